@@ -1,0 +1,82 @@
+// swift-tools-version: 6.2
+// SPDX-License-Identifier: Apache-2.0
+import PackageDescription
+
+let settings: [SwiftSetting] = [
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+  .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+  .enableUpcomingFeature("InferIsolatedConformances"),
+]
+
+let package = Package(
+  name: "Lastro",
+  platforms: [.macOS(.v15)],
+  products: [
+    .library(name: "Lastro", targets: ["Lastro", "LastroWire"]),
+    .library(name: "LastroCurl", targets: ["LastroCurl"]),
+    .library(name: "LastroTesting", targets: ["LastroTesting"]),
+    .executable(name: "lastro", targets: ["LastroCommand"]),
+  ],
+  dependencies: [
+    .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0"),
+    .package(url: "https://github.com/apple/swift-log.git", from: "1.16.0"),
+    .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.0"),
+    .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.13.0"),
+  ],
+  targets: [
+    // The only door to libcurl and OpenSSL's client side. Holds no policy.
+    .target(
+      name: "CLastro",
+      linkerSettings: [.linkedLibrary("curl"), .linkedLibrary("ssl"), .linkedLibrary("crypto")]),
+    // Pure machines, bytes to events. Imports nothing, not even Foundation.
+    .target(name: "LastroWire", swiftSettings: settings),
+    // What features import. May not know libcurl.
+    .target(
+      name: "Lastro",
+      dependencies: [
+        "LastroWire",
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+        .product(name: "Logging", package: "swift-log"),
+      ],
+      swiftSettings: settings),
+    // The engine. Imported by nobody but a composition root.
+    .target(
+      name: "LastroCurl",
+      dependencies: [
+        "CLastro", "Lastro", "LastroWire",
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+      ],
+      swiftSettings: settings),
+    // Server side of OpenSSL for the loopback servers, and the certificate mint.
+    .target(
+      name: "CLoopback",
+      linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
+    // For our users' tests. May not import the engine nor a test framework.
+    .target(
+      name: "LastroTesting",
+      dependencies: [
+        "CLoopback", "Lastro",
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+      ],
+      swiftSettings: settings),
+    // The command line, over the public API only.
+    .executableTarget(
+      name: "LastroCommand",
+      dependencies: [
+        "Lastro", "LastroCurl",
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "Logging", package: "swift-log"),
+      ],
+      swiftSettings: settings),
+    .testTarget(name: "LastroWireTests", dependencies: ["LastroWire"], swiftSettings: settings),
+    .testTarget(name: "LastroTests", dependencies: ["Lastro", "LastroTesting"], swiftSettings: settings),
+    .testTarget(
+      name: "LastroCurlTests",
+      dependencies: ["Lastro", "LastroCurl", "LastroTesting"], swiftSettings: settings),
+  ],
+  swiftLanguageModes: [.v6]
+)

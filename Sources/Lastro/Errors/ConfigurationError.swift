@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A configuration value that cannot work, found when it is made and not when it is used.
+public struct ConfigurationError: Error, Sendable, Hashable, CustomStringConvertible {
+  /// What is wrong.
+  public var message: String
+  /// How to fix it.
+  public var hint: String?
+
+  /// Makes an error.
+  public init(_ message: String, hint: String? = nil) {
+    self.message = message
+    self.hint = hint
+  }
+
+  /// Message and hint on one line.
+  public var description: String { message + (hint.map { " (\($0))" } ?? "") }
+}

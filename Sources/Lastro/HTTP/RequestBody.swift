@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// The body of a request: where its bytes come from, and whether they can be had again.
+public struct RequestBody: Sendable {
+  /// Gives the next chunk, or `nil` at the end. Called by one task at a time.
+  public typealias NextChunk = () async throws -> Data?
+
+  /// Where the bytes come from.
+  public enum Source: Sendable {
+    /// No body.
+    case empty
+    /// Bytes in memory.
+    case bytes(Data)
+    /// A file, read in chunks while it is sent. It must not change meanwhile.
+    case file(path: String, length: Int64)
+    /// Chunks from an asynchronous sequence.
+    case stream(length: Int64?, isReplayable: Bool, open: @Sendable () -> NextChunk)
+  }
+
+  /// Where the bytes come from.
+  public let source: Source
+  /// Set as `Content-Type` where the request has none.
+  public let contentType: String?
+
+  /// Makes a body.
+  public init(source: Source, contentType: String? = nil) {
+    self.source = source
+    self.contentType = contentType
+  }
+
+  /// No body.
+  public static let empty = RequestBody(source: .empty)
+
+  /// Whether it can be sent again, after a redirect or for a retry.
+  public var isReplayable: Bool {
+    switch source {
+    case .empty, .bytes, .file: true
+    case .stream(_, let isReplayable, _): isReplayable
+    }
+  }
+
+  /// Whether there is a body at all. A body of zero bytes is one.
+  public var isEmpty: Bool {
+    if case .empty = source { true } else { false }
+  }
+
+  /// Number of bytes; `nil` for a stream that does not know.
+  public var length: Int64? {
+    switch source {
+    case .empty: 0
+    case .bytes(let data): Int64(data.count)
+    case .file(_, let length): length
+    case .stream(let length, _, _): length
+    }
+  }
+}

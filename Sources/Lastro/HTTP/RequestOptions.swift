@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import HTTPTypes
+
+/// What one request asks of the stack beyond HTTP itself; each `nil` leaves the stack's default.
+public struct RequestOptions: Sendable {
+  /// 10 MiB.
+  public static let defaultMaximumBodyBytes = 10 * 1024 * 1024
+
+  /// Whether the request may be sent more than once.
+  public enum Idempotency: Sendable, Hashable {
+    /// By the method (RFC 9110 §9.2.2): GET, HEAD, OPTIONS, TRACE, PUT, DELETE are; an `Idempotency-Key` header field
+    /// makes any request so.
+    case byMethod
+    /// Yes, whatever the method: the explicit word that lets a POST be retried.
+    case idempotent
+    /// No, whatever the method.
+    case notIdempotent
+  }
+
+  /// A name for logs and metrics, of few distinct values, such as `getRepository`.
+  public var operation: String?
+  /// Limits in time.
+  public var timeouts: Timeouts?
+  /// Most bytes of a collected body, after decompression. Stack default: 10 MiB.
+  public var maximumBodyBytes: Int?
+  /// How redirects are treated.
+  public var redirects: RedirectPolicy?
+  /// Default ``Idempotency/byMethod``.
+  public var idempotency: Idempotency = .byMethod
+  /// How connections are made.
+  public var connection: ConnectionOptions?
+  /// Header fields whose values are secret, besides `Authorization`, `Cookie`, `Set-Cookie` and `Proxy-Authorization`:
+  /// redacted in logs, and not sent across origins.
+  public var sensitiveHeaders: Set<HTTPField.Name> = []
+  /// Query items whose values are secret, besides the usual ones (`token`, `key`, `sig`, `password` …).
+  public var sensitiveQueryItems: Set<String> = []
+  /// When true, a 2xx answer with no body is a failure (`no_data`), except to HEAD and for 204 and 205.
+  public var requiresBody = false
+
+  /// Makes the default options.
+  public init() {}
+}
+
+extension ResourceRequest {
+  /// Whether the request may be sent more than once.
+  public var isIdempotent: Bool {
+    switch options.idempotency {
+    case .idempotent: return true
+    case .notIdempotent: return false
+    case .byMethod:
+      switch head.method {
+      case .get, .head, .options, .trace, .put, .delete: return true
+      default: return head.headerFields[.idempotencyKey] != nil
+      }
+    }
+  }
+}
+
+extension HTTPField.Name {
+  /// `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header).
+  public static let idempotencyKey = HTTPField.Name("Idempotency-Key") ?? .ifMatch
+}

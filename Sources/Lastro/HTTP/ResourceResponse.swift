@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import HTTPTypes
+
+/// A response without its body: status, header fields, and how it came about.
+public struct ResourceResponse: Sendable {
+  /// Status and header fields.
+  public var head: HTTPResponse
+  /// URL of the request that was answered: the last one, after redirects.
+  public var url: String
+  /// URLs redirected to, in order; the last equals ``url``. Empty without redirects.
+  public var redirects: [String]
+  /// Every attempt, the successful one last.
+  public var attempts: [Attempt]
+  /// What happened on the wire during the last transfer.
+  public var facts: TransferFacts
+
+  /// Makes a response.
+  public init(
+    head: HTTPResponse, url: String, redirects: [String] = [], attempts: [Attempt] = [],
+    facts: TransferFacts = TransferFacts()
+  ) {
+    self.head = head
+    self.url = url
+    self.redirects = redirects
+    self.attempts = attempts
+    self.facts = facts
+  }
+
+  /// The status.
+  public var status: HTTPResponse.Status { head.status }
+  /// The header fields.
+  public var headerFields: HTTPFields { head.headerFields }
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Whether and how far redirects are followed.
+public struct RedirectPolicy: Sendable, Hashable {
+  /// Most redirects of one attempt. 0 returns the 3xx answer itself.
+  public var limit: Int
+  /// Whether `https` may lead to `http`. Default false.
+  public var allowsInsecure: Bool
+
+  /// Follows at most `limit` redirects.
+  ///
+  /// - Parameter limit: a negative number counts as 0.
+  public static func follow(limit: Int = 20, allowsInsecure: Bool = false) -> Self {
+    Self(limit: max(0, limit), allowsInsecure: allowsInsecure)
+  }
+
+  /// Follows none: the 3xx answer is the response.
+  public static let none = Self(limit: 0, allowsInsecure: false)
+}

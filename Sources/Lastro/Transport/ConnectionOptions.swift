@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// How connections are made: HTTP version, TLS, proxy, name resolution, local end.
+///
+/// Connections are only ever shared between requests with equal options.
+public struct ConnectionOptions: Sendable, Hashable {
+  /// Which HTTP version to speak.
+  public enum HTTPVersion: Sendable, Hashable {
+    /// HTTP/2 over TLS where the server offers it (ALPN), else HTTP/1.1. Plain `http` uses HTTP/1.1.
+    case automatic
+    /// HTTP/1.1 only.
+    case http1
+    /// As `automatic`, and HTTP/2 with prior knowledge over plain `http` (h2c, RFC 9113 §3.3).
+    case http2
+  }
+
+  /// A fixed answer for one name, like curl's `--resolve HOST:PORT:ADDRESS`.
+  public struct Resolution: Sendable, Hashable {
+    /// Host as it stands in the URL.
+    public var host: String
+    /// Port as it stands in the URL.
+    public var port: Int
+    /// IPv4 or IPv6 addresses, without brackets.
+    public var addresses: [String]
+
+    /// Makes a fixed answer.
+    public init(host: String, port: Int, addresses: [String]) {
+      self.host = host
+      self.port = port
+      self.addresses = addresses
+    }
+  }
+
+  /// Default ``HTTPVersion/automatic``.
+  public var httpVersion: HTTPVersion = .automatic
+  /// Default: system roots, TLS 1.2 at least, no client certificate.
+  public var tls = TLSOptions()
+  /// Default: from the environment, read once when the stack is made.
+  public var proxy: ProxyOptions = .environment
+  /// Fixed answers; asked before DNS. Default none.
+  public var resolutions: [Resolution] = []
+  /// Path of a Unix socket to connect to instead of the URL's host. Default `nil`.
+  public var unixSocketPath: String?
+  /// Interface name, local address or host name to bind to (`CURLOPT_INTERFACE`). Default `nil`.
+  public var localInterface: String?
+
+  /// Makes the default options.
+  public init() {}
+}

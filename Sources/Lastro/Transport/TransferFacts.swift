@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What happened on the wire during one transfer: protocol, connection, bytes and timings.
+public struct TransferFacts: Sendable, Hashable {
+  /// Times since the transfer was begun, each the end of its phase; `nil` for a phase that did not happen.
+  public struct Timings: Sendable, Hashable {
+    /// Name resolution done (`CURLINFO_NAMELOOKUP_TIME_T`).
+    public var nameLookup: Duration?
+    /// TCP connection, or the proxy's, established (`CURLINFO_CONNECT_TIME_T`).
+    public var connect: Duration?
+    /// TLS established (`CURLINFO_APPCONNECT_TIME_T`).
+    public var tls: Duration?
+    /// The request is about to be sent (`CURLINFO_PRETRANSFER_TIME_T`).
+    public var requestStart: Duration?
+    /// First byte of the response (`CURLINFO_STARTTRANSFER_TIME_T`).
+    public var firstByte: Duration?
+    /// The whole transfer (`CURLINFO_TOTAL_TIME_T`).
+    public var total: Duration
+    /// Waiting in the queue in front of the engine; not part of the others.
+    public var queued: Duration
+
+    /// Makes timings; all phases absent.
+    public init(
+      nameLookup: Duration? = nil, connect: Duration? = nil, tls: Duration? = nil,
+      requestStart: Duration? = nil, firstByte: Duration? = nil,
+      total: Duration = .zero, queued: Duration = .zero
+    ) {
+      self.nameLookup = nameLookup
+      self.connect = connect
+      self.tls = tls
+      self.requestStart = requestStart
+      self.firstByte = firstByte
+      self.total = total
+      self.queued = queued
+    }
+  }
+
+  /// `"1.0"`, `"1.1"` or `"2"`; `nil` until the response's head arrived.
+  public var httpVersion: String?
+  /// Address of the peer the connection is with (the proxy's, where there is one); `nil` before it is connected.
+  public var remoteAddress: String?
+  /// Port of that peer.
+  public var remotePort: Int?
+  /// A number that names the connection within its engine; `nil` when there was none.
+  public var connectionID: Int64?
+  /// Whether the connection had served a transfer before.
+  public var connectionReused: Bool
+  /// Bytes of request head and body written.
+  public var bytesSent: Int64
+  /// Bytes of the response body as they came over the wire, before decompression.
+  public var bytesReceived: Int64
+  /// How often the engine itself sent the request again after a pooled connection had died (idempotent requests only).
+  public var resends: Int
+  /// Times of the phases.
+  public var timings: Timings
+
+  /// Makes facts; everything unknown by default.
+  public init(
+    httpVersion: String? = nil, remoteAddress: String? = nil, remotePort: Int? = nil,
+    connectionID: Int64? = nil, connectionReused: Bool = false,
+    bytesSent: Int64 = 0, bytesReceived: Int64 = 0, resends: Int = 0, timings: Timings = Timings()
+  ) {
+    self.httpVersion = httpVersion
+    self.remoteAddress = remoteAddress
+    self.remotePort = remotePort
+    self.connectionID = connectionID
+    self.connectionReused = connectionReused
+    self.bytesSent = bytesSent
+    self.bytesReceived = bytesReceived
+    self.resends = resends
+    self.timings = timings
+  }
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import HTTPTypes
+
+/// Carries one request to a server and brings the response back: the seam between policy and engine.
+///
+/// It follows no redirects, retries nothing and interprets no status. To wrap a whole exchange (record it, delay it,
+/// answer it from elsewhere), write a transport that wraps a transport.
+///
+/// An implementation finishes promptly with the cancelled error when the calling task is cancelled.
+public protocol Transport: Sendable {
+  /// Performs one exchange.
+  ///
+  /// - Throws: ``TransportError``, with ``TransportError/requestSent`` set when a byte of the request may have left.
+  func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse
+}
+
+/// One request as a ``Transport`` gets it: final, checked, with its limits.
+public struct TransferRequest: Sendable {
+  /// How the response's body is delivered.
+  public enum Delivery: Sendable, Hashable {
+    /// Collected in memory, at most so many bytes after decompression.
+    case collected(maximumBytes: Int)
+    /// As a stream with back-pressure, at most so many bytes after decompression (`nil`: no limit).
+    case streamed(maximumBytes: Int?)
+    /// Collected when the status is outside 200–299 (at most `errorBytes`), else streamed.
+    case streamedOnSuccess(maximumBytes: Int?, errorBytes: Int)
+  }
+
+  /// Method, scheme, authority, path with query, header fields.
+  public var head: HTTPRequest
+  /// The body.
+  public var body: RequestBody
+  /// How the connection is to be made; the transport's own defaults where `nil`.
+  public var connection: ConnectionOptions?
+  /// How the response's body is delivered.
+  public var delivery: Delivery
+  /// Limit of the connect phase.
+  public var connectTimeout: Duration?
+  /// Limit of idleness.
+  public var idleTimeout: Duration?
+  /// What is left for the transfer, queue included.
+  public var deadline: Duration?
+  /// The code to fail with when ``deadline`` passes: ``FailureCode/attemptTimeout`` or ``FailureCode/totalTimeout``.
+  public var deadlineCode: FailureCode
+  /// Whether the transport may send the request again by itself, on a fresh connection, when a pooled connection
+  /// turns out to be dead before a response byte arrived.
+  public var allowsResend: Bool
+
+  /// Makes a request.
+  public init(
+    head: HTTPRequest, body: RequestBody = .empty, connection: ConnectionOptions? = nil,
+    delivery: Delivery = .collected(maximumBytes: RequestOptions.defaultMaximumBodyBytes),
+    connectTimeout: Duration? = nil, idleTimeout: Duration? = nil,
+    deadline: Duration? = nil, deadlineCode: FailureCode = .totalTimeout, allowsResend: Bool = false
+  ) {
+    self.head = head
+    self.body = body
+    self.connection = connection
+    self.delivery = delivery
+    self.connectTimeout = connectTimeout
+    self.idleTimeout = idleTimeout
+    self.deadline = deadline
+    self.deadlineCode = deadlineCode
+    self.allowsResend = allowsResend
+  }
+}
+
+/// What a ``Transport`` brings back.
+public struct TransferResponse: Sendable {
+  /// Status and header fields of the final response.
+  public var head: HTTPResponse
+  /// The body: bytes, or a stream still to be read.
+  public var body: ResponseBody
+  /// Facts so far; for a streamed body, ``ResponseBody/finalFacts`` has the rest.
+  public var facts: TransferFacts
+
+  /// Makes a response.
+  public init(head: HTTPResponse, body: ResponseBody, facts: TransferFacts = TransferFacts()) {
+    self.head = head
+    self.body = body
+    self.facts = facts
+  }
+}
