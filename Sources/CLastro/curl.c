@@ -1,1 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#define _GNU_SOURCE
 #include "CLastro.h"
+
+#include <pthread.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+CURLcode clastro_set_long(CURL *easy, CURLoption option, long value) { return curl_easy_setopt(easy, option, value); }
+
+CURLcode clastro_set_off(CURL *easy, CURLoption option, int64_t value) {
+  return curl_easy_setopt(easy, option, (curl_off_t)value);
+}
+
+CURLcode clastro_set_ptr(CURL *easy, CURLoption option, const void *value) {
+  return curl_easy_setopt(easy, option, value);
+}
+
+CURLcode clastro_set_blob(CURL *easy, CURLoption option, const void *data, size_t length) {
+  struct curl_blob blob = {.data = (void *)data, .len = length, .flags = CURL_BLOB_COPY};
+  return curl_easy_setopt(easy, option, &blob);
+}
+
+void clastro_install_callbacks(
+  CURL *easy, void *transfer, clastro_data_callback header, clastro_data_callback write, clastro_data_callback read,
+  clastro_seek_callback seek, clastro_prereq_callback prereq) {
+  curl_easy_setopt(easy, CURLOPT_PRIVATE, transfer);
+  curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, header);
+  curl_easy_setopt(easy, CURLOPT_HEADERDATA, transfer);
+  curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, write);
+  curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
+  curl_easy_setopt(easy, CURLOPT_READFUNCTION, read);
+  curl_easy_setopt(easy, CURLOPT_READDATA, transfer);
+  curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, seek);
+  curl_easy_setopt(easy, CURLOPT_SEEKDATA, transfer);
+  curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, prereq);
+  curl_easy_setopt(easy, CURLOPT_PREREQDATA, transfer);
+}
+
+static curl_socket_t open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *address) {
+  (void)context;
+  (void)purpose;
+  return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+void clastro_install_socket_opener(CURL *easy) { curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket); }
+
+CURLMcode clastro_multi_set_long(CURLM *multi, CURLMoption option, long value) {
+  return curl_multi_setopt(multi, option, value);
+}
+
+void clastro_multi_install(
+  CURLM *multi, void *loop, clastro_socket_callback socket_callback, clastro_timer_callback timer_callback) {
+  curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, socket_callback);
+  curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, loop);
+  curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, timer_callback);
+  curl_multi_setopt(multi, CURLMOPT_TIMERDATA, loop);
+}
+
+CURLcode clastro_message_result(const CURLMsg *message) { return message->data.result; }
+
+void *clastro_private(CURL *easy) {
+  char *transfer = NULL;
+  curl_easy_getinfo(easy, CURLINFO_PRIVATE, &transfer);
+  return transfer;
+}
+
+void clastro_read_facts(CURL *easy, clastro_facts *facts) {
+  curl_off_t value = 0;
+  long size = 0;
+#define READ_OFF(info, field) \
+  value = 0;                  \
+  curl_easy_getinfo(easy, info, &value); \
+  facts->field = value
+  READ_OFF(CURLINFO_NAMELOOKUP_TIME_T, name_lookup);
+  READ_OFF(CURLINFO_CONNECT_TIME_T, connect);
+  READ_OFF(CURLINFO_APPCONNECT_TIME_T, app_connect);
+  READ_OFF(CURLINFO_PRETRANSFER_TIME_T, pre_transfer);
+  READ_OFF(CURLINFO_STARTTRANSFER_TIME_T, start_transfer);
+  READ_OFF(CURLINFO_TOTAL_TIME_T, total);
+  READ_OFF(CURLINFO_SIZE_UPLOAD_T, upload_size);
+  READ_OFF(CURLINFO_SIZE_DOWNLOAD_T, download_size);
+#undef READ_OFF
+  curl_easy_getinfo(easy, CURLINFO_REQUEST_SIZE, &size);
+  facts->request_size = size;
+#define READ_LONG(info, field) \
+  facts->field = 0;            \
+  curl_easy_getinfo(easy, info, &facts->field)
+  READ_LONG(CURLINFO_HTTP_VERSION, http_version);
+  READ_LONG(CURLINFO_NUM_CONNECTS, new_connections);
+  READ_LONG(CURLINFO_HTTP_CONNECTCODE, connect_code);
+  READ_LONG(CURLINFO_OS_ERRNO, os_errno);
+  READ_LONG(CURLINFO_PROXY_ERROR, proxy_error);
+  READ_LONG(CURLINFO_SSL_VERIFYRESULT, verify_result);
+#undef READ_LONG
+}
+
+int64_t clastro_request_size(CURL *easy) {
+  long size = 0;
+  curl_easy_getinfo(easy, CURLINFO_REQUEST_SIZE, &size);
+  return size;
+}
+
+curl_version_info_data *clastro_version(void) { return curl_version_info(CURLVERSION_NOW); }
+
+void clastro_name_thread(const char *name) { pthread_setname_np(pthread_self(), name); }

@@ -1,2 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// What Swift cannot import of libcurl (variadic calls, macros), of OpenSSL, and of the kernel's event interface.
+// Fixed-arity doors and facts only; every decision is taken in Swift.
 #pragma once
+
 #include <curl/curl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+#include "clastro_curl.h"
+#include "clastro_tls.h"

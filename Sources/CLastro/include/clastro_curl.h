@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <curl/curl.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#pragma clang assume_nonnull begin
+
+// curl_easy_setopt, by argument kind.
+CURLcode clastro_set_long(CURL *easy, CURLoption option, long value);
+CURLcode clastro_set_off(CURL *easy, CURLoption option, int64_t value);
+CURLcode clastro_set_ptr(CURL *easy, CURLoption option, const void *_Nullable value);
+// A copied blob (CURL_BLOB_COPY).
+CURLcode clastro_set_blob(CURL *easy, CURLoption option, const void *data, size_t length);
+
+typedef size_t (*clastro_data_callback)(char *_Nullable buffer, size_t size, size_t count, void *_Nullable transfer);
+typedef int (*clastro_seek_callback)(void *_Nullable transfer, curl_off_t offset, int origin);
+typedef int (*clastro_prereq_callback)(
+  void *_Nullable transfer, char *_Nullable remote, char *_Nullable local, int remote_port, int local_port);
+
+// Installs the callbacks of one transfer; `transfer` is handed to each of them.
+void clastro_install_callbacks(
+  CURL *easy, void *transfer, clastro_data_callback header, clastro_data_callback write, clastro_data_callback read,
+  clastro_seek_callback seek, clastro_prereq_callback prereq);
+
+// Sockets with close-on-exec; libcurl's own are inherited by children.
+void clastro_install_socket_opener(CURL *easy);
+
+// curl_multi_setopt, by argument kind.
+CURLMcode clastro_multi_set_long(CURLM *multi, CURLMoption option, long value);
+
+typedef int (*clastro_socket_callback)(
+  CURL *_Nullable easy, curl_socket_t socket, int what, void *_Nullable loop, void *_Nullable assigned);
+typedef int (*clastro_timer_callback)(CURLM *_Nullable multi, long milliseconds, void *_Nullable loop);
+void clastro_multi_install(
+  CURLM *multi, void *loop, clastro_socket_callback socket, clastro_timer_callback timer);
+
+// The result of a CURLMSG_DONE message, and the private pointer of its easy handle.
+CURLcode clastro_message_result(const CURLMsg *message);
+void *_Nullable clastro_private(CURL *easy);
+
+// curl_easy_getinfo of everything the engine reports, in one call. Times in microseconds, 0 for "did not happen".
+typedef struct {
+  int64_t name_lookup, connect, app_connect, pre_transfer, start_transfer, total;
+  int64_t request_size, upload_size, download_size, connection_id;
+  long http_version, new_connections, connect_code, os_errno, proxy_error, verify_result;
+} clastro_facts;
+void clastro_read_facts(CURL *easy, clastro_facts *facts);
+// CURLINFO_REQUEST_SIZE alone: cheap enough for the prereq callback.
+int64_t clastro_request_size(CURL *easy);
+
+// Feature bits that are macros over shifts, and the run-time version record.
+curl_version_info_data *clastro_version(void);
+
+// The calling thread's name, for debuggers.
+void clastro_name_thread(const char *name);
+
+#pragma clang assume_nonnull end

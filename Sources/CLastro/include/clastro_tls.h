@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <curl/curl.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#pragma clang assume_nonnull begin
+
+// A parsed set of trusted roots (X509_STORE), shared by all connections that use it.
+typedef struct clastro_roots clastro_roots;
+// NULL when `pem` holds no certificate. The caller owns it: clastro_roots_free.
+clastro_roots *_Nullable clastro_roots_parse(const char *pem, size_t length);
+void clastro_roots_free(clastro_roots *roots);
+
+// Installs the SSL_CTX hook (CURLOPT_SSL_CTX_FUNCTION): records close_notify, refuses renegotiation, uses `roots`
+// where given. `roots` must outlive the transfer.
+CURLcode clastro_install_tls_hook(CURL *easy, const clastro_roots *_Nullable roots);
+
+// What is remembered of one TLS connection, reference-counted: it outlives the SSL object.
+typedef struct clastro_connection clastro_connection;
+// The connection that serves `easy`, retained; NULL for plain text. Only inside a callback of the transfer
+// (CURLINFO_TLS_SSL_PTR is NULL afterwards).
+clastro_connection *_Nullable clastro_connection_retain(CURL *easy);
+void clastro_connection_release(clastro_connection *connection);
+// Whether the peer ended the stream with close_notify (RFC 8446 §6.1); a bare TCP FIN leaves it false.
+bool clastro_connection_closed_cleanly(const clastro_connection *connection);
+
+// SHA-256 over EVP, incremental.
+typedef struct clastro_sha256 clastro_sha256;
+clastro_sha256 *_Nullable clastro_sha256_new(void);
+void clastro_sha256_update(clastro_sha256 *digest, const void *data, size_t length);
+void clastro_sha256_finish(clastro_sha256 *digest, unsigned char *out32);
+void clastro_sha256_free(clastro_sha256 *digest);
+
+// OpenSSL's run-time version text.
+const char *clastro_openssl_version(void);
+
+#pragma clang assume_nonnull end

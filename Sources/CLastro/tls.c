@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "CLastro.h"
+
+#include <openssl/bio.h>
+#include <openssl/crypto.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+struct clastro_roots {
+  X509_STORE *store;
+};
+
+clastro_roots *clastro_roots_parse(const char *pem, size_t length) {
+  BIO *bio = BIO_new_mem_buf(pem, (int)length);
+  X509_STORE *store = X509_STORE_new();
+  int count = 0;
+  X509 *certificate;
+  while (bio && store && (certificate = PEM_read_bio_X509_AUX(bio, NULL, NULL, NULL))) {
+    if (X509_STORE_add_cert(store, certificate) == 1) count++;
+    X509_free(certificate);
+  }
+  ERR_clear_error();
+  BIO_free(bio);
+  clastro_roots *roots = count > 0 ? malloc(sizeof *roots) : NULL;
+  if (!roots) {
+    X509_STORE_free(store);
+    return NULL;
+  }
+  // As libcurl does by default: a trusted intermediate is enough.
+  X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN);
+  roots->store = store;
+  return roots;
+}
+
+void clastro_roots_free(clastro_roots *roots) {
+  X509_STORE_free(roots->store);
+  free(roots);
+}
+
+struct clastro_connection {
+  atomic_int references;
+  atomic_bool closed_cleanly;
+};
+
+static int connection_index = -1;
+static pthread_once_t connection_index_once = PTHREAD_ONCE_INIT;
+
+static void free_connection(
+  void *parent, void *pointer, CRYPTO_EX_DATA *data, int index, long argl, void *argp) {
+  (void)parent, (void)data, (void)index, (void)argl, (void)argp;
+  if (pointer) clastro_connection_release(pointer);
+}
+
+static void make_connection_index(void) {
+  connection_index = SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, free_connection);
+}
+
+static clastro_connection *connection_of(const SSL *ssl) {
+  SSL_CTX *context = ssl ? SSL_get_SSL_CTX(ssl) : NULL;
+  return context ? SSL_CTX_get_ex_data(context, connection_index) : NULL;
+}
+
+static void watch_alerts(const SSL *ssl, int where, int value) {
+  if ((where & SSL_CB_READ_ALERT) != SSL_CB_READ_ALERT || (value & 0xff) != SSL_AD_CLOSE_NOTIFY) return;
+  clastro_connection *connection = connection_of(ssl);
+  if (connection) atomic_store(&connection->closed_cleanly, true);
+}
+
+static CURLcode prepare_context(CURL *easy, void *context, void *roots) {
+  (void)easy;
+  SSL_CTX *ssl_context = context;
+  clastro_connection *connection = malloc(sizeof *connection);
+  if (!connection) return CURLE_OUT_OF_MEMORY;
+  atomic_init(&connection->references, 1);
+  atomic_init(&connection->closed_cleanly, false);
+  if (SSL_CTX_set_ex_data(ssl_context, connection_index, connection) != 1) {
+    free(connection);
+    return CURLE_OUT_OF_MEMORY;
+  }
+  SSL_CTX_set_info_callback(ssl_context, watch_alerts);
+  SSL_CTX_set_options(ssl_context, SSL_OP_NO_RENEGOTIATION);
+  if (roots) SSL_CTX_set1_cert_store(ssl_context, ((const clastro_roots *)roots)->store);
+  return CURLE_OK;
+}
+
+CURLcode clastro_install_tls_hook(CURL *easy, const clastro_roots *roots) {
+  pthread_once(&connection_index_once, make_connection_index);
+  if (connection_index < 0) return CURLE_OUT_OF_MEMORY;
+  CURLcode code = curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, prepare_context);
+  return code ? code : curl_easy_setopt(easy, CURLOPT_SSL_CTX_DATA, (void *)roots);
+}
+
+clastro_connection *clastro_connection_retain(CURL *easy) {
+  struct curl_tlssessioninfo *session = NULL;
+  if (curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session) || !session || !session->internals) return NULL;
+  if (session->backend != CURLSSLBACKEND_OPENSSL) return NULL;
+  clastro_connection *connection = connection_of(session->internals);
+  if (connection) atomic_fetch_add(&connection->references, 1);
+  return connection;
+}
+
+void clastro_connection_release(clastro_connection *connection) {
+  if (atomic_fetch_sub(&connection->references, 1) == 1) free(connection);
+}
+
+bool clastro_connection_closed_cleanly(const clastro_connection *connection) {
+  return atomic_load(&connection->closed_cleanly);
+}
+
+struct clastro_sha256 {
+  EVP_MD_CTX *context;
+};
+
+clastro_sha256 *clastro_sha256_new(void) {
+  clastro_sha256 *digest = malloc(sizeof *digest);
+  if (!digest) return NULL;
+  digest->context = EVP_MD_CTX_new();
+  if (!digest->context || EVP_DigestInit_ex(digest->context, EVP_sha256(), NULL) != 1) {
+    clastro_sha256_free(digest);
+    return NULL;
+  }
+  return digest;
+}
+
+void clastro_sha256_update(clastro_sha256 *digest, const void *data, size_t length) {
+  EVP_DigestUpdate(digest->context, data, length);
+}
+
+void clastro_sha256_finish(clastro_sha256 *digest, unsigned char *out32) {
+  EVP_DigestFinal_ex(digest->context, out32, NULL);
+}
+
+void clastro_sha256_free(clastro_sha256 *digest) {
+  EVP_MD_CTX_free(digest->context);
+  free(digest);
+}
+
+const char *clastro_openssl_version(void) { return OpenSSL_version(OPENSSL_VERSION); }
