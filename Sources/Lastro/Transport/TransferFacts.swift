@@ -41,7 +41,7 @@ public struct TransferFacts: Sendable, Hashable {
   public var remoteAddress: String?
   /// Port of that peer.
   public var remotePort: Int?
-  /// A number that names the connection within its engine; `nil` when there was none.
+  /// Names the connection among the live ones of its engine: its local port. `nil` when there was none.
   public var connectionID: Int64?
   /// Whether the connection had served a transfer before.
   public var connectionReused: Bool

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Lastro
+
+/// How the engine works: threads, connections, queue, limits. Checked when the engine is made.
+public struct CurlConfiguration: Sendable {
+  /// Event-loop threads; transfers are spread over them, connections are not shared. Default 1, at most 64.
+  public var loops = 1
+  /// How connections are made, unless a request says otherwise.
+  public var connection = ConnectionOptions()
+  /// Most connections to one host (scheme, name and port) for each loop. More requests wait. Default 128.
+  public var connectionsPerHost = 128
+  /// Most requests in flight to one host that speaks HTTP/2, for each loop; libcurl puts at most 100 on one
+  /// connection. Default 200.
+  public var http2StreamsPerHost = 200
+  /// Most requests that wait for a connection, for each loop; one more fails with `limit/queue_full`. Default 16,384.
+  public var maximumQueuedRequests = 16_384
+  /// Most idle connections kept, for each loop; the oldest is closed first. Default 256.
+  public var idleConnections = 256
+  /// Idle connections are closed after so long. Default 60 s, at least 1 s.
+  public var idleLifetime: Duration = .seconds(60)
+  /// No connection serves a new request after so long, so that DNS changes are seen. Default 5 minutes, at least 1 s.
+  public var connectionLifetime: Duration = .seconds(300)
+  /// Requests let in at once to a host no connection was made to yet: each may take a thread that resolves its name.
+  /// Default 16.
+  public var coldRequestsPerHost = 16
+  /// Most bytes of a response head, interim ones included. Default 256 KiB.
+  public var maximumHeadBytes = 256 * 1024
+  /// Most header fields of a response. Default 500.
+  public var maximumHeaderFields = 500
+  /// Most interim (1xx) responses before the final one. Default 32.
+  public var maximumInterimResponses = 32
+  /// Whether `Accept-Encoding` is sent and compressed bodies are expanded, unless the request has the field itself.
+  /// The header fields stay as the server sent them. Default true.
+  public var decompresses = true
+  /// A streamed body that expands to more than so many times its size is refused, after the first 32 MiB. Default 250.
+  public var maximumDecompressionRatio = 250
+  /// Bytes buffered for the reader of a streamed body before the server is held up. Default 256 KiB. Over HTTP/2,
+  /// libcurl itself may hold up to 32 MiB more for a paused stream.
+  public var streamBufferBytes = 256 * 1024
+  /// Sent as `User-Agent` where the request has none; `nil` sends none. Default `Lastro/` and the version.
+  public var userAgent: String? = "Lastro/\(LastroVersion.current)"
+
+  /// Makes the default configuration.
+  public init() {}
+
+  func checked() throws(ConfigurationError) -> LoopSettings {
+    let positive: [(String, Int)] = [
+      ("loops", loops), ("connectionsPerHost", connectionsPerHost), ("http2StreamsPerHost", http2StreamsPerHost),
+      ("idleConnections", idleConnections), ("coldRequestsPerHost", coldRequestsPerHost),
+      ("maximumHeadBytes", maximumHeadBytes), ("maximumHeaderFields", maximumHeaderFields),
+      ("maximumDecompressionRatio", maximumDecompressionRatio), ("streamBufferBytes", streamBufferBytes),
+    ]
+    for (name, value) in positive where value < 1 {
+      throw ConfigurationError("\(name) is \(value)", hint: "it must be at least 1")
+    }
+    for (name, value) in [
+      ("maximumQueuedRequests", maximumQueuedRequests), ("maximumInterimResponses", maximumInterimResponses),
+    ] where value < 0 {
+      throw ConfigurationError("\(name) is \(value)", hint: "it must not be negative")
+    }
+    guard loops <= 64 else { throw ConfigurationError("loops is \(loops)", hint: "one for each core is plenty; at most 64") }
+    for (name, value) in [("idleLifetime", idleLifetime), ("connectionLifetime", connectionLifetime)]
+    where value < .seconds(1) {
+      throw ConfigurationError("\(name) is \(value)", hint: "it must be at least a second")
+    }
+    return LoopSettings(
+      connectionsPerHost: connectionsPerHost, http2StreamsPerHost: http2StreamsPerHost,
+      queuedRequests: maximumQueuedRequests, idleConnections: idleConnections, idleLifetime: idleLifetime,
+      connectionLifetime: connectionLifetime, lookups: coldRequestsPerHost,
+      transfer: TransferLimits(
+        headBytes: maximumHeadBytes, headFields: maximumHeaderFields, interimResponses: maximumInterimResponses,
+        decompresses: decompresses, decompressionRatio: maximumDecompressionRatio,
+        decompressionFloor: 32 * 1024 * 1024, streamBufferBytes: streamBufferBytes,
+        idleLifetimeSeconds: Int(clamping: idleLifetime.components.seconds),
+        connectionLifetimeSeconds: Int(clamping: connectionLifetime.components.seconds), userAgent: userAgent))
+  }
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastro
+public import Lastro
+internal import Synchronization
+
+/// The engine: a ``Transport`` on libcurl's multi interface, with one event-loop thread or several.
+///
+/// It cleans up by itself: when the last reference is gone, and the bodies still being read have ended, its threads end
+/// and its connections are closed. ``shutDown(cancelling:)`` is for those who want to wait for that.
+///
+/// Any thread may call it. Cancelling the calling task ends the transfer at whatever stage it is, at once.
+public final class CurlTransport: Transport {
+  private let loops: [EventLoop]
+  private let turn = Atomic<Int>(0)
+  private let isShutDown = Atomic<Bool>(false)
+  private let connection: ConnectionOptions
+  private let streamBufferBytes: Int
+
+  /// Starts the engine.
+  ///
+  /// - Throws: ``ConfigurationError`` for a value that cannot work, or when threads or descriptors ran out.
+  public init(_ configuration: CurlConfiguration = CurlConfiguration()) throws(ConfigurationError) {
+    let settings = try configuration.checked()
+    connection = configuration.connection
+    streamBufferBytes = configuration.streamBufferBytes
+    var loops: [EventLoop] = []
+    for _ in 0..<configuration.loops { loops.append(try EventLoop(settings: settings)) }
+    self.loops = loops
+  }
+
+  /// Requests begun and not yet ended, the waiting ones included.
+  public var activeRequests: Int { loops.reduce(0) { $0 + $1.load.value } }
+
+  /// Performs one exchange.
+  ///
+  /// - Throws: ``TransportError``; stage `cancelled`, code `shut_down`, after ``shutDown(cancelling:)``.
+  public func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
+    if isShutDown.load(ordering: .relaxed) { throw .shutDown }
+    if Task.isCancelled { throw .cancelled() }
+    let job = TransferJob(
+      request: request, options: request.connection ?? connection,
+      usesDefaultOptions: request.connection == nil || request.connection == connection, loop: pickLoop(),
+      streamBufferBytes: streamBufferBytes)
+    let answer = await withTaskCancellationHandler {
+      if !job.loop.post(.start(job)) { job.finish(.shutDown, facts: nil) }
+      return await job.response()
+    } onCancel: {
+      job.cancel()
+    }
+    return try answer.get()
+  }
+
+  /// Takes no more requests, and returns when the running ones have ended and the threads are gone.
+  ///
+  /// - Parameter cancelling: whether running requests are cancelled (code `shut_down`) instead of awaited.
+  public func shutDown(cancelling: Bool = false) async {
+    isShutDown.store(true, ordering: .relaxed)
+    for loop in loops { _ = loop.post(.shutDown(cancelling: cancelling)) }
+    for loop in loops {
+      await withTaskCancellationHandler {
+        await loop.waitUntilFinished()
+      } onCancel: {
+        _ = loop.post(.shutDown(cancelling: true))
+      }
+    }
+  }
+
+  private func pickLoop() -> EventLoop {
+    if loops.count == 1 { return loops[0] }
+    let first = turn.add(1, ordering: .relaxed).oldValue
+    let one = loops[abs(first % loops.count)], other = loops[abs((first &+ 1) % loops.count)]
+    return other.load.value < one.load.value ? other : one
+  }
+}

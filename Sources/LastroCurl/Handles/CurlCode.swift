@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastro
+internal import Lastro
+
+/// What libcurl's results mean, in one table.
+enum CurlCode {
+  typealias Meaning = (stage: FailureStage, code: FailureCode, message: String, hint: String?)
+
+  static func explain(
+    _ code: CURLcode, facts: clastro_facts, isProxied: Bool, requestSent: Bool, hasHead: Bool
+  ) -> Meaning {
+    switch code {
+    case CURLE_COULDNT_RESOLVE_HOST:
+      return (.resolve, .hostNotFound, "the host name has no address", "check the name, and DNS on this machine")
+    case CURLE_COULDNT_RESOLVE_PROXY:
+      return (.proxy, .proxyNotFound, "the proxy's name has no address", "check the proxy's URL")
+    case CURLE_COULDNT_CONNECT where isProxied:
+      return (.proxy, .proxyConnectFailed, "the proxy cannot be reached\(reason(facts))", "check that it runs")
+    case CURLE_COULDNT_CONNECT, CURLE_INTERFACE_FAILED:
+      return (.connect, .connectFailed, "no connection could be opened\(reason(facts))", nil)
+    case CURLE_PROXY:
+      return (.proxy, .proxyRefused, "the proxy refused the connection (SOCKS reply \(facts.proxy_error))", nil)
+    case CURLE_OPERATION_TIMEDOUT:
+      return (.timeout, .connectTimeout, "no connection within the connect limit", nil)
+    default: break
+    }
+    if isProxied, !requestSent, facts.connect_code != 0, facts.connect_code / 100 != 2 {
+      return (
+        .proxy, .proxyRefused, "the proxy answered CONNECT with \(facts.connect_code)",
+        facts.connect_code == 407 ? "give user and password in the proxy's URL" : nil
+      )
+    }
+    return tls(code, facts: facts) ?? exchange(code, requestSent: requestSent, hasHead: hasHead, isProxied: isProxied)
+  }
+
+  private static func tls(_ code: CURLcode, facts: clastro_facts) -> Meaning? {
+    switch code {
+    case CURLE_PEER_FAILED_VERIFICATION: return verification(facts.verify_result)
+    case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER, CURLE_USE_SSL_FAILED:
+      return (
+        .tls, .handshakeFailed, "the TLS handshake failed",
+        "the peer may speak no TLS on this port, or share no version or cipher with us"
+      )
+    case CURLE_SSL_CACERT_BADFILE:
+      return (.tls, .invalidTLSConfiguration, "the file of trusted roots cannot be used", "it must be readable PEM")
+    case CURLE_SSL_CERTPROBLEM:
+      return (
+        .tls, .invalidTLSConfiguration, "the client certificate or its key cannot be used",
+        "both must be PEM, belong together, and an encrypted key needs its password"
+      )
+    case CURLE_SSL_ENGINE_NOTFOUND, CURLE_SSL_ENGINE_SETFAILED, CURLE_SSL_ENGINE_INITFAILED, CURLE_SSL_CRL_BADFILE,
+      CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_SHUTDOWN_FAILED, CURLE_SSL_CLIENTCERT:
+      return (.tls, .handshakeFailed, text(code), nil)
+    default: return nil
+    }
+  }
+
+  /// Told apart by OpenSSL's verify result (`X509_V_ERR_…`).
+  private static func verification(_ result: Int) -> Meaning {
+    switch result {
+    case 9, 10:
+      return (.tls, .certificateExpired, "the certificate is not valid now", "check the server's certificate, and this clock")
+    case 0, 1, 62, 64:
+      return (.tls, .hostMismatch, "the certificate is not for this host", "check the host name in the URL")
+    default:
+      return (
+        .tls, .untrustedCertificate, "the certificate chain leads to no trusted root (OpenSSL verify result \(result))",
+        "give the issuing root with TLSOptions.roots, or install it in the system's bundle"
+      )
+    }
+  }
+
+  private static func exchange(_ code: CURLcode, requestSent: Bool, hasHead: Bool, isProxied: Bool) -> Meaning {
+    switch code {
+    case CURLE_PARTIAL_FILE:
+      return (.response, .truncatedBody, "the connection ended before the body did", nil)
+    case CURLE_GOT_NOTHING:
+      return (.response, .connectionLost, "the server closed the connection without an answer", nil)
+    case CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL:
+      return (.response, .malformedResponse, "the response breaks the rules of HTTP", nil)
+    case CURLE_BAD_CONTENT_ENCODING:
+      return (.response, .badContentEncoding, "the body's Content-Encoding cannot be undone", nil)
+    case CURLE_HTTP2, CURLE_HTTP2_STREAM:
+      return (.response, .http2Failure, "the HTTP/2 stream was reset or broken", nil)
+    case CURLE_SEND_ERROR, CURLE_SEND_FAIL_REWIND:
+      return (.send, requestSent ? .connectionLost : .sendFailed, "the request could not be sent in full", nil)
+    case CURLE_RECV_ERROR where !requestSent && isProxied:
+      return (.proxy, .proxyRefused, "the proxy ended the connection instead of opening a tunnel", nil)
+    case CURLE_RECV_ERROR:
+      return hasHead
+        ? (.response, .truncatedBody, "the connection was reset before the body ended", nil)
+        : (.response, .connectionLost, "the connection was reset before a response came", nil)
+    case CURLE_URL_MALFORMAT:
+      return (.request, .invalidURL, "libcurl cannot parse the URL", nil)
+    case CURLE_BAD_FUNCTION_ARGUMENT, CURLE_NOT_BUILT_IN, CURLE_UNKNOWN_OPTION:
+      return (.request, .invalidOption, "libcurl does not accept an option: \(text(code))", nil)
+    default:
+      return (requestSent ? .response : .connect, .engineFailure, text(code), nil)
+    }
+  }
+
+  private static func reason(_ facts: clastro_facts) -> String {
+    facts.os_errno == 0 ? "" : ": \(SystemError.text(Int32(facts.os_errno)))"
+  }
+
+  static func text(_ code: CURLcode) -> String { String(cString: curl_easy_strerror(code)) }
+}

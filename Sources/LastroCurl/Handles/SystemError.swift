@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
+/// Words for `errno`.
+enum SystemError {
+  static func text(_ code: Int32) -> String { String(cString: strerror(code)) }
+}

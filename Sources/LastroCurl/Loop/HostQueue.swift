@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+
+/// The jobs for one host (scheme, name, port) within a partition: how many run, and who waits.
+///
+/// Waiting happens here and not in libcurl, whose time limits would run meanwhile, and whose cost grows with the
+/// number of transfers it holds.
+final class HostQueue {
+  struct Key: Hashable {
+    var isTLS: Bool
+    var authority: String
+  }
+
+  let key: Key
+  var running = 0
+  private(set) var waiting: [TransferJob] = []
+  private var nextWaiting = 0
+  /// Known to speak HTTP/2: many streams share a connection.
+  var isHTTP2 = false
+  /// Whether a connection has stood at least once. Before, few transfers are let in: each may start a look-up thread.
+  var isWarm = false
+  /// Whether its requests go through a proxy.
+  let isProxied: Bool
+
+  init(key: Key, isProxied: Bool) {
+    self.key = key
+    self.isProxied = isProxied
+  }
+
+  var waitingCount: Int { waiting.count - nextWaiting }
+  var isIdle: Bool { running == 0 && waitingCount == 0 }
+
+  func limit(_ settings: LoopSettings) -> Int {
+    if isHTTP2 { return settings.http2StreamsPerHost }
+    return isWarm ? settings.connectionsPerHost : min(settings.connectionsPerHost, settings.lookups)
+  }
+
+  func append(_ job: TransferJob) { waiting.append(job) }
+
+  /// The first job that still wants to run.
+  func popFirst() -> TransferJob? {
+    guard nextWaiting < waiting.count else { return nil }
+    defer { compact() }
+    let job = waiting[nextWaiting]
+    nextWaiting += 1
+    return job
+  }
+
+  /// Takes out what `shouldRemove` names.
+  func remove(where shouldRemove: (TransferJob) -> Bool) -> [TransferJob] {
+    var removed: [TransferJob] = []
+    var kept: [TransferJob] = []
+    for job in waiting[nextWaiting...] {
+      if shouldRemove(job) { removed.append(job) } else { kept.append(job) }
+    }
+    waiting = kept
+    nextWaiting = 0
+    return removed
+  }
+
+  var waitingJobs: ArraySlice<TransferJob> { waiting[nextWaiting...] }
+
+  private func compact() {
+    guard nextWaiting > 64, nextWaiting * 2 > waiting.count else { return }
+    waiting.removeFirst(nextWaiting)
+    nextWaiting = 0
+  }
+}

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastro
+internal import HTTPTypes
+internal import Lastro
+
+/// The event loop: everything libcurl is touched from here, on one thread.
+///
+/// A turn: wait for descriptors, the timer or a command; let libcurl act; take commands; finish what is done; expire
+/// what is late; let waiting jobs in. Callbacks only record; the loop acts, since libcurl refuses to be called from
+/// within itself.
+final class LoopCore {
+  private static let wakeOwner = UInt32.max
+
+  private let settings: LoopSettings
+  private let inbox: LoopInbox
+  private let poller: Poller
+  private let load: LoadCounter
+
+  private var partitions: [UInt32: Partition] = [:]
+  private var partitionIDs: [ConnectionOptions: UInt32] = [:]
+  private var defaultPartition: Partition?
+  private var nextPartitionID: UInt32 = 0
+  private var commands: [LoopCommand] = []
+  /// Jobs in a host's queue that still want to run. A cancelled one leaves this set at once and its queue when its turn
+  /// comes: a storm of cancellations must not search the queues.
+  private var waiting: Set<ObjectIdentifier> = []
+  /// No transfer and no waiting job expires before.
+  private var nextExpiry = Int64.max
+  private var isShuttingDown = false
+
+  init(settings: LoopSettings, inbox: LoopInbox, poller: Poller, load: LoadCounter) {
+    self.settings = settings
+    self.inbox = inbox
+    self.poller = poller
+    self.load = load
+  }
+
+  func run() {
+    poller.watch(inbox.wakeDescriptor, owner: Self.wakeOwner, read: true, write: false)
+    while !(isShuttingDown && isEmpty) { turn() }
+    for command in inbox.close() {
+      if case .start(let job) = command { end(job, .shutDown) }
+    }
+    defaultPartition = nil
+    partitions = [:]
+  }
+
+  private var isEmpty: Bool { waiting.isEmpty && partitions.values.allSatisfy { $0.transfers.isEmpty } }
+
+  private func turn() {
+    var wasWoken = false
+    poller.wait(timeout: timeout()) { ready in
+      if ready.owner == Self.wakeOwner { wasWoken = true } else { partitions[ready.owner]?.socketReady(ready) }
+    }
+    if wasWoken { takeCommands() }
+    let now = monotonicNow()
+    for partition in partitions.values {
+      partition.fireTimer(now: now)
+      finishTransfers(of: partition)
+    }
+    if now >= nextExpiry { expire(now: now) }
+    closeIdlePartitions(now: now)
+  }
+
+  /// Milliseconds until something is due, rounded up so that nothing is woken early in a loop.
+  private func timeout() -> Int32 {
+    var due = nextExpiry
+    for partition in partitions.values {
+      if let timer = partition.timerAt { due = min(due, timer) }
+      if let closing = closingTime(of: partition) { due = min(due, closing) }
+    }
+    guard due < .max else { return -1 }
+    let left = due - monotonicNow()
+    return left <= 0 ? 0 : Int32(clamping: (left + 999_999) / 1_000_000)
+  }
+
+  // MARK: Commands
+
+  private func takeCommands() {
+    inbox.take(into: &commands)
+    for command in commands { perform(command) }
+    commands.removeAll(keepingCapacity: true)
+  }
+
+  private func perform(_ command: LoopCommand) {
+    switch command {
+    case .start(let job): start(job)
+    case .cancel(let job): cancel(job)
+    case .resumeReceiving(let job): resume(job) { $0.resumeReceiving() }
+    case .resumeSending(let job): resume(job) { $0.resumeSending() }
+    case .shutDown(let cancelling):
+      isShuttingDown = true
+      if cancelling { cancelAll() }
+    }
+  }
+
+  private func start(_ job: TransferJob) {
+    load.begin()
+    if job.isCancelled { return end(job, .cancelled()) }
+    if isShuttingDown { return end(job, .shutDown) }
+    let partition: Partition
+    do {
+      partition = try self.partition(for: job)
+    } catch {
+      return end(job, error)
+    }
+    let head = job.request.head
+    let host = partition.host(HostQueue.Key(isTLS: head.scheme == "https", authority: head.authority ?? ""))
+    if host.waitingCount == 0, host.running < host.limit(settings) {
+      run(job, on: host, in: partition)
+    } else if waiting.count >= settings.queuedRequests {
+      end(job, .queueFull(settings.queuedRequests))
+    } else {
+      waiting.insert(ObjectIdentifier(job))
+      host.append(job)
+      nextExpiry = min(nextExpiry, job.expiresAt)
+    }
+  }
+
+  private func run(_ job: TransferJob, on host: HostQueue, in partition: Partition) {
+    if job.isCancelled { return end(job, .cancelled()) }
+    if monotonicNow() >= job.expiresAt { return end(job, .expiredInQueue(job)) }
+    guard let easy = partition.pool.take() else {
+      return end(job, TransportError(stage: .request, code: .engineFailure, message: "libcurl cannot make a handle"))
+    }
+    let transfer = Transfer(job: job, easy: easy, host: host, limits: settings.transfer)
+    do {
+      try partition.applier.apply(transfer)
+    } catch {
+      partition.pool.give(easy)
+      return end(job, error)
+    }
+    let code = partition.add(transfer)
+    guard code == CURLM_OK else {
+      partition.pool.give(easy)
+      return end(
+        job, TransportError(stage: .request, code: .engineFailure, message: "libcurl refused the transfer (\(code.rawValue))"))
+    }
+    host.running += 1
+    nextExpiry = min(nextExpiry, transfer.expiresAt)
+    job.upload?.start { [weak job] in if let job { _ = job.loop.post(.resumeSending(job)) } }
+  }
+
+  private func resume(_ job: TransferJob, _ body: (Transfer) -> Void) {
+    guard let (partition, transfer) = find(job) else { return }
+    body(transfer)
+    nextExpiry = min(nextExpiry, transfer.expiresAt)
+    finishTransfers(of: partition)
+  }
+
+  private func cancel(_ job: TransferJob) {
+    if let (partition, transfer) = find(job) {
+      conclude(transfer, in: partition, failure: .cancelled(requestSent: transfer.requestSent))
+      return
+    }
+    if waiting.remove(ObjectIdentifier(job)) != nil { end(job, .cancelled()) }
+  }
+
+  private func cancelAll() {
+    for partition in partitions.values {
+      for host in partition.hosts.values {
+        for job in host.remove(where: { _ in true }) where waiting.remove(ObjectIdentifier(job)) != nil {
+          end(job, .shutDown)
+        }
+      }
+      for transfer in Array(partition.transfers.values) {
+        conclude(transfer, in: partition, failure: .shutDown)
+      }
+    }
+  }
+
+  private func find(_ job: TransferJob) -> (Partition, Transfer)? {
+    for partition in partitions.values {
+      if let transfer = partition.transfers[ObjectIdentifier(job)] { return (partition, transfer) }
+    }
+    return nil
+  }
+
+  // MARK: Ends
+
+  private func finishTransfers(of partition: Partition) {
+    while let (transfer, code) = partition.nextFinished() {
+      let failure = transfer.outcome(code)
+      conclude(transfer, in: partition, failure: failure)
+    }
+  }
+
+  /// Takes a transfer out of libcurl, answers its job, and lets the next one in.
+  private func conclude(_ transfer: Transfer, in partition: Partition, failure: TransportError?) {
+    let facts = transfer.facts()
+    let host = transfer.host
+    if facts.httpVersion == "2" { host.isHTTP2 = true }
+    partition.remove(transfer, now: monotonicNow())
+    host.running -= 1
+    load.end()
+    transfer.report(failure, facts: facts)
+    admit(to: host, in: partition)
+    partition.forgetIdleHosts()
+  }
+
+  private func admit(to host: HostQueue, in partition: Partition) {
+    while host.running < host.limit(settings), let job = host.popFirst() {
+      guard waiting.remove(ObjectIdentifier(job)) != nil else { continue }
+      run(job, on: host, in: partition)
+    }
+  }
+
+  /// Ends a job that never became a transfer.
+  private func end(_ job: TransferJob, _ failure: TransportError) {
+    load.end()
+    job.finish(failure, facts: nil)
+  }
+
+  private func expire(now: Int64) {
+    var next = Int64.max
+    for partition in partitions.values {
+      for transfer in Array(partition.transfers.values) {
+        if transfer.expiresAt <= now {
+          conclude(transfer, in: partition, failure: .timedOut(transfer, now: now))
+        } else {
+          next = min(next, transfer.expiresAt)
+        }
+      }
+      for host in partition.hosts.values {
+        for job in host.remove(where: { $0.expiresAt <= now }) where waiting.remove(ObjectIdentifier(job)) != nil {
+          end(job, .expiredInQueue(job))
+        }
+        for job in host.waitingJobs { next = min(next, job.expiresAt) }
+      }
+    }
+    // Jobs let in meanwhile may expire earlier than what was looked at before them.
+    for partition in partitions.values {
+      for transfer in partition.transfers.values { next = min(next, transfer.expiresAt) }
+    }
+    nextExpiry = next
+  }
+
+  // MARK: Partitions
+
+  private func partition(for job: TransferJob) throws(TransportError) -> Partition {
+    if job.usesDefaultOptions, let defaultPartition { return defaultPartition }
+    if let id = partitionIDs[job.options], let partition = partitions[id] { return partition }
+    let partition = try Partition(id: nextPartitionID, options: job.options, settings: settings, poller: poller)
+    partitions[partition.id] = partition
+    partitionIDs[job.options] = partition.id
+    if job.usesDefaultOptions { defaultPartition = partition }
+    nextPartitionID += 1
+    return partition
+  }
+
+  private func closingTime(of partition: Partition) -> Int64? {
+    partition.idleSince.map { $0 &+ settings.idleLifetime.nanoseconds }
+  }
+
+  /// libcurl looks at the age of pooled connections only when a transfer begins; without any, they are closed here.
+  private func closeIdlePartitions(now: Int64) {
+    for partition in partitions.values {
+      guard let closing = closingTime(of: partition), now >= closing, partition.transfers.isEmpty else { continue }
+      partitions[partition.id] = nil
+      partitionIDs[partition.options] = nil
+      if defaultPartition === partition { defaultPartition = nil }
+    }
+  }
+}
+
+extension TransportError {
+  static func expiredInQueue(_ job: TransferJob) -> TransportError {
+    TransportError(
+      stage: .timeout, code: job.request.deadlineCode, message: "the deadline passed while the request waited for a connection",
+      hint: "raise the deadline or connectionsPerHost, or send less at once")
+  }
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastro
+internal import Lastro
+
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
+/// What other threads ask of the loop thread.
+enum LoopCommand: Sendable {
+  /// Begin the job, or queue it.
+  case start(TransferJob)
+  /// End it, wherever it stands. Its caller has been answered already.
+  case cancel(TransferJob)
+  /// The reader took what was buffered: go on receiving.
+  case resumeReceiving(TransferJob)
+  /// The writer has more: go on sending.
+  case resumeSending(TransferJob)
+  /// Take no more jobs; end when none is left, or at once.
+  case shutDown(cancelling: Bool)
+}
+
+/// The queue in front of the loop thread: a lock, an array, and an eventfd written only when the queue was empty.
+final class LoopInbox: Sendable {
+  private struct State {
+    var commands: [LoopCommand] = []
+    var isClosed = false
+  }
+
+  private let state = Lock(State())
+  let wakeDescriptor: Int32
+
+  init?() {
+    wakeDescriptor = eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK))
+    guard wakeDescriptor >= 0 else { return nil }
+  }
+
+  deinit { close(wakeDescriptor) }
+
+  /// Hands a command over. False when the loop has ended: nobody will act on it.
+  func post(_ command: LoopCommand) -> Bool {
+    let (accepted, wasEmpty) = state.withLock { state in
+      guard !state.isClosed else { return (false, false) }
+      state.commands.append(command)
+      return (true, state.commands.count == 1)
+    }
+    if wasEmpty { wake() }
+    return accepted
+  }
+
+  /// Takes everything, leaving `spare`'s storage for the next batch. Loop thread only.
+  func take(into spare: inout [LoopCommand]) {
+    var count: UInt64 = 0
+    _ = read(wakeDescriptor, &count, MemoryLayout<UInt64>.size)
+    spare.removeAll(keepingCapacity: true)
+    state.withLock { swap(&$0.commands, &spare) }
+  }
+
+  /// Refuses commands from now on and gives back those nobody has taken. Loop thread only.
+  func close() -> [LoopCommand] {
+    state.withLock { state in
+      state.isClosed = true
+      defer { state.commands = [] }
+      return state.commands
+    }
+  }
+
+  private func close(_ descriptor: Int32) { _ = Glibc.close(descriptor) }
+
+  private func wake() {
+    var one: UInt64 = 1
+    _ = write(wakeDescriptor, &one, MemoryLayout<UInt64>.size)
+  }
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastro
+internal import Lastro
+
+/// A multi handle with its connections: everything in it shares one set of ``ConnectionOptions``.
+///
+/// libcurl does not count all of them when it matches a pooled connection with a transfer (fixed name answers, roots
+/// from memory), so requests with other options never meet its connections.
+final class Partition {
+  let id: UInt32
+  let options: ConnectionOptions
+  let applier: OptionApplier
+  let multi: UnsafeMutableRawPointer
+  /// Monotonic nanoseconds at which libcurl wants to be called; `nil` when it does not.
+  private(set) var timerAt: Int64?
+  var transfers: [ObjectIdentifier: Transfer] = [:]
+  private(set) var hosts: [HostQueue.Key: HostQueue] = [:]
+  var pool: EasyHandlePool
+  /// When the last transfer ended; pooled connections are closed some time after.
+  var idleSince: Int64?
+
+  private unowned let poller: Poller
+
+  init(id: UInt32, options: ConnectionOptions, settings: LoopSettings, poller: Poller) throws(TransportError) {
+    guard CurlGlobal.isReady, let multi = curl_multi_init() else {
+      throw TransportError(stage: .request, code: .engineFailure, message: "libcurl cannot make a multi handle")
+    }
+    self.id = id
+    self.options = options
+    self.multi = multi
+    self.poller = poller
+    pool = EasyHandlePool(capacity: settings.connectionsPerHost * 2)
+    do {
+      applier = try OptionApplier(options: options, limits: settings.transfer)
+    } catch {
+      curl_multi_cleanup(multi)
+      throw error
+    }
+    clastro_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, settings.connectionsPerHost)
+    clastro_multi_set_long(multi, CURLMOPT_MAXCONNECTS, settings.idleConnections)
+    clastro_multi_set_long(multi, CURLMOPT_PIPELINING, 2)  // CURLPIPE_MULTIPLEX
+    clastro_multi_install(multi, Unmanaged.passUnretained(self).toOpaque(), Self.socketChanged, Self.timerChanged)
+  }
+
+  deinit {
+    for transfer in transfers.values { curl_multi_remove_handle(multi, transfer.easy.raw) }
+    transfers = [:]
+    curl_multi_cleanup(multi)
+  }
+
+  func host(_ key: HostQueue.Key) -> HostQueue {
+    if let host = hosts[key] { return host }
+    let host = HostQueue(key: key, isProxied: applier.usesProxy(for: key))
+    hosts[key] = host
+    return host
+  }
+
+  /// Forgets hosts nobody talks to, once there are many: a crawler meets thousands.
+  func forgetIdleHosts() {
+    guard hosts.count > 1_024 else { return }
+    hosts = hosts.filter { !$0.value.isIdle }
+  }
+
+  /// Begins a transfer. libcurl calls the timer back from within.
+  func add(_ transfer: Transfer) -> CURLMcode {
+    idleSince = nil
+    transfers[ObjectIdentifier(transfer.job)] = transfer
+    let code = curl_multi_add_handle(multi, transfer.easy.raw)
+    if code != CURLM_OK { transfers[ObjectIdentifier(transfer.job)] = nil }
+    return code
+  }
+
+  /// Takes a transfer out; its callbacks are over.
+  func remove(_ transfer: Transfer, now: Int64) {
+    curl_multi_remove_handle(multi, transfer.easy.raw)
+    transfers[ObjectIdentifier(transfer.job)] = nil
+    pool.give(transfer.easy)
+    if transfers.isEmpty { idleSince = now }
+  }
+
+  func socketReady(_ ready: Poller.Ready) {
+    var running: Int32 = 0
+    let mask =
+      (ready.readable ? CURL_CSELECT_IN : 0) | (ready.writable ? CURL_CSELECT_OUT : 0)
+      | (ready.failed ? CURL_CSELECT_ERR : 0)
+    curl_multi_socket_action(multi, ready.descriptor, mask, &running)
+  }
+
+  /// Calls libcurl when its time has come, even if descriptors were ready too.
+  func fireTimer(now: Int64) {
+    guard let due = timerAt, now >= due else { return }
+    timerAt = nil
+    var running: Int32 = 0
+    curl_multi_socket_action(multi, CURL_SOCKET_TIMEOUT, 0, &running)
+  }
+
+  /// The next transfer libcurl has finished.
+  func nextFinished() -> (Transfer, CURLcode)? {
+    var left: Int32 = 0
+    while let message = curl_multi_info_read(multi, &left) {
+      guard message.pointee.msg == CURLMSG_DONE, let easy = message.pointee.easy_handle,
+        let context = clastro_private(easy)
+      else { continue }
+      let code = clastro_message_result(message)
+      return (Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue(), code)
+    }
+    return nil
+  }
+
+  private static let socketChanged: clastro_socket_callback = { _, socket, what, context, _ in
+    guard let context else { return 0 }
+    let partition = Unmanaged<Partition>.fromOpaque(context).takeUnretainedValue()
+    if what == CURL_POLL_REMOVE {
+      partition.poller.unwatch(socket)
+    } else {
+      partition.poller.watch(
+        socket, owner: partition.id, read: what & CURL_POLL_IN != 0, write: what & CURL_POLL_OUT != 0)
+    }
+    return 0
+  }
+
+  private static let timerChanged: clastro_timer_callback = { _, milliseconds, context in
+    guard let context else { return 0 }
+    let partition = Unmanaged<Partition>.fromOpaque(context).takeUnretainedValue()
+    partition.timerAt = milliseconds < 0 ? nil : monotonicNow() + Int64(milliseconds) * 1_000_000
+    return 0
+  }
+}

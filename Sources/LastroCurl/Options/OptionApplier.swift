@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastro
+internal import HTTPTypes
+internal import Lastro
+
+/// Turns a request, and the options of its partition, into options of an easy handle.
+final class OptionApplier {
+  private let options: ConnectionOptions
+  private let limits: TransferLimits
+  private let roots: TrustedRoots
+  private let proxies: ProxyResolver
+  /// Fixed name answers in libcurl's syntax. Read by libcurl while transfers run, so kept as long as the partition.
+  private var resolutions = HeaderList()
+
+  init(options: ConnectionOptions, limits: TransferLimits) throws(TransportError) {
+    self.options = options
+    self.limits = limits
+    roots = try TrustedRoots(options.tls.roots)
+    proxies = try ProxyResolver(options.proxy)
+    for resolution in options.resolutions {
+      let addresses = resolution.addresses.map { $0.contains(":") ? "[\($0)]" : $0 }.joined(separator: ",")
+      _ = resolutions.append("\(resolution.host):\(resolution.port):\(addresses)")
+    }
+  }
+
+  func usesProxy(for host: HostQueue.Key) -> Bool {
+    options.unixSocketPath == nil && !proxies.proxy(isTLS: host.isTLS, authority: host.authority).isEmpty
+  }
+
+  /// Sets everything up; libcurl's refusal of an option is a typed error, not a trap.
+  func apply(_ transfer: Transfer) throws(TransportError) {
+    let easy = transfer.easy
+    let request = transfer.job.request
+    applyBasics(easy, timeout: request.connectTimeout)
+    try applyTarget(easy, request.head)
+    applyVersion(easy, isTLS: request.head.scheme == "https")
+    if request.head.scheme == "https" { try applyTLS(easy) }
+    applyBody(easy, request)
+    try applyHeaders(transfer, request)
+    TransferCallbacks.install(on: transfer)
+    clastro_install_socket_opener(easy.raw)
+  }
+
+  private func applyBasics(_ easy: EasyHandle, timeout: Duration?) {
+    easy.set(CURLOPT_NOSIGNAL, 1)
+    easy.set(CURLOPT_QUICK_EXIT, 1)
+    easy.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+    easy.set(CURLOPT_TCP_NODELAY, 1)
+    easy.set(CURLOPT_MAXAGE_CONN, limits.idleLifetimeSeconds)
+    easy.set(CURLOPT_MAXLIFETIME_CONN, limits.connectionLifetimeSeconds)
+    // 0 would mean libcurl's own 300 s.
+    let milliseconds = timeout.map { max(1, $0.nanoseconds / 1_000_000) } ?? Int64(Int32.max)
+    easy.set(CURLOPT_CONNECTTIMEOUT_MS, Int(clamping: min(milliseconds, Int64(Int32.max))))
+    if let agent = limits.userAgent { easy.set(CURLOPT_USERAGENT, agent) }
+  }
+
+  private func applyTarget(_ easy: EasyHandle, _ head: HTTPRequest) throws(TransportError) {
+    let scheme = head.scheme ?? "", authority = head.authority ?? "", path = head.path ?? "/"
+    let url = "\(scheme)://\(authority)\(path)"
+    guard easy.set(CURLOPT_URL, url) == CURLE_OK else {
+      throw .refused(.invalidURL, "libcurl cannot parse the URL")
+    }
+    easy.set(CURLOPT_PATH_AS_IS, 1)
+    easy.set(CURLOPT_PROTOCOLS_STR, "http,https")
+    easy.set(CURLOPT_PROXY, proxies.proxy(isTLS: scheme == "https", authority: authority))
+    easy.set(CURLOPT_NOPROXY, "")
+    if resolutions.head != nil { easy.set(CURLOPT_RESOLVE, pointer: UnsafeRawPointer(resolutions.head)) }
+    if let path = options.unixSocketPath { easy.set(CURLOPT_UNIX_SOCKET_PATH, path) }
+    if let interface = options.localInterface { easy.set(CURLOPT_INTERFACE, interface) }
+  }
+
+  private func applyVersion(_ easy: EasyHandle, isTLS: Bool) {
+    let version =
+      switch options.httpVersion {
+      case .http1: CURL_HTTP_VERSION_1_1
+      case .automatic: CURL_HTTP_VERSION_2TLS
+      case .http2: isTLS ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE
+      }
+    easy.set(CURLOPT_HTTP_VERSION, Int(version))
+    if options.httpVersion == .http2 || (isTLS && options.httpVersion == .automatic) {
+      // Wait for the first connection to tell whether it multiplexes, instead of opening one for each request.
+      easy.set(CURLOPT_PIPEWAIT, 1)
+    }
+  }
+
+  private func applyTLS(_ easy: EasyHandle) throws(TransportError) {
+    roots.apply(to: easy)
+    // Versions share the option with a maximum in the upper half; 0 there means the newest.
+    let minimum = [4, 5, 6, 7][options.tls.minimumVersion.rawValue]  // CURL_SSLVERSION_TLSv1_0 …
+    easy.set(CURLOPT_SSLVERSION, minimum)
+    guard clastro_install_tls_hook(easy.raw, roots.store) == CURLE_OK else {
+      throw TransportError(
+        stage: .tls, code: .invalidTLSConfiguration, message: "this libcurl has no OpenSSL context to hook into",
+        hint: "install the OpenSSL flavour of libcurl (Debian: libcurl4)")
+    }
+    guard let identity = options.tls.identity else { return }
+    apply(identity.certificate, to: easy, file: CURLOPT_SSLCERT, blob: CURLOPT_SSLCERT_BLOB)
+    apply(identity.key ?? identity.certificate, to: easy, file: CURLOPT_SSLKEY, blob: CURLOPT_SSLKEY_BLOB)
+    if let password = identity.keyPassword { easy.set(CURLOPT_KEYPASSWD, password) }
+  }
+
+  private func apply(_ pem: TLSOptions.PEM, to easy: EasyHandle, file: CURLoption, blob: CURLoption) {
+    switch pem {
+    case .file(let path): easy.set(file, path)
+    case .bytes(let bytes): easy.set(blob, blob: bytes)
+    }
+  }
+
+  private func applyBody(_ easy: EasyHandle, _ request: TransferRequest) {
+    let method = request.head.method.rawValue
+    if request.body.isEmpty {
+      switch method {
+      case "GET": easy.set(CURLOPT_HTTPGET, 1)
+      case "HEAD": easy.set(CURLOPT_NOBODY, 1)
+      default: easy.set(CURLOPT_CUSTOMREQUEST, method)
+      }
+      return
+    }
+    easy.set(CURLOPT_POST, 1)
+    easy.set(CURLOPT_POSTFIELDSIZE_LARGE, offset: request.body.length ?? -1)
+    if method != "POST" { easy.set(CURLOPT_CUSTOMREQUEST, method) }
+  }
+
+  private func applyHeaders(_ transfer: Transfer, _ request: TransferRequest) throws(TransportError) {
+    let fields = request.head.headerFields
+    var isComplete = true
+    for field in fields {
+      // libcurl drops a field it sees as "Name:"; the semicolon is its way to send an empty value.
+      let line = field.value.isEmpty ? "\(field.name.rawName);" : "\(field.name.rawName): \(field.value)"
+      isComplete = transfer.headerList.append(line) && isComplete
+    }
+    if !request.body.isEmpty {
+      if fields[.contentType] == nil { isComplete = transfer.headerList.append("Content-Type:") && isComplete }
+      if request.body.length == nil, fields[.transferEncoding] == nil {
+        isComplete = transfer.headerList.append("Transfer-Encoding: chunked") && isComplete
+      }
+    } else if ["POST", "PUT", "PATCH"].contains(request.head.method.rawValue), fields[.contentLength] == nil {
+      // RFC 9110 §8.6: methods that define a body should say that there is none.
+      isComplete = transfer.headerList.append("Content-Length: 0") && isComplete
+    }
+    guard isComplete else {
+      throw TransportError(stage: .request, code: .engineFailure, message: "out of memory for header fields")
+    }
+    if let head = transfer.headerList.head {
+      transfer.easy.set(CURLOPT_HTTPHEADER, pointer: UnsafeRawPointer(head))
+    }
+    // The empty string asks for every encoding this libcurl knows. A resource that names its own gets bytes as sent.
+    if limits.decompresses, fields[.acceptEncoding] == nil { transfer.easy.set(CURLOPT_ACCEPT_ENCODING, "") }
+  }
+}

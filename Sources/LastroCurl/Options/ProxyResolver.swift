@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
+/// Says which proxy a request goes through. Decided here, so that libcurl never looks into the environment itself: it
+/// would do so for every transfer, in a race with `setenv`.
+struct ProxyResolver {
+  private let plain: String
+  private let tls: String
+  private let bypass: BypassList
+
+  init(_ options: ProxyOptions) throws(TransportError) {
+    switch options {
+    case .none:
+      self.init(plain: "", tls: "", bypass: [])
+    case .url(let url, let bypass):
+      try Self.check(url)
+      self.init(plain: url, tls: url, bypass: bypass)
+    case .environment:
+      self.init(environment: { name in getenv(name).map { String(cString: $0) } })
+    }
+  }
+
+  init(environment: (String) -> String?) {
+    func first(_ names: String...) -> String { names.lazy.compactMap(environment).first { !$0.isEmpty } ?? "" }
+    let all = first("all_proxy", "ALL_PROXY")
+    let plain = first("http_proxy")
+    let tls = first("https_proxy", "HTTPS_PROXY")
+    self.init(
+      plain: plain.isEmpty ? all : plain, tls: tls.isEmpty ? all : tls,
+      bypass: first("no_proxy", "NO_PROXY").split(whereSeparator: { $0 == "," || $0 == " " }).map(String.init))
+  }
+
+  private init(plain: String, tls: String, bypass: [String]) {
+    self.plain = plain
+    self.tls = tls
+    self.bypass = BypassList(bypass)
+  }
+
+  /// The proxy's URL; empty for none, which is what libcurl wants to hear.
+  func proxy(isTLS: Bool, authority: String) -> String {
+    let proxy = isTLS ? tls : plain
+    if proxy.isEmpty || bypass.contains(authority: authority) { return "" }
+    return proxy
+  }
+
+  private static func check(_ url: String) throws(TransportError) {
+    let scheme = url.contains("://") ? String(url.prefix { $0 != ":" }).lowercased() : "http"
+    guard ["http", "https", "socks4", "socks4a", "socks5", "socks5h"].contains(scheme), !url.isEmpty,
+      !url.utf8.contains(where: { $0 <= 0x20 || $0 == 0x7F })
+    else {
+      throw .refused(
+        .invalidOption, "the proxy is no URL with one of the schemes http, https, socks4, socks4a, socks5, socks5h",
+        hint: "write it as http://proxy.example:3128")
+    }
+  }
+}
+
+/// The hosts that are reached without a proxy, by the rules of `no_proxy`.
+struct BypassList {
+  private enum Rule {
+    case all
+    /// The name itself and everything below it.
+    case name(String)
+    case network([UInt8], prefix: Int)
+  }
+
+  private let rules: [Rule]
+
+  init(_ entries: [String]) {
+    rules = entries.compactMap { entry in
+      let text = entry.lowercased()
+      if text == "*" { return .all }
+      if let network = Self.network(text) { return network }
+      var name = Substring(text)
+      if name.hasPrefix("*.") { name = name.dropFirst() }
+      while name.hasPrefix(".") { name = name.dropFirst() }
+      while name.hasSuffix(".") { name = name.dropLast() }
+      return name.isEmpty ? nil : .name(String(name))
+    }
+  }
+
+  func contains(authority: String) -> Bool {
+    if rules.isEmpty { return false }
+    let host = Self.host(of: authority.lowercased())
+    let address = Self.address(host)
+    return rules.contains { rule in
+      switch rule {
+      case .all: true
+      case .name(let name): address == nil && (host == name || host.hasSuffix("." + name))
+      case .network(let network, let prefix): address.map { Self.matches($0, network, prefix: prefix) } ?? false
+      }
+    }
+  }
+
+  private static func host(of authority: String) -> String {
+    if authority.hasPrefix("["), let end = authority.firstIndex(of: "]") {
+      return String(authority[authority.index(after: authority.startIndex)..<end])
+    }
+    let host = authority.prefix { $0 != ":" }
+    return String(host.hasSuffix(".") ? host.dropLast() : host)
+  }
+
+  private static func network(_ text: String) -> Rule? {
+    let parts = text.split(separator: "/", maxSplits: 1)
+    guard let first = parts.first, let bytes = address(String(first).trimmingBrackets()) else { return nil }
+    guard parts.count == 2 else { return .network(bytes, prefix: bytes.count * 8) }
+    guard let prefix = Int(parts[1]), (0...bytes.count * 8).contains(prefix) else { return nil }
+    return .network(bytes, prefix: prefix)
+  }
+
+  private static func address(_ text: String) -> [UInt8]? {
+    var four = in_addr()
+    if inet_pton(AF_INET, text, &four) == 1 { return withUnsafeBytes(of: &four) { Array($0) } }
+    var six = in6_addr()
+    if inet_pton(AF_INET6, text, &six) == 1 { return withUnsafeBytes(of: &six) { Array($0) } }
+    return nil
+  }
+
+  private static func matches(_ address: [UInt8], _ network: [UInt8], prefix: Int) -> Bool {
+    guard address.count == network.count else { return false }
+    let whole = prefix / 8
+    guard address.prefix(whole) == network.prefix(whole) else { return false }
+    let bits = prefix % 8
+    if bits == 0 { return true }
+    let mask = UInt8(truncatingIfNeeded: 0xFF << (8 - bits))
+    return address[whole] & mask == network[whole] & mask
+  }
+}
+
+extension String {
+  fileprivate func trimmingBrackets() -> String {
+    hasPrefix("[") && hasSuffix("]") ? String(dropFirst().dropLast()) : self
+  }
+}

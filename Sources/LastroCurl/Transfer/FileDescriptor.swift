@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+internal import Lastro
+
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
+
+/// Owns an open file; closes it with the object.
+final class FileDescriptor {
+  private let raw: Int32
+  private let path: String
+
+  init(reading path: String) throws(TransportError) {
+    raw = open(path, O_RDONLY | O_CLOEXEC)
+    self.path = path
+    guard raw >= 0 else {
+      throw .refused(
+        .invalidBody, "cannot open the body file \(path): \(String(cString: strerror(errno)))",
+        hint: "check that it exists and may be read")
+    }
+  }
+
+  deinit { if raw >= 0 { close(raw) } }
+
+  /// The next bytes, or `nil` at the end.
+  func read(upTo count: Int) throws(TransportError) -> Data? {
+    var data = Data(count: count)
+    let taken = data.withUnsafeMutableBytes { buffer in Glibc.read(raw, buffer.baseAddress, count) }
+    guard taken >= 0 else {
+      throw .refused(.invalidBody, "reading the body file \(path) failed: \(String(cString: strerror(errno)))")
+    }
+    return taken == 0 ? nil : data.prefix(taken)
+  }
+}

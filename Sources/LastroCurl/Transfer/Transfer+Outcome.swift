@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastro
+internal import Lastro
+
+extension Transfer {
+  /// Whether the request goes through a proxy, for telling whose fault a failed connection is.
+  var isProxied: Bool { host.isProxied }
+
+  /// What libcurl's result amounts to; `nil` is success.
+  func outcome(_ code: CURLcode) -> TransportError? {
+    if let failure { return failure.with(code) }
+    if wasCut { return nil }
+    guard code == CURLE_OK else { return TransportError(code, transfer: self) }
+    guard response != nil else {
+      return TransportError(
+        stage: .response, code: .malformedResponse, message: "the transfer ended without a complete response head",
+        engineCode: 0, requestSent: requestSent)
+    }
+    if isTruncatedByTLS {
+      return TransportError(
+        stage: .response, code: .truncatedBody,
+        message: "the connection ended without TLS close_notify: the body may be cut short", engineCode: 0,
+        requestSent: true)
+    }
+    return nil
+  }
+
+  /// Answers the job.
+  func report(_ failure: TransportError?, facts: TransferFacts) {
+    if var failure {
+      failure.facts = facts
+      return job.finish(failure, facts: facts)
+    }
+    if case .collect = sink, let response {
+      job.answer(.success(TransferResponse(head: response, body: ResponseBody(collected), facts: facts)))
+    }
+    job.finish(nil, facts: facts)
+  }
+}
+
+extension TransportError {
+  fileprivate func with(_ code: CURLcode) -> TransportError {
+    var error = self
+    if error.engineCode == nil { error.engineCode = Int32(bitPattern: code.rawValue) }
+    return error
+  }
+}

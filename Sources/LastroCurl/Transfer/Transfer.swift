@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastro
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+internal import HTTPTypes
+internal import Lastro
+internal import LastroWire
+
+/// The object libcurl's callbacks of one transfer land on.
+///
+/// Owner: ``Partition/transfers``, from `curl_multi_add_handle` until the transfer is finished. Thread: the loop's, for
+/// its whole life; it is not `Sendable`, so the compiler keeps it there. libcurl holds it unretained, and calls back
+/// only between those two points.
+final class Transfer {
+  /// What is done with body bytes.
+  enum Sink {
+    case undecided
+    /// Into memory. `cuts`: the rest is dropped instead of failing, for bodies of errors.
+    case collect(limit: Int, cuts: Bool)
+    case stream(limit: Int?)
+  }
+
+  let job: TransferJob
+  let easy: EasyHandle
+  let host: HostQueue
+  let limits: TransferLimits
+  var headerList = HeaderList()
+
+  private(set) var machine: ResponseHeadMachine
+  private(set) var response: HTTPResponse?
+  private(set) var collected = Data()
+  private(set) var sink = Sink.undecided
+  /// Decoded bytes handed on.
+  private(set) var delivered: Int64 = 0
+  private(set) var wasCut = false
+  /// Why we made libcurl stop; it knows better than libcurl's own code.
+  private(set) var failure: TransportError?
+  /// Whether request bytes may have left.
+  private(set) var requestSent = false
+  private(set) var resends = 0
+  private(set) var remoteAddress: String?
+  private(set) var remotePort: Int?
+  private(set) var localPort: Int?
+  private(set) var receivingPaused = false
+  private(set) var sendingPaused = false
+  private var requestSizeAtStart: Int64 = 0
+  private var uploadOffset = 0
+  private var tls: OpaquePointer?
+
+  let startedAt: Int64
+  var lastActivity: Int64
+
+  init(job: TransferJob, easy: EasyHandle, host: HostQueue, limits: TransferLimits) {
+    self.job = job
+    self.easy = easy
+    self.host = host
+    self.limits = limits
+    startedAt = monotonicNow()
+    lastActivity = startedAt
+    machine = ResponseHeadMachine(
+      maximumHeadBytes: limits.headBytes, maximumFields: limits.headFields,
+      maximumInterimResponses: limits.interimResponses)
+  }
+
+  deinit {
+    if let tls { clastro_connection_release(tls) }
+  }
+
+  // MARK: Deadlines
+
+  /// When the loop must look at this transfer again: the deadline, or the end of its patience with a silent peer.
+  var expiresAt: Int64 {
+    guard let idle = job.request.idleTimeout, !waitsForUs else { return job.expiresAt }
+    return min(job.expiresAt, lastActivity &+ idle.nanoseconds)
+  }
+
+  /// Whether nothing moves because of our own side: a slow reader or a slow writer.
+  var waitsForUs: Bool { receivingPaused || sendingPaused }
+
+  // MARK: Callbacks
+
+  /// About to send the request (`CURLOPT_PREREQFUNCTION`): once, and again when libcurl wants to resend it.
+  func willSend(remote: UnsafePointer<CChar>?, remotePort: Int32, localPort: Int32) -> Int32 {
+    lastActivity = monotonicNow()
+    host.isWarm = true
+    let size = clastro_request_size(easy.raw)
+    if remoteAddress != nil, size > requestSizeAtStart {
+      // A pooled connection died with the request on it. Sending again is the caller's decision unless harmless.
+      guard job.request.allowsResend else {
+        failure = TransportError(
+          stage: .send, code: .connectionLost,
+          message: "the connection was closed after the request was sent and before a response came",
+          hint: "the server may have acted on it; mark the request idempotent to allow sending it again",
+          requestSent: true)
+        return Int32(CURL_PREREQFUNC_ABORT)
+      }
+      resends += 1
+    }
+    requestSizeAtStart = size
+    requestSent = true
+    uploadOffset = 0
+    if let remote { remoteAddress = String(cString: remote) }
+    self.remotePort = Int(remotePort)
+    self.localPort = Int(localPort)
+    if let tls { clastro_connection_release(tls) }
+    tls = job.request.head.scheme == "https" ? clastro_connection_retain(easy.raw) : nil
+    return Int32(CURL_PREREQFUNC_OK)
+  }
+
+  /// One raw header line. False ends the transfer.
+  func receive(headerLine line: UnsafeRawBufferPointer) -> Bool {
+    lastActivity = monotonicNow()
+    guard failure == nil else { return false }
+    do {
+      switch try machine.consume(line: line) {
+      case .needsMore, .informational, .trailers: return true
+      case .final(let head): return receive(head)
+      }
+    } catch {
+      failure = error.transportError
+      return false
+    }
+  }
+
+  /// A piece of the decoded body. Gives the count to answer libcurl with.
+  func receive(body bytes: UnsafeRawBufferPointer) -> Int {
+    lastActivity = monotonicNow()
+    guard failure == nil, !wasCut else { return 0 }
+    switch sink {
+    case .undecided:
+      failure = TransportError(
+        stage: .response, code: .malformedResponse, message: "a body came before a complete response head",
+        requestSent: true)
+      return 0
+    case .collect(let limit, let cuts): return collect(bytes, limit: limit, cuts: cuts)
+    case .stream(let limit): return stream(bytes, limit: limit)
+    }
+  }
+
+  /// Fills libcurl's upload buffer. Gives the count, or one of its special values.
+  func supply(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
+    lastActivity = monotonicNow()
+    guard let upload = job.upload else { return supplyFromMemory(buffer) }
+    switch upload.read(into: buffer) {
+    case .bytes(let count):
+      uploadOffset += count
+      return count
+    case .end: return checkUploadLength()
+    case .wait:
+      sendingPaused = true
+      return Int(CURL_READFUNC_PAUSE)
+    case .failed(let error):
+      failure = error
+      return Int(CURL_READFUNC_ABORT)
+    }
+  }
+
+  /// libcurl wants the upload from the start again, for a resend.
+  func rewind(to offset: Int64) -> Int32 {
+    guard job.upload == nil, offset >= 0, let length = job.request.body.length, offset <= length else {
+      return Int32(CURL_SEEKFUNC_FAIL)
+    }
+    uploadOffset = Int(offset)
+    return Int32(CURL_SEEKFUNC_OK)
+  }
+
+  // MARK: Resuming
+
+  func resumeReceiving() {
+    guard receivingPaused else { return }
+    receivingPaused = false
+    lastActivity = monotonicNow()
+    curl_easy_pause(easy.raw, sendingPaused ? CURLPAUSE_SEND : CURLPAUSE_CONT)
+  }
+
+  func resumeSending() {
+    guard sendingPaused else { return }
+    sendingPaused = false
+    lastActivity = monotonicNow()
+    curl_easy_pause(easy.raw, receivingPaused ? CURLPAUSE_RECV : CURLPAUSE_CONT)
+  }
+
+  // MARK: The end
+
+  /// Whether a body that the end of the connection ends (RFC 9112 §6.3) came to a proper end. libcurl 7.88 reports a
+  /// bare TCP FIN under TLS as a clean one.
+  var isTruncatedByTLS: Bool {
+    guard let tls, machine.isCloseDelimited(method: job.request.head.method.rawValue) else { return false }
+    return !clastro_connection_closed_cleanly(tls)
+  }
+
+  func facts() -> TransferFacts {
+    TransferFacts(
+      easy.facts, remoteAddress: remoteAddress, remotePort: remotePort, localPort: localPort, resends: resends,
+      queued: startedAt - job.enqueuedAt)
+  }
+}
+
+extension Transfer {
+  private func receive(_ head: ResponseHead) -> Bool {
+    let response: HTTPResponse
+    do {
+      response = try HTTPResponse(head)
+    } catch {
+      failure = error
+      return false
+    }
+    self.response = response
+    let isSuccess = (200..<300).contains(response.status.code)
+    switch job.request.delivery {
+    case .collected(let limit): sink = .collect(limit: limit, cuts: !isSuccess)
+    case .streamed(let limit): sink = .stream(limit: limit)
+    case .streamedOnSuccess(let limit, let errorBytes):
+      sink = isSuccess ? .stream(limit: limit) : .collect(limit: errorBytes, cuts: true)
+    }
+    if case .stream = sink {
+      job.answer(
+        .success(TransferResponse(head: response, body: ResponseBody(source: StreamedBody(job)), facts: facts())))
+    }
+    return true
+  }
+
+  private func collect(_ bytes: UnsafeRawBufferPointer, limit: Int, cuts: Bool) -> Int {
+    let room = limit - collected.count
+    if bytes.count > room {
+      if cuts {
+        collected.append(contentsOf: bytes.prefix(room))
+        wasCut = true
+      } else {
+        failure = .bodyTooLarge(limit)
+      }
+      return 0
+    }
+    if collected.isEmpty, let length = machine.contentLength, length > bytes.count, !machine.hasContentEncoding {
+      collected.reserveCapacity(min(limit, Int(clamping: length)))
+    }
+    collected.append(contentsOf: bytes)
+    delivered += Int64(bytes.count)
+    return bytes.count
+  }
+
+  private func stream(_ bytes: UnsafeRawBufferPointer, limit: Int?) -> Int {
+    if let limit, Int64(bytes.count) > Int64(limit) - delivered {
+      failure = .bodyTooLarge(limit)
+      return 0
+    }
+    if isBomb(adding: bytes.count) {
+      failure = .decompressionBomb(ratio: limits.decompressionRatio, delivered: delivered)
+      return 0
+    }
+    guard job.body.offer(bytes) else {
+      receivingPaused = true
+      return Int(CURL_WRITEFUNC_PAUSE)
+    }
+    delivered += Int64(bytes.count)
+    return bytes.count
+  }
+
+  /// Only streams need it: what is collected has its limit anyway.
+  private func isBomb(adding count: Int) -> Bool {
+    let decoded = delivered + Int64(count)
+    guard machine.hasContentEncoding, decoded > limits.decompressionFloor else { return false }
+    let received = max(1, easy.facts.download_size)
+    return decoded / received > Int64(limits.decompressionRatio)
+  }
+
+  private func supplyFromMemory(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
+    guard case .bytes(let data) = job.request.body.source else { return 0 }
+    let count = min(buffer.count, data.count - uploadOffset)
+    guard count > 0 else { return 0 }
+    let start = data.startIndex + uploadOffset
+    data.copyBytes(to: buffer, from: start..<start + count)
+    uploadOffset += count
+    return count
+  }
+
+  /// A source that ends early would leave the server waiting for the announced rest.
+  private func checkUploadLength() -> Int {
+    guard let length = job.request.body.length, Int64(uploadOffset) < length else { return 0 }
+    failure = .refused(
+      .invalidBody, "the body ended after \(uploadOffset) of the \(length) bytes announced",
+      hint: "announce the true length, or none")
+    failure?.requestSent = true
+    return Int(CURL_READFUNC_ABORT)
+  }
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastro
+
+/// The C functions libcurl calls, each a door to a method of ``Transfer``. They run on the loop thread, inside a call
+/// the loop made, and must not call libcurl's multi interface.
+enum TransferCallbacks {
+  static func install(on transfer: Transfer) {
+    clastro_install_callbacks(
+      transfer.easy.raw, Unmanaged.passUnretained(transfer).toOpaque(), header, write, read, seek, prereq)
+  }
+
+  private static let header: clastro_data_callback = { buffer, size, count, context in
+    guard let transfer = transfer(context) else { return 0 }
+    let line = UnsafeRawBufferPointer(start: buffer, count: size * count)
+    return transfer.receive(headerLine: line) ? size * count : 0
+  }
+
+  private static let write: clastro_data_callback = { buffer, size, count, context in
+    guard let transfer = transfer(context) else { return 0 }
+    return transfer.receive(body: UnsafeRawBufferPointer(start: buffer, count: size * count))
+  }
+
+  private static let read: clastro_data_callback = { buffer, size, count, context in
+    guard let transfer = transfer(context) else { return Int(CURL_READFUNC_ABORT) }
+    return transfer.supply(UnsafeMutableRawBufferPointer(start: buffer, count: size * count))
+  }
+
+  private static let seek: clastro_seek_callback = { context, offset, origin in
+    guard origin == 0, let transfer = transfer(context) else { return Int32(CURL_SEEKFUNC_FAIL) }
+    return transfer.rewind(to: Int64(offset))
+  }
+
+  private static let prereq: clastro_prereq_callback = { context, remote, _, remotePort, localPort in
+    guard let transfer = transfer(context) else { return Int32(CURL_PREREQFUNC_ABORT) }
+    return transfer.willSend(remote: remote, remotePort: remotePort, localPort: localPort)
+  }
+
+  private static func transfer(_ context: UnsafeMutableRawPointer?) -> Transfer? {
+    context.map { Unmanaged<Transfer>.fromOpaque($0).takeUnretainedValue() }
+  }
+}

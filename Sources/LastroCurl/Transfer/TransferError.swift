@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastro
+internal import Lastro
+internal import LastroWire
+
+extension TransportError {
+  static func bodyTooLarge(_ limit: Int) -> TransportError {
+    TransportError(
+      stage: .limit, code: .bodyTooLarge, message: "the body exceeds \(limit) bytes",
+      hint: "raise maximumBodyBytes, or stream the body", requestSent: true)
+  }
+
+  static func decompressionBomb(ratio: Int, delivered: Int64) -> TransportError {
+    TransportError(
+      stage: .limit, code: .decompressionBomb,
+      message: "the compressed body expands to more than \(ratio) times its size, after \(delivered) bytes",
+      hint: "raise maximumDecompressionRatio if the server is trusted", requestSent: true)
+  }
+
+  static func queueFull(_ limit: Int) -> TransportError {
+    TransportError(
+      stage: .limit, code: .queueFull, message: "\(limit) requests wait already",
+      hint: "send less at once, or raise maximumQueuedRequests")
+  }
+
+  static let shutDown = TransportError(
+    stage: .cancelled, code: .shutDown, message: "the stack was shut down")
+
+  /// What libcurl's result means for this transfer.
+  init(_ code: CURLcode, transfer: Transfer) {
+    let facts = transfer.easy.facts
+    let (stage, word, message, hint) = CurlCode.explain(
+      code, facts: facts, isProxied: transfer.isProxied, requestSent: transfer.requestSent,
+      hasHead: transfer.response != nil)
+    self.init(
+      stage: stage, code: word, message: message, hint: hint, engineCode: Int32(bitPattern: code.rawValue),
+      requestSent: transfer.requestSent)
+  }
+
+  /// A deadline passed; which one, and where the transfer stood.
+  static func timedOut(_ transfer: Transfer, now: Int64) -> TransportError {
+    let isIdle = now < transfer.job.expiresAt
+    let code = isIdle ? FailureCode.idleTimeout : transfer.job.request.deadlineCode
+    let place =
+      transfer.response != nil
+      ? "while receiving the body" : transfer.requestSent ? "while waiting for the response" : "before the request was sent"
+    return TransportError(
+      stage: .timeout, code: code,
+      message: isIdle ? "no byte moved for the idle limit, \(place)" : "the deadline passed \(place)",
+      requestSent: transfer.requestSent)
+  }
+}
+
+extension HeadViolation {
+  /// The response's fault, as the pipeline tells it.
+  var transportError: TransportError {
+    let (stage, code): (FailureStage, FailureCode) =
+      switch kind {
+      case .headTooLarge, .tooManyFields: (.limit, .headTooLarge)
+      case .tooManyInterimResponses: (.limit, .tooManyInterimResponses)
+      default: (.response, .malformedResponse)
+      }
+    return TransportError(stage: stage, code: code, message: message, requestSent: true)
+  }
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastro
+internal import Lastro
+
+extension TransferFacts {
+  init(
+    _ facts: clastro_facts, remoteAddress: String?, remotePort: Int?, localPort: Int?, resends: Int, queued: Int64
+  ) {
+    func phase(_ microseconds: Int64) -> Duration? { microseconds > 0 ? .microseconds(microseconds) : nil }
+    self.init(
+      httpVersion: [1: "1.0", 2: "1.1", 3: "2"][facts.http_version],
+      remoteAddress: remoteAddress, remotePort: remotePort, connectionID: localPort.map(Int64.init),
+      connectionReused: remoteAddress != nil && facts.new_connections == 0,
+      bytesSent: facts.request_size + facts.upload_size, bytesReceived: facts.download_size, resends: resends,
+      timings: Timings(
+        nameLookup: phase(facts.name_lookup), connect: phase(facts.connect), tls: phase(facts.app_connect),
+        requestStart: phase(facts.pre_transfer), firstByte: phase(facts.start_transfer),
+        total: .microseconds(facts.total), queued: .nanoseconds(max(0, queued))))
+  }
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+internal import Lastro
+
+/// A bounded hand-over of upload bytes from a pump task to the loop thread.
+final class UploadChannel: Sendable {
+  /// What the loop's read callback finds.
+  enum Supply {
+    case bytes(Int)
+    case end
+    /// Nothing yet: pause, and expect a resume.
+    case wait
+    case failed(TransportError)
+  }
+
+  private struct State {
+    var chunks: [Data] = []
+    /// Bytes of the first chunk that were taken already.
+    var taken = 0
+    var count = 0
+    var isEnded = false
+    var isStopped = false
+    var failure: TransportError?
+    var loopWaits = false
+    var pump: Task<Void, Never>?
+    var writer: CheckedContinuation<Bool, Never>?
+
+    /// Moves as much as fits of the first chunk.
+    mutating func copy(to buffer: UnsafeMutableRawBufferPointer) -> Int {
+      let chunk = chunks[0]
+      let length = min(buffer.count, chunk.count - taken)
+      let start = chunk.startIndex + taken
+      chunk.copyBytes(to: buffer, from: start..<start + length)
+      taken += length
+      count -= length
+      if taken == chunk.count {
+        chunks.removeFirst()
+        taken = 0
+      }
+      return length
+    }
+  }
+
+  private static let capacity = 256 * 1024
+  private let open: @Sendable () throws -> RequestBody.NextChunk
+  private let state = Lock(State())
+
+  /// `nil` when the body lies in memory and needs no pump.
+  init?(body: RequestBody) {
+    switch body.source {
+    case .empty, .bytes: return nil
+    case .stream(_, _, let open): self.open = { open() }
+    case .file(let path, _): self.open = { try FileChunks(path: path).next }
+    }
+  }
+
+  /// Starts the task that fills the channel. `resume` is called when the loop waits for bytes.
+  func start(resume: @escaping @Sendable () -> Void) {
+    let task = Task { [self] in await pump(resume: resume) }
+    let isStopped = state.withLock { state in
+      if state.isStopped { return true }
+      state.pump = task
+      return false
+    }
+    if isStopped { task.cancel() }
+  }
+
+  /// Ends the pump; nobody needs its bytes any more.
+  func stop() {
+    let (task, writer) = state.withLock { state in
+      state.isStopped = true
+      state.chunks = []
+      state.count = 0
+      defer {
+        state.pump = nil
+        state.writer = nil
+      }
+      return (state.pump, state.writer)
+    }
+    task?.cancel()
+    writer?.resume(returning: false)
+  }
+
+  /// Loop side: fills `buffer`.
+  func read(into buffer: UnsafeMutableRawBufferPointer) -> Supply {
+    let (supply, writer): (Supply, CheckedContinuation<Bool, Never>?) = state.withLock { state in
+      if let failure = state.failure { return (.failed(failure), nil) }
+      guard state.count > 0 else {
+        if state.isEnded { return (.end, nil) }
+        state.loopWaits = true
+        return (.wait, nil)
+      }
+      let count = state.copy(to: buffer)
+      let writer = state.count < Self.capacity ? state.writer : nil
+      if writer != nil { state.writer = nil }
+      return (.bytes(count), writer)
+    }
+    writer?.resume(returning: true)
+    return supply
+  }
+
+  private func pump(resume: @Sendable () -> Void) async {
+    do {
+      let next = try open()
+      while let chunk = try await next() {
+        if chunk.isEmpty { continue }
+        guard await write(chunk, resume: resume) else { return }
+      }
+      end(nil, resume: resume)
+    } catch {
+      let failure =
+        error as? TransportError
+        ?? TransportError.refused(.invalidBody, "the body's source failed: \(error)")
+      end(failure, resume: resume)
+    }
+  }
+
+  /// False when the upload was stopped.
+  private func write(_ chunk: Data, resume: @Sendable () -> Void) async -> Bool {
+    let mustWake: Bool? = state.withLock { state in
+      guard !state.isStopped else { return nil }
+      state.chunks.append(chunk)
+      state.count += chunk.count
+      defer { state.loopWaits = false }
+      return state.loopWaits
+    }
+    guard let mustWake else { return false }
+    if mustWake { resume() }
+    return await withCheckedContinuation { continuation in
+      let answer: Bool? = state.withLock { state in
+        if state.isStopped { return false }
+        if state.count < Self.capacity { return true }
+        state.writer = continuation
+        return nil
+      }
+      if let answer { continuation.resume(returning: answer) }
+    }
+  }
+
+  private func end(_ failure: TransportError?, resume: @Sendable () -> Void) {
+    let mustWake = state.withLock { state in
+      state.isEnded = true
+      state.failure = failure
+      defer { state.loopWaits = false }
+      return state.loopWaits
+    }
+    if mustWake { resume() }
+  }
+}
+
+/// Reads a file in pieces, off the loop thread.
+private final class FileChunks {
+  private let handle: FileDescriptor
+
+  init(path: String) throws(TransportError) { handle = try FileDescriptor(reading: path) }
+
+  func next() async throws -> Data? { try handle.read(upTo: 128 * 1024) }
+}
