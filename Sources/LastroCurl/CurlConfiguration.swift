@@ -67,7 +67,7 @@ public struct CurlConfiguration: Sendable {
     return LoopSettings(
       connectionsPerHost: connectionsPerHost, http2StreamsPerHost: http2StreamsPerHost,
       queuedRequests: maximumQueuedRequests, idleConnections: idleConnections, idleLifetime: idleLifetime,
-      connectionLifetime: connectionLifetime, lookups: coldRequestsPerHost,
+      connectionLifetime: connectionLifetime, lookups: coldRequestsPerHost, environmentProxies: .environment(),
       transfer: TransferLimits(
         headBytes: maximumHeadBytes, headFields: maximumHeaderFields, interimResponses: maximumInterimResponses,
         decompresses: decompresses, decompressionRatio: maximumDecompressionRatio,

@@ -43,7 +43,11 @@ public final class CurlTransport: Transport {
       usesDefaultOptions: request.connection == nil || request.connection == connection, loop: pickLoop(),
       streamBufferBytes: streamBufferBytes)
     let answer = await withTaskCancellationHandler {
-      if !job.loop.post(.start(job)) { job.finish(.shutDown, facts: nil) }
+      job.loop.load.begin()
+      if !job.loop.post(.start(job)) {
+        job.loop.load.end()
+        job.finish(.shutDown, facts: nil)
+      }
       return await job.response()
     } onCancel: {
       job.cancel()

@@ -5,6 +5,8 @@ public enum ProxyOptions: Sendable, Hashable {
   /// `http_proxy`, `https_proxy`, `all_proxy`, `no_proxy` and their upper-case forms, as curl reads them
   /// (`HTTP_PROXY` in upper case is ignored: a CGI request header can set it).
   case environment
+  /// As ``environment``, with this list in place of `no_proxy`.
+  case environmentBypassing([String])
   /// Straight to the host.
   case none
   /// This proxy for every host that `bypass` does not name.

@@ -17,14 +17,16 @@ final class HostQueue {
   private(set) var waiting: [TransferJob] = []
   private var nextWaiting = 0
   /// Known to speak HTTP/2: many streams share a connection.
-  var isHTTP2 = false
+  private(set) var isHTTP2 = false
   /// Whether a connection has stood at least once. Before, few transfers are let in: each may start a look-up thread.
-  var isWarm = false
+  private(set) var isWarm = false
   /// Whether its requests go through a proxy.
   let isProxied: Bool
+  private unowned let partition: Partition
 
-  init(key: Key, isProxied: Bool) {
+  init(key: Key, partition: Partition, isProxied: Bool) {
     self.key = key
+    self.partition = partition
     self.isProxied = isProxied
   }
 
@@ -34,6 +36,20 @@ final class HostQueue {
   func limit(_ settings: LoopSettings) -> Int {
     if isHTTP2 { return settings.http2StreamsPerHost }
     return isWarm ? settings.connectionsPerHost : min(settings.connectionsPerHost, settings.lookups)
+  }
+
+  /// A connection stands: more may be let in.
+  func learnReachable() {
+    guard !isWarm else { return }
+    isWarm = true
+    partition.limitRose(of: self)
+  }
+
+  /// Streams share connections: more may be let in.
+  func learnHTTP2() {
+    guard !isHTTP2 else { return }
+    isHTTP2 = true
+    partition.limitRose(of: self)
   }
 
   func append(_ job: TransferJob) { waiting.append(job) }

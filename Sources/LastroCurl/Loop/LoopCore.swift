@@ -58,6 +58,7 @@ final class LoopCore {
     for partition in partitions.values {
       partition.fireTimer(now: now)
       finishTransfers(of: partition)
+      for host in partition.takeRisenHosts() { admit(to: host, in: partition) }
     }
     if now >= nextExpiry { expire(now: now) }
     closeIdlePartitions(now: now)
@@ -96,7 +97,6 @@ final class LoopCore {
   }
 
   private func start(_ job: TransferJob) {
-    load.begin()
     if job.isCancelled { return end(job, .cancelled()) }
     if isShuttingDown { return end(job, .shutDown) }
     let partition: Partition
@@ -142,9 +142,11 @@ final class LoopCore {
     job.upload?.start { [weak job] in if let job { _ = job.loop.post(.resumeSending(job)) } }
   }
 
-  private func resume(_ job: TransferJob, _ body: (Transfer) -> Void) {
+  private func resume(_ job: TransferJob, _ body: (Transfer) -> CURLcode) {
     guard let (partition, transfer) = find(job) else { return }
-    body(transfer)
+    let code = body(transfer)
+    // Held-back bytes are delivered inside the call; when we refuse them, libcurl does not end the transfer by itself.
+    guard code == CURLE_OK else { return conclude(transfer, in: partition, failure: transfer.outcome(code)) }
     nextExpiry = min(nextExpiry, transfer.expiresAt)
     finishTransfers(of: partition)
   }
@@ -190,7 +192,7 @@ final class LoopCore {
   private func conclude(_ transfer: Transfer, in partition: Partition, failure: TransportError?) {
     let facts = transfer.facts()
     let host = transfer.host
-    if facts.httpVersion == "2" { host.isHTTP2 = true }
+    if facts.httpVersion == "2" { host.learnHTTP2() }
     partition.remove(transfer, now: monotonicNow())
     host.running -= 1
     load.end()

@@ -11,6 +11,8 @@ struct LoopSettings: Sendable {
   var idleLifetime: Duration
   var connectionLifetime: Duration
   var lookups: Int
+  /// As the environment said when the engine was made.
+  var environmentProxies: ProxyResolver
   var transfer: TransferLimits
 }
 

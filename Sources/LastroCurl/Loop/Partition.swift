@@ -21,6 +21,7 @@ final class Partition {
   var idleSince: Int64?
 
   private unowned let poller: Poller
+  private var risenHosts: [HostQueue] = []
 
   init(id: UInt32, options: ConnectionOptions, settings: LoopSettings, poller: Poller) throws(TransportError) {
     guard CurlGlobal.isReady, let multi = curl_multi_init() else {
@@ -32,7 +33,7 @@ final class Partition {
     self.poller = poller
     pool = EasyHandlePool(capacity: settings.connectionsPerHost * 2)
     do {
-      applier = try OptionApplier(options: options, limits: settings.transfer)
+      applier = try OptionApplier(options: options, limits: settings.transfer, environment: settings.environmentProxies)
     } catch {
       curl_multi_cleanup(multi)
       throw error
@@ -51,9 +52,18 @@ final class Partition {
 
   func host(_ key: HostQueue.Key) -> HostQueue {
     if let host = hosts[key] { return host }
-    let host = HostQueue(key: key, isProxied: applier.usesProxy(for: key))
+    let host = HostQueue(key: key, partition: self, isProxied: applier.usesProxy(for: key))
     hosts[key] = host
     return host
+  }
+
+  /// Noted inside a callback; the loop lets waiting jobs in afterwards.
+  func limitRose(of host: HostQueue) { if host.waitingCount > 0 { risenHosts.append(host) } }
+
+  func takeRisenHosts() -> [HostQueue] {
+    if risenHosts.isEmpty { return [] }
+    defer { risenHosts = [] }
+    return risenHosts
   }
 
   /// Forgets hosts nobody talks to, once there are many: a crawler meets thousands.

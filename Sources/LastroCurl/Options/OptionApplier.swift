@@ -13,11 +13,11 @@ final class OptionApplier {
   /// Fixed name answers in libcurl's syntax. Read by libcurl while transfers run, so kept as long as the partition.
   private var resolutions = HeaderList()
 
-  init(options: ConnectionOptions, limits: TransferLimits) throws(TransportError) {
+  init(options: ConnectionOptions, limits: TransferLimits, environment: ProxyResolver) throws(TransportError) {
     self.options = options
     self.limits = limits
     roots = try TrustedRoots(options.tls.roots)
-    proxies = try ProxyResolver(options.proxy)
+    proxies = try ProxyResolver(options.proxy, environment: environment)
     for resolution in options.resolutions {
       let addresses = resolution.addresses.map { $0.contains(":") ? "[\($0)]" : $0 }.joined(separator: ",")
       _ = resolutions.append("\(resolution.host):\(resolution.port):\(addresses)")

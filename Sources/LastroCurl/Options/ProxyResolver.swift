@@ -10,12 +10,12 @@ internal import Musl
 
 /// Says which proxy a request goes through. Decided here, so that libcurl never looks into the environment itself: it
 /// would do so for every transfer, in a race with `setenv`.
-struct ProxyResolver {
+struct ProxyResolver: Sendable {
   private let plain: String
   private let tls: String
   private let bypass: BypassList
 
-  init(_ options: ProxyOptions) throws(TransportError) {
+  init(_ options: ProxyOptions, environment: ProxyResolver) throws(TransportError) {
     switch options {
     case .none:
       self.init(plain: "", tls: "", bypass: [])
@@ -23,9 +23,14 @@ struct ProxyResolver {
       try Self.check(url)
       self.init(plain: url, tls: url, bypass: bypass)
     case .environment:
-      self.init(environment: { name in getenv(name).map { String(cString: $0) } })
+      self = environment
+    case .environmentBypassing(let bypass):
+      self.init(plain: environment.plain, tls: environment.tls, bypass: bypass)
     }
   }
+
+  /// What the environment says now.
+  static func environment() -> Self { Self(environment: { name in getenv(name).map { String(cString: $0) } }) }
 
   init(environment: (String) -> String?) {
     func first(_ names: String...) -> String { names.lazy.compactMap(environment).first { !$0.isEmpty } ?? "" }
@@ -63,8 +68,8 @@ struct ProxyResolver {
 }
 
 /// The hosts that are reached without a proxy, by the rules of `no_proxy`.
-struct BypassList {
-  private enum Rule {
+struct BypassList: Sendable {
+  private enum Rule: Sendable {
     case all
     /// The name itself and everything below it.
     case name(String)

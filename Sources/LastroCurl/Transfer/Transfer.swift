@@ -86,7 +86,7 @@ final class Transfer {
   /// About to send the request (`CURLOPT_PREREQFUNCTION`): once, and again when libcurl wants to resend it.
   func willSend(remote: UnsafePointer<CChar>?, remotePort: Int32, localPort: Int32) -> Int32 {
     lastActivity = monotonicNow()
-    host.isWarm = true
+    host.learnReachable()
     let size = clastro_request_size(easy.raw)
     if remoteAddress != nil, size > requestSizeAtStart {
       // A pooled connection died with the request on it. Sending again is the caller's decision unless harmless.
@@ -170,18 +170,18 @@ final class Transfer {
 
   // MARK: Resuming
 
-  func resumeReceiving() {
-    guard receivingPaused else { return }
+  func resumeReceiving() -> CURLcode {
+    guard receivingPaused else { return CURLE_OK }
     receivingPaused = false
     lastActivity = monotonicNow()
-    curl_easy_pause(easy.raw, sendingPaused ? CURLPAUSE_SEND : CURLPAUSE_CONT)
+    return curl_easy_pause(easy.raw, sendingPaused ? CURLPAUSE_SEND : CURLPAUSE_CONT)
   }
 
-  func resumeSending() {
-    guard sendingPaused else { return }
+  func resumeSending() -> CURLcode {
+    guard sendingPaused else { return CURLE_OK }
     sendingPaused = false
     lastActivity = monotonicNow()
-    curl_easy_pause(easy.raw, receivingPaused ? CURLPAUSE_RECV : CURLPAUSE_CONT)
+    return curl_easy_pause(easy.raw, receivingPaused ? CURLPAUSE_RECV : CURLPAUSE_CONT)
   }
 
   // MARK: The end

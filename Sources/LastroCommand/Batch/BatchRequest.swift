@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+
+/// One line of `lastro batch`.
+struct BatchRequest: Decodable {
+  struct Misunderstood: Error, CustomStringConvertible {
+    var description: String
+  }
+
+  var id: JSONValue?
+  var specification: RequestSpecification
+  var includesBody = false
+
+  private enum Key: String, CodingKey, CaseIterable {
+    case id, url, method, headers, body
+    case bodyBase64 = "body_base64"
+    case cacert, cert, key, proxy, noproxy, resolve
+    case unixSocket = "unix_socket"
+    case httpVersion = "http_version"
+    case maxRedirects = "max_redirects"
+    case maxBody = "max_body"
+    case connectTimeout = "connect_timeout"
+    case attemptTimeout = "attempt_timeout"
+    case idleTimeout = "idle_timeout"
+    case timeout, retries, backoff
+    case retryAll = "retry_all"
+    case bearer, basic
+    case includeBody = "include_body"
+  }
+
+  private struct AnyKey: CodingKey {
+    var stringValue: String
+    var intValue: Int? { nil }
+    init(stringValue: String) { self.stringValue = stringValue }
+    init?(intValue: Int) { nil }
+  }
+
+  init(from decoder: any Decoder) throws {
+    let names = try decoder.container(keyedBy: AnyKey.self).allKeys.map(\.stringValue)
+    if let unknown = names.sorted().first(where: { Key(rawValue: $0) == nil }) {
+      throw Misunderstood(
+        description: "the key \(unknown) is not known; known are \(Key.allCases.map(\.rawValue).joined(separator: ", "))")
+    }
+    let container = try decoder.container(keyedBy: Key.self)
+    func read<T: Decodable>(_ key: Key, as type: T.Type = T.self) throws -> T? {
+      do {
+        return try container.decodeIfPresent(T.self, forKey: key)
+      } catch {
+        throw Misunderstood(description: "the value of \(key.rawValue) is not of the type it must be (\(T.self))")
+      }
+    }
+    id = try read(.id)
+    guard let url: String = try read(.url) else { throw Misunderstood(description: "the key url is missing") }
+    var result = RequestSpecification(url: url)
+    result.method = try read(.method)
+    result.headers = try Self.headers(try read(.headers) ?? [])
+    result.body = try Self.body(text: try read(.body), base64: try read(.bodyBase64))
+    result.cacert = try read(.cacert)
+    result.cert = try read(.cert)
+    result.key = try read(.key)
+    result.proxy = try read(.proxy)
+    let bypass: StringOrList? = try read(.noproxy)
+    result.noProxy = bypass?.values.flatMap { $0.split(separator: ",").map(String.init) } ?? []
+    let answers: StringOrList? = try read(.resolve)
+    result.resolve = answers?.values ?? []
+    result.unixSocket = try read(.unixSocket)
+    result.httpVersion = try read(.httpVersion)
+    result.maxRedirects = try read(.maxRedirects)
+    result.maxBody = try read(.maxBody)
+    result.connectTimeout = try read(.connectTimeout)
+    result.attemptTimeout = try read(.attemptTimeout)
+    result.idleTimeout = try read(.idleTimeout)
+    result.timeout = try read(.timeout)
+    result.retries = try read(.retries)
+    if let text: String = try read(.backoff) {
+      guard let backoff = RequestSpecification.Backoff(text) else {
+        throw Misunderstood(description: "backoff \(text): write constant:SECONDS or exponential:SECONDS")
+      }
+      result.backoff = backoff
+    }
+    result.retryAll = try read(.retryAll) ?? false
+    result.bearer = try read(.bearer)
+    result.basic = try read(.basic)
+    includesBody = try read(.includeBody) ?? false
+    specification = result
+  }
+
+  private static func headers(_ pairs: [[String]]) throws -> [(name: String, value: String)] {
+    try pairs.map { pair in
+      guard pair.count == 2 else { throw Misunderstood(description: "headers are a list of [name, value] pairs") }
+      return (pair[0], pair[1])
+    }
+  }
+
+  private static func body(text: String?, base64: String?) throws -> RequestSpecification.Body? {
+    switch (text, base64) {
+    case (nil, nil): return nil
+    case (let text?, nil): return .bytes(Array(text.utf8))
+    case (nil, let base64?):
+      guard let data = Data(base64Encoded: base64) else {
+        throw Misunderstood(description: "body_base64 is not base64")
+      }
+      return .bytes(Array(data))
+    default: throw Misunderstood(description: "body and body_base64 exclude each other")
+    }
+  }
+}
+
+/// A string, or a list of them.
+private struct StringOrList: Decodable {
+  var values: [String]
+
+  init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    if let one = try? container.decode(String.self) {
+      values = [one]
+    } else {
+      values = try container.decode([String].self)
+    }
+  }
+}

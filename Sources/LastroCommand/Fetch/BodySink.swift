@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Glibc
+import LastroCurl
+
+/// Where a body goes: counted, hashed, and written to a descriptor or kept.
+final class BodySink {
+  struct WriteFailure: Error, CustomStringConvertible {
+    var description: String
+  }
+
+  enum Target {
+    case nowhere
+    case memory
+    case descriptor(Int32)
+  }
+
+  private(set) var count: Int64 = 0
+  private(set) var kept = Data()
+  private let target: Target
+  private let digest = SHA256Digest()
+
+  init(_ target: Target) { self.target = target }
+
+  func write(_ chunk: Data) throws(WriteFailure) {
+    count += Int64(chunk.count)
+    digest?.update(chunk)
+    switch target {
+    case .nowhere: break
+    case .memory: kept.append(chunk)
+    case .descriptor(let descriptor): try Self.writeAll(chunk, to: descriptor)
+    }
+  }
+
+  func hexDigest() -> String? {
+    digest?.finalize().map { byte in
+      let text = String(byte, radix: 16)
+      return text.count == 1 ? "0" + text : text
+    }.joined()
+  }
+
+  static func writeAll(_ data: Data, to descriptor: Int32) throws(WriteFailure) {
+    var rest = data[...]
+    while !rest.isEmpty {
+      let written = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+      if written < 0 {
+        if errno == EINTR { continue }
+        throw WriteFailure(description: "cannot write the body: \(String(cString: strerror(errno)))")
+      }
+      rest = rest.dropFirst(written)
+    }
+  }
+}

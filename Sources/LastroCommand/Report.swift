@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import HTTPTypes
+import Lastro
+
+/// What `lastro fetch --json` and `lastro batch` print of a request.
+struct Report: Encodable, Sendable {
+  struct AttemptReport: Encodable, Sendable {
+    var outcome: String
+    var status: Int?
+    var delay: Double
+    var reason: String
+    var sent: Bool
+
+    enum CodingKeys: String, CodingKey { case outcome, status, delay = "delay_s", reason, sent }
+
+    func encode(to encoder: any Encoder) throws {
+      var container = encoder.container(keyedBy: CodingKeys.self)
+      try container.encode(outcome, forKey: .outcome)
+      try container.encode(status, forKey: .status)
+      try container.encode(delay, forKey: .delay)
+      try container.encode(reason, forKey: .reason)
+      try container.encode(sent, forKey: .sent)
+    }
+  }
+
+  struct Failure: Encodable, Sendable {
+    var stage: String
+    var code: String
+    var message: String
+  }
+
+  var id: JSONValue?
+  var url: String
+  var status: Int?
+  var httpVersion: String?
+  var headers: [[String]] = []
+  var bodyBytes: Int64 = 0
+  var bodySHA256: String?
+  var body: Data?
+  var attempts: [AttemptReport] = []
+  var redirects: [String] = []
+  var timings: [String: Double] = [:]
+  var error: Failure?
+
+  enum CodingKeys: String, CodingKey {
+    case id, url, status
+    case httpVersion = "http_version"
+    case headers
+    case bodyBytes = "body_bytes"
+    case bodySHA256 = "body_sha256"
+    case body = "body_base64"
+    case attempts, redirects, timings, error
+  }
+
+  init(url: String) { self.url = url }
+
+  /// Absent facts are `null`, so that every object has the same keys.
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    if let id { try container.encode(id, forKey: .id) }
+    try container.encode(url, forKey: .url)
+    try container.encode(status, forKey: .status)
+    try container.encode(httpVersion, forKey: .httpVersion)
+    try container.encode(headers, forKey: .headers)
+    try container.encode(bodyBytes, forKey: .bodyBytes)
+    try container.encode(bodySHA256, forKey: .bodySHA256)
+    if let body { try container.encode(body.base64EncodedString(), forKey: .body) }
+    try container.encode(attempts, forKey: .attempts)
+    try container.encode(redirects, forKey: .redirects)
+    try container.encode(timings, forKey: .timings)
+    try container.encode(error, forKey: .error)
+  }
+
+  var line: String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    guard let data = try? encoder.encode(self) else { return "{}" }
+    return String(decoding: data, as: UTF8.self)
+  }
+}
+
+extension Report {
+  mutating func add(_ response: ResourceResponse, facts: TransferFacts?) {
+    let facts = facts ?? response.facts
+    url = response.url
+    status = response.status.code
+    headers = response.headerFields.map { [$0.name.rawName, $0.value] }
+    httpVersion = facts.httpVersion
+    redirects = response.redirects
+    timings = facts.timings.report
+  }
+
+  mutating func add(_ attempts: [Attempt]) {
+    self.attempts = attempts.map { attempt in
+      AttemptReport(
+        outcome: attempt.outcome.rawValue, status: attempt.status?.code, delay: attempt.delay.inSeconds,
+        reason: attempt.reason, sent: attempt.requestSent)
+    }
+  }
+
+  mutating func fail(_ stage: FailureStage, _ code: FailureCode, _ message: String) {
+    error = Failure(stage: stage.rawValue, code: code.rawValue, message: message)
+  }
+}
+
+extension TransferFacts.Timings {
+  /// Seconds by phase; phases that did not happen are left out.
+  var report: [String: Double] {
+    let phases: [(String, Duration?)] = [
+      ("queued", queued), ("name_lookup", nameLookup), ("connect", connect), ("tls", tls),
+      ("request_start", requestStart), ("first_byte", firstByte), ("total", total),
+    ]
+    return Dictionary(uniqueKeysWithValues: phases.compactMap { name, value in value.map { (name, $0.inSeconds) } })
+  }
+}
+
+extension Duration {
+  var inSeconds: Double { Double(components.seconds) + Double(components.attoseconds) * 1e-18 }
+}

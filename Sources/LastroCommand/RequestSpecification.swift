@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import HTTPTypes
+import Lastro
+
+/// One request as asked for on the command line or on a line of a batch: the words both share.
+struct RequestSpecification: Sendable {
+  enum Body: Sendable {
+    case bytes([UInt8])
+    case file(String)
+  }
+
+  enum Backoff: Sendable, Equatable {
+    case constant(Double)
+    case exponential(Double)
+
+    /// `constant:S` or `exponential:S`.
+    init?(_ text: String) {
+      let parts = text.split(separator: ":", maxSplits: 1)
+      guard parts.count == 2, let seconds = Double(parts[1]), seconds >= 0, seconds.isFinite else { return nil }
+      switch parts[0] {
+      case "constant": self = .constant(seconds)
+      case "exponential": self = .exponential(seconds)
+      default: return nil
+      }
+    }
+  }
+
+  var url: String
+  var method: String?
+  var headers: [(name: String, value: String)] = []
+  var body: Body?
+  var cacert: String?
+  var cert: String?
+  var key: String?
+  var proxy: String?
+  var noProxy: [String] = []
+  var resolve: [String] = []
+  var unixSocket: String?
+  var httpVersion: String?
+  var maxRedirects: Int?
+  var maxBody: Int?
+  var connectTimeout: Double?
+  var attemptTimeout: Double?
+  var idleTimeout: Double?
+  var timeout: Double?
+  var retries: Int?
+  var backoff: Backoff?
+  var retryAll = false
+  var bearer: String?
+  var basic: String?
+
+  init(url: String) { self.url = url }
+
+  /// The request, checked.
+  func request() throws -> ResourceRequest {
+    var options = RequestOptions()
+    options.timeouts = try timeouts()
+    options.maximumBodyBytes = maxBody
+    if let maxRedirects { options.redirects = .follow(limit: maxRedirects) }
+    if retryAll { options.idempotency = .idempotent }
+    options.connection = try connection()
+    let body = try requestBody()
+    return try ResourceRequest(
+      method: method ?? (body.isEmpty ? "GET" : "POST"), url: url, headers: RawHeaders(requestHeaders()), body: body,
+      options: options)
+  }
+
+  private func requestHeaders() -> [(String, String)] {
+    var headers = headers.map { ($0.name, $0.value) }
+    if let bearer { headers.append(("Authorization", "Bearer \(bearer)")) }
+    if let basic { headers.append(("Authorization", "Basic \(Data(basic.utf8).base64EncodedString())")) }
+    return headers
+  }
+
+  private func requestBody() throws -> RequestBody {
+    // As curl does, so that its command lines carry over; a Content-Type header field wins.
+    let type = "application/x-www-form-urlencoded"
+    switch body {
+    case nil: return .empty
+    case .bytes(let bytes): return .raw(Data(bytes), contentType: type)
+    case .file(let path): return try .file(path: path, contentType: type)
+    }
+  }
+
+  private func timeouts() throws -> Timeouts {
+    func duration(_ seconds: Double?, _ name: String) throws -> Duration? {
+      guard let seconds else { return nil }
+      guard seconds.isFinite, seconds > 0, seconds <= 31_536_000 else {
+        throw ConfigurationError("the \(name) is \(seconds) seconds", hint: "give a positive number of seconds")
+      }
+      return .seconds(seconds)
+    }
+    let total = try duration(timeout, "timeout")
+    let attempt = try duration(attemptTimeout, "attempt timeout")
+    // The defaults yield to a shorter whole; a given value that exceeds it is an error.
+    let whole = [attempt, total].compactMap { $0 }.min()
+    let connect = try duration(connectTimeout, "connect timeout") ?? min(.seconds(10), whole ?? .seconds(10))
+    return try Timeouts(
+      connect: connect, attempt: attempt, idle: try duration(idleTimeout, "idle timeout") ?? .seconds(60), total: total)
+  }
+
+  private func connection() throws -> ConnectionOptions {
+    var options = ConnectionOptions()
+    switch httpVersion {
+    case nil: break
+    case "1.1": options.httpVersion = .http1
+    case "2": options.httpVersion = .http2
+    case let other?:
+      throw ConfigurationError("http version \(other) is not known", hint: "give 1.1 or 2")
+    }
+    if let cacert { options.tls.roots = .file(cacert) }
+    if let cert {
+      options.tls.identity = .init(certificate: .file(cert), key: key.map(TLSOptions.PEM.file))
+    } else if key != nil {
+      throw ConfigurationError("a key is given without a certificate", hint: "give --cert as well")
+    }
+    if let proxy {
+      options.proxy = proxy.isEmpty ? .none : .url(proxy, bypass: noProxy)
+    } else if !noProxy.isEmpty {
+      options.proxy = .environmentBypassing(noProxy)
+    }
+    options.resolutions = try resolve.map(Self.resolution)
+    options.unixSocketPath = unixSocket
+    return options
+  }
+
+  /// curl's `HOST:PORT:ADDRESS[,ADDRESS]…`, an IPv6 address in brackets or bare.
+  private static func resolution(_ text: String) throws -> ConnectionOptions.Resolution {
+    let parts = text.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
+    guard parts.count == 3, !parts[0].isEmpty, let port = Int(parts[1]), (1...65_535).contains(port), !parts[2].isEmpty
+    else {
+      throw ConfigurationError("\(text) is no name answer", hint: "write it as HOST:PORT:ADDRESS")
+    }
+    let addresses = parts[2].split(separator: ",").map { $0.filter { $0 != "[" && $0 != "]" } }
+    return .init(host: String(parts[0]), port: port, addresses: addresses)
+  }
+}
