@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import FoundationEssentials
+import Lastro
+import LastroCurl
+
+struct BatchCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "batch",
+    abstract: "Reads one JSON request a line on standard input, writes one JSON result a line as each finishes.",
+    discussion: """
+      Keys: id, url, method, headers ([[name, value], …]), body or body_base64, include_body, and the flags of \
+      'lastro fetch' with underscores (max_body, attempt_timeout, cacert, proxy, retries, http_version, …). \
+      Exit status 0 when the input was read to its end, whatever the results say.
+      """)
+
+  /// A batch keeps results in memory until they are written.
+  private static let defaultMaximumBody = RequestOptions.defaultMaximumBodyBytes
+
+  @Option(help: "Requests in flight at most.")
+  var concurrency = 16
+
+  func validate() throws {
+    if concurrency < 1 { throw ValidationError("--concurrency must be at least 1.") }
+  }
+
+  func run() async throws {
+    let runner = Runner(stack: try CurlNetworkStack())
+    let reader = LineReader()
+    let writer = ResultWriter()
+    await withTaskGroup(of: Void.self) { group in
+      var running = 0
+      while let line = await reader.next() {
+        if line.allSatisfy(\.isWhitespace) { continue }
+        if running == concurrency {
+          await group.next()
+          running -= 1
+        }
+        group.addTask { await writer.write(await Self.perform(line, runner)) }
+        running += 1
+      }
+    }
+    await runner.stack.shutDown(cancelling: true)
+  }
+
+  private static func perform(_ line: String, _ runner: Runner) async -> String {
+    do {
+      var request = try JSONDecoder().decode(BatchRequest.self, from: Data(line.utf8))
+      request.specification.maxBody = request.specification.maxBody ?? defaultMaximumBody
+      let sink = BodySink(request.includesBody ? .memory : .nowhere)
+      var (report, _) = try await runner.run(request.specification, into: sink)
+      report.id = request.id
+      if request.includesBody { report.body = sink.kept }
+      return report.line
+    } catch {
+      var report = Report(url: "")
+      report.id = try? JSONDecoder().decode(Identified.self, from: Data(line.utf8)).id
+      report.fail(.request, FailureCode("invalid_batch_line"), explanation(of: error))
+      return report.line
+    }
+  }
+
+  private static func explanation(of error: any Error) -> String {
+    switch error {
+    case let error as BatchRequest.Misunderstood: error.description
+    case is DecodingError: "the line is no JSON object"
+    default: "\(error)"
+    }
+  }
+
+  /// What can be had of a line that is not understood.
+  private struct Identified: Decodable {
+    var id: JSONValue?
+  }
+}
+
+/// One line at a time, whoever finishes.
+private actor ResultWriter {
+  func write(_ line: String) { Console.out(line) }
+}

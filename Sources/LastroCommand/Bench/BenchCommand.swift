@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import FoundationEssentials
+import Glibc
+import HTTPTypes
+import Lastro
+import LastroCurl
+
+struct BenchCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "bench", abstract: "Fetches one URL many times and prints what it cost, as one JSON object.")
+
+  struct Result: Encodable {
+    var client = "lastro"
+    var ok: Int
+    var bytes: Int64
+    var wall: Double
+    var user: Double
+    var sys: Double
+    var rss: Int
+
+    enum CodingKeys: String, CodingKey { case client, ok, bytes, wall, user, sys, rss = "rss_kb" }
+  }
+
+  @Argument(help: "URL.")
+  var url: String
+  @Option(help: "How many requests.")
+  var requests = 10_000
+  @Option(help: "How many at a time.")
+  var concurrency = 64
+  @Flag(help: "HTTP/2 (default HTTP/1.1).")
+  var http2 = false
+  @Option(help: "PEM file of trusted roots, instead of the system's.")
+  var cacert: String?
+  @Option(help: "Event-loop threads.")
+  var loops = 1
+
+  func validate() throws {
+    if requests < 1 || concurrency < 1 { throw ValidationError("--requests and --concurrency must be at least 1.") }
+  }
+
+  func run() async throws {
+    var configuration = CurlConfiguration()
+    configuration.loops = loops
+    configuration.maximumQueuedRequests = max(configuration.maximumQueuedRequests, concurrency)
+    configuration.connection.httpVersion = http2 ? .http2 : .http1
+    if let cacert { configuration.connection.tls.roots = .file(cacert) }
+    let stack = try CurlNetworkStack(configuration)
+    let resource = RawHTTPResource(request: try ResourceRequest(method: "GET", url: url))
+    let start = ContinuousClock.now
+    let (ok, bytes) = await load(stack, resource)
+    let wall = ContinuousClock.now - start
+    let usage = Usage()
+    let result = Result(
+      ok: ok, bytes: bytes, wall: wall.inSeconds, user: usage.user, sys: usage.system, rss: usage.maximumResident)
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = .sortedKeys
+    Console.out(String(decoding: try encoder.encode(result), as: UTF8.self))
+    await stack.shutDown()
+    if ok < requests { throw ExitCode(1) }
+  }
+
+  private func load(_ stack: CurlNetworkStack, _ resource: RawHTTPResource) async -> (ok: Int, bytes: Int64) {
+    let workers = min(concurrency, requests)
+    return await withTaskGroup(of: (Int, Int64).self, returning: (Int, Int64).self) { group in
+      for worker in 0..<workers {
+        let share = requests / workers + (worker < requests % workers ? 1 : 0)
+        group.addTask { await Self.fetch(share, stack, resource) }
+      }
+      var total: (Int, Int64) = (0, 0)
+      for await part in group { total = (total.0 + part.0, total.1 + part.1) }
+      return total
+    }
+  }
+
+  private static func fetch(_ count: Int, _ stack: CurlNetworkStack, _ resource: RawHTTPResource) async -> (Int, Int64) {
+    var ok = 0
+    var bytes: Int64 = 0
+    for _ in 0..<count {
+      guard let value = try? await stack.fetch(resource) else { continue }
+      ok += 1
+      bytes += Int64(value.value.count)
+    }
+    return (ok, bytes)
+  }
+}
+
+/// What the process has used so far (`getrusage`).
+struct Usage {
+  var user: Double
+  var system: Double
+  var maximumResident: Int
+
+  init() {
+    var usage = rusage()
+    getrusage(RUSAGE_SELF, &usage)
+    user = Double(usage.ru_utime.tv_sec) + Double(usage.ru_utime.tv_usec) * 1e-6
+    system = Double(usage.ru_stime.tv_sec) + Double(usage.ru_stime.tv_usec) * 1e-6
+    maximumResident = usage.ru_maxrss
+  }
+}

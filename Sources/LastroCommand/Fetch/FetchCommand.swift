@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Glibc
+import Lastro
+import LastroCurl
+
+struct FetchCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "fetch", abstract: "Fetches one URL.", discussion: ExitStatus.help)
+
+  @Argument(help: "URL, http or https.")
+  var url: String
+  @OptionGroup var flags: FetchFlags
+  @Option(name: [.customShort("o"), .customLong("output")], help: "File for the body, instead of standard output.")
+  var output: String?
+  @Flag(help: "Print one JSON object that tells how it went, instead of the body.")
+  var json = false
+  @Flag(name: .shortAndLong, help: "Tell on standard error what is sent and received, without secrets.")
+  var verbose = false
+
+  func run() async throws {
+    let specification = try flags.specification(url: url)
+    let stack = try CurlNetworkStack()
+    let runner = Runner(stack: stack, interceptors: verbose ? [VerboseInterceptor()] : [])
+    let (sink, descriptor) = try makeSink()
+    defer { if let descriptor { close(descriptor) } }
+    var bar: ProgressBar?
+    let showsBar = Console.errorIsTerminal && !json && !verbose
+    do {
+      let (report, hint) = try await runner.run(specification, into: sink) { count, total in
+        if bar == nil { bar = ProgressBar(total: total, isEnabled: showsBar) }
+        bar?.update(count)
+      }
+      bar?.finish()
+      await stack.shutDown(cancelling: true)
+      try finish(report, hint: hint)
+    } catch let error as BodySink.WriteFailure {
+      bar?.finish()
+      Console.error("lastro: \(error)")
+      throw ExitCode(1)
+    }
+  }
+
+  private func makeSink() throws -> (BodySink, Int32?) {
+    if let output {
+      let descriptor = open(output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
+      guard descriptor >= 0 else {
+        Console.error("lastro: cannot write \(output): \(String(cString: strerror(errno)))")
+        throw ExitCode(1)
+      }
+      return (BodySink(.descriptor(descriptor)), descriptor)
+    }
+    return (BodySink(json ? .nowhere : .descriptor(STDOUT_FILENO)), nil)
+  }
+
+  private func finish(_ report: Report, hint: String?) throws {
+    if json { Console.out(report.line) }
+    guard let error = report.error else { return }
+    if !json {
+      Console.error("lastro: \(error.stage)/\(error.code): \(error.message)" + (hint.map { "\n  hint: \($0)" } ?? ""))
+    }
+    throw FailureStage(rawValue: error.stage).map(ExitStatus.of) ?? ExitCode(1)
+  }
+}

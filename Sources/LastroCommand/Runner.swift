@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import HTTPTypes
+import Lastro
+import LastroCurl
+
+/// Performs one request as specified and reports it: the common part of `fetch` and `batch`.
+struct Runner: Sendable {
+  let stack: CurlNetworkStack
+  var interceptors: [any HTTPResourceInterceptor] = []
+
+  /// - Parameter progress: told of the bytes so far and the length announced, once a chunk.
+  func run(
+    _ specification: RequestSpecification, into sink: BodySink, progress: ((Int64, Int64?) -> Void)? = nil
+  ) async throws(BodySink.WriteFailure) -> (report: Report, hint: String?) {
+    var report = Report(url: specification.url)
+    let resource: RawHTTPResource
+    do {
+      resource = RawHTTPResource(
+        request: try specification.request(), interceptors: interceptors + [specification.retryInterceptor()])
+    } catch let error as TransportError {
+      report.fail(error.stage, error.code, error.message)
+      return (report, error.hint)
+    } catch {
+      report.fail(.request, .invalidOption, "\(error)")
+      return (report, nil)
+    }
+    return try await fetch(resource, &report, sink, progress)
+  }
+
+  private func fetch(
+    _ resource: RawHTTPResource, _ report: inout Report, _ sink: BodySink, _ progress: ((Int64, Int64?) -> Void)?
+  ) async throws(BodySink.WriteFailure) -> (report: Report, hint: String?) {
+    var hint: String?
+    let answer: Network.Value<ResponseBody, ResourceResponse>
+    do {
+      answer = try await stack.stream(resource)
+    } catch {
+      if let response = error.response { report.add(response, facts: nil) }
+      report.add(error.attempts)
+      report.fail(error.stage, error.code, error.message)
+      if let body = error.body { try sink.write(body) }
+      report.bodyBytes = sink.count
+      report.bodySHA256 = error.response == nil ? nil : sink.hexDigest()
+      return (report, error.hint)
+    }
+    do {
+      try await copy(answer, into: sink, progress)
+    } catch let error as BodySink.WriteFailure {
+      answer.value.cancel()
+      throw error
+    } catch let error as TransportError {
+      report.fail(error.stage, error.code, error.message)
+      hint = error.hint
+    } catch {
+      report.fail(.response, .engineFailure, "\(error)")
+    }
+    report.add(answer.response, facts: answer.value.finalFacts)
+    report.add(answer.response.attempts)
+    if report.error != nil, !report.attempts.isEmpty {
+      report.attempts[report.attempts.count - 1].outcome = Attempt.Outcome.failed.rawValue
+    }
+    report.bodyBytes = sink.count
+    report.bodySHA256 = sink.hexDigest()
+    return (report, hint)
+  }
+
+  private func copy(
+    _ answer: Network.Value<ResponseBody, ResourceResponse>, into sink: BodySink, _ progress: ((Int64, Int64?) -> Void)?
+  ) async throws {
+    let length = answer.response.headerFields[.contentLength].flatMap { Int64($0) }
+    for try await chunk in answer.value {
+      try sink.write(chunk)
+      progress?(sink.count, length)
+    }
+  }
+}
