@@ -210,6 +210,7 @@ extension Transfer {
       return false
     }
     self.response = response
+    if machine.isHTTP2 { host.learnHTTP2() }
     let isSuccess = (200..<300).contains(response.status.code)
     switch job.request.delivery {
     case .collected(let limit): sink = .collect(limit: limit, cuts: !isSuccess)
@@ -235,7 +236,7 @@ extension Transfer {
       }
       return 0
     }
-    if collected.isEmpty, let length = machine.contentLength, length > bytes.count, !machine.hasContentEncoding {
+    if collected.isEmpty, let length = machine.contentLength, length > Int64(bytes.count), !machine.hasContentEncoding {
       collected.reserveCapacity(min(limit, Int(clamping: length)))
     }
     collected.append(contentsOf: bytes)

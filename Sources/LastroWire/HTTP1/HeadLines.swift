@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// `HTTP-version SP status-code [ SP reason-phrase ]` (RFC 9112 §4).
+enum StatusLine {
+  static func parse(_ line: UnsafeRawBufferPointer) throws(HeadViolation) -> ResponseHead {
+    let version = try version(line)
+    let start = version.minor == nil ? 7 : 9  // after "HTTP/2 " or "HTTP/1.1 "
+    guard line.count >= start + 3, line[start - 1] == 0x20 else {
+      throw HeadViolation(.statusLine, "the status line has no status")
+    }
+    var status = 0
+    for byte in line[start..<start + 3] {
+      guard (0x30...0x39).contains(byte) else {
+        throw HeadViolation(.statusLine, "the status is not three digits")
+      }
+      status = status * 10 + Int(byte - 0x30)
+    }
+    guard status >= 100 else { throw HeadViolation(.statusLine, "the status \(status) is outside 100-999") }
+    let rest = UnsafeRawBufferPointer(rebasing: line[(start + 3)...])
+    guard rest.isEmpty || rest[0] == 0x20 else {
+      throw HeadViolation(.statusLine, "the status is not three digits")
+    }
+    let reason = rest.isEmpty ? "" : try FieldLine.value(UnsafeRawBufferPointer(rebasing: rest[1...]))
+    return ResponseHead(version: (version.major, version.minor ?? 0), status: status, reason: reason)
+  }
+
+  private static func version(_ line: UnsafeRawBufferPointer) throws(HeadViolation) -> (major: UInt8, minor: UInt8?) {
+    let failure = HeadViolation(.statusLine, "the status line does not begin with a known HTTP version")
+    guard line.count >= 6, line[..<5].elementsEqual("HTTP/".utf8) else { throw failure }
+    switch line[5] {
+    case 0x31:  // 1
+      guard line.count >= 8, line[6] == 0x2E, line[7] == 0x30 || line[7] == 0x31 else { throw failure }
+      return (1, line[7] - 0x30)
+    case 0x32, 0x33: return (line[5] - 0x30, nil)
+    default: throw failure
+    }
+  }
+}
+
+/// `field-name ":" OWS field-value OWS` (RFC 9112 §5).
+enum FieldLine {
+  static func parse(_ line: UnsafeRawBufferPointer) throws(HeadViolation) -> ResponseHead.Field {
+    guard let colon = line.firstIndex(of: 0x3A) else {
+      throw HeadViolation(.fieldName, "a field line has no colon")
+    }
+    let name = UnsafeRawBufferPointer(rebasing: line[..<colon])
+    guard !name.isEmpty, name.allSatisfy(isToken) else {
+      throw HeadViolation(.fieldName, "a field name is empty or has characters it may not have")
+    }
+    return ResponseHead.Field(
+      name: String(decoding: name, as: UTF8.self),
+      value: try value(UnsafeRawBufferPointer(rebasing: line[(colon + 1)...])))
+  }
+
+  /// The text between optional white space. Bytes that are no UTF-8 are read as ISO 8859-1, as they once were meant.
+  static func value(_ bytes: UnsafeRawBufferPointer) throws(HeadViolation) -> String {
+    var start = 0
+    var end = bytes.count
+    while start < end, isSpace(bytes[start]) { start += 1 }
+    while end > start, isSpace(bytes[end - 1]) { end -= 1 }
+    let text = UnsafeRawBufferPointer(rebasing: bytes[start..<end])
+    guard text.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
+      throw HeadViolation(.fieldValue, "a field value has a control character")
+    }
+    if let string = String(validating: text, as: UTF8.self) { return string }
+    return String(String.UnicodeScalarView(text.map { Unicode.Scalar($0) }))
+  }
+
+  private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+
+  /// `tchar` (RFC 9110 §5.6.2).
+  private static func isToken(_ byte: UInt8) -> Bool {
+    switch byte {
+    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+    case 0x21, 0x23, 0x24, 0x25, 0x26, 0x27, 0x2A, 0x2B, 0x2D, 0x2E, 0x5E, 0x5F, 0x60, 0x7C, 0x7E: true
+    default: false
+    }
+  }
+}

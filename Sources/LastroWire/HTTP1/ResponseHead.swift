@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A complete response head: status line and fields, checked.
+package struct ResponseHead: Equatable, Sendable {
+  package struct Field: Equatable, Sendable {
+    package var name: String
+    package var value: String
+
+    package init(name: String, value: String) {
+      self.name = name
+      self.value = value
+    }
+  }
+
+  /// Major and minor; HTTP/2 has minor 0.
+  package var version: (major: UInt8, minor: UInt8)
+  package var status: Int
+  package var reason: String
+  package var fields: [Field]
+
+  package init(version: (major: UInt8, minor: UInt8), status: Int, reason: String, fields: [Field] = []) {
+    self.version = version
+    self.status = status
+    self.reason = reason
+    self.fields = fields
+  }
+
+  package static func == (lhs: Self, rhs: Self) -> Bool {
+    lhs.version == rhs.version && lhs.status == rhs.status && lhs.reason == rhs.reason && lhs.fields == rhs.fields
+  }
+}
