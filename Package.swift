@@ -76,7 +76,10 @@ let package = Package(
     .testTarget(name: "LastroTests", dependencies: ["Lastro", "LastroTesting"], swiftSettings: settings),
     .testTarget(
       name: "LastroCurlTests",
-      dependencies: ["Lastro", "LastroCurl", "LastroTesting"], swiftSettings: settings),
+      dependencies: ["Lastro", "LastroCurl", "LastroTesting", "PeerSupport"], swiftSettings: settings),
+    // Servers nobody here wrote (nginx, squid, Dante, Python), started for the tests. In no product.
+    .target(name: "PeerSupport", path: "Tests/PeerSupport", swiftSettings: settings),
+    .testTarget(name: "PeerSupportTests", dependencies: ["PeerSupport"], swiftSettings: settings),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks what the compiler does not: licence lines, who imports whom, and words that need a reason."""
+import pathlib
+import re
+import subprocess
+import sys
+
+# Per target: modules it must not import. `None` means: nothing at all, but what ALLOWED has.
+FORBIDDEN = {
+    "LastroWire": None,
+    "Lastro": {"CLastro", "LastroCurl", "CLoopback", "LastroTesting", "Testing", "XCTest"},
+    "LastroCurl": {"CLoopback", "LastroTesting", "Testing", "XCTest"},
+    "LastroTesting": {"CLastro", "LastroCurl", "Testing", "XCTest"},
+    "LastroCommand": {"CLastro", "CLoopback", "LastroTesting", "Testing", "XCTest"},
+}
+ALLOWED = {"LastroWire": {"CLastroZlib"}}
+EVERYWHERE = {"FoundationNetworking", "CCurl", "Ccurl", "curl"}
+LASTROCURL_IMPORTERS = {"LastroCommand"}
+
+IMPORT = re.compile(
+    r"^\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|package|internal|fileprivate|private)\s+)?import\s+"
+    r"(?:(?:struct|class|enum|protocol|func|var|let|typealias)\s+)?(\w+)")
+UNCHECKED = re.compile(r"@unchecked\s+Sendable|nonisolated\(unsafe\)")
+TRAPS = re.compile(r"\btry!|\bfatalError\(|\bpreconditionFailure\(|\bassertionFailure\(|\bas!\s")
+LIMIT = {"Sources": 400, "Tests": 600, "Playgrounds": 400}
+
+
+def tracked():
+    names = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], check=True,
+                           capture_output=True, text=True).stdout.split("\0")
+    paths = {pathlib.Path(name) for name in names if name and pathlib.Path(name).is_file()}
+    # README's example is copied from there word for word.
+    return sorted(path for path in paths if path.parts[:3] != ("Tests", "Consumer", "Sources"))
+
+
+def code_of(line):
+    """The line without its comment; strings are left alone, which is good enough for what is looked for."""
+    return re.sub(r"(?<!:)//.*", "", line)
+
+
+def has_reason(lines, index):
+    """A comment with a because on the same line or in the comment block directly above (attributes may stand between)."""
+    comments = [lines[index].partition("//")[2]]
+    above = index - 1
+    while above >= 0 and (lines[above].strip().startswith(("//", "@"))):
+        comments.append(lines[above].partition("//")[2])
+        above -= 1
+    return any(re.search(r"\bbecause\b", comment, re.IGNORECASE) for comment in comments)
+
+
+def swift_findings(path, lines):
+    if path.name != "Package.swift" and len(lines) > LIMIT.get(path.parts[0], 10**9):
+        yield len(lines), f"{len(lines)} lines, {LIMIT[path.parts[0]]} are allowed"
+    target = path.parts[1] if path.parts[0] == "Sources" and len(path.parts) > 2 else None
+    for index, line in enumerate(lines):
+        code = code_of(line)
+        if found := IMPORT.match(code):
+            module = found[1]
+            rule = FORBIDDEN.get(target, set())
+            if module in EVERYWHERE:
+                yield index + 1, f"nothing may import {module}"
+            elif target and rule is None and module not in ALLOWED[target]:
+                yield index + 1, f"{target} may import nothing, not even {module}"
+            elif target and rule and module in rule:
+                yield index + 1, f"{target} may not import {module}"
+            elif target and module == "LastroCurl" and target not in LASTROCURL_IMPORTERS:
+                yield index + 1, "only a composition root may import LastroCurl"
+        if UNCHECKED.search(code) and not has_reason(lines, index):
+            yield index + 1, "says why it is safe neither on the line nor directly above (write: because …)"
+        if path.parts[0] == "Sources" and TRAPS.search(code):
+            yield index + 1, "a trap: throw a typed error"
+        if path.parts[0] == "Tests" and re.search(r"\.disabled\(|XCTSkip|withKnownIssue", code):
+            yield index + 1, "a test that does not count"
+
+
+def licence_line(path, lines):
+    first = "\n".join(lines[:3])
+    if path.suffix in {".swift", ".c", ".h", ".py", ".sh"} or path.name == "Makefile" or path.parts[0] == ".ci":
+        if path.name == "Package.swift":
+            return "SPDX-License-Identifier: Apache-2.0" in first
+        if path.suffix in {".swift", ".c", ".h"}:
+            return bool(lines) and lines[0] == "// SPDX-License-Identifier: Apache-2.0"
+        return path.parts[:2] == (".ci", "suppressions") or "SPDX-License-Identifier: Apache-2.0" in first
+    return True
+
+
+def main():
+    findings = 0
+    for path in tracked():
+        if path.suffix not in {".swift", ".c", ".h", ".py", ".sh"} and path.name != "Makefile" and path.parts[0] != ".ci":
+            continue
+        lines = path.read_text(encoding="utf-8").splitlines()
+        found = [] if licence_line(path, lines) else [(1, "no SPDX line")]
+        if path.suffix == ".swift":
+            found += swift_findings(path, lines)
+        for number, message in found:
+            print(f"{path}:{number}: {message}")
+        findings += len(found)
+    return 1 if findings else 0
+
+
+sys.exit(main())

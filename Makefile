@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+# `make demo` and `make test` set up what they need; `make help` lists the rest.
+
+SWIFTFLAGS ?=
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+export SWIFTFLAGS JOBS
+
+.PHONY: help demo test setup setup-test build lint format docs consumer tsan asan check clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: setup ## Run the demo against a server on this machine
+	swift run -j $(JOBS) --package-path Playgrounds Demo
+
+test: setup-test ## Run the tests
+	.ci/test plain
+
+setup: ## Install what building needs
+	@.ci/setup build
+
+setup-test: ## Install what the tests need
+	@.ci/setup test
+
+build: setup ## Build everything, warnings being errors
+	swift build -j $(JOBS) --build-tests -Xswiftc -warnings-as-errors --explicit-target-dependency-import-check error
+
+lint: ## Check format, licence lines and import rules
+	.ci/lint
+
+format: ## Format the sources
+	swift format -i -r Package.swift Sources Tests Playgrounds
+
+docs: setup ## Build the documentation into .build/documentation
+	.ci/docs
+
+consumer: setup ## Build and run README's example as a user's package would
+	.ci/consumer
+
+tsan: setup-test ## Run the tests under ThreadSanitizer
+	.ci/test thread
+
+asan: setup-test ## Run the tests under AddressSanitizer and LeakSanitizer
+	.ci/test address
+
+check: ## Everything continuous integration checks
+	bash .ci/run
+
+clean: ## Remove what was built
+	rm -rf .build .build-tsan .build-asan Playgrounds/.build Tests/Consumer/.build

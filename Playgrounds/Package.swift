@@ -1,0 +1,23 @@
+// swift-tools-version: 6.2
+// SPDX-License-Identifier: Apache-2.0
+import PackageDescription
+
+// A package of its own, so that nobody who depends on Lastro resolves or builds what only its pages need.
+let package = Package(
+  name: "Playgrounds",
+  platforms: [.macOS(.v15)],
+  dependencies: [
+    // Named, because the folder of a clone may have any name.
+    .package(name: "Lastro", path: "..")
+  ],
+  targets: [
+    .executableTarget(
+      name: "Demo",
+      dependencies: [
+        .product(name: "Lastro", package: "Lastro"),
+        .product(name: "LastroCurl", package: "Lastro"),
+        .product(name: "LastroTesting", package: "Lastro"),
+      ])
+  ],
+  swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,29 @@
+import FoundationEssentials
+import Lastro
+import LastroCurl
+
+struct Repository: Decodable, Sendable { let name: String, forks: Int }
+struct GitHubError: Error, Decodable, Sendable { let message: String }
+
+enum GitHub: HTTPResourceEndpoint {
+  case repository(owner: String, name: String)
+
+  var baseURL: URL {
+    URL(string: ProcessInfo.processInfo.environment["GITHUB_API"] ?? "https://api.github.com")!
+  }
+  var path: String? {
+    switch self {
+    case .repository(let owner, let name): "repos/\(owner)/\(name)"
+    }
+  }
+}
+
+extension HTTPResource where Model == Repository, APIError == GitHubError {
+  static func repository(_ owner: String, _ name: String) -> Self {
+    .init(GitHub.repository(owner: owner, name: name))
+  }
+}
+
+let github = try CurlNetworkStack()
+let swift = try await github.fetch(.repository("swiftlang", "swift"))
+print(swift.value.name, "has", swift.value.forks, "forks; status", swift.response.status.code)

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// What ``NginxPeer`` serves, on every listener alike:
+///
+/// | target | answer |
+/// |---|---|
+/// | `/files/NAME` | a file of ``sizes``, byte `i` being `i % 251`; ranges and validators as nginx does them |
+/// | `/slow/NAME` | the same, 16 KiB a second |
+/// | `/text` | 64 KiB of text; `Content-Encoding: gzip` where the request accepts it |
+/// | `/json` | `{"message":"hello"}` |
+/// | `/status/NNN` | that status (redirects lead to `/json`) |
+/// | `/redirect/N` | N redirects (25 at most), then `/json` |
+/// | `/redirect/loop` | a redirect to itself |
+/// | `/connection` | connection number, how many requests it has served, protocol |
+/// | `/echo` | a line each: method, target, protocol, `Host`, `User-Agent`, `Authorization`, `X-Test`, client's DN |
+/// | `/close` | as `/json`, and the connection is closed |
+/// | `/basic` | as `/text`, for user `lastro`, password `secret` |
+/// | `PUT /upload/NAME` | stores the body, up to 64 MiB (``NginxPeer/uploaded(_:)``); `DELETE` removes it |
+/// | `POST /post` | reads the body, up to 64 MiB, and answers its `Content-Length` as upstream saw it |
+/// | `POST /early` | 413 without reading a body larger than 1 KiB |
+package enum NginxConfiguration {
+  /// Names and sizes of the files under `/files/` and `/slow/`.
+  package static let sizes: [(name: String, bytes: Int)] = [
+    ("0", 0), ("1", 1), ("1k", 1024), ("64k", 64 * 1024), ("1m", 1024 * 1024), ("11m", 11 * 1024 * 1024),
+  ]
+
+  /// The statuses `/status/NNN` knows.
+  package static let statuses =
+    Array(200...206) + [300, 301, 302, 303, 304, 307, 308] + Array(400...418) + [422, 425, 426, 428, 429, 431, 451]
+    + Array(500...505) + [511, 599]
+
+  static func writeFiles(to directory: PeerDirectory) throws {
+    let period = Data(0..<251)
+    var content = Data()
+    for _ in 0...(11 * 1024 * 1024 / 251) { content += period }
+    for (name, bytes) in sizes {
+      try directory.write(content.prefix(bytes), to: "www/files/\(name)")
+    }
+    let line = "Ballast keeps a ship upright, and a railway rests on a bed of it.\n"
+    try directory.write(String(String(repeating: line, count: 1000).prefix(64 * 1024)), to: "www/text")
+    try directory.write("lastro:{PLAIN}secret\n", to: "htpasswd")
+    try directory.write("", to: "www/upload/.keep")
+  }
+
+  static func text(ports: NginxPeer.Ports, certificates: PeerCertificates, directory: PeerDirectory) -> String {
+    let listeners: [(listen: [String], extra: String)] = [
+      (["127.0.0.1:\(ports.plain)", "unix:\(directory.file("nginx.sock"))"], ""),
+      (["127.0.0.1:\(ports.h2c) http2"], ""),
+      (["127.0.0.1:\(ports.tls) ssl http2"], ""),
+      (["127.0.0.1:\(ports.tlsHTTP1) ssl"], ""),
+      (
+        ["127.0.0.1:\(ports.clientCertificate) ssl http2"],
+        "ssl_verify_client on; ssl_client_certificate \(certificates.authority);"
+      ),
+      (
+        ["127.0.0.1:\(ports.obsoleteTLS) ssl"],
+        "ssl_protocols TLSv1 TLSv1.1; ssl_ciphers ALL:@SECLEVEL=0;"
+      ),
+    ]
+    let servers = listeners.map { listener in
+      """
+      server {
+        \(listener.listen.map { "listen \($0) backlog=4096;" }.joined(separator: " "))
+        server_name localhost;
+        \(listener.extra)
+        include locations.conf;
+      }
+      """
+    }
+    // One process without a master: a killed master would leave its workers behind.
+    let global = """
+      daemon off;
+      master_process off;
+      pid nginx.pid;
+      worker_rlimit_nofile 8192;
+      events { worker_connections 8000; }
+      """
+    let files = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map { "  \($0)_temp_path temporary/\($0);" }
+    let http = """
+        types { text/plain txt; application/json json; }
+        default_type application/octet-stream;
+        log_format lastro '$connection $request_method $request_uri $server_protocol $status $request_length';
+        access_log access.log lastro;
+        keepalive_requests 1000000;
+        server_tokens off;
+        gzip on;
+        gzip_types text/plain application/json;
+        gzip_min_length 256;
+        ssl_protocols TLSv1.2 TLSv1.3;
+        ssl_certificate \(certificates.server);
+        ssl_certificate_key \(certificates.serverKey);
+      """
+    return ([global, "http {", http] + files + servers + ["}", ""]).joined(separator: "\n")
+  }
+
+  static func locations(directory: PeerDirectory, upstream: Int) -> String {
+    let redirects = (1...25).map { step in
+      "location = /redirect/\(step) { return 302 \(step == 1 ? "/json" : "/redirect/\(step - 1)"); }"
+    }
+    return (fixedLocations(directory: directory, upstream: upstream) + statuses.map(statusLocation) + redirects)
+      .joined(separator: "\n") + "\n"
+  }
+
+  private static func statusLocation(_ status: Int) -> String {
+    switch status {
+    case 204, 205, 304: "location = /status/\(status) { return \(status); }"
+    case 301, 302, 303, 307, 308: "location = /status/\(status) { return \(status) /json; }"
+    default: "location = /status/\(status) { default_type text/plain; return \(status) 'status \(status)'; }"
+    }
+  }
+
+  private static func fixedLocations(directory: PeerDirectory, upstream: Int) -> [String] {
+    let json = #"default_type application/json; return 200 '{"message":"hello"}';"#
+    let content = "alias \(directory.file("www"))"
+    let echo =
+      #"$request_method\n$request_uri\n$server_protocol\n$http_host\n$http_user_agent\n$http_authorization\n"#
+      + #"$http_x_test\n$ssl_client_s_dn\n"#
+    return [
+      "location /files/ { \(content)/files/; }",
+      "location /slow/ { \(content)/files/; limit_rate 16k; }",
+      "location = /text { \(content)/text; default_type text/plain; }",
+      "location = /json { \(json) }",
+      "location = /redirect/loop { return 302 /redirect/loop; }",
+      #"location = /connection { default_type text/plain; return 200 "$connection $connection_requests $server_protocol"; }"#,
+      "location = /echo { default_type text/plain; return 200 \"\(echo)\"; }",
+      "location = /close { keepalive_timeout 0; \(json) }",
+      "location = /basic { auth_basic lastro; auth_basic_user_file htpasswd; \(content)/text; }",
+      "location /upload/ { \(content)/upload/; dav_methods PUT DELETE; client_max_body_size 64m; }",
+      "location = /post { client_max_body_size 64m; proxy_pass http://127.0.0.1:\(upstream)/sink; }",
+      "location = /sink { client_max_body_size 64m; default_type text/plain; return 200 $content_length; }",
+      "location = /early { client_max_body_size 1k; proxy_pass http://127.0.0.1:\(upstream)/sink; }",
+    ]
+  }
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// nginx with one listener for each way of reaching it. What it answers stands in ``NginxConfiguration``.
+package final class NginxPeer: Sendable {
+  /// Who listens where.
+  package struct Ports: Sendable {
+    /// HTTP/1.1 in the clear.
+    package let plain: Int
+    /// HTTP/2 in the clear, prior knowledge only (h2c).
+    package let h2c: Int
+    /// HTTP/2 and HTTP/1.1 over TLS 1.2 and 1.3, by ALPN.
+    package let tls: Int
+    /// HTTP/1.1 over TLS.
+    package let tlsHTTP1: Int
+    /// As ``tls``, and a client certificate of the authority is required.
+    package let clientCertificate: Int
+    /// TLS 1.0 and 1.1 only.
+    package let obsoleteTLS: Int
+
+    var all: [Int] { [plain, h2c, tls, tlsHTTP1, clientCertificate, obsoleteTLS] }
+
+    init() throws {
+      plain = try Loopback.freePort()
+      h2c = try Loopback.freePort()
+      tls = try Loopback.freePort()
+      tlsHTTP1 = try Loopback.freePort()
+      clientCertificate = try Loopback.freePort()
+      obsoleteTLS = try Loopback.freePort()
+    }
+  }
+
+  /// Who listens where.
+  package let ports: Ports
+  /// The certificates in use.
+  package let certificates: PeerCertificates
+  /// Path of the Unix socket that speaks HTTP/1.1 in the clear.
+  package var socketPath: String { directory.file("nginx.sock") }
+
+  private let directory: PeerDirectory
+  private let process: PeerProcess
+
+  private init(ports: Ports, certificates: PeerCertificates, directory: PeerDirectory, process: PeerProcess) {
+    self.ports = ports
+    self.certificates = certificates
+    self.directory = directory
+    self.process = process
+  }
+
+  /// Starts it and waits until it accepts connections.
+  package static func start() async throws -> NginxPeer {
+    let program = try PeerProcess.find(["nginx"], package: "nginx-light")
+    let certificates = try await PeerCertificates()
+    return try await attempting {
+      let directory = try PeerDirectory()
+      let ports = try Ports()
+      try NginxConfiguration.writeFiles(to: directory)
+      try directory.write("", to: "temporary/keep")
+      let locations = NginxConfiguration.locations(directory: directory, upstream: ports.plain)
+      try directory.write(locations, to: "locations.conf")
+      let configuration = NginxConfiguration.text(ports: ports, certificates: certificates, directory: directory)
+      let file = try directory.write(configuration, to: "nginx.conf")
+      // `-e` before the configuration is read: the built-in path may not be ours to write.
+      let launch = PeerProcess.Launch(program: program, arguments: ["-e", "stderr", "-p", directory.path, "-c", file])
+      let process = try await PeerProcess.start(launch, in: directory, ports: ports.all)
+      return NginxPeer(ports: ports, certificates: certificates, directory: directory, process: process)
+    }
+  }
+
+  /// One line for each request answered so far: connection number, method, target, protocol, status, request bytes.
+  package func accessLog() -> [String] {
+    directory.text(of: "access.log").split(separator: "\n").map(String.init)
+  }
+
+  /// The bytes that were put to `/upload/NAME`; empty when none were.
+  package func uploaded(_ name: String) -> String { directory.text(of: "www/upload/\(name)") }
+
+  /// Kills it.
+  package func stop() { process.stop() }
+}
+
+/// Tries three times: a free port may be taken before it is used.
+func attempting<T>(_ body: () async throws -> T) async throws -> T {
+  for _ in 0..<2 {
+    if let result = try? await body() { return result }
+  }
+  return try await body()
+}

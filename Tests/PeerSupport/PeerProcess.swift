@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Glibc
+import Synchronization
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// A server program in the foreground, in a process group of its own, that ends with us at the latest.
+package final class PeerProcess: Sendable {
+  /// How to start a program.
+  struct Launch: Sendable {
+    /// Absolute path of the program.
+    var program: String
+    /// Its arguments, without the program's name.
+    var arguments: [String]
+    /// Whether it gives up root, where it is started by root: for programs that refuse root, or change user by
+    /// themselves, which makes the kernel forget the parent-death signal.
+    var dropsRoot = false
+    /// What it gets when we die: `KILL`, or `TERM` where it has to clean up.
+    var deathSignal = "KILL"
+  }
+
+  /// Its process id, which is also its process group.
+  package let id: pid_t
+  private let stopped = Atomic<Bool>(false)
+
+  private init(id: pid_t) { self.id = id }
+
+  deinit { stop() }
+
+  /// Kills the group and reaps the program. Does nothing the second time.
+  package func stop() {
+    guard !stopped.exchange(true, ordering: .acquiringAndReleasing) else { return }
+    kill(-id, SIGKILL)
+    var status: Int32 = 0
+    while waitpid(id, &status, 0) == -1 && errno == EINTR {}
+  }
+
+  /// The user a peer runs as when it gives up root: `nobody`.
+  static let unprivilegedUser: UInt32 = 65534
+
+  /// Absolute path of a program, looked for where Debian puts servers too.
+  ///
+  /// - Throws: ``PeerError`` naming the package to install.
+  static func find(_ names: [String], package name: String) throws -> String {
+    let path = (ProcessInfo.processInfo.environment["PATH"] ?? "") + ":/usr/sbin:/usr/bin:/sbin:/bin"
+    for program in names {
+      for folder in path.split(separator: ":") where access("\(folder)/\(program)", X_OK) == 0 {
+        return "\(folder)/\(program)"
+      }
+    }
+    throw PeerError("\(names[0]) is not installed: run `make setup`, or install the package \(name)")
+  }
+
+  /// Starts a program and waits, ten seconds at most, until every port accepts connections.
+  static func start(_ launch: Launch, in directory: PeerDirectory, ports: [Int]) async throws -> PeerProcess {
+    try await LifelongThread.shared.perform {
+      let process = PeerProcess(id: try spawn(launch, log: directory.file("log")))
+      let deadline = ContinuousClock.now + .seconds(10)
+      while !ports.allSatisfy({ Loopback.accepts(port: $0) }) {
+        if process.hasEnded() || ContinuousClock.now > deadline {
+          process.stop()
+          throw PeerError("\(launch.program) did not start:\n\(directory.text(of: "log"))")
+        }
+        usleep(5000)
+      }
+      // Whoever accepts on its port is not the program when the program itself has ended.
+      if process.hasEnded() { throw PeerError("\(launch.program) ended:\n\(directory.text(of: "log"))") }
+      return process
+    }
+  }
+
+  /// Runs a program to its end.
+  ///
+  /// - Throws: ``PeerError`` with its output when it exits with anything but 0.
+  static func run(_ program: String, _ arguments: [String], in directory: PeerDirectory) async throws {
+    try await LifelongThread.shared.perform {
+      let id = try spawn(Launch(program: program, arguments: arguments), log: directory.file("log"))
+      var status: Int32 = 0
+      while waitpid(id, &status, 0) == -1 && errno == EINTR {}
+      guard status == 0 else {
+        throw PeerError("\(program) \(arguments.joined(separator: " ")):\n\(directory.text(of: "log"))")
+      }
+    }
+  }
+
+  private func hasEnded() -> Bool {
+    var information = siginfo_t()
+    // WNOWAIT leaves it to be reaped by `stop`.
+    let result = waitid(P_PID, id_t(id), &information, WEXITED | WNOHANG | Int32(bitPattern: UInt32(WNOWAIT)))
+    return result != 0 || information.si_signo == SIGCHLD
+  }
+
+  private static func spawn(_ launch: Launch, log: String) throws -> pid_t {
+    var command = [try find(["setpriv"], package: "util-linux"), "--pdeathsig", launch.deathSignal]
+    if launch.dropsRoot && getuid() == 0 {
+      command += ["--reuid", "\(unprivilegedUser)", "--regid", "\(unprivilegedUser)", "--clear-groups"]
+    }
+    command += [launch.program] + launch.arguments
+
+    var actions = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+    posix_spawn_file_actions_addopen(&actions, 1, log, O_WRONLY | O_CREAT | O_APPEND, 0o644)
+    posix_spawn_file_actions_adddup2(&actions, 1, 2)
+    for descriptor in 3..<(highestDescriptor() + 64) { posix_spawn_file_actions_addclose(&actions, descriptor) }
+
+    var attributes = posix_spawnattr_t()
+    posix_spawnattr_init(&attributes)
+    defer { posix_spawnattr_destroy(&attributes) }
+    var noSignals = sigset_t()
+    sigemptyset(&noSignals)
+    posix_spawnattr_setsigmask(&attributes, &noSignals)
+    posix_spawnattr_setpgroup(&attributes, 0)
+    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK))
+
+    var arguments = command.map { strdup($0) } + [nil]
+    defer { arguments.forEach { free($0) } }
+    var id: pid_t = 0
+    let result = posix_spawn(&id, command[0], &actions, &attributes, &arguments, environ)
+    guard result == 0 else { throw PeerError("\(launch.program): \(String(cString: strerror(result)))") }
+    return id
+  }
+
+  /// The highest descriptor open now. A child closes some more, for those that other threads open meanwhile: an
+  /// inherited one would keep a test's connection or listener alive.
+  private static func highestDescriptor() -> Int32 {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
+    return names.compactMap { Int32($0) }.max() ?? 1024
+  }
+}
