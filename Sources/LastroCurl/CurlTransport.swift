@@ -29,8 +29,8 @@ public final class CurlTransport: Transport {
     self.loops = loops
   }
 
-  /// Requests begun and not yet ended, the waiting ones included.
-  public var activeRequests: Int { loops.reduce(0) { $0 + $1.load.value } }
+  /// Transfers begun and not yet ended, those that wait for a connection included.
+  public var activeTransfers: Int { loops.reduce(0) { $0 + $1.load.value } }
 
   /// Performs one exchange.
   ///

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+public import Lastro
+public import ServiceLifecycle
+
+/// The network stack on libcurl: what app-services make once and share.
+///
+/// ```swift
+/// let github = try CurlNetworkStack()
+/// let repository = try await github.fetch(.repository("apple", "swift"))
+/// ```
+///
+/// It may be used from any task or thread. Nothing has to be shut down: a dropped stack ends by itself when the fetches
+/// and bodies in flight have ended. As a `Service` of swift-service-lifecycle it is shut down gracefully.
+public struct CurlNetworkStack: HTTPNetworkStack, Service {
+  private let transport: CurlTransport
+  private let stack: TransportNetworkStack
+
+  /// Starts the engine.
+  ///
+  /// - Parameters:
+  ///   - engine: threads, connections, limits.
+  ///   - configuration: interceptors, time limits, redirects.
+  /// - Throws: ``ConfigurationError`` for a value that cannot work, or when threads or descriptors ran out.
+  public init(
+    _ engine: CurlConfiguration = CurlConfiguration(), configuration: StackConfiguration = StackConfiguration()
+  ) throws(ConfigurationError) {
+    transport = try CurlTransport(engine)
+    stack = TransportNetworkStack(transport: transport, configuration: configuration)
+  }
+
+  /// Transfers begun and not yet ended, those that wait for a connection included.
+  public var activeTransfers: Int { transport.activeTransfers }
+
+  /// Fetches the bytes of a resource.
+  ///
+  /// - Throws: ``HTTPFetchError``; always the cancelled error when the task is cancelled.
+  public func fetch(
+    _ resource: RawHTTPResource
+  ) async throws(HTTPFetchError<any Error>) -> Network.Value<Data, ResourceResponse> {
+    try await stack.fetch(resource)
+  }
+
+  /// Fetches a resource and decodes its model.
+  ///
+  /// - Throws: ``HTTPFetchError`` with the API's own error, where it sent one; always the cancelled error when the task
+  ///   is cancelled.
+  public func fetch<Model, APIError>(
+    _ resource: HTTPResource<Model, APIError>
+  ) async throws(HTTPFetchError<APIError>) -> Network.Value<Model, ResourceResponse> {
+    try await stack.fetch(resource)
+  }
+
+  /// Opens a resource as a stream: returns when the head of a 2xx answer is there.
+  ///
+  /// - Throws: as ``fetch(_:)-(HTTPResource<Model,APIError>)``; failures of the body are thrown by ``ResponseBody``.
+  public func stream<Model, APIError>(
+    _ resource: HTTPResource<Model, APIError>
+  ) async throws(HTTPFetchError<APIError>) -> Network.Value<ResponseBody, ResourceResponse> {
+    try await stack.stream(resource)
+  }
+
+  /// Takes no more transfers, and returns when the running ones have ended and the engine's threads are gone.
+  ///
+  /// Optional. When the calling task is cancelled, the running transfers are cancelled too.
+  ///
+  /// - Parameter cancelling: whether running transfers are cancelled (code `shut_down`) instead of awaited.
+  public func shutDown(cancelling: Bool = false) async { await transport.shutDown(cancelling: cancelling) }
+
+  /// Serves as a `Service`: waits for the signal, then shuts down gracefully.
+  public func run() async throws {
+    try await gracefulShutdown()
+    await shutDown()
+  }
+}
