@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if canImport(FoundationEssentials)
-public import FoundationEssentials
+  public import FoundationEssentials
 #else
-public import Foundation
+  public import Foundation
 #endif
 
 /// The body of a request: where its bytes come from, and whether they can be had again.

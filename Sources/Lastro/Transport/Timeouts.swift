@@ -26,11 +26,13 @@ public struct Timeouts: Sendable, Hashable {
   public init(connect: Duration?, attempt: Duration?, idle: Duration?, total: Duration?) throws(ConfigurationError) {
     for (name, value) in [("connect", connect), ("attempt", attempt), ("idle", idle), ("total", total)] {
       if let value, value <= .zero {
-        throw ConfigurationError("the \(name) timeout is \(value)", hint: "give a positive duration, or nil for no limit")
+        throw ConfigurationError(
+          "the \(name) timeout is \(value)", hint: "give a positive duration, or nil for no limit")
       }
     }
     for (part, partName, whole, wholeName) in [
-      (attempt, "attempt", total, "total"), (connect, "connect", attempt, "attempt"), (connect, "connect", total, "total"),
+      (attempt, "attempt", total, "total"), (connect, "connect", attempt, "attempt"),
+      (connect, "connect", total, "total"),
     ] {
       if let part, let whole, part > whole {
         throw ConfigurationError(

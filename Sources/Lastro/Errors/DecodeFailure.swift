@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import HTTPTypes
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// A payload that does not decode into the model: what it was, and where it went wrong.
+public struct DecodeFailure: Error, CustomStringConvertible {
+  /// What the decoder threw.
+  public let underlying: any Error
+  /// Where in the payload, such as `items[2].name`; empty at its top, or where the decoder did not say.
+  public let codingPath: String
+  /// What is wrong, in one line.
+  public let message: String
+  /// Status of the answer; `nil` where the stack's responses have none.
+  public let status: HTTPResponse.Status?
+  /// Header fields of the answer; empty where the stack's responses have none.
+  public let headerFields: HTTPFields
+  /// The beginning of the payload, masked; `nil` where the payload is no data.
+  public let snippet: BodySnippet?
+
+  /// Describes a failure. What is known about the answer is taken from `payload` and `metadata` where they are `Data` and
+  /// ``ResourceResponse``.
+  public init<Payload, Metadata>(_ underlying: any Error, payload: Payload, metadata: Metadata) {
+    self.init(underlying, payload: payload, metadata: metadata, snippetBytes: 512)
+  }
+
+  init<Payload, Metadata>(_ underlying: any Error, payload: Payload, metadata: Metadata, snippetBytes: Int) {
+    let response = metadata as? ResourceResponse
+    let (path, message) = Self.explain(underlying)
+    self.underlying = underlying
+    self.codingPath = path
+    self.message = message
+    status = response?.status
+    headerFields = response?.headerFields ?? [:]
+    snippet = snippetBytes > 0 ? (payload as? Data).map { BodySnippet($0, limit: snippetBytes) } : nil
+  }
+
+  /// One line: path, message, status.
+  public var description: String {
+    let place = codingPath.isEmpty ? "" : "at \(codingPath): "
+    return "\(place)\(message)" + (status.map { " (status \($0.code))" } ?? "")
+  }
+
+  private static func explain(_ error: any Error) -> (path: String, message: String) {
+    guard let error = error as? DecodingError else { return ("", "\(error)") }
+    switch error {
+    case .keyNotFound(let key, let context):
+      return (path(context.codingPath), "the key \"\(key.stringValue)\" is missing")
+    case .valueNotFound(let type, let context): return (path(context.codingPath), "no value, but \(type) expected")
+    case .typeMismatch(let type, let context):
+      return (path(context.codingPath), "\(type) expected: \(context.debugDescription)")
+    case .dataCorrupted(let context): return (path(context.codingPath), context.debugDescription)
+    @unknown default: return ("", "\(error)")
+    }
+  }
+
+  private static func path(_ keys: [any CodingKey]) -> String {
+    keys.reduce(into: "") { path, key in
+      if let index = key.intValue {
+        path += "[\(index)]"
+      } else {
+        path += path.isEmpty ? key.stringValue : "." + key.stringValue
+      }
+    }
+  }
+}

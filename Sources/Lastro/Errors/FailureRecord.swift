@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+
+/// All that is known about a failed fetch. ``HTTPFetchError`` is a typed face over a reference to it, so that the error
+/// stays one word.
+final class FailureRecord: Sendable {
+  enum Kind: Sendable {
+    case noRequest(any Error)
+    case http(HTTPResponse.Status)
+    case noData(HTTPResponse.Status)
+    case transport(TransportError)
+    case badResponse(TransportError)
+    case redirect(TransportError)
+    case retry(Retry.Error, Retry.State)
+    case cancelled(TransportError)
+    case decode(DecodeFailure)
+  }
+
+  let kind: Kind
+  /// Method and URL, the values of its query masked.
+  let request: String?
+  let response: ResourceResponse?
+  let apiError: (any Error)?
+  let apiErrorDecodingFailure: (any Error)?
+  let bodySnippet: BodySnippet?
+  let attempts: [Attempt]
+  let notRetried: String?
+
+  init(
+    _ kind: Kind, request: String? = nil, response: ResourceResponse? = nil, apiError: (any Error)? = nil,
+    apiErrorDecodingFailure: (any Error)? = nil, bodySnippet: BodySnippet? = nil, attempts: [Attempt] = [],
+    notRetried: String? = nil
+  ) {
+    self.kind = kind
+    self.request = request
+    self.response = response
+    self.apiError = apiError
+    self.apiErrorDecodingFailure = apiErrorDecodingFailure
+    self.bodySnippet = bodySnippet
+    self.attempts = attempts
+    self.notRetried = notRetried
+  }
+
+  /// The same failure as the end of the call: possibly as another kind, with all attempts.
+  func ending(as kind: Kind? = nil, attempts: [Attempt], notRetried: String? = nil) -> FailureRecord {
+    var response = response
+    response?.attempts = attempts
+    return FailureRecord(
+      kind ?? self.kind, request: request, response: response, apiError: apiError,
+      apiErrorDecodingFailure: apiErrorDecodingFailure, bodySnippet: bodySnippet, attempts: attempts,
+      notRetried: notRetried)
+  }
+
+  /// The transport's error, or one that describes the failure as if it were; what attempts keep.
+  var transportError: TransportError? {
+    switch kind {
+    case .transport(let error), .badResponse(let error), .redirect(let error), .cancelled(let error): error
+    case .noRequest(let error as TransportError): error
+    case .noRequest(let error):
+      .refused(
+        .requestMakingFailed, "the request could not be made: \(error)",
+        hint: "see what the base request maker or an interceptor threw")
+    case .noData(let status):
+      TransportError(
+        stage: .response, code: .noData, message: "status \(status.code) came without the body the resource requires",
+        requestSent: true)
+    case .decode(let failure):
+      TransportError(stage: .decode, code: .undecodable, message: failure.description, requestSent: true)
+    case .http, .retry: nil
+    }
+  }
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import HTTPTypes
+
+/// Why an HTTP fetch failed: where in its flow, why, what was sent and what came back, and every attempt.
+///
+/// `APIError` is the API's own error, decoded from an answer outside 200–299.
+public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
+  /// The failure by kind. Other kinds may come: a `switch` needs a `default`.
+  @nonexhaustive
+  public enum Reason: Sendable {
+    /// No request could be made, or it was refused, before anything was sent.
+    case noRequest(any Error)
+    /// The answer's status is outside 200–299, with the API's own error where one was decoded.
+    case http(HTTPResponse.Status, APIError?)
+    /// A 2xx answer without the body that the resource requires.
+    case noData(HTTPResponse.Status)
+    /// The exchange failed: name resolution, connection, TLS, trust, limits, timeouts.
+    case transport(TransportError)
+    /// What came back is no valid HTTP response.
+    case badResponse(TransportError)
+    /// A redirect could not be followed.
+    case redirect(TransportError)
+    /// A retry policy said to stop. The state holds every failure, the last one included.
+    case retry(Retry.Error, Retry.State)
+    /// The caller cancelled, or the stack was shut down.
+    case cancelled
+    /// The body of a 2xx answer does not decode.
+    case decode(DecodeFailure)
+  }
+
+  let record: FailureRecord
+
+  init(_ record: FailureRecord) { self.record = record }
+
+  /// The failure by kind.
+  public var reason: Reason {
+    switch record.kind {
+    case .noRequest(let error): .noRequest(error)
+    case .http(let status): .http(status, apiError)
+    case .noData(let status): .noData(status)
+    case .transport(let error): .transport(error)
+    case .badResponse(let error): .badResponse(error)
+    case .redirect(let error): .redirect(error)
+    case .retry(let error, let state): .retry(error, state)
+    case .cancelled: .cancelled
+    case .decode(let failure): .decode(failure)
+    }
+  }
+
+  /// The step at which it failed.
+  public var stage: FailureStage {
+    switch record.kind {
+    case .http: .http
+    case .retry: .policy
+    default: record.transportError?.stage ?? .request
+    }
+  }
+
+  /// Why, as a stable word.
+  public var code: FailureCode {
+    switch record.kind {
+    case .http: .unexpectedStatus
+    case .retry: .retriesExhausted
+    default: record.transportError?.code ?? .engineFailure
+    }
+  }
+
+  /// One readable sentence, free of secrets that Lastro knows of.
+  public var message: String {
+    switch record.kind {
+    case .http(let status): "\(record.request ?? "the request") was answered \(status)"
+    case .retry(let error, _): "not retried any more, \(error); the last failure: \(lastError.message)"
+    default: record.transportError?.message ?? "the fetch failed"
+    }
+  }
+
+  /// How to fix it, where there is a usual remedy.
+  public var hint: String? {
+    switch record.kind {
+    case .http(.unauthorized): "the credentials are missing, wrong or expired: look at the request's authenticator"
+    case .http: response?.headerFields[.retryAfter].map { "the server asks to wait: Retry-After: \($0)" }
+    case .retry: lastError.hint
+    default: record.transportError?.hint
+    }
+  }
+
+  /// The answer, where there was one; after retries, the last one.
+  public var response: ResourceResponse? { record.response }
+
+  /// Status of ``response``.
+  public var statusCode: HTTPResponse.Status? { record.response?.status }
+
+  /// The API's own error, where the answer held one that decoded.
+  public var apiError: APIError? { record.apiError as? APIError }
+
+  /// Why the body of an answer outside 200–299 did not decode into the API's error; `nil` when it did, or was empty.
+  public var apiErrorDecodingFailure: (any Error)? { record.apiErrorDecodingFailure }
+
+  /// The beginning of the answer's body, bounded and masked.
+  public var bodySnippet: BodySnippet? { record.bodySnippet }
+
+  /// Every attempt of the call, the last one last.
+  public var attempts: [Attempt] { record.attempts }
+
+  /// Method and URL of the last request, without the values of its query; `nil` when none could be made.
+  public var request: String? { record.request }
+
+  /// Why an action of an interceptor that wanted to retry was not followed; `nil` when there was none.
+  public var notRetried: String? { record.notRetried }
+
+  /// The engine's own code, such as a `CURLcode`, of the last failure.
+  public var engineCode: Int32? {
+    if case .retry = record.kind { return record.attempts.last?.error?.engineCode }
+    return record.transportError?.engineCode
+  }
+
+  /// Whether it is the cancelled error.
+  public var isCancelled: Bool {
+    if case .cancelled = record.kind { true } else { false }
+  }
+
+  /// The failure itself: of ``Reason/retry(_:_:)`` the last one in its state, else this error.
+  public var lastError: Self {
+    guard case .retry(_, let state) = record.kind else { return self }
+    if let last = state.errors.last as? HTTPFetchError<any Error> { return Self(last.record) }
+    return state.errors.last as? Self ?? self
+  }
+
+  /// The same failure with its API error type-erased.
+  public var erased: HTTPFetchError<any Error> { HTTPFetchError<any Error>(record) }
+}
+
+extension HTTPFetchError: CustomStringConvertible, CustomDebugStringConvertible {
+  /// One line: stage, code, message, number of attempts, hint.
+  public var description: String {
+    var line = "\(stage.rawValue)/\(code): \(message)"
+    if attempts.count > 1 { line += "; \(attempts.count) attempts" }
+    if let notRetried { line += "; not retried: \(notRetried)" }
+    if let hint { line += " (\(hint))" }
+    return line
+  }
+
+  /// Several lines: the description, the request, every attempt with its cause, and what the body said.
+  public var debugDescription: String {
+    var lines = [description]
+    if let request { lines.append("  request: \(request)") }
+    for (index, attempt) in attempts.enumerated() { lines.append("  attempt \(index + 1): \(attempt.summary)") }
+    if let apiError { lines.append("  API error: \(apiError)") }
+    if let failure = apiErrorDecodingFailure { lines.append("  the error body did not decode: \(failure)") }
+    if let bodySnippet { lines.append("  body: \(bodySnippet)") }
+    return lines.joined(separator: "\n")
+  }
+}
+
+extension Attempt {
+  fileprivate var summary: String {
+    var parts = ["\(outcome.rawValue)"]
+    if let status { parts.append("status \(status.code)") }
+    if let error { parts.append("\(error)") }
+    parts.append(requestSent ? "sent" : "nothing sent")
+    if delay > .zero { parts.append("after waiting \(delay)") }
+    if reason != "first" { parts.append("because of \(reason)") }
+    if !redirects.isEmpty { parts.append("\(redirects.count) redirects") }
+    if let facts { parts.append("\(facts.timings.total) on the wire") }
+    return parts.joined(separator: ", ")
+  }
+}

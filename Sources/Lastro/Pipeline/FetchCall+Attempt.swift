@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// What the last transfer of an attempt brought.
+struct Exchange {
+  var request: ResourceRequest
+  var response: ResourceResponse
+  var body: ResponseBody
+}
+
+extension FetchCall {
+  /// One attempt: make, adapt, transfer, follow redirects, judge, decode, tell.
+  mutating func attempt() async throws(AttemptFailure) -> Network.Value<Output, ResourceResponse> {
+    current.start = plan.configuration.timeSource.now()
+    if Task.isCancelled { throw failure(.cancelled(.cancelled())) }
+    try checkDeadline(options: plan.options)
+    var exchange = try await exchange()
+    let body = try await judged(&exchange)
+    exchange.response.attempts =
+      attempts + [
+        Attempt(
+          outcome: .succeeded, status: exchange.response.status, requestSent: true, delay: current.delay,
+          reason: current.reason, redirects: exchange.response.redirects, facts: exchange.response.facts)
+      ]
+    let output: Output
+    do {
+      output = try plan.finish(body, exchange.response)
+    } catch {
+      throw undecodable(error, exchange, body.bytes ?? Data())
+    }
+    if Task.isCancelled { throw failure(.cancelled(.cancelled(requestSent: true)), exchange.request) }
+    let context = context
+    for interceptor in plan.interceptors {
+      await interceptor.interceptSucceeded(
+        exchange.request, response: exchange.response, body: body.bytes, context: context)
+    }
+    return Network.Value(value: output, response: exchange.response)
+  }
+
+  /// Makes the request, has it transferred, and follows redirects.
+  private mutating func exchange() async throws(AttemptFailure) -> Exchange {
+    var request = try await adapted(base())
+    while true {
+      let answer = try await transfer(&request)
+      let response = ResourceResponse(
+        head: answer.head, url: current.redirects.urls.last ?? request.url, redirects: current.redirects.urls,
+        facts: answer.facts)
+      let next: ResourceRequest?
+      do throws(TransportError) {
+        next = try current.redirects.next(
+          after: answer.head, to: request, policy: request.options.redirects ?? plan.configuration.redirects)
+      } catch {
+        throw failure(.redirect(error), request, response, facts: answer.facts)
+      }
+      guard let next else { return Exchange(request: request, response: response, body: answer.body) }
+      answer.body.cancel()
+      current.redirectedFrom = response
+      request = try await adapted(.success(next))
+    }
+  }
+
+  private func base() async -> Result<ResourceRequest, any Error> {
+    do {
+      var request = try await plan.baseRequestMaking.make()
+      request.options = plan.options.overriding(request.options)
+      return .success(request)
+    } catch {
+      return .failure(error)
+    }
+  }
+
+  /// Lets every interceptor adapt the request.
+  private mutating func adapted(
+    _ base: Result<ResourceRequest, any Error>
+  ) async throws(AttemptFailure) -> ResourceRequest {
+    var result = base
+    let context = context
+    for interceptor in plan.interceptors {
+      let next = await interceptor.interceptMakeRequest(result, context: context)
+      result = next.map {
+        current.redirects.guarding($0, previous: try? result.get(), trusted: interceptor.credentialOrigins)
+      }
+    }
+    switch result {
+    case .success(let request): return request
+    case .failure(let error): throw failure(.noRequest(error), try? base.get())
+    }
+  }
+
+  /// Checks the request and hands it to the transport.
+  private mutating func transfer(_ request: inout ResourceRequest) async throws(AttemptFailure) -> TransferResponse {
+    if let contentType = request.body.contentType, request.head.headerFields[.contentType] == nil {
+      request.head.headerFields[.contentType] = contentType
+    }
+    do throws(TransportError) {
+      try RequestCheck.check(request)
+    } catch {
+      throw failure(.noRequest(error), request)
+    }
+    if Task.isCancelled { throw failure(.cancelled(.cancelled()), request) }
+    current.wasScheduled = true
+    let context = context
+    for interceptor in plan.interceptors { await interceptor.interceptScheduled(request, context: context) }
+    try checkDeadline(options: request.options, request)
+    if Task.isCancelled { throw failure(.cancelled(.cancelled()), request) }
+    let transfer = transferRequest(request)
+    if current.firstRequest == nil { current.firstRequest = request }
+    do throws(TransportError) {
+      let answer = try await plan.transport.execute(transfer)
+      current.requestSent = true
+      return answer
+    } catch {
+      if error.requestSent { current.requestSent = true }
+      throw failure(kind(of: error), request, facts: error.facts)
+    }
+  }
+
+  private mutating func transferRequest(_ request: ResourceRequest) -> TransferRequest {
+    var body = request.body
+    if !body.isReplayable {
+      let consumption = BodyConsumption()
+      current.consumption = consumption
+      body = consumption.watching(body)
+    }
+    let timeouts = plan.timeouts(for: request.options)
+    let limit = deadline(options: request.options)
+    return TransferRequest(
+      head: request.head, body: body, connection: request.options.connection,
+      delivery: plan.delivery(for: request.options), connectTimeout: timeouts.connect, idleTimeout: timeouts.idle,
+      deadline: limit?.left, deadlineCode: limit?.code ?? .totalTimeout,
+      allowsResend: request.isIdempotent && body.isReplayable)
+  }
+
+  /// What is left for the attempt, and the code to fail with when it passes.
+  private func deadline(options: RequestOptions) -> (left: Duration, code: FailureCode)? {
+    let total = timeLeft(options: options)
+    let attempt = plan.timeouts(for: options).attempt.map {
+      $0 - (plan.configuration.timeSource.now() - current.start)
+    }
+    switch (attempt, total) {
+    case (nil, nil): return nil
+    case (let attempt?, nil): return (attempt, .attemptTimeout)
+    case (nil, let total?): return (total, .totalTimeout)
+    case (let attempt?, let total?): return attempt < total ? (attempt, .attemptTimeout) : (total, .totalTimeout)
+    }
+  }
+
+  private func checkDeadline(options: RequestOptions, _ request: ResourceRequest? = nil) throws(AttemptFailure) {
+    guard let limit = deadline(options: options), limit.left <= .zero else { return }
+    let name = limit.code == .totalTimeout ? "total" : "attempt"
+    throw failure(
+      .transport(
+        TransportError(
+          stage: .timeout, code: limit.code, message: "the \(name) timeout passed before the request was sent",
+          hint: "raise Timeouts.\(name), or find what made it wait")),
+      request)
+  }
+
+  /// Tells failures of the answer from success, and brings the body into the shape that decoding expects.
+  private func judged(_ exchange: inout Exchange) async throws(AttemptFailure) -> ResponseBody {
+    let status = exchange.response.status
+    guard (200...299).contains(status.code) else { throw await badStatus(exchange) }
+    if exchange.request.head.method == .head || status == .noContent || status == .resetContent {
+      exchange.body.cancel()
+      return ResponseBody(Data())
+    }
+    if plan.isStream { return exchange.body }
+    let limit = exchange.request.options.maximumBodyBytes ?? plan.configuration.maximumBodyBytes
+    let bytes: Data
+    do throws(TransportError) {
+      bytes = if let bytes = exchange.body.bytes { bytes } else { try await exchange.body.collect(upTo: limit) }
+    } catch {
+      throw failure(kind(of: error), exchange.request, exchange.response, facts: error.facts)
+    }
+    if bytes.isEmpty, exchange.request.options.requiresBody {
+      throw failure(.noData(status), exchange.request, exchange.response)
+    }
+    return ResponseBody(bytes)
+  }
+
+  private func badStatus(_ exchange: Exchange) async -> AttemptFailure {
+    var body = exchange.body.bytes
+    if body == nil {
+      // The status is what matters: a body that cannot be read does not hide it.
+      body = try? await exchange.body.collect(upTo: plan.configuration.maximumErrorBodyBytes)
+    }
+    if exchange.request.head.method == .head { body = Data() }
+    let decoded = Result { try plan.decodeError(body, exchange.response) }
+    var apiError: (any Error)?
+    var decodingFailure: (any Error)?
+    switch decoded {
+    case .success(let error): apiError = error
+    case .failure(let error): decodingFailure = error
+    }
+    return failure(
+      .http(exchange.response.status), exchange.request, exchange.response, body: body, apiError: apiError,
+      decodingFailure: decodingFailure, facts: exchange.response.facts)
+  }
+
+  private func undecodable(_ error: any Error, _ exchange: Exchange, _ body: Data) -> AttemptFailure {
+    let decodeFailure = DecodeFailure(
+      error, payload: body, metadata: exchange.response, snippetBytes: plan.configuration.bodySnippetBytes)
+    // Some APIs answer 200 with an error in the body.
+    let apiError = try? plan.decodeError(body, exchange.response)
+    return failure(
+      .decode(decodeFailure), exchange.request, exchange.response, body: body, apiError: apiError,
+      facts: exchange.response.facts)
+  }
+
+  private func kind(of error: TransportError) -> FailureRecord.Kind {
+    switch (error.stage, error.code) {
+    case (.cancelled, _): .cancelled(error)
+    case (.request, _): .noRequest(error)
+    case (.redirect, _): .redirect(error)
+    case (.response, .malformedResponse): .badResponse(error)
+    default: .transport(error)
+    }
+  }
+
+  /// A failure of this attempt. Once the task is cancelled, every failure is the cancelled one.
+  private func failure(
+    _ kind: FailureRecord.Kind, _ request: ResourceRequest? = nil, _ response: ResourceResponse? = nil,
+    body: Data? = nil, apiError: (any Error)? = nil, decodingFailure: (any Error)? = nil, facts: TransferFacts? = nil
+  ) -> AttemptFailure {
+    var kind = kind
+    if Task.isCancelled { kind = .cancelled(.cancelled(requestSent: current.requestSent)) }
+    let record = FailureRecord(
+      kind, request: request?.summary, response: response, apiError: apiError,
+      apiErrorDecodingFailure: decodingFailure, bodySnippet: plan.snippet(body))
+    return AttemptFailure(record: record, request: request, body: body, facts: facts)
+  }
+}

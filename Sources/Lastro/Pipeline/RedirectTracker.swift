@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+
+/// The redirects of one attempt: which answers are followed, where to, and which credentials go along
+/// (RFC 9110 §15.4, Fetch §4.4).
+struct RedirectTracker {
+  private struct Visit: Hashable {
+    var method: String
+    var url: String
+  }
+
+  /// Fields that do not cross origins, besides those an application declares.
+  static let credentialFields: Set<HTTPField.Name> = [
+    .authorization, .cookie, .proxyAuthorization, .wwwAuthenticate, .origin,
+  ]
+
+  /// URLs redirected to, in order.
+  private(set) var urls: [String] = []
+  /// Whether an origin was left; credentials then stay behind for the rest of the attempt.
+  private(set) var hasLeftOrigin = false
+  private var visited: Set<Visit> = []
+  private var sensitive = Self.credentialFields
+  private var fragment: String?
+
+  /// Number of redirects followed.
+  var hops: Int { urls.count }
+
+  /// The request that an answer redirects to; `nil` when the answer is the response.
+  ///
+  /// - Throws: stage `redirect` when it may not be followed.
+  mutating func next(
+    after head: HTTPResponse, to request: ResourceRequest, policy: RedirectPolicy
+  ) throws(TransportError) -> ResourceRequest? {
+    guard policy.limit > 0, Self.isRedirect(head.status.code), let location = head.headerFields[.location] else {
+      return nil
+    }
+    guard hops < policy.limit else {
+      throw Self.refusal(
+        .tooManyRedirects, "more than \(policy.limit) redirects", hint: "raise RedirectPolicy's limit if that is right")
+    }
+    guard var base = URLParts(absolute: request.url) else {
+      throw Self.refusal(.invalidRedirect, "the redirecting URL is malformed")
+    }
+    base.fragment = fragment
+    guard let target = base.resolving(location) else {
+      throw Self.refusal(
+        .invalidRedirect, "the server redirects to something that is no http or https URL, or has user info in it")
+    }
+    if base.origin.scheme == "https", target.origin.scheme == "http", !policy.allowsInsecure {
+      throw Self.refusal(
+        .insecureRedirect, "the server redirects from https to http, to \(target.origin)",
+        hint: "RedirectPolicy.follow(allowsInsecure: true) allows that")
+    }
+    visited.insert(Visit(method: request.head.method.rawValue, url: base.withoutFragment))
+    let next = try rewritten(request, status: head.status.code, target: target, from: base.origin)
+    guard visited.insert(Visit(method: next.head.method.rawValue, url: target.withoutFragment)).inserted else {
+      throw Self.refusal(.redirectLoop, "the redirects come back to \(target.origin)\(target.path)")
+    }
+    fragment = target.fragment
+    urls.append(target.absolute)
+    return next
+  }
+
+  /// Takes back the credentials that an interceptor put on a request that has left its origin, unless it is meant to.
+  ///
+  /// - Parameters:
+  ///   - adapted: what the interceptor made.
+  ///   - previous: what it got; `nil` when that was a failure.
+  ///   - trusted: the origins that the interceptor has credentials for.
+  mutating func guarding(
+    _ adapted: ResourceRequest, previous: ResourceRequest?, trusted: [Origin]
+  ) -> ResourceRequest {
+    guard hasLeftOrigin else { return adapted }
+    sensitive.formUnion(adapted.options.sensitiveHeaders)
+    let origin = Origin(adapted.head)
+    if let origin, trusted.contains(origin) { return adapted }
+    var result = adapted
+    let keepsOrigin = origin != nil && origin == previous.flatMap { Origin($0.head) }
+    for name in sensitive {
+      result.head.headerFields[values: name] = keepsOrigin ? previous?.head.headerFields[values: name] ?? [] : []
+    }
+    return result
+  }
+
+  private mutating func rewritten(
+    _ request: ResourceRequest, status: Int, target: URLParts, from origin: Origin
+  ) throws(TransportError) -> ResourceRequest {
+    var next = request
+    next.head.scheme = target.origin.scheme
+    next.head.authority = target.origin.authority
+    next.head.path = target.target
+    let method = request.head.method
+    if status == 303 && method != .head || (status == 301 || status == 302) && method == .post {
+      next.head.method = .get
+      next.body = .empty
+      for field in request.head.headerFields where Self.describesBody(field.name) {
+        next.head.headerFields[field.name] = nil
+      }
+    } else if !request.body.isReplayable {
+      throw Self.refusal(
+        .redirectBodyNotReplayable, "the server redirects a \(method.rawValue) whose body cannot be sent again",
+        hint: "give a replayable body: bytes, a file, or a sequence that can be opened anew")
+    }
+    sensitive.formUnion(request.options.sensitiveHeaders)
+    if target.origin != origin {
+      hasLeftOrigin = true
+      next.head.headerFields[HTTPField.Name("Host") ?? .origin] = nil
+    }
+    if hasLeftOrigin {
+      for name in sensitive { next.head.headerFields[name] = nil }
+    }
+    return next
+  }
+
+  private static func isRedirect(_ status: Int) -> Bool {
+    switch status {
+    case 300, 301, 302, 303, 307, 308: true
+    default: false
+    }
+  }
+
+  private static func describesBody(_ name: HTTPField.Name) -> Bool {
+    let name = name.canonicalName
+    return name.hasPrefix("content-")
+      || ["transfer-encoding", "digest", "repr-digest", "trailer", "expect"].contains(name)
+  }
+
+  private static func refusal(_ code: FailureCode, _ message: String, hint: String? = nil) -> TransportError {
+    TransportError(stage: .redirect, code: code, message: message, hint: hint, requestSent: true)
+  }
+}
+
+extension URLParts {
+  /// What is requested: two URLs that differ in their fragments only are one resource.
+  fileprivate var withoutFragment: String { "\(origin)\(target)" }
+}

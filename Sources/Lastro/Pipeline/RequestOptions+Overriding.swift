@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension RequestOptions {
+  /// These options where they say something, `base` elsewhere. Sets are united.
+  func overriding(_ base: RequestOptions) -> RequestOptions {
+    var result = base
+    if let operation { result.operation = operation }
+    if let timeouts { result.timeouts = timeouts }
+    if let maximumBodyBytes { result.maximumBodyBytes = maximumBodyBytes }
+    if let redirects { result.redirects = redirects }
+    if idempotency != .byMethod { result.idempotency = idempotency }
+    if let connection { result.connection = connection }
+    if !sensitiveHeaders.isEmpty { result.sensitiveHeaders.formUnion(sensitiveHeaders) }
+    if !sensitiveQueryItems.isEmpty { result.sensitiveQueryItems.formUnion(sensitiveQueryItems) }
+    if requiresBody { result.requiresBody = true }
+    return result
+  }
+}

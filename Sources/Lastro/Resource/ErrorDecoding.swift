@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
+/// Turns the payload of an answer outside 200–299 into the API's own error.
+public struct ErrorDecoding<APIError: Error, Payload, Metadata>: Sendable {
+  /// Decodes; `nil` when there is nothing to decode.
+  ///
+  /// What it throws never hides the status: it stands beside it, in ``HTTPFetchError/apiErrorDecodingFailure``.
+  public let decode: @Sendable (_ payload: Payload?, _ metadata: Metadata) throws -> APIError?
+
+  /// Wraps a closure.
+  public init(decode: @escaping @Sendable (_ payload: Payload?, _ metadata: Metadata) throws -> APIError?) {
+    self.decode = decode
+  }
+
+  /// Decodes nothing.
+  public static var dummy: Self { Self { _, _ in nil } }
+
+  /// Makes another error out of this one.
+  public func map<Other: Error>(
+    _ transform: @escaping @Sendable (APIError) throws -> Other
+  ) -> ErrorDecoding<Other, Payload, Metadata> {
+    ErrorDecoding<Other, Payload, Metadata> { payload, metadata in
+      try self.decode(payload, metadata).map(transform)
+    }
+  }
+}
+
+extension ErrorDecoding where Payload == Data {
+  /// JSON; an absent or empty payload gives `nil`.
+  ///
+  /// - Parameters:
+  ///   - type: the error.
+  ///   - decoder: its settings must not change any more. Default: a shared one with default settings.
+  public static func json(_ type: APIError.Type = APIError.self, decoder: JSONDecoder? = nil) -> Self
+  where APIError: Decodable {
+    let decoder = decoder ?? .withDefaultSettings
+    return Self { payload, _ in
+      guard let payload, !payload.isEmpty else { return nil }
+      return try decoder.decode(APIError.self, from: payload)
+    }
+  }
+}
+
+extension ErrorDecoding where APIError == any Error, Payload == Data {
+  /// JSON of a concrete type, for resources whose errors are `any Error`.
+  public static func json<E: Error & Decodable>(_ type: E.Type, decoder: JSONDecoder? = nil) -> Self {
+    ErrorDecoding<E, Payload, Metadata>.json(type, decoder: decoder).map { $0 }
+  }
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
+/// Adapts requests, watches what becomes of them, and has a say in whether a failure is retried.
+///
+/// Order, for every event: the stack's interceptors, then the resource's, each in array order. Hooks of one call run one
+/// after another, on the concurrent pool; hooks of different calls run at the same time. Lastro never interrupts a hook:
+/// it sees cancellation as any task does, and a deadline that passes meanwhile is noticed when it returns.
+///
+/// What has to wrap a whole exchange wraps the ``Transport`` instead.
+public protocol HTTPResourceInterceptor: Sendable {
+  /// Origins to which this interceptor may send credentials even after a redirect from elsewhere.
+  ///
+  /// After a redirect to another origin, credential fields that an interceptor adds are dropped, unless the new origin
+  /// stands here. Default: none.
+  var credentialOrigins: [Origin] { get }
+
+  /// Adapts a request before it is handed to the transport: once an attempt, and once more for every redirect followed.
+  ///
+  /// - Parameters:
+  ///   - result: what the resource, or the interceptor before, made. A failure may be turned into a request.
+  ///   - context: where in the call this is.
+  /// - Returns: what the next interceptor gets. Default: `result`.
+  func interceptMakeRequest(
+    _ result: Result<ResourceRequest, any Error>, context: AttemptContext
+  ) async -> Result<ResourceRequest, any Error>
+
+  /// Told that a request, final and checked, is about to be handed to the transport. Default: nothing.
+  func interceptScheduled(_ request: ResourceRequest, context: AttemptContext) async
+
+  /// Told of a success: status 200–299, and for a typed resource a body that decoded. Default: nothing.
+  ///
+  /// - Parameters:
+  ///   - request: the last request, after redirects.
+  ///   - response: its answer.
+  ///   - body: the collected body; `nil` when it is streamed.
+  ///   - context: where in the call this is.
+  func interceptSucceeded(
+    _ request: ResourceRequest, response: ResourceResponse, body: Data?, context: AttemptContext
+  ) async
+
+  /// Told of a failure of an attempt, also of one before anything was scheduled, and asked what to do.
+  ///
+  /// Every interceptor is asked, whatever those before said and even when a retry is out of the question.
+  ///
+  /// - Parameters:
+  ///   - request: the last request; `nil` when none could be made.
+  ///   - response: its answer, where there was one.
+  ///   - body: the collected body of that answer.
+  ///   - error: the failure.
+  ///   - context: where in the call this is.
+  /// - Returns: what to do. Default: ``Retry/Action/none``.
+  func interceptFailed(
+    _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
+    context: AttemptContext
+  ) async -> Retry.Action
+}
+
+extension HTTPResourceInterceptor {
+  /// None.
+  public var credentialOrigins: [Origin] { [] }
+
+  /// Passes the result on.
+  public func interceptMakeRequest(
+    _ result: Result<ResourceRequest, any Error>, context: AttemptContext
+  ) async -> Result<ResourceRequest, any Error> { result }
+
+  /// Does nothing.
+  public func interceptScheduled(_ request: ResourceRequest, context: AttemptContext) async {}
+
+  /// Does nothing.
+  public func interceptSucceeded(
+    _ request: ResourceRequest, response: ResourceResponse, body: Data?, context: AttemptContext
+  ) async {}
+
+  /// Has no opinion.
+  public func interceptFailed(
+    _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
+    context: AttemptContext
+  ) async -> Retry.Action { .none }
+}

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The model of an answer whose body carries nothing.
+public struct NoContent: Sendable, Hashable, Decodable {
+  /// Makes the one value.
+  public init() {}
+
+  /// Decodes from anything.
+  public init(from decoder: any Decoder) throws {}
+}

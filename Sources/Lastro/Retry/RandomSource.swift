@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+/// Where randomness comes from; not for secrets unless it is ``system``.
+public struct RandomSource: Sendable {
+  /// The next 64 random bits.
+  public let next: @Sendable () -> UInt64
+
+  /// Makes a source.
+  public init(next: @escaping @Sendable () -> UInt64) { self.next = next }
+
+  /// The system's generator.
+  public static let system = RandomSource {
+    var generator = SystemRandomNumberGenerator()
+    return generator.next()
+  }
+
+  /// A sequence that is the same for the same seed (SplitMix64), for tests.
+  public static func seeded(_ seed: UInt64) -> RandomSource {
+    let state = Counter(seed)
+    return RandomSource {
+      var bits = state.advance(by: 0x9E37_79B9_7F4A_7C15)
+      bits = (bits ^ (bits >> 30)) &* 0xBF58_476D_1CE4_E5B9
+      bits = (bits ^ (bits >> 27)) &* 0x94D0_49BB_1331_11EB
+      return bits ^ (bits >> 31)
+    }
+  }
+
+  /// A number from 0 up to, but not including, 1.
+  public func unit() -> Double { Double(next() >> 11) * 0x1p-53 }
+
+  private final class Counter: Sendable {
+    private let value: Atomic<UInt64>
+
+    init(_ seed: UInt64) { value = Atomic(seed) }
+
+    func advance(by step: UInt64) -> UInt64 {
+      value.wrappingAdd(step, ordering: .relaxed).newValue
+    }
+  }
+}

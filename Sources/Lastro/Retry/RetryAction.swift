@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension Retry {
+  /// What to do after a failure.
+  public enum Action: Sendable {
+    /// No opinion. When nobody has one, the failure stands.
+    case none
+    /// Do not retry, for this reason, whatever others say.
+    case noRetry(Retry.Error)
+    /// Retry at once.
+    case retry
+    /// Retry after a delay in seconds. A delay that is not positive counts as ``retry``.
+    case retryAfter(Delay)
+
+    /// Says which of two actions prevails. Called as `f(soFar, next)`, at first with `soFar` ``none``.
+    public typealias CompareClosure = @Sendable (_ lhs: Action, _ rhs: Action) -> Action
+
+    /// The more prioritary of two: `noRetry` (the first of two), then `retryAfter` (the longer of two), then `retry`,
+    /// then `none`.
+    @Sendable
+    public static func mostPrioritary(_ lhs: Action, _ rhs: Action) -> Action {
+      switch (lhs, rhs) {
+      case (.noRetry, _): lhs
+      case (_, .noRetry): rhs
+      case (.retryAfter(let left), .retryAfter(let right)): left > right ? lhs : rhs
+      case (.retryAfter, _): lhs
+      case (_, .retryAfter): rhs
+      case (.retry, _), (_, .retry): .retry
+      case (.none, .none): .none
+      }
+    }
+  }
+}

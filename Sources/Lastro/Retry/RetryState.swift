@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension Retry {
+  /// What has happened to an operation so far.
+  public struct State: Sendable {
+    /// Every failure, oldest first. For HTTP they are `HTTPFetchError<any Error>` values.
+    public var errors: [any Swift.Error]
+    /// Sum of the positive delays of the retries that were scheduled, in seconds; not the time that passed.
+    public var totalDelay: Delay
+
+    /// Makes a state; by default that of an operation that has not failed yet.
+    public init(errors: [any Swift.Error] = [], totalDelay: Delay = 0) {
+      self.errors = errors
+      self.totalDelay = totalDelay
+    }
+
+    /// No failure, no delay.
+    public static let empty = State()
+
+    /// Number of failures. Within a failure hook, whose own failure is not counted yet, the number of retries made.
+    public var retryCount: Retries { errors.count }
+    /// Number of attempts, the current one included.
+    public var attemptCount: Int { errors.count + 1 }
+  }
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
+/// A stack for HTTP: fetches raw and typed resources, and streams.
+///
+/// Features take `any HTTPNetworkStack`, so that tests can give them another one.
+public protocol HTTPNetworkStack: NetworkStack
+where
+  Resource == RawHTTPResource, Remote == Data, Request == ResourceRequest, Response == ResourceResponse,
+  FetchError == HTTPFetchError<any Error>
+{
+  /// Fetches a resource and decodes its model.
+  ///
+  /// - Throws: ``HTTPFetchError`` with the API's own error, where it sent one. When the task is cancelled, at any stage,
+  ///   always the cancelled error.
+  func fetch<Model, APIError>(
+    _ resource: HTTPResource<Model, APIError>
+  ) async throws(HTTPFetchError<APIError>) -> Network.Value<Model, ResourceResponse>
+
+  /// Opens a resource as a stream: returns when the head of a 2xx answer is there, its body still to be read.
+  ///
+  /// The resource's model decoding is not used. Other answers are collected (up to a limit), decoded as API errors and
+  /// retried as those of ``fetch(_:)`` are; once the stream is open nothing is retried. The default timeouts are those
+  /// for streams, and there is no limit on the body unless the options set one.
+  ///
+  /// - Throws: as ``fetch(_:)``. Failures of the body itself are thrown by ``ResponseBody``.
+  func stream<Model, APIError>(
+    _ resource: HTTPResource<Model, APIError>
+  ) async throws(HTTPFetchError<APIError>) -> Network.Value<ResponseBody, ResourceResponse>
+}
+
+extension HTTPNetworkStack {
+  /// Fetches a typed resource; the callback form.
+  ///
+  /// - Parameters:
+  ///   - resource: what to fetch.
+  ///   - queue: where `completion` runs. Default: the concurrent pool.
+  ///   - completion: called exactly once, never inside this call.
+  /// - Returns: cancels the fetch. Dropping it does not.
+  @discardableResult
+  public func fetch<Model, APIError>(
+    _ resource: HTTPResource<Model, APIError>, callbackOn queue: CallbackQueue = .concurrent,
+    completion: @escaping @Sendable (Result<Network.Value<Model, ResourceResponse>, HTTPFetchError<APIError>>) -> Void
+  ) -> any Cancelable {
+    TaskCancelable(
+      Task {
+        let result: Result<Network.Value<Model, ResourceResponse>, HTTPFetchError<APIError>>
+        do throws(HTTPFetchError<APIError>) {
+          result = .success(try await fetch(resource))
+        } catch {
+          result = .failure(error)
+        }
+        queue.run { completion(result) }
+      })
+  }
+}

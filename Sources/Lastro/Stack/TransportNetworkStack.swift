@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// The HTTP stack over any ``Transport``: interceptors, redirects, retries, deadlines, decoding.
+///
+/// A value: copies share the transport. Everything that belongs to the application (request makers, interceptors,
+/// decoders) runs on the concurrent pool.
+public struct TransportNetworkStack: HTTPNetworkStack {
+  /// Carries the requests.
+  public let transport: any Transport
+  /// What all fetches share.
+  public let configuration: StackConfiguration
+
+  /// Makes a stack.
+  public init(transport: any Transport, configuration: StackConfiguration = StackConfiguration()) {
+    self.transport = transport
+    self.configuration = configuration
+  }
+
+  /// Fetches a resource and decodes its model; see ``HTTPNetworkStack``.
+  ///
+  /// Runs on the concurrent pool, wherever it is called from.
+  @concurrent
+  public func fetch<Model, APIError>(
+    _ resource: HTTPResource<Model, APIError>
+  ) async throws(HTTPFetchError<APIError>) -> Network.Value<Model, ResourceResponse> {
+    let decoding = resource.decoding
+    let plan = FetchPlan(resource, transport: transport, configuration: configuration, isStream: false) {
+      try decoding.decode($0.bytes ?? Data(), $1)
+    }
+    var call = FetchCall(plan)
+    return try await call.run(failingWith: APIError.self)
+  }
+
+  /// Opens a resource as a stream; see ``HTTPNetworkStack``.
+  ///
+  /// Runs on the concurrent pool, wherever it is called from.
+  @concurrent
+  public func stream<Model, APIError>(
+    _ resource: HTTPResource<Model, APIError>
+  ) async throws(HTTPFetchError<APIError>) -> Network.Value<ResponseBody, ResourceResponse> {
+    let plan = FetchPlan(resource, transport: transport, configuration: configuration, isStream: true) { body, _ in body
+    }
+    var call = FetchCall(plan)
+    return try await call.run(failingWith: APIError.self)
+  }
+}
