@@ -137,3 +137,17 @@ struct RequestSpecification: Sendable {
     return .init(host: String(parts[0]), port: port, addresses: addresses)
   }
 }
+
+extension RequestSpecification {
+  /// The retries asked for; none by default.
+  func retryInterceptors() -> [any HTTPResourceInterceptor] {
+    guard let retries, retries > 0 else { return [] }
+    let limit = Retry.Backoff.Truncation.maxRetries(retries)
+    let strategy: Retry.Backoff =
+      switch backoff ?? .exponential(1) {
+      case .constant(let seconds): .constant(delay: seconds, until: limit)
+      case .exponential(let seconds): .exponential(baseDelay: seconds, scale: Retry.Backoff.doubling, until: limit)
+      }
+    return [RetryInterceptor(policy: .backoff(strategy), eligibility: retryAll ? .any : .standard)]
+  }
+}

@@ -17,8 +17,8 @@ struct Runner: Sendable {
     var report = Report(url: specification.url)
     let resource: RawHTTPResource
     do {
-      resource = RawHTTPResource(
-        request: try specification.request(), interceptors: interceptors + [specification.retryInterceptor()])
+      resource = .raw(
+        try specification.request(), interceptors: interceptors + specification.retryInterceptors())
     } catch let error as TransportError {
       report.fail(error.stage, error.code, error.message)
       return (report, error.hint)
@@ -39,7 +39,9 @@ struct Runner: Sendable {
     } catch {
       if let response = error.response { report.add(response, facts: nil) }
       report.add(error.attempts)
-      report.fail(error.stage, error.code, error.message)
+      // What ended the last attempt says more than that no other followed.
+      let last = error.lastError
+      report.fail(last.stage, last.code, error.message)
       if let body = error.body { try sink.write(body) }
       report.bodyBytes = sink.count
       report.bodySHA256 = error.response == nil ? nil : sink.hexDigest()

@@ -2,6 +2,12 @@
 
 import HTTPTypes
 
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
 /// All that is known about a failed fetch. ``HTTPFetchError`` is a typed face over a reference to it, so that the error
 /// stays one word.
 final class FailureRecord: Sendable {
@@ -24,12 +30,13 @@ final class FailureRecord: Sendable {
   let apiError: (any Error)?
   let apiErrorDecodingFailure: (any Error)?
   let bodySnippet: BodySnippet?
+  let body: Data?
   let attempts: [Attempt]
   let notRetried: String?
 
   init(
     _ kind: Kind, request: String? = nil, response: ResourceResponse? = nil, apiError: (any Error)? = nil,
-    apiErrorDecodingFailure: (any Error)? = nil, bodySnippet: BodySnippet? = nil, attempts: [Attempt] = [],
+    apiErrorDecodingFailure: (any Error)? = nil, bodySnippet: BodySnippet? = nil, body: Data? = nil, attempts: [Attempt] = [],
     notRetried: String? = nil
   ) {
     self.kind = kind
@@ -38,6 +45,7 @@ final class FailureRecord: Sendable {
     self.apiError = apiError
     self.apiErrorDecodingFailure = apiErrorDecodingFailure
     self.bodySnippet = bodySnippet
+    self.body = body
     self.attempts = attempts
     self.notRetried = notRetried
   }
@@ -48,7 +56,7 @@ final class FailureRecord: Sendable {
     response?.attempts = attempts
     return FailureRecord(
       kind ?? self.kind, request: request, response: response, apiError: apiError,
-      apiErrorDecodingFailure: apiErrorDecodingFailure, bodySnippet: bodySnippet, attempts: attempts,
+      apiErrorDecodingFailure: apiErrorDecodingFailure, bodySnippet: bodySnippet, body: body, attempts: attempts,
       notRetried: notRetried)
   }
 

@@ -2,6 +2,12 @@
 
 public import HTTPTypes
 
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
 /// Why an HTTP fetch failed: where in its flow, why, what was sent and what came back, and every attempt.
 ///
 /// `APIError` is the API's own error, decoded from an answer outside 200–299.
@@ -99,6 +105,10 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
 
   /// The beginning of the answer's body, bounded and masked.
   public var bodySnippet: BodySnippet? { record.bodySnippet }
+
+  /// The collected body of the answer, as it came: whole up to the limits of the fetch, with whatever secrets it holds. No
+  /// description prints it.
+  public var body: Data? { record.body }
 
   /// Every attempt of the call, the last one last.
   public var attempts: [Attempt] { record.attempts }

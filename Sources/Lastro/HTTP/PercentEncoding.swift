@@ -1,65 +1,109 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Percent-encoding (RFC 3986 §2.1) that leaves alone what is encoded already.
-enum PercentEncoding {
-  /// Encodes every byte that `isAllowed` does not name.
+extension String {
+  /// The string as one segment of an endpoint's path: everything but `A–Z a–z 0–9 - . _ ~` percent-encoded as UTF-8.
   ///
-  /// - Parameter keepsTriplets: whether a valid `%XX` stays as it is; a stray `%` becomes `%25` either way.
-  static func encode(
-    _ text: some StringProtocol, keepsTriplets: Bool, where isAllowed: (UInt8) -> Bool
-  ) -> String {
-    let bytes = Array(text.utf8)
-    if bytes.allSatisfy(isAllowed) { return String(text) }
-    var result: [UInt8] = []
-    result.reserveCapacity(bytes.count + 16)
-    for (index, byte) in bytes.enumerated() {
-      let isTriplet =
-        keepsTriplets && byte == 0x25 && index + 2 < bytes.count && ByteClass.isHexDigit(bytes[index + 1])
-        && ByteClass.isHexDigit(bytes[index + 2])
-      if isTriplet || byte != 0x25 && isAllowed(byte) {
-        result.append(byte)
-      } else {
-        result += [0x25, hex(byte >> 4), hex(byte & 0x0F)]
-      }
+  /// Use it for what is interpolated and not under your control, so that it cannot add segments or a query:
+  /// `"/users/\(name.pathSegment)/repos"` keeps `a/b?c` in its place as `a%2Fb%3Fc`.
+  ///
+  /// The segments `.` and `..` mean something to servers, encoded or not; they come out as `%2E` and `%2E%2E`, and a
+  /// name that may be one of them is better refused. This is RFC 6570's simple string expansion.
+  public var pathSegment: String {
+    switch self {
+    case ".": return "%2E"
+    case "..": return "%2E%2E"
+    default: return percentEncoded(keeping: .unreserved)
     }
-    return String(decoding: result, as: UTF8.self)
   }
 
-  /// Undoes the encoding; `nil` when the result is no UTF-8 or a triplet is broken.
-  static func decode(_ text: some StringProtocol) -> String? {
-    guard text.utf8.contains(0x25) else { return String(text) }
-    let bytes = Array(text.utf8)
-    var result: [UInt8] = []
-    var index = 0
-    while index < bytes.count {
-      guard bytes[index] == 0x25 else {
-        result.append(bytes[index])
-        index += 1
-        continue
-      }
-      guard index + 2 < bytes.count, let high = value(bytes[index + 1]), let low = value(bytes[index + 2]) else {
-        return nil
-      }
-      result.append(high << 4 | low)
-      index += 3
-    }
-    return String(validating: result, as: UTF8.self)
+  /// Every byte of the UTF-8 form that is not in `kept`, percent-encoded; `%` itself is encoded too.
+  package func percentEncoded(keeping kept: ByteSet) -> String {
+    guard !utf8.allSatisfy(kept.contains) else { return self }
+    var result = ""
+    result.reserveCapacity(utf8.count + 16)
+    for byte in utf8 { result.append(byte, keeping: kept) }
+    return result
   }
 
-  private static func hex(_ nibble: UInt8) -> UInt8 { nibble < 10 ? 0x30 + nibble : 0x37 + nibble }
+  /// Adds one byte of UTF-8, percent-encoded unless it is in `kept`.
+  package mutating func append(_ byte: UInt8, keeping kept: ByteSet) {
+    if kept.contains(byte) {
+      unicodeScalars.append(Unicode.Scalar(byte))
+    } else {
+      unicodeScalars.append("%")
+      unicodeScalars.append(Self.hexadecimalDigit(byte >> 4))
+      unicodeScalars.append(Self.hexadecimalDigit(byte & 15))
+    }
+  }
 
-  private static func value(_ byte: UInt8) -> UInt8? {
-    guard ByteClass.isHexDigit(byte) else { return nil }
-    return ByteClass.isDigit(byte) ? byte - 0x30 : (byte | 0x20) - 0x57
+  private static func hexadecimalDigit(_ value: UInt8) -> Unicode.Scalar {
+    Unicode.Scalar(value < 10 ? value + 48 : value + 55)
   }
 }
 
-extension String {
-  /// This text as one segment of a path: everything but letters, digits and `-._~` percent-encoded, `/` too.
-  ///
-  /// For values put into a path: `"/repos/\(owner.asPathSegment)/\(name.asPathSegment)"`. The segments `.` and `..`
-  /// cannot be written as text, whatever the encoding: servers resolve them.
-  public var asPathSegment: String {
-    PercentEncoding.encode(self, keepsTriplets: false, where: ByteClass.isUnreserved)
+extension Substring {
+  /// As a part of a URL: valid percent-encoding stays as written, and so does what is in `kept`; anything else,
+  /// a stray `%` included, is percent-encoded.
+  package func sanitized(keeping kept: ByteSet) -> String {
+    if utf8.allSatisfy(kept.contains) { return String(self) }
+    var result = ""
+    result.reserveCapacity(utf8.count + 16)
+    let bytes = utf8
+    var index = bytes.startIndex
+    while index < bytes.endIndex {
+      if bytes[index] == UInt8(ascii: "%"), bytes[index...].startsWithPercentEncoding {
+        result.unicodeScalars.append("%")
+      } else {
+        result.append(bytes[index], keeping: kept)
+      }
+      bytes.formIndex(after: &index)
+    }
+    return result
   }
+
+  /// The bytes that percent-encoding stands for; `nil` for a stray `%`.
+  package var percentDecodedBytes: [UInt8]? {
+    var result: [UInt8] = []
+    result.reserveCapacity(utf8.count)
+    var rest = utf8[...]
+    while let byte = rest.first {
+      if byte == UInt8(ascii: "%") {
+        guard let value = rest.percentEncodedByte else { return nil }
+        result.append(value)
+        rest = rest.dropFirst(3)
+      } else {
+        result.append(byte)
+        rest = rest.dropFirst()
+      }
+    }
+    return result
+  }
+}
+
+extension Substring.UTF8View {
+  fileprivate var startsWithPercentEncoding: Bool { percentEncodedByte != nil }
+
+  fileprivate var percentEncodedByte: UInt8? {
+    var digits = dropFirst().makeIterator()
+    guard let high = digits.next()?.hexadecimalValue, let low = digits.next()?.hexadecimalValue else { return nil }
+    return high << 4 | low
+  }
+}
+
+extension UInt8 {
+  /// Value of an ASCII hexadecimal digit.
+  package var hexadecimalValue: UInt8? {
+    switch self {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): self - 48
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): self - 87
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): self - 55
+    default: nil
+    }
+  }
+
+  /// Whether it is an ASCII digit.
+  package var isDigit: Bool { self &- 48 < 10 }
+
+  /// ASCII upper case made lower.
+  package var lowercasedASCII: UInt8 { self &- 65 < 26 ? self | 32 : self }
 }

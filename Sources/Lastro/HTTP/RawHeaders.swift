@@ -2,84 +2,160 @@
 
 public import HTTPTypes
 
-/// Header fields as they are written, in order, several of a name allowed; not yet checked.
+/// Header fields as somebody wrote them: in order, a name as often as wished, not checked yet.
 ///
-/// `HTTPFields` silently turns a CR, LF or NUL in a value into a space. A value that was put together from somebody's
-/// input must be refused instead, so it stays raw until ``checkedFields()``.
+/// `HTTPField` silently makes spaces of CR, LF and NUL. Here the strings stay what they are until ``checkedFields()``
+/// refuses what RFC 9110 §5.5 forbids, so that an injected header field is an error and not a surprise.
 ///
 /// ```swift
-/// var headers: RawHeaders? { ["Accept": "application/json", "X-Tenant": tenant] }
+/// let headers: RawHeaders = [.accept: "application/json", "X-Trace": id]
 /// ```
-public struct RawHeaders: Sendable, Hashable, ExpressibleByDictionaryLiteral {
-  /// One field.
-  public struct Field: Sendable, Hashable {
-    /// Name as written.
-    public var name: String
-    /// Value as written.
-    public var value: String
+public struct RawHeaders: Sendable, Hashable, ExpressibleByDictionaryLiteral, CustomStringConvertible {
+  /// A field name: a string literal, or one of the usual ones.
+  public struct Name: Sendable, Hashable, ExpressibleByStringLiteral {
+    /// As written.
+    public let rawName: String
+    /// Wraps a string, unchecked.
+    public init(_ name: String) { rawName = name }
+    /// Wraps a name that is known to be valid.
+    public init(_ name: HTTPField.Name) { rawName = name.rawName }
+    /// Wraps a literal, unchecked.
+    public init(stringLiteral name: String) { rawName = name }
+  }
 
-    /// Makes a field; nothing is checked yet.
-    public init(name: String, value: String) {
-      self.name = name
-      self.value = value
+  /// One field as written.
+  public struct Field: Sendable, Hashable {
+    /// Its name.
+    public var name: String
+    /// Its value.
+    public var value: String
+  }
+
+  /// All of them, in order.
+  public private(set) var fields: [Field] = []
+
+  /// Makes an empty list.
+  public init() {}
+
+  /// Makes a list of names and values.
+  public init(_ fields: some Sequence<(String, String)>) {
+    self.fields = fields.map { Field(name: $0.0, value: $0.1) }
+  }
+
+  /// Takes over checked fields.
+  public init(_ fields: HTTPFields) {
+    self.fields = fields.map { Field(name: $0.name.rawName, value: $0.value) }
+  }
+
+  /// Makes a list; a name may come more than once.
+  public init(dictionaryLiteral elements: (Name, String)...) {
+    fields = elements.map { Field(name: $0.rawName, value: $1) }
+  }
+
+  /// Adds a field at the end.
+  public mutating func append(_ name: Name, _ value: String) {
+    fields.append(Field(name: name.rawName, value: value))
+  }
+
+  /// The first value of a name, in any case; setting replaces all its values, and `nil` removes them.
+  public subscript(name: Name) -> String? {
+    get { fields.first { $0.name.isSameFieldName(as: name.rawName) }?.value }
+    set {
+      let first = fields.firstIndex { $0.name.isSameFieldName(as: name.rawName) } ?? fields.endIndex
+      fields.removeAll { $0.name.isSameFieldName(as: name.rawName) }
+      if let newValue { fields.insert(Field(name: name.rawName, value: newValue), at: min(first, fields.count)) }
     }
   }
 
-  /// The fields, in order.
-  public private(set) var fields: [Field]
-
-  /// Fields from names and values.
-  public init(_ fields: [(String, String)] = []) { self.fields = fields.map { Field(name: $0.0, value: $0.1) } }
-
-  /// Fields that are checked already.
-  public init(_ fields: HTTPFields) { self.fields = fields.map { Field(name: $0.name.rawName, value: $0.value) } }
-
-  /// Fields in the order of the literal; a name may come more than once.
-  public init(dictionaryLiteral elements: (String, String)...) { self.init(elements) }
-
-  /// Adds a field behind the others.
-  public mutating func append(_ name: String, _ value: String) { fields.append(Field(name: name, value: value)) }
-
-  /// The fields in the shared vocabulary.
+  /// The fields for a request.
   ///
-  /// - Throws: stage `request`, code `invalid_header`, for a name that is no token (RFC 9110 §5.6.2) and a value with
-  ///   control characters (§5.5). The message names the field, never the value.
+  /// - Throws: stage `request`, code `invalid_header`, naming the field but not its value, when a name is no token
+  ///   (RFC 9110 §5.6.2) or a value has a control character (RFC 9110 §5.5). Blanks around a value are dropped: they
+  ///   are no part of it.
   public func checkedFields() throws(TransportError) -> HTTPFields {
+    guard fields.count < 1000 else { throw .refused(.invalidHeader, "there are \(fields.count) header fields") }
     var result = HTTPFields()
-    for field in fields { result.append(try field.checked()) }
+    result.reserveCapacity(fields.count)
+    for field in fields { result.append(try HTTPField(checkedName: field.name, value: field.value)) }
     return result
   }
+
+  /// The names alone: values may be secret.
+  public var description: String { "[" + fields.map(\.name).joined(separator: ", ") + "]" }
 }
 
-extension RawHeaders.Field {
-  func checked() throws(TransportError) -> HTTPField {
-    guard name.utf8.allSatisfy(ByteClass.isToken), let parsed = HTTPField.Name(name) else {
+extension RawHeaders.Name {
+  /// `Accept`.
+  public static let accept: Self = "Accept"
+  /// `Accept-Language`.
+  public static let acceptLanguage: Self = "Accept-Language"
+  /// `Authorization`. Redacted in logs, and not sent across origins.
+  public static let authorization: Self = "Authorization"
+  /// `Cache-Control`.
+  public static let cacheControl: Self = "Cache-Control"
+  /// `Content-Encoding`.
+  public static let contentEncoding: Self = "Content-Encoding"
+  /// `Content-Type`. A body that knows its type sets it by itself.
+  public static let contentType: Self = "Content-Type"
+  /// `Cookie`. Redacted in logs, and not sent across origins.
+  public static let cookie: Self = "Cookie"
+  /// `Idempotency-Key`. A request that has one may be retried whatever its method.
+  public static let idempotencyKey: Self = "Idempotency-Key"
+  /// `If-Match`.
+  public static let ifMatch: Self = "If-Match"
+  /// `If-Modified-Since`.
+  public static let ifModifiedSince: Self = "If-Modified-Since"
+  /// `If-None-Match`.
+  public static let ifNoneMatch: Self = "If-None-Match"
+  /// `Origin`.
+  public static let origin: Self = "Origin"
+  /// `Prefer` (RFC 7240).
+  public static let prefer: Self = "Prefer"
+  /// `Range`.
+  public static let range: Self = "Range"
+  /// `Referer`.
+  public static let referer: Self = "Referer"
+  /// `User-Agent`.
+  public static let userAgent: Self = "User-Agent"
+}
+
+extension HTTPField {
+  /// A field of raw strings.
+  ///
+  /// - Throws: code `invalid_header`.
+  init(checkedName name: String, value: String) throws(TransportError) {
+    guard let fieldName = HTTPField.Name(name) else {
       throw .refused(
-        .invalidHeader, "the header field name \(name.debugDescription) is no token",
-        hint: "letters, digits and !#$%&'*+-.^_`|~ only, with no space before the colon")
+        .invalidHeader, "\"\(name.prefix(40).escapedForDisplay)\" is no header field name",
+        hint: "letters, digits and !#$%&'*+-.^_`|~ are allowed")
     }
-    guard value.utf8.allSatisfy(ByteClass.isFieldValue) else {
+    for byte in value.utf8 where (byte < 0x20 && byte != 0x09) || byte == 0x7F {
       throw .refused(
-        .invalidHeader, "the value of the header field \(name) has a control character",
-        hint: "CR, LF and NUL would start another field or request: remove or encode them")
+        .invalidHeader, "the value of the header field \(name) has a control character in it",
+        hint: "values are one line: remove CR, LF, NUL and the like, or encode them")
     }
-    return HTTPField(name: parsed, value: value)
+    self.init(name: fieldName, value: value.utf8.trimmedBlanks)
   }
 }
 
-extension ResourceRequest {
-  /// Sets a header field in place of any of that name, with the raw text checked.
-  ///
-  /// - Throws: as ``RawHeaders/checkedFields()``.
-  public mutating func setHeader(_ name: String, _ value: String) throws(TransportError) {
-    let field = try RawHeaders.Field(name: name, value: value).checked()
-    head.headerFields[field.name] = field.value
+extension String {
+  /// Whether both are the same header field name (RFC 9110 §5.1).
+  func isSameFieldName(as other: String) -> Bool {
+    utf8.elementsEqual(other.utf8) { $0.lowercasedASCII == $1.lowercasedASCII }
   }
+}
 
-  /// Adds a header field beside those of that name, with the raw text checked.
-  ///
-  /// - Throws: as ``RawHeaders/checkedFields()``.
-  public mutating func addHeader(_ name: String, _ value: String) throws(TransportError) {
-    head.headerFields.append(try RawHeaders.Field(name: name, value: value).checked())
+extension StringProtocol {
+  /// For messages: control characters and what is not ASCII in their `\u{…}` form.
+  var escapedForDisplay: String { unicodeScalars.map { $0.escaped(asASCII: true) }.joined() }
+}
+
+extension String.UTF8View {
+  /// Without spaces and tabs at both ends.
+  fileprivate var trimmedBlanks: String {
+    guard let first = firstIndex(where: { $0 != 0x20 && $0 != 0x09 }),
+      let last = lastIndex(where: { $0 != 0x20 && $0 != 0x09 })
+    else { return "" }
+    return String(Substring(self[first...last]))
   }
 }

@@ -1,88 +1,93 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if canImport(FoundationEssentials)
-  public import FoundationEssentials
+public import FoundationEssentials
 #else
-  public import Foundation
+public import Foundation
 #endif
-
 #if canImport(Glibc)
-  internal import Glibc
+internal import Glibc
 #elseif canImport(Musl)
-  internal import Musl
+internal import Musl
 #else
-  internal import Darwin
+internal import Darwin
 #endif
 
 extension RequestBody {
-  /// JSON (RFC 8259), sent as `application/json`.
+  /// `value` as JSON, of type `application/json`.
   ///
-  /// - Throws: stage `request`, code `invalid_body`, when the value does not encode.
-  public static func json(_ value: some Encodable, encoder: JSONEncoder = JSONEncoder()) throws(TransportError) -> Self {
-    do {
-      return Self(source: .bytes(try encoder.encode(value)), contentType: "application/json")
-    } catch {
-      throw .refused(.invalidBody, "the body does not encode as JSON: \(error)")
+  /// - Throws: what `encoder` throws, unchanged.
+  public static func json(_ value: some Encodable, encoder: JSONEncoder = JSONEncoder()) throws -> RequestBody {
+    RequestBody(source: .bytes(try encoder.encode(value)), contentType: "application/json")
+  }
+
+  /// Names and values in order, of type `application/x-www-form-urlencoded`, by the serializer of the WHATWG URL
+  /// standard: UTF-8, a space is `+`, `A–Z a–z 0–9 * - . _` stay, anything else is percent-encoded.
+  public static func form(_ fields: [(String, String)]) -> RequestBody {
+    func encoded(_ text: String) -> String {
+      let kept = ByteSet.form.union(ByteSet(" "))
+      return String(decoding: text.percentEncoded(keeping: kept).utf8.map { $0 == 0x20 ? 0x2B : $0 }, as: UTF8.self)
     }
+    let text = fields.map { encoded($0) + "=" + encoded($1) }.joined(separator: "&")
+    return RequestBody(source: .bytes(Data(text.utf8)), contentType: "application/x-www-form-urlencoded")
   }
 
-  /// Names and values as an HTML form sends them, `application/x-www-form-urlencoded` (WHATWG URL §5.2): a space is `+`.
-  public static func form(_ items: [(String, String)]) -> Self {
-    let text = items.map { "\(formEncoded($0.0))=\(formEncoded($0.1))" }.joined(separator: "&")
-    return Self(source: .bytes(Data(text.utf8)), contentType: "application/x-www-form-urlencoded")
+  /// The same, from a literal: `.form(["grant_type": "refresh_token", "scope": "a b"])`. Order and repeated names stay.
+  public static func form(_ fields: KeyValuePairs<String, String>) -> RequestBody {
+    form(fields.map { ($0.key, $0.value) })
   }
 
-  /// Bytes as they are.
+  /// Bytes as they are. Without a type, none is sent.
+  public static func raw(_ data: Data, contentType: String? = nil) -> RequestBody {
+    RequestBody(source: .bytes(data), contentType: contentType)
+  }
+
+  /// Bytes as they are. Without a type, none is sent.
+  public static func raw(_ bytes: [UInt8], contentType: String? = nil) -> RequestBody {
+    raw(Data(bytes), contentType: contentType)
+  }
+
+  /// Text in UTF-8.
+  public static func raw(_ text: String, contentType: String = "text/plain; charset=utf-8") -> RequestBody {
+    raw(Data(text.utf8), contentType: contentType)
+  }
+
+  /// A file, read while it is sent and not before. It must not change until the fetch is over; a retry or redirect
+  /// reads it again.
   ///
-  /// - Parameter contentType: default `application/octet-stream`; `nil` sends none.
-  public static func raw(_ bytes: Data, contentType: String? = "application/octet-stream") -> Self {
-    Self(source: .bytes(bytes), contentType: contentType)
-  }
-
-  /// Text as UTF-8.
-  ///
-  /// - Parameter contentType: default `text/plain; charset=utf-8`.
-  public static func text(_ text: String, contentType: String? = "text/plain; charset=utf-8") -> Self {
-    Self(source: .bytes(Data(text.utf8)), contentType: contentType)
-  }
-
-  /// A file, read while it is sent, so that its size does not matter. It can be replayed.
-  ///
-  /// - Throws: stage `request`, code `invalid_body`, when it is missing or no regular file.
-  public static func file(path: String, contentType: String? = "application/octet-stream") throws(TransportError) -> Self {
+  /// - Throws: stage `request`, code `invalid_body`, when it does not exist, is no regular file or cannot be read.
+  public static func file(path: String, contentType: String? = nil) throws(TransportError) -> RequestBody {
+    guard !path.utf8.contains(0) else { throw .refused(.invalidBody, "the body's file name has a NUL in it") }
     var status = stat()
-    guard stat(path, &status) == 0 else {
-      throw .refused(
-        .invalidBody, "the body file \(path) cannot be found: \(String(cString: strerror(errno)))",
-        hint: "check the path")
+    guard stat(path, &status) == 0, access(path, R_OK) == 0 else {
+      let reason = String(cString: strerror(errno))
+      throw .refused(.invalidBody, "the body's file \(path.escapedForDisplay) cannot be read: \(reason)")
     }
     guard status.st_mode & S_IFMT == S_IFREG else {
       throw .refused(
-        .invalidBody, "\(path) is no regular file", hint: "send pipes and devices as a stream")
+        .invalidBody, "the body's file \(path.escapedForDisplay) is no regular file",
+        hint: "send a pipe or device as a stream")
     }
-    return Self(source: .file(path: path, length: Int64(status.st_size)), contentType: contentType)
+    return RequestBody(source: .file(path: path, length: Int64(status.st_size)), contentType: contentType)
   }
 
-  /// Chunks from an asynchronous sequence, pulled while they are sent.
+  /// Chunks from an asynchronous sequence, asked for as the connection takes them. An error it throws ends the fetch.
   ///
   /// - Parameters:
-  ///   - length: number of bytes, if known; else HTTP/1.1 sends chunked. A sequence that ends earlier fails the request.
-  ///   - isReplayable: whether iterating it again gives the same bytes. Only then the request can be sent again, for a
-  ///     redirect or a retry. Default false.
+  ///   - sequence: the chunks; iterated once for each sending. Iteration is cancelled with the fetch.
+  ///   - length: number of bytes in total, sent as `Content-Length`; giving fewer or more fails the fetch. `nil`: not
+  ///     known, sent chunked over HTTP/1.1.
+  ///   - isReplayable: whether the sequence gives the same again when it is iterated again. Without that, a retry or a
+  ///     redirect that needs the body fails.
+  ///   - contentType: without it, no type is sent.
   public static func stream<Chunks: AsyncSequence & Sendable>(
-    _ chunks: Chunks, length: Int64? = nil, isReplayable: Bool = false,
-    contentType: String? = "application/octet-stream"
-  ) -> Self where Chunks.Element == Data {
-    Self(
-      source: .stream(length: length, isReplayable: isReplayable) {
-        var iterator = chunks.makeAsyncIterator()
-        return { try await iterator.next(isolation: #isolation) }
-      }, contentType: contentType)
-  }
-
-  private static func formEncoded(_ text: String) -> String {
-    PercentEncoding.encode(text, keepsTriplets: false) { byte in
-      ByteClass.isAlphanumeric(byte) || "*-._ ".utf8.contains(byte)
-    }.replacing(" ", with: "+")
+    _ sequence: Chunks, length: Int64? = nil, isReplayable: Bool = false, contentType: String? = nil
+  ) -> RequestBody where Chunks.Element == Data {
+    let open: @Sendable () -> NextChunk = {
+      var iterator = sequence.makeAsyncIterator()
+      return { try await iterator.next(isolation: #isolation) }
+    }
+    return RequestBody(
+      source: .stream(length: length, isReplayable: isReplayable, open: open), contentType: contentType)
   }
 }

@@ -2,74 +2,151 @@
 
 internal import HTTPTypes
 
-/// The last look at a request before it leaves the pipeline. libcurl sends what it is given; what could be read as two
-/// requests, or as another one, is refused here.
-enum RequestCheck {
-  /// - Throws: stage `request`, with a hint that teaches the fix.
-  static func check(_ request: ResourceRequest) throws(TransportError) {
+/// Refuses requests that must not reach the wire. libcurl checks none of it.
+package enum RequestCheck {
+  /// Looks at the whole request once; no allocation where nothing is wrong.
+  ///
+  /// Refused are, with stage `request`:
+  /// - `invalid_method`: CONNECT, which is the engine's own business (methods are tokens by their type);
+  /// - `unsupported_scheme`, `invalid_url`: anything but `http` and `https`, an authority or path that
+  ///   ``RequestTarget`` would not produce, `*` as a path;
+  /// - `invalid_header`: control characters in a value or in the body's type; `Host` other than the authority (virtual
+  ///   hosts on another address are what ``ConnectionOptions/resolutions`` is for: the certificate is checked against
+  ///   the URL's host, and so must be who the request is for);
+  /// - `conflicting_framing`: `Transfer-Encoding`, `Content-Length` other than the body's, `Connection` beyond `close`
+  ///   and `keep-alive`, `Upgrade`, `HTTP2-Settings`, `Keep-Alive`, `Proxy-Connection`, `TE` beyond `trailers`;
+  /// - `invalid_body`: a body with HEAD or TRACE, a negative length.
+  package static func check(_ request: ResourceRequest) throws(TransportError) {
+    try checkMethod(request)
     try checkTarget(request.head)
+    try checkBody(request.body)
+    var hasHost = false
     for field in request.head.headerFields {
-      guard field.value.utf8.allSatisfy(ByteClass.isFieldValue) else {
-        throw .refused(.invalidHeader, "the value of the header field \(field.name) has a control character")
+      try field.withUnsafeBytesOfValue { (bytes) throws(TransportError) in
+        guard bytes.allSatisfy(isFieldByte) else { throw controlCharacter(in: field.name.rawName) }
+      }
+      guard let kind = SensitiveField(field.name.canonicalName) else { continue }
+      if kind == .host {
+        guard !hasHost else { throw .refused(.invalidHeader, "there are several Host header fields") }
+        hasHost = true
+      }
+      try check(field, kind, request)
+    }
+  }
+
+  private enum SensitiveField {
+    case connection, contentLength, host, te, forbidden
+
+    init?(_ name: String) {
+      switch name {
+      case "connection": self = .connection
+      case "content-length": self = .contentLength
+      case "host": self = .host
+      case "te": self = .te
+      case "transfer-encoding", "upgrade", "http2-settings", "keep-alive", "proxy-connection": self = .forbidden
+      default: return nil
       }
     }
-    try checkFraming(request)
+  }
+
+  private static func checkMethod(_ request: ResourceRequest) throws(TransportError) {
+    switch request.head.method {
+    case .connect: throw .refused(.invalidMethod, "CONNECT cannot be fetched", hint: "proxies are set in ConnectionOptions")
+    case .head, .trace:
+      guard request.body.isEmpty else {
+        throw .refused(.invalidBody, "a \(request.head.method) request has a body", hint: "leave it out")
+      }
+    default: break
+    }
+    guard request.head.extendedConnectProtocol == nil else {
+      throw .refused(.invalidMethod, "extended CONNECT (RFC 8441) is not supported")
+    }
   }
 
   private static func checkTarget(_ head: HTTPRequest) throws(TransportError) {
-    guard head.method.rawValue.utf8.allSatisfy(ByteClass.isToken), head.method != .connect else {
-      throw .refused(.invalidMethod, "the method \(head.method.rawValue.debugDescription) cannot be used")
-    }
-    guard let scheme = head.scheme, scheme == "https" || scheme == "http" else {
+    guard let scheme = head.scheme else { throw .invalidURL("the request has no scheme") }
+    guard scheme == "https" || scheme == "http" else {
       throw .refused(
-        .unsupportedScheme, "the scheme \(head.scheme ?? "") is not supported", hint: "use https or http")
+        .unsupportedScheme, "the scheme \(scheme.prefix(20).escapedForDisplay) is not supported",
+        hint: "use https or http, in lower case")
     }
-    guard let authority = head.authority else {
-      throw .refused(.invalidURL, "the request has no host", hint: "set the head's authority")
+    guard let authority = head.authority, !authority.isEmpty else { throw .invalidURL("the request has no authority") }
+    if !isPlainAuthority(authority) {
+      for byte in authority.utf8 where byte <= 0x20 || byte == 0x7F {
+        throw .invalidURL("the authority has a space or a control character in it")
+      }
+      _ = try Authority(authority[...])
     }
-    _ = try RequestTarget.authority(authority[...], scheme: scheme)
-    guard let path = head.path, path.utf8.first == 0x2F,
-      path.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != 0x23 })
-    else {
-      throw .refused(
-        .invalidURL, "the path is not in origin form: it must begin with / and have no space, fragment or control character",
-        hint: "percent-encode what the path may not have")
+    guard let path = head.path, path.utf8.first == UInt8(ascii: "/") else {
+      throw .invalidURL("the request's path does not begin with a slash")
+    }
+    for byte in path.utf8 where byte <= 0x20 || byte >= 0x7F || byte == UInt8(ascii: "#") {
+      throw .invalidURL(
+        "the request's path has a character in it that cannot be sent", hint: "percent-encode spaces, # and non-ASCII")
     }
   }
 
-  private static func checkFraming(_ request: ResourceRequest) throws(TransportError) {
-    let fields = request.head.headerFields
-    guard !fields.isEmpty || !request.body.isEmpty else { return }
-    for name in [HTTPField.Name.transferEncoding, .connection, .upgrade, .keepAlive, .http2Settings]
-    where fields[name] != nil {
-      throw .refused(
-        .conflictingFraming, "the header field \(name) is the engine's own",
-        hint: "remove it: the engine frames messages and manages connections")
-    }
-    if let te = fields[.te], te.lowercased() != "trailers" {
-      throw .refused(.conflictingFraming, "the header field TE may only say trailers", hint: "remove it")
-    }
-    let lengths = fields[values: .contentLength]
-    if !lengths.isEmpty {
-      guard lengths.count == 1, let announced = Int64(lengths[0]), announced >= 0, announced == request.body.length else {
-        throw .refused(
-          .conflictingFraming, "Content-Length contradicts the body", hint: "remove it: the engine sets it from the body")
+  /// The common case without work: a lower-case name that ends in a letter, and no port.
+  private static func isPlainAuthority(_ authority: String) -> Bool {
+    guard let last = authority.utf8.last, last &- 97 < 26, !authority.utf8.starts(with: "0x".utf8) else { return false }
+    var label: UInt8 = 0
+    for byte in authority.utf8 {
+      if byte == UInt8(ascii: ".") { label = 0 } else if label == 0 { label = byte }
+      guard byte &- 97 < 26 || byte.isDigit || byte == UInt8(ascii: ".") || byte == UInt8(ascii: "-") else {
+        return false
       }
     }
-    let hosts = fields[values: .host]
-    guard hosts.count <= 1, hosts.first.map({ $0.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != 0x40 && $0 != 0x2F } }) ?? true
-    else {
-      throw .refused(.conflictingFraming, "the header field Host is malformed or there twice")
-    }
-    if !request.body.isEmpty, [.head, .trace].contains(request.head.method) {
+    // A last label such as 0xff is a number.
+    return label &- 97 < 26
+  }
+
+  private static func checkBody(_ body: RequestBody) throws(TransportError) {
+    if let length = body.length, length < 0 { throw .refused(.invalidBody, "the body's length is negative") }
+    guard body.contentType?.utf8.allSatisfy(isFieldByte) ?? true else { throw controlCharacter(in: "Content-Type") }
+  }
+
+  private static func check(
+    _ field: HTTPField, _ kind: SensitiveField, _ request: ResourceRequest
+  ) throws(TransportError) {
+    switch kind {
+    case .forbidden:
       throw .refused(
-        .invalidBody, "\(request.head.method.rawValue) cannot have a body", hint: "use another method, or no body")
+        .conflictingFraming, "the header field \(field.name.rawName) is the engine's to set", hint: "leave it out")
+    case .contentLength:
+      guard let length = request.body.length, Int64(digits: field.value) == length else {
+        throw .refused(
+          .conflictingFraming, "the Content-Length header field is not the length of the body",
+          hint: "leave it out: the body knows its length, and a stream is told it when it is made")
+      }
+    case .connection:
+      let value = field.value.lowercased()
+      guard value == "close" || value == "keep-alive" else {
+        throw .refused(.conflictingFraming, "a Connection header field may only be close or keep-alive")
+      }
+    case .te:
+      guard field.value.lowercased() == "trailers" else {
+        throw .refused(.conflictingFraming, "a TE header field may only be trailers")
+      }
+    case .host:
+      guard let authority = request.head.authority, authority.isSameFieldName(as: field.value) else {
+        throw .refused(
+          .invalidHeader, "the Host header field is not the URL's host",
+          hint: "leave it out; to reach a host at another address, set ConnectionOptions.resolutions (--resolve)")
+      }
     }
+  }
+
+  private static func isFieldByte(_ byte: UInt8) -> Bool { byte >= 0x20 && byte != 0x7F || byte == 0x09 }
+
+  private static func controlCharacter(in name: String) -> TransportError {
+    .refused(.invalidHeader, "the value of the header field \(name) has a control character in it")
   }
 }
 
-extension HTTPField.Name {
-  static let keepAlive = HTTPField.Name("Keep-Alive") ?? .connection
-  static let http2Settings = HTTPField.Name("HTTP2-Settings") ?? .connection
-  static let host = HTTPField.Name("Host") ?? .connection
+extension Int64 {
+  /// Digits and nothing else; `nil` where they do not fit.
+  init?(digits text: String) {
+    guard !text.isEmpty, text.utf8.allSatisfy(\.isDigit), let value = Int64(text) else { return nil }
+    self = value
+  }
 }

@@ -1,93 +1,82 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The parts of an absolute URL that a request's head has: scheme, authority, path with query. Checked on the raw text.
-struct RequestTarget: Equatable {
-  var scheme: String
-  /// Host and port; the scheme's default port is left out.
-  var authority: String
-  /// Origin form without its query (RFC 9112 §3.2.1); at least `/`.
-  var path: String
-  /// As written, without the `?`.
-  var query: String?
+/// What of an absolute URL goes on the wire: scheme, authority, path with query.
+///
+/// The one place where URLs are read. RFC 3986 with these rules:
+///
+/// - `http` and `https` only, with a host; user information, control characters and spaces are refused.
+/// - The default port is left out, and so is an empty one; others are 1…65535.
+/// - Host names become lower case, percent-encoding in them is undone. International names stay Unicode (libcurl makes
+///   `xn--` of them), and what normalization would turn into something else (full-width digits, ideographic stops) is
+///   refused. A host whose last label is a number must be an IPv4 address in the usual form: `127.1` and `0x7f.0.0.1`
+///   are refused, because not everybody who looks at them sees the same address.
+/// - In path and query what RFC 3986 allows stays as written, valid percent-encoding included. The rest, a stray `%`
+///   too, is percent-encoded. Dot segments are not resolved.
+/// - The fragment is dropped.
+package struct RequestTarget: Sendable, Hashable {
+  /// `http` or `https`.
+  package var scheme: String
+  /// Host and, unless it is the scheme's default, port.
+  package var authority: String
+  /// Begins with `/`; percent-encoded.
+  package var path: String
+  /// Without `?`, percent-encoded; `nil` where the URL has no `?`.
+  package var query: String?
 
-  init(_ url: String) throws(TransportError) {
-    guard url.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else {
-      throw .refused(
-        .invalidURL, "the URL has a space or a control character", hint: "percent-encode it: a space is %20")
+  /// Path and query as HTTP wants them.
+  package var pathAndQuery: String { query.map { path + "?" + $0 } ?? path }
+
+  /// Takes an absolute URL apart.
+  ///
+  /// - Throws: stage `request`, code `invalid_url` or `unsupported_scheme`. The message never has the URL in it, for it
+  ///   may hold secrets.
+  package init(_ url: String) throws(TransportError) {
+    for byte in url.utf8 where byte <= 0x20 || byte == 0x7F {
+      throw .invalidURL(
+        "the URL has \(byte == 0x20 ? "a space" : "a control character") in it",
+        hint: byte == 0x20 ? "write a space as %20" : "remove it, or percent-encode it")
     }
-    guard let colon = url.firstIndex(of: ":"), url[colon...].hasPrefix("://") else {
-      throw .refused(.invalidURL, "the URL is not absolute", hint: "begin it with https:// or http://")
-    }
-    scheme = url[..<colon].lowercased()
-    guard scheme == "http" || scheme == "https" else {
-      throw .refused(
-        .unsupportedScheme, "the scheme \(scheme) is not supported", hint: "use https or http")
-    }
-    var rest = url[url.index(colon, offsetBy: 3)...]
-    if let hash = rest.firstIndex(of: "#") { rest = rest[..<hash] }
-    let end = rest.firstIndex { $0 == "/" || $0 == "?" || $0 == "\\" } ?? rest.endIndex
-    authority = try Self.authority(rest[..<end], scheme: scheme)
-    rest = rest[end...]
-    if let mark = rest.firstIndex(of: "?") {
-      query = PercentEncoding.encode(rest[rest.index(after: mark)...], keepsTriplets: true, where: ByteClass.isQuery)
+    var rest: Substring
+    (scheme, rest) = try Self.splitScheme(url)
+    let authorityEnd = rest.utf8.firstIndex { [0x2F, 0x3F, 0x23].contains($0) } ?? rest.endIndex
+    let authority = try Authority(rest[..<authorityEnd])
+    self.authority = authority.text(defaultPort: scheme == "https" ? 443 : 80)
+    rest = rest[authorityEnd...]
+    if let fragment = rest.utf8.firstIndex(of: UInt8(ascii: "#")) { rest = rest[..<fragment] }
+    if let mark = rest.utf8.firstIndex(of: UInt8(ascii: "?")) {
+      query = rest[rest.utf8.index(after: mark)...].sanitized(keeping: .query)
       rest = rest[..<mark]
     }
-    path = PercentEncoding.encode(rest, keepsTriplets: true, where: ByteClass.isPath)
-    if path.isEmpty { path = "/" }
-    guard path.hasPrefix("/") else {
-      throw .refused(.invalidURL, "the URL has a backslash behind the host", hint: "write / instead")
-    }
+    path = rest.isEmpty ? "/" : rest.sanitized(keeping: .path)
   }
 
-  /// Path and query as they stand in the head.
-  var text: String { query.map { "\(path)?\($0)" } ?? path }
-
-  /// Canonical host and port.
-  static func authority(_ text: Substring, scheme: String) throws(TransportError) -> String {
-    guard !text.utf8.contains(0x40) else {
-      throw .refused(
-        .invalidURL, "the URL holds user information",
-        hint: "URLs end up in logs: send credentials in a header field instead")
+  private static func splitScheme(_ url: String) throws(TransportError) -> (String, Substring) {
+    guard let colon = url.utf8.firstIndex(of: UInt8(ascii: ":")), isScheme(url.utf8[..<colon]) else {
+      throw .invalidURL("the URL has no scheme", hint: "begin it with https:// or http://")
     }
-    let (rawHost, rawPort) = try split(text)
-    let host = try canonicalHost(rawHost)
-    guard let rawPort, !rawPort.isEmpty else { return host }
-    guard rawPort.utf8.allSatisfy(ByteClass.isDigit), let port = Int(rawPort), (1...65_535).contains(port) else {
-      throw .refused(.invalidURL, "the port is no number between 1 and 65535")
+    let scheme = url[..<colon].lowercased()
+    let rest = url[url.utf8.index(after: colon)...]
+    guard scheme == "http" || scheme == "https" else {
+      guard rest.utf8.starts(with: "//".utf8) else {
+        throw .invalidURL("the URL has no scheme", hint: "begin it with https:// or http://")
+      }
+      throw .refused(.unsupportedScheme, "the scheme \(scheme) is not supported", hint: "use https or http")
     }
-    return port == (scheme == "https" ? 443 : 80) ? host : "\(host):\(port)"
+    guard rest.utf8.starts(with: "//".utf8) else {
+      throw .invalidURL("the URL has no host", hint: "write \(scheme)://HOST/PATH")
+    }
+    return (scheme, rest.dropFirst(2))
   }
 
-  private static func split(_ text: Substring) throws(TransportError) -> (host: Substring, port: Substring?) {
-    if text.hasPrefix("[") {
-      guard let end = text.firstIndex(of: "]") else {
-        throw .refused(.invalidURL, "the IPv6 address has no closing bracket")
-      }
-      let rest = text[text.index(after: end)...]
-      guard rest.isEmpty || rest.hasPrefix(":") else {
-        throw .refused(.invalidURL, "something other than a port follows the IPv6 address")
-      }
-      return (text[...end], rest.isEmpty ? nil : rest.dropFirst())
-    }
-    guard let colon = text.firstIndex(of: ":") else { return (text, nil) }
-    return (text[..<colon], text[text.index(after: colon)...])
+  private static func isScheme(_ bytes: Substring.UTF8View) -> Bool {
+    guard let first = bytes.first, first.lowercasedASCII &- 97 < 26 else { return false }
+    return bytes.allSatisfy { $0.lowercasedASCII &- 97 < 26 || $0.isDigit || $0 == 0x2B || $0 == 0x2D || $0 == 0x2E }
   }
+}
 
-  /// Lower case; percent-encoded UTF-8 undone, so that the engine can turn it into A-labels.
-  private static func canonicalHost(_ text: Substring) throws(TransportError) -> String {
-    let failure = TransportError.refused(
-      .invalidURL, text.isEmpty ? "the URL has no host" : "the host has characters a host cannot have")
-    guard let host = PercentEncoding.decode(text)?.lowercased(), !host.isEmpty else { throw failure }
-    if host.hasPrefix("[") {
-      let inner = host.dropFirst().dropLast().utf8
-      guard inner.contains(0x3A), inner.allSatisfy({ ByteClass.isHexDigit($0) || $0 == 0x3A || $0 == 0x2E }) else {
-        throw failure
-      }
-      return host
-    }
-    guard host.utf8.allSatisfy({ ByteClass.isUnreserved($0) || $0 >= 0x80 }), host != ".", !host.hasPrefix("..") else {
-      throw failure
-    }
-    return host
+extension TransportError {
+  /// Stage `request`, code `invalid_url`.
+  package static func invalidURL(_ message: String, hint: String? = nil) -> Self {
+    .refused(.invalidURL, message, hint: hint)
   }
 }

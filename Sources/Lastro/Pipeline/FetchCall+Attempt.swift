@@ -233,7 +233,7 @@ extension FetchCall {
     if Task.isCancelled { kind = .cancelled(.cancelled(requestSent: current.requestSent)) }
     let record = FailureRecord(
       kind, request: request?.summary, response: response, apiError: apiError,
-      apiErrorDecodingFailure: decodingFailure, bodySnippet: plan.snippet(body))
+      apiErrorDecodingFailure: decodingFailure, bodySnippet: plan.snippet(body), body: body)
     return AttemptFailure(record: record, request: request, body: body, facts: facts)
   }
 }

@@ -1,90 +1,100 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if canImport(FoundationEssentials)
-  public import FoundationEssentials
+public import FoundationEssentials
 #else
-  public import Foundation
+public import Foundation
 #endif
 public import HTTPTypes
 
-/// Where a resource is, in parts; usually a case of an enum, one enum for each API.
+/// One endpoint of an API, usually a case of an enum: what its request is made of.
 ///
-/// ``makeRequest()`` puts the parts together:
+/// The URL is built by these rules (`h` is `https://h.com`):
 ///
-/// | part | rule |
-/// |---|---|
-/// | `baseURL` | absolute, `http` or `https`, no user information; its path, query and percent-encoding are kept; its fragment is dropped |
-/// | `path` | joined to the base's path by exactly one `/`; inner `//`, a trailing `/` and valid `%XX` are kept; `?`, `#`, a stray `%` and what a path cannot have are encoded |
-/// | `queryItems` | behind those of the base, in order, duplicates kept; everything but `A–Z a–z 0–9 - . _ ~` is encoded, `+` and space too; `[]` adds nothing |
-/// | `headers` | checked on the raw text |
-/// | `makeBody()` | its content type is set where `headers` have none |
+/// | base | path | items | on the wire | rule |
+/// |---|---|---|---|---|
+/// | `h` | nil | nil | `h/` | an empty path is `/` |
+/// | `h/v1` | `users` or `/users` | nil | `h/v1/users` | exactly one `/` at the join |
+/// | `h/v1//` | `///y` | nil | `h/v1/y` | … however many there were |
+/// | `h/v1//x` | `/y//z/` | nil | `h/v1//x/y//z/` | other slashes stay, the last one too |
+/// | `h/a%2Fb` | `/c%20d` | nil | `h/a%2Fb/c%20d` | percent-encoding stays as written |
+/// | `h/v1` | `/50%/é b` | nil | `h/v1/50%25/%C3%A9%20b` | what a path may not contain is encoded, a stray `%` too |
+/// | `h/v1` | `/a?x=1#f` | nil | `h/v1/a%3Fx=1%23f` | a path cannot smuggle in a query |
+/// | `h/v1` | `/../x` | nil | `h/v1/../x` | dot segments are not resolved |
+/// | `h/v1` | nil | `[]` | `h/v1` | no items, no `?` |
+/// | `h/v1` | nil | `q` = `1+1 & é;/?` | `h/v1?q=1%2B1%20%26%20%C3%A9%3B%2F%3F` | all but `A–Z a–z 0–9 - . _ ~` is encoded |
+/// | `h/v1` | nil | `a` = nil, `b` = "" | `h/v1?a&b=` | no value, and an empty value |
+/// | `h/v1?k=1%2B1` | nil | `b` | `h/v1?k=1%2B1&b` | the base's query first and as written |
+/// | `h/v1?a=1#frag` | `/x` | `b` = "" | `h/v1/x?a=1&b=` | the fragment is not sent |
+/// | `https://h.com:443` | nil | nil | `h/` | the default port is not sent |
+/// | `https://u:p@h.com` | | | refused | credentials belong in `Authorization` |
+///
+/// Segments that are interpolated into `path` and are not yours are escaped with `String.pathSegment`.
 public protocol HTTPResourceEndpoint: Sendable {
-  /// Default GET.
+  /// Request method.
   var method: HTTPRequest.Method { get }
-  /// The API's address.
+  /// What `path` and `queryItems` are added to; absolute, `http` or `https`.
   var baseURL: URL { get }
-  /// Path below the base. Default `nil`: the base itself.
+  /// Path, added to the base's. Default `nil`.
   var path: String? { get }
-  /// Query behind that of the base. Default `nil`.
+  /// Query items, added to the base's query. Names and values as they are, not encoded. Default `nil`.
   var queryItems: [URLQueryItem]? { get }
   /// Header fields. Default `nil`.
   var headers: RawHeaders? { get }
   /// What the request asks of the stack. Default: nothing.
   var options: RequestOptions { get }
-  /// Makes the body, once an attempt. Default: none. What it throws is the cause of a `noRequest` failure.
+  /// Makes the body; called anew for every attempt. Default `nil`: no body.
   func makeBody() throws -> RequestBody?
-  /// Makes the request, once an attempt.
+  /// Makes the request; called anew for every attempt. The default follows the rules above.
   ///
-  /// - Throws: ``TransportError`` of stage `request`, and what ``makeBody()`` throws.
+  /// - Throws: stage `request`, with the code `invalid_url`, `unsupported_scheme` or `invalid_header`; and whatever
+  ///   ``makeBody()`` throws, unchanged.
   func makeRequest() throws -> ResourceRequest
 }
 
 extension HTTPResourceEndpoint {
-  /// GET.
-  public var method: HTTPRequest.Method { .get }
-  /// None.
+  /// Nothing is added.
   public var path: String? { nil }
-  /// None.
+  /// Nothing is added.
   public var queryItems: [URLQueryItem]? { nil }
   /// None.
   public var headers: RawHeaders? { nil }
-  /// Nothing.
+  /// The stack's defaults.
   public var options: RequestOptions { RequestOptions() }
-  /// None.
+  /// No body.
   public func makeBody() throws -> RequestBody? { nil }
 
-  /// Puts the parts together, as the table above says.
+  /// The request by the rules of the protocol.
   public func makeRequest() throws -> ResourceRequest {
     var target = try RequestTarget(baseURL.absoluteString)
     if let path { target.append(path: path) }
-    if let queryItems, !queryItems.isEmpty { target.append(queryItems) }
-    return ResourceRequest(
-      target: target, method: method, fields: try headers?.checkedFields() ?? HTTPFields(),
-      body: try makeBody() ?? .empty, options: options)
+    if let queryItems { target.append(queryItems: queryItems.map { ($0.name, $0.value) }) }
+    let head = HTTPRequest(
+      method: method, scheme: target.scheme, authority: target.authority, path: target.pathAndQuery,
+      headerFields: try headers?.checkedFields() ?? [:])
+    return ResourceRequest(head: head, body: try makeBody() ?? .empty, options: options)
   }
 }
 
 extension RequestTarget {
-  mutating func append(path addition: String) {
-    let encoded = PercentEncoding.encode(addition, keepsTriplets: true, where: ByteClass.isPath)
-    switch (path.hasSuffix("/"), encoded.hasPrefix("/")) {
-    case (true, true): path += encoded.dropFirst()
-    case (false, false) where !encoded.isEmpty: path += "/" + encoded
-    default: path += encoded
-    }
+  /// Adds a path, with exactly one slash between.
+  mutating func append(path added: String) {
+    guard !added.isEmpty else { return }
+    let slash = UInt8(ascii: "/")
+    let end = path.utf8.lastIndex { $0 != slash }.map(path.utf8.index(after:)) ?? path.startIndex
+    let start = added.utf8.firstIndex { $0 != slash } ?? added.endIndex
+    path = path[..<end] + "/" + added[start...].sanitized(keeping: .path)
   }
 
-  mutating func append(_ items: [URLQueryItem]) {
-    func encoded(_ text: String) -> String {
-      PercentEncoding.encode(text, keepsTriplets: false, where: ByteClass.isUnreserved)
+  /// Adds query items, encoded.
+  mutating func append(queryItems: [(name: String, value: String?)]) {
+    guard !queryItems.isEmpty else { return }
+    var text = query ?? ""
+    for (name, value) in queryItems {
+      if !text.isEmpty, text.utf8.last != UInt8(ascii: "&") { text += "&" }
+      text += name.percentEncoded(keeping: .unreserved)
+      if let value { text += "=" + value.percentEncoded(keeping: .unreserved) }
     }
-    let addition = items.map { item in
-      item.value.map { "\(encoded(item.name))=\(encoded($0))" } ?? encoded(item.name)
-    }.joined(separator: "&")
-    if let existing = query, !existing.isEmpty {
-      query = existing + "&" + addition
-    } else {
-      query = addition
-    }
+    query = text
   }
 }

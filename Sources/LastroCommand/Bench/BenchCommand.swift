@@ -47,7 +47,8 @@ struct BenchCommand: AsyncParsableCommand {
     configuration.connection.httpVersion = http2 ? .http2 : .http1
     if let cacert { configuration.connection.tls.roots = .file(cacert) }
     let stack = try CurlNetworkStack(configuration)
-    let resource = RawHTTPResource(request: try ResourceRequest(method: "GET", url: url))
+    let resource = RawHTTPResource.raw(
+      try ResourceRequest(method: .get, url: url), interceptors: [NoInterceptor(), HTTPRetryPolicy.maxRetries(0)])
     let start = ContinuousClock.now
     let (ok, bytes) = await load(stack, resource)
     let wall = ContinuousClock.now - start
@@ -86,6 +87,9 @@ struct BenchCommand: AsyncParsableCommand {
   }
 }
 
+/// One interceptor that does nothing: what a service with its logging off has in the chain.
+private struct NoInterceptor: HTTPResourceInterceptor {}
+
 /// What the process has used so far (`getrusage`).
 struct Usage {
   var user: Double
@@ -94,7 +98,7 @@ struct Usage {
 
   init() {
     var usage = rusage()
-    getrusage(RUSAGE_SELF, &usage)
+    getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
     user = Double(usage.ru_utime.tv_sec) + Double(usage.ru_utime.tv_usec) * 1e-6
     system = Double(usage.ru_stime.tv_sec) + Double(usage.ru_stime.tv_usec) * 1e-6
     maximumResident = usage.ru_maxrss

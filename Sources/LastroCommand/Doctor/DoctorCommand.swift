@@ -105,7 +105,7 @@ struct Checkup {
 
   private static func withoutPassword(_ url: String) -> String {
     guard let at = url.lastIndex(of: "@") else { return url }
-    let scheme = url.range(of: "://").map { String(url[..<$0.upperBound]) } ?? ""
+    let scheme = url.contains("://") ? url.prefix { $0 != ":" } + "://" : ""
     return scheme + "***" + String(url[at...])
   }
 }

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A set of ASCII bytes in two words: the character classes of the grammars.
+package struct ByteSet: Sendable, Hashable {
+  private let low: UInt64
+  private let high: UInt64
+
+  private init(low: UInt64, high: UInt64) {
+    self.low = low
+    self.high = high
+  }
+
+  /// The ASCII characters of `text`.
+  package init(_ text: StaticString) {
+    var low: UInt64 = 0
+    var high: UInt64 = 0
+    text.withUTF8Buffer { bytes in
+      for byte in bytes where byte < 128 {
+        if byte < 64 { low |= 1 << UInt64(byte) } else { high |= 1 << UInt64(byte - 64) }
+      }
+    }
+    self.init(low: low, high: high)
+  }
+
+  /// Both sets together.
+  package func union(_ other: ByteSet) -> ByteSet { ByteSet(low: low | other.low, high: high | other.high) }
+
+  /// Whether `byte` is in the set.
+  package func contains(_ byte: UInt8) -> Bool {
+    switch byte {
+    case 0..<64: low >> UInt64(byte) & 1 == 1
+    case 64..<128: high >> UInt64(byte - 64) & 1 == 1
+    default: false
+    }
+  }
+}
+
+extension ByteSet {
+  /// `unreserved` of RFC 3986 §2.3.
+  package static let unreserved = ByteSet("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+  /// `pchar` of RFC 3986 §3.3 without percent-encoding, and `/`.
+  package static let path = unreserved.union(ByteSet("!$&'()*+,;=:@/"))
+  /// `query` of RFC 3986 §3.4 without percent-encoding.
+  package static let query = path.union(ByteSet("?"))
+  /// What the form serializer of the WHATWG URL standard leaves as it is, besides the space.
+  package static let form = ByteSet("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789*-._")
+  /// `tchar` of RFC 9110 §5.6.2.
+  package static let token = ByteSet("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!#$%&'*+-.^_`|~")
+}
