@@ -106,6 +106,8 @@ void cloopback_drain(int descriptor) {
 
 void cloopback_close(int descriptor) { close(descriptor); }
 
+void cloopback_unlink(const char *path) { unlink(path); }
+
 static int64_t now_milliseconds(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);

@@ -120,6 +120,7 @@ void cloopback_arm_reset(int descriptor);
 /// Throws away what has arrived and was not read, so that closing sends FIN and not RST.
 void cloopback_drain(int descriptor);
 void cloopback_close(int descriptor);
+void cloopback_unlink(const char *path);
 
 enum { CLOOPBACK_WAIT_FIRST = 1, CLOOPBACK_WAIT_SECOND = 2, CLOOPBACK_WAIT_HANGUP = 4 };
 /// Waits until `first` or `second` is readable or `peer` has been hung up on (descriptors of -1 are left out), or so
