@@ -1,1 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#pragma clang assume_nonnull begin
+
+// Errors: every function that can fail takes a buffer of CLOOPBACK_ERROR_SIZE bytes and leaves one sentence in it.
+enum { CLOOPBACK_ERROR_SIZE = 256 };
+
+// MARK: certificates (mint.c)
+
+enum {
+  CLOOPBACK_KEY_P256 = 0,
+  CLOOPBACK_KEY_P384 = 1,
+  CLOOPBACK_KEY_P521 = 2,
+  CLOOPBACK_KEY_RSA2048 = 3,
+  CLOOPBACK_KEY_RSA3072 = 4,
+  CLOOPBACK_KEY_RSA4096 = 5,
+  CLOOPBACK_KEY_ED25519 = 6,
+};
+
+/// What a certificate says. All strings are UTF-8 and NUL-terminated.
+typedef struct {
+  const char *common_name;
+  /// DNS names and textual IP addresses, told apart by whether they parse as an address.
+  const char *_Nonnull const *_Nullable hosts;
+  size_t host_count;
+  /// Seconds since 1970.
+  int64_t not_before;
+  int64_t not_after;
+  bool is_authority;
+  /// -1 for no limit.
+  int path_length;
+  uint64_t serial;
+  int key_type;
+  /// A key to certify instead of a new one.
+  const char *_Nullable key_pem;
+  /// Both or neither; neither makes a self-signed certificate.
+  const char *_Nullable issuer_certificate_pem;
+  const char *_Nullable issuer_key_pem;
+} cloopback_certificate_request;
+
+/// Makes a certificate. The two results are freed with cloopback_free().
+bool cloopback_mint(const cloopback_certificate_request *request, char *_Nullable *_Nonnull certificate_pem,
+                    char *_Nullable *_Nonnull key_pem, char *error);
+
+/// Verifies the first certificate of `chain_pem` with the others as intermediates. Returns X509_V_OK (0), an
+/// X509_V_ERR_ code, or -1 when an input cannot be read.
+int cloopback_verify(const char *chain_pem, const char *roots_pem, const char *_Nullable host, int64_t at,
+                     char *error);
+
+/// SHA-256 of the SubjectPublicKeyInfo of the first certificate (RFC 7469 §2.4), 32 bytes.
+bool cloopback_public_key_sha256(const char *certificate_pem, uint8_t *digest, char *error);
+
+void cloopback_free(void *_Nullable memory);
+
+// MARK: TLS, server side (tls.c)
+
+typedef struct cloopback_tls_context cloopback_tls_context;
+typedef struct cloopback_tls cloopback_tls;
+
+typedef struct {
+  const char *chain_pem;
+  const char *key_pem;
+  /// When set, a client certificate that leads to one of these is required.
+  const char *_Nullable client_authorities_pem;
+  /// 10, 11, 12, 13 for TLS 1.0 to 1.3.
+  int minimum_version;
+  int maximum_version;
+  /// Wire form of RFC 7301 §3.1, in the order of preference; empty for no ALPN.
+  const uint8_t *_Nullable alpn;
+  size_t alpn_length;
+  bool allows_resumption;
+} cloopback_tls_options;
+
+cloopback_tls_context *_Nullable cloopback_tls_context_new(const cloopback_tls_options *options, char *error);
+void cloopback_tls_context_free(cloopback_tls_context *context);
+
+/// The handshake, on a blocking socket. NULL on failure. The socket stays the caller's.
+cloopback_tls *_Nullable cloopback_tls_accept(cloopback_tls_context *context, int descriptor, char *error);
+/// Bytes read, 0 at the end (with or without close_notify), -1 on failure.
+ssize_t cloopback_tls_read(cloopback_tls *tls, void *buffer, size_t count);
+/// Bytes written (all of them) or -1.
+ssize_t cloopback_tls_write(cloopback_tls *tls, const void *buffer, size_t count);
+/// Sends close_notify, does not wait for the peer's.
+void cloopback_tls_close_notify(cloopback_tls *tls);
+/// Frees without sending anything.
+void cloopback_tls_free(cloopback_tls *tls);
+/// Such as "TLSv1.3".
+const char *cloopback_tls_version(const cloopback_tls *tls);
+bool cloopback_tls_resumed(const cloopback_tls *tls);
+/// NULL when the client sent none; valid as long as `tls`.
+const char *_Nullable cloopback_tls_server_name(const cloopback_tls *tls);
+/// Length of the selected protocol, 0 for none; the bytes are valid as long as `tls`.
+size_t cloopback_tls_alpn(const cloopback_tls *tls, const uint8_t *_Nullable *_Nonnull protocol);
+/// Subject common name of the client's certificate, to be freed with cloopback_free(); NULL when there is none.
+char *_Nullable cloopback_tls_client_name(const cloopback_tls *tls);
+
+// MARK: sockets (socket.c). Descriptors are close-on-exec; -1 and errno on failure.
+
+/// Listens on 127.0.0.1. Port 0 lets the kernel choose; the port in use is left in `port`.
+int cloopback_listen_tcp(uint16_t *port);
+/// Listens on a Unix socket path, at most 107 bytes.
+int cloopback_listen_unix(const char *path);
+/// -1 with EAGAIN when nobody waits. The new socket is blocking and, for TCP, has TCP_NODELAY.
+int cloopback_accept(int listener);
+/// A pipe whose read end becomes readable when the write end is closed.
+bool cloopback_pipe(int *read_end, int *write_end);
+ssize_t cloopback_receive(int descriptor, void *buffer, size_t count);
+/// All of it or -1, without SIGPIPE.
+ssize_t cloopback_send(int descriptor, const void *buffer, size_t count);
+/// shutdown(SHUT_WR), or both ways.
+void cloopback_shutdown(int descriptor, bool both);
+/// Makes the next close of a TCP socket a reset. A Unix socket has no reset: it is merely closed.
+void cloopback_arm_reset(int descriptor);
+/// Throws away what has arrived and was not read, so that closing sends FIN and not RST.
+void cloopback_drain(int descriptor);
+void cloopback_close(int descriptor);
+void cloopback_unlink(const char *path);
+
+enum { CLOOPBACK_WAIT_FIRST = 1, CLOOPBACK_WAIT_SECOND = 2, CLOOPBACK_WAIT_HANGUP = 4 };
+/// Waits until `first` or `second` is readable or `peer` has been hung up on (descriptors of -1 are left out), or so
+/// many milliseconds have passed (-1: for ever). Returns the set of CLOOPBACK_WAIT_ bits, 0 for time out.
+int cloopback_wait(int first, int second, int peer, int milliseconds);
+
+// MARK: threads (thread.c)
+
+typedef struct cloopback_thread cloopback_thread;
+
+/// Starts a thread with SIGPIPE blocked, since OpenSSL writes with write(2). `tag` is what cloopback_thread_tag()
+/// returns on it. NULL and errno on failure; `body` is then never called.
+cloopback_thread *_Nullable cloopback_thread_start(size_t stack_size, const void *tag, void (*body)(void *),
+                                                   void *context);
+/// Waits for its end and frees the handle.
+void cloopback_thread_join(cloopback_thread *thread);
+/// Lets it end by itself and frees the handle.
+void cloopback_thread_detach(cloopback_thread *thread);
+/// NULL on a thread not started here.
+const void *_Nullable cloopback_thread_tag(void);
+
+/// Raises the soft limit of open descriptors to the hard one; returns the limit.
+uint64_t cloopback_raise_descriptor_limit(void);
+
+#pragma clang assume_nonnull end

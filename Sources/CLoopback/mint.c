@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/rsa.h>
+#include <openssl/x509.h>
+#include <openssl/x509v3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "CLoopback.h"
+#include "shared.h"
+
+void cloopback_explain(char *error, const char *what) {
+  unsigned long code = ERR_peek_last_error();
+  const char *reason = code ? ERR_reason_error_string(code) : NULL;
+  if (reason) {
+    snprintf(error, CLOOPBACK_ERROR_SIZE, "%s: %s", what, reason);
+  } else {
+    snprintf(error, CLOOPBACK_ERROR_SIZE, "%s", what);
+  }
+  ERR_clear_error();
+}
+
+void cloopback_free(void *memory) { free(memory); }
+
+BIO *cloopback_memory(const char *text) { return BIO_new_mem_buf(text, -1); }
+
+static X509 *read_certificate(const char *pem) {
+  BIO *bio = cloopback_memory(pem);
+  X509 *certificate = bio ? PEM_read_bio_X509(bio, NULL, NULL, NULL) : NULL;
+  BIO_free(bio);
+  return certificate;
+}
+
+EVP_PKEY *cloopback_read_key(const char *pem) {
+  BIO *bio = cloopback_memory(pem);
+  EVP_PKEY *key = bio ? PEM_read_bio_PrivateKey(bio, NULL, NULL, NULL) : NULL;
+  BIO_free(bio);
+  return key;
+}
+
+STACK_OF(X509) *cloopback_read_certificates(const char *pem) {
+  BIO *bio = cloopback_memory(pem);
+  STACK_OF(X509) *all = sk_X509_new_null();
+  if (!bio || !all) {
+    BIO_free(bio);
+    sk_X509_free(all);
+    return NULL;
+  }
+  X509 *one;
+  while ((one = PEM_read_bio_X509(bio, NULL, NULL, NULL)) != NULL) {
+    sk_X509_push(all, one);
+  }
+  BIO_free(bio);
+  // The end of the text is reported as an error of the PEM reader.
+  ERR_clear_error();
+  if (sk_X509_num(all) == 0) {
+    sk_X509_free(all);
+    return NULL;
+  }
+  return all;
+}
+
+static EVP_PKEY *make_key(int type) {
+  switch (type) {
+    case CLOOPBACK_KEY_P256: return EVP_EC_gen("P-256");
+    case CLOOPBACK_KEY_P384: return EVP_EC_gen("P-384");
+    case CLOOPBACK_KEY_P521: return EVP_EC_gen("P-521");
+    case CLOOPBACK_KEY_RSA2048: return EVP_RSA_gen(2048);
+    case CLOOPBACK_KEY_RSA3072: return EVP_RSA_gen(3072);
+    case CLOOPBACK_KEY_RSA4096: return EVP_RSA_gen(4096);
+    case CLOOPBACK_KEY_ED25519: return EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
+    default: return NULL;
+  }
+}
+
+static const EVP_MD *digest_for(EVP_PKEY *key) {
+  if (EVP_PKEY_get_base_id(key) == EVP_PKEY_ED25519) return NULL;
+  int bits = EVP_PKEY_get_security_bits(key);
+  return bits >= 256 ? EVP_sha512() : bits >= 192 ? EVP_sha384() : EVP_sha256();
+}
+
+static bool add_extension(X509 *certificate, X509 *issuer, int nid, const char *value) {
+  X509V3_CTX context;
+  X509V3_set_ctx_nodb(&context);
+  X509V3_set_ctx(&context, issuer, certificate, NULL, NULL, 0);
+  X509_EXTENSION *extension = X509V3_EXT_conf_nid(NULL, &context, nid, value);
+  bool added = extension && X509_add_ext(certificate, extension, -1);
+  X509_EXTENSION_free(extension);
+  return added;
+}
+
+static GENERAL_NAME *general_name(const char *host) {
+  GENERAL_NAME *name = GENERAL_NAME_new();
+  ASN1_OCTET_STRING *address = a2i_IPADDRESS(host);
+  if (address) {
+    GENERAL_NAME_set0_value(name, GEN_IPADD, address);
+    return name;
+  }
+  ERR_clear_error();
+  ASN1_IA5STRING *dns = ASN1_IA5STRING_new();
+  if (!dns || !ASN1_STRING_set(dns, host, -1)) {
+    ASN1_IA5STRING_free(dns);
+    GENERAL_NAME_free(name);
+    return NULL;
+  }
+  GENERAL_NAME_set0_value(name, GEN_DNS, dns);
+  return name;
+}
+
+static bool add_hosts(X509 *certificate, const cloopback_certificate_request *request) {
+  if (request->host_count == 0) return true;
+  GENERAL_NAMES *names = GENERAL_NAMES_new();
+  bool good = names != NULL;
+  for (size_t index = 0; good && index < request->host_count; index++) {
+    GENERAL_NAME *name = general_name(request->hosts[index]);
+    good = name && sk_GENERAL_NAME_push(names, name) > 0;
+  }
+  good = good && X509_add1_ext_i2d(certificate, NID_subject_alt_name, names, 0, 0) == 1;
+  GENERAL_NAMES_free(names);
+  return good;
+}
+
+static bool add_extensions(X509 *certificate, X509 *issuer, const cloopback_certificate_request *request) {
+  char constraints[48] = "critical,CA:FALSE";
+  if (request->is_authority && request->path_length >= 0) {
+    snprintf(constraints, sizeof constraints, "critical,CA:TRUE,pathlen:%d", request->path_length);
+  } else if (request->is_authority) {
+    snprintf(constraints, sizeof constraints, "critical,CA:TRUE");
+  }
+  const char *usage = request->is_authority ? "critical,keyCertSign,cRLSign" : "critical,digitalSignature";
+  return add_extension(certificate, issuer, NID_basic_constraints, constraints)
+         && add_extension(certificate, issuer, NID_key_usage, usage)
+         && (request->is_authority
+             || add_extension(certificate, issuer, NID_ext_key_usage, "serverAuth,clientAuth"))
+         && add_extension(certificate, issuer, NID_subject_key_identifier, "hash")
+         && add_extension(certificate, issuer, NID_authority_key_identifier, "keyid")
+         && add_hosts(certificate, request);
+}
+
+static bool fill(X509 *certificate, EVP_PKEY *key, X509 *issuer, const cloopback_certificate_request *request) {
+  X509_NAME *subject = X509_get_subject_name(certificate);
+  return X509_set_version(certificate, X509_VERSION_3)
+         && ASN1_INTEGER_set_uint64(X509_get_serialNumber(certificate), request->serial)
+         && ASN1_TIME_adj(X509_getm_notBefore(certificate), (time_t)request->not_before, 0, 0)
+         && ASN1_TIME_adj(X509_getm_notAfter(certificate), (time_t)request->not_after, 0, 0)
+         && X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8, (const unsigned char *)request->common_name,
+                                       -1, -1, 0)
+         && X509_set_issuer_name(certificate, issuer ? X509_get_subject_name(issuer) : subject)
+         && X509_set_pubkey(certificate, key)
+         && add_extensions(certificate, issuer ? issuer : certificate, request);
+}
+
+static char *text_of(BIO *bio) {
+  char *bytes = NULL;
+  long count = BIO_get_mem_data(bio, &bytes);
+  return count > 0 ? strndup(bytes, (size_t)count) : NULL;
+}
+
+static bool write_pem(X509 *certificate, EVP_PKEY *key, char **certificate_pem, char **key_pem) {
+  BIO *certificate_bio = BIO_new(BIO_s_mem());
+  BIO *key_bio = BIO_new(BIO_s_mem());
+  bool good = certificate_bio && key_bio && PEM_write_bio_X509(certificate_bio, certificate)
+              && PEM_write_bio_PKCS8PrivateKey(key_bio, key, NULL, NULL, 0, NULL, NULL);
+  if (good) {
+    *certificate_pem = text_of(certificate_bio);
+    *key_pem = text_of(key_bio);
+  }
+  BIO_free(certificate_bio);
+  BIO_free(key_bio);
+  return good && *certificate_pem && *key_pem;
+}
+
+bool cloopback_mint(const cloopback_certificate_request *request, char **certificate_pem, char **key_pem,
+                    char *error) {
+  *certificate_pem = NULL;
+  *key_pem = NULL;
+  bool signed_by_other = request->issuer_certificate_pem && request->issuer_key_pem;
+  X509 *issuer = signed_by_other ? read_certificate(request->issuer_certificate_pem) : NULL;
+  EVP_PKEY *issuer_key = signed_by_other ? cloopback_read_key(request->issuer_key_pem) : NULL;
+  EVP_PKEY *key = request->key_pem ? cloopback_read_key(request->key_pem) : make_key(request->key_type);
+  X509 *certificate = X509_new();
+  bool good = false;
+  if (signed_by_other && (!issuer || !issuer_key)) {
+    cloopback_explain(error, "the issuer cannot be read");
+  } else if (!key) {
+    cloopback_explain(error, "the key cannot be made or read");
+  } else if (!certificate || !fill(certificate, key, issuer, request)) {
+    cloopback_explain(error, "the certificate cannot be filled in");
+  } else {
+    EVP_PKEY *signer = issuer_key ? issuer_key : key;
+    good = X509_sign(certificate, signer, digest_for(signer)) > 0
+           && write_pem(certificate, key, certificate_pem, key_pem);
+    if (!good) cloopback_explain(error, "the certificate cannot be signed");
+  }
+  X509_free(certificate);
+  X509_free(issuer);
+  EVP_PKEY_free(issuer_key);
+  EVP_PKEY_free(key);
+  return good;
+}
+
+static bool set_host(X509_VERIFY_PARAM *parameters, const char *host) {
+  if (X509_VERIFY_PARAM_set1_ip_asc(parameters, host)) return true;
+  ERR_clear_error();
+  return X509_VERIFY_PARAM_set1_host(parameters, host, 0) == 1;
+}
+
+static int verify(X509_STORE_CTX *context, X509_STORE *store, STACK_OF(X509) *chain, const char *host, int64_t at,
+                  char *error) {
+  if (!X509_STORE_CTX_init(context, store, sk_X509_value(chain, 0), chain)) {
+    cloopback_explain(error, "verification cannot be set up");
+    return -1;
+  }
+  X509_VERIFY_PARAM *parameters = X509_STORE_CTX_get0_param(context);
+  X509_VERIFY_PARAM_set_time(parameters, (time_t)at);
+  X509_VERIFY_PARAM_set_purpose(parameters, X509_PURPOSE_SSL_SERVER);
+  if (host && !set_host(parameters, host)) {
+    cloopback_explain(error, "the host is no name");
+    return -1;
+  }
+  if (X509_verify_cert(context) == 1) return X509_V_OK;
+  int code = X509_STORE_CTX_get_error(context);
+  snprintf(error, CLOOPBACK_ERROR_SIZE, "%s", X509_verify_cert_error_string(code));
+  ERR_clear_error();
+  return code;
+}
+
+int cloopback_verify(const char *chain_pem, const char *roots_pem, const char *host, int64_t at, char *error) {
+  STACK_OF(X509) *chain = cloopback_read_certificates(chain_pem);
+  STACK_OF(X509) *roots = cloopback_read_certificates(roots_pem);
+  X509_STORE *store = X509_STORE_new();
+  X509_STORE_CTX *context = X509_STORE_CTX_new();
+  int code = -1;
+  if (chain && roots && store && context) {
+    for (int index = 0; index < sk_X509_num(roots); index++) {
+      X509_STORE_add_cert(store, sk_X509_value(roots, index));
+    }
+    code = verify(context, store, chain, host, at, error);
+  } else {
+    cloopback_explain(error, "the certificates cannot be read");
+  }
+  X509_STORE_CTX_free(context);
+  X509_STORE_free(store);
+  sk_X509_pop_free(chain, X509_free);
+  sk_X509_pop_free(roots, X509_free);
+  return code;
+}
+
+bool cloopback_public_key_sha256(const char *certificate_pem, uint8_t *digest, char *error) {
+  X509 *certificate = read_certificate(certificate_pem);
+  unsigned char *encoded = NULL;
+  int length = certificate ? i2d_X509_PUBKEY(X509_get_X509_PUBKEY(certificate), &encoded) : -1;
+  bool good = length > 0 && EVP_Digest(encoded, (size_t)length, digest, NULL, EVP_sha256(), NULL) == 1;
+  if (!good) cloopback_explain(error, "the certificate cannot be read");
+  OPENSSL_free(encoded);
+  X509_free(certificate);
+  return good;
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "CLoopback.h"
+
+struct cloopback_thread {
+  pthread_t thread;
+};
+
+struct start {
+  const void *tag;
+  void (*body)(void *);
+  void *context;
+};
+
+static _Thread_local const void *current_tag;
+
+const void *cloopback_thread_tag(void) { return current_tag; }
+
+static void *run(void *argument) {
+  struct start start = *(struct start *)argument;
+  free(argument);
+  sigset_t pipe;
+  sigemptyset(&pipe);
+  sigaddset(&pipe, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &pipe, NULL);
+  current_tag = start.tag;
+  start.body(start.context);
+  return NULL;
+}
+
+cloopback_thread *cloopback_thread_start(size_t stack_size, const void *tag, void (*body)(void *), void *context) {
+  cloopback_thread *made = malloc(sizeof *made);
+  struct start *start = malloc(sizeof *start);
+  pthread_attr_t attributes;
+  int problem = ENOMEM;
+  if (made && start && pthread_attr_init(&attributes) == 0) {
+    *start = (struct start){tag, body, context};
+    pthread_attr_setstacksize(&attributes, stack_size);
+    problem = pthread_create(&made->thread, &attributes, run, start);
+    pthread_attr_destroy(&attributes);
+  }
+  if (problem == 0) return made;
+  free(made);
+  free(start);
+  errno = problem;
+  return NULL;
+}
+
+void cloopback_thread_join(cloopback_thread *thread) {
+  pthread_join(thread->thread, NULL);
+  free(thread);
+}
+
+void cloopback_thread_detach(cloopback_thread *thread) {
+  pthread_detach(thread->thread);
+  free(thread);
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <limits.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "CLoopback.h"
+#include "shared.h"
+
+struct cloopback_tls_context {
+  SSL_CTX *context;
+  uint8_t *alpn;
+  size_t alpn_length;
+};
+
+struct cloopback_tls {
+  SSL *ssl;
+};
+
+static int protocol_version(int version) {
+  switch (version) {
+    case 10: return TLS1_VERSION;
+    case 11: return TLS1_1_VERSION;
+    case 12: return TLS1_2_VERSION;
+    default: return TLS1_3_VERSION;
+  }
+}
+
+static int select_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_length, const unsigned char *offered,
+                       unsigned int offered_length, void *argument) {
+  (void)ssl;
+  const cloopback_tls_context *context = argument;
+  unsigned char *selected = NULL;
+  int outcome = SSL_select_next_proto(&selected, out_length, context->alpn, (unsigned int)context->alpn_length,
+                                      offered, offered_length);
+  if (outcome != OPENSSL_NPN_NEGOTIATED) return SSL_TLSEXT_ERR_NOACK;
+  *out = selected;
+  return SSL_TLSEXT_ERR_OK;
+}
+
+static bool use_identity(SSL_CTX *context, const cloopback_tls_options *options) {
+  STACK_OF(X509) *chain = cloopback_read_certificates(options->chain_pem);
+  EVP_PKEY *key = cloopback_read_key(options->key_pem);
+  bool good = chain && key;
+  if (good) {
+    X509 *leaf = sk_X509_shift(chain);
+    good = SSL_CTX_use_cert_and_key(context, leaf, key, chain, 1) == 1;
+    X509_free(leaf);
+  }
+  sk_X509_pop_free(chain, X509_free);
+  EVP_PKEY_free(key);
+  return good;
+}
+
+static bool require_client(SSL_CTX *context, const char *authorities_pem) {
+  STACK_OF(X509) *authorities = cloopback_read_certificates(authorities_pem);
+  if (!authorities) return false;
+  for (int index = 0; index < sk_X509_num(authorities); index++) {
+    X509 *authority = sk_X509_value(authorities, index);
+    X509_STORE_add_cert(SSL_CTX_get_cert_store(context), authority);
+    SSL_CTX_add_client_CA(context, authority);
+  }
+  sk_X509_pop_free(authorities, X509_free);
+  SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+  return true;
+}
+
+static bool copy_alpn(cloopback_tls_context *made, const cloopback_tls_options *options) {
+  if (options->alpn_length == 0) return true;
+  made->alpn = malloc(options->alpn_length);
+  if (!made->alpn) return false;
+  memcpy(made->alpn, options->alpn, options->alpn_length);
+  made->alpn_length = options->alpn_length;
+  SSL_CTX_set_alpn_select_cb(made->context, select_alpn, made);
+  return true;
+}
+
+static bool configure(cloopback_tls_context *made, const cloopback_tls_options *options) {
+  SSL_CTX *context = made->context;
+  // Old protocols and weak keys are what some tests are about; the client decides what it accepts.
+  SSL_CTX_set_security_level(context, 0);
+  static const unsigned char session_context[] = "loopback";
+  bool good = SSL_CTX_set_min_proto_version(context, protocol_version(options->minimum_version))
+              && SSL_CTX_set_max_proto_version(context, protocol_version(options->maximum_version))
+              && SSL_CTX_set_session_id_context(context, session_context, sizeof session_context - 1)
+              && use_identity(context, options) && copy_alpn(made, options)
+              && (!options->client_authorities_pem || require_client(context, options->client_authorities_pem));
+  if (!options->allows_resumption) {
+    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_options(context, SSL_OP_NO_TICKET);
+    SSL_CTX_set_num_tickets(context, 0);
+  }
+  return good;
+}
+
+cloopback_tls_context *cloopback_tls_context_new(const cloopback_tls_options *options, char *error) {
+  cloopback_tls_context *made = calloc(1, sizeof *made);
+  if (made) made->context = SSL_CTX_new(TLS_server_method());
+  if (made && made->context && configure(made, options)) return made;
+  cloopback_explain(error, "the TLS server cannot be set up");
+  if (made) cloopback_tls_context_free(made);
+  return NULL;
+}
+
+void cloopback_tls_context_free(cloopback_tls_context *context) {
+  SSL_CTX_free(context->context);
+  free(context->alpn);
+  free(context);
+}
+
+cloopback_tls *cloopback_tls_accept(cloopback_tls_context *context, int descriptor, char *error) {
+  ERR_clear_error();
+  cloopback_tls *tls = calloc(1, sizeof *tls);
+  if (tls) tls->ssl = SSL_new(context->context);
+  if (tls && tls->ssl && SSL_set_fd(tls->ssl, descriptor) == 1 && SSL_accept(tls->ssl) == 1) return tls;
+  cloopback_explain(error, "the TLS handshake failed");
+  if (tls) cloopback_tls_free(tls);
+  return NULL;
+}
+
+ssize_t cloopback_tls_read(cloopback_tls *tls, void *buffer, size_t count) {
+  ERR_clear_error();
+  int wanted = count > INT_MAX ? INT_MAX : (int)count;
+  int got = SSL_read(tls->ssl, buffer, wanted);
+  if (got > 0) return got;
+  int problem = SSL_get_error(tls->ssl, got);
+  bool ended = problem == SSL_ERROR_ZERO_RETURN
+               || (problem == SSL_ERROR_SSL
+                   && ERR_GET_REASON(ERR_peek_last_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING);
+  ERR_clear_error();
+  return ended ? 0 : -1;
+}
+
+ssize_t cloopback_tls_write(cloopback_tls *tls, const void *buffer, size_t count) {
+  ERR_clear_error();
+  size_t written = 0;
+  while (written < count) {
+    size_t left = count - written;
+    int put = SSL_write(tls->ssl, (const char *)buffer + written, left > INT_MAX ? INT_MAX : (int)left);
+    if (put <= 0) {
+      ERR_clear_error();
+      return -1;
+    }
+    written += (size_t)put;
+  }
+  return (ssize_t)written;
+}
+
+void cloopback_tls_close_notify(cloopback_tls *tls) {
+  ERR_clear_error();
+  SSL_shutdown(tls->ssl);
+  ERR_clear_error();
+}
+
+void cloopback_tls_free(cloopback_tls *tls) {
+  SSL_free(tls->ssl);
+  free(tls);
+}
+
+const char *cloopback_tls_version(const cloopback_tls *tls) { return SSL_get_version(tls->ssl); }
+
+bool cloopback_tls_resumed(const cloopback_tls *tls) { return SSL_session_reused(tls->ssl) == 1; }
+
+const char *cloopback_tls_server_name(const cloopback_tls *tls) {
+  return SSL_get_servername(tls->ssl, TLSEXT_NAMETYPE_host_name);
+}
+
+size_t cloopback_tls_alpn(const cloopback_tls *tls, const uint8_t **protocol) {
+  unsigned int length = 0;
+  SSL_get0_alpn_selected(tls->ssl, protocol, &length);
+  return length;
+}
+
+char *cloopback_tls_client_name(const cloopback_tls *tls) {
+  X509 *certificate = SSL_get0_peer_certificate(tls->ssl);
+  if (!certificate) return NULL;
+  X509_NAME *subject = X509_get_subject_name(certificate);
+  int index = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
+  if (index < 0) return NULL;
+  unsigned char *text = NULL;
+  int length = ASN1_STRING_to_UTF8(&text, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, index)));
+  char *name = length >= 0 ? strndup((const char *)text, (size_t)length) : NULL;
+  OPENSSL_free(text);
+  return name;
+}

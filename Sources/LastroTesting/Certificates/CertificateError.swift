@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Why a certificate could not be made, or did not verify.
+public enum CertificateError: Error, Sendable, Hashable, CustomStringConvertible {
+  /// OpenSSL refused to make it; the sentence says at which step.
+  case cannotMint(String)
+  /// A PEM text could not be read.
+  case unreadable(String)
+  /// Verification failed with an `X509_V_ERR_` code.
+  case invalid(code: Int32, reason: String)
+
+  /// One sentence.
+  public var description: String {
+    switch self {
+    case .cannotMint(let reason): "the certificate cannot be made: \(reason)"
+    case .unreadable(let reason): "the certificate cannot be read: \(reason)"
+    case .invalid(let code, let reason): "the certificate is not valid: \(reason) (\(code))"
+    }
+  }
+}

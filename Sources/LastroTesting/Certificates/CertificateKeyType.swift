@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CLoopback
+
+/// The kind of key a certificate is made for.
+public enum CertificateKeyType: Sendable, Hashable, CaseIterable {
+  /// ECDSA over P-256. The default: it takes microseconds to make.
+  case p256
+  /// ECDSA over P-384.
+  case p384
+  /// ECDSA over P-521.
+  case p521
+  /// RSA with 2048 bits. Takes tens of milliseconds to make.
+  case rsa2048
+  /// RSA with 3072 bits.
+  case rsa3072
+  /// RSA with 4096 bits. Takes up to a second to make.
+  case rsa4096
+  /// Ed25519 (RFC 8410).
+  case ed25519
+
+  var code: Int32 {
+    switch self {
+    case .p256: Int32(CLOOPBACK_KEY_P256)
+    case .p384: Int32(CLOOPBACK_KEY_P384)
+    case .p521: Int32(CLOOPBACK_KEY_P521)
+    case .rsa2048: Int32(CLOOPBACK_KEY_RSA2048)
+    case .rsa3072: Int32(CLOOPBACK_KEY_RSA3072)
+    case .rsa4096: Int32(CLOOPBACK_KEY_RSA4096)
+    case .ed25519: Int32(CLOOPBACK_KEY_ED25519)
+    }
+  }
+}

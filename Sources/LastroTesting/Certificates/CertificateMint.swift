@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CLoopback
+
+/// Makes certificates and judges them: the door to OpenSSL behind ``CertificateAuthority`` and ``MintedCertificate``.
+public enum CertificateMint {
+  /// A self-signed certificate that is no authority: the one a client must refuse.
+  ///
+  /// - Parameters:
+  ///   - hosts: DNS names and IP addresses of the subject alternative name.
+  ///   - validity: default one year.
+  ///   - keyType: default P-256.
+  /// - Throws: ``CertificateError/cannotMint(_:)``.
+  public static func selfSigned(
+    hosts: [String], validity: CertificateValidity = .days(365), keyType: CertificateKeyType = .p256
+  ) throws(CertificateError) -> MintedCertificate {
+    var order = Order(commonName: hosts.first ?? "loopback", validity: validity, keyType: keyType)
+    order.hosts = hosts
+    let made = try mint(order, issuer: nil)
+    return MintedCertificate(certificatePEM: made.certificate, privateKeyPEM: made.key)
+  }
+
+  struct Order {
+    var commonName: String
+    var validity: CertificateValidity
+    var keyType: CertificateKeyType
+    var hosts: [String] = []
+    var isAuthority = false
+    var pathLength: Int?
+    // RFC 5280 §4.1.2.2: positive, so never 0.
+    var serial = UInt64.random(in: 1...UInt64(Int64.max))
+    var privateKeyPEM: String?
+
+    init(commonName: String, validity: CertificateValidity, keyType: CertificateKeyType) {
+      self.commonName = commonName
+      self.validity = validity
+      self.keyType = keyType
+    }
+  }
+
+  static func mint(
+    _ order: Order, issuer: MintedCertificate?
+  ) throws(CertificateError) -> (certificate: String, key: String) {
+    let strings = CStrings()
+    var request = cloopback_certificate_request(
+      common_name: strings.copy(order.commonName),
+      hosts: strings.copy(order.hosts),
+      host_count: order.hosts.count,
+      not_before: order.validity.notBefore,
+      not_after: order.validity.notAfter,
+      is_authority: order.isAuthority,
+      path_length: Int32(clamping: order.pathLength ?? -1),
+      serial: order.serial,
+      key_type: order.keyType.code,
+      key_pem: order.privateKeyPEM.map(strings.copy),
+      issuer_certificate_pem: (issuer?.certificatePEM).map(strings.copy),
+      issuer_key_pem: (issuer?.privateKeyPEM).map(strings.copy))
+    var certificate: UnsafeMutablePointer<CChar>?
+    var key: UnsafeMutablePointer<CChar>?
+    defer {
+      cloopback_free(certificate)
+      cloopback_free(key)
+    }
+    let problem = ErrorText()
+    guard cloopback_mint(&request, &certificate, &key, problem.buffer), let certificate, let key else {
+      throw .cannotMint(problem.text)
+    }
+    return (String(cString: certificate), String(cString: key))
+  }
+
+  static func verify(
+    chain: String, host: String?, roots: String, at time: Int64
+  ) throws(CertificateError) {
+    let strings = CStrings()
+    let problem = ErrorText()
+    let code = cloopback_verify(
+      strings.copy(chain), strings.copy(roots), host.map(strings.copy), time, problem.buffer)
+    if code < 0 { throw .unreadable(problem.text) }
+    if code > 0 { throw .invalid(code: code, reason: problem.text) }
+  }
+
+  static func publicKeySHA256(_ certificatePEM: String) throws(CertificateError) -> [UInt8] {
+    let strings = CStrings()
+    let problem = ErrorText()
+    var digest = [UInt8](repeating: 0, count: 32)
+    guard cloopback_public_key_sha256(strings.copy(certificatePEM), &digest, problem.buffer) else {
+      throw .unreadable(problem.text)
+    }
+    return digest
+  }
+}

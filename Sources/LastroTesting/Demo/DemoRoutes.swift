@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Answers the requests of ``DemoAPI``.
+final class DemoRoutes: Sendable {
+  private struct State {
+    var attempts: [String: Int] = [:]
+    var issues: [String: Int] = [:]
+  }
+
+  private let token: String
+  private let state = Guarded(State())
+
+  init(token: String) { self.token = token }
+
+  func respond(to request: LoopbackRequest) throws -> LoopbackResponse {
+    let segments = request.pathSegments
+    let isRead = request.method == "GET" || request.method == "HEAD"
+    switch (isRead, segments.first, segments.count) {
+    case (true, "users", 2): return try user(segments[1])
+    case (true, "users", 3) where segments[2] == "repos": return try repositories(of: segments[1], request)
+    case (true, "repos", 3): return try repository("\(segments[1])/\(segments[2])")
+    case (false, "repos", 4) where segments[3] == "issues" && request.method == "POST":
+      return try createIssue("\(segments[1])/\(segments[2])", request)
+    case (true, "flaky", 2): return try flaky(segments[1], failures: Int(request.queryItem("failures") ?? "") ?? 1)
+    case (true, "slow", 1): return .fault(.stall)
+    case (true, "private", 1): return try secret(request)
+    default: return try notFound()
+    }
+  }
+
+  // MARK: routes
+
+  private func user(_ login: String) throws -> LoopbackResponse {
+    guard let user = DemoModels.users.first(where: { $0.login == login }) else { return try notFound() }
+    return try json(user)
+  }
+
+  private func repositories(of login: String, _ request: LoopbackRequest) throws -> LoopbackResponse {
+    guard DemoModels.users.contains(where: { $0.login == login }) else { return try notFound() }
+    guard let page = Int(request.queryItem("page") ?? "1"), page >= 1 else { return try invalid("page") }
+    guard let size = Int(request.queryItem("per_page") ?? "30"), (1...100).contains(size) else {
+      return try invalid("per_page")
+    }
+    let all = DemoModels.repositories.filter { $0.owner.login == login }
+    let last = max(1, (all.count + size - 1) / size)
+    let start = page > last ? all.count : (page - 1) * size
+    let response = try json(Array(all[start..<min(all.count, start + size)]))
+    guard page < last else { return response }
+    let base = "https://\(request.head["Host"] ?? "localhost")\(request.path)"
+    let links = [(page + 1, "next"), (last, "last")].map { number, relation in
+      "<\(base)?page=\(number)&per_page=\(size)>; rel=\"\(relation)\""
+    }
+    return response.adding("Link", links.joined(separator: ", "))
+  }
+
+  private func repository(_ name: String) throws -> LoopbackResponse {
+    guard let repository = DemoModels.repositories.first(where: { $0.fullName == name }) else {
+      return try notFound()
+    }
+    return try json(repository)
+  }
+
+  private func createIssue(_ repository: String, _ request: LoopbackRequest) throws -> LoopbackResponse {
+    guard DemoModels.repositories.contains(where: { $0.fullName == repository }) else { return try notFound() }
+    guard let new = try? JSONDecoder().decode(DemoModels.NewIssue.self, from: Data(request.body)) else {
+      return try failure(400, "Problems parsing JSON")
+    }
+    guard let title = new.title else { return try invalid("title", code: "missing_field") }
+    guard !title.isEmpty else { return try invalid("title") }
+    let number = state.withLock { state in
+      state.issues[repository, default: 0] += 1
+      return state.issues[repository, default: 0]
+    }
+    let issue = DemoModels.Issue(number: number, title: title, body: new.body, labels: new.labels ?? [])
+    return try json(issue, status: 201).adding("Location", "/repos/\(repository)/issues/\(number)")
+  }
+
+  private func flaky(_ key: String, failures: Int) throws -> LoopbackResponse {
+    let attempts = state.withLock { state in
+      state.attempts[key, default: 0] += 1
+      return state.attempts[key, default: 0]
+    }
+    if attempts <= failures { return try failure(503, "Service temporarily unavailable") }
+    return try json(DemoModels.Flaky(key: key, attempts: attempts))
+  }
+
+  private func secret(_ request: LoopbackRequest) throws -> LoopbackResponse {
+    guard request.head["Authorization"] == "Bearer \(token)" else {
+      return try failure(401, "Bad credentials").adding("WWW-Authenticate", "Bearer realm=\"demo\"")
+    }
+    return try json(DemoModels.Secret(secret: "the cake is real"))
+  }
+
+  // MARK: answers
+
+  private func json(_ value: some Encodable, status: Int = 200) throws -> LoopbackResponse {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    return .json(String(decoding: try encoder.encode(value), as: UTF8.self), status: status)
+  }
+
+  private func failure(
+    _ status: Int, _ message: String, errors: [DemoModels.Failure.Detail]? = nil
+  ) throws -> LoopbackResponse {
+    try json(DemoModels.Failure(message: message, errors: errors), status: status)
+  }
+
+  private func notFound() throws -> LoopbackResponse { try failure(404, "Not Found") }
+
+  private func invalid(_ field: String, code: String = "invalid") throws -> LoopbackResponse {
+    try failure(422, "Validation Failed", errors: [.init(field: field, code: code)])
+  }
+}

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CLoopback
+
+/// One connection of a ``LoopbackServer``, as its handler drives it: blocking, on the connection's own thread.
+///
+/// Every call returns when the server is stopped: reads see the end, writes throw
+/// ``LoopbackError/disconnected``. When the handler returns or throws, the connection is closed as by ``close()``.
+public final class LoopbackConnection {
+  /// Number of the connection, from 1, in the order of acceptance.
+  public let number: Int
+
+  let core: LoopbackCore
+  private(set) var descriptor: Int32
+  private(set) var tls: OpaquePointer?
+  private var buffer: [UInt8] = []
+  private var position = 0
+
+  init(core: LoopbackCore, number: Int, descriptor: Int32) {
+    self.core = core
+    self.number = number
+    self.descriptor = descriptor
+  }
+
+  /// Whether it was closed here.
+  public var isClosed: Bool { descriptor < 0 }
+
+  // MARK: reading
+
+  /// Reads what there is, at most so many bytes; blocks until there is some. Empty at the end: the peer closed, the
+  /// connection broke, or it was closed here.
+  public func read(max: Int) -> [UInt8] {
+    if position == buffer.count { fill() }
+    let taken = Array(buffer[position..<min(buffer.count, position + Swift.max(0, max))])
+    position += taken.count
+    return taken
+  }
+
+  /// Reads exactly so many bytes.
+  ///
+  /// - Throws: ``LoopbackError/disconnected`` when the end comes first.
+  public func read(exactly count: Int) throws(LoopbackError) -> [UInt8] {
+    var bytes: [UInt8] = []
+    while bytes.count < count {
+      let more = read(max: count - bytes.count)
+      if more.isEmpty { throw .disconnected }
+      bytes += more
+    }
+    return bytes
+  }
+
+  /// Reads up to the end: all the peer sends until it closes its side.
+  public func readToEnd() -> [UInt8] {
+    var bytes: [UInt8] = []
+    while true {
+      let more = read(max: .max)
+      if more.isEmpty { return bytes }
+      bytes += more
+    }
+  }
+
+  /// Reads a line and gives it without its CRLF or LF; `nil` when the end comes first. Bytes that are no UTF-8 are
+  /// repaired.
+  public func readLine() -> String? {
+    guard var line = readRawLine(), line.last == UInt8(ascii: "\n") else { return nil }
+    line.removeLast()
+    if line.last == UInt8(ascii: "\r") { line.removeLast() }
+    return String(decoding: line, as: UTF8.self)
+  }
+
+  /// With its end; without one where the connection ended; `nil` when there was nothing.
+  func readRawLine() -> [UInt8]? {
+    var line: [UInt8] = []
+    while position < buffer.count || fill() {
+      let rest = buffer[position...]
+      let end = rest.firstIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? rest.endIndex
+      line += buffer[position..<end]
+      position = end
+      if line.last == UInt8(ascii: "\n") { return line }
+    }
+    return line.isEmpty ? nil : line
+  }
+
+  @discardableResult
+  private func fill() -> Bool {
+    buffer.removeAll(keepingCapacity: true)
+    position = 0
+    guard descriptor >= 0 else { return false }
+    buffer = [UInt8](unsafeUninitializedCapacity: 16_384) { space, count in
+      let base = space.baseAddress.unsafelyUnwrapped
+      let got =
+        if let tls { cloopback_tls_read(tls, base, space.count) } else {
+          cloopback_receive(descriptor, base, space.count)
+        }
+      count = max(0, got)
+    }
+    return !buffer.isEmpty
+  }
+
+  // MARK: writing
+
+  /// Writes all the bytes.
+  ///
+  /// - Throws: ``LoopbackError/disconnected`` when the peer is gone or the connection was closed.
+  public func write(_ bytes: some Collection<UInt8>) throws(LoopbackError) {
+    guard descriptor >= 0 else { throw .disconnected }
+    let bytes = Array(bytes)
+    if bytes.isEmpty { return }
+    let written = bytes.withUnsafeBytes { bytes in
+      let base = bytes.baseAddress.unsafelyUnwrapped
+      return if let tls { cloopback_tls_write(tls, base, bytes.count) } else {
+        cloopback_send(descriptor, base, bytes.count)
+      }
+    }
+    if written < 0 { throw .disconnected }
+  }
+
+  /// Writes a text as UTF-8. Line ends are yours: write `\r\n`.
+  ///
+  /// - Throws: ``LoopbackError/disconnected``.
+  public func write(_ text: String) throws(LoopbackError) { try write(Array(text.utf8)) }
+
+  /// Writes byte by byte, or in pieces, with a pause before each but the first: a slow drip.
+  ///
+  /// - Throws: ``LoopbackError/disconnected``.
+  public func drip(
+    _ bytes: some Collection<UInt8>, piece: Int = 1, every pause: Duration
+  ) throws(LoopbackError) {
+    var rest = Array(bytes)[...]
+    while !rest.isEmpty {
+      try write(rest.prefix(max(1, piece)))
+      rest = rest.dropFirst(max(1, piece))
+      if !rest.isEmpty && !self.pause(pause) { throw .disconnected }
+    }
+  }
+
+  // MARK: ending
+
+  /// Sends TLS's close_notify and nothing else; nothing over plain TCP.
+  public func closeNotify() {
+    if let tls { cloopback_tls_close_notify(tls) }
+  }
+
+  /// Closes in order: close_notify, FIN, then the descriptor. What arrived unread is thrown away first, so that the
+  /// peer sees an end and not a reset.
+  public func close() {
+    guard descriptor >= 0 else { return }
+    closeNotify()
+    closeWithoutNotify()
+  }
+
+  /// Closes without close_notify: over TLS, a truncation.
+  public func closeWithoutNotify() {
+    guard descriptor >= 0 else { return }
+    cloopback_shutdown(descriptor, false)
+    cloopback_drain(descriptor)
+    release()
+  }
+
+  /// Closes with a TCP reset (`SO_LINGER` 0). A Unix socket is merely closed.
+  public func reset() {
+    guard descriptor >= 0 else { return }
+    cloopback_arm_reset(descriptor)
+    release()
+  }
+
+  /// Closes the sending side: FIN, no close_notify before it. Reading goes on.
+  public func halfClose() {
+    if descriptor >= 0 { cloopback_shutdown(descriptor, false) }
+  }
+
+  private func release() {
+    if let tls { cloopback_tls_free(tls) }
+    tls = nil
+    core.close(descriptor, of: number)
+    descriptor = -1
+    buffer = []
+    position = 0
+  }
+
+  // MARK: waiting
+
+  /// Does nothing until the peer closes its side or goes away, or the server is stopped.
+  public func stall() {
+    _ = cloopback_wait(core.stopSignal, -1, descriptor, -1)
+  }
+
+  /// Does nothing for a while, in real time. Returns false at once when the server is stopped.
+  @discardableResult
+  public func pause(_ duration: Duration) -> Bool {
+    let (seconds, attoseconds) = duration.components
+    let milliseconds = seconds.multipliedReportingOverflow(by: 1000)
+    let whole = milliseconds.overflow ? Int64.max / 2 : milliseconds.partialValue
+    // Rounded up: a pause is never shorter than asked for.
+    let fraction = (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
+    return cloopback_wait(core.stopSignal, -1, -1, Int32(clamping: max(0, whole + fraction))) == 0
+  }
+
+  /// Waits until a gate is opened. Returns false when the server is stopped or the peer goes away first.
+  @discardableResult
+  public func wait(for gate: LoopbackGate) -> Bool {
+    let ready = cloopback_wait(core.stopSignal, gate.readEnd, descriptor, -1)
+    return ready & Int32(CLOOPBACK_WAIT_SECOND) != 0 && ready & Int32(CLOOPBACK_WAIT_FIRST) == 0
+  }
+
+  // MARK: TLS
+
+  /// Such as `TLSv1.3`; `nil` over plain TCP.
+  public var tlsVersion: String? { tls.map { String(cString: cloopback_tls_version($0)) } }
+  /// Whether the TLS session was resumed.
+  public var isResumed: Bool { tls.map { cloopback_tls_resumed($0) } ?? false }
+  /// The name the client asked for (SNI, RFC 6066 §3).
+  public var serverName: String? { tls.flatMap { cloopback_tls_server_name($0) }.map { String(cString: $0) } }
+  /// Common name of the client's certificate.
+  public var clientName: String? {
+    guard let tls, let name = cloopback_tls_client_name(tls) else { return nil }
+    defer { cloopback_free(name) }
+    return String(cString: name)
+  }
+  /// The protocol that was negotiated (RFC 7301).
+  public var applicationProtocol: String? {
+    var bytes: UnsafePointer<UInt8>?
+    guard let tls, case let count = cloopback_tls_alpn(tls, &bytes), count > 0, let bytes else { return nil }
+    return String(decoding: UnsafeBufferPointer(start: bytes, count: count), as: UTF8.self)
+  }
+
+  /// The handshake, or the failure of it that was asked for. Returns whether the handler may run.
+  func startTLS(_ context: TLSContext, fault: LoopbackTLS.HandshakeFault?) throws(LoopbackError) -> Bool {
+    if fault == .stallInHandshake {
+      stall()
+      return false
+    }
+    guard let fault else {
+      let problem = ErrorText()
+      tls = cloopback_tls_accept(context.pointer, descriptor, problem.buffer)
+      if tls == nil { throw .handshakeFailed(problem.text) }
+      return true
+    }
+    // The ClientHello: a record of five bytes and the length they end with (RFC 8446 §5.1).
+    let header = try read(exactly: 5)
+    _ = try read(exactly: Int(header[3]) << 8 | Int(header[4]))
+    switch fault {
+    case .resetInHandshake: reset()
+    case .plaintextInsteadOfTLS:
+      try write("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+    case .closeInHandshake, .stallInHandshake: break
+    }
+    return false
+  }
+}

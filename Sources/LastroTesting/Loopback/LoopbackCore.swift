@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CLoopback
+
+/// What the threads of a ``LoopbackServer`` share. They keep it alive; the server itself they do not.
+final class LoopbackCore: Sendable {
+  typealias Handler = @Sendable (LoopbackConnection) throws -> Void
+
+  /// Thread handles cross threads only under the lock below.
+  struct Thread: @unchecked Sendable {
+    let handle: OpaquePointer
+  }
+
+  struct State {
+    var isStopping = false
+    var acceptor: Thread?
+    var threads: [Int: Thread] = [:]
+    var finished: [Thread] = []
+    var descriptors: [Int: Int32] = [:]
+    var accepted = 0
+    var handshakes = 0
+    var requests: [LoopbackRequest] = []
+    var errors: [any Error] = []
+    var stopSource: Int32
+    var nextWaiter: UInt64 = 0
+    var requestWaiters = CountWaiters()
+    var completionWaiters = CountWaiters()
+    var connectionWaiters = CountWaiters()
+  }
+
+  /// Enough for OpenSSL and a JSON encoder under a sanitizer; only what is touched counts.
+  private static let stackSize = 512 * 1024
+
+  /// Becomes readable when the server is stopped.
+  let stopSignal: Int32
+  let state: Guarded<State>
+  /// Held while threads are joined, so that a second caller of `stop` returns no sooner than the first.
+  private let joining = Guarded(())
+  private let listener: Int32
+  private let tls: (context: TLSContext, fault: LoopbackTLS.HandshakeFault?)?
+  private let socketPath: String?
+  private let handler: Handler
+
+  init(
+    listener: Int32, socketPath: String?, tls: (context: TLSContext, fault: LoopbackTLS.HandshakeFault?)?,
+    handler: @escaping Handler
+  ) throws(LoopbackError) {
+    var stopSignal: Int32 = -1
+    var stopSource: Int32 = -1
+    guard cloopback_pipe(&stopSignal, &stopSource) else {
+      cloopback_close(listener)
+      throw .outOfResources("no pipe could be made")
+    }
+    self.stopSignal = stopSignal
+    self.listener = listener
+    self.socketPath = socketPath
+    self.tls = tls
+    self.handler = handler
+    state = Guarded(State(stopSource: stopSource))
+  }
+
+  deinit {
+    requestStop()
+    cloopback_close(stopSignal)
+  }
+
+  // MARK: threads
+
+  /// Starts a thread that keeps this object alive. Called under the lock, so that it is registered before it ends.
+  private func startThread(_ body: @escaping @Sendable () -> Void) -> Thread? {
+    final class Box {
+      let body: @Sendable () -> Void
+      init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+    }
+    let box = Unmanaged.passRetained(Box(body))
+    let tag = UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque())
+    let handle = cloopback_thread_start(
+      Self.stackSize, tag, { Unmanaged<Box>.fromOpaque($0).takeRetainedValue().body() }, box.toOpaque())
+    if handle == nil { box.release() }
+    return handle.map(Thread.init)
+  }
+
+  func start() throws(LoopbackError) {
+    let started = state.withLock { state in
+      state.acceptor = startThread { [self] in acceptLoop() }
+      return state.acceptor != nil
+    }
+    if !started {
+      cloopback_close(listener)
+      throw .outOfResources("no thread could be started")
+    }
+  }
+
+  private func acceptLoop() {
+    while cloopback_wait(stopSignal, listener, -1, -1) & Int32(CLOOPBACK_WAIT_FIRST) == 0 {
+      joinFinished()
+      let descriptor = cloopback_accept(listener)
+      if descriptor >= 0 {
+        admit(descriptor)
+      } else {
+        // Nobody there after all, or no descriptors left: then the listener stays readable, and this must not spin.
+        _ = cloopback_wait(stopSignal, -1, -1, 1)
+      }
+    }
+    cloopback_close(listener)
+  }
+
+  private func admit(_ descriptor: Int32) {
+    let due = state.withLock { state -> [CheckedContinuation<Void, any Error>] in
+      guard !state.isStopping else {
+        cloopback_close(descriptor)
+        return []
+      }
+      state.accepted += 1
+      let number = state.accepted
+      let thread = startThread { [self] in serve(descriptor, number: number) }
+      if let thread {
+        state.threads[number] = thread
+        state.descriptors[number] = descriptor
+      } else {
+        cloopback_close(descriptor)
+        state.errors.append(LoopbackError.outOfResources("no thread could be started"))
+      }
+      return state.connectionWaiters.take(reached: state.accepted)
+    }
+    for waiter in due { waiter.resume() }
+  }
+
+  private func serve(_ descriptor: Int32, number: Int) {
+    let connection = LoopbackConnection(core: self, number: number, descriptor: descriptor)
+    do {
+      var runs = true
+      if let tls { runs = try connection.startTLS(tls.context, fault: tls.fault) }
+      if runs {
+        state.withLock { $0.handshakes += 1 }
+        try handler(connection)
+      }
+    } catch {
+      state.withLock { $0.errors.append(error) }
+    }
+    connection.close()
+    state.withLock { state in
+      if let thread = state.threads.removeValue(forKey: number) { state.finished.append(thread) }
+    }
+  }
+
+  private func joinFinished() {
+    let finished = state.withLock { state in
+      defer { state.finished = [] }
+      return state.finished
+    }
+    for thread in finished { cloopback_thread_join(thread.handle) }
+  }
+
+  /// Under the lock, so that no shutdown by ``requestStop()`` hits a descriptor that has been given to another.
+  func close(_ descriptor: Int32, of number: Int) {
+    state.withLock { state in
+      state.descriptors[number] = nil
+      cloopback_close(descriptor)
+    }
+  }
+
+  // MARK: stopping
+
+  /// Wakes every thread and every waiting task.
+  private func requestStop() {
+    let waiters = state.withLock { state -> [CheckedContinuation<Void, any Error>] in
+      guard !state.isStopping else { return [] }
+      state.isStopping = true
+      cloopback_close(state.stopSource)
+      if let socketPath { cloopback_unlink(socketPath) }
+      for descriptor in state.descriptors.values { cloopback_shutdown(descriptor, true) }
+      return state.requestWaiters.takeAll() + state.completionWaiters.takeAll() + state.connectionWaiters.takeAll()
+    }
+    for waiter in waiters { waiter.resume(throwing: LoopbackError.stopped) }
+  }
+
+  /// - Parameter isLast: nobody can call again, so a thread that cannot be joined is let go.
+  func stop(isLast: Bool) {
+    requestStop()
+    if cloopback_thread_tag() == UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque()) {
+      // A handler: it cannot wait for its own end.
+      if isLast { takeThreads().forEach { cloopback_thread_detach($0.handle) } }
+      return
+    }
+    joining.withLock { _ in takeThreads().forEach { cloopback_thread_join($0.handle) } }
+  }
+
+  private func takeThreads() -> [Thread] {
+    state.withLock { state in
+      let all = (state.acceptor.map { [$0] } ?? []) + state.threads.values + state.finished
+      state.acceptor = nil
+      state.threads = [:]
+      state.finished = []
+      return all
+    }
+  }
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A request a loopback server has read.
+public struct LoopbackRequest: Sendable, Hashable {
+  /// The head as it came.
+  public var head: RawRequestHead
+  /// The body, chunks undone; empty while it is not read.
+  public var body: [UInt8]
+  /// Whether all of it was read: true at once when the head announces no body.
+  public var isComplete: Bool
+  /// Number of the connection it came over, from 1, in the order of acceptance.
+  public var connection: Int
+
+  /// Such as `GET`.
+  public var method: String { head.method }
+  /// Such as `/users?page=2`.
+  public var target: String { head.target }
+  /// The target up to its `?`, still percent-encoded.
+  public var path: String { head.path }
+  /// The body as UTF-8, repaired where it is not.
+  public var text: String { String(decoding: body, as: UTF8.self) }
+
+  /// The path's segments, percent-decoding undone.
+  public var pathSegments: [String] {
+    path.split(separator: "/").map { Self.percentDecoded($0) }
+  }
+
+  /// The first value of a query item, percent-decoding undone; `""` for an item without `=`.
+  public func queryItem(_ name: String) -> String? {
+    guard let mark = target.firstIndex(of: "?") else { return nil }
+    for item in target[mark...].dropFirst().split(separator: "&") {
+      let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      if let first = parts.first, Self.percentDecoded(first) == name {
+        return parts.count > 1 ? Self.percentDecoded(parts[1]) : ""
+      }
+    }
+    return nil
+  }
+
+  private static func percentDecoded(_ text: Substring) -> String {
+    var decoded: [UInt8] = []
+    var rest = Array(text.utf8)[...]
+    while let byte = rest.popFirst() {
+      let digits = String(decoding: rest.prefix(2), as: UTF8.self)
+      if byte == UInt8(ascii: "%"), digits.utf8.count == 2, let value = UInt8(digits, radix: 16) {
+        decoded.append(value)
+        rest = rest.dropFirst(2)
+      } else {
+        decoded.append(byte)
+      }
+    }
+    return String(decoding: decoded, as: UTF8.self)
+  }
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a server made by ``LoopbackServer/http(_:tls:respond:)`` answers.
+public struct LoopbackResponse: Sendable, Hashable {
+  /// A way not to answer properly.
+  public enum Fault: Sendable, Hashable {
+    /// Never answers: waits until the client gives up.
+    case stall
+    /// Resets the connection instead of an answer.
+    case reset
+    /// Closes the connection instead of an answer.
+    case close
+    /// Sends the head with its full `Content-Length`, so many bytes of the body, then closes without close_notify.
+    case truncateBody(after: Int)
+    /// Sends the head and so many bytes of the body, then nothing.
+    case stallBody(after: Int)
+  }
+
+  /// The status code.
+  public var status: Int
+  /// Header fields in order. `Content-Length` is added where it is missing.
+  public var fields: [RawRequestHead.Field]
+  /// The body. Not sent to HEAD, nor with 1xx, 204 and 304.
+  public var body: [UInt8]
+  /// How it goes wrong. Default: it does not.
+  public var fault: Fault?
+
+  /// Makes a response.
+  public init(
+    status: Int = 200, headers: KeyValuePairs<String, String> = [:], body: [UInt8] = [], fault: Fault? = nil
+  ) {
+    self.status = status
+    fields = headers.map { RawRequestHead.Field(name: $0.key, value: $0.value) }
+    self.body = body
+    self.fault = fault
+  }
+
+  /// A response with a JSON text.
+  public static func json(_ text: String, status: Int = 200) -> Self {
+    Self(status: status, headers: ["Content-Type": "application/json"], body: Array(text.utf8))
+  }
+
+  /// A response with a plain text.
+  public static func text(_ text: String, status: Int = 200) -> Self {
+    Self(status: status, headers: ["Content-Type": "text/plain; charset=utf-8"], body: Array(text.utf8))
+  }
+
+  /// No proper response.
+  public static func fault(_ fault: Fault) -> Self { Self(fault: fault) }
+
+  /// A copy with a header field more.
+  public func adding(_ name: String, _ value: String) -> Self {
+    var copy = self
+    copy.fields.append(RawRequestHead.Field(name: name, value: value))
+    return copy
+  }
+
+  private var allowsBody: Bool { status >= 200 && status != 204 && status != 304 }
+
+  /// The head's bytes.
+  func head(closing: Bool) -> [UInt8] {
+    let names = Set(fields.map { $0.name.lowercased() })
+    var text = "HTTP/1.1 \(status) \(Self.reasons[status] ?? "")\r\n"
+    for field in fields { text += "\(field.name): \(field.value)\r\n" }
+    if allowsBody && !names.contains("content-length") { text += "Content-Length: \(body.count)\r\n" }
+    if closing && !names.contains("connection") { text += "Connection: close\r\n" }
+    return Array((text + "\r\n").utf8)
+  }
+
+  /// The body's bytes as an answer to a method.
+  func sentBody(to method: String) -> [UInt8] { method == "HEAD" || !allowsBody ? [] : body }
+
+  private static let reasons: [Int: String] = [
+    200: "OK", 201: "Created", 202: "Accepted", 204: "No Content", 206: "Partial Content",
+    301: "Moved Permanently", 302: "Found", 303: "See Other", 304: "Not Modified",
+    307: "Temporary Redirect", 308: "Permanent Redirect", 400: "Bad Request", 401: "Unauthorized",
+    403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed", 409: "Conflict", 410: "Gone",
+    413: "Content Too Large", 422: "Unprocessable Content", 429: "Too Many Requests",
+    500: "Internal Server Error", 502: "Bad Gateway", 503: "Service Unavailable", 504: "Gateway Timeout",
+  ]
+}

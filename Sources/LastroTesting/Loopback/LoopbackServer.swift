@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CLoopback
+
+/// A scripted server on 127.0.0.1, or on a Unix socket, plain or TLS, that does exactly what its handler says: legal
+/// HTTP, illegal HTTP, half an answer, a reset, nothing.
+///
+/// ```swift
+/// let server = try LoopbackServer { connection in
+///   _ = try connection.readHead()
+///   try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
+///   connection.reset()
+/// }
+/// ```
+///
+/// It runs on threads of its own, one that accepts and one for each connection, with small stacks: some thousands of
+/// connections at a time are fine, given the descriptors (``raiseDescriptorLimit()``). Dropping the server stops it.
+public final class LoopbackServer: Sendable {
+  /// Runs once for each connection, on the connection's thread. It may block. What it throws is kept in ``errors``
+  /// and closes the connection.
+  public typealias Handler = @Sendable (LoopbackConnection) throws -> Void
+
+  /// Where it listens, with the port in use.
+  public let endpoint: LoopbackEndpoint
+  /// Whether it speaks TLS.
+  public let isTLS: Bool
+
+  private let core: LoopbackCore
+
+  /// Starts a server.
+  ///
+  /// - Parameters:
+  ///   - endpoint: default a port of the kernel's choice.
+  ///   - tls: default plain.
+  ///   - handler: what each connection does.
+  /// - Throws: ``LoopbackError``: nobody can listen there, or the TLS options are unusable.
+  public init(
+    _ endpoint: LoopbackEndpoint = .ephemeral, tls: LoopbackTLS? = nil, handler: @escaping Handler
+  ) throws(LoopbackError) {
+    let context = try Self.context(tls)
+    let listener: Int32
+    var socketPath: String?
+    switch endpoint {
+    case .port(var port):
+      listener = cloopback_listen_tcp(&port)
+      if listener < 0 { throw .cannotListen("port \(port) of 127.0.0.1 cannot be had") }
+      self.endpoint = .port(port)
+    case .unixSocket(let path):
+      listener = cloopback_listen_unix(path)
+      if listener < 0 { throw .cannotListen("the path \(path) is taken, too long or not writable") }
+      self.endpoint = endpoint
+      socketPath = path
+    }
+    isTLS = tls != nil
+    core = try LoopbackCore(listener: listener, socketPath: socketPath, tls: context, handler: handler)
+    try core.start()
+  }
+
+  deinit { core.stop(isLast: true) }
+
+  private static func context(
+    _ tls: LoopbackTLS?
+  ) throws(LoopbackError) -> (context: TLSContext, fault: LoopbackTLS.HandshakeFault?)? {
+    guard let tls else { return nil }
+    return (try TLSContext(tls), tls.handshakeFault)
+  }
+
+  /// Closes the listener and every connection, and waits until all threads have ended. May be called from any thread
+  /// and more than once; from a handler it does not wait.
+  ///
+  /// A handler that computes, or blocks on something other than its connection, holds it up.
+  public func stop() { core.stop(isLast: false) }
+
+  // MARK: addresses
+
+  /// The port; 0 on a Unix socket.
+  public var port: Int {
+    if case .port(let port) = endpoint { Int(port) } else { 0 }
+  }
+
+  /// Such as `http://127.0.0.1:40123`, without a path. Over TLS the host is `localhost`.
+  public var baseURL: String {
+    guard case .port(let port) = endpoint else { return isTLS ? "https://localhost" : "http://localhost" }
+    return isTLS ? "https://localhost:\(port)" : "http://127.0.0.1:\(port)"
+  }
+
+  // MARK: what happened
+
+  /// Number of connections accepted so far.
+  public var acceptedConnections: Int { core.state.withLock { $0.accepted } }
+  /// Number of connections open now.
+  public var openConnections: Int { core.state.withLock { $0.descriptors.count } }
+  /// Number of connections whose handler was begun: over TLS, the handshakes completed.
+  public var establishedConnections: Int { core.state.withLock { $0.handshakes } }
+  /// Every request read, in the order of the ends of their heads.
+  public var requests: [LoopbackRequest] { core.state.withLock { $0.requests } }
+  /// What handlers threw, failed handshakes among it, in order.
+  public var errors: [any Error] { core.state.withLock { $0.errors } }
+
+  /// Waits until so many request heads have been read; their bodies may still be on the way.
+  ///
+  /// - Parameter complete: wait for the bodies too. Default false.
+  /// - Returns: all requests so far.
+  /// - Throws: `CancellationError`; ``LoopbackError/stopped``.
+  @discardableResult
+  public func waitForRequests(count: Int, complete: Bool = false) async throws -> [LoopbackRequest] {
+    if complete {
+      try await core.wait(for: count, counting: { $0.completed }, in: \.completionWaiters)
+    } else {
+      try await core.wait(for: count, counting: { $0.requests.count }, in: \.requestWaiters)
+    }
+    return requests
+  }
+
+  /// Waits until so many connections have been accepted.
+  ///
+  /// - Throws: `CancellationError`; ``LoopbackError/stopped``.
+  public func waitForConnections(count: Int) async throws {
+    try await core.wait(for: count, counting: { $0.accepted }, in: \.connectionWaiters)
+  }
+
+  /// Raises this process's soft limit of open descriptors to the hard one (`RLIMIT_NOFILE`), as a test with thousands
+  /// of connections needs.
+  ///
+  /// - Returns: the limit now in force.
+  @discardableResult
+  public static func raiseDescriptorLimit() -> Int { Int(clamping: cloopback_raise_descriptor_limit()) }
+}

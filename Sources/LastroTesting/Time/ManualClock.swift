@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Lastro
+
+/// A clock that only the test moves.
+///
+/// ```swift
+/// let clock = ManualClock()
+/// async let answer = stack.fetch(resource)       // configured with clock.timeSource
+/// try await clock.waitForSleepers(count: 1)      // it backs off
+/// clock.advance(by: .seconds(2))                 // the wait is over
+/// ```
+public final class ManualClock: Sendable {
+  private struct Sleeper {
+    var deadline: Duration
+    var continuation: CheckedContinuation<Void, any Error>
+  }
+
+  private struct State {
+    var now: Duration
+    var sleeps: [Duration] = []
+    var sleepers: [UInt64: Sleeper] = [:]
+    var cancelled: Set<UInt64> = []
+    var nextID: UInt64 = 0
+    var waiters = CountWaiters()
+
+    mutating func makeID() -> UInt64 {
+      nextID += 1
+      return nextID
+    }
+
+    /// Takes those that are due, the earliest first.
+    mutating func takeDue() -> [CheckedContinuation<Void, any Error>] {
+      let due = sleepers.filter { $0.value.deadline <= now }
+      for id in due.keys { sleepers[id] = nil }
+      return due.sorted { ($0.value.deadline, $0.key) < ($1.value.deadline, $1.key) }.map(\.value.continuation)
+    }
+  }
+
+  /// Whether every sleep returns at once, moving the clock by its length.
+  public let autoAdvance: Bool
+  private let state: Guarded<State>
+
+  /// Makes a clock.
+  ///
+  /// - Parameters:
+  ///   - now: default zero.
+  ///   - autoAdvance: every sleep returns at once, moving the clock by its length. Default false.
+  public init(now: Duration = .zero, autoAdvance: Bool = false) {
+    self.autoAdvance = autoAdvance
+    state = Guarded(State(now: now))
+  }
+
+  /// The clock as the pipeline takes it.
+  public var timeSource: TimeSource {
+    TimeSource(now: { self.now }, sleep: { try await self.sleep($0) })
+  }
+
+  /// The time.
+  public var now: Duration { state.withLock { $0.now } }
+
+  /// The length of every sleep asked for, in order, cancelled ones included.
+  public var sleeps: [Duration] { state.withLock { $0.sleeps } }
+
+  /// Number of tasks asleep now.
+  public var sleepers: Int { state.withLock { $0.sleepers.count } }
+
+  /// Moves the clock forward and wakes those that are due, the earliest first. Those that then go back to sleep count
+  /// from the new time. A negative duration does nothing.
+  public func advance(by duration: Duration) {
+    let due = state.withLock { state in
+      state.now += max(.zero, duration)
+      return state.takeDue()
+    }
+    for sleeper in due { sleeper.resume() }
+  }
+
+  /// Moves the clock to the end of the earliest sleep and wakes it.
+  ///
+  /// - Returns: how far it moved; `nil` when nobody sleeps.
+  @discardableResult
+  public func advanceToNextSleeper() -> Duration? {
+    let (moved, due) = state.withLock { state -> (Duration?, [CheckedContinuation<Void, any Error>]) in
+      guard let deadline = state.sleepers.values.map(\.deadline).min() else { return (nil, []) }
+      let moved = deadline - state.now
+      state.now = deadline
+      return (moved, state.takeDue())
+    }
+    for sleeper in due { sleeper.resume() }
+    return moved
+  }
+
+  /// Suspends until the clock has been moved by so much.
+  ///
+  /// - Throws: `CancellationError`, promptly when the task is cancelled.
+  public func sleep(_ duration: Duration) async throws {
+    let id = state.withLock { state in
+      state.sleeps.append(duration)
+      return state.makeID()
+    }
+    try Task.checkCancellation()
+    if autoAdvance { return advance(by: duration) }
+    defer { state.withLock { _ = $0.cancelled.remove(id) } }
+    try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { beginSleep(id, duration, $0) }
+    } onCancel: {
+      let sleeper = state.withLock { state in
+        let sleeper = state.sleepers.removeValue(forKey: id)
+        if sleeper == nil { state.cancelled.insert(id) }
+        return sleeper
+      }
+      sleeper?.continuation.resume(throwing: CancellationError())
+    }
+  }
+
+  private func beginSleep(
+    _ id: UInt64, _ duration: Duration, _ continuation: CheckedContinuation<Void, any Error>
+  ) {
+    let (outcome, waiters) = state.withLock {
+      state -> (Result<Void, any Error>?, [CheckedContinuation<Void, any Error>]) in
+      if state.cancelled.contains(id) { return (.failure(CancellationError()), []) }
+      if duration <= .zero { return (.success(()), []) }
+      state.sleepers[id] = Sleeper(deadline: state.now + duration, continuation: continuation)
+      return (nil, state.waiters.take(reached: state.sleepers.count))
+    }
+    if let outcome { continuation.resume(with: outcome) }
+    for waiter in waiters { waiter.resume() }
+  }
+
+  /// Waits until so many tasks are asleep at the same time.
+  ///
+  /// - Throws: `CancellationError`.
+  public func waitForSleepers(count: Int) async throws {
+    let id = state.withLock { $0.makeID() }
+    defer { state.withLock { $0.waiters.forget(id) } }
+    try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        let outcome: Result<Void, any Error>? = state.withLock { state in
+          if state.sleepers.count >= count { return .success(()) }
+          let waiter = CountWaiters.Waiter(threshold: count, continuation: continuation)
+          return state.waiters.add(id, waiter) ? nil : .failure(CancellationError())
+        }
+        if let outcome { continuation.resume(with: outcome) }
+      }
+    } onCancel: {
+      state.withLock { $0.waiters.cancel(id) }?.resume(throwing: CancellationError())
+    }
+  }
+}
