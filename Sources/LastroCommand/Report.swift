@@ -98,6 +98,13 @@ extension Report {
         outcome: attempt.outcome.rawValue, status: attempt.status?.code, delay: attempt.delay.inSeconds,
         reason: attempt.reason, sent: attempt.requestSent)
     }
+    // Without an answer, the last attempt still knows how far it came.
+    guard status == nil, let last = attempts.last else { return }
+    if let target = last.redirects.last { url = target }
+    redirects = last.redirects
+    guard let facts = last.facts else { return }
+    httpVersion = facts.httpVersion
+    timings = facts.timings.report
   }
 
   mutating func fail(_ stage: FailureStage, _ code: FailureCode, _ message: String) {

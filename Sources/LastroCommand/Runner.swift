@@ -14,7 +14,7 @@ struct Runner: Sendable {
   func run(
     _ specification: RequestSpecification, into sink: BodySink, progress: ((Int64, Int64?) -> Void)? = nil
   ) async throws(BodySink.WriteFailure) -> (report: Report, hint: String?) {
-    var report = Report(url: specification.url)
+    var report = Report(url: Self.withoutUserInformation(specification.url))
     let resource: RawHTTPResource
     do {
       resource = .raw(
@@ -66,6 +66,15 @@ struct Runner: Sendable {
     report.bodyBytes = sink.count
     report.bodySHA256 = sink.hexDigest()
     return (report, hint)
+  }
+
+  /// Such a URL is refused; what refuses it must not print the password.
+  private static func withoutUserInformation(_ url: String) -> String {
+    guard let colon = url.firstIndex(of: ":"), url[colon...].hasPrefix("://") else { return url }
+    let start = url.index(colon, offsetBy: 3)
+    let authority = url[start...].prefix { !"/?#".contains($0) }
+    guard let at = authority.lastIndex(of: "@") else { return url }
+    return url[..<start] + "***" + url[at...]
   }
 
   private func copy(

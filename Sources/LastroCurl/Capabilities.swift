@@ -42,7 +42,7 @@ public struct CurlCapabilities: Sendable, Hashable, Codable {
     func has(_ bit: Int) -> Bool { bits & (1 << bit) != 0 }
     return CurlCapabilities(
       curlVersion: String(cString: info.version), tlsBackend: info.ssl_version.map { String(cString: $0) } ?? "none",
-      openSSLVersion: String(cString: clastro_openssl_version()), http2: has(16), http3: has(24), gzip: has(3),
+      openSSLVersion: String(cString: clastro_openssl_version()), http2: has(16), http3: has(25), gzip: has(3),
       brotli: has(23), zstd: has(26), internationalNames: has(10), unixSockets: has(19), asynchronousDNS: has(7),
       ipv6: has(0), httpsProxy: has(21), threadSafeInit: has(30), caFile: TrustedRoots.systemFile)
   }()

@@ -196,7 +196,8 @@ final class Transfer {
   func facts() -> TransferFacts {
     TransferFacts(
       easy.facts, remoteAddress: remoteAddress, remotePort: remotePort, localPort: localPort, resends: resends,
-      queued: startedAt - job.enqueuedAt)
+      queued: startedAt - job.enqueuedAt,
+      elapsed: monotonicNow() - startedAt)
   }
 }
 

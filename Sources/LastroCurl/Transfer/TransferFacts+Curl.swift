@@ -5,7 +5,8 @@ internal import Lastro
 
 extension TransferFacts {
   init(
-    _ facts: clastro_facts, remoteAddress: String?, remotePort: Int?, localPort: Int?, resends: Int, queued: Int64
+    _ facts: clastro_facts, remoteAddress: String?, remotePort: Int?, localPort: Int?, resends: Int, queued: Int64,
+    elapsed: Int64
   ) {
     func phase(_ microseconds: Int64) -> Duration? { microseconds > 0 ? .microseconds(microseconds) : nil }
     self.init(
@@ -16,6 +17,7 @@ extension TransferFacts {
       timings: Timings(
         nameLookup: phase(facts.name_lookup), connect: phase(facts.connect), tls: phase(facts.app_connect),
         requestStart: phase(facts.pre_transfer), firstByte: phase(facts.start_transfer),
-        total: .microseconds(facts.total), queued: .nanoseconds(max(0, queued))))
+        // libcurl's own total stands still while nothing happens, so it is short for what was given up.
+        total: .nanoseconds(max(facts.total * 1_000, elapsed)), queued: .nanoseconds(max(0, queued))))
   }
 }
