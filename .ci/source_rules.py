@@ -39,8 +39,8 @@ def code_of(line):
 
 
 def has_reason(lines, index):
-    """A comment with a because on the same line or in the comment block directly above (attributes may stand between)."""
-    comments = [lines[index].partition("//")[2]]
+    """A because in a comment on the line, the next line, or the block directly above (attributes may stand between)."""
+    comments = [line.partition("//")[2] for line in lines[index:index + 2]]
     above = index - 1
     while above >= 0 and (lines[above].strip().startswith(("//", "@"))):
         comments.append(lines[above].partition("//")[2])
@@ -66,7 +66,7 @@ def swift_findings(path, lines):
             elif target and module == "LastroCurl" and target not in LASTROCURL_IMPORTERS:
                 yield index + 1, "only a composition root may import LastroCurl"
         if UNCHECKED.search(code) and not has_reason(lines, index):
-            yield index + 1, "says why it is safe neither on the line nor directly above (write: because …)"
+            yield index + 1, "does not say why it is safe, on the line or beside it (write: because …)"
         if path.parts[0] == "Sources" and TRAPS.search(code):
             yield index + 1, "a trap: throw a typed error"
         if path.parts[0] == "Tests" and re.search(r"\.disabled\(|XCTSkip|withKnownIssue", code):

@@ -38,4 +38,21 @@ package final class PeerCertificates: Sendable {
     try await mint("server", signed + leaf + ["-addext", names, "-addext", "extendedKeyUsage=serverAuth"])
     try await mint("client", signed + leaf + ["-addext", "extendedKeyUsage=clientAuth"])
   }
+
+  /// Performs a TLS handshake with `localhost:port` through `openssl s_client`, and checks its certificate.
+  ///
+  /// - Parameters:
+  ///   - port: where the server listens.
+  ///   - roots: PEM of the roots; the authority's by default.
+  ///   - arguments: further arguments, such as `-alpn h2`.
+  /// - Throws: ``PeerError`` with what `openssl` printed when the handshake fails.
+  package func handshake(port: Int, roots: String? = nil, _ arguments: String...) async throws {
+    let openssl = try PeerProcess.find(["openssl"], package: "openssl")
+    try await PeerProcess.run(
+      openssl,
+      [
+        "s_client", "-connect", "127.0.0.1:\(port)", "-servername", "localhost", "-verify_hostname", "localhost",
+        "-CAfile", roots ?? authority, "-verify_return_error",
+      ] + arguments, in: try PeerDirectory())
+  }
 }

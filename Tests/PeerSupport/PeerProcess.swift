@@ -28,16 +28,25 @@ package final class PeerProcess: Sendable {
   package let id: pid_t
   private let stopped = Atomic<Bool>(false)
 
-  private init(id: pid_t) { self.id = id }
+  private let ports: [Int]
+
+  private init(id: pid_t, ports: [Int]) {
+    self.id = id
+    self.ports = ports
+  }
 
   deinit { stop() }
 
-  /// Kills the group and reaps the program. Does nothing the second time.
+  /// Kills the group, reaps the program, and waits, a second at most, until its ports are closed. Does nothing the
+  /// second time.
   package func stop() {
     guard !stopped.exchange(true, ordering: .acquiringAndReleasing) else { return }
     kill(-id, SIGKILL)
     var status: Int32 = 0
     while waitpid(id, &status, 0) == -1 && errno == EINTR {}
+    // The program's own children hold its listener too, and end a moment later.
+    let deadline = ContinuousClock.now + .seconds(1)
+    while ports.contains(where: { Loopback.accepts(port: $0) }) && ContinuousClock.now < deadline { usleep(1000) }
   }
 
   /// The user a peer runs as when it gives up root: `nobody`.
@@ -59,7 +68,7 @@ package final class PeerProcess: Sendable {
   /// Starts a program and waits, ten seconds at most, until every port accepts connections.
   static func start(_ launch: Launch, in directory: PeerDirectory, ports: [Int]) async throws -> PeerProcess {
     try await LifelongThread.shared.perform {
-      let process = PeerProcess(id: try spawn(launch, log: directory.file("log")))
+      let process = PeerProcess(id: try spawn(launch, log: directory.file("log")), ports: ports)
       let deadline = ContinuousClock.now + .seconds(10)
       while !ports.allSatisfy({ Loopback.accepts(port: $0) }) {
         if process.hasEnded() || ContinuousClock.now > deadline {

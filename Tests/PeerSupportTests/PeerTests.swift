@@ -26,6 +26,25 @@ struct PeerTests {
     #expect(!Loopback.accepts(port: nginx.ports.plain))
   }
 
+  @Test("the TLS listeners shake hands with whom they should")
+  func handshakes() async throws {
+    let nginx = try await NginxPeer.start()
+    let squid = try await SquidPeer.start()
+    let certificates = nginx.certificates
+    try await certificates.handshake(port: nginx.ports.tls, "-alpn", "h2", "-tls1_3")
+    try await certificates.handshake(port: nginx.ports.tlsHTTP1, "-tls1_2")
+    try await certificates.handshake(
+      port: nginx.ports.clientCertificate, "-cert", certificates.client, "-key", certificates.clientKey, "-tls1_2")
+    try await certificates.handshake(port: nginx.ports.obsoleteTLS, "-tls1_1", "-cipher", "ALL:@SECLEVEL=0")
+    try await squid.certificates.handshake(port: squid.tlsPort)
+    await #expect(throws: PeerError.self) {
+      try await certificates.handshake(port: nginx.ports.tls, roots: certificates.stranger)
+    }
+    await #expect(throws: PeerError.self) {
+      try await certificates.handshake(port: nginx.ports.obsoleteTLS, "-tls1_2")
+    }
+  }
+
   @Test("every status nginx announces is the status it sends")
   func nginxStatuses() async throws {
     let nginx = try await NginxPeer.start()
