@@ -15,30 +15,38 @@ public struct Origin: Sendable, Hashable, CustomStringConvertible {
   ///
   /// - Returns: `nil` for another scheme, user info, a missing or malformed host, or a port out of range.
   public init?(_ url: String) {
-    guard let parts = URLParts(absolute: url) else { return nil }
-    self = parts.origin
+    guard let target = try? RequestTarget(url) else { return nil }
+    self.init(target)
   }
 
-  /// The origin of a request; `nil` as for ``init(_:)``.
+  /// The origin of a request; `nil` as for ``init(_:)-(String)``.
   public init?(_ request: HTTPRequest) {
-    guard let scheme = request.scheme, let authority = request.authority,
-      let origin = URLParts.origin(scheme: scheme, authority: authority)
+    guard let scheme = request.scheme?.lowercased(), scheme == "https" || scheme == "http",
+      let text = request.authority, let authority = try? RequestTarget.authority(text[...], scheme: scheme)
     else { return nil }
-    self = origin
+    self.init(scheme: scheme, canonicalAuthority: authority)
   }
 
-  init(scheme: String, host: String, port: Int) {
+  init(_ target: RequestTarget) {
+    self.init(scheme: target.scheme, canonicalAuthority: target.authority)
+  }
+
+  private init(scheme: String, canonicalAuthority authority: String) {
     self.scheme = scheme
-    self.host = host
-    self.port = port
+    let portStart = authority.lastIndex(of: ":").map { authority.index(after: $0) }
+    if let portStart, let port = Int(authority[portStart...]), !authority.hasSuffix("]") {
+      host = String(authority[..<authority.index(before: portStart)])
+      self.port = port
+    } else {
+      host = authority
+      port = Self.defaultPort(of: scheme)
+    }
   }
 
-  /// The port that the scheme implies.
-  static func defaultPort(of scheme: String) -> Int { scheme == "https" ? 443 : 80 }
-
-  /// Host, and the port where it is not the scheme's default.
-  var authority: String { port == Self.defaultPort(of: scheme) ? host : "\(host):\(port)" }
+  private static func defaultPort(of scheme: String) -> Int { scheme == "https" ? 443 : 80 }
 
   /// `scheme://host`, with the port where it is not the scheme's default.
-  public var description: String { "\(scheme)://\(authority)" }
+  public var description: String {
+    "\(scheme)://\(host)" + (port == Self.defaultPort(of: scheme) ? "" : ":\(port)")
+  }
 }

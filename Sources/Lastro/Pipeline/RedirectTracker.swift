@@ -39,26 +39,26 @@ struct RedirectTracker {
       throw Self.refusal(
         .tooManyRedirects, "more than \(policy.limit) redirects", hint: "raise RedirectPolicy's limit if that is right")
     }
-    guard var base = URLParts(absolute: request.url) else {
-      throw Self.refusal(.invalidRedirect, "the redirecting URL is malformed")
+    let base: RequestTarget
+    let target: RedirectTarget
+    do throws(TransportError) {
+      base = try RequestTarget(request.url)
+      target = try RedirectTarget(location, base: base, fragment: fragment)
+    } catch {
+      throw Self.refusal(.invalidRedirect, "the server redirects to what may not be followed: \(error.message)")
     }
-    base.fragment = fragment
-    guard let target = base.resolving(location) else {
-      throw Self.refusal(
-        .invalidRedirect, "the server redirects to something that is no http or https URL, or has user info in it")
-    }
-    if base.origin.scheme == "https", target.origin.scheme == "http", !policy.allowsInsecure {
+    if base.scheme == "https", target.origin.scheme == "http", !policy.allowsInsecure {
       throw Self.refusal(
         .insecureRedirect, "the server redirects from https to http, to \(target.origin)",
         hint: "RedirectPolicy.follow(allowsInsecure: true) allows that")
     }
-    visited.insert(Visit(method: request.head.method.rawValue, url: base.withoutFragment))
-    let next = try rewritten(request, status: head.status.code, target: target, from: base.origin)
-    guard visited.insert(Visit(method: next.head.method.rawValue, url: target.withoutFragment)).inserted else {
-      throw Self.refusal(.redirectLoop, "the redirects come back to \(target.origin)\(target.path)")
+    visited.insert(Visit(method: request.head.method.rawValue, url: base.absolute))
+    let next = try rewritten(request, status: head.status.code, target: target, from: Origin(base))
+    guard visited.insert(Visit(method: next.head.method.rawValue, url: target.urlWithoutFragment)).inserted else {
+      throw Self.refusal(.redirectLoop, "the redirects come back to \(target.origin)\(target.target.path)")
     }
     fragment = target.fragment
-    urls.append(target.absolute)
+    urls.append(target.url)
     return next
   }
 
@@ -84,12 +84,12 @@ struct RedirectTracker {
   }
 
   private mutating func rewritten(
-    _ request: ResourceRequest, status: Int, target: URLParts, from origin: Origin
+    _ request: ResourceRequest, status: Int, target: RedirectTarget, from origin: Origin
   ) throws(TransportError) -> ResourceRequest {
     var next = request
-    next.head.scheme = target.origin.scheme
-    next.head.authority = target.origin.authority
-    next.head.path = target.target
+    next.head.scheme = target.target.scheme
+    next.head.authority = target.target.authority
+    next.head.path = target.target.text
     let method = request.head.method
     if status == 303 && method != .head || (status == 301 || status == 302) && method == .post {
       next.head.method = .get
@@ -105,7 +105,7 @@ struct RedirectTracker {
     sensitive.formUnion(request.options.sensitiveHeaders)
     if target.origin != origin {
       hasLeftOrigin = true
-      next.head.headerFields[HTTPField.Name("Host") ?? .origin] = nil
+      next.head.headerFields[.host] = nil
     }
     if hasLeftOrigin {
       for name in sensitive { next.head.headerFields[name] = nil }
@@ -129,9 +129,4 @@ struct RedirectTracker {
   private static func refusal(_ code: FailureCode, _ message: String, hint: String? = nil) -> TransportError {
     TransportError(stage: .redirect, code: code, message: message, hint: hint, requestSent: true)
   }
-}
-
-extension URLParts {
-  /// What is requested: two URLs that differ in their fragments only are one resource.
-  fileprivate var withoutFragment: String { "\(origin)\(target)" }
 }
