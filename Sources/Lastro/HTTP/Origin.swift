@@ -22,9 +22,9 @@ public struct Origin: Sendable, Hashable, CustomStringConvertible {
   /// The origin of a request; `nil` as for ``init(_:)-(String)``.
   public init?(_ request: HTTPRequest) {
     guard let scheme = request.scheme?.lowercased(), scheme == "https" || scheme == "http",
-      let text = request.authority, let authority = try? RequestTarget.authority(text[...], scheme: scheme)
+      let text = request.authority, let authority = try? Authority(text[...])
     else { return nil }
-    self.init(scheme: scheme, canonicalAuthority: authority)
+    self.init(scheme: scheme, canonicalAuthority: authority.text(defaultPort: Self.defaultPort(of: scheme)))
   }
 
   init(_ target: RequestTarget) {

@@ -27,8 +27,7 @@ struct RedirectTarget: Equatable {
     }
     fragment = inherited
     if let hash = reference.firstIndex(of: "#") {
-      fragment = PercentEncoding.encode(
-        reference[reference.index(after: hash)...], keepsTriplets: true, where: ByteClass.isQuery)
+      fragment = reference[reference.index(after: hash)...].sanitized(keeping: .query)
       reference = reference[..<hash]
     }
     if Self.hasScheme(reference) {
@@ -68,16 +67,13 @@ struct RedirectTarget: Equatable {
 
 extension RequestTarget {
   /// As one string.
-  var absolute: String { "\(scheme)://\(authority)\(text)" }
+  var absolute: String { "\(scheme)://\(authority)\(pathAndQuery)" }
 
   /// Takes path and query of a reference that has neither scheme nor authority.
   fileprivate mutating func resolve(_ reference: Substring) {
     let mark = reference.firstIndex(of: "?")
-    let referencePath = PercentEncoding.encode(
-      reference[..<(mark ?? reference.endIndex)], keepsTriplets: true, where: ByteClass.isPath)
-    let referenceQuery = mark.map {
-      PercentEncoding.encode(reference[reference.index(after: $0)...], keepsTriplets: true, where: ByteClass.isQuery)
-    }
+    let referencePath = reference[..<(mark ?? reference.endIndex)].sanitized(keeping: .path)
+    let referenceQuery = mark.map { reference[reference.index(after: $0)...].sanitized(keeping: .query) }
     if referencePath.isEmpty {
       query = referenceQuery ?? query
       return

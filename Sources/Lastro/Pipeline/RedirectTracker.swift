@@ -89,7 +89,7 @@ struct RedirectTracker {
     var next = request
     next.head.scheme = target.target.scheme
     next.head.authority = target.target.authority
-    next.head.path = target.target.text
+    next.head.path = target.target.pathAndQuery
     let method = request.head.method
     if status == 303 && method != .head || (status == 301 || status == 302) && method == .post {
       next.head.method = .get
@@ -105,7 +105,7 @@ struct RedirectTracker {
     sensitive.formUnion(request.options.sensitiveHeaders)
     if target.origin != origin {
       hasLeftOrigin = true
-      next.head.headerFields[.host] = nil
+      next.head.headerFields[HTTPField.Name("Host") ?? .origin] = nil
     }
     if hasLeftOrigin {
       for name in sensitive { next.head.headerFields[name] = nil }
