@@ -59,7 +59,9 @@ public struct CurlConfiguration: Sendable {
     ] where value < 0 {
       throw ConfigurationError("\(name) is \(value)", hint: "it must not be negative")
     }
-    guard loops <= 64 else { throw ConfigurationError("loops is \(loops)", hint: "one for each core is plenty; at most 64") }
+    guard loops <= 64 else {
+      throw ConfigurationError("loops is \(loops)", hint: "one for each core is plenty; at most 64")
+    }
     for (name, value) in [("idleLifetime", idleLifetime), ("connectionLifetime", connectionLifetime)]
     where value < .seconds(1) {
       throw ConfigurationError("\(name) is \(value)", hint: "it must be at least a second")

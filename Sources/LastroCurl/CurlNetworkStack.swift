@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import Lastro
+public import ServiceLifecycle
+
 #if canImport(FoundationEssentials)
   public import FoundationEssentials
 #else
   public import Foundation
 #endif
-public import Lastro
-public import ServiceLifecycle
 
 /// The network stack on libcurl: what app-services make once and share.
 ///

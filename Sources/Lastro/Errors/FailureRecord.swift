@@ -36,7 +36,8 @@ final class FailureRecord: Sendable {
 
   init(
     _ kind: Kind, request: String? = nil, response: ResourceResponse? = nil, apiError: (any Error)? = nil,
-    apiErrorDecodingFailure: (any Error)? = nil, bodySnippet: BodySnippet? = nil, body: Data? = nil, attempts: [Attempt] = [],
+    apiErrorDecodingFailure: (any Error)? = nil, bodySnippet: BodySnippet? = nil, body: Data? = nil,
+    attempts: [Attempt] = [],
     notRetried: String? = nil
   ) {
     self.kind = kind

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if canImport(Glibc)
-internal import Glibc
+  internal import Glibc
 #elseif canImport(Musl)
-internal import Musl
+  internal import Musl
 #else
-internal import Darwin
+  internal import Darwin
 #endif
 
 /// Host and port of a URL, checked.
@@ -80,7 +80,8 @@ package struct Authority: Sendable, Hashable {
     }
     guard !endsInNumber(host) || isIPv4(host) else {
       throw .invalidURL(
-        "the URL's host ends in a number and is no IPv4 address", hint: "write four numbers from 0 to 255, without zeros in front")
+        "the URL's host ends in a number and is no IPv4 address",
+        hint: "write four numbers from 0 to 255, without zeros in front")
     }
     return host
   }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if canImport(FoundationEssentials)
-public import FoundationEssentials
+  public import FoundationEssentials
 #else
-public import Foundation
+  public import Foundation
 #endif
 #if canImport(Glibc)
-internal import Glibc
+  internal import Glibc
 #elseif canImport(Musl)
-internal import Musl
+  internal import Musl
 #else
-internal import Darwin
+  internal import Darwin
 #endif
 
 extension RequestBody {

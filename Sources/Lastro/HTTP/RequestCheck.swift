@@ -51,7 +51,8 @@ package enum RequestCheck {
 
   private static func checkMethod(_ request: ResourceRequest) throws(TransportError) {
     switch request.head.method {
-    case .connect: throw .refused(.invalidMethod, "CONNECT cannot be fetched", hint: "proxies are set in ConnectionOptions")
+    case .connect:
+      throw .refused(.invalidMethod, "CONNECT cannot be fetched", hint: "proxies are set in ConnectionOptions")
     case .head, .trace:
       guard request.body.isEmpty else {
         throw .refused(.invalidBody, "a \(request.head.method) request has a body", hint: "leave it out")

@@ -40,7 +40,8 @@ struct BatchRequest: Decodable {
     let names = try decoder.container(keyedBy: AnyKey.self).allKeys.map(\.stringValue)
     if let unknown = names.sorted().first(where: { Key(rawValue: $0) == nil }) {
       throw Misunderstood(
-        description: "the key \(unknown) is not known; known are \(Key.allCases.map(\.rawValue).joined(separator: ", "))")
+        description:
+          "the key \(unknown) is not known; known are \(Key.allCases.map(\.rawValue).joined(separator: ", "))")
     }
     let container = try decoder.container(keyedBy: Key.self)
     func read<T: Decodable>(_ key: Key, as type: T.Type = T.self) throws -> T? {

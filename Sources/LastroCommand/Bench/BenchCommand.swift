@@ -75,7 +75,8 @@ struct BenchCommand: AsyncParsableCommand {
     }
   }
 
-  private static func fetch(_ count: Int, _ stack: CurlNetworkStack, _ resource: RawHTTPResource) async -> (Int, Int64) {
+  private static func fetch(_ count: Int, _ stack: CurlNetworkStack, _ resource: RawHTTPResource) async -> (Int, Int64)
+  {
     var ok = 0
     var bytes: Int64 = 0
     for _ in 0..<count {

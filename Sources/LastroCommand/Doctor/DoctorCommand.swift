@@ -34,7 +34,9 @@ struct Checkup {
     if capabilities.tlsBackend.hasPrefix("OpenSSL") || capabilities.tlsBackend.contains("OpenSSL") {
       note("ok", "libcurl's TLS is \(capabilities.tlsBackend)")
     } else {
-      fail("libcurl's TLS is \(capabilities.tlsBackend): https cannot be used; install the OpenSSL flavour (Debian: libcurl4)")
+      fail(
+        "libcurl's TLS is \(capabilities.tlsBackend): https cannot be used; install the OpenSSL flavour (Debian: libcurl4)"
+      )
     }
   }
 
@@ -53,7 +55,9 @@ struct Checkup {
       note(isPresent ? "ok" : "--", isPresent ? name : "no \(name): \(consequence)")
     }
     if !capabilities.asynchronousDNS { fail("no asynchronous resolver: a slow DNS server stalls every transfer") }
-    note(capabilities.http3 ? "ok" : "--", capabilities.http3 ? "HTTP/3 (not used by Lastro)" : "no HTTP/3 (not used by Lastro)")
+    note(
+      capabilities.http3 ? "ok" : "--",
+      capabilities.http3 ? "HTTP/3 (not used by Lastro)" : "no HTTP/3 (not used by Lastro)")
   }
 
   mutating func certificates(_ capabilities: CurlCapabilities) {

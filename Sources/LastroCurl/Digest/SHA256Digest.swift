@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CLastro
+
 #if canImport(FoundationEssentials)
-public import FoundationEssentials
+  public import FoundationEssentials
 #else
-public import Foundation
+  public import Foundation
 #endif
 
 /// SHA-256 (FIPS 180-4) over OpenSSL's EVP, fed piece by piece. For one thread at a time.

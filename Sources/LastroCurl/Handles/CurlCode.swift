@@ -60,7 +60,9 @@ enum CurlCode {
   private static func verification(_ result: Int) -> Meaning {
     switch result {
     case 9, 10:
-      return (.tls, .certificateExpired, "the certificate is not valid now", "check the server's certificate, and this clock")
+      return (
+        .tls, .certificateExpired, "the certificate is not valid now", "check the server's certificate, and this clock"
+      )
     case 0, 1, 62, 64:
       return (.tls, .hostMismatch, "the certificate is not for this host", "check the host name in the URL")
     default:

@@ -4,9 +4,9 @@ internal import CLastro
 internal import Lastro
 
 #if canImport(Glibc)
-internal import Glibc
+  internal import Glibc
 #elseif canImport(Musl)
-internal import Musl
+  internal import Musl
 #endif
 
 /// The face of one loop thread. The thread ends when the last reference to this object is gone and its transfers are,

@@ -135,7 +135,9 @@ final class LoopCore {
     guard code == CURLM_OK else {
       partition.pool.give(easy)
       return end(
-        job, TransportError(stage: .request, code: .engineFailure, message: "libcurl refused the transfer (\(code.rawValue))"))
+        job,
+        TransportError(
+          stage: .request, code: .engineFailure, message: "libcurl refused the transfer (\(code.rawValue))"))
     }
     host.running += 1
     nextExpiry = min(nextExpiry, transfer.expiresAt)
@@ -269,7 +271,8 @@ final class LoopCore {
 extension TransportError {
   static func expiredInQueue(_ job: TransferJob) -> TransportError {
     TransportError(
-      stage: .timeout, code: job.request.deadlineCode, message: "the deadline passed while the request waited for a connection",
+      stage: .timeout, code: job.request.deadlineCode,
+      message: "the deadline passed while the request waited for a connection",
       hint: "raise the deadline or connectionsPerHost, or send less at once")
   }
 }

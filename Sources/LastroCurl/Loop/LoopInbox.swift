@@ -4,9 +4,9 @@ internal import CLastro
 internal import Lastro
 
 #if canImport(Glibc)
-internal import Glibc
+  internal import Glibc
 #elseif canImport(Musl)
-internal import Musl
+  internal import Musl
 #endif
 
 /// What other threads ask of the loop thread.

@@ -3,9 +3,9 @@
 internal import Lastro
 
 #if canImport(Glibc)
-internal import Glibc
+  internal import Glibc
 #elseif canImport(Musl)
-internal import Musl
+  internal import Musl
 #endif
 
 /// Says which proxy a request goes through. Decided here, so that libcurl never looks into the environment itself: it

@@ -4,9 +4,9 @@ internal import CLastro
 internal import Lastro
 
 #if canImport(Glibc)
-internal import Glibc
+  internal import Glibc
 #elseif canImport(Musl)
-internal import Musl
+  internal import Musl
 #endif
 
 /// The trusted roots of a partition, in the form that costs a handshake least: a single file, which libcurl parses once

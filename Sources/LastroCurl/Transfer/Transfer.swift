@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CLastro
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
 internal import HTTPTypes
 internal import Lastro
 internal import LastroWire
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
 
 /// The object libcurl's callbacks of one transfer land on.
 ///

@@ -44,7 +44,8 @@ extension TransportError {
     let code = isIdle ? FailureCode.idleTimeout : transfer.job.request.deadlineCode
     let place =
       transfer.response != nil
-      ? "while receiving the body" : transfer.requestSent ? "while waiting for the response" : "before the request was sent"
+      ? "while receiving the body"
+      : transfer.requestSent ? "while waiting for the response" : "before the request was sent"
     return TransportError(
       stage: .timeout, code: code,
       message: isIdle ? "no byte moved for the idle limit, \(place)" : "the deadline passed \(place)",

@@ -48,7 +48,9 @@ package struct ResponseFraming: Equatable, Sendable {
     guard contentLength == nil else {
       throw HeadViolation(.transferEncoding, "Content-Length and Transfer-Encoding contradict each other")
     }
-    guard !codings.contains("") else { throw HeadViolation(.transferEncoding, "Transfer-Encoding has an empty element") }
+    guard !codings.contains("") else {
+      throw HeadViolation(.transferEncoding, "Transfer-Encoding has an empty element")
+    }
     let chunks = codings.count { $0 == "chunked" }
     isChunked = codings.last == "chunked"
     guard chunks == (isChunked ? 1 : 0) else {
