@@ -94,9 +94,10 @@ struct RequestSpecification: Sendable {
     }
     let total = try duration(timeout, "timeout")
     let attempt = try duration(attemptTimeout, "attempt timeout")
-    // The defaults yield to a shorter whole; a given value that exceeds it is an error.
-    let whole = [attempt, total].compactMap { $0 }.min()
-    let connect = try duration(connectTimeout, "connect timeout") ?? min(.seconds(10), whole ?? .seconds(10))
+    // The default yields to a shorter whole, which then is the limit that is reported; a given value that exceeds the
+    // whole is an error.
+    let whole = [attempt, total].compactMap { $0 }.min() ?? .seconds(3_600)
+    let connect = try duration(connectTimeout, "connect timeout") ?? (whole > .seconds(10) ? .seconds(10) : nil)
     return try Timeouts(
       connect: connect, attempt: attempt, idle: try duration(idleTimeout, "idle timeout") ?? .seconds(60), total: total)
   }
