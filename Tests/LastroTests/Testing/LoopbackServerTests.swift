@@ -17,7 +17,7 @@ struct LoopbackServerTests {
     let (text, ending) = client.receiveAll()
     #expect(text == #"GET|/a?b=c|HTTP/1.1|["1", "2"]|h"#)
     #expect(ending == .orderly)
-    #expect(server.requests.map(\.head.bytes.count) == [56])
+    #expect(server.requests.map(\.head.bytes.count) == [54])
     #expect(server.acceptedConnections == 1)
   }
 
