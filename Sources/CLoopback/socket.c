@@ -75,7 +75,31 @@ ssize_t cloopback_receive(int descriptor, void *buffer, size_t count) {
   do {
     got = recv(descriptor, buffer, count, 0);
   } while (got < 0 && errno == EINTR);
-  return got;
+  if (got >= 0) return got;
+  return errno == ECONNRESET ? CLOOPBACK_READ_RESET : CLOOPBACK_READ_FAILED;
+}
+
+static int connect_to(int descriptor, const struct sockaddr *address, socklen_t length) {
+  if (descriptor >= 0 && connect(descriptor, address, length) == 0) return descriptor;
+  int reason = errno;
+  if (descriptor >= 0) close(descriptor);
+  errno = reason;
+  return -1;
+}
+
+int cloopback_connect_tcp(uint16_t port) {
+  struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  return connect_to(descriptor, (const struct sockaddr *)&address, sizeof address);
+}
+
+int cloopback_connect_unix(const char *path) {
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  if (strlen(path) >= sizeof address.sun_path) return -1;
+  strcpy(address.sun_path, path);
+  int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  return connect_to(descriptor, (const struct sockaddr *)&address, sizeof address);
 }
 
 ssize_t cloopback_send(int descriptor, const void *buffer, size_t count) {

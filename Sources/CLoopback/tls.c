@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
 #include <limits.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -122,15 +123,55 @@ cloopback_tls *cloopback_tls_accept(cloopback_tls_context *context, int descript
 
 ssize_t cloopback_tls_read(cloopback_tls *tls, void *buffer, size_t count) {
   ERR_clear_error();
-  int wanted = count > INT_MAX ? INT_MAX : (int)count;
-  int got = SSL_read(tls->ssl, buffer, wanted);
+  errno = 0;
+  int got = SSL_read(tls->ssl, buffer, count > INT_MAX ? INT_MAX : (int)count);
   if (got > 0) return got;
+  int system_error = errno;
   int problem = SSL_get_error(tls->ssl, got);
-  bool ended = problem == SSL_ERROR_ZERO_RETURN
-               || (problem == SSL_ERROR_SSL
-                   && ERR_GET_REASON(ERR_peek_last_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING);
+  bool cut = problem == SSL_ERROR_SSL && ERR_GET_REASON(ERR_peek_last_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING;
   ERR_clear_error();
-  return ended ? 0 : -1;
+  if (problem == SSL_ERROR_ZERO_RETURN) return 0;
+  if (cut) return CLOOPBACK_READ_TRUNCATED;
+  return problem == SSL_ERROR_SYSCALL && system_error == ECONNRESET ? CLOOPBACK_READ_RESET : CLOOPBACK_READ_FAILED;
+}
+
+static SSL_CTX *client_context(const char *roots_pem, const char *chain_pem, const char *key_pem) {
+  SSL_CTX *context = SSL_CTX_new(TLS_client_method());
+  STACK_OF(X509) *roots = cloopback_read_certificates(roots_pem);
+  bool good = context && roots;
+  if (good) {
+    SSL_CTX_set_security_level(context, 0);
+    SSL_CTX_set_min_proto_version(context, TLS1_VERSION);
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
+    for (int index = 0; index < sk_X509_num(roots); index++) {
+      X509_STORE_add_cert(SSL_CTX_get_cert_store(context), sk_X509_value(roots, index));
+    }
+    cloopback_tls_options identity = {.chain_pem = chain_pem, .key_pem = key_pem};
+    if (chain_pem && key_pem) good = use_identity(context, &identity);
+  }
+  sk_X509_pop_free(roots, X509_free);
+  if (good) return context;
+  SSL_CTX_free(context);
+  return NULL;
+}
+
+cloopback_tls *cloopback_tls_connect(int descriptor, const char *roots_pem, const char *host, const uint8_t *alpn,
+                                     size_t alpn_length, const char *chain_pem, const char *key_pem, char *error) {
+  ERR_clear_error();
+  cloopback_tls *tls = calloc(1, sizeof *tls);
+  SSL_CTX *context = client_context(roots_pem, chain_pem, key_pem);
+  if (tls && context) tls->ssl = SSL_new(context);
+  SSL_CTX_free(context);
+  bool good = tls && tls->ssl && SSL_set_fd(tls->ssl, descriptor) == 1;
+  if (good && !X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(tls->ssl), host)) {
+    ERR_clear_error();
+    good = SSL_set1_host(tls->ssl, host) == 1 && SSL_set_tlsext_host_name(tls->ssl, host) == 1;
+  }
+  if (good && alpn_length > 0) good = SSL_set_alpn_protos(tls->ssl, alpn, (unsigned int)alpn_length) == 0;
+  if (good && SSL_connect(tls->ssl) == 1) return tls;
+  cloopback_explain(error, "the TLS handshake failed");
+  if (tls) cloopback_tls_free(tls);
+  return NULL;
 }
 
 ssize_t cloopback_tls_write(cloopback_tls *tls, const void *buffer, size_t count) {

@@ -82,8 +82,14 @@ void cloopback_tls_context_free(cloopback_tls_context *context);
 
 /// The handshake, on a blocking socket. NULL on failure. The socket stays the caller's.
 cloopback_tls *_Nullable cloopback_tls_accept(cloopback_tls_context *context, int descriptor, char *error);
-/// Bytes read, 0 at the end (with or without close_notify), -1 on failure.
+enum { CLOOPBACK_READ_FAILED = -1, CLOOPBACK_READ_TRUNCATED = -2, CLOOPBACK_READ_RESET = -3 };
+/// Bytes read, 0 at the end, or a CLOOPBACK_READ_ code: TRUNCATED is an end without close_notify.
 ssize_t cloopback_tls_read(cloopback_tls *tls, void *buffer, size_t count);
+/// The client's side of the handshake, verifying the server. `host` may be an IP address. The identity is optional.
+cloopback_tls *_Nullable cloopback_tls_connect(int descriptor, const char *roots_pem, const char *host,
+                                               const uint8_t *_Nullable alpn, size_t alpn_length,
+                                               const char *_Nullable chain_pem, const char *_Nullable key_pem,
+                                               char *error);
 /// Bytes written (all of them) or -1.
 ssize_t cloopback_tls_write(cloopback_tls *tls, const void *buffer, size_t count);
 /// Sends close_notify, does not wait for the peer's.
@@ -110,6 +116,10 @@ int cloopback_listen_unix(const char *path);
 int cloopback_accept(int listener);
 /// A pipe whose read end becomes readable when the write end is closed.
 bool cloopback_pipe(int *read_end, int *write_end);
+/// Blocking sockets to such a listener, for tests of the servers themselves.
+int cloopback_connect_tcp(uint16_t port);
+int cloopback_connect_unix(const char *path);
+/// Bytes read, 0 at the end, or a CLOOPBACK_READ_ code.
 ssize_t cloopback_receive(int descriptor, void *buffer, size_t count);
 /// All of it or -1, without SIGPIPE.
 ssize_t cloopback_send(int descriptor, const void *buffer, size_t count);

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CLoopback
+
+/// A small blocking client: what proves the loopback servers without the engine they are there to test.
+package final class LoopbackClient {
+  /// How a connection ended.
+  package enum Ending: Sendable, Hashable {
+    /// FIN, after close_notify over TLS.
+    case orderly
+    /// FIN without close_notify, over TLS.
+    case truncated
+    /// RST.
+    case reset
+    /// Something else.
+    case failed
+  }
+
+  private let descriptor: Int32
+  private let tls: OpaquePointer?
+
+  /// Connects without TLS.
+  package init(to endpoint: LoopbackEndpoint) throws(LoopbackError) {
+    descriptor = try Self.connect(to: endpoint)
+    tls = nil
+  }
+
+  /// Connects, and verifies the server against roots.
+  package init(
+    to endpoint: LoopbackEndpoint, host: String = "localhost", trusting roots: String, protocols: [String] = [],
+    identity: MintedCertificate? = nil
+  ) throws(LoopbackError) {
+    let descriptor = try Self.connect(to: endpoint)
+    let strings = CStrings()
+    let problem = ErrorText()
+    let alpn = protocols.flatMap { [UInt8(truncatingIfNeeded: $0.utf8.count)] + Array($0.utf8) }
+    let tls = cloopback_tls_connect(
+      descriptor, strings.copy(roots), strings.copy(host), alpn, alpn.count,
+      (identity?.chainPEM).map(strings.copy), (identity?.privateKeyPEM).map(strings.copy), problem.buffer)
+    guard let tls else {
+      cloopback_close(descriptor)
+      throw .handshakeFailed(problem.text)
+    }
+    self.descriptor = descriptor
+    self.tls = tls
+  }
+
+  deinit {
+    if let tls { cloopback_tls_free(tls) }
+    cloopback_close(descriptor)
+  }
+
+  private static func connect(to endpoint: LoopbackEndpoint) throws(LoopbackError) -> Int32 {
+    let strings = CStrings()
+    let descriptor =
+      switch endpoint {
+      case .port(let port): cloopback_connect_tcp(port)
+      case .unixSocket(let path): cloopback_connect_unix(strings.copy(path))
+      }
+    if descriptor < 0 { throw .disconnected }
+    return descriptor
+  }
+
+  /// Sends all of it; for plain connections and for TLS ones whose peer still listens.
+  package func send(_ text: String) throws(LoopbackError) {
+    let bytes = Array(text.utf8)
+    let sent =
+      if let tls { cloopback_tls_write(tls, bytes, bytes.count) } else {
+        cloopback_send(descriptor, bytes, bytes.count)
+      }
+    if sent < 0 { throw .disconnected }
+  }
+
+  /// FIN in this direction.
+  package func halfClose() { cloopback_shutdown(descriptor, false) }
+
+  /// Reads what there is; empty at the end, however it came.
+  package func receive() -> (bytes: [UInt8], ending: Ending?) {
+    var buffer = [UInt8](repeating: 0, count: 16_384)
+    let got =
+      if let tls { cloopback_tls_read(tls, &buffer, buffer.count) } else {
+        cloopback_receive(descriptor, &buffer, buffer.count)
+      }
+    switch got {
+    case 1...: return (Array(buffer.prefix(got)), nil)
+    case 0: return ([], .orderly)
+    case Int(CLOOPBACK_READ_TRUNCATED): return ([], .truncated)
+    case Int(CLOOPBACK_READ_RESET): return ([], .reset)
+    default: return ([], .failed)
+    }
+  }
+
+  /// Reads to the end.
+  package func receiveAll() -> (text: String, ending: Ending) {
+    var bytes: [UInt8] = []
+    while true {
+      let (more, ending) = receive()
+      bytes += more
+      if let ending { return (String(decoding: bytes, as: UTF8.self), ending) }
+    }
+  }
+
+  /// Reads until the text so far ends like this, or the connection ends.
+  package func receive(until suffix: String) -> String {
+    var text = ""
+    while !text.hasSuffix(suffix) {
+      let (more, ending) = receive()
+      if ending != nil { break }
+      text += String(decoding: more, as: UTF8.self)
+    }
+    return text
+  }
+}
