@@ -50,17 +50,27 @@ public struct BodySnippet: Sendable, Hashable, CustomStringConvertible {
       let lowered = name.lowercased()
       guard secretWords.contains(where: lowered.contains) else { continue }
       let separator = rest.prefix { " \t\n\"':=\\".contains($0) }
-      guard separator.contains(where: { $0 == ":" || $0 == "=" }) || lowered == "bearer" && !separator.isEmpty else {
-        continue
-      }
-      let isQuoted = separator.last == "\""
-      let value = rest[separator.endIndex...].prefix { isQuoted ? $0 != "\"" : !",;&}]\n".contains($0) }
-      guard !value.isEmpty, value.first != "{", value.first != "[" else { continue }
+      let isAssignment = separator.contains { $0 == ":" || $0 == "=" }
+      let isScheme = lowered == "bearer" && !separator.isEmpty && separator.allSatisfy { $0 == " " }
+      guard isAssignment || isScheme else { continue }
+      let value = value(in: rest[separator.endIndex...], isQuoted: separator.last == "\"")
+      guard !value.isEmpty else { continue }
       result += separator
       result += "***"
       rest = rest[value.endIndex...]
     }
     return result + rest
+  }
+
+  /// The value at the beginning of a text; empty for an object, whose own keys are looked at.
+  private static func value(in text: Substring, isQuoted: Bool) -> Substring {
+    if text.hasPrefix("[") { return text[...(text.firstIndex(of: "]") ?? text.index(before: text.endIndex))] }
+    guard isQuoted else { return text.hasPrefix("{") ? text.prefix(0) : text.prefix { !",;&}]\n".contains($0) } }
+    var isEscaped = false
+    return text.prefix { character in
+      defer { isEscaped = character == "\\" && !isEscaped }
+      return character != "\"" || isEscaped
+    }
   }
 
   private static func isWordCharacter(_ character: Character) -> Bool {

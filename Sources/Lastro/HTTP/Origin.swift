@@ -15,8 +15,10 @@ public struct Origin: Sendable, Hashable, CustomStringConvertible {
   ///
   /// - Returns: `nil` for another scheme, user info, a missing or malformed host, or a port out of range.
   public init?(_ url: String) {
-    guard let target = try? RequestTarget(url) else { return nil }
-    self.init(target)
+    guard let target = try? RequestTarget(url), let authority = try? Authority(target.authority[...]) else {
+      return nil
+    }
+    self.init(scheme: target.scheme, authority)
   }
 
   /// The origin of a request; `nil` as for ``init(_:)-(String)``.
@@ -24,23 +26,13 @@ public struct Origin: Sendable, Hashable, CustomStringConvertible {
     guard let scheme = request.scheme?.lowercased(), scheme == "https" || scheme == "http",
       let text = request.authority, let authority = try? Authority(text[...])
     else { return nil }
-    self.init(scheme: scheme, canonicalAuthority: authority.text(defaultPort: Self.defaultPort(of: scheme)))
+    self.init(scheme: scheme, authority)
   }
 
-  init(_ target: RequestTarget) {
-    self.init(scheme: target.scheme, canonicalAuthority: target.authority)
-  }
-
-  private init(scheme: String, canonicalAuthority authority: String) {
+  private init(scheme: String, _ authority: Authority) {
     self.scheme = scheme
-    let portStart = authority.lastIndex(of: ":").map { authority.index(after: $0) }
-    if let portStart, let port = Int(authority[portStart...]), !authority.hasSuffix("]") {
-      host = String(authority[..<authority.index(before: portStart)])
-      self.port = port
-    } else {
-      host = authority
-      port = Self.defaultPort(of: scheme)
-    }
+    host = authority.host
+    port = authority.port ?? Self.defaultPort(of: scheme)
   }
 
   private static func defaultPort(of scheme: String) -> Int { scheme == "https" ? 443 : 80 }

@@ -6,8 +6,6 @@ struct RedirectTarget: Equatable {
   /// The reference's own, else the one that came along.
   var fragment: String?
 
-  var origin: Origin { Origin(target) }
-
   /// With the fragment.
   var url: String { urlWithoutFragment + (fragment.map { "#" + $0 } ?? "") }
 

@@ -47,15 +47,15 @@ struct RedirectTracker {
     } catch {
       throw Self.refusal(.invalidRedirect, "the server redirects to what may not be followed: \(error.message)")
     }
-    if base.scheme == "https", target.origin.scheme == "http", !policy.allowsInsecure {
+    if base.scheme == "https", target.target.scheme == "http", !policy.allowsInsecure {
       throw Self.refusal(
-        .insecureRedirect, "the server redirects from https to http, to \(target.origin)",
+        .insecureRedirect, "the server redirects from https to http, to \(target.target.authority)",
         hint: "RedirectPolicy.follow(allowsInsecure: true) allows that")
     }
     visited.insert(Visit(method: request.head.method.rawValue, url: base.absolute))
-    let next = try rewritten(request, status: head.status.code, target: target, from: Origin(base))
+    let next = try rewritten(request, status: head.status.code, target: target, from: base)
     guard visited.insert(Visit(method: next.head.method.rawValue, url: target.urlWithoutFragment)).inserted else {
-      throw Self.refusal(.redirectLoop, "the redirects come back to \(target.origin)\(target.target.path)")
+      throw Self.refusal(.redirectLoop, "the redirects come back to \(target.target.authority)\(target.target.path)")
     }
     fragment = target.fragment
     urls.append(target.url)
@@ -84,7 +84,7 @@ struct RedirectTracker {
   }
 
   private mutating func rewritten(
-    _ request: ResourceRequest, status: Int, target: RedirectTarget, from origin: Origin
+    _ request: ResourceRequest, status: Int, target: RedirectTarget, from base: RequestTarget
   ) throws(TransportError) -> ResourceRequest {
     var next = request
     next.head.scheme = target.target.scheme
@@ -103,10 +103,9 @@ struct RedirectTracker {
         hint: "give a replayable body: bytes, a file, or a sequence that can be opened anew")
     }
     sensitive.formUnion(request.options.sensitiveHeaders)
-    if target.origin != origin {
-      hasLeftOrigin = true
-      next.head.headerFields[HTTPField.Name("Host") ?? .origin] = nil
-    }
+    // A field of the application's own would name the old authority.
+    if let host = HTTPField.Name("Host") { next.head.headerFields[host] = nil }
+    if (target.target.scheme, target.target.authority) != (base.scheme, base.authority) { hasLeftOrigin = true }
     if hasLeftOrigin {
       for name in sensitive { next.head.headerFields[name] = nil }
     }

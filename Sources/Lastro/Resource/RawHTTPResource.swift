@@ -30,6 +30,19 @@ extension HTTPResource where Model == Data, APIError == any Error {
       interceptors: interceptors, retryActionPriority: retryActionPriority, options: options)
   }
 
+  /// Makes a raw resource out of a request.
+  ///
+  /// - Parameters:
+  ///   - request: the base request of every attempt.
+  ///   - interceptors: interceptors, after those of the stack. Default none.
+  ///   - options: take precedence over those of the request, where set.
+  public init(
+    request: ResourceRequest, interceptors: [any HTTPResourceInterceptor] = [],
+    options: RequestOptions = RequestOptions()
+  ) {
+    self.init(baseRequestMaking: .request(request), interceptors: interceptors, options: options)
+  }
+
   /// Makes a raw resource out of an endpoint.
   public static func raw(
     _ endpoint: some HTTPResourceEndpoint, interceptors: [any HTTPResourceInterceptor] = [],
@@ -43,7 +56,7 @@ extension HTTPResource where Model == Data, APIError == any Error {
     _ request: ResourceRequest, interceptors: [any HTTPResourceInterceptor] = [],
     options: RequestOptions = RequestOptions()
   ) -> Self {
-    Self(baseRequestMaking: .request(request), interceptors: interceptors, options: options)
+    Self(request: request, interceptors: interceptors, options: options)
   }
 }
 
@@ -56,3 +69,6 @@ extension HTTPResource {
       retryActionPriority: retryActionPriority, options: options)
   }
 }
+
+/// The model decodings of HTTP resources, such as `HTTPModelDecoding<String>.text.map(\.count)`.
+public typealias HTTPModelDecoding<T: Sendable> = ModelDecoding<T, Data, ResourceResponse>
