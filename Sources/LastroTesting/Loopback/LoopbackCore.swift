@@ -6,7 +6,7 @@ import CLoopback
 final class LoopbackCore: Sendable {
   typealias Handler = @Sendable (LoopbackConnection) throws -> Void
 
-  /// Thread handles cross threads only under the lock below.
+  /// Unchecked because a thread handle crosses threads only under the lock below.
   struct Thread: @unchecked Sendable {
     let handle: OpaquePointer
   }

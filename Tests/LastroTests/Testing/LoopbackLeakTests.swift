@@ -36,8 +36,7 @@ struct LoopbackLeakTests {
       let before = LeakCount.now
       for number in 0..<50 { try round(number) }
       // A joined thread leaves /proc a moment after pthread_join has returned.
-      for _ in 0..<100_000 where LeakCount.now != before { sched_yield() }
-      #expect(LeakCount.now == before)
+      #expect(LeakCount.settles(near: before))
     }
   }
 
@@ -48,8 +47,7 @@ struct LoopbackLeakTests {
       for _ in 0..<20 { _ = try LoopbackClient(to: server.endpoint).receiveAll() }
       let before = LeakCount.now
       for _ in 0..<200 { _ = try LoopbackClient(to: server.endpoint).receiveAll() }
-      for _ in 0..<100_000 where LeakCount.now != before { sched_yield() }
-      #expect(LeakCount.now.descriptors == before.descriptors)
+      #expect(LeakCount.settles(near: before))
       #expect(server.acceptedConnections == 220)
     }
   }
@@ -62,6 +60,17 @@ private struct LeakCount: Equatable {
 
   static var now: LeakCount {
     LeakCount(descriptors: entries("/proc/self/fd"), threads: entries("/proc/self/task"))
+  }
+
+  /// Whether the counts come back. The runtime may have started a thread or a descriptor of its own meanwhile: far fewer
+  /// than what dozens of servers would leave.
+  static func settles(near before: LeakCount) -> Bool {
+    for _ in 0..<2_000 {
+      let now = LeakCount.now
+      if now.descriptors <= before.descriptors + 3, now.threads <= before.threads + 6 { return true }
+      usleep(1_000)
+    }
+    return false
   }
 
   private static func entries(_ path: String) -> Int {
