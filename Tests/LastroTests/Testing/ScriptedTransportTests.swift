@@ -6,9 +6,9 @@ import LastroTesting
 import Testing
 
 #if canImport(FoundationEssentials)
-import FoundationEssentials
+  import FoundationEssentials
 #else
-import Foundation
+  import Foundation
 #endif
 
 @Suite("Scripted transport")
