@@ -8,7 +8,9 @@ let package = Package(
   platforms: [.macOS(.v15)],
   dependencies: [
     // Named, because the folder of a clone may have any name.
-    .package(name: "Lastro", path: "..")
+    .package(name: "Lastro", path: ".."),
+    .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0"),
+    .package(url: "https://github.com/apple/swift-log.git", from: "1.16.0"),
   ],
   targets: [
     .executableTarget(
@@ -17,6 +19,8 @@ let package = Package(
         .product(name: "Lastro", package: "Lastro"),
         .product(name: "LastroCurl", package: "Lastro"),
         .product(name: "LastroTesting", package: "Lastro"),
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+        .product(name: "Logging", package: "swift-log"),
       ])
   ],
   swiftLanguageModes: [.v6]

@@ -1,9 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import Lastro
 import LastroCurl
+import LastroTesting
 
-// Fails until there are steps to show: a demo that shows nothing must not pass.
+let steps: [Step] = [
+  .typedFetch, .pagination, .createIssue, .apiErrors, .retrying, .cancelling, .logging, .streaming,
+]
+
+let start = ContinuousClock.now
+let server = try DemoServer.started.get()
+var engine = CurlConfiguration()
+engine.connection.tls.roots = .pem(Array(server.caPEM.utf8))
+engine.connection.proxy = .none
+let stack = try CurlNetworkStack(engine)
+let stage = Stage(stack: stack, server: server)
+
+print("An HTTPS server runs at \(server.baseURL), in this process.")
 print("libcurl \(CurlCapabilities.current.curlVersion), \(CurlCapabilities.current.tlsBackend)")
-print("The demo has no steps yet.")
-exit(1)
+var failed = 0
+for (index, step) in steps.enumerated() {
+  print("\n\(index + 1). \(step.title)")
+  for line in step.explanation.split(separator: "\n") { print("   \(line)") }
+  do {
+    try await step.run(stage)
+  } catch {
+    failed += 1
+    print("   ✗ the step failed: \(error)")
+  }
+  fflush(nil)
+}
+
+await stack.shutDown(cancelling: true)
+server.stop()
+let verdict = failed == 0 ? "All \(steps.count) steps did what they say" : "\(failed) of \(steps.count) steps failed"
+print("\n\(verdict), in \(start.duration(to: .now).readable).")
+exit(failed == 0 ? 0 : 1)

@@ -7,6 +7,7 @@
 /// | `GET /users/{login}` | a user; 404 |
 /// | `GET /users/{login}/repos?page=&per_page=` | a page of repositories, with `Link`; 404; 422 |
 /// | `GET /repos/{owner}/{name}` | a repository; 404 |
+/// | `GET /repos/{owner}/{name}/archive?bytes=N` | N bytes that count from 0 to 255, over and over; 404, 422 |
 /// | `POST /repos/{owner}/{name}/issues` | 201 with the issue; 400, 404, 422 |
 /// | `GET /flaky/{key}?failures=N` | 503 the first N times for that key, then 200 |
 /// | `GET /slow` | never |
@@ -14,6 +15,9 @@
 ///
 /// Errors are `{"message":…, "documentation_url":…, "errors":[{"field":…, "code":…}]}`.
 public final class DemoAPI: Sendable {
+  /// Most bytes of an archive: 64 MiB.
+  public static let largestArchive = 64 << 20
+
   /// The token ``baseURL``'s `/private` wants.
   public let token: String
   /// PEM text of the root that issued the server's certificate.

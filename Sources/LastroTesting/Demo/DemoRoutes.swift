@@ -25,6 +25,8 @@ final class DemoRoutes: Sendable {
     case (true, "users", 2): return try user(segments[1])
     case (true, "users", 3) where segments[2] == "repos": return try repositories(of: segments[1], request)
     case (true, "repos", 3): return try repository("\(segments[1])/\(segments[2])")
+    case (true, "repos", 4) where segments[3] == "archive":
+      return try archive("\(segments[1])/\(segments[2])", request)
     case (false, "repos", 4) where segments[3] == "issues" && request.method == "POST":
       return try createIssue("\(segments[1])/\(segments[2])", request)
     case (true, "flaky", 2): return try flaky(segments[1], failures: Int(request.queryItem("failures") ?? "") ?? 1)
@@ -64,6 +66,17 @@ final class DemoRoutes: Sendable {
       return try notFound()
     }
     return try json(repository)
+  }
+
+  private func archive(_ name: String, _ request: LoopbackRequest) throws -> LoopbackResponse {
+    guard DemoModels.repositories.contains(where: { $0.fullName == name }) else { return try notFound() }
+    let count = Int(request.queryItem("bytes") ?? "65536") ?? -1
+    guard (0...DemoAPI.largestArchive).contains(count) else { return try invalid("bytes") }
+    let body = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+      for index in 0..<count { buffer.initializeElement(at: index, to: UInt8(truncatingIfNeeded: index)) }
+      initialized = count
+    }
+    return LoopbackResponse(headers: ["Content-Type": "application/octet-stream"], body: body)
   }
 
   private func createIssue(_ repository: String, _ request: LoopbackRequest) throws -> LoopbackResponse {

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+import LastroCurl
+import LastroTesting
+
+/// What every step gets: the stack, the server that says what really came, and a voice.
+struct Stage: Sendable {
+  let stack: CurlNetworkStack
+  let server: DemoAPI
+
+  func say(_ text: String) { print("   " + text) }
+  func asked(_ text: String) { print("   → " + text) }
+  func came(_ text: String) { print("   ← " + text) }
+
+  /// A claim of the demo. The step fails when it does not hold.
+  func check(_ claim: String, _ holds: Bool) throws(StepFailure) {
+    print("   \(holds ? "✓" : "✗") \(claim)")
+    if !holds { throw StepFailure(claim: claim) }
+  }
+
+  /// The requests that the server has read since there were `count`.
+  func requests(since count: Int) -> [String] {
+    server.requests.dropFirst(count).map { "\($0.method) \($0.target)" }
+  }
+}
+
+struct StepFailure: Error, CustomStringConvertible {
+  let claim: String
+  var description: String { "does not hold: \(claim)" }
+}
+
+extension Duration {
+  /// Such as `0.20 s`.
+  var readable: String {
+    let hundredths = (self / .milliseconds(10)).rounded()
+    let fraction = Int(hundredths) % 100
+    return "\(Int(hundredths) / 100).\(fraction < 10 ? "0" : "")\(fraction) s"
+  }
+}
