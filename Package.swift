@@ -73,7 +73,14 @@ let package = Package(
       ],
       swiftSettings: settings),
     .testTarget(name: "LastroWireTests", dependencies: ["LastroWire"], swiftSettings: settings),
-    .testTarget(name: "LastroTests", dependencies: ["Lastro", "LastroTesting"], swiftSettings: settings),
+    .testTarget(
+      name: "LastroTests",
+      dependencies: [
+        "Lastro", "LastroTesting",
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+        .product(name: "Logging", package: "swift-log"),
+      ],
+      swiftSettings: settings),
     .testTarget(
       name: "LastroCurlTests",
       dependencies: ["Lastro", "LastroCurl", "LastroTesting", "PeerSupport"], swiftSettings: settings),

@@ -3,6 +3,7 @@
 /// A rule of HTTP that a response head breaks, or a limit it exceeds.
 package struct HeadViolation: Error, Equatable, Sendable {
   package enum Kind: Equatable, Sendable {
+    case lineEnd
     case statusLine
     case fieldName
     case fieldValue

@@ -10,7 +10,7 @@ package struct ResponseFraming: Equatable, Sendable {
   package init() {}
 
   /// - Throws: ``HeadViolation`` where two recipients could see two different bodies: unequal lengths, a length beside a
-  ///   transfer coding, codings after `chunked`.
+  ///   transfer coding, any coding but `chunked` (we offer no other: RFC 9112 §7.4), framing fields in a 1xx response.
   package init(_ head: ResponseHead) throws(HeadViolation) {
     var codings: [String] = []
     for field in head.fields {
@@ -20,11 +20,18 @@ package struct ResponseFraming: Equatable, Sendable {
         hasContentEncoding = hasContentEncoding || field.value.lowercased() != "identity"
       case 17 where field.name.lowercased() == "transfer-encoding":
         hasTransferEncoding = true
-        codings += field.value.lowercased().split(separator: ",").map { Self.trimmed($0) }
+        codings += field.value.lowercased().split(separator: ",", omittingEmptySubsequences: false).map {
+          Self.trimmed($0)
+        }
       default: break
       }
     }
     if hasTransferEncoding { try checkCodings(codings, version: head.version) }
+    // A 1xx head has no body, and its length would be taken for that of the final response.
+    guard head.status >= 200 || contentLength == nil && !hasTransferEncoding else {
+      throw HeadViolation(
+        hasTransferEncoding ? .transferEncoding : .contentLength, "an interim response has a framing field")
+    }
   }
 
   private mutating func addLength(_ text: String) throws(HeadViolation) {
@@ -48,14 +55,10 @@ package struct ResponseFraming: Equatable, Sendable {
     guard contentLength == nil else {
       throw HeadViolation(.transferEncoding, "Content-Length and Transfer-Encoding contradict each other")
     }
-    guard !codings.contains("") else {
-      throw HeadViolation(.transferEncoding, "Transfer-Encoding has an empty element")
+    guard codings == ["chunked"] else {
+      throw HeadViolation(.transferEncoding, "Transfer-Encoding is something else than chunked, once")
     }
-    let chunks = codings.count { $0 == "chunked" }
-    isChunked = codings.last == "chunked"
-    guard chunks == (isChunked ? 1 : 0) else {
-      throw HeadViolation(.transferEncoding, "chunked must be the last transfer coding, once")
-    }
+    isChunked = true
   }
 
   private static func trimmed(_ text: Substring) -> String {

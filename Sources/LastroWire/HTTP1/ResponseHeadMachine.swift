@@ -2,9 +2,12 @@
 
 /// Reads a response head line by line, as an HTTP library hands over raw lines, and refuses what RFC 9112 does not allow.
 ///
-/// Rules for editing: no I/O, no clock, nothing kept of the caller's bytes. Leniencies, all of RFC 9112's own: a line may
-/// end in LF alone (§2.2), the reason phrase and the space before it may be missing (§4), an obsolete fold becomes one
-/// space (§5.2).
+/// Rules for editing: no I/O, no clock, nothing kept of the caller's bytes.
+///
+/// Leniencies: a line may end in LF alone (RFC 9112 §2.2); the reason phrase, and the space before it, may be missing
+/// (§4); an obsolete fold becomes one space (§5.2), but not in a field that frames the body; a `Content-Length` may be
+/// repeated with the same value (RFC 9110 §8.6), and framing fields of 204 and 304 are not held against them; a value
+/// that is not UTF-8 is read as ISO 8859-1.
 package struct ResponseHeadMachine {
   package enum Event: Equatable {
     case needsMore
@@ -49,7 +52,9 @@ package struct ResponseHeadMachine {
     return framing.contentLength == nil && !framing.isChunked
   }
 
-  /// Takes one line with its line end.
+  /// Takes one line with its line end: of the head, or of the trailer section after the body.
+  ///
+  /// - Throws: ``HeadViolation``; the response cannot be trusted then, and the machine is not to be used any more.
   package mutating func consume(line: UnsafeRawBufferPointer) throws(HeadViolation) -> Event {
     bytes += line.count
     guard bytes <= maximumHeadBytes else {
@@ -83,6 +88,7 @@ package struct ResponseHeadMachine {
       throw HeadViolation(.unexpectedUpgrade, "101 Switching Protocols was not asked for")
     }
     if head.status < 200 {
+      _ = try ResponseFraming(head)
       interimResponses += 1
       guard interimResponses <= maximumInterimResponses else {
         throw HeadViolation(.tooManyInterimResponses, "more than \(maximumInterimResponses) interim responses")
@@ -101,7 +107,11 @@ package struct ResponseHeadMachine {
       guard let last = head.fields.indices.last else {
         throw HeadViolation(.fieldName, "a fold before the first field")
       }
-      let folded = try FieldLine.value(UnsafeRawBufferPointer(rebasing: line[...]))
+      let name = head.fields[last].name.lowercased()
+      guard name != "content-length", name != "transfer-encoding" else {
+        throw HeadViolation(.fieldValue, "a field that frames the body is folded")
+      }
+      let folded = try FieldLine.value(line)
       head.fields[last].value += head.fields[last].value.isEmpty || folded.isEmpty ? folded : " " + folded
       return
     }
@@ -116,13 +126,17 @@ package struct ResponseHeadMachine {
     guard trailerCount <= maximumFields else {
       throw HeadViolation(.tooManyFields, "the response has more than \(maximumFields) trailer fields")
     }
-    if let first = line.first, first == 0x20 || first == 0x09 { return }
-    _ = try FieldLine.parse(line)
+    if let first = line.first, first == 0x20 || first == 0x09 {
+      _ = try FieldLine.value(line)
+    } else {
+      _ = try FieldLine.parse(line)
+    }
   }
 
   private static func withoutLineEnd(_ line: UnsafeRawBufferPointer) throws(HeadViolation) -> UnsafeRawBufferPointer {
     var end = line.count
-    if end > 0, line[end - 1] == 0x0A { end -= 1 }
+    guard end > 0, line[end - 1] == 0x0A else { throw HeadViolation(.lineEnd, "a line of the head has no end") }
+    end -= 1
     if end > 0, line[end - 1] == 0x0D { end -= 1 }
     return UnsafeRawBufferPointer(rebasing: line[..<end])
   }

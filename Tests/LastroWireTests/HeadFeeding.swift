@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+@testable import LastroWire
+
+/// What a machine makes of a text that is handed over line by line, up to the final head or through all of it.
+struct HeadFeeding {
+  var events: [ResponseHeadMachine.Event] = []
+  var violation: HeadViolation?
+  var machine: ResponseHeadMachine
+
+  init(
+    _ bytes: some Collection<UInt8>, untilFinal: Bool = false, maximumHeadBytes: Int = 65_536, maximumFields: Int = 100,
+    maximumInterimResponses: Int = 10
+  ) {
+    machine = ResponseHeadMachine(
+      maximumHeadBytes: maximumHeadBytes, maximumFields: maximumFields,
+      maximumInterimResponses: maximumInterimResponses)
+    var rest = Array(bytes)[...]
+    while !rest.isEmpty {
+      let end = rest.firstIndex(of: 0x0A).map { $0 + 1 } ?? rest.endIndex
+      let line = Array(rest[..<end])
+      rest = rest[end...]
+      do {
+        let event = try line.withUnsafeBytes { try machine.consume(line: $0) }
+        if event != .needsMore { events.append(event) }
+        if untilFinal, case .final = event { return }
+      } catch {
+        violation = error as? HeadViolation
+        return
+      }
+    }
+  }
+
+  init(_ text: String) { self.init(Array(text.utf8)) }
+
+  var final: ResponseHead? {
+    for case .final(let head) in events { return head }
+    return nil
+  }
+}

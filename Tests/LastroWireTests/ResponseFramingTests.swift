@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import LastroWire
+
+@Suite("Framing and limits of response heads")
+struct ResponseFramingTests {
+  @Test(
+    "lengths that are accepted",
+    arguments: [
+      ("Content-Length: 0", Int64(0)), ("content-length:\t42\t", 42), ("Content-Length: 5\r\nContent-Length: 5", 5),
+      ("Content-Length: 5, 5", 5), ("CONTENT-LENGTH: 007", 7), ("Content-Length: 9223372036854775807", Int64.max),
+    ])
+  func goodLength(fields: String, length: Int64) {
+    let fed = HeadFeeding("HTTP/1.1 200 OK\r\n\(fields)\r\n\r\n")
+    #expect(fed.violation == nil)
+    #expect(fed.machine.contentLength == length)
+    #expect(!fed.machine.isCloseDelimited(method: "GET"))
+  }
+
+  @Test(
+    "lengths that are refused",
+    arguments: [
+      "Content-Length:", "Content-Length: +5", "Content-Length: -5", "Content-Length: 5 5", "Content-Length: 0x5",
+      "Content-Length: 5,", "Content-Length: 5, 6", "Content-Length: 5\r\nContent-Length: 6", "Content-Length: 5.0",
+      "Content-Length: 9223372036854775808", "Content-Length: 99999999999999999999999", "Content-Length: \u{0665}",
+    ])
+  func badLength(fields: String) {
+    #expect(HeadFeeding("HTTP/1.1 200 OK\r\n\(fields)\r\n\r\n").violation?.kind == .contentLength)
+  }
+
+  @Test("chunked in any case", arguments: ["Transfer-Encoding: chunked", "transfer-encoding: \t CHUNKED "])
+  func chunked(field: String) {
+    let fed = HeadFeeding("HTTP/1.1 200 OK\r\n\(field)\r\n\r\n")
+    #expect(fed.violation == nil)
+    #expect(fed.machine.framing.isChunked)
+    #expect(!fed.machine.isCloseDelimited(method: "GET"))
+  }
+
+  @Test(
+    "transfer codings that are refused",
+    arguments: [
+      "Transfer-Encoding: identity", "Transfer-Encoding: chunked, gzip", "Transfer-Encoding: gzip, chunked",
+      "Transfer-Encoding: chunked, chunked", "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
+      "Transfer-Encoding:", "Transfer-Encoding: chunked,", "Transfer-Encoding: xchunked",
+      "Transfer-Encoding: chunked;a=b",
+      "Transfer-Encoding: chunked\r\nContent-Length: 5", "Content-Length: 5\r\nTransfer-Encoding: chunked",
+    ])
+  func badCoding(fields: String) {
+    #expect(HeadFeeding("HTTP/1.1 200 OK\r\n\(fields)\r\n\r\n").violation?.kind == .transferEncoding)
+  }
+
+  @Test("transfer codings do not exist before and after HTTP/1.1", arguments: ["HTTP/1.0 200 OK", "HTTP/2 200 "])
+  func wrongVersion(line: String) {
+    #expect(HeadFeeding("\(line)\r\nTransfer-Encoding: chunked\r\n\r\n").violation?.kind == .transferEncoding)
+  }
+
+  @Test(
+    "an interim response has no framing",
+    arguments: [
+      ("Content-Length: 5", HeadViolation.Kind.contentLength), ("Transfer-Encoding: chunked", .transferEncoding),
+    ])
+  func interim(field: String, kind: HeadViolation.Kind) {
+    #expect(HeadFeeding("HTTP/1.1 100 Continue\r\n\(field)\r\n\r\n").violation?.kind == kind)
+  }
+
+  @Test(
+    "what only the end of the connection ends",
+    arguments: [
+      ("HTTP/1.1 200 OK", "GET", true), ("HTTP/1.0 200 OK", "POST", true), ("HTTP/1.1 200 OK", "HEAD", false),
+      ("HTTP/1.1 204 No Content", "GET", false), ("HTTP/1.1 304 Not Modified", "GET", false),
+      ("HTTP/2 200 ", "GET", false),
+    ])
+  func closeDelimited(line: String, method: String, expected: Bool) {
+    #expect(HeadFeeding("\(line)\r\n\r\n").machine.isCloseDelimited(method: method) == expected)
+  }
+
+  @Test(
+    "content codings", arguments: [("gzip", true), ("br, identity", true), ("identity", false), ("Identity", false)])
+  func contentEncoding(value: String, expected: Bool) {
+    let fed = HeadFeeding("HTTP/1.1 200 OK\r\nContent-Encoding: \(value)\r\n\r\n")
+    #expect(fed.machine.hasContentEncoding == expected)
+  }
+
+  @Test("limit of bytes: at it and one above it")
+  func bytes() {
+    let head = Array("HTTP/1.1 200 OK\r\nA: 1\r\n\r\n".utf8)
+    #expect(HeadFeeding(head, maximumHeadBytes: head.count).final != nil)
+    #expect(HeadFeeding(head, maximumHeadBytes: head.count - 1).violation?.kind == .headTooLarge)
+    let interim = Array("HTTP/1.1 103 Early\r\nA: 1\r\n\r\n".utf8)
+    #expect(
+      HeadFeeding(interim + head, maximumHeadBytes: interim.count + head.count - 1).violation?.kind == .headTooLarge)
+  }
+
+  @Test("limit of fields: at it and one above it, in head and trailers")
+  func fields() {
+    let two = "A: 1\r\nB: 2\r\n"
+    let head = Array("HTTP/1.1 200 OK\r\n\(two)\r\n\(two)\r\n".utf8)
+    #expect(HeadFeeding(head, maximumFields: 2).events.last == .trailers)
+    #expect(HeadFeeding(head, maximumFields: 1).violation?.kind == .tooManyFields)
+    let trailers = Array("HTTP/1.1 200 OK\r\n\r\n\(two)\r\n".utf8)
+    #expect(HeadFeeding(trailers, maximumFields: 1).violation?.kind == .tooManyFields)
+  }
+
+  @Test("limit of interim responses: at it and one above it")
+  func interims() {
+    let interim = "HTTP/1.1 100 Continue\r\n\r\n"
+    let text = Array((interim + interim + "HTTP/1.1 200 OK\r\n\r\n").utf8)
+    #expect(HeadFeeding(text, maximumInterimResponses: 2).final?.status == 200)
+    #expect(HeadFeeding(text, maximumInterimResponses: 1).violation?.kind == .tooManyInterimResponses)
+  }
+}
