@@ -32,7 +32,7 @@ public import HTTPTypes
 ///
 /// Segments that are interpolated into `path` and are not yours are escaped with `String.pathSegment`.
 public protocol HTTPResourceEndpoint: Sendable {
-  /// Request method.
+  /// Request method. Default GET.
   var method: HTTPRequest.Method { get }
   /// What `path` and `queryItems` are added to; absolute, `http` or `https`.
   var baseURL: URL { get }
@@ -54,6 +54,8 @@ public protocol HTTPResourceEndpoint: Sendable {
 }
 
 extension HTTPResourceEndpoint {
+  /// GET.
+  public var method: HTTPRequest.Method { .get }
   /// Nothing is added.
   public var path: String? { nil }
   /// Nothing is added.
