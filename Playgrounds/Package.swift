@@ -21,7 +21,15 @@ let package = Package(
         .product(name: "LastroTesting", package: "Lastro"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
-      ])
+      ]),
+    // What the articles of Docs/Lastro.docc show, compiled; `.ci/samples.py` keeps both equal.
+    .target(
+      name: "Samples",
+      dependencies: [
+        .product(name: "Lastro", package: "Lastro"),
+        .product(name: "LastroCurl", package: "Lastro"),
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+      ]),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -13,7 +13,7 @@ enum GitHub: HTTPResourceEndpoint {
   }
   var path: String? {
     switch self {
-    case .repository(let owner, let name): "repos/\(owner)/\(name)"
+    case .repository(let owner, let name): "repos/\(owner.pathSegment)/\(name.pathSegment)"
     }
   }
 }

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// The address is a literal: there is nothing that could be missing.
+// swift-format-ignore-file: NeverForceUnwrap
+
+import FoundationEssentials
+import HTTPTypes
+import Lastro
+
+// sample: post
+struct NewIssue: Encodable, Sendable {
+  let title: String
+}
+
+enum Issues: HTTPResourceEndpoint {
+  case create(owner: String, repository: String, NewIssue)
+  case close(owner: String, repository: String, number: Int)
+
+  var baseURL: URL { URL(string: "https://api.github.com/repos")! }
+
+  var method: HTTPRequest.Method {
+    switch self {
+    case .create: .post
+    case .close: .patch
+    }
+  }
+
+  var path: String? {
+    switch self {
+    case .create(let owner, let repository, _): "\(owner.pathSegment)/\(repository.pathSegment)/issues"
+    case .close(let owner, let repository, let number):
+      "\(owner.pathSegment)/\(repository.pathSegment)/issues/\(number)"
+    }
+  }
+
+  func makeBody() throws -> RequestBody? {
+    switch self {
+    case .create(_, _, let issue): try .json(issue)
+    case .close: .form(["state": "closed"])
+    }
+  }
+}
+// end
+
+// sample: decodings
+extension HTTPResource where Model == String, APIError == GitHubError {
+  /// Text instead of JSON.
+  static var zen: Self { .init(GitHub.user(login: "octocat"), decoding: .text) }
+}
+
+extension HTTPResource where Model == Int, APIError == GitHubError {
+  /// Another model made of a decoded one.
+  static func forks(of owner: String) -> Self {
+    .init(
+      GitHub.repositories(owner: owner, perPage: 100),
+      decoding: ModelDecoding.json([Repository].self).map { repositories in repositories.reduce(0) { $0 + $1.forks } })
+  }
+}
+
+extension HTTPResource where Model == NoContent, APIError == GitHubError {
+  /// Nothing but the status matters.
+  static func close(_ number: Int, of repository: String, owner: String) -> Self {
+    .init(Issues.close(owner: owner, repository: repository, number: number), decoding: .empty)
+  }
+}
+// end
+
+// sample: next page
+extension HTTPResource where Model == [Repository], APIError == GitHubError {
+  /// A page whose whole URL the server gave, in a `Link` header field.
+  static func page(_ url: String) -> Self {
+    .init(
+      baseRequestMaking: BaseRequestMaking { try ResourceRequest(url: url) }, decoding: .json(),
+      errorDecoding: .json())
+  }
+}
+// end
+
+// sample: options
+extension HTTPResource where Model == [Repository], APIError == GitHubError {
+  static func everything(of owner: String) -> Self {
+    var options = RequestOptions()
+    options.operation = "everything"
+    options.maximumBodyBytes = 50 << 20
+    options.timeouts = .streaming
+    return .init(GitHub.repositories(owner: owner, perPage: 100), options: options)
+  }
+}
+// end
+
+func raw(github: any HTTPNetworkStack) async throws {
+  // sample: raw
+  let bytes = try await github.fetch(.raw(GitHub.user(login: "octocat"))).value
+  let user = try await github.fetchAndDecode(.raw(GitHub.user(login: "octocat")), decoding: .json(User.self)).value
+  // end
+  print(bytes, user)
+}
+
+func callback(github: any HTTPNetworkStack) {
+  // sample: callback
+  let cancelable = github.fetch(.user("octocat"), callbackOn: .mainActor) { result in
+    switch result {
+    case .success(let user): print(user.value.login)
+    case .failure(let error): print(error.isCancelled ? "cancelled" : error.message)
+    }
+  }
+  // end
+  cancelable.cancel()
+}
