@@ -21,7 +21,9 @@ public struct BodySnippet: Sendable, Hashable, CustomStringConvertible {
     var head = Array(body.prefix(max(0, limit)))
     let isCut = head.count < body.count
     // A cut in the middle of a character must not make text look binary.
-    if isCut, let lead = head.lastIndex(where: { $0 & 0xC0 != 0x80 }), head.count - lead <= 3, head[lead] >= 0xC0 {
+    if isCut, let lead = head.lastIndex(where: { $0 & 0xC0 != 0x80 }), head[lead] >= 0xC0,
+      head.count - lead < (head[lead] >= 0xF0 ? 4 : head[lead] >= 0xE0 ? 3 : 2)
+    {
       head.removeSubrange(lead...)
     }
     guard let decoded = String(validating: head, as: UTF8.self), !decoded.utf8.contains(0) else {
