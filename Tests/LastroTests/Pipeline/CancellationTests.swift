@@ -78,7 +78,7 @@ struct CancellationTests {
     let transport = StubTransport(.answer(stage == "failed" ? 500 : 200))
     let error = try await Self.cancelled(
       in: room, TransportNetworkStack(transport), RawHTTPResource.intercepted(by: hooks))
-    Self.expectCancelled(error, attempts: stage == "succeeded" ? 0 : 1)
+    Self.expectCancelled(error)
     #expect(transport.requests.count == (["make", "scheduled"].contains(stage) ? 0 : 1))
   }
 

@@ -119,4 +119,22 @@ struct TypedResourceTests {
     let error = await #expect(throws: HTTPFetchError<GitHubError>.self) { try await github.stream(.user("nobody")) }
     #expect(error?.apiError?.message == "Not Found")
   }
+
+  @Test("callback forms, raw and typed, of the stack and of the existential")
+  func callbacks() async throws {
+    let stack: any HTTPNetworkStack = github
+    let raw = await withCheckedContinuation { continuation in
+      github.fetch(.raw(GitHub.user("ada"))) { continuation.resume(returning: $0) }
+    }
+    #expect(try raw.get().value == Data(#"{"login":"ada"}"#.utf8))
+    let typed = await withCheckedContinuation { continuation in
+      stack.fetch(.user("ada")) { continuation.resume(returning: $0) }
+    }
+    #expect(try typed.get().value.login == "ada")
+    let failed = await withCheckedContinuation { continuation in
+      github.fetch(.user("nobody")) { continuation.resume(returning: $0) }
+    }
+    let error = #expect(throws: HTTPFetchError<GitHubError>.self) { try failed.get() }
+    #expect(error?.apiError?.message == "Not Found")
+  }
 }
