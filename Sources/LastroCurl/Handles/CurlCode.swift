@@ -31,6 +31,13 @@ enum CurlCode {
         facts.connect_code == 407 ? "give user and password in the proxy's URL" : nil
       )
     }
+    if isProxied, !requestSent, code == CURLE_PEER_FAILED_VERIFICATION, facts.proxy_verify_result != 0 {
+      return (
+        .proxy, .proxyConnectFailed,
+        "the proxy's certificate is not trusted (OpenSSL verify result \(facts.proxy_verify_result))",
+        "give the root that issued it with TLSOptions.roots"
+      )
+    }
     return tls(code, facts: facts) ?? exchange(code, requestSent: requestSent, hasHead: hasHead, isProxied: isProxied)
   }
 
@@ -63,7 +70,7 @@ enum CurlCode {
       return (
         .tls, .certificateExpired, "the certificate is not valid now", "check the server's certificate, and this clock"
       )
-    case 0, 1, 62, 64:
+    case 1, 62, 64:
       return (.tls, .hostMismatch, "the certificate is not for this host", "check the host name in the URL")
     default:
       return (
@@ -95,7 +102,7 @@ enum CurlCode {
         : (.response, .connectionLost, "the connection was reset before a response came", nil)
     case CURLE_URL_MALFORMAT:
       return (.request, .invalidURL, "libcurl cannot parse the URL", nil)
-    case CURLE_BAD_FUNCTION_ARGUMENT, CURLE_NOT_BUILT_IN, CURLE_UNKNOWN_OPTION:
+    case CURLE_BAD_FUNCTION_ARGUMENT, CURLE_NOT_BUILT_IN, CURLE_UNKNOWN_OPTION, CURLE_SETOPT_OPTION_SYNTAX:
       return (.request, .invalidOption, "libcurl does not accept an option: \(text(code))", nil)
     default:
       return (requestSent ? .response : .connect, .engineFailure, text(code), nil)
