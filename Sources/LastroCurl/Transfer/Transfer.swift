@@ -211,6 +211,12 @@ extension Transfer {
       failure = error
       return false
     }
+    guard head.version.major == 1 || mayBeHTTP2 else {
+      failure = TransportError(
+        stage: .response, code: .malformedResponse,
+        message: "the response says HTTP/\(head.version.major) over an HTTP/1.1 connection", requestSent: true)
+      return false
+    }
     self.response = response
     if machine.isHTTP2 { host.learnHTTP2() }
     let isSuccess = (200..<300).contains(response.status.code)
@@ -225,6 +231,14 @@ extension Transfer {
         .success(TransferResponse(head: response, body: ResponseBody(source: StreamedBody(job)), facts: facts())))
     }
     return true
+  }
+
+  private var mayBeHTTP2: Bool {
+    switch job.options.httpVersion {
+    case .http1: false
+    case .automatic: job.request.head.scheme == "https"
+    case .http2: true
+    }
   }
 
   private func collect(_ bytes: UnsafeRawBufferPointer, limit: Int, cuts: Bool) -> Int {
