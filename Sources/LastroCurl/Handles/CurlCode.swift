@@ -8,7 +8,7 @@ enum CurlCode {
   typealias Meaning = (stage: FailureStage, code: FailureCode, message: String, hint: String?)
 
   static func explain(
-    _ code: CURLcode, facts: clastro_facts, isProxied: Bool, requestSent: Bool, hasHead: Bool
+    _ code: CURLcode, facts: clastro_facts, isProxied: Bool, requestSent: Bool, hasHead: Bool, isChunked: Bool
   ) -> Meaning {
     switch code {
     case CURLE_COULDNT_RESOLVE_HOST:
@@ -38,7 +38,21 @@ enum CurlCode {
         "give the root that issued it with TLSOptions.roots"
       )
     }
+    if requestSent, let meaning = answer(code, facts: facts, isChunked: isChunked) { return meaning }
     return tls(code, facts: facts) ?? exchange(code, requestSent: requestSent, hasHead: hasHead, isProxied: isProxied)
+  }
+
+  /// Results that blame the caller or the machine, but which libcurl 7.88 also gives for a bad answer.
+  private static func answer(_ code: CURLcode, facts: clastro_facts, isChunked: Bool) -> Meaning? {
+    switch code {
+    case CURLE_BAD_FUNCTION_ARGUMENT:  // from its parser of header fields
+      return (.response, .malformedResponse, "the response has a line that is no header field", nil)
+    case CURLE_OUT_OF_MEMORY:  // CURL_MAX_HTTP_HEADER
+      return (.limit, .headTooLarge, "a line of the response head exceeds libcurl's 100 KiB", nil)
+    case CURLE_RECV_ERROR where isChunked && facts.os_errno == 0:
+      return (.response, .malformedResponse, "the chunks of the body break the rules of HTTP", nil)
+    default: return nil
+    }
   }
 
   private static func tls(_ code: CURLcode, facts: clastro_facts) -> Meaning? {

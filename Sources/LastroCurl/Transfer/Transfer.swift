@@ -229,6 +229,12 @@ extension Transfer {
       failure = error
       return false
     }
+    guard head.version.major == 1 || mayBeHTTP2 else {
+      failure = TransportError(
+        stage: .response, code: .malformedResponse,
+        message: "the response says HTTP/\(head.version.major) over an HTTP/1.1 connection", requestSent: true)
+      return false
+    }
     self.response = response
     // libcurl would send the request again by itself, without its Expect: end here, with the status.
     if head.status == 417, !job.request.body.isEmpty {
@@ -251,6 +257,14 @@ extension Transfer {
         .success(TransferResponse(head: response, body: ResponseBody(source: StreamedBody(job)), facts: facts())))
     }
     return true
+  }
+
+  private var mayBeHTTP2: Bool {
+    switch job.options.httpVersion {
+    case .http1: false
+    case .automatic: job.request.head.scheme == "https"
+    case .http2: true
+    }
   }
 
   private func collect(_ bytes: UnsafeRawBufferPointer, limit: Int, cuts: Bool) -> Int {

@@ -39,7 +39,7 @@ extension TransportError {
     let facts = transfer.easy.facts
     let (stage, word, message, hint) = CurlCode.explain(
       code, facts: facts, isProxied: transfer.isProxied, requestSent: transfer.requestSent,
-      hasHead: transfer.response != nil)
+      hasHead: transfer.response != nil, isChunked: transfer.machine.framing.isChunked)
     self.init(
       stage: stage, code: word, message: message, hint: hint, engineCode: Int32(bitPattern: code.rawValue),
       requestSent: transfer.requestSent)
