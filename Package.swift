@@ -83,9 +83,16 @@ let package = Package(
       swiftSettings: settings),
     .testTarget(
       name: "LastroCurlTests",
-      dependencies: ["Lastro", "LastroCurl", "LastroTesting", "PeerSupport"], swiftSettings: settings),
+      dependencies: [
+        "Lastro", "LastroCurl", "LastroTesting", "PeerSupport",
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+      ], swiftSettings: settings),
     // Servers nobody here wrote (nginx, squid, Dante, Python), started for the tests. In no product.
     .target(name: "PeerSupport", path: "Tests/PeerSupport", swiftSettings: settings),
+    // The command line is run as built: the test needs the program, not its module.
+    .testTarget(
+      name: "LastroCommandTests",
+      dependencies: ["LastroCommand", "LastroTesting", "PeerSupport"], swiftSettings: settings),
     .testTarget(name: "PeerSupportTests", dependencies: ["PeerSupport"], swiftSettings: settings),
   ],
   swiftLanguageModes: [.v6]

@@ -27,7 +27,7 @@ public struct CurlNetworkStack: HTTPNetworkStack, Service {
   /// - Parameters:
   ///   - engine: threads, connections, limits.
   ///   - configuration: interceptors, time limits, redirects.
-  /// - Throws: ``ConfigurationError`` for a value that cannot work, or when threads or descriptors ran out.
+  /// - Throws: `ConfigurationError` for a value that cannot work, or when threads or descriptors ran out.
   public init(
     _ engine: CurlConfiguration = CurlConfiguration(), configuration: StackConfiguration = StackConfiguration()
   ) throws(ConfigurationError) {
@@ -40,7 +40,7 @@ public struct CurlNetworkStack: HTTPNetworkStack, Service {
 
   /// Fetches the bytes of a resource.
   ///
-  /// - Throws: ``HTTPFetchError``; always the cancelled error when the task is cancelled.
+  /// - Throws: `HTTPFetchError`; always the cancelled error when the task is cancelled.
   public func fetch(
     _ resource: RawHTTPResource
   ) async throws(HTTPFetchError<any Error>) -> Network.Value<Data, ResourceResponse> {
@@ -49,7 +49,7 @@ public struct CurlNetworkStack: HTTPNetworkStack, Service {
 
   /// Fetches a resource and decodes its model.
   ///
-  /// - Throws: ``HTTPFetchError`` with the API's own error, where it sent one; always the cancelled error when the task
+  /// - Throws: `HTTPFetchError` with the API's own error, where it sent one; always the cancelled error when the task
   ///   is cancelled.
   public func fetch<Model, APIError>(
     _ resource: HTTPResource<Model, APIError>
@@ -59,7 +59,7 @@ public struct CurlNetworkStack: HTTPNetworkStack, Service {
 
   /// Opens a resource as a stream: returns when the head of a 2xx answer is there.
   ///
-  /// - Throws: as ``fetch(_:)-(HTTPResource<Model,APIError>)``; failures of the body are thrown by ``ResponseBody``.
+  /// - Throws: as the typed `fetch`; failures of the body are thrown by `ResponseBody`.
   public func stream<Model, APIError>(
     _ resource: HTTPResource<Model, APIError>
   ) async throws(HTTPFetchError<APIError>) -> Network.Value<ResponseBody, ResourceResponse> {

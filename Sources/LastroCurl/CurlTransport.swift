@@ -4,7 +4,7 @@ internal import CLastro
 public import Lastro
 internal import Synchronization
 
-/// The engine: a ``Transport`` on libcurl's multi interface, with one event-loop thread or several.
+/// The engine: a `Transport` on libcurl's multi interface, with one event-loop thread or several.
 ///
 /// It cleans up by itself: when the last reference is gone, and the bodies still being read have ended, its threads end
 /// and its connections are closed. ``shutDown(cancelling:)`` is for those who want to wait for that.
@@ -19,7 +19,7 @@ public final class CurlTransport: Transport {
 
   /// Starts the engine.
   ///
-  /// - Throws: ``ConfigurationError`` for a value that cannot work, or when threads or descriptors ran out.
+  /// - Throws: `ConfigurationError` for a value that cannot work, or when threads or descriptors ran out.
   public init(_ configuration: CurlConfiguration = CurlConfiguration()) throws(ConfigurationError) {
     let settings = try configuration.checked()
     connection = configuration.connection
@@ -34,7 +34,7 @@ public final class CurlTransport: Transport {
 
   /// Performs one exchange.
   ///
-  /// - Throws: ``TransportError``; stage `cancelled`, code `shut_down`, after ``shutDown(cancelling:)``.
+  /// - Throws: `TransportError`; stage `cancelled`, code `shut_down`, after ``shutDown(cancelling:)``.
   public func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
     if isShutDown.load(ordering: .relaxed) { throw .shutDown }
     if Task.isCancelled { throw .cancelled() }

@@ -17,8 +17,10 @@
 /// | `/status/NNN` | that status (redirects lead to `/json`) |
 /// | `/redirect/N` | N redirects (25 at most), then `/json` |
 /// | `/redirect/loop` | a redirect to itself |
+/// | `/redirect-to?to=URL` | 302 to that URL, which is taken as it is |
 /// | `/connection` | connection number, how many requests it has served, protocol |
 /// | `/echo` | a line each: method, target, protocol, `Host`, `User-Agent`, `Authorization`, `X-Test`, client's DN |
+/// | `/client` | the client's address |
 /// | `/close` | as `/json`, and the connection is closed |
 /// | `/basic` | as `/text`, for user `lastro`, password `secret` |
 /// | `PUT /upload/NAME` | stores the body, up to 64 MiB (``NginxPeer/uploaded(_:)``); `DELETE` removes it |
@@ -48,7 +50,9 @@ package enum NginxConfiguration {
     try directory.write("", to: "www/upload/.keep")
   }
 
-  static func text(ports: NginxPeer.Ports, certificates: PeerCertificates, directory: PeerDirectory) -> String {
+  static func text(
+    ports: NginxPeer.Ports, certificates: PeerCertificates, directory: PeerDirectory, sites: [NginxPeer.Site]
+  ) throws -> String {
     let listeners: [(listen: [String], extra: String)] = [
       (["127.0.0.1:\(ports.plain)", "unix:\(directory.file("nginx.sock"))"], ""),
       (["127.0.0.1:\(ports.h2c) http2"], ""),
@@ -63,7 +67,17 @@ package enum NginxConfiguration {
         "ssl_protocols TLSv1 TLSv1.1; ssl_ciphers ALL:@SECLEVEL=0;"
       ),
     ]
-    let servers = listeners.map { listener in
+    let additional = try sites.enumerated().map { index, site in
+      (
+        listen: ["127.0.0.1:\(ports.sites[index]) ssl"],
+        extra: """
+        ssl_protocols \(site.protocols);
+        ssl_certificate \(try directory.write(site.chainPEM, to: "site\(index).pem"));
+        ssl_certificate_key \(try directory.write(site.privateKeyPEM, to: "site\(index).key"));
+        """
+      )
+    }
+    let servers = (listeners + additional).map { listener in
       """
       server {
         \(listener.listen.map { "listen \($0) backlog=4096;" }.joined(separator: " "))
@@ -127,8 +141,10 @@ package enum NginxConfiguration {
       "location = /text { \(content)/text; default_type text/plain; }",
       "location = /json { \(json) }",
       "location = /redirect/loop { return 302 /redirect/loop; }",
+      "location = /redirect-to { return 302 $arg_to; }",
       #"location = /connection { default_type text/plain; return 200 "$connection $connection_requests $server_protocol"; }"#,
       "location = /echo { default_type text/plain; return 200 \"\(echo)\"; }",
+      "location = /client { default_type text/plain; return 200 $remote_addr; }",
       "location = /close { keepalive_timeout 0; \(json) }",
       "location = /basic { auth_basic lastro; auth_basic_user_file htpasswd; \(content)/text; }",
       "location /upload/ { \(content)/upload/; dav_methods PUT DELETE; client_max_body_size 64m; }",

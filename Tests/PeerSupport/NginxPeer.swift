@@ -16,16 +16,33 @@ package final class NginxPeer: Sendable {
     package let clientCertificate: Int
     /// TLS 1.0 and 1.1 only.
     package let obsoleteTLS: Int
+    /// One for each ``NginxPeer/Site`` asked for: HTTP/1.1 over TLS.
+    package let sites: [Int]
 
-    var all: [Int] { [plain, h2c, tls, tlsHTTP1, clientCertificate, obsoleteTLS] }
+    var all: [Int] { [plain, h2c, tls, tlsHTTP1, clientCertificate, obsoleteTLS] + sites }
 
-    init() throws {
+    init(sites count: Int) throws {
+      sites = try (0..<count).map { _ in try Loopback.freePort() }
       plain = try Loopback.freePort()
       h2c = try Loopback.freePort()
       tls = try Loopback.freePort()
       tlsHTTP1 = try Loopback.freePort()
       clientCertificate = try Loopback.freePort()
       obsoleteTLS = try Loopback.freePort()
+    }
+  }
+
+  /// A listener with a certificate and TLS versions of its own.
+  package struct Site: Sendable {
+    let chainPEM: String
+    let privateKeyPEM: String
+    let protocols: String
+
+    /// - Parameter protocols: as nginx writes them.
+    package init(chainPEM: String, privateKeyPEM: String, protocols: String = "TLSv1.2 TLSv1.3") {
+      self.chainPEM = chainPEM
+      self.privateKeyPEM = privateKeyPEM
+      self.protocols = protocols
     }
   }
 
@@ -47,17 +64,18 @@ package final class NginxPeer: Sendable {
   }
 
   /// Starts it and waits until it accepts connections.
-  package static func start() async throws -> NginxPeer {
+  package static func start(sites: [Site] = []) async throws -> NginxPeer {
     let program = try PeerProcess.find(["nginx"], package: "nginx-light")
     let certificates = try await PeerCertificates()
     return try await attempting {
       let directory = try PeerDirectory()
-      let ports = try Ports()
+      let ports = try Ports(sites: sites.count)
       try NginxConfiguration.writeFiles(to: directory)
       try directory.write("", to: "temporary/keep")
       let locations = NginxConfiguration.locations(directory: directory, upstream: ports.plain)
       try directory.write(locations, to: "locations.conf")
-      let configuration = NginxConfiguration.text(ports: ports, certificates: certificates, directory: directory)
+      let configuration = try NginxConfiguration.text(
+        ports: ports, certificates: certificates, directory: directory, sites: sites)
       let file = try directory.write(configuration, to: "nginx.conf")
       // `-e` before the configuration is read: the built-in path may not be ours to write.
       let launch = PeerProcess.Launch(program: program, arguments: ["-e", "stderr", "-p", directory.path, "-c", file])

@@ -51,7 +51,10 @@ struct FetchCall<Output: Sendable> {
     do throws(HTTPFetchError<any Error>) {
       let value = try await repeatedAttempts()
       // Whoever cancelled before the end is never handed a value.
-      if Task.isCancelled { throw cancelled(nil) }
+      guard !Task.isCancelled else {
+        attempts = value.response.attempts
+        throw cancelled(nil)
+      }
       return value
     } catch {
       throw HTTPFetchError<APIError>(error.record)

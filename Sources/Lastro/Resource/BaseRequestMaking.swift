@@ -2,7 +2,8 @@
 
 /// Makes the base request of a resource, anew for every attempt, before interceptors adapt it.
 public struct BaseRequestMaking<Request: Sendable>: Sendable {
-  /// Makes the request. Cancelled with the fetch; what it throws is told to interceptors, who may recover or retry.
+  /// Makes the request, on the concurrent pool. What it throws is told to interceptors, who may recover or retry. It sees
+  /// cancellation as any task does; a deadline that passes meanwhile is noticed when it returns.
   public let make: @Sendable () async throws -> Request
 
   /// Wraps a closure.

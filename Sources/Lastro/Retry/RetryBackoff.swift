@@ -33,7 +33,7 @@ extension Retry {
       default: break
       }
       let delay = delay(ofRetry: state.retryCount + 1, until: truncation)
-      if case .budget(let limit) = truncation, !(state.totalDelay + max(0, delay) <= limit) {
+      if case .budget(let limit) = truncation, !(state.totalDelay + (delay < 0 ? 0 : delay) <= limit) {
         return .noRetry(.delay(limit))
       }
       return .retryAfter(delay)

@@ -6,8 +6,7 @@ extension NetworkStack {
   /// - Parameters:
   ///   - resource: what to fetch.
   ///   - queue: where `completion` runs. Default: the concurrent pool.
-  ///   - completion: called exactly once, never before this method returns its handle to another thread's surprise: it
-  ///     may run before the caller has stored the handle, but never inside this call.
+  ///   - completion: called exactly once, never inside this call.
   /// - Returns: cancels the fetch. Dropping it does not.
   @discardableResult
   public func fetch(

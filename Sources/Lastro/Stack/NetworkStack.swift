@@ -18,13 +18,14 @@ public protocol NetworkStack: Sendable {
 }
 
 extension NetworkStack {
-  /// Fetches a resource and decodes its payload.
+  /// Fetches a resource and decodes its payload, on the concurrent pool.
   ///
   /// - Parameters:
   ///   - resource: what to fetch.
   ///   - decoding: gets payload and response.
   /// - Throws: ``FetchAndDecodeError``, which tells a failed fetch from a failed decoding, and from a cancellation
   ///   while decoding.
+  @concurrent
   public func fetchAndDecode<T>(
     _ resource: Resource, decoding: ModelDecoding<T, Remote, Response>
   ) async throws(FetchAndDecodeError<FetchError>) -> Network.Value<T, Response> {

@@ -3,7 +3,7 @@
 internal import CLastro
 internal import Lastro
 
-/// A multi handle with its connections: everything in it shares one set of ``ConnectionOptions``.
+/// A multi handle with its connections: everything in it shares one set of `ConnectionOptions`.
 ///
 /// libcurl does not count all of them when it matches a pooled connection with a transfer (fixed name answers, roots
 /// from memory), so requests with other options never meet its connections.

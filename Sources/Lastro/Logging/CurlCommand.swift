@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// A request as a `curl` command line: to read in a log, and to try by hand.
+public enum CurlCommand {
+  /// Renders a request on one line, quoted for `bash`, `zsh` and other shells that know `$'…'`.
+  ///
+  /// - Parameters:
+  ///   - request: the request.
+  ///   - redaction: what is masked; a masked command has to be completed before it works.
+  ///   - bodyLimit: most bytes of a body in memory that are shown. A larger body, one that is no text, and one that
+  ///     comes from a stream are to be given on standard input: `--data-binary @-`.
+  public static func render(
+    _ request: ResourceRequest, redaction: Redaction = .standard, bodyLimit: Int = 4096
+  ) -> String {
+    let redaction = redaction.adding(request.options)
+    let url = redaction.url(request.url)
+    var words = ["curl"]
+    // curl reads brackets and braces as patterns, and resolves dot segments, unless told not to.
+    if url.contains(where: { "[]{}".contains($0) }) { words.append("--globoff") }
+    if url.contains("/.") { words.append("--path-as-is") }
+    switch request.head.method {
+    case .get where request.body.isEmpty: break
+    case .head: words.append("--head")
+    default: words += ["-X", quoted(request.head.method.rawValue)]
+    }
+    words.append(quoted(url))
+    for field in request.head.headerFields {
+      let value = redaction.value(of: field)
+      words += ["-H", quoted(value.isEmpty ? "\(field.name.rawName);" : "\(field.name.rawName): \(value)")]
+    }
+    if !request.body.isEmpty {
+      if request.head.headerFields[.contentType] == nil {
+        // Without a word of ours curl would add one of its own.
+        words += ["-H", quoted("Content-Type:" + (request.body.contentType.map { " " + $0 } ?? ""))]
+      }
+      words += bodyWords(request.body, redaction, limit: bodyLimit)
+    }
+    return words.joined(separator: " ")
+  }
+
+  private static func bodyWords(_ body: RequestBody, _ redaction: Redaction, limit: Int) -> [String] {
+    switch body.source {
+    case .empty: return []
+    case .bytes(let data):
+      guard data.count <= limit, let text = String(validating: data, as: UTF8.self), !text.utf8.contains(0) else {
+        return ["--data-binary", "@-"]
+      }
+      return ["--data-raw", quoted(redaction.text(text))]
+    case .file(let path, _): return ["--data-binary", quoted("@" + path)]
+    case .stream: return ["--data-binary", "@-"]
+    }
+  }
+
+  /// One word for the shell: plain where nothing in it is special, else in single quotes, else in `$'…'`.
+  static func quoted(_ word: String) -> String {
+    let plain = ByteSet("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._/:@%+,=")
+    if !word.isEmpty, word.utf8.allSatisfy(plain.contains) { return word }
+    guard word.unicodeScalars.contains(where: \.isControl) else {
+      return "'" + word.replacing("'", with: "'\\''") + "'"
+    }
+    var result = "$'"
+    for scalar in word.unicodeScalars {
+      switch scalar {
+      case "'", "\\": result += "\\\(scalar)"
+      case "\n": result += "\\n"
+      case "\r": result += "\\r"
+      case "\t": result += "\\t"
+      // Three octal digits, so that a digit after it stays one.
+      case _ where scalar.isControl:
+        for byte in String(scalar).utf8 {
+          let digits = String(byte, radix: 8)
+          result += "\\" + String(repeating: "0", count: 3 - digits.count) + digits
+        }
+      default: result.unicodeScalars.append(scalar)
+      }
+    }
+    return result + "'"
+  }
+}
+
+extension Unicode.Scalar {
+  /// Whether it ends a line, or does something else than show: what could forge a line of a log.
+  var isControl: Bool {
+    switch properties.generalCategory {
+    case .control, .lineSeparator, .paragraphSeparator: true
+    default: false
+    }
+  }
+}
+
+extension String {
+  /// On one line: control characters as `\n`, `\u{1B}` and the like.
+  var onOneLine: String {
+    guard unicodeScalars.contains(where: \.isControl) else { return self }
+    return unicodeScalars.map { $0.isControl ? $0.escaped(asASCII: true) : String($0) }.joined()
+  }
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+public import Logging
+
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
+/// Logs what becomes of requests, over swift-log. Secrets are masked unless that is switched off.
+///
+/// Messages are constant texts, good to count and to filter by; what is particular stands in the metadata: `call` and
+/// `attempt` (the same for all that belongs together), `hop`, `operation`, `method`, `url`, `status`, `duration_ms`,
+/// `bytes`, `http_version`, `remote`, `reused`, `stage`, `code`, `error`, `hint`; and `headers`, `body` and `curl` where
+/// asked for. Every value is on one line.
+///
+/// It adapts nothing and wants no retry. Put it last to see requests as they are sent.
+public struct LoggingInterceptor: HTTPResourceInterceptor {
+  /// How much is logged.
+  public enum Verbosity: Sendable, Hashable {
+    /// Method, URL, status, times, failures.
+    case basic
+    /// Header fields too.
+    case headers
+    /// Header fields, and of every body in memory at most so many bytes, where it is text.
+    case bodies(limit: Int)
+  }
+
+  /// At which level what is logged.
+  public struct Levels: Sendable, Hashable {
+    /// A request is handed to the transport. Default debug.
+    public var scheduled: Logger.Level = .debug
+    /// A success. Default info.
+    public var succeeded: Logger.Level = .info
+    /// An attempt failed; it may be retried. Default warning.
+    public var failed: Logger.Level = .warning
+    /// The caller cancelled. Default debug.
+    public var cancelled: Logger.Level = .debug
+
+    /// Makes the default levels.
+    public init() {}
+  }
+
+  private let logger: Logger
+  private let verbosity: Verbosity
+  private let levels: Levels
+  private let redaction: Redaction
+  private let rendersCurlCommands: Bool
+
+  /// Makes an interceptor.
+  ///
+  /// - Parameters:
+  ///   - logger: where to log to; its own level decides what is worked out at all.
+  ///   - verbosity: how much.
+  ///   - levels: at which levels.
+  ///   - redaction: what is masked, besides what a request's options name.
+  ///   - rendersCurlCommands: whether scheduled requests are also logged as `curl` commands; their bodies only where
+  ///     `verbosity` shows bodies.
+  public init(
+    logger: Logger, verbosity: Verbosity = .basic, levels: Levels = Levels(), redaction: Redaction = .standard,
+    rendersCurlCommands: Bool = false
+  ) {
+    self.logger = logger
+    self.verbosity = verbosity
+    self.levels = levels
+    self.redaction = redaction
+    self.rendersCurlCommands = rendersCurlCommands
+  }
+
+  /// Logs "request scheduled".
+  public func interceptScheduled(_ request: ResourceRequest, context: AttemptContext) async {
+    guard logger.logLevel <= levels.scheduled else { return }
+    let redaction = redaction.adding(request.options)
+    var metadata = metadata(request, context, redaction)
+    add(request.head.headerFields, to: &metadata, redaction)
+    if let limit = bodyLimit, !request.body.isEmpty {
+      metadata["body"] = "\(Self.describe(request.body, limit, redaction))"
+    }
+    if rendersCurlCommands {
+      metadata["curl"] = "\(CurlCommand.render(request, redaction: redaction, bodyLimit: bodyLimit ?? 0).onOneLine)"
+    }
+    logger.log(level: levels.scheduled, "request scheduled", metadata: metadata)
+  }
+
+  /// Logs "request succeeded".
+  public func interceptSucceeded(
+    _ request: ResourceRequest, response: ResourceResponse, body: Data?, context: AttemptContext
+  ) async {
+    guard logger.logLevel <= levels.succeeded else { return }
+    let redaction = redaction.adding(request.options)
+    var metadata = metadata(request, context, redaction)
+    add(response, body, to: &metadata, redaction)
+    logger.log(level: levels.succeeded, "request succeeded", metadata: metadata)
+  }
+
+  /// Logs "request failed", or "request cancelled", or "request not made" where nothing was handed to the transport.
+  public func interceptFailed(
+    _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
+    context: AttemptContext
+  ) async -> Retry.Action {
+    let level = error.isCancelled ? levels.cancelled : levels.failed
+    guard logger.logLevel <= level else { return .none }
+    let redaction = redaction.adding(request?.options ?? RequestOptions())
+    var metadata = metadata(request, context, redaction)
+    if let response { add(response, body, to: &metadata, redaction) }
+    metadata["stage"] = "\(error.stage.rawValue)"
+    metadata["code"] = "\(error.code)"
+    metadata["error"] = "\(redaction.text(error.message).onOneLine)"
+    if let hint = error.hint { metadata["hint"] = "\(redaction.text(hint).onOneLine)" }
+    if let curlCode = error.engineCode { metadata["engine_code"] = "\(curlCode)" }
+    if error.isCancelled {
+      logger.log(level: level, "request cancelled", metadata: metadata)
+    } else if context.wasScheduled {
+      logger.log(level: level, "request failed", metadata: metadata)
+    } else {
+      logger.log(level: level, "request not made", metadata: metadata)
+    }
+    return .none
+  }
+}
+
+extension LoggingInterceptor {
+  private var bodyLimit: Int? {
+    if case .bodies(let limit) = verbosity { max(0, limit) } else { nil }
+  }
+
+  private func metadata(
+    _ request: ResourceRequest?, _ context: AttemptContext, _ redaction: Redaction
+  ) -> Logger.Metadata {
+    var metadata: Logger.Metadata = ["call": "\(context.callID)", "attempt": "\(context.attempt)"]
+    if context.hop > 0 { metadata["hop"] = "\(context.hop)" }
+    guard let request else { return metadata }
+    metadata["method"] = "\(request.head.method.rawValue)"
+    metadata["url"] = "\(redaction.url(request.url).onOneLine)"
+    if let operation = request.options.operation { metadata["operation"] = "\(operation)" }
+    return metadata
+  }
+
+  private func add(
+    _ response: ResourceResponse, _ body: Data?, to metadata: inout Logger.Metadata, _ redaction: Redaction
+  ) {
+    let facts = response.facts
+    metadata["status"] = "\(response.status.code)"
+    metadata["duration_ms"] = "\(facts.timings.total.milliseconds)"
+    metadata["bytes"] = "\(facts.bytesReceived)"
+    metadata["reused"] = "\(facts.connectionReused)"
+    if let version = facts.httpVersion { metadata["http_version"] = "\(version)" }
+    if let address = facts.remoteAddress { metadata["remote"] = "\(address)" }
+    add(response.headerFields, to: &metadata, redaction)
+    if let limit = bodyLimit, let body, !body.isEmpty {
+      metadata["body"] = "\(Self.describe(body, limit, redaction))"
+    }
+  }
+
+  private func add(_ fields: HTTPFields, to metadata: inout Logger.Metadata, _ redaction: Redaction) {
+    guard verbosity != .basic else { return }
+    metadata["headers"] = .array(
+      fields.map { .string("\($0.name.rawName): \(redaction.value(of: $0))".onOneLine) })
+  }
+
+  private static func describe(_ body: RequestBody, _ limit: Int, _ redaction: Redaction) -> String {
+    switch body.source {
+    case .empty: ""
+    case .bytes(let data): describe(data, limit, redaction)
+    case .file(_, let length): "<\(length) bytes of a file>"
+    case .stream(let length, _, _): length.map { "<\($0) bytes of a stream>" } ?? "<a stream>"
+    }
+  }
+
+  private static func describe(_ body: Data, _ limit: Int, _ redaction: Redaction) -> String {
+    BodySnippet(body, limit: limit, redaction: redaction).text.onOneLine
+  }
+}
+
+extension Duration {
+  fileprivate var milliseconds: Double {
+    let (seconds, attoseconds) = components
+    return Double(seconds) * 1000 + Double(attoseconds / 1_000_000_000_000) / 1000
+  }
+}

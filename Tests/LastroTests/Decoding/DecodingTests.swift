@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import Testing
+
+@testable import Lastro
+
+@Suite("Decoding")
+struct DecodingTests {
+  static let response = ResourceResponse(
+    head: HTTPResponse(status: .ok, headerFields: [.contentType: "application/json"]), url: "https://example.com/")
+
+  static func decode<T: Decodable & Sendable>(_ type: T.Type, _ text: String) throws -> T {
+    try ModelDecoding<T, Data, ResourceResponse>.json().decode(Data(text.utf8), response)
+  }
+
+  @Test("MD01 JSON decodes")
+  func json() throws {
+    #expect(try Self.decode(Model.self, #"{"name":"a"}"#) == Model(name: "a"))
+  }
+
+  @Test("MD02 a missing key is the decoder's own error")
+  func missingKey() throws {
+    let error = #expect(throws: DecodingError.self) { try Self.decode(Model.self, "{}") }
+    guard case .keyNotFound(let key, _)? = error else { throw TestFailure("\(String(describing: error))") }
+    #expect(key.stringValue == "name")
+  }
+
+  @Test("the given decoder is used")
+  func ownDecoder() throws {
+    let decoder = JSONDecoder()
+    decoder.keyDecodingStrategy = .convertFromSnakeCase
+    struct Snake: Decodable, Sendable { var userName: String }
+    let decoding = ModelDecoding<Snake, Data, ResourceResponse>.json(decoder: decoder)
+    #expect(try decoding.decode(Data(#"{"user_name":"a"}"#.utf8), Self.response).userName == "a")
+  }
+
+  @Test("nothing decodes into an optional and NoContent, and into nothing else")
+  func emptyPayload() throws {
+    #expect(try Self.decode(Model?.self, "") == nil)
+    #expect(try Self.decode(NoContent.self, "") == NoContent())
+    #expect(try Self.decode(NoContent.self, #"{"a":1}"#) == NoContent())
+    #expect(try Self.decode(Model?.self, #"{"name":"a"}"#) == Model(name: "a"))
+    let error = #expect(throws: (any Error).self) { try Self.decode(Model.self, "") }
+    #expect("\(try #require(error))".contains("no body"))
+  }
+
+  @Test("raw, empty, text, map")
+  func others() throws {
+    let data = Data("grüß".utf8)
+    #expect(try ModelDecoding<Data, Data, ResourceResponse>.raw.decode(data, Self.response) == data)
+    #expect(try ModelDecoding<NoContent, Data, ResourceResponse>.empty.decode(data, Self.response) == NoContent())
+    #expect(try ModelDecoding<String, Data, ResourceResponse>.text.decode(data, Self.response) == "grüß")
+    #expect(throws: (any Error).self) {
+      try ModelDecoding<String, Data, ResourceResponse>.text.decode(Data([0xFF, 0xFE]), Self.response)
+    }
+    let count = ModelDecoding<String, Data, ResourceResponse>.text.map(\.count)
+    #expect(try count.decode(data, Self.response) == 4)
+    #expect(throws: TestError.self) {
+      try count.map { _ -> Int in throw TestError() }.decode(data, Self.response)
+    }
+  }
+
+  @Test("ED01 ED02 ED03 ED04 error decodings")
+  func errors() throws {
+    let decoding = ErrorDecoding<APIFailure, Data, ResourceResponse>.json()
+    #expect(try decoding.decode(nil, Self.response) == nil)
+    #expect(try decoding.decode(Data(), Self.response) == nil)
+    #expect(try decoding.decode(Data(#"{"message":"m"}"#.utf8), Self.response) == APIFailure(message: "m"))
+    #expect(throws: DecodingError.self) { try decoding.decode(Data("{}".utf8), Self.response) }
+    let dummy = ErrorDecoding<APIFailure, Data, ResourceResponse>.dummy
+    #expect(try dummy.decode(nil, Self.response) == nil)
+    #expect(try dummy.decode(Data("{}".utf8), Self.response) == nil)
+    let erased = ErrorDecoding<any Error, Data, ResourceResponse>.json(APIFailure.self)
+    #expect(try erased.decode(Data(#"{"message":"m"}"#.utf8), Self.response) as? APIFailure == APIFailure(message: "m"))
+  }
+
+  @Test("a decode failure keeps path, status, fields, snippet and the decoder's error")
+  func failure() throws {
+    struct Page: Decodable, Sendable { var items: [Model] }
+    let text = #"{"items":[{"name":"a"},{"name":3}],"access_token":"s3cr3t"}"#
+    let error = #expect(throws: DecodingError.self) { try Self.decode(Page.self, text) }
+    let failure = DecodeFailure(try #require(error), payload: Data(text.utf8), metadata: Self.response)
+    #expect(failure.codingPath == "items[1].name")
+    #expect(failure.status == .ok)
+    #expect(failure.headerFields[.contentType] == "application/json")
+    #expect(failure.underlying is DecodingError)
+    #expect(failure.snippet?.text.contains("s3cr3t") == false)
+    #expect(failure.snippet?.text.contains(#""name":3"#) == true)
+    #expect(failure.description.contains("items[1].name") && failure.description.contains("200"))
+  }
+
+  @Test("a decode failure of a stack without HTTP has no status")
+  func foreignFailure() {
+    let failure = DecodeFailure(TestError(), payload: 3, metadata: "x")
+    #expect(failure.status == nil && failure.snippet == nil && failure.headerFields.isEmpty)
+  }
+
+  @Test(
+    "snippets mask secrets",
+    arguments: [
+      (#"{"access_token":"abc","name":"n"}"#, #"{"access_token":"***","name":"n"}"#),
+      (#"{"password" : "a b, c"}"#, #"{"password" : "***"}"#),
+      (#"{"session_id":12345,"a":1}"#, #"{"session_id":***,"a":1}"#),
+      ("grant_type=x&client_secret=abc&scope=y", "grant_type=x&client_secret=***&scope=y"),
+      ("Authorization: Bearer abc.def", "Authorization: ***"),
+      (#"{"error":"invalid_token"}"#, #"{"error":"invalid_token"}"#),
+      (#"{"tokens":["a","b"],"x":1}"#, #"{"tokens":***,"x":1}"#),
+      (#"{"secret":{"password":"a\"b","x":"y"}}"#, #"{"secret":{"password":"***","x":"y"}}"#),
+      (#"{"token_type":"bearer","expires":1}"#, #"{"token_type":"***","expires":1}"#),
+      (#"{"kind":"bearer","expires":1}"#, #"{"kind":"bearer","expires":1}"#),
+      ("a bearer abc", "a bearer ***"),
+      ("plain text", "plain text"),
+    ])
+  func masking(text: String, expected: String) {
+    #expect(BodySnippet(Data(text.utf8), limit: 512).text == expected)
+  }
+
+  @Test("snippets are bounded, and a cut character does not make text binary")
+  func bounds() {
+    let long = BodySnippet(Data(String(repeating: "a", count: 1000).utf8), limit: 10)
+    #expect(long.text == "aaaaaaaaaa… (1000 bytes)")
+    #expect(long.byteCount == 1000)
+    #expect(BodySnippet(Data("aé…".utf8), limit: 2).text == "a… (6 bytes)")
+    #expect(BodySnippet(Data("éa".utf8), limit: 2).text == "é… (3 bytes)")
+    #expect(BodySnippet(Data([0xFF, 0x00, 1]), limit: 10).text == "<3 bytes, not text>")
+  }
+}

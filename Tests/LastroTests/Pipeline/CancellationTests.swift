@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import Testing
+
+@testable import Lastro
+
+@Suite("Cancellation")
+struct CancellationTests {
+  typealias Script = RetryLoopTests.Script
+
+  /// Runs a fetch, cancels it once it has arrived in the room, and gives its error.
+  static func cancelled<M, E>(
+    in room: WaitingRoom, _ stack: TransportNetworkStack, _ resource: HTTPResource<M, E>
+  ) async throws -> HTTPFetchError<E> {
+    let task = Task { try await stack.failure(of: resource) }
+    await room.waitForArrival()
+    task.cancel()
+    return try await task.value
+  }
+
+  static func expectCancelled<E>(_ error: HTTPFetchError<E>, attempts: Int = 1) {
+    #expect(error.isCancelled && error.stage == .cancelled && error.code == .cancelled)
+    guard case .cancelled = error.reason else {
+      Issue.record("\(error)")
+      return
+    }
+    #expect(error.attempts.count == attempts)
+  }
+
+  @Test("before it begins: nothing is made or sent")
+  func before() async throws {
+    let transport = StubTransport(.answer(200))
+    let made = Recorder<Int>()
+    let task = Task {
+      withUnsafeCurrentTask { $0?.cancel() }
+      return try await TransportNetworkStack(transport).failure(
+        of: RawHTTPResource(
+          baseRequestMaking: BaseRequestMaking {
+            made.append(0)
+            return try .test()
+          }))
+    }
+    Self.expectCancelled(try await task.value)
+    #expect(transport.requests.isEmpty && made.values.isEmpty)
+  }
+
+  @Test("while the base request is made, whatever the maker then does", arguments: [true, false])
+  func maker(throwsElse: Bool) async throws {
+    let room = WaitingRoom()
+    let transport = StubTransport(.answer(200))
+    let resource = RawHTTPResource(
+      baseRequestMaking: BaseRequestMaking {
+        await room.waitForCancellation()
+        if throwsElse { throw TestError() }
+        return try .test()
+      })
+    Self.expectCancelled(try await Self.cancelled(in: room, TransportNetworkStack(transport), resource))
+    #expect(transport.requests.isEmpty)
+  }
+
+  @Test("in any hook: make, scheduled, succeeded, failed", arguments: ["make", "scheduled", "succeeded", "failed"])
+  func hooks(stage: String) async throws {
+    let room = WaitingRoom()
+    let pause: @Sendable (String) async -> Void = { if $0 == stage { await room.waitForCancellation() } }
+    let hooks = Hooks(
+      make: { result, _ in
+        await pause("make")
+        return result
+      },
+      scheduled: { _, _ in await pause("scheduled") },
+      succeeded: { _, _, _, _ in await pause("succeeded") },
+      failed: { _ in
+        await pause("failed")
+        return .noRetry(.custom(TestError()))
+      })
+    let transport = StubTransport(.answer(stage == "failed" ? 500 : 200))
+    let error = try await Self.cancelled(
+      in: room, TransportNetworkStack(transport), RawHTTPResource.intercepted(by: hooks))
+    Self.expectCancelled(error)
+    #expect(transport.requests.count == (["make", "scheduled"].contains(stage) ? 0 : 1))
+  }
+
+  @Test(
+    "ST07 OL10 in flight: the transport is cancelled; what it, a decoder or an interceptor makes of it does not matter")
+  func inFlight() async throws {
+    for answer in [
+      Result<TransferResponse, TransportError>.failure(.cancelled()), .failure(.response, .connectionLost, sent: true),
+      .answer(200, body: "{}"), .answer(500, body: "{}"),
+    ] {
+      for action in [Retry.Action.none, .retry, .retryAfter(1), .noRetry(.retries(1))] {
+        let room = WaitingRoom()
+        let transport = StubTransport { (_, _) throws(TransportError) in
+          await room.waitForCancellation()
+          return try answer.get()
+        }
+        let script = Script(actions: [action])
+        let error = try await Self.cancelled(
+          in: room, TransportNetworkStack(transport), PipelineTests.typed(interceptors: [script]))
+        Self.expectCancelled(error)
+        #expect(transport.requests.count == 1)
+        #expect(script.seen.values.count == 1 && script.seen.values.first?.error.isCancelled == true)
+        #expect(error.attempts.first?.outcome == .cancelled)
+      }
+    }
+  }
+
+  @Test(
+    "ST22 ST23 in the rule that wants a retry", arguments: [Retry.Action.retry, .retryAfter(1), .noRetry(.retries(3))])
+  func inRule(action: Retry.Action) async throws {
+    let transport = StubTransport(.answer(500))
+    let time = ManualTime()
+    let policy = HTTPRetryPolicy.custom { _, _, _ in
+      withUnsafeCurrentTask { $0?.cancel() }
+      return action
+    }
+    let task = Task {
+      try await TransportNetworkStack(transport, time: time.source).failure(of: .intercepted(by: policy))
+    }
+    Self.expectCancelled(try await task.value)
+    #expect(transport.requests.count == 1 && time.sleeps.values.isEmpty)
+  }
+
+  @Test("OL01 while a delayed retry waits: one failure so far, the cancelled error, nothing more sent")
+  func whileWaiting() async throws {
+    let room = WaitingRoom()
+    let waits = Recorder<Duration>()
+    let time = TimeSource(
+      now: { .zero },
+      sleep: {
+        waits.append($0)
+        await room.waitForCancellation()
+        try Task.checkCancellation()
+      })
+    let transport = StubTransport(.answer(503))
+    let stack = TransportNetworkStack(transport, time: time)
+    let error = try await Self.cancelled(
+      in: room, stack, RawHTTPResource.intercepted(by: Script(actions: [.retryAfter(5)])))
+    Self.expectCancelled(error)
+    #expect(error.attempts.first?.status == .serviceUnavailable)
+    #expect(transport.requests.count == 1 && waits.values == [.seconds(5)])
+  }
+
+  @Test("while decoding, whether it then succeeds or not", arguments: [true, false])
+  func decoding(succeeds: Bool) async throws {
+    let resource = HTTPResource<Int, APIFailure>(
+      baseRequestMaking: .request(try .test()),
+      decoding: ModelDecoding { _, _ in
+        withUnsafeCurrentTask { $0?.cancel() }
+        if succeeds { return 1 }
+        throw TestError()
+      }, errorDecoding: .json())
+    let task = Task { try await TransportNetworkStack(StubTransport(.answer(200))).failure(of: resource) }
+    Self.expectCancelled(try await task.value)
+  }
+
+  @Test("between redirects")
+  func redirects() async throws {
+    let transport = StubTransport { (_, index) throws(TransportError) in
+      withUnsafeCurrentTask { $0?.cancel() }
+      return try Result.redirect(to: "/\(index)").get()
+    }
+    let task = Task { try await TransportNetworkStack(transport).failure(of: .test()) }
+    Self.expectCancelled(try await task.value)
+    #expect(transport.requests.count == 1)
+  }
+
+  @Test("a stack that was shut down is the cancelled error too, with its own code")
+  func shutDown() async throws {
+    let error = try await TransportNetworkStack(StubTransport(.failure(.cancelled, .shutDown)))
+      .failure(of: .intercepted(by: Script(actions: [.retry])))
+    #expect(error.isCancelled && error.stage == .cancelled && error.code == .shutDown)
+  }
+
+  @Test("a CancellationError that somebody throws without cancellation is their failure, not the caller's")
+  func foreignCancellation() async throws {
+    let error = try await TransportNetworkStack(StubTransport(.answer(200))).failure(
+      of: RawHTTPResource(baseRequestMaking: BaseRequestMaking { throw CancellationError() }))
+    guard case .noRequest(let cause) = error.reason else { throw error }
+    #expect(cause is CancellationError)
+  }
+
+  @Test("callback form: the handle cancels, the completion comes once, with the cancelled error")
+  func callbacks() async throws {
+    let room = WaitingRoom()
+    let stack = TransportNetworkStack(
+      StubTransport { (_, _) throws(TransportError) in
+        await room.waitForCancellation()
+        throw .cancelled()
+      })
+    let (completions, completion) = AsyncStream<HTTPFetchError<APIFailure>?>.makeStream()
+    let handle = stack.fetch(try PipelineTests.typed()) { result in
+      if case .failure(let error) = result { completion.yield(error) } else { completion.yield(nil) }
+    }
+    #expect(!handle.isCancelled)
+    await room.waitForArrival()
+    handle.cancel()
+    handle.cancel()
+    #expect(handle.isCancelled)
+    var iterator = completions.makeAsyncIterator()
+    let result = await iterator.next()
+    Self.expectCancelled(try #require(result ?? nil))
+    completion.finish()
+    #expect(await iterator.next() == nil)
+  }
+
+  @Test("callback form of fetchAndDecode: cancelled, however it got there")
+  func decodedCallbacks() async throws {
+    let stack = TransportNetworkStack(StubTransport(.answer(200)))
+    let decoding = HTTPModelDecoding<Int> { _, _ in
+      withUnsafeCurrentTask { $0?.cancel() }
+      throw TestError()
+    }
+    let result = await withCheckedContinuation { continuation in
+      do {
+        stack.fetchAndDecode(try .test(), decoding: decoding) { continuation.resume(returning: Optional($0)) }
+      } catch {
+        continuation.resume(returning: nil)
+      }
+    }
+    guard case .failure(let error)? = result else { throw TestFailure("no error") }
+    #expect(error.isCancelled)
+  }
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import Testing
+
+@testable import Lastro
+
+@Suite("Deadlines")
+struct DeadlineTests {
+  typealias Script = RetryLoopTests.Script
+
+  static func timeouts(attempt: Int? = nil, total: Int?) throws -> Timeouts {
+    try Timeouts(
+      connect: nil, attempt: attempt.map { .seconds($0) }, idle: nil, total: total.map { .seconds($0) })
+  }
+
+  @Test("the transport gets what is left, and the code of the limit that comes first")
+  func remaining() async throws {
+    let time = ManualTime()
+    let transport = StubTransport { (_, index) throws(TransportError) in
+      time.advance(by: .seconds(6))
+      return .answer(index < 2 ? 500 : 200)
+    }
+    let stack = TransportNetworkStack(
+      transport, time: time.source, timeouts: try Self.timeouts(attempt: 10, total: 20))
+    _ = try await stack.fetch(.intercepted(by: Script(actions: [.retryAfter(1), .retryAfter(1)])))
+    #expect(transport.requests.map(\.deadline) == [.seconds(10), .seconds(10), .seconds(6)])
+    #expect(transport.requests.map(\.deadlineCode) == [.attemptTimeout, .attemptTimeout, .totalTimeout])
+  }
+
+  @Test("redirects count in the attempt and in the total")
+  func redirects() async throws {
+    let time = ManualTime()
+    let transport = StubTransport { (_, index) throws(TransportError) in
+      time.advance(by: .seconds(4))
+      return try Result.redirect(to: "/\(index)").get()
+    }
+    let stack = TransportNetworkStack(transport, time: time.source, timeouts: try Self.timeouts(attempt: 10, total: 60))
+    let error = try await stack.failure(of: .test())
+    #expect(transport.requests.map(\.deadline) == [.seconds(10), .seconds(6), .seconds(2)])
+    #expect(error.stage == .timeout && error.code == .attemptTimeout)
+    #expect(error.attempts.first?.redirects.count == 3)
+    #expect(error.attempts.first?.requestSent == true)
+  }
+
+  @Test("time that a maker or an interceptor takes counts; nothing is sent when it is over")
+  func hooksTakeTime() async throws {
+    for hook in ["maker", "make", "scheduled"] {
+      let time = ManualTime()
+      let take: @Sendable (String) -> Void = { if $0 == hook { time.advance(by: .seconds(21)) } }
+      let hooks = Hooks(
+        make: { result, _ in
+          take("make")
+          return result
+        }, scheduled: { _, _ in take("scheduled") })
+      let transport = StubTransport(.answer(200))
+      let stack = TransportNetworkStack(transport, time: time.source, timeouts: try Self.timeouts(total: 20))
+      let resource = RawHTTPResource(
+        baseRequestMaking: BaseRequestMaking {
+          take("maker")
+          return try .test()
+        }, interceptors: [hooks])
+      let error = try await stack.failure(of: resource)
+      #expect(error.stage == .timeout && error.code == .totalTimeout)
+      #expect(transport.requests.isEmpty)
+    }
+  }
+
+  @Test("a wait that cannot end in time is not begun, and the failure says so")
+  func futileWait() async throws {
+    let time = ManualTime()
+    let transport = StubTransport(.answer(503))
+    let stack = TransportNetworkStack(transport, time: time.source, timeouts: try Self.timeouts(total: 20))
+    for delay in [20.0, 21, 1000] {
+      let error = try await stack.failure(of: .intercepted(by: Script(actions: [.retryAfter(delay)])))
+      #expect(error.statusCode == .serviceUnavailable && error.stage == .http)
+      #expect(error.notRetried?.contains("deadline") == true)
+    }
+    #expect(time.sleeps.values.isEmpty && transport.requests.count == 3)
+  }
+
+  @Test("a wait that overshoots ends the call with the total timeout")
+  func overshoot() async throws {
+    let time = ManualTime()
+    let source = TimeSource(
+      now: time.source.now,
+      sleep: { duration in time.advance(by: duration + .seconds(30)) })
+    let transport = StubTransport(.answer(503))
+    let stack = TransportNetworkStack(transport, time: source, timeouts: try Self.timeouts(total: 20))
+    let error = try await stack.failure(of: .intercepted(by: Script(actions: [.retryAfter(1), .retry])))
+    #expect(error.code == .totalTimeout && transport.requests.count == 1)
+    #expect(error.attempts.count == 2 && error.attempts[1].requestSent == false)
+  }
+
+  @Test("without a total there is none")
+  func unlimited() async throws {
+    let time = ManualTime()
+    let transport = StubTransport(.answer(503), .answer(200))
+    let stack = TransportNetworkStack(transport, time: time.source, timeouts: try Self.timeouts(total: nil))
+    _ = try await stack.fetch(.intercepted(by: Script(actions: [.retryAfter(1_000_000)])))
+    #expect(transport.requests.map(\.deadline) == [nil, nil])
+  }
+
+  @Test("a stream's timeouts are its own")
+  func streams() async throws {
+    let transport = StubTransport(.answer(200))
+    let stack = TransportNetworkStack(transport) {
+      $0.streamTimeouts = .streaming
+      $0.timeouts = .standard
+    }
+    _ = try await stack.stream(.test())
+    #expect(transport.requests.first?.deadline == nil)
+  }
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import Testing
+
+@testable import Lastro
+
+@Suite("Fetch errors")
+struct FetchErrorTests {
+  typealias Failure = HTTPFetchError<APIFailure>
+
+  static let response = ResourceResponse(head: HTTPResponse(status: .notFound), url: "https://example.com/")
+
+  static func error(
+    _ kind: FailureRecord.Kind, response: ResourceResponse? = nil, apiError: APIFailure? = nil
+  ) -> Failure { Failure(FailureRecord(kind, response: response, apiError: apiError)) }
+
+  static let transport = TransportError(stage: .connect, code: .connectFailed, message: "m", engineCode: 7)
+
+  static let withoutResponse: [FailureRecord.Kind] = [
+    .noRequest(TestError()), .transport(transport), .badResponse(transport), .redirect(transport),
+    .cancelled(.cancelled()), .retry(.retries(1), .empty),
+  ]
+
+  @Test("ER01 the response of each kind")
+  func response() {
+    for kind in Self.withoutResponse { #expect(Self.error(kind).response == nil) }
+    #expect(Self.error(.http(.notFound), response: Self.response).response?.status == .notFound)
+    #expect(Self.error(.noData(.ok), response: Self.response).response != nil)
+    #expect(Self.error(.retry(.retries(1), .empty), response: Self.response).response != nil)
+  }
+
+  @Test("ER02 the last error: itself, or the last of the state; a foreign one leaves itself")
+  func lastError() {
+    for kind in Self.withoutResponse.dropLast() { #expect(Self.error(kind).lastError.stage == Self.error(kind).stage) }
+    let first = Self.error(.http(.notFound), response: Self.response)
+    let last = Self.error(.transport(Self.transport))
+    for errors in [[first, last.erased], [first, last]] as [[any Error]] {
+      let error = Self.error(.retry(.retries(1), Retry.State(errors: errors)))
+      guard case .transport(let cause) = error.lastError.reason else {
+        Issue.record("\(error)")
+        continue
+      }
+      #expect(cause.code == .connectFailed)
+    }
+    let foreign = Self.error(.retry(.retries(1), Retry.State(errors: [TestError()])))
+    guard case .retry(.retries(1), _) = foreign.lastError.reason else {
+      Issue.record("\(foreign)")
+      return
+    }
+  }
+
+  @Test("ER03 the status code of each kind")
+  func statusCode() {
+    for kind in Self.withoutResponse { #expect(Self.error(kind).statusCode == nil) }
+    #expect(Self.error(.http(.notFound), response: Self.response).statusCode == .notFound)
+    #expect(Self.error(.retry(.retries(1), .empty), response: Self.response).statusCode == .notFound)
+  }
+
+  @Test("the seed's seven cases are told apart")
+  func sevenCases() {
+    func name(_ error: Failure) -> String {
+      switch error.reason {
+      case .noRequest: "noRequest"
+      case .http(.notFound, APIFailure(message: "m")?): "http"
+      case .noData(.ok): "noData"
+      case .transport: "url"
+      case .badResponse: "badResponse"
+      case .retry(.delay(3), let state) where state.totalDelay == 4: "retry"
+      case .cancelled: "cancelled"
+      default: "other"
+      }
+    }
+    let errors = [
+      Self.error(.noRequest(TestError())),
+      Self.error(.http(.notFound), response: Self.response, apiError: APIFailure(message: "m")),
+      Self.error(.noData(.ok)), Self.error(.transport(Self.transport)), Self.error(.badResponse(Self.transport)),
+      Self.error(.retry(.delay(3), Retry.State(totalDelay: 4))), Self.error(.cancelled(.cancelled())),
+    ]
+    #expect(errors.map(name) == ["noRequest", "http", "noData", "url", "badResponse", "retry", "cancelled"])
+  }
+
+  @Test("the error is one word, whatever it knows")
+  func size() {
+    #expect(MemoryLayout<Failure>.size == MemoryLayout<Int>.size)
+  }
+
+  @Test("descriptions: one line for logs; request, attempts and body for debugging; no secrets of the URL")
+  func descriptions() async throws {
+    let transport = StubTransport(
+      .failure(.connect, .connectFailed),
+      .answer(503, fields: [.retryAfter: "7"], body: #"{"message":"m","token":"s3cr3t"}"#))
+    let script = RetryLoopTests.Script(actions: [.retryAfter(2), .noRetry(.retries(1))])
+    let request = try ResourceRequest.test(url: "https://example.com/a?token=s3cr3t&page=2")
+    let error = try await TransportNetworkStack(transport).failure(
+      of: PipelineTests.typed(request, interceptors: [script]))
+    #expect(!error.description.contains("\n"))
+    #expect(error.description.contains("policy/retries_exhausted"))
+    #expect(error.description.contains("GET https://example.com/a?token=***&page=***"))
+    #expect(error.description.contains("503") && error.description.contains("2 attempts"))
+    #expect(error.hint?.contains("Retry-After: 7") == true)
+    let debug = error.debugDescription
+    #expect(debug.contains("attempt 1: failed, connect/connect_failed"))
+    #expect(debug.contains("attempt 2: status, status 503"))
+    #expect(debug.contains("because of connect/connect_failed"))
+    #expect(debug.contains("APIFailure"))
+    #expect(!debug.contains("s3cr3t"))
+    #expect(error.body.map { String(decoding: $0, as: UTF8.self) }?.contains("s3cr3t") == true)
+  }
+
+  @Test("the engine's code is kept, also under an exhausted policy")
+  func engineCode() async throws {
+    let stack = TransportNetworkStack(StubTransport(.failure(.connect, .connectFailed)))
+    #expect(try await stack.failure(of: .test()).engineCode == 7)
+    #expect(try await stack.failure(of: .intercepted(by: HTTPRetryPolicy.maxRetries(2))).engineCode == 7)
+  }
+
+  @Test("snippets can be switched off, and are bounded")
+  func snippets() async throws {
+    let long = String(repeating: "x", count: 2000)
+    for (limit, count) in [(0, nil), (10, 10), (512, 512)] as [(Int, Int?)] {
+      let stack = TransportNetworkStack(StubTransport(.answer(500, body: long))) { $0.bodySnippetBytes = limit }
+      let text = try await stack.failure(of: .test()).bodySnippet?.text
+      #expect(text?.prefix { $0 == "x" }.count == count)
+    }
+  }
+
+  @Test("hints teach")
+  func hints() async throws {
+    let error = try await TransportNetworkStack(StubTransport(.answer(401))).failure(of: .test())
+    #expect(error.hint?.contains("authenticator") == true)
+  }
+}

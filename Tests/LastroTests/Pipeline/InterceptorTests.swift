@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import Testing
+
+@testable import Lastro
+
+private struct Plain: HTTPResourceInterceptor {}
+
+private struct Authenticator: RequestAuthenticator, HTTPResourceInterceptor {
+  var token: @Sendable () async throws -> String
+  var evaluate: @Sendable (Hooks.Failure) async -> Retry.Action = { _ in .none }
+
+  func authenticate(_ request: ResourceRequest) async throws -> ResourceRequest {
+    var request = request
+    request.head.headerFields[.authorization] = "Bearer \(try await token())"
+    return request
+  }
+
+  func evaluateFailedRequest(
+    _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
+    retryState: Retry.State
+  ) async -> Retry.Action {
+    await evaluate(
+      .init(
+        request: request, response: response, body: body, error: error,
+        context: AttemptContext(retryState: retryState)))
+  }
+}
+
+@Suite("Interceptors")
+struct InterceptorTests {
+  static let context = AttemptContext()
+
+  @Test("IN01 IN02 IN03 the defaults pass on and have no opinion")
+  func defaults() async throws {
+    let request = try ResourceRequest.test()
+    let success = await Plain().interceptMakeRequest(.success(request), context: Self.context)
+    #expect(try success.get().url == request.url)
+    let failure = await Plain().interceptMakeRequest(.failure(TestError()), context: Self.context)
+    #expect(throws: TestError()) { try failure.get() }
+    let error = HTTPFetchError<any Error>(FailureRecord(.http(.ok)))
+    let action = await Plain().interceptFailed(request, response: nil, body: nil, error: error, context: Self.context)
+    #expect(RetryTests.text(action) == "none")
+    #expect(Plain().credentialOrigins.isEmpty)
+  }
+
+  @Test("IN04 OL08 an authenticator puts credentials on, for every attempt")
+  func authenticates() async throws {
+    let calls = Recorder<Int>()
+    let authenticator = Authenticator(
+      token: { "t\(calls.append(0))" },
+      evaluate: { $0.response?.status == .unauthorized ? .retry : .none })
+    let transport = StubTransport(.answer(401), .answer(200))
+    _ = try await TransportNetworkStack(transport).fetch(.test(.post, interceptors: [authenticator]))
+    #expect(transport.requests.map { $0.head.headerFields[.authorization] } == ["Bearer t0", "Bearer t1"])
+  }
+
+  @Test("IN05 an authenticator passes a failure on; its own failure is noRequest, and is heard")
+  func authenticationFails() async throws {
+    let authenticator = Authenticator(token: {
+      throw TestError(name: "no token")
+    })
+    let failure = await authenticator.interceptMakeRequest(.failure(TestError(name: "base")), context: Self.context)
+    #expect(throws: TestError(name: "base")) { try failure.get() }
+    let told = Recorder<Bool>()
+    let hooks = Hooks(failed: {
+      told.append($0.context.wasScheduled)
+      return .none
+    })
+    let error = try await TransportNetworkStack(StubTransport(.answer(200)))
+      .failure(of: .intercepted(by: authenticator, hooks))
+    guard case .noRequest(let cause) = error.reason else { throw error }
+    #expect(cause as? TestError == TestError(name: "no token"))
+    #expect(told.values == [false])
+  }
+
+  @Test("IN06 an authenticator's evaluation gets everything, and its action counts")
+  func evaluates() async throws {
+    let seen = Recorder<Hooks.Failure>()
+    let authenticator = Authenticator(
+      token: { "t" },
+      evaluate: {
+        seen.append($0)
+        return .noRetry(.custom(TestError(name: "auth")))
+      })
+    let error = try await TransportNetworkStack(StubTransport(.answer(403, body: "no")))
+      .failure(of: .intercepted(by: authenticator))
+    guard case .retry(.custom(let reason), _) = error.reason else { throw error }
+    #expect(reason as? TestError == TestError(name: "auth"))
+    let failure = try #require(seen.values.first)
+    #expect(failure.request?.head.headerFields[.authorization] == "Bearer t")
+    #expect(failure.response?.status == .forbidden && failure.body == Data("no".utf8))
+    #expect(failure.error.statusCode == .forbidden && failure.context.retryState.errors.isEmpty)
+  }
+
+  @Test("IN07 a policy is an interceptor: metadata built, action returned")
+  func policy() async throws {
+    let policy = HTTPRetryPolicy.custom { error, state, metadata in
+      #expect(error is HTTPFetchError<any Error> && state.retryCount == 1)
+      #expect(metadata.request?.head.path == "/a" && metadata.body == Data("b".utf8))
+      #expect(metadata.response?.status.code == 418)
+      return .retryAfter(3)
+    }
+    let response = ResourceResponse(head: HTTPResponse(status: .init(code: 418)), url: "")
+    let action = await policy.interceptFailed(
+      try .test(), response: response, body: Data("b".utf8), error: HTTPFetchError(FailureRecord(.http(.ok))),
+      context: AttemptContext(retryState: Retry.State(errors: [TestError()])))
+    #expect(RetryTests.text(action) == "after 3.0")
+  }
+
+  @Test("ST12 success: make, scheduled, succeeded, in order, and no failure")
+  func successEvents() async throws {
+    let events = Recorder<String>()
+    let stack = TransportNetworkStack(
+      StubTransport(.answer(201, body: "b")), interceptors: [Self.recording("s", events)])
+    let value = try await stack.fetch(
+      .intercepted(by: Self.recording("a", events), Self.recording("b", events)))
+    #expect(
+      events.values == [
+        "s make 1.0 false", "a make 1.0 false", "b make 1.0 false",
+        "s scheduled true", "a scheduled true", "b scheduled true",
+        "s succeeded 201 b", "a succeeded 201 b", "b succeeded 201 b",
+      ])
+    #expect(value.response.attempts.count == 1)
+  }
+
+  @Test("ST24 failure: make, scheduled, failed, in order, and no success")
+  func failureEvents() async throws {
+    let events = Recorder<String>()
+    let stack = TransportNetworkStack(
+      StubTransport(.answer(500, body: "b")), interceptors: [Self.recording("s", events)])
+    _ = try await stack.failure(of: .intercepted(by: Self.recording("a", events)))
+    #expect(
+      events.values == [
+        "s make 1.0 false", "a make 1.0 false", "s scheduled true", "a scheduled true",
+        "s failed 500 b 0", "a failed 500 b 0",
+      ])
+  }
+
+  @Test("a later interceptor recovers the failure of an earlier one")
+  func recovery() async throws {
+    let replacement = try ResourceRequest.test(url: "https://example.com/recovered")
+    let recover = Hooks(make: { result, _ in
+      guard case .failure = result else { return result }
+      return .success(replacement)
+    })
+    let transport = StubTransport(.answer(200))
+    _ = try await TransportNetworkStack(transport).fetch(
+      RawHTTPResource(baseRequestMaking: BaseRequestMaking { throw TestError() }, interceptors: [recover]))
+    #expect(transport.requests.map(\.head.path) == ["/recovered"])
+  }
+
+  @Test("requests are adapted one after another")
+  func chain() async throws {
+    let append = { (text: String) -> Hooks in
+      Hooks(make: { result, _ in
+        result.map {
+          var request = $0
+          request.head.headerFields[.accept] = (request.head.headerFields[.accept] ?? "") + text
+          return request
+        }
+      })
+    }
+    let transport = StubTransport(.answer(200))
+    let stack = TransportNetworkStack(transport, interceptors: [append("a")])
+    _ = try await stack.fetch(.intercepted(by: append("b"), append("c")))
+    #expect(transport.requests.first?.head.headerFields[.accept] == "abc")
+  }
+
+  @Test("a decode failure is told as a failure, and not as a success")
+  func decodeFailure() async throws {
+    let events = Recorder<String>()
+    _ = try await TransportNetworkStack(StubTransport(.answer(200, body: "{}"))).failure(
+      of: PipelineTests.typed(interceptors: [Self.recording("a", events)]))
+    #expect(events.values.last == "a failed 200 {} 0")
+    #expect(!events.values.contains { $0.contains("succeeded") })
+  }
+
+  @Test("attempts are numbered, the call keeps its name")
+  func numbering() async throws {
+    let seen = Recorder<AttemptContext>()
+    let hooks = Hooks(
+      scheduled: { seen.append($1) },
+      failed: { _ in .retry })
+    _ = try await TransportNetworkStack(StubTransport(.answer(500), .answer(200))).fetch(.intercepted(by: hooks))
+    #expect(seen.values.map(\.attempt) == [1, 2])
+    #expect(Set(seen.values.map(\.callID)).count == 1)
+  }
+
+  static func recording(_ name: String, _ events: Recorder<String>) -> Hooks {
+    Hooks(
+      make: { result, context in
+        events.append("\(name) make \(context.attempt).\(context.hop) \(context.wasScheduled)")
+        return result
+      },
+      scheduled: { events.append("\(name) scheduled \($1.wasScheduled && $0.head.path == "/a")") },
+      succeeded: { _, response, body, _ in
+        events.append("\(name) succeeded \(response.status.code) \(String(decoding: body ?? Data(), as: UTF8.self))")
+      },
+      failed: {
+        events.append(
+          "\(name) failed \($0.response?.status.code ?? 0) \(String(decoding: $0.body ?? Data(), as: UTF8.self)) "
+            + "\($0.context.retryState.errors.count)")
+        return .none
+      })
+  }
+}

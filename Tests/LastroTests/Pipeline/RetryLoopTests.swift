@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import Testing
+
+@testable import Lastro
+
+@Suite("Retry loop")
+struct RetryLoopTests {
+  /// Answers the actions one after the other, then none, and keeps what it was told.
+  struct Script: HTTPResourceInterceptor {
+    let actions: [Retry.Action]
+    let seen = Recorder<Hooks.Failure>()
+
+    func interceptFailed(
+      _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
+      context: AttemptContext
+    ) async -> Retry.Action {
+      let index = seen.append(
+        .init(request: request, response: response, body: body, error: error, context: context))
+      return index < actions.count ? actions[index] : .none
+    }
+  }
+
+  @Test("ST08 retry: the state grows, the metadata is right, then success")
+  func retry() async throws {
+    let transport = StubTransport(.answer(500, body: "a"), .answer(503, body: "b"), .answer(200, body: "c"))
+    let time = ManualTime()
+    let seen = Recorder<(Int, Retry.Delay, String, Int)>()
+    let policy = HTTPRetryPolicy.custom { error, state, metadata in
+      seen.append(
+        (
+          state.retryCount, state.totalDelay, String(decoding: metadata.body ?? Data(), as: UTF8.self),
+          metadata.response?.status.code ?? 0
+        ))
+      #expect((error as? HTTPFetchError<any Error>)?.statusCode == metadata.response?.status)
+      #expect(metadata.request?.head.path == "/a")
+      return .retry
+    }
+    let value = try await TransportNetworkStack(transport, time: time.source).fetch(.intercepted(by: policy))
+    #expect(value.value == Data("c".utf8))
+    #expect(seen.values.map(\.0) == [0, 1] && seen.values.map(\.1) == [0, 0])
+    #expect(seen.values.map(\.2) == ["a", "b"] && seen.values.map(\.3) == [500, 503])
+    #expect(time.sleeps.values.isEmpty)
+    #expect(value.response.attempts.map(\.outcome) == [.status, .status, .succeeded])
+    #expect(value.response.attempts.map(\.reason) == ["first", "status 500", "status 503"])
+    #expect(value.response.attempts.map(\.status?.code) == [500, 503, 200])
+  }
+
+  @Test("ST09 retryAfter waits, and adds up")
+  func retryAfter() async throws {
+    let transport = StubTransport(.answer(500), .failure(.connect, .connectFailed), .answer(200))
+    let time = ManualTime()
+    let script = Script(actions: [.retryAfter(1.5), .retryAfter(1.5)])
+    let value = try await TransportNetworkStack(transport, time: time.source).fetch(.intercepted(by: script))
+    #expect(time.sleeps.values == [.seconds(1.5), .seconds(1.5)])
+    #expect(script.seen.values.map(\.context.retryState.totalDelay) == [0, 1.5])
+    #expect(value.response.attempts.map(\.delay) == [.zero, .seconds(1.5), .seconds(1.5)])
+    #expect(value.response.attempts[2].reason == "connect/connect_failed")
+    #expect(value.response.attempts[1].error?.code == .connectFailed)
+  }
+
+  @Test("ST10 ST11 delays that are not positive: at once, and not counted", arguments: [0, -1.337, -.infinity, .nan])
+  func noDelay(delay: Retry.Delay) async throws {
+    let transport = StubTransport(.answer(500), .answer(500), .answer(200))
+    let time = ManualTime()
+    let script = Script(actions: [.retryAfter(delay), .retryAfter(delay)])
+    _ = try await TransportNetworkStack(transport, time: time.source).fetch(.intercepted(by: script))
+    #expect(time.sleeps.values.isEmpty)
+    #expect(script.seen.values.map(\.context.retryState.totalDelay) == [0, 0])
+  }
+
+  @Test("ST21 noRetry: its reason, with every failure and the delays made")
+  func noRetry() async throws {
+    let transport = StubTransport(.answer(500), .answer(502), .answer(503, body: #"{"message":"m"}"#))
+    let script = Script(actions: [.retryAfter(2), .retryAfter(2), .noRetry(.custom(TestError(name: "enough")))])
+    let error = try await TransportNetworkStack(transport).failure(of: PipelineTests.typed(interceptors: [script]))
+    guard case .retry(.custom(let reason), let state) = error.reason else { throw error }
+    #expect(reason as? TestError == TestError(name: "enough"))
+    #expect(state.errors.compactMap { ($0 as? HTTPFetchError<any Error>)?.statusCode?.code } == [500, 502, 503])
+    #expect(state.totalDelay == 4)
+    #expect(error.stage == .policy && error.code == .retriesExhausted)
+    #expect(error.statusCode == .serviceUnavailable && error.apiError == APIFailure(message: "m"))
+    guard case .http(.serviceUnavailable, APIFailure(message: "m")?) = error.lastError.reason else { throw error }
+    #expect(error.attempts.count == 3)
+    #expect(error.response?.attempts.count == 3)
+  }
+
+  @Test("none after retries: the failure itself, with the history that Alicerce lost")
+  func noneAfterRetries() async throws {
+    let script = Script(actions: [.retry, .retryAfter(1)])
+    let error = try await TransportNetworkStack(StubTransport(.answer(500))).failure(of: .intercepted(by: script))
+    guard case .http(.internalServerError, _) = error.reason else { throw error }
+    #expect(error.attempts.map(\.delay) == [.zero, .zero, .seconds(1)])
+    #expect(error.notRetried == nil)
+  }
+
+  @Test("every interceptor is asked, also after a noRetry; the fold is f(acc, next), seeded none")
+  func fold() async throws {
+    let folded = Recorder<String>()
+    let scripts = [
+      Script(actions: [.noRetry(.retries(1))]), Script(actions: [.retryAfter(2)]), Script(actions: [.retry]),
+    ]
+    var resource = try RawHTTPResource.test(interceptors: Array(scripts.dropFirst()))
+    resource.retryActionPriority = { lhs, rhs in
+      folded.append("\(RetryTests.text(lhs)) | \(RetryTests.text(rhs))")
+      return .mostPrioritary(lhs, rhs)
+    }
+    let stack = TransportNetworkStack(StubTransport(.answer(500)), interceptors: [scripts[0]])
+    let error = try await stack.failure(of: resource)
+    guard case .retry(.retries(1), _) = error.reason else { throw error }
+    #expect(scripts.map(\.seen.values.count) == [1, 1, 1])
+    #expect(folded.values == ["none | no: retries 1", "no: retries 1 | after 2.0", "no: retries 1 | retry"])
+  }
+
+  @Test("an own priority decides")
+  func ownPriority() async throws {
+    var resource = try RawHTTPResource.intercepted(
+      by: Script(actions: [.noRetry(.retries(1))]), Script(actions: [.retry]))
+    resource.retryActionPriority = { _, next in next }
+    let transport = StubTransport(.answer(500), .answer(200))
+    _ = try await TransportNetworkStack(transport).fetch(resource)
+    #expect(transport.requests.count == 2)
+  }
+
+  @Test("loops without a wait end", arguments: [0, 1e-9])
+  func immediateLoop(delay: Retry.Delay) async throws {
+    let transport = StubTransport(.answer(500))
+    let policy = HTTPRetryPolicy.backoff(.constant(delay: delay, until: .maxDelay(1)))
+    let error = try await TransportNetworkStack(transport).failure(of: .intercepted(by: policy))
+    guard case .retry(.retries(100), _) = error.reason else { throw error }
+    #expect(transport.requests.count == 101)
+  }
+
+  @Test("a request that cannot be made is retried when an interceptor says so, and the maker is asked anew")
+  func retriedMake() async throws {
+    let calls = Recorder<Int>()
+    let making = BaseRequestMaking<ResourceRequest> {
+      if calls.append(0) < 2 { throw TestError() }
+      return try .test()
+    }
+    let transport = StubTransport(.answer(200))
+    let script = Script(actions: [.retry, .retryAfter(1)])
+    let resource = RawHTTPResource(baseRequestMaking: making, interceptors: [script])
+    let value = try await TransportNetworkStack(transport).fetch(resource)
+    #expect(calls.values.count == 3 && transport.requests.count == 1)
+    #expect(script.seen.values.allSatisfy { !$0.context.wasScheduled && $0.request == nil })
+    #expect(value.response.attempts.map(\.requestSent) == [false, false, true])
+    #expect(value.response.attempts[1].reason == "request/request_making_failed")
+  }
+
+  @Test("a delay that no clock can hold does not trap", arguments: [.infinity, 1e300])
+  func hugeDelay(delay: Retry.Delay) async throws {
+    let script = Script(actions: [.retryAfter(delay)])
+    let time = ManualTime()
+    let limited = TransportNetworkStack(StubTransport(.answer(500)), time: time.source)
+    let error = try await limited.failure(of: .intercepted(by: script))
+    #expect(error.notRetried != nil && time.sleeps.values.isEmpty)
+    let unlimited = TransportNetworkStack(
+      StubTransport(.answer(500), .answer(200)), time: time.source, timeouts: .streaming)
+    _ = try await unlimited.fetch(.intercepted(by: Script(actions: [.retryAfter(delay)])))
+    #expect(time.sleeps.values == [.seconds(1e9)])
+  }
+
+  @Test("each fetch of a resource starts with an empty state")
+  func freshState() async throws {
+    let script = Script(actions: [])
+    let resource = try RawHTTPResource.intercepted(by: script)
+    let stack = TransportNetworkStack(StubTransport(.answer(500)))
+    _ = try await stack.failure(of: resource)
+    _ = try await stack.failure(of: resource)
+    #expect(script.seen.values.map(\.context.retryState.retryCount) == [0, 0])
+    #expect(Set(script.seen.values.map(\.context.callID)).count == 2)
+  }
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import Testing
+
+@testable import Lastro
+
+@Suite("Vetoes")
+struct VetoTests {
+  typealias Script = RetryLoopTests.Script
+
+  static func run(
+    _ answer: Result<TransferResponse, TransportError>, _ action: Retry.Action, method: HTTPRequest.Method = .get,
+    fields: HTTPFields = [:], body: RequestBody = .empty, options: RequestOptions = RequestOptions()
+  ) async throws -> (error: HTTPFetchError<any Error>, sent: Int, asked: Int) {
+    let script = Script(actions: Array(repeating: action, count: 2))
+    let transport = StubTransport(answer)
+    let error = try await TransportNetworkStack(transport).failure(
+      of: .test(method, fields: fields, body: body, options: options, interceptors: [script]))
+    return (error, transport.requests.count, script.seen.values.count)
+  }
+
+  @Test("a trust failure stands, whatever a policy says; interceptors hear of it")
+  func trust() async throws {
+    for action in [Retry.Action.retry, .retryAfter(1), .noRetry(.retries(0))] {
+      let result = try await Self.run(.failure(.trust, FailureCode("pin_mismatch")), action)
+      #expect(result.sent == 1 && result.asked == 1)
+      #expect(result.error.stage == .trust)
+    }
+    let vetoed = try await Self.run(.failure(.trust, FailureCode("pin_mismatch")), .retry)
+    #expect(vetoed.error.notRetried?.contains("trust") == true)
+  }
+
+  @Test("a spent total deadline stands")
+  func deadline() async throws {
+    for action in [Retry.Action.retry, .retryAfter(1), .noRetry(.retries(0))] {
+      let result = try await Self.run(.failure(.timeout, .totalTimeout, sent: true), action)
+      #expect(result.sent == 1 && result.asked == 1)
+      #expect(result.error.stage == .timeout && result.error.code == .totalTimeout)
+    }
+  }
+
+  @Test("non-idempotent requests that may have been sent", arguments: [HTTPRequest.Method.post, .patch])
+  func notIdempotent(method: HTTPRequest.Method) async throws {
+    for answer in [
+      Result.answer(503), .answer(500), .answer(429), .failure(.response, .connectionLost, sent: true),
+    ] {
+      let result = try await Self.run(answer, .retry, method: method)
+      #expect(result.sent == 1 && result.asked == 1)
+      #expect(result.error.notRetried?.contains("Idempotency-Key") == true)
+    }
+    var options = RequestOptions()
+    options.idempotency = .idempotent
+    #expect(try await Self.run(.answer(503), .retry, method: method, options: options).sent == 3)
+    #expect(try await Self.run(.answer(503), .retry, method: method, fields: [.idempotencyKey: "1"]).sent == 3)
+    #expect(try await Self.run(.failure(.connect, .connectFailed), .retry, method: method).sent == 3)
+  }
+
+  @Test("a refusal that says nothing was done may be retried: new credentials for a POST", arguments: [401, 407, 421])
+  func refusals(status: Int) async throws {
+    #expect(try await Self.run(.answer(status), .retry, method: .post).sent == 3)
+  }
+
+  @Test("noRetry wins over a veto that is not final, so that its reason is seen")
+  func noRetry() async throws {
+    let result = try await Self.run(.answer(503), .noRetry(.retries(0)), method: .post)
+    guard case .retry(.retries(0), _) = result.error.reason else { throw result.error }
+  }
+
+  @Test("a GET is explicitly made non-idempotent")
+  func explicit() async throws {
+    var options = RequestOptions()
+    options.idempotency = .notIdempotent
+    #expect(try await Self.run(.answer(503), .retry, options: options).sent == 1)
+  }
+
+  @Test("a POST that was answered by 303 is not sent again because the GET after it failed")
+  func redirectedPost() async throws {
+    let transport = StubTransport { (request, _) throws(TransportError) in
+      request.head.method == .post ? try Result.redirect(303, to: "/done").get() : .answer(503)
+    }
+    let script = Script(actions: [.retry])
+    let error = try await TransportNetworkStack(transport).failure(of: .test(.post, interceptors: [script]))
+    #expect(transport.requests.map(\.head.method) == [.post, .get])
+    #expect(error.notRetried?.contains("POST") == true)
+  }
+
+  @Test("a one-shot body that was read is not sent again; one that was not, is")
+  func oneShotBody() async throws {
+    for isRead in [true, false] {
+      let body = RequestBody(source: .stream(length: nil, isReplayable: false) { { nil } })
+      let transport = StubTransport { (request, index) throws(TransportError) in
+        if isRead, case .stream(_, _, let open) = request.body.source { _ = open() }
+        #expect(!request.allowsResend)
+        if index > 0 { return .answer(200) }
+        throw TransportError(stage: .connect, code: .connectFailed, message: "scripted")
+      }
+      let stack = TransportNetworkStack(transport)
+      let resource = try RawHTTPResource.test(.put, body: body, interceptors: [Script(actions: [.retry])])
+      if isRead {
+        let error = try await stack.failure(of: resource)
+        #expect(error.notRetried?.contains("body") == true && transport.requests.count == 1)
+      } else {
+        _ = try await stack.fetch(resource)
+        #expect(transport.requests.count == 2)
+      }
+    }
+  }
+
+  @Test("nothing is said about retries that nobody asked for")
+  func silent() async throws {
+    #expect(try await Self.run(.answer(503), .none, method: .post).error.notRetried == nil)
+  }
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Testing
+
+@testable import Lastro
+
+@Suite("Retry eligibility")
+struct RetryInterceptorTests {
+  static let interceptor = RetryInterceptor(policy: .maxRetries(3))
+
+  static func attempts(
+    _ method: HTTPRequest.Method, _ answer: Result<TransferResponse, TransportError>,
+    eligibility: RetryInterceptor.Eligibility = .standard, options: RequestOptions = RequestOptions(),
+    fields: HTTPFields = [:]
+  ) async throws -> Int {
+    let transport = StubTransport(answer)
+    let stack = TransportNetworkStack(transport)
+    let error = try await stack.failure(
+      of: .test(
+        method, fields: fields, options: options,
+        interceptors: [RetryInterceptor(policy: .maxRetries(3), eligibility: eligibility)]))
+    #expect(error.attempts.count == transport.requests.count)
+    return transport.requests.count
+  }
+
+  @Test("statuses that are retried for idempotent requests", arguments: [408, 425, 429, 500, 502, 503, 504])
+  func retriedStatuses(status: Int) async throws {
+    #expect(try await Self.attempts(.get, .answer(status)) == 4)
+    #expect(try await Self.attempts(.put, .answer(status)) == 4)
+    #expect(try await Self.attempts(.post, .answer(status)) == 1)
+    #expect(try await Self.attempts(.patch, .answer(status)) == 1)
+    #expect(try await Self.attempts(.post, .answer(status), fields: [.idempotencyKey: "k"]) == 4)
+  }
+
+  @Test("statuses that are not", arguments: [300, 400, 401, 403, 404, 409, 422, 501, 505])
+  func otherStatuses(status: Int) async throws {
+    #expect(try await Self.attempts(.get, .answer(status)) == 1)
+  }
+
+  @Test(
+    "before anything is sent, any method",
+    arguments: [
+      (FailureStage.resolve, FailureCode.hostNotFound), (.connect, .connectFailed), (.timeout, .connectTimeout),
+      (.proxy, .proxyConnectFailed), (.tls, .handshakeFailed),
+    ])
+  func notSent(stage: FailureStage, code: FailureCode) async throws {
+    #expect(try await Self.attempts(.post, .failure(stage, code)) == 4)
+    #expect(try await Self.attempts(.get, .failure(stage, code)) == 4)
+  }
+
+  @Test(
+    "after something was sent, idempotent requests only",
+    arguments: [
+      (FailureStage.response, FailureCode.connectionLost), (.timeout, .attemptTimeout), (.timeout, .idleTimeout),
+      (.send, .sendFailed), (.response, .receiveFailed),
+    ])
+  func sent(stage: FailureStage, code: FailureCode) async throws {
+    #expect(try await Self.attempts(.get, .failure(stage, code, sent: true)) == 4)
+    #expect(try await Self.attempts(.post, .failure(stage, code, sent: true)) == 1)
+    #expect(try await Self.attempts(.post, .failure(stage, code, sent: true), eligibility: .any) == 1)
+    var options = RequestOptions()
+    options.idempotency = .idempotent
+    #expect(try await Self.attempts(.post, .failure(stage, code, sent: true), options: options) == 4)
+    options.idempotency = .notIdempotent
+    #expect(try await Self.attempts(.get, .failure(stage, code, sent: true), options: options) == 1)
+  }
+
+  @Test(
+    "never, by the standard",
+    arguments: [
+      (FailureStage.trust, FailureCode("pin_mismatch")), (.tls, .untrustedCertificate), (.tls, .hostMismatch),
+      (.tls, .certificateExpired), (.tls, .invalidTLSConfiguration), (.cancelled, .shutDown),
+      (.timeout, .totalTimeout), (.limit, .bodyTooLarge), (.redirect, .redirectLoop), (.request, .invalidOption),
+      (.proxy, .proxyRefused), (.response, .malformedResponse), (.response, .badContentEncoding),
+    ])
+  func never(stage: FailureStage, code: FailureCode) async throws {
+    #expect(try await Self.attempts(.get, .failure(stage, code)) == 1)
+  }
+
+  @Test("a model that does not decode is not fetched again")
+  func decode() async throws {
+    let transport = StubTransport(.answer(200, body: "{}"))
+    let resource = HTTPResource<Model, APIFailure>(
+      baseRequestMaking: .request(try .test()), decoding: .json(), errorDecoding: .json(),
+      interceptors: [Self.interceptor])
+    let error = try await TransportNetworkStack(transport).failure(of: resource)
+    #expect(error.stage == .decode)
+    #expect(transport.requests.count == 1)
+  }
+
+  @Test("any: other statuses too, for idempotent requests")
+  func anyEligibility() async throws {
+    #expect(try await Self.attempts(.get, .answer(404), eligibility: .any) == 4)
+    #expect(try await Self.attempts(.post, .answer(404), eligibility: .any) == 1)
+  }
+}

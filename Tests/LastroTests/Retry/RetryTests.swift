@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import Lastro
+
+@Suite("Retry")
+struct RetryTests {
+  typealias Policy = Retry.Policy<Int>
+
+  static func state(_ count: Int, _ delay: Retry.Delay = 0) -> Retry.State {
+    Retry.State(errors: Array(repeating: TestError(), count: count), totalDelay: delay)
+  }
+
+  /// Actions as text, because they hold errors.
+  static func text(_ action: Retry.Action) -> String {
+    switch action {
+    case .none: "none"
+    case .retry: "retry"
+    case .retryAfter(let delay): "after \(delay)"
+    case .noRetry(.retries(let count)): "no: retries \(count)"
+    case .noRetry(.delay(let delay)): "no: delay \(delay)"
+    case .noRetry(.custom(let error as TestError)): "no: \(error.name)"
+    default: "other"
+    }
+  }
+
+  @Test(
+    "RT01 RT02 RT03 RT04 RT05 RT07 RT09 RT10 RT11 RT12 RT13 policies by state",
+    arguments: [
+      (Policy.maxRetries(3), 3, 0.0, "no: retries 3"),
+      (.maxRetries(3), 2, 0, "retry"),
+      (.maxRetries(0), 0, 0, "no: retries 0"),
+      (.backoff(.constant(delay: 2, until: .maxRetries(3))), 3, 0, "no: retries 3"),
+      (.backoff(.constant(delay: 2, until: .maxRetries(3))), 2, 99, "after 2.0"),
+      (.backoff(.constant(delay: 2, until: .maxDelay(5))), 1, 5.1, "no: delay 5.0"),
+      (.backoff(.constant(delay: 2, until: .maxDelay(5))), 1, 4.9, "after 2.0"),
+      (.backoff(.constant(delay: 2, until: .maxDelay(0))), 0, 0, "no: delay 0.0"),
+      (.backoff(.constant(delay: 2, until: .budget(5))), 1, 3, "after 2.0"),
+      (.backoff(.constant(delay: 2, until: .budget(5))), 1, 3.1, "no: delay 5.0"),
+      (.backoff(.exponential(baseDelay: 2, scale: { $0 * Double($1) }, until: .maxRetries(3))), 4, 0, "no: retries 3"),
+      (.backoff(.exponential(baseDelay: 2, scale: { $0 * Double($1) }, until: .maxRetries(3))), 2, 0, "after 6.0"),
+      (.backoff(.exponential(baseDelay: 2, scale: { $0 * Double($1) }, until: .maxDelay(5))), 3, 5, "no: delay 5.0"),
+      (.backoff(.exponential(baseDelay: 2.5, scale: { $0 * Double($1) }, until: .maxDelay(5))), 1, 1, "after 5.0"),
+      (.backoff(.exponential(baseDelay: 3, scale: { $0 * Double($1) }, until: .maxDelay(5))), 1, 1, "after 5.0"),
+      (.backoff(.exponential(baseDelay: 3, scale: { _, _ in .nan }, until: .maxDelay(5))), 1, 1, "after 5.0"),
+      (.backoff(.exponential(baseDelay: 3, scale: { _, _ in .nan }, until: .budget(5))), 1, 1, "no: delay 5.0"),
+    ])
+  func policies(policy: Policy, failures: Int, delay: Retry.Delay, expected: String) {
+    let action = policy.shouldRetry(with: TestError(), state: Self.state(failures, delay), metadata: 0)
+    #expect(Self.text(action) == expected)
+  }
+
+  @Test("RT03 the scale is not asked when the retries are used up")
+  func scaleNotCalled() {
+    let calls = Recorder<Int>()
+    let policy = Policy.backoff(
+      .exponential(
+        baseDelay: 1,
+        scale: { base, retry in
+          calls.append(retry)
+          return base
+        }, until: .maxRetries(2)))
+    _ = policy.shouldRetry(with: TestError(), state: Self.state(3), metadata: 0)
+    #expect(calls.values.isEmpty)
+    _ = policy.shouldRetry(with: TestError(), state: Self.state(1), metadata: 0)
+    #expect(calls.values == [2])
+  }
+
+  @Test("RT06 RT08 RT14 a custom rule gets error, state and metadata, and its word is returned")
+  func customRule() {
+    let answers: [Retry.Action] = [.noRetry(.custom(TestError(name: "stop"))), .retry, .retryAfter(1.5), .none]
+    for (index, answer) in answers.enumerated() {
+      let policy = Policy.custom { error, state, metadata in
+        #expect(error as? TestError == TestError(name: "x"))
+        #expect(state.retryCount == 2 && state.totalDelay == 7)
+        #expect(metadata == index)
+        return answer
+      }
+      let action = policy.shouldRetry(with: TestError(name: "x"), state: Self.state(2, 7), metadata: index)
+      #expect(Self.text(action) == Self.text(answer))
+    }
+  }
+
+  @Test(
+    "the worked table: delays until the policy stops",
+    arguments: [
+      (
+        Policy.backoff(.exponential(baseDelay: 0.1, scale: { $0 * Double($1) }, until: .maxDelay(0.4))),
+        [0.1, 0.2, 0.3], "no: delay 0.4"
+      ),
+      (
+        .backoff(.exponential(baseDelay: 1, scale: Retry.Backoff.doubling, until: .maxDelay(5))), [1, 2, 4],
+        "no: delay 5.0"
+      ),
+      (
+        .backoff(.exponential(baseDelay: 1, scale: Retry.Backoff.doubling, until: .maxRetries(4))), [1, 2, 4, 8],
+        "no: retries 4"
+      ),
+      (.backoff(.constant(delay: 3, until: .maxDelay(5))), [3, 3], "no: delay 5.0"),
+      (.backoff(.constant(delay: 10, until: .maxDelay(5))), [10], "no: delay 5.0"),
+      (.backoff(.constant(delay: 1, until: .maxDelay(0))), [], "no: delay 0.0"),
+      (.backoff(.constant(delay: 1, until: .maxRetries(0))), [], "no: retries 0"),
+      (.backoff(.constant(delay: 3, until: .budget(5))), [3], "no: delay 5.0"),
+    ])
+  func workedTable(policy: Policy, delays: [Double], end: String) {
+    var state = Retry.State.empty
+    var made: [Double] = []
+    while made.count < 20 {
+      guard case .retryAfter(let delay) = policy.shouldRetry(with: TestError(), state: state, metadata: 0) else {
+        break
+      }
+      made.append((delay * 1000).rounded() / 1000)
+      state.errors.append(TestError())
+      state.totalDelay += delay
+    }
+    #expect(made == delays)
+    #expect(Self.text(policy.shouldRetry(with: TestError(), state: state, metadata: 0)) == end)
+  }
+
+  @Test("RT15 RT16 RT17 RT18 RT19 RT20 OL06 the whole matrix of mostPrioritary")
+  func matrix() {
+    let left: [Retry.Action] = [.none, .noRetry(.retries(1)), .retry, .retryAfter(2)]
+    let right: [Retry.Action] = [.none, .noRetry(.retries(9)), .retry, .retryAfter(3)]
+    let expected = [
+      ["none", "no: retries 9", "retry", "after 3.0"],
+      ["no: retries 1", "no: retries 1", "no: retries 1", "no: retries 1"],
+      ["retry", "no: retries 9", "retry", "after 3.0"],
+      ["after 2.0", "no: retries 9", "after 2.0", "after 3.0"],
+    ]
+    for (row, lhs) in left.enumerated() {
+      for (column, rhs) in right.enumerated() {
+        #expect(Self.text(.mostPrioritary(lhs, rhs)) == expected[row][column])
+      }
+    }
+    #expect(Self.text(.mostPrioritary(.retryAfter(3), .retryAfter(2))) == "after 3.0")
+    #expect(Self.text(.mostPrioritary(.retryAfter(.nan), .retryAfter(2))) == "after 2.0")
+    #expect(Self.text(.mostPrioritary(.retryAfter(2), .retryAfter(.nan))) == "after nan")
+  }
+
+  @Test("OL03 OL05 folding seeded with none")
+  func fold() {
+    let fold = { (actions: [Retry.Action]) in Self.text(actions.reduce(.none, Retry.Action.mostPrioritary)) }
+    #expect(fold([]) == "none")
+    #expect(fold([.retry, .retryAfter(4), .retry]) == "after 4.0")
+    #expect(fold([.retryAfter(1), .retryAfter(5), .retryAfter(3)]) == "after 5.0")
+  }
+
+  @Test("RT21 RT22 RT23 OL02 state counts")
+  func stateCounts() {
+    #expect(Retry.State.empty.errors.isEmpty && Retry.State.empty.totalDelay == 0)
+    #expect(Retry.State.empty.attemptCount == 1 && Retry.State.empty.retryCount == 0)
+    #expect(Self.state(1).attemptCount == 2 && Self.state(1).retryCount == 1)
+  }
+
+  @Test("doubling neither overflows nor starts below the base")
+  func doubling() {
+    #expect((0...4).map { Retry.Backoff.doubling(1, $0) } == [1, 1, 2, 4, 8])
+    #expect(Retry.Backoff.doubling(1, .max).isFinite)
+  }
+
+  @Test("full jitter stays under cap and doubling, and a seed repeats it")
+  func jitter() {
+    let scale = Retry.Backoff.fullJitter(cap: 5, random: .seeded(42))
+    let delays = (1...50).map { scale(1, $0) }
+    for (index, delay) in delays.enumerated() {
+      #expect(delay >= 0 && delay < min(5, Retry.Backoff.doubling(1, index + 1)))
+    }
+    let again = Retry.Backoff.fullJitter(cap: 5, random: .seeded(42))
+    #expect((1...50).map { again(1, $0) } == delays)
+    let other = Retry.Backoff.fullJitter(cap: 5, random: .seeded(43))
+    #expect((1...50).map { other(1, $0) } != delays)
+  }
+
+  @Test("the system's randomness is not constant")
+  func systemRandom() {
+    #expect(Set((0..<8).map { _ in RandomSource.system.next() }).count == 8)
+  }
+}

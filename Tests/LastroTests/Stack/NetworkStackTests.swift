@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import Lastro
+import Testing
+
+/// What somebody else writes: only `fetch`, with its own resource, payload, response and error.
+private struct Dictionary: NetworkStack {
+  struct Word: Sendable { var text: String }
+  struct Page: Sendable, Equatable { var number: Int }
+  enum Failure: Error, Equatable { case unknown }
+
+  func fetch(_ resource: Word) async throws(Failure) -> Network.Value<[Character], Page> {
+    guard resource.text != "unknown" else { throw .unknown }
+    return Network.Value(value: Array(resource.text), response: Page(number: resource.text.count))
+  }
+}
+
+private struct Refusal: Error, Equatable {}
+
+@Suite("Network stacks")
+struct NetworkStackTests {
+  private let dictionary = Dictionary()
+  private typealias Decoding<T: Sendable> = ModelDecoding<T, [Character], Dictionary.Page>
+
+  @Test("NW01 mapValue maps the value and keeps the response")
+  func mapValue() {
+    let value = Network.Value(value: 2, response: "r")
+    #expect(value.mapValue { number, response in "\(number)\(response)" } == Network.Value(value: "2r", response: "r"))
+  }
+
+  @Test("NW02 mapValue rethrows")
+  func mapValueThrows() {
+    #expect(throws: Refusal.self) {
+      try Network.Value(value: 2, response: "r").mapValue { _, _ throws(Refusal) -> Int in throw Refusal() }
+    }
+  }
+
+  @Test("NS01 a failed fetch: the stack's own typed error, and no decoding")
+  func fetchFails() async throws {
+    do throws(FetchAndDecodeError<Dictionary.Failure>) {
+      _ = try await dictionary.fetchAndDecode(
+        .init(text: "unknown"),
+        decoding: Decoding<Int> { _, _ in
+          Issue.record("nothing to decode")
+          return 0
+        })
+      Issue.record("it cannot succeed")
+    } catch {
+      guard case .fetch(.unknown) = error else { throw error }
+      #expect(!error.isCancelled)
+    }
+  }
+
+  @Test("NS02 a failed decoding: gets payload and response, and its error is kept")
+  func decodeFails() async throws {
+    do throws(FetchAndDecodeError<Dictionary.Failure>) {
+      _ = try await dictionary.fetchAndDecode(
+        .init(text: "word"),
+        decoding: Decoding<Int> { payload, page in
+          #expect(payload == ["w", "o", "r", "d"] && page == .init(number: 4))
+          throw Refusal()
+        })
+      Issue.record("it cannot succeed")
+    } catch {
+      guard case .decode(let failure) = error else { throw error }
+      #expect(failure.underlying is Refusal)
+      #expect(failure.status == nil)
+    }
+  }
+
+  @Test("NS03 a success: the model and the same response")
+  func succeeds() async throws {
+    let value = try await dictionary.fetchAndDecode(
+      .init(text: "word"), decoding: Decoding<Int> { $1.number + $0.count })
+    #expect(value == Network.Value(value: 8, response: .init(number: 4)))
+  }
+
+  @Test("callback forms of a foreign stack complete once, with value or error")
+  func callbacks() async throws {
+    let fetched = await withCheckedContinuation { continuation in
+      dictionary.fetch(.init(text: "word")) { continuation.resume(returning: $0) }
+    }
+    #expect(try fetched.get().response.number == 4)
+    let failed = await withCheckedContinuation { continuation in
+      dictionary.fetch(.init(text: "unknown")) { continuation.resume(returning: $0) }
+    }
+    #expect(throws: Dictionary.Failure.unknown) { try failed.get() }
+    let decoded = await withCheckedContinuation { continuation in
+      dictionary.fetchAndDecode(.init(text: "word"), decoding: Decoding<Int> { $1.number + $0.count }) {
+        continuation.resume(returning: $0)
+      }
+    }
+    #expect(try decoded.get().value == 8)
+  }
+
+  @Test("completions run where they are told to")
+  func queues() async {
+    await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+      dictionary.fetch(.init(text: "word"), callbackOn: .mainActor) { _ in
+        MainActor.assertIsolated()
+        continuation.resume()
+      }
+    }
+    let key = TaskLocalMark()
+    await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+      let queue = CallbackQueue { work in TaskLocalMark.$isInside.withValue(true) { work() } }
+      dictionary.fetch(.init(text: "word"), callbackOn: queue) { _ in
+        #expect(key.value)
+        continuation.resume()
+      }
+    }
+  }
+
+  private struct TaskLocalMark: Sendable {
+    @TaskLocal static var isInside = false
+    var value: Bool { Self.isInside }
+  }
+}
