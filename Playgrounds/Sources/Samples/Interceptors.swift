@@ -2,6 +2,7 @@
 
 import FoundationEssentials
 import Lastro
+import Logging
 import Synchronization
 
 // sample: trace
@@ -51,6 +52,17 @@ protocol TokenStore: Sendable {
   func refresh() async -> Bool
 }
 // end
+
+func logging() -> StackConfiguration {
+  // sample: logging
+  var configuration = StackConfiguration()
+  configuration.interceptors = [
+    RetryInterceptor(policy: .maxRetries(2)),
+    LoggingInterceptor(logger: Logger(label: "github"), verbosity: .headers),
+  ]
+  // end
+  return configuration
+}
 
 // sample: transport
 struct CountingTransport: Transport {
