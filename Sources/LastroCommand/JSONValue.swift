@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A JSON scalar, kept as it came: the `id` of a batch request is given back unchanged.
+/// A JSON value: the `id` of a batch request is given back as it came.
 enum JSONValue: Codable, Sendable, Equatable {
   case null
   case bool(Bool)
   case integer(Int64)
+  case unsigned(UInt64)
   case number(Double)
   case string(String)
+  case array([JSONValue])
+  case object([String: JSONValue])
 
   init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
@@ -16,10 +19,16 @@ enum JSONValue: Codable, Sendable, Equatable {
       self = .bool(value)
     } else if let value = try? container.decode(Int64.self) {
       self = .integer(value)
+    } else if let value = try? container.decode(UInt64.self) {
+      self = .unsigned(value)
     } else if let value = try? container.decode(Double.self) {
       self = .number(value)
+    } else if let value = try? container.decode(String.self) {
+      self = .string(value)
+    } else if let value = try? container.decode([JSONValue].self) {
+      self = .array(value)
     } else {
-      self = .string(try container.decode(String.self))
+      self = .object(try container.decode([String: JSONValue].self))
     }
   }
 
@@ -29,7 +38,10 @@ enum JSONValue: Codable, Sendable, Equatable {
     case .null: try container.encodeNil()
     case .bool(let value): try container.encode(value)
     case .integer(let value): try container.encode(value)
+    case .unsigned(let value): try container.encode(value)
     case .number(let value): try container.encode(value)
+    case .array(let value): try container.encode(value)
+    case .object(let value): try container.encode(value)
     case .string(let value): try container.encode(value)
     }
   }

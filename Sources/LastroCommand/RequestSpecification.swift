@@ -55,6 +55,7 @@ struct RequestSpecification: Sendable {
 
   /// The request, checked.
   func request() throws -> ResourceRequest {
+    try checkNumbers()
     var options = RequestOptions()
     options.timeouts = try timeouts()
     options.maximumBodyBytes = maxBody
@@ -67,8 +68,19 @@ struct RequestSpecification: Sendable {
       options: options)
   }
 
+  private func checkNumbers() throws {
+    for (name, value) in [("max-body", maxBody), ("max-redirects", maxRedirects), ("retries", retries)] {
+      if let value, value < 0 { throw ConfigurationError("\(name) is \(value)", hint: "give 0 or more") }
+    }
+    if bearer != nil, basic != nil {
+      throw ConfigurationError("bearer and basic exclude each other", hint: "give one of them")
+    }
+  }
+
+  /// A field that is given wins over the short form, as in curl.
   private func requestHeaders() -> [(String, String)] {
     var headers = headers.map { ($0.name, $0.value) }
+    if headers.contains(where: { $0.0.lowercased() == "authorization" }) { return headers }
     if let bearer { headers.append(("Authorization", "Bearer \(bearer)")) }
     if let basic { headers.append(("Authorization", "Basic \(Data(basic.utf8).base64EncodedString())")) }
     return headers
@@ -93,11 +105,15 @@ struct RequestSpecification: Sendable {
       return .seconds(seconds)
     }
     let total = try duration(timeout, "timeout")
-    let attempt = try duration(attemptTimeout, "attempt timeout")
-    // The default yields to a shorter whole, which then is the limit that is reported; a given value that exceeds the
-    // whole is an error.
-    let whole = [attempt, total].compactMap { $0 }.min() ?? .seconds(3_600)
-    let connect = try duration(connectTimeout, "connect timeout") ?? (whole > .seconds(10) ? .seconds(10) : nil)
+    let attemptGiven = try duration(attemptTimeout, "attempt timeout")
+    // As in curl, a part may be given longer than the whole; it then never is what ends the request, so it is left out.
+    func shorter(_ part: Duration?, than whole: Duration?) -> Duration? {
+      guard let part, let whole, part >= whole else { return part }
+      return nil
+    }
+    let attempt = shorter(attemptGiven, than: total)
+    let connectGiven = try duration(connectTimeout, "connect timeout") ?? .seconds(10)
+    let connect = shorter(shorter(connectGiven, than: attempt), than: total)
     return try Timeouts(
       connect: connect, attempt: attempt, idle: try duration(idleTimeout, "idle timeout") ?? .seconds(60), total: total)
   }

@@ -9,6 +9,8 @@ import LastroCurl
 struct Runner: Sendable {
   let stack: CurlNetworkStack
   var interceptors: [any HTTPResourceInterceptor] = []
+  /// Whether bodies are collected before anything is written: a body that breaks off can then be retried.
+  var collects = false
 
   /// - Parameter progress: told of the bytes so far and the length announced, once a chunk.
   func run(
@@ -35,7 +37,12 @@ struct Runner: Sendable {
     var hint: String?
     let answer: Network.Value<ResponseBody, ResourceResponse>
     do {
-      answer = try await stack.stream(resource)
+      if collects {
+        let collected = try await stack.fetch(resource)
+        answer = Network.Value(value: ResponseBody(collected.value), response: collected.response)
+      } else {
+        answer = try await stack.stream(resource)
+      }
     } catch {
       if let response = error.response { report.add(response, facts: nil) }
       report.add(error.attempts)
@@ -70,10 +77,12 @@ struct Runner: Sendable {
 
   /// Such a URL is refused; what refuses it must not print the password.
   private static func withoutUserInformation(_ url: String) -> String {
-    guard let colon = url.firstIndex(of: ":"), url[colon...].hasPrefix("://") else { return url }
-    let start = url.index(colon, offsetBy: 3)
-    let authority = url[start...].prefix { !"/?#".contains($0) }
-    guard let at = authority.lastIndex(of: "@") else { return url }
+    let end = url.firstIndex { "?#".contains($0) } ?? url.endIndex
+    guard let at = url[..<end].lastIndex(of: "@") else { return url }
+    let scheme = url.firstIndex(of: ":").flatMap { url[$0...].hasPrefix("://") ? url.index($0, offsetBy: 3) : nil }
+    let start = scheme ?? url.startIndex
+    // In a path, an @ is nobody's password.
+    guard start < at, scheme == nil || !url[start..<at].contains("/") else { return url }
     return url[..<start] + "***" + url[at...]
   }
 

@@ -26,13 +26,14 @@ struct BatchCommand: AsyncParsableCommand {
   }
 
   func run() async throws {
-    let runner = Runner(stack: try CurlNetworkStack())
+    let runner = Runner(stack: try CurlNetworkStack(), collects: true)
     let reader = LineReader()
     let writer = ResultWriter()
     await withTaskGroup(of: Void.self) { group in
       var running = 0
       while let line = await reader.next() {
-        if line.allSatisfy(\.isWhitespace) { continue }
+        if line.allSatisfy({ [0x20, 0x09, 0x0D].contains($0) }) { continue }
+        if await writer.failure != nil { break }
         if running == concurrency {
           await group.next()
           running -= 1
@@ -42,11 +43,18 @@ struct BatchCommand: AsyncParsableCommand {
       }
     }
     await runner.stack.shutDown(cancelling: true)
+    if let failure = await writer.failure { throw Console.give(up: failure) }
   }
 
-  private static func perform(_ line: String, _ runner: Runner) async -> String {
+  private static func perform(_ line: [UInt8], _ runner: Runner) async -> String {
     do {
-      var request = try JSONDecoder().decode(BatchRequest.self, from: Data(line.utf8))
+      guard line.count <= LineReader.maximumLength else {
+        throw BatchRequest.Misunderstood(description: "the line is longer than \(LineReader.maximumLength) bytes")
+      }
+      guard String(validating: line, as: UTF8.self) != nil else {
+        throw BatchRequest.Misunderstood(description: "the line is not UTF-8")
+      }
+      var request = try JSONDecoder().decode(BatchRequest.self, from: Data(line))
       request.specification.maxBody = request.specification.maxBody ?? defaultMaximumBody
       let sink = BodySink(request.includesBody ? .memory : .nowhere)
       var (report, _) = try await runner.run(request.specification, into: sink)
@@ -55,7 +63,7 @@ struct BatchCommand: AsyncParsableCommand {
       return report.line
     } catch {
       var report = Report(url: "")
-      report.id = try? JSONDecoder().decode(Identified.self, from: Data(line.utf8)).id
+      report.id = try? JSONDecoder().decode(Identified.self, from: Data(line)).id
       report.fail(.request, FailureCode("invalid_batch_line"), explanation(of: error))
       return report.line
     }
@@ -77,5 +85,15 @@ struct BatchCommand: AsyncParsableCommand {
 
 /// One line at a time, whoever finishes.
 private actor ResultWriter {
-  func write(_ line: String) { Console.out(line) }
+  /// Why nothing more is written.
+  private(set) var failure: BodySink.WriteFailure?
+
+  func write(_ line: String) {
+    guard failure == nil else { return }
+    do {
+      try Console.out(line)
+    } catch {
+      failure = error
+    }
+  }
 }

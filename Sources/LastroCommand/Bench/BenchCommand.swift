@@ -57,7 +57,12 @@ struct BenchCommand: AsyncParsableCommand {
       ok: ok, bytes: bytes, wall: wall.inSeconds, user: usage.user, sys: usage.system, rss: usage.maximumResident)
     let encoder = JSONEncoder()
     encoder.outputFormatting = .sortedKeys
-    Console.out(String(decoding: try encoder.encode(result), as: UTF8.self))
+    let line = String(decoding: try encoder.encode(result), as: UTF8.self)
+    do {
+      try Console.out(line)
+    } catch {
+      throw Console.give(up: error)
+    }
     await stack.shutDown()
     if ok < requests { throw ExitCode(1) }
   }

@@ -19,7 +19,11 @@ struct DoctorCommand: ParsableCommand {
     checkup.proxies()
     checkup.limits()
     checkup.clock()
-    for line in checkup.lines { Console.out(line) }
+    do {
+      for line in checkup.lines { try Console.out(line) }
+    } catch {
+      throw Console.give(up: error)
+    }
     if checkup.hasFailure { throw ExitCode(1) }
   }
 }

@@ -37,8 +37,7 @@ struct FetchCommand: AsyncParsableCommand {
       try finish(report, hint: hint)
     } catch let error as BodySink.WriteFailure {
       bar?.finish()
-      Console.error("lastro: \(error)")
-      throw ExitCode(1)
+      throw Console.give(up: error)
     }
   }
 
@@ -55,7 +54,7 @@ struct FetchCommand: AsyncParsableCommand {
   }
 
   private func finish(_ report: Report, hint: String?) throws {
-    if json { Console.out(report.line) }
+    if json { try Console.out(report.line) }
     guard let error = report.error else { return }
     if !json {
       Console.error("lastro: \(error.stage)/\(error.code): \(error.message)" + (hint.map { "\n  hint: \($0)" } ?? ""))

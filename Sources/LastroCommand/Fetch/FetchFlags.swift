@@ -14,7 +14,7 @@ struct FetchFlags: ParsableArguments {
 
   @Option(
     name: [.customShort("d"), .customLong("data")],
-    help: "Body, or @FILE. Repeated texts are joined with '&'. A file is sent as it is.")
+    help: "Body, or @FILE, or @- for standard input. Repeated texts are joined with '&'. A file is sent as it is.")
   var data: [String] = []
 
   @Option(help: "PEM file of trusted roots, instead of the system's.")
@@ -111,6 +111,7 @@ struct FetchFlags: ParsableArguments {
 
   private func body() throws -> RequestSpecification.Body? {
     guard let first = data.first else { return nil }
+    if data == ["@-"] { return .bytes(try StandardInput.readToEnd()) }
     if data.count == 1, first.hasPrefix("@") { return .file(String(first.dropFirst())) }
     guard !data.contains(where: { $0.hasPrefix("@") }) else {
       throw ValidationError("-d @FILE cannot be joined with other -d.")
