@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -27,6 +28,7 @@ static void *run(void *argument) {
   sigemptyset(&pipe);
   sigaddset(&pipe, SIGPIPE);
   pthread_sigmask(SIG_BLOCK, &pipe, NULL);
+  pthread_setname_np(pthread_self(), "loopback");
   current_tag = start.tag;
   start.body(start.context);
   return NULL;

@@ -172,25 +172,41 @@ struct LoopbackServerTests {
     _ = clients
   }
 
-  @Test("a handler may stop its own server, and may be the last to hold it")
-  func stopFromHandler() async throws {
-    final class Holder: Sendable {
-      let recorder = EventRecorder<LoopbackServer>()
-    }
-    let holder = Holder()
+  @Test("a handler may stop its own server; a stop from outside then waits for it")
+  func stopFromHandler() throws {
+    let servers = EventRecorder<LoopbackServer>()
     let done = EventRecorder<String>()
     let server = try LoopbackServer { connection in
       _ = connection.readLine()
-      holder.recorder.events.forEach { $0.stop() }
-      holder.recorder.removeAll()
+      servers.removeAll().forEach { $0.stop() }
       done.record("stopped")
     }
-    holder.recorder.record(server)
+    servers.record(server)
     let client = try LoopbackClient(to: server.endpoint)
     try client.send("go\n")
     _ = client.receiveAll()
     server.stop()
     #expect(done.events == ["stopped"])
+  }
+
+  @Test("a handler may be the last to hold its server")
+  func dropFromHandler() async throws {
+    let servers = EventRecorder<LoopbackServer>()
+    let done = EventRecorder<String>()
+    func start() throws -> LoopbackEndpoint {
+      let server = try LoopbackServer { connection in
+        _ = connection.readLine()
+        servers.removeAll()
+        done.record(connection.read(max: 1).isEmpty ? "dropped" : "alive")
+      }
+      servers.record(server)
+      return server.endpoint
+    }
+    let client = try LoopbackClient(to: try start())
+    try client.send("go\n")
+    #expect(client.receiveAll().ending == .orderly)
+    while done.events.isEmpty { await Task.yield() }
+    #expect(done.events == ["dropped"])
   }
 
   @Test("waiting is cancellable")
