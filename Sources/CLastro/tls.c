@@ -46,6 +46,7 @@ void clastro_roots_free(clastro_roots *roots) {
 struct clastro_connection {
   atomic_int references;
   atomic_bool closed_cleanly;
+  atomic_int fatal_alert;
 };
 
 static int connection_index = -1;
@@ -67,9 +68,14 @@ static clastro_connection *connection_of(const SSL *ssl) {
 }
 
 static void watch_alerts(const SSL *ssl, int where, int value) {
-  if ((where & SSL_CB_READ_ALERT) != SSL_CB_READ_ALERT || (value & 0xff) != SSL_AD_CLOSE_NOTIFY) return;
+  if ((where & SSL_CB_READ_ALERT) != SSL_CB_READ_ALERT) return;
   clastro_connection *connection = connection_of(ssl);
-  if (connection) atomic_store(&connection->closed_cleanly, true);
+  if (!connection) return;
+  if ((value & 0xff) == SSL_AD_CLOSE_NOTIFY) {
+    atomic_store(&connection->closed_cleanly, true);
+  } else if ((value >> 8) == SSL3_AL_FATAL) {
+    atomic_store(&connection->fatal_alert, value & 0xff);
+  }
 }
 
 static CURLcode prepare_context(CURL *easy, void *context, void *roots) {
@@ -79,6 +85,7 @@ static CURLcode prepare_context(CURL *easy, void *context, void *roots) {
   if (!connection) return CURLE_OUT_OF_MEMORY;
   atomic_init(&connection->references, 1);
   atomic_init(&connection->closed_cleanly, false);
+  atomic_init(&connection->fatal_alert, 0);
   if (SSL_CTX_set_ex_data(ssl_context, connection_index, connection) != 1) {
     free(connection);
     return CURLE_OUT_OF_MEMORY;
@@ -112,6 +119,12 @@ void clastro_connection_release(clastro_connection *connection) {
 bool clastro_connection_closed_cleanly(const clastro_connection *connection) {
   return atomic_load(&connection->closed_cleanly);
 }
+
+int clastro_connection_fatal_alert(const clastro_connection *connection) {
+  return atomic_load(&connection->fatal_alert);
+}
+
+const char *clastro_alert_text(int alert) { return SSL_alert_desc_string_long(alert); }
 
 struct clastro_sha256 {
   EVP_MD_CTX *context;

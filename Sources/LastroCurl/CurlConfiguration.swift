@@ -59,6 +59,9 @@ public struct CurlConfiguration: Sendable {
     ] where value < 0 {
       throw ConfigurationError("\(name) is \(value)", hint: "it must not be negative")
     }
+    if let userAgent, userAgent.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
+      throw ConfigurationError("userAgent has a control character", hint: "CR and LF would start another header field")
+    }
     guard loops <= 64 else {
       throw ConfigurationError("loops is \(loops)", hint: "one for each core is plenty; at most 64")
     }

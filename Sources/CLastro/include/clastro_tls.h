@@ -25,6 +25,10 @@ clastro_connection *_Nullable clastro_connection_retain(CURL *easy);
 void clastro_connection_release(clastro_connection *connection);
 // Whether the peer ended the stream with close_notify (RFC 8446 §6.1); a bare TCP FIN leaves it false.
 bool clastro_connection_closed_cleanly(const clastro_connection *connection);
+// The last fatal alert the peer sent (RFC 8446 §6.2); 0 when it sent none. In TLS 1.3 the refusal of a client certificate
+// comes after the handshake, where libcurl reports a failed read.
+int clastro_connection_fatal_alert(const clastro_connection *connection);
+const char *clastro_alert_text(int alert);
 
 // SHA-256 over EVP, incremental.
 typedef struct clastro_sha256 clastro_sha256;

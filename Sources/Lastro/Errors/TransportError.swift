@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import HTTPTypes
+
 /// Why one exchange over a ``Transport`` failed.
 ///
 /// Transports throw it; the pipeline keeps it as an attempt's cause and wraps it in ``HTTPFetchError``.
@@ -18,6 +20,9 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
   public var requestSent: Bool
   /// What is known about the transfer; `nil` when none was begun.
   public var facts: TransferFacts?
+  /// Head of the final response, where it had come before the failure: of a body that is truncated, too large or
+  /// stalls. Default `nil`.
+  public var head: HTTPResponse?
 
   /// Makes an error.
   public init(
@@ -27,7 +32,8 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
     hint: String? = nil,
     engineCode: Int32? = nil,
     requestSent: Bool = false,
-    facts: TransferFacts? = nil
+    facts: TransferFacts? = nil,
+    head: HTTPResponse? = nil
   ) {
     self.stage = stage
     self.code = code
@@ -36,6 +42,7 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
     self.engineCode = engineCode
     self.requestSent = requestSent
     self.facts = facts
+    self.head = head
   }
 
   /// The cancelled error.

@@ -83,10 +83,13 @@ extension FetchCall {
     var result = base
     let context = context
     for interceptor in plan.interceptors {
-      let next = await interceptor.interceptMakeRequest(result, context: context)
-      result = next.map {
-        current.redirects.guarding($0, previous: try? result.get(), trusted: interceptor.credentialOrigins)
+      let adapted = await interceptor.interceptMakeRequest(result, context: context)
+      guard current.redirects.hasLeftOrigin, case .success(let request) = adapted else {
+        result = adapted
+        continue
       }
+      result = .success(
+        current.redirects.guarding(request, previous: try? result.get(), trusted: interceptor.credentialOrigins))
     }
     switch result {
     case .success(let request): return request

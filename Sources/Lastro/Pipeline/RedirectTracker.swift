@@ -63,6 +63,7 @@ struct RedirectTracker {
   }
 
   /// Takes back the credentials that an interceptor put on a request that has left its origin, unless it is meant to.
+  /// To be asked once ``hasLeftOrigin``.
   ///
   /// - Parameters:
   ///   - adapted: what the interceptor made.
@@ -71,7 +72,6 @@ struct RedirectTracker {
   mutating func guarding(
     _ adapted: ResourceRequest, previous: ResourceRequest?, trusted: [Origin]
   ) -> ResourceRequest {
-    guard hasLeftOrigin else { return adapted }
     sensitive.formUnion(adapted.options.sensitiveHeaders)
     let origin = Origin(adapted.head)
     if let origin, trusted.contains(origin) { return adapted }

@@ -8,7 +8,7 @@ enum CurlCode {
   typealias Meaning = (stage: FailureStage, code: FailureCode, message: String, hint: String?)
 
   static func explain(
-    _ code: CURLcode, facts: clastro_facts, isProxied: Bool, requestSent: Bool, hasHead: Bool
+    _ code: CURLcode, facts: clastro_facts, isProxied: Bool, requestSent: Bool, hasHead: Bool, isChunked: Bool
   ) -> Meaning {
     switch code {
     case CURLE_COULDNT_RESOLVE_HOST:
@@ -31,7 +31,28 @@ enum CurlCode {
         facts.connect_code == 407 ? "give user and password in the proxy's URL" : nil
       )
     }
+    if isProxied, !requestSent, code == CURLE_PEER_FAILED_VERIFICATION, facts.proxy_verify_result != 0 {
+      return (
+        .proxy, .proxyConnectFailed,
+        "the proxy's certificate is not trusted (OpenSSL verify result \(facts.proxy_verify_result))",
+        "give the root that issued it with TLSOptions.roots"
+      )
+    }
+    if requestSent, let meaning = answer(code, facts: facts, isChunked: isChunked) { return meaning }
     return tls(code, facts: facts) ?? exchange(code, requestSent: requestSent, hasHead: hasHead, isProxied: isProxied)
+  }
+
+  /// Results that blame the caller or the machine, but which libcurl 7.88 also gives for a bad answer.
+  private static func answer(_ code: CURLcode, facts: clastro_facts, isChunked: Bool) -> Meaning? {
+    switch code {
+    case CURLE_BAD_FUNCTION_ARGUMENT:  // from its parser of header fields
+      return (.response, .malformedResponse, "the response has a line that is no header field", nil)
+    case CURLE_OUT_OF_MEMORY:  // CURL_MAX_HTTP_HEADER
+      return (.limit, .headTooLarge, "a line of the response head exceeds libcurl's 100 KiB", nil)
+    case CURLE_RECV_ERROR where isChunked && facts.os_errno == 0:
+      return (.response, .malformedResponse, "the chunks of the body break the rules of HTTP", nil)
+    default: return nil
+    }
   }
 
   private static func tls(_ code: CURLcode, facts: clastro_facts) -> Meaning? {
@@ -63,7 +84,7 @@ enum CurlCode {
       return (
         .tls, .certificateExpired, "the certificate is not valid now", "check the server's certificate, and this clock"
       )
-    case 0, 1, 62, 64:
+    case 1, 62, 64:
       return (.tls, .hostMismatch, "the certificate is not for this host", "check the host name in the URL")
     default:
       return (
@@ -95,7 +116,7 @@ enum CurlCode {
         : (.response, .connectionLost, "the connection was reset before a response came", nil)
     case CURLE_URL_MALFORMAT:
       return (.request, .invalidURL, "libcurl cannot parse the URL", nil)
-    case CURLE_BAD_FUNCTION_ARGUMENT, CURLE_NOT_BUILT_IN, CURLE_UNKNOWN_OPTION:
+    case CURLE_BAD_FUNCTION_ARGUMENT, CURLE_NOT_BUILT_IN, CURLE_UNKNOWN_OPTION, CURLE_SETOPT_OPTION_SYNTAX:
       return (.request, .invalidOption, "libcurl does not accept an option: \(text(code))", nil)
     default:
       return (requestSent ? .response : .connect, .engineFailure, text(code), nil)

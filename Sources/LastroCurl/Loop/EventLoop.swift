@@ -85,7 +85,7 @@ private final class LoopSeed: Sendable {
 
 private final class LoopStart {
   private let seed: LoopSeed
-  private let poller: Poller
+  private var poller: Poller?
 
   init(seed: LoopSeed, poller: Poller) {
     self.seed = seed
@@ -93,7 +93,11 @@ private final class LoopStart {
   }
 
   func run() {
-    LoopCore(settings: seed.settings, inbox: seed.inbox, poller: poller, load: seed.load).run()
+    if let poller {
+      LoopCore(settings: seed.settings, inbox: seed.inbox, poller: poller, load: seed.load).run()
+    }
+    poller = nil
+    // Last: whoever waits for it may count descriptors next.
     seed.finished.signal()
   }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import HTTPTypes
 internal import Lastro
 
 /// The jobs for one host (scheme, name, port) within a partition: how many run, and who waits.
@@ -10,11 +11,17 @@ final class HostQueue {
   struct Key: Hashable {
     var isTLS: Bool
     var authority: String
+
+    init(_ head: HTTPRequest) {
+      isTLS = head.scheme == "https"
+      authority = head.authority ?? ""
+    }
   }
 
   let key: Key
   var running = 0
-  private(set) var waiting: [TransferJob] = []
+  /// Taken jobs leave a hole, so that they are not kept alive.
+  private var waiting: [TransferJob?] = []
   private var nextWaiting = 0
   /// Known to speak HTTP/2: many streams share a connection.
   private(set) var isHTTP2 = false
@@ -29,6 +36,9 @@ final class HostQueue {
     self.partition = partition
     self.isProxied = isProxied
   }
+
+  /// Cancelled jobs still in the queue; dropped together once they are the greater part.
+  private var cancelledCount = 0
 
   var waitingCount: Int { waiting.count - nextWaiting }
   var isIdle: Bool { running == 0 && waitingCount == 0 }
@@ -57,17 +67,26 @@ final class HostQueue {
   /// The first job that still wants to run.
   func popFirst() -> TransferJob? {
     guard nextWaiting < waiting.count else { return nil }
-    defer { compact() }
-    let job = waiting[nextWaiting]
-    nextWaiting += 1
-    return job
+    defer {
+      nextWaiting += 1
+      compact()
+    }
+    return waiting[nextWaiting].take()
+  }
+
+  /// A waiting job was cancelled. The queue is not searched for it, but swept once half of it is such jobs.
+  func noteCancellation() {
+    cancelledCount += 1
+    guard cancelledCount > 64, cancelledCount * 2 > waitingCount else { return }
+    _ = remove { $0.isCancelled }
+    cancelledCount = 0
   }
 
   /// Takes out what `shouldRemove` names.
   func remove(where shouldRemove: (TransferJob) -> Bool) -> [TransferJob] {
     var removed: [TransferJob] = []
     var kept: [TransferJob] = []
-    for job in waiting[nextWaiting...] {
+    for job in waitingJobs {
       if shouldRemove(job) { removed.append(job) } else { kept.append(job) }
     }
     waiting = kept
@@ -75,11 +94,15 @@ final class HostQueue {
     return removed
   }
 
-  var waitingJobs: ArraySlice<TransferJob> { waiting[nextWaiting...] }
+  var waitingJobs: some Sequence<TransferJob> { waiting[nextWaiting...].lazy.compactMap { $0 } }
 
   private func compact() {
-    guard nextWaiting > 64, nextWaiting * 2 > waiting.count else { return }
-    waiting.removeFirst(nextWaiting)
-    nextWaiting = 0
+    if nextWaiting == waiting.count {
+      waiting.removeAll()
+      nextWaiting = 0
+    } else if nextWaiting > 64, nextWaiting * 2 > waiting.count {
+      waiting.removeFirst(nextWaiting)
+      nextWaiting = 0
+    }
   }
 }

@@ -53,6 +53,8 @@ final class LoopCore {
     poller.wait(timeout: timeout()) { ready in
       if ready.owner == Self.wakeOwner { wasWoken = true } else { partitions[ready.owner]?.socketReady(ready) }
     }
+    // First what libcurl has finished: a command must not find, or cancel, a transfer that is over.
+    for partition in partitions.values { finishTransfers(of: partition) }
     if wasWoken { takeCommands() }
     let now = monotonicNow()
     for partition in partitions.values {
@@ -105,8 +107,7 @@ final class LoopCore {
     } catch {
       return end(job, error)
     }
-    let head = job.request.head
-    let host = partition.host(HostQueue.Key(isTLS: head.scheme == "https", authority: head.authority ?? ""))
+    let host = partition.host(HostQueue.Key(job.request.head))
     if host.waitingCount == 0, host.running < host.limit(settings) {
       run(job, on: host, in: partition)
     } else if waiting.count >= settings.queuedRequests {
@@ -145,7 +146,9 @@ final class LoopCore {
   }
 
   private func resume(_ job: TransferJob, _ body: (Transfer) -> CURLcode) {
-    guard let (partition, transfer) = find(job) else { return }
+    guard let (partition, _) = find(job) else { return }
+    finishTransfers(of: partition)
+    guard let transfer = partition.transfers[ObjectIdentifier(job)] else { return }
     let code = body(transfer)
     // Held-back bytes are delivered inside the call; when we refuse them, libcurl does not end the transfer by itself.
     guard code == CURLE_OK else { return conclude(transfer, in: partition, failure: transfer.outcome(code)) }
@@ -158,7 +161,9 @@ final class LoopCore {
       conclude(transfer, in: partition, failure: .cancelled(requestSent: transfer.requestSent))
       return
     }
-    if waiting.remove(ObjectIdentifier(job)) != nil { end(job, .cancelled()) }
+    guard waiting.remove(ObjectIdentifier(job)) != nil else { return }
+    end(job, .cancelled())
+    try? partition(for: job).host(HostQueue.Key(job.request.head)).noteCancellation()
   }
 
   private func cancelAll() {
@@ -254,7 +259,7 @@ final class LoopCore {
   }
 
   private func closingTime(of partition: Partition) -> Int64? {
-    partition.idleSince.map { $0 &+ settings.idleLifetime.nanoseconds }
+    partition.idleSince.map { $0.adding(settings.idleLifetime) }
   }
 
   /// libcurl looks at the age of pooled connections only when a transfer begins; without any, they are closed here.

@@ -81,6 +81,15 @@ extension Duration {
   var nanoseconds: Int64 {
     let (seconds, attoseconds) = components
     let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-    return overflow ? .max : product.addingReportingOverflow(attoseconds / 1_000_000_000).partialValue
+    let (sum, overflows) = product.addingReportingOverflow(attoseconds / 1_000_000_000)
+    return overflow || overflows ? (seconds < 0 ? .min : .max) : sum
+  }
+}
+
+extension Int64 {
+  /// This point in time and a positive duration later, at most the end of time.
+  func adding(_ duration: Duration) -> Int64 {
+    let (sum, overflow) = addingReportingOverflow(duration.nanoseconds)
+    return overflow ? .max : sum
   }
 }

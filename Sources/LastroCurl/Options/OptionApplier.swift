@@ -35,7 +35,9 @@ final class OptionApplier {
     applyBasics(easy, timeout: request.connectTimeout)
     try applyTarget(easy, request.head)
     applyVersion(easy, isTLS: request.head.scheme == "https")
+    let proxy = proxies.proxy(isTLS: request.head.scheme == "https", authority: request.head.authority ?? "")
     if request.head.scheme == "https" { try applyTLS(easy) }
+    if proxy.lowercased().hasPrefix("https:") { try applyProxyTLS(easy) }
     applyBody(easy, request)
     try applyHeaders(transfer, request)
     TransferCallbacks.install(on: transfer)
@@ -63,11 +65,21 @@ final class OptionApplier {
     }
     easy.set(CURLOPT_PATH_AS_IS, 1)
     easy.set(CURLOPT_PROTOCOLS_STR, "http,https")
-    easy.set(CURLOPT_PROXY, proxies.proxy(isTLS: scheme == "https", authority: authority))
-    easy.set(CURLOPT_NOPROXY, "")
+    // Not through the proxy, or not from the interface, that was asked for would be worse than not at all.
+    guard easy.set(CURLOPT_PROXY, proxies.proxy(isTLS: scheme == "https", authority: authority)) == CURLE_OK,
+      easy.set(CURLOPT_NOPROXY, "") == CURLE_OK
+    else { throw .refused(.invalidOption, "libcurl does not accept the proxy's URL") }
     if resolutions.head != nil { easy.set(CURLOPT_RESOLVE, pointer: UnsafeRawPointer(resolutions.head)) }
-    if let path = options.unixSocketPath { easy.set(CURLOPT_UNIX_SOCKET_PATH, path) }
-    if let interface = options.localInterface { easy.set(CURLOPT_INTERFACE, interface) }
+    if let path = options.unixSocketPath {
+      guard !path.utf8.contains(0), easy.set(CURLOPT_UNIX_SOCKET_PATH, path) == CURLE_OK else {
+        throw .refused(.invalidOption, "libcurl does not accept the path of the Unix socket")
+      }
+    }
+    if let interface = options.localInterface {
+      guard !interface.utf8.contains(0), easy.set(CURLOPT_INTERFACE, interface) == CURLE_OK else {
+        throw .refused(.invalidOption, "libcurl does not accept the local interface")
+      }
+    }
   }
 
   private func applyVersion(_ easy: EasyHandle, isTLS: Bool) {
@@ -89,21 +101,41 @@ final class OptionApplier {
     // Versions share the option with a maximum in the upper half; 0 there means the newest.
     let minimum = [4, 5, 6, 7][options.tls.minimumVersion.rawValue]  // CURL_SSLVERSION_TLSv1_0 …
     easy.set(CURLOPT_SSLVERSION, minimum)
+    try installHook(easy)
+    guard let identity = options.tls.identity else { return }
+    try apply(identity.certificate, to: easy, file: CURLOPT_SSLCERT, blob: CURLOPT_SSLCERT_BLOB)
+    try apply(identity.key ?? identity.certificate, to: easy, file: CURLOPT_SSLKEY, blob: CURLOPT_SSLKEY_BLOB)
+    if let password = identity.keyPassword { easy.set(CURLOPT_KEYPASSWD, password) }
+  }
+
+  /// The proxy's own certificate is verified like a server's, against the same roots. No client certificate goes to it.
+  private func applyProxyTLS(_ easy: EasyHandle) throws(TransportError) {
+    easy.set(CURLOPT_PROXY_CAPATH, pointer: nil)
+    if let file = roots.file { easy.set(CURLOPT_PROXY_CAINFO, file) }
+    easy.set(CURLOPT_PROXY_SSLVERSION, [4, 5, 6, 7][options.tls.minimumVersion.rawValue])
+    try installHook(easy)
+  }
+
+  private func installHook(_ easy: EasyHandle) throws(TransportError) {
     guard clastro_install_tls_hook(easy.raw, roots.store) == CURLE_OK else {
       throw TransportError(
         stage: .tls, code: .invalidTLSConfiguration, message: "this libcurl has no OpenSSL context to hook into",
         hint: "install the OpenSSL flavour of libcurl (Debian: libcurl4)")
     }
-    guard let identity = options.tls.identity else { return }
-    apply(identity.certificate, to: easy, file: CURLOPT_SSLCERT, blob: CURLOPT_SSLCERT_BLOB)
-    apply(identity.key ?? identity.certificate, to: easy, file: CURLOPT_SSLKEY, blob: CURLOPT_SSLKEY_BLOB)
-    if let password = identity.keyPassword { easy.set(CURLOPT_KEYPASSWD, password) }
   }
 
-  private func apply(_ pem: TLSOptions.PEM, to easy: EasyHandle, file: CURLoption, blob: CURLoption) {
-    switch pem {
-    case .file(let path): easy.set(file, path)
-    case .bytes(let bytes): easy.set(blob, blob: bytes)
+  /// An identity that libcurl does not take must not turn into a request without one.
+  private func apply(
+    _ pem: TLSOptions.PEM, to easy: EasyHandle, file: CURLoption, blob: CURLoption
+  ) throws(TransportError) {
+    let code =
+      switch pem {
+      case .file(let path): easy.set(file, path)
+      case .bytes(let bytes): easy.set(blob, blob: bytes)
+      }
+    guard code == CURLE_OK else {
+      throw TransportError(
+        stage: .tls, code: .invalidTLSConfiguration, message: "the client certificate or its key is empty")
     }
   }
 

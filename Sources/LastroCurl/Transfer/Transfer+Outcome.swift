@@ -9,15 +9,18 @@ extension Transfer {
 
   /// What libcurl's result amounts to; `nil` is success.
   func outcome(_ code: CURLcode) -> TransportError? {
-    if let failure { return failure.with(code) }
     if wasCut { return nil }
-    guard code == CURLE_OK else { return TransportError(code, transfer: self) }
+    let found = failure?.with(code) ?? (code == CURLE_OK ? nil : TransportError(code, transfer: self))
+    if let found {
+      // What matters of such an answer is its status; a body that breaks off must not hide it.
+      return isErrorAnswer && (found.stage == .response || found.stage == .limit) ? nil : found
+    }
     guard response != nil else {
       return TransportError(
         stage: .response, code: .malformedResponse, message: "the transfer ended without a complete response head",
         engineCode: 0, requestSent: requestSent)
     }
-    if isTruncatedByTLS {
+    if isTruncatedByTLS, !isErrorAnswer {
       return TransportError(
         stage: .response, code: .truncatedBody,
         message: "the connection ended without TLS close_notify: the body may be cut short", engineCode: 0,
@@ -26,10 +29,16 @@ extension Transfer {
     return nil
   }
 
+  /// Whether a head outside 200–299 is there, whose body is collected.
+  private var isErrorAnswer: Bool {
+    if case .collect(_, cuts: true) = sink { response != nil } else { false }
+  }
+
   /// Answers the job.
   func report(_ failure: TransportError?, facts: TransferFacts) {
     if var failure {
       failure.facts = facts
+      failure.head = response
       return job.finish(failure, facts: facts)
     }
     if case .collect = sink, let response {

@@ -75,12 +75,22 @@ final class Transfer {
 
   /// When the loop must look at this transfer again: the deadline, or the end of its patience with a silent peer.
   var expiresAt: Int64 {
-    guard let idle = job.request.idleTimeout, !waitsForUs else { return job.expiresAt }
-    return min(job.expiresAt, lastActivity &+ idle.nanoseconds)
+    var result = min(job.expiresAt, connectExpiresAt)
+    if let idle = job.request.idleTimeout, !waitsForUs { result = min(result, lastActivity.adding(idle)) }
+    return result
   }
 
-  /// Whether nothing moves because of our own side: a slow reader or a slow writer.
-  var waitsForUs: Bool { receivingPaused || sendingPaused }
+  /// The end of the connect phase. libcurl's own limit starts anew for a transfer that waited for another's connection
+  /// attempt, which failed.
+  var connectExpiresAt: Int64 {
+    guard !requestSent, let limit = job.request.connectTimeout else { return .max }
+    // A little later than libcurl's, whose error knows more.
+    return startedAt.adding(limit + .milliseconds(50))
+  }
+
+  /// Whether nothing moves because of our own side: a slow reader, or a slow writer while no answer has come. A server
+  /// that has begun to answer may be done with us before the upload is.
+  private var waitsForUs: Bool { receivingPaused || (sendingPaused && response == nil) }
 
   // MARK: Callbacks
 
@@ -91,7 +101,8 @@ final class Transfer {
     let size = clastro_request_size(easy.raw)
     if remoteAddress != nil, size > requestSizeAtStart {
       // A pooled connection died with the request on it. Sending again is the caller's decision unless harmless.
-      guard job.request.allowsResend else {
+      // A source that was partly read cannot be sent again from its start.
+      guard job.request.allowsResend, job.upload == nil || uploadOffset == 0 else {
         failure = TransportError(
           stage: .send, code: .connectionLost,
           message: "the connection was closed after the request was sent and before a response came",
@@ -149,7 +160,7 @@ final class Transfer {
     switch upload.read(into: buffer) {
     case .bytes(let count):
       uploadOffset += count
-      return count
+      return checkUploadExcess() ? count : Int(CURL_READFUNC_ABORT)
     case .end: return checkUploadLength()
     case .wait:
       sendingPaused = true
@@ -194,6 +205,13 @@ final class Transfer {
     return !clastro_connection_closed_cleanly(tls)
   }
 
+  /// The alert with which the server ended the connection before it answered, in words.
+  var fatalAlert: String? {
+    guard let tls, response == nil else { return nil }
+    let alert = clastro_connection_fatal_alert(tls)
+    return alert == 0 ? nil : String(cString: clastro_alert_text(alert))
+  }
+
   func facts() -> TransferFacts {
     TransferFacts(
       easy.facts, remoteAddress: remoteAddress, remotePort: remotePort, localPort: localPort, resends: resends,
@@ -211,7 +229,21 @@ extension Transfer {
       failure = error
       return false
     }
+    guard head.version.major == 1 || mayBeHTTP2 else {
+      failure = TransportError(
+        stage: .response, code: .malformedResponse,
+        message: "the response says HTTP/\(head.version.major) over an HTTP/1.1 connection", requestSent: true)
+      return false
+    }
     self.response = response
+    // libcurl would send the request again by itself, without its Expect: end here, with the status.
+    if head.status == 417, !job.request.body.isEmpty {
+      sink = .collect(limit: 0, cuts: true)
+      wasCut = true
+      return false
+    }
+    // libcurl does not end an answered transfer while its upload is paused.
+    if sendingPaused { _ = job.loop.post(.resumeSending(job)) }
     if machine.isHTTP2 { host.learnHTTP2() }
     let isSuccess = (200..<300).contains(response.status.code)
     switch job.request.delivery {
@@ -227,11 +259,19 @@ extension Transfer {
     return true
   }
 
+  private var mayBeHTTP2: Bool {
+    switch job.options.httpVersion {
+    case .http1: false
+    case .automatic: job.request.head.scheme == "https"
+    case .http2: true
+    }
+  }
+
   private func collect(_ bytes: UnsafeRawBufferPointer, limit: Int, cuts: Bool) -> Int {
     let room = limit - collected.count
     if bytes.count > room {
       if cuts {
-        collected.append(contentsOf: bytes.prefix(room))
+        collected.append(contentsOf: bytes.prefix(max(0, room)))
         wasCut = true
       } else {
         failure = .bodyTooLarge(limit)
@@ -239,7 +279,8 @@ extension Transfer {
       return 0
     }
     if collected.isEmpty, let length = machine.contentLength, length > Int64(bytes.count), !machine.hasContentEncoding {
-      collected.reserveCapacity(min(limit, Int(clamping: length)))
+      // The server's word is worth a megabyte.
+      collected.reserveCapacity(min(limit, Int(clamping: length), 1 << 20))
     }
     collected.append(contentsOf: bytes)
     delivered += Int64(bytes.count)
@@ -279,6 +320,16 @@ extension Transfer {
     data.copyBytes(to: buffer, from: start..<start + count)
     uploadOffset += count
     return count
+  }
+
+  /// libcurl does not stop at the announced length: what is more would be read as the next request.
+  private func checkUploadExcess() -> Bool {
+    guard let length = job.request.body.length, Int64(uploadOffset) > length else { return true }
+    failure = .refused(
+      .invalidBody, "the body is longer than the \(length) bytes announced",
+      hint: "announce the true length, or none; a file must not change while it is sent")
+    failure?.requestSent = true
+    return false
   }
 
   /// A source that ends early would leave the server waiting for the announced rest.

@@ -29,10 +29,17 @@ extension TransportError {
 
   /// What libcurl's result means for this transfer.
   init(_ code: CURLcode, transfer: Transfer) {
+    if let alert = transfer.fatalAlert {
+      self.init(
+        stage: .tls, code: .handshakeFailed, message: "the server ended TLS with the alert \"\(alert)\"",
+        hint: "it may want a client certificate, or not trust the one it got",
+        engineCode: Int32(bitPattern: code.rawValue), requestSent: transfer.requestSent)
+      return
+    }
     let facts = transfer.easy.facts
     let (stage, word, message, hint) = CurlCode.explain(
       code, facts: facts, isProxied: transfer.isProxied, requestSent: transfer.requestSent,
-      hasHead: transfer.response != nil)
+      hasHead: transfer.response != nil, isChunked: transfer.machine.framing.isChunked)
     self.init(
       stage: stage, code: word, message: message, hint: hint, engineCode: Int32(bitPattern: code.rawValue),
       requestSent: transfer.requestSent)
@@ -40,6 +47,10 @@ extension TransportError {
 
   /// A deadline passed; which one, and where the transfer stood.
   static func timedOut(_ transfer: Transfer, now: Int64) -> TransportError {
+    if now < transfer.job.expiresAt, now >= transfer.connectExpiresAt {
+      return TransportError(
+        stage: .timeout, code: .connectTimeout, message: "no connection within the connect limit")
+    }
     let isIdle = now < transfer.job.expiresAt
     let code = isIdle ? FailureCode.idleTimeout : transfer.job.request.deadlineCode
     let place =

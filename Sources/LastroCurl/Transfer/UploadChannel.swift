@@ -23,6 +23,8 @@ final class UploadChannel: Sendable {
     var chunks: [Data] = []
     /// Bytes of the first chunk that were taken already.
     var taken = 0
+    /// Chunks taken whole.
+    var first = 0
     var count = 0
     var isEnded = false
     var isStopped = false
@@ -33,15 +35,19 @@ final class UploadChannel: Sendable {
 
     /// Moves as much as fits of the first chunk.
     mutating func copy(to buffer: UnsafeMutableRawBufferPointer) -> Int {
-      let chunk = chunks[0]
+      let chunk = chunks[first]
       let length = min(buffer.count, chunk.count - taken)
       let start = chunk.startIndex + taken
       chunk.copyBytes(to: buffer, from: start..<start + length)
       taken += length
       count -= length
       if taken == chunk.count {
-        chunks.removeFirst()
+        first += 1
         taken = 0
+        if first > 64, first * 2 > chunks.count || first == chunks.count {
+          chunks.removeFirst(first)
+          first = 0
+        }
       }
       return length
     }
@@ -96,7 +102,10 @@ final class UploadChannel: Sendable {
         state.loopWaits = true
         return (.wait, nil)
       }
-      let count = state.copy(to: buffer)
+      var count = 0
+      while count < buffer.count, state.count > 0 {
+        count += state.copy(to: UnsafeMutableRawBufferPointer(rebasing: buffer[count...]))
+      }
       let writer = state.count < Self.capacity ? state.writer : nil
       if writer != nil { state.writer = nil }
       return (.bytes(count), writer)

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Lastro
+import LastroCurl
+import LastroTesting
+import Testing
+
+/// Bodies that end too early, too late, or nowhere in particular.
+@Suite("Faults: body framing", .timeLimit(.minutes(1)))
+struct BodyFramingFaultTests {
+  private static let ok = "HTTP/1.1 200 OK\r\n"
+  private static let chunked = ok + "Transfer-Encoding: chunked\r\n\r\n"
+  private static let truncated = Outcome.failed("response/truncated_body")
+  private static let malformed = Outcome.failed("response/malformed_response")
+
+  static let truncations = [
+    Fault("Content-Length, half a body", ok + "Content-Length: 10\r\n\r\nhalf", truncated),
+    Fault("Content-Length, no body", ok + "Content-Length: 10\r\n\r\n", truncated),
+    Fault("chunked, no last chunk", chunked + "4\r\nhalf\r\n", truncated),
+    Fault("chunked, within a chunk", chunked + "a\r\nhalf", truncated),
+    Fault("chunked, within a size", chunked + "4", truncated),
+    Fault("chunked, before the first size", chunked, truncated),
+    Fault("chunked, after the last chunk's size", chunked + "4\r\nhalf\r\n0\r\n", truncated),
+    Fault("chunked, within the trailers", chunked + "4\r\nhalf\r\n0\r\nX: y\r\n", truncated),
+    Fault("503, half a body", "HTTP/1.1 503 Busy\r\nContent-Length: 10\r\n\r\nhalf", truncated),
+  ]
+
+  static let excesses = [
+    Fault("more than Content-Length", ok + "Content-Length: 4\r\n\r\nbodyEXTRA", .answered(200, "body"), closes: false),
+    Fault(
+      "a second answer after the first",
+      ok + "Content-Length: 4\r\n\r\nbody" + ok + "Content-Length: 4\r\n\r\nevil", .answered(200, "body"), closes: false
+    ),
+    Fault(
+      "more than the chunks", chunked + "4\r\nbody\r\n0\r\n\r\nEXTRA", .answered(200, "body"), closes: false),
+    Fault("204 with a body", "HTTP/1.1 204 No Content\r\n\r\nbody", .answered(204, ""), closes: false),
+    Fault(
+      "204 with Content-Length and a body", "HTTP/1.1 204 No Content\r\nContent-Length: 4\r\n\r\nbody",
+      .answered(204, ""),
+      closes: false),
+    Fault(
+      "304 with a body", "HTTP/1.1 304 Not Modified\r\nContent-Length: 4\r\n\r\nbody", .answered(304, ""), closes: false
+    ),
+    Fault(
+      "HEAD with a body", ok + "Content-Length: 4\r\n\r\nbody", .answered(200, ""), method: .head, closes: false),
+    Fault(
+      "HEAD with chunks", chunked + "4\r\nbody\r\n0\r\n\r\n", .answered(200, ""), method: .head, closes: false),
+    Fault("Content-Length 0 with a body", ok + "Content-Length: 0\r\n\r\nbody", .answered(200, ""), closes: false),
+  ]
+
+  static let badChunks = [
+    Fault("no hexadecimal size", chunked + "zz\r\nbody\r\n0\r\n\r\n", malformed),
+    Fault("an empty size", chunked + "\r\nbody\r\n0\r\n\r\n", malformed),
+    Fault("a negative size", chunked + "-4\r\nbody\r\n0\r\n\r\n", malformed),
+    Fault("a size of 17 digits", chunked + "10000000000000000\r\nbody\r\n0\r\n\r\n", malformed),
+    Fault("a size beyond 63 bits", chunked + "ffffffffffffffff\r\nbody\r\n0\r\n\r\n", malformed),
+    Fault("a chunk longer than its size", chunked + "2\r\nbody\r\n0\r\n\r\n", malformed),
+    Fault("a chunk extension", chunked + "4;name=value\r\nbody\r\n0\r\n\r\n", .answered(200, "body")),
+    Fault("a bad trailer", chunked + "4\r\nbody\r\n0\r\nno colon\r\n\r\n", malformed),
+  ]
+
+  static let conflicts = [
+    Fault("two lengths", ok + "Content-Length: 4\r\nContent-Length: 5\r\n\r\nbody!", malformed),
+    Fault("two lengths in one field", ok + "Content-Length: 4, 5\r\n\r\nbody!", malformed),
+    Fault("two equal lengths", ok + "Content-Length: 4\r\nContent-Length: 4\r\n\r\nbody", .answered(200, "body")),
+    Fault("a negative length", ok + "Content-Length: -4\r\n\r\nbody", malformed),
+    Fault("a length with a sign", ok + "Content-Length: +4\r\n\r\nbody", malformed),
+    Fault("a hexadecimal length", ok + "Content-Length: 0x4\r\n\r\nbody", malformed),
+    Fault("an empty length", ok + "Content-Length:\r\n\r\nbody", malformed),
+    Fault("a length beyond 63 bits", ok + "Content-Length: 9223372036854775808\r\n\r\nbody", malformed),
+    Fault(
+      "a length and chunks", ok + "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n",
+      malformed),
+    Fault(
+      "chunks and a length", ok + "Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n4\r\nbody\r\n0\r\n\r\n",
+      malformed),
+    Fault(
+      "chunked twice", ok + "Transfer-Encoding: chunked, chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n", malformed),
+    Fault(
+      "chunked before another coding", ok + "Transfer-Encoding: chunked, gzip\r\n\r\n4\r\nbody\r\n0\r\n\r\n", malformed),
+    Fault(
+      "chunks in HTTP/1.0", "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n", malformed),
+  ]
+
+  @Test("a body that ends early is truncated", arguments: truncations)
+  func truncation(_ fault: Fault) async throws {
+    let outcome = try await play(fault)
+    #expect(outcome == fault.expected)
+  }
+
+  @Test("what follows a body is ignored, and never part of the next answer", arguments: excesses)
+  func excess(_ fault: Fault) async throws {
+    let outcome = try await play(fault)
+    #expect(outcome == fault.expected)
+  }
+
+  @Test("bad chunks", arguments: badChunks)
+  func badChunk(_ fault: Fault) async throws {
+    let outcome = try await play(fault)
+    #expect(outcome == fault.expected)
+  }
+
+  @Test("contradicting lengths are refused", arguments: conflicts)
+  func conflict(_ fault: Fault) async throws {
+    let outcome = try await play(fault)
+    #expect(outcome == fault.expected)
+  }
+
+  @Test("a truncated streamed body fails after what did come", arguments: [true, false])
+  func truncatedStream(isChunked: Bool) async throws {
+    let framing = isChunked ? "Transfer-Encoding: chunked\r\n\r\n4\r\n" : "Content-Length: 10\r\n\r\n"
+    let server = try faultServer(Fault("", Self.ok + framing + "half", Self.truncated))
+    let engine = try CurlTransport()
+    let response = try await engine.execute(.to(server) { $0.delivery = .streamed(maximumBytes: nil) })
+    #expect(response.head.status == .ok)
+    var failure: TransportError?
+    do throws(TransportError) {
+      for try await _ in response.body {}
+    } catch {
+      failure = error
+    }
+    #expect(failure?.word == "response/truncated_body")
+    #expect(failure?.requestSent == true)
+  }
+
+  @Test("bytes that arrive on an idle connection are not the next answer")
+  func unsolicitedAnswer() async throws {
+    let gate = try LoopbackGate()
+    let written = Signal()
+    let server = try LoopbackServer { connection in
+      while let head = try connection.readHead() {
+        try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine")
+        guard head.path == "/first", connection.wait(for: gate) else { continue }
+        try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil")
+        written.send()
+      }
+    }
+    let engine = try CurlTransport()
+    let first = await engine.outcome(server, "/first")
+    #expect(first == .answered(200, "fine"))
+    gate.open()
+    await written.wait()
+    let second = await engine.outcome(server, "/second")
+    #expect(second == .answered(200, "fine"))
+    #expect(server.requests.map(\.connection) == [1, 2])
+  }
+}

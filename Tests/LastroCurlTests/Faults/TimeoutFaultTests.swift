@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Lastro
+import LastroCurl
+import LastroTesting
+import Testing
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Servers that stop at some stage, against each limit in time.
+@Suite("Faults: stalls and time limits", .timeLimit(.minutes(1)))
+struct TimeoutFaultTests {
+  /// Where the server stops.
+  enum Stall: String, CaseIterable, Sendable, CustomTestStringConvertible {
+    case beforeReading, afterRequest, inStatusLine, inHead, afterInterim, beforeBody, inBody, inChunkSize, inUpload
+    var testDescription: String { rawValue }
+
+    /// What is sent before silence; `nil`: the request is not even read.
+    var sent: String? {
+      switch self {
+      case .beforeReading, .inUpload: nil
+      case .afterRequest: ""
+      case .inStatusLine: "HTTP/1.1 2"
+      case .inHead: "HTTP/1.1 200 OK\r\nContent-Len"
+      case .afterInterim: "HTTP/1.1 103 Early Hints\r\n\r\n"
+      case .beforeBody: "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n"
+      case .inBody: "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"
+      case .inChunkSize: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n4"
+      }
+    }
+  }
+
+  enum Limit: String, CaseIterable, Sendable, CustomTestStringConvertible {
+    case attempt, idle, total
+    var testDescription: String { rawValue }
+    var word: String { "timeout/\(rawValue)_timeout" }
+
+    func apply(to request: inout TransferRequest) {
+      switch self {
+      case .attempt, .total:
+        request.deadline = .milliseconds(150)
+        request.deadlineCode = self == .attempt ? .attemptTimeout : .totalTimeout
+        request.idleTimeout = .seconds(50)
+      case .idle:
+        request.deadline = .seconds(50)
+        request.idleTimeout = .milliseconds(150)
+      }
+    }
+  }
+
+  @Test("every limit fires at every stage", arguments: Stall.allCases, Limit.allCases)
+  func stall(_ stall: Stall, _ limit: Limit) async throws {
+    let server = try LoopbackServer { connection in
+      if let sent = stall.sent {
+        _ = try connection.readHead()
+        try connection.write(sent)
+      }
+      connection.stall()
+    }
+    let engine = try CurlTransport()
+    let error = try await engine.failure(server, method: stall == .inUpload ? .post : .get) { request in
+      limit.apply(to: &request)
+      if stall == .inUpload { request.body = .raw([UInt8](repeating: 1, count: 32 << 20)) }
+    }
+    #expect(error.word == limit.word)
+    #expect(error.requestSent)
+    #expect(server.acceptedConnections == 1)
+    #expect(await becomesTrue { engine.activeTransfers == 0 && server.openConnections == 0 })
+  }
+
+  @Test("a TLS handshake that stalls ends with the nearest limit", arguments: ["connect", "attempt", "idle", "total"])
+  func stalledHandshake(limit: String) async throws {
+    let authority = try CertificateAuthority()
+    let server = try LoopbackServer(
+      tls: LoopbackTLS(authority.issue(hosts: ["localhost"]), handshakeFault: .stallInHandshake)
+    ) { _ in }
+    let engine = try CurlTransport()
+    let error = try await engine.failure(server) { request in
+      request.trust(authority)
+      if limit == "connect" {
+        request.connectTimeout = .milliseconds(150)
+        request.deadline = .seconds(50)
+        request.idleTimeout = .seconds(50)
+      } else {
+        request.connectTimeout = .seconds(50)
+        Limit(rawValue: limit)?.apply(to: &request)
+      }
+    }
+    #expect(error.word == "timeout/\(limit)_timeout")
+    #expect(!error.requestSent)
+    #expect(await becomesTrue { engine.activeTransfers == 0 && server.openConnections == 0 })
+  }
+
+  @Test("a drip that never pauses for long is stopped by the deadline, not by idleness")
+  func drip() async throws {
+    let server = try LoopbackServer { connection in
+      _ = try connection.readHead()
+      try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
+      while connection.pause(.milliseconds(10)) { try connection.write("x") }
+    }
+    let error = try await CurlTransport().failure(server) {
+      $0.deadline = .milliseconds(300)
+      $0.idleTimeout = .seconds(20)
+    }
+    #expect(error.word == "timeout/total_timeout")
+    #expect(server.requests.count == 1)
+  }
+
+  @Test("the deadline fires while the request waits in the queue", arguments: [Limit.attempt, .total])
+  func queued(_ limit: Limit) async throws {
+    let server = try LoopbackServer { connection in
+      _ = try connection.readHead()
+      connection.stall()
+    }
+    var configuration = CurlConfiguration()
+    configuration.connectionsPerHost = 1
+    let engine = try CurlTransport(configuration)
+    let holder = Task { await engine.outcome(server, "/holder") }
+    try await server.waitForRequests(count: 1)
+    let error = try await engine.failure(server, "/queued", adapting: limit.apply(to:))
+    #expect(error.word == limit.word)
+    #expect(!error.requestSent)
+    holder.cancel()
+    #expect(await holder.value == .failed("cancelled/cancelled"))
+    #expect(server.requests.map(\.target) == ["/holder"])
+    #expect(await becomesTrue { engine.activeTransfers == 0 })
+  }
+
+  @Test("the idle limit does not run in the queue")
+  func queuedIdle() async throws {
+    let gate = try LoopbackGate()
+    let server = try LoopbackServer { connection in
+      while let head = try connection.readHead() {
+        if head.path == "/holder" { connection.wait(for: gate) }
+        try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine")
+      }
+    }
+    var configuration = CurlConfiguration()
+    configuration.connectionsPerHost = 1
+    let engine = try CurlTransport(configuration)
+    async let holder = engine.outcome(server, "/holder")
+    try await server.waitForRequests(count: 1)
+    async let queued = engine.outcome(server, "/queued") { $0.idleTimeout = .milliseconds(100) }
+    // Another request's deadline tells that longer than the idle limit has passed.
+    let late = try await engine.failure(server, "/late") { $0.deadline = .milliseconds(300) }
+    #expect(late.word == "timeout/total_timeout")
+    gate.open()
+    #expect(await [holder, queued] == [.answered(200, "fine"), .answered(200, "fine")])
+  }
+
+  @Test("a full queue refuses at once")
+  func fullQueue() async throws {
+    let server = try LoopbackServer { connection in
+      _ = try connection.readHead()
+      connection.stall()
+    }
+    var configuration = CurlConfiguration()
+    configuration.connectionsPerHost = 1
+    configuration.maximumQueuedRequests = 0
+    let engine = try CurlTransport(configuration)
+    let holder = Task { await engine.outcome(server) }
+    try await server.waitForRequests(count: 1)
+    let error = try await engine.failure(server)
+    #expect(error.word == "limit/queue_full")
+    #expect(!error.requestSent)
+    holder.cancel()
+    #expect(await holder.value == .failed("cancelled/cancelled"))
+  }
+
+  private static let flood = [UInt8](repeating: 7, count: 64 << 10)
+
+  private static func flooding() throws -> LoopbackServer {
+    try LoopbackServer { connection in
+      _ = try connection.readHead()
+      try connection.write("HTTP/1.1 200 OK\r\nContent-Length: \(256 * flood.count)\r\n\r\n")
+      for _ in 0..<256 { try connection.write(flood) }
+    }
+  }
+
+  @Test("the deadline fires while a slow reader holds a stream up")
+  func pausedDeadline() async throws {
+    let server = try Self.flooding()
+    let engine = try CurlTransport()
+    let response = try await engine.execute(
+      .to(server) {
+        $0.delivery = .streamed(maximumBytes: nil)
+        $0.deadline = .milliseconds(300)
+      })
+    // Nothing is read until the transfer has been ended.
+    #expect(await becomesTrue { engine.activeTransfers == 0 })
+    var failure: TransportError?
+    do throws(TransportError) {
+      for try await _ in response.body {}
+    } catch { failure = error }
+    #expect(failure?.word == "timeout/total_timeout")
+    #expect(await becomesTrue { server.openConnections == 0 })
+  }
+
+  @Test("the idle limit does not run while a slow reader holds a stream up")
+  func pausedIdle() async throws {
+    let server = try Self.flooding()
+    let stalled = try LoopbackServer { connection in
+      _ = try connection.readHead()
+      connection.stall()
+    }
+    let engine = try CurlTransport()
+    let response = try await engine.execute(
+      .to(server) {
+        $0.delivery = .streamed(maximumBytes: nil)
+        $0.idleTimeout = .milliseconds(200)
+      })
+    // Another request's deadline tells that longer than the idle limit has passed.
+    let late = try await engine.failure(stalled) { $0.deadline = .milliseconds(600) }
+    #expect(late.word == "timeout/total_timeout")
+    var count = 0
+    for try await chunk in response.body { count += chunk.count }
+    #expect(count == 256 * Self.flood.count)
+  }
+}
+
+extension TransferRequest {
+  /// Trusts a root of the tests.
+  mutating func trust(_ authority: CertificateAuthority) {
+    var options = ConnectionOptions()
+    options.tls.roots = .pem(Array(authority.rootPEM.utf8))
+    connection = options
+  }
+}
