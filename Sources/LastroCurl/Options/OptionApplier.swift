@@ -35,7 +35,9 @@ final class OptionApplier {
     applyBasics(easy, timeout: request.connectTimeout)
     try applyTarget(easy, request.head)
     applyVersion(easy, isTLS: request.head.scheme == "https")
-    if request.head.scheme == "https" { try applyTLS(easy) }
+    let proxy = proxies.proxy(
+      isTLS: request.head.scheme == "https", authority: request.head.authority ?? "")
+    if request.head.scheme == "https" || proxy.lowercased().hasPrefix("https:") { try applyTLS(easy) }
     applyBody(easy, request)
     try applyHeaders(transfer, request)
     TransferCallbacks.install(on: transfer)
@@ -78,17 +80,33 @@ final class OptionApplier {
       case .http2: isTLS ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE
       }
     easy.set(CURLOPT_HTTP_VERSION, Int(version))
-    if options.httpVersion == .http2 || (isTLS && options.httpVersion == .automatic) {
+    if mayMultiplex(isTLS: isTLS) {
       // Wait for the first connection to tell whether it multiplexes, instead of opening one for each request.
       easy.set(CURLOPT_PIPEWAIT, 1)
+    } else if !isTLS, options.httpVersion == .http2 {
+      easy.set(CURLOPT_FRESH_CONNECT, 1)
+      easy.set(CURLOPT_FORBID_REUSE, 1)
     }
   }
+
+  /// Whether requests may come to share a connection. Before 8.0.0, libcurl fails with a framing error when it uses a
+  /// connection in the clear with prior knowledge of HTTP/2 again (curl/curl#10643).
+  func mayMultiplex(isTLS: Bool) -> Bool {
+    switch options.httpVersion {
+    case .http1: false
+    case .automatic: isTLS
+    case .http2: isTLS || Self.reusesPriorKnowledge
+    }
+  }
+
+  private static let reusesPriorKnowledge = clastro_version().pointee.version_num >= 0x080000
 
   private func applyTLS(_ easy: EasyHandle) throws(TransportError) {
     roots.apply(to: easy)
     // Versions share the option with a maximum in the upper half; 0 there means the newest.
     let minimum = [4, 5, 6, 7][options.tls.minimumVersion.rawValue]  // CURL_SSLVERSION_TLSv1_0 …
     easy.set(CURLOPT_SSLVERSION, minimum)
+    easy.set(CURLOPT_PROXY_SSLVERSION, minimum)
     guard clastro_install_tls_hook(easy.raw, roots.store) == CURLE_OK else {
       throw TransportError(
         stage: .tls, code: .invalidTLSConfiguration, message: "this libcurl has no OpenSSL context to hook into",
