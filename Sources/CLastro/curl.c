@@ -92,6 +92,7 @@ void clastro_read_facts(CURL *easy, clastro_facts *facts) {
   READ_LONG(CURLINFO_OS_ERRNO, os_errno);
   READ_LONG(CURLINFO_PROXY_ERROR, proxy_error);
   READ_LONG(CURLINFO_SSL_VERIFYRESULT, verify_result);
+  READ_LONG(CURLINFO_PROXY_SSL_VERIFYRESULT, proxy_verify_result);
 #undef READ_LONG
 }
 

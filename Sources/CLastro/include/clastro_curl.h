@@ -44,7 +44,8 @@ void *_Nullable clastro_private(CURL *easy);
 typedef struct {
   int64_t name_lookup, connect, app_connect, pre_transfer, start_transfer, total;
   int64_t request_size, upload_size, download_size, connection_id;
-  long http_version, new_connections, connect_code, os_errno, proxy_error, verify_result;
+  long http_version, new_connections, connect_code, os_errno, proxy_error, verify_result,
+    proxy_verify_result;
 } clastro_facts;
 void clastro_read_facts(CURL *easy, clastro_facts *facts);
 // CURLINFO_REQUEST_SIZE alone: cheap enough for the prereq callback.

@@ -211,8 +211,14 @@ extension Transfer {
       failure = error
       return false
     }
+    if response.status.code == 407, host.isProxied, !host.key.isTLS {
+      failure = TransportError(
+        stage: .proxy, code: .proxyRefused, message: "the proxy answered 407",
+        hint: "give user and password in the proxy's URL", requestSent: true)
+      return false
+    }
     self.response = response
-    if machine.isHTTP2 { host.learnHTTP2() }
+    if machine.isHTTP2 { host.learnHTTP2() } else { host.learnHTTP1() }
     let isSuccess = (200..<300).contains(response.status.code)
     switch job.request.delivery {
     case .collected(let limit): sink = .collect(limit: limit, cuts: !isSuccess)
