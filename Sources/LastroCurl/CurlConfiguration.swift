@@ -10,9 +10,9 @@ public struct CurlConfiguration: Sendable {
   public var connection = ConnectionOptions()
   /// Most connections to one host (scheme, name and port) for each loop. More requests wait. Default 128.
   public var connectionsPerHost = 128
-  /// Most requests in flight to one host that speaks HTTP/2, for each loop; libcurl puts at most 100 on one
-  /// connection. Default 200.
-  public var http2StreamsPerHost = 200
+  /// Most requests in flight to one host that speaks HTTP/2, for each loop. libcurl puts at most 100 on one
+  /// connection, fewer where the server says so, and opens one more for each request beyond. Default 100.
+  public var http2StreamsPerHost = 100
   /// Most requests that wait for a connection, for each loop; one more fails with `limit/queue_full`. Default 16,384.
   public var maximumQueuedRequests = 16_384
   /// Most idle connections kept, for each loop; the oldest is closed first. Default 256.

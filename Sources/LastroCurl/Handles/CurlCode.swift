@@ -57,7 +57,9 @@ enum CurlCode {
 
   private static func tls(_ code: CURLcode, facts: clastro_facts) -> Meaning? {
     switch code {
-    case CURLE_PEER_FAILED_VERIFICATION: return verification(facts.verify_result)
+    case CURLE_PEER_FAILED_VERIFICATION:
+      // An https proxy is judged before the server is.
+      return verification(facts.verify_result == 0 ? facts.proxy_verify_result : facts.verify_result)
     case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER, CURLE_USE_SSL_FAILED:
       return (
         .tls, .handshakeFailed, "the TLS handshake failed",

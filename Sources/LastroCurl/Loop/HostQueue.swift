@@ -25,16 +25,21 @@ final class HostQueue {
   private var nextWaiting = 0
   /// Known to speak HTTP/2: many streams share a connection.
   private(set) var isHTTP2 = false
+  /// Known to speak HTTP/1.1.
+  private var isHTTP1 = false
   /// Whether a connection has stood at least once. Before, few transfers are let in: each may start a look-up thread.
   private(set) var isWarm = false
   /// Whether its requests go through a proxy.
   let isProxied: Bool
+  /// Whether requests may come to share a connection.
+  private let mayMultiplex: Bool
   private unowned let partition: Partition
 
-  init(key: Key, partition: Partition, isProxied: Bool) {
+  init(key: Key, partition: Partition, isProxied: Bool, mayMultiplex: Bool) {
     self.key = key
     self.partition = partition
     self.isProxied = isProxied
+    self.mayMultiplex = mayMultiplex
   }
 
   /// Cancelled jobs still in the queue; dropped together once they are the greater part.
@@ -45,6 +50,8 @@ final class HostQueue {
 
   func limit(_ settings: LoopSettings) -> Int {
     if isHTTP2 { return settings.http2StreamsPerHost }
+    // Whoever finds the first connection's streams taken opens another, so wait until the protocol is known.
+    if isWarm, mayMultiplex, !isHTTP1 { return min(settings.connectionsPerHost, settings.http2StreamsPerHost) }
     return isWarm ? settings.connectionsPerHost : min(settings.connectionsPerHost, settings.lookups)
   }
 
@@ -57,8 +64,15 @@ final class HostQueue {
 
   /// Streams share connections: more may be let in.
   func learnHTTP2() {
-    guard !isHTTP2 else { return }
+    guard mayMultiplex, !isHTTP2 else { return }
     isHTTP2 = true
+    partition.limitRose(of: self)
+  }
+
+  /// Every request needs a connection for itself.
+  func learnHTTP1() {
+    guard mayMultiplex, !isHTTP1, !isHTTP2 else { return }
+    isHTTP1 = true
     partition.limitRose(of: self)
   }
 

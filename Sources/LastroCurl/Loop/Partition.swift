@@ -52,7 +52,9 @@ final class Partition {
 
   func host(_ key: HostQueue.Key) -> HostQueue {
     if let host = hosts[key] { return host }
-    let host = HostQueue(key: key, partition: self, isProxied: applier.usesProxy(for: key))
+    let host = HostQueue(
+      key: key, partition: self, isProxied: applier.usesProxy(for: key),
+      mayMultiplex: applier.mayMultiplex(isTLS: key.isTLS))
     hosts[key] = host
     return host
   }

@@ -90,11 +90,26 @@ final class OptionApplier {
       case .http2: isTLS ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE
       }
     easy.set(CURLOPT_HTTP_VERSION, Int(version))
-    if options.httpVersion == .http2 || (isTLS && options.httpVersion == .automatic) {
+    if mayMultiplex(isTLS: isTLS) {
       // Wait for the first connection to tell whether it multiplexes, instead of opening one for each request.
       easy.set(CURLOPT_PIPEWAIT, 1)
+    } else if !isTLS, options.httpVersion == .http2 {
+      easy.set(CURLOPT_FRESH_CONNECT, 1)
+      easy.set(CURLOPT_FORBID_REUSE, 1)
     }
   }
+
+  /// Whether requests may come to share a connection. Before 8.0.0, libcurl fails with a framing error when it uses a
+  /// connection in the clear with prior knowledge of HTTP/2 again (curl/curl#10643).
+  func mayMultiplex(isTLS: Bool) -> Bool {
+    switch options.httpVersion {
+    case .http1: false
+    case .automatic: isTLS
+    case .http2: isTLS || Self.reusesPriorKnowledge
+    }
+  }
+
+  private static let reusesPriorKnowledge = clastro_version().pointee.version_num >= 0x080000
 
   private func applyTLS(_ easy: EasyHandle) throws(TransportError) {
     roots.apply(to: easy)

@@ -39,6 +39,9 @@ final class TrustedRoots {
   func apply(to easy: EasyHandle) {
     easy.set(CURLOPT_CAPATH, pointer: nil)
     if let file { easy.set(CURLOPT_CAINFO, file) } else { easy.set(CURLOPT_CAINFO, pointer: nil) }
+    // An https proxy is judged by the same roots; libcurl would take those it was built with.
+    easy.set(CURLOPT_PROXY_CAPATH, pointer: nil)
+    if let file { easy.set(CURLOPT_PROXY_CAINFO, file) } else { easy.set(CURLOPT_PROXY_CAINFO, pointer: nil) }
   }
 
   /// The system's bundle: `SSL_CERT_FILE`, else the first of the distributions' usual places.

@@ -114,6 +114,7 @@ final class Transfer {
     }
     requestSizeAtStart = size
     requestSent = true
+    job.noteSent()
     uploadOffset = 0
     if let remote { remoteAddress = String(cString: remote) }
     self.remotePort = Int(remotePort)
@@ -235,6 +236,12 @@ extension Transfer {
         message: "the response says HTTP/\(head.version.major) over an HTTP/1.1 connection", requestSent: true)
       return false
     }
+    if response.status.code == 407, host.isProxied, !host.key.isTLS {
+      failure = TransportError(
+        stage: .proxy, code: .proxyRefused, message: "the proxy answered 407",
+        hint: "give user and password in the proxy's URL", requestSent: true)
+      return false
+    }
     self.response = response
     // libcurl would send the request again by itself, without its Expect: end here, with the status.
     if head.status == 417, !job.request.body.isEmpty {
@@ -244,7 +251,7 @@ extension Transfer {
     }
     // libcurl does not end an answered transfer while its upload is paused.
     if sendingPaused { _ = job.loop.post(.resumeSending(job)) }
-    if machine.isHTTP2 { host.learnHTTP2() }
+    if machine.isHTTP2 { host.learnHTTP2() } else { host.learnHTTP1() }
     let isSuccess = (200..<300).contains(response.status.code)
     switch job.request.delivery {
     case .collected(let limit): sink = .collect(limit: limit, cuts: !isSuccess)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Lastro
+internal import Synchronization
 
 #if canImport(FoundationEssentials)
   internal import FoundationEssentials
@@ -41,6 +42,8 @@ final class TransferJob: Sendable {
   }
 
   private let state = Lock(State())
+  /// Whether request bytes may have left; set by the loop, read by whoever cancels.
+  private let wasSent = Atomic<Bool>(false)
   /// The streamed body.
   let body: BodyChannel
 
@@ -58,6 +61,8 @@ final class TransferJob: Sendable {
     body = BodyChannel(capacity: streamBufferBytes)
     upload = UploadChannel(body: request.body)
   }
+
+  func noteSent() { wasSent.store(true, ordering: .relaxed) }
 
   var isCancelled: Bool { state.withLock { $0.isCancelled } }
 
@@ -108,8 +113,9 @@ final class TransferJob: Sendable {
       return !state.isCancelled
     }
     guard isFirst else { return }
-    answer(.failure(.cancelled()))
-    body.finish(.failure(.cancelled(requestSent: true)))
+    let error = TransportError.cancelled(requestSent: wasSent.load(ordering: .relaxed))
+    answer(.failure(error))
+    body.finish(.failure(error))
     upload?.stop()
     _ = loop.post(.cancel(self))
   }

@@ -45,8 +45,7 @@ struct HTTP2PeerTests {
     let seen = try await connections(200, stack(), url: "https://localhost:\(port)/connection")
     #expect(seen.protocols == ["HTTP/2.0"])
     #expect(seen.versions == ["2"])
-    // libcurl opens a second connection beyond 100 streams.
-    #expect(seen.connections.count <= 4, "\(seen.connections.count)")
+    #expect(seen.connections.count <= 2, "\(seen.connections.count)")
   }
 
   @Test("HTTP/1.1 by choice keeps to its number of connections")
@@ -72,7 +71,7 @@ struct HTTP2PeerTests {
     }
   }
 
-  @Test("in the clear it is HTTP/1.1 by itself, and HTTP/2 by choice (h2c), multiplexed")
+  @Test("in the clear it is HTTP/1.1 by itself, and HTTP/2 by choice (h2c)")
   func clear() async throws {
     let ports = try Peers.nginx.ports
     let plain = try await stack().send(.get, "http://127.0.0.1:\(ports.plain)/connection")
@@ -81,7 +80,9 @@ struct HTTP2PeerTests {
       100, stack { $0.connection.httpVersion = .http2 }, url: "http://127.0.0.1:\(ports.h2c)/connection")
     #expect(seen.protocols == ["HTTP/2.0"])
     #expect(seen.versions == ["2"])
-    #expect(seen.connections.count <= 4, "\(seen.connections.count)")
+    // Before 8.0.0 libcurl cannot use such a connection again.
+    let shares = CurlCapabilities.current.curlVersion.prefix { $0 != "." } != "7"
+    #expect(shares ? seen.connections.count <= 2 : seen.connections.count == 100, "\(seen.connections.count)")
   }
 
   @Test("bodies come byte for byte", arguments: ["0", "1", "1k", "1m", "11m"])

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+/// The program as it was built, run as a user would.
+enum Lastro {
+  struct Result: Sendable {
+    var status: Int32
+    var output: Data
+    var errors: String
+
+    var text: String { String(decoding: output, as: UTF8.self) }
+    var lines: [Substring] { text.split(separator: "\n") }
+
+    /// The one JSON object printed.
+    func json() throws -> [String: Any] {
+      try #require(JSONSerialization.jsonObject(with: output) as? [String: Any], "\(text) \(errors)")
+    }
+
+    /// One JSON object for each line.
+    func jsonLines() throws -> [[String: Any]] {
+      try lines.map { try #require(JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any]) }
+    }
+  }
+
+  /// Beside the test bundle.
+  static let path: String = {
+    let own = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
+    let candidates = CommandLine.arguments + [own]
+    for candidate in candidates {
+      var folder = URL(filePath: candidate).deletingLastPathComponent()
+      for _ in 0..<4 {
+        let program = folder.appending(path: "lastro").path
+        if FileManager.default.isExecutableFile(atPath: program) { return program }
+        folder = folder.deletingLastPathComponent()
+      }
+    }
+    return "lastro"
+  }()
+
+  /// Runs it to its end, with no proxy in its environment unless one is given.
+  static func run(
+    _ arguments: [String], input: String = "", environment: [String: String] = [:]
+  ) async throws -> Result {
+    try await withCheckedThrowingContinuation { continuation in
+      Thread.detachNewThread {
+        continuation.resume(with: Swift.Result { try runBlocking(arguments, input, environment) })
+      }
+    }
+  }
+
+  private static func runBlocking(
+    _ arguments: [String], _ input: String, _ environment: [String: String]
+  ) throws -> Result {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "lastro-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    // Files and not pipes: nothing has to be drained while it runs.
+    let files = ["in", "out", "err"].map { folder.appending(path: $0) }
+    try Data(input.utf8).write(to: files[0])
+    for file in files[1...] { try Data().write(to: file) }
+    let process = Process()
+    process.executableURL = URL(filePath: path)
+    process.arguments = arguments
+    var all = ProcessInfo.processInfo.environment.filter { !$0.key.lowercased().hasSuffix("_proxy") }
+    all.merge(environment) { $1 }
+    process.environment = all
+    process.standardInput = try FileHandle(forReadingFrom: files[0])
+    process.standardOutput = try FileHandle(forWritingTo: files[1])
+    process.standardError = try FileHandle(forWritingTo: files[2])
+    try process.run()
+    process.waitUntilExit()
+    return Result(
+      status: process.terminationStatus, output: try Data(contentsOf: files[1]),
+      errors: String(decoding: try Data(contentsOf: files[2]), as: UTF8.self))
+  }
+}
+
+extension [String: Any] {
+  /// Stage and code of `error`; `nil` when it is null.
+  var failureWords: String? {
+    guard let error = self["error"] as? [String: Any] else { return nil }
+    return "\(error["stage"] ?? "?")/\(error["code"] ?? "?")"
+  }
+
+  var attempts: [[String: Any]] { self["attempts"] as? [[String: Any]] ?? [] }
+  var status: Int? { self["status"] as? Int }
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import HTTPTypes
+import Lastro
+import LastroCurl
+import LastroTesting
+import PeerSupport
+import Testing
+
+@Suite("nginx: under load", .serialized, .peers(.nginx))
+struct LoadPeerTests {
+  /// How many of many fetches at once ended with which words.
+  private func outcomes(_ count: Int, _ stack: CurlNetworkStack, _ url: String) async -> [String: Int] {
+    await withTaskGroup(of: String.self) { group in
+      for _ in 0..<count {
+        group.addTask {
+          do throws(RawFailure) {
+            return "\(try await stack.send(.get, url).response.status.code)"
+          } catch {
+            return error.words
+          }
+        }
+      }
+      return await group.reduce(into: [:]) { $0[$1, default: 0] += 1 }
+    }
+  }
+
+  @Test("2,000 fetches at once all succeed, over HTTP/1.1 and HTTP/2")
+  func twoThousand() async throws {
+    let nginx = try Peers.nginx
+    let stack = try CurlNetworkStack.direct { $0.connection.tls.roots = .file(nginx.certificates.authority) }
+    #expect(await outcomes(2000, stack, "http://127.0.0.1:\(nginx.ports.plain)/files/1k") == ["200": 2000])
+    #expect(await outcomes(2000, stack, "https://localhost:\(nginx.ports.tls)/files/1k") == ["200": 2000])
+    #expect(stack.activeTransfers == 0)
+  }
+
+  @Test("several loops share the work")
+  func loops() async throws {
+    let nginx = try Peers.nginx
+    let stack = try CurlNetworkStack.direct { $0.loops = 3 }
+    #expect(await outcomes(600, stack, "http://127.0.0.1:\(nginx.ports.plain)/json") == ["200": 600])
+  }
+
+  @Test("1,000 fetches in flight and cancelled all end once, with the cancelled error, and the stack goes on")
+  func cancellationStorm() async throws {
+    let nginx = try Peers.nginx
+    let stack = try CurlNetworkStack.direct()
+    let url = "http://127.0.0.1:\(nginx.ports.plain)/slow/1m"
+    let cancelled = try await withThrowingTaskGroup(of: Bool.self) { group in
+      for _ in 0..<1000 {
+        group.addTask {
+          let error = try await failure { try await stack.send(.get, url) }
+          return error.isCancelled && error.words == "cancelled/cancelled"
+        }
+      }
+      #expect(await eventually { stack.activeTransfers == 1000 })
+      group.cancelAll()
+      return try await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+    }
+    #expect(cancelled == 1000)
+    #expect(stack.activeTransfers == 0)
+    #expect(await outcomes(50, stack, "http://127.0.0.1:\(nginx.ports.plain)/json") == ["200": 50])
+  }
+
+  @Test("a stack dropped while it fetches still fetches; dropped while it streams it still streams")
+  func dropped() async throws {
+    let nginx = try Peers.nginx
+    let base = "http://127.0.0.1:\(nginx.ports.plain)"
+    func body() async throws -> ResponseBody {
+      try await CurlNetworkStack.direct().stream(.raw(ResourceRequest(url: base + "/files/1m"))).value
+    }
+    let bytes = try await body().collect(upTo: 1 << 20)
+    #expect(sha256(bytes) == sha256(pattern(1 << 20)))
+    let answer = try await CurlNetworkStack.direct().send(.get, base + "/files/1m")
+    #expect(answer.value.count == 1 << 20)
+  }
+
+  @Test("a graceful shutdown lets what runs end and takes nothing more")
+  func graceful() async throws {
+    let nginx = try Peers.nginx
+    let stack = try CurlNetworkStack.direct()
+    let url = "http://127.0.0.1:\(nginx.ports.plain)"
+    let running = Task { await outcomes(20, stack, url + "/slow/1k") }
+    #expect(await eventually { stack.activeTransfers == 20 || stack.activeTransfers == 0 })
+    await stack.shutDown()
+    let result = await running.value
+    #expect(result["200", default: 0] + result["cancelled/shut_down", default: 0] == 20)
+    let late = try await failure { try await stack.send(.get, url + "/json") }
+    #expect(late.words == "cancelled/shut_down")
+  }
+
+  @Test("a cancelling shutdown ends what runs, streams included")
+  func cancelling() async throws {
+    let nginx = try Peers.nginx
+    let stack = try CurlNetworkStack.direct()
+    let url = "http://127.0.0.1:\(nginx.ports.plain)/slow/1m"
+    let stream = try await stack.stream(.raw(ResourceRequest(url: url)))
+    let running = Task { await outcomes(50, stack, url) }
+    #expect(await eventually { stack.activeTransfers == 51 })
+    await stack.shutDown(cancelling: true)
+    #expect(await running.value == ["cancelled/shut_down": 50])
+    await #expect(throws: TransportError.self) { try await stream.value.collect(upTo: 1 << 21) }
+  }
+
+  /// Descriptors and loop threads of this process.
+  private static func open() -> (descriptors: Int, threads: Int) {
+    let files = FileManager.default
+    let descriptors = (try? files.contentsOfDirectory(atPath: "/proc/self/fd").count) ?? -1
+    let tasks = (try? files.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
+    let names = tasks.compactMap { try? String(contentsOfFile: "/proc/self/task/\($0)/comm", encoding: .utf8) }
+    return (descriptors, names.filter { $0.hasPrefix("lastro-loop") }.count)
+  }
+
+  @Test("descriptors and threads are back where they were, after fetches, cancellations and dropped stacks")
+  func leaks() async throws {
+    let port = try Peers.nginx.ports.plain
+    // In a process of its own: other suites open and close theirs meanwhile.
+    await #expect(processExitsWith: .success) { [port = port as Int] in
+      LoopbackServer.raiseDescriptorLimit()
+      let base = "http://127.0.0.1:\(port)"
+      for _ in 0..<3 { _ = try await CurlNetworkStack.direct().send(.get, base + "/json") }
+      #expect(await eventually { LoadPeerTests.open().threads == 0 })
+      let before = LoadPeerTests.open().descriptors
+      for round in 0..<20 {
+        let stack = try CurlNetworkStack.direct()
+        await withTaskGroup(of: Void.self) { group in
+          for index in 0..<40 {
+            group.addTask {
+              _ = try? await stack.send(.get, base + (index % 2 == 0 ? "/slow/1m" : "/json"))
+            }
+          }
+          _ = await eventually { stack.activeTransfers <= 20 }
+          group.cancelAll()
+        }
+        let stream = try await stack.stream(.raw(ResourceRequest(url: base + "/slow/1m")))
+        if round % 2 == 0 { stream.value.cancel() }
+        if round % 3 == 0 { await stack.shutDown(cancelling: true) }
+      }
+      let isBack = await eventually { LoadPeerTests.open() == (before, 0) }
+      #expect(isBack, "\(LoadPeerTests.open()), before: \(before)")
+    }
+  }
+}

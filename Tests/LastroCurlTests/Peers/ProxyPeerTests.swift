@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import HTTPTypes
+import Lastro
+import LastroCurl
+import PeerSupport
+import Testing
+
+@Suite("squid and Dante: proxies", .peers(.nginx, .squid, .dante))
+struct ProxyPeerTests {
+  private func stack(_ proxy: String, bypass: [String] = []) throws -> CurlNetworkStack {
+    let authority = try Peers.nginx.certificates.authority
+    return try .direct {
+      $0.connection.tls.roots = .file(authority)
+      $0.connection.proxy = .url(proxy, bypass: bypass)
+    }
+  }
+
+  private var plain: String { get throws { "http://127.0.0.1:\(try Peers.nginx.ports.plain)" } }
+  private var tls: String { get throws { "https://localhost:\(try Peers.nginx.ports.tls)" } }
+
+  @Test("an HTTP proxy passes http on, and tunnels https")
+  func http() async throws {
+    let squid = try Peers.squid
+    let stack = try stack("http://127.0.0.1:\(squid.port)")
+    #expect(try await stack.send(.get, plain + "/files/1k").value.count == 1024)
+    let secure = try await stack.send(.get, tls + "/files/1k")
+    #expect(secure.value.count == 1024)
+    #expect(secure.response.facts.httpVersion == "2")
+    let port = try Peers.nginx.ports.tls
+    #expect(
+      await eventually {
+        squid.accessLog().contains { $0.hasPrefix("GET http://127.0.0.1:") && $0.contains("/files/1k 200") }
+      })
+    // squid logs a tunnel when it ends.
+    await stack.shutDown()
+    #expect(await eventually { squid.accessLog().contains { $0.hasPrefix("CONNECT localhost:\(port) ") } })
+    #expect(!squid.accessLog().contains { $0.contains("https:") })
+  }
+
+  @Test("a second request goes over the tunnel of the first")
+  func tunnelReuse() async throws {
+    let stack = try stack("http://127.0.0.1:\(try Peers.squid.port)")
+    let first = try await stack.send(.get, tls + "/connection").text.split(separator: " ")
+    let second = try await stack.send(.get, tls + "/connection")
+    #expect(second.text.split(separator: " ")[0] == first[0])
+    #expect(second.response.facts.connectionReused)
+  }
+
+  @Test("an HTTPS proxy passes both on")
+  func https() async throws {
+    let squid = try Peers.squid
+    let both = try PeerDirectory()
+    let authorities =
+      try Data(contentsOf: URL(filePath: squid.certificates.authority))
+      + Data(contentsOf: URL(filePath: Peers.nginx.certificates.authority))
+    let file = try both.write(authorities, to: "ca.pem")
+    let stack = try CurlNetworkStack.direct {
+      $0.connection.tls.roots = .file(file)
+      $0.connection.proxy = .url("https://localhost:\(squid.tlsPort)")
+    }
+    #expect(try await stack.send(.get, plain + "/json").text == #"{"message":"hello"}"#)
+    #expect(try await stack.send(.get, tls + "/json").text == #"{"message":"hello"}"#)
+  }
+
+  @Test("an HTTPS proxy that is not trusted gets nothing")
+  func untrustedProxy() async throws {
+    let squid = try Peers.squid
+    let stack = try CurlNetworkStack.direct { $0.connection.proxy = .url("https://localhost:\(squid.tlsPort)") }
+    let error = try await failure { try await stack.send(.get, plain + "/files/64k") }
+    #expect([.tls, .proxy].contains(error.stage))
+    #expect(error.attempts.map(\.requestSent) == [false])
+    #expect(!squid.accessLog().contains { $0.contains("/files/64k") })
+  }
+
+  @Test("SOCKS 5 passes both on, by address and by name", arguments: ["socks5", "socks5h"])
+  func socks(scheme: String) async throws {
+    let dante = try Peers.dante
+    let before = dante.log().count
+    let stack = try stack("\(scheme)://127.0.0.1:\(dante.port)")
+    #expect(try await stack.send(.get, plain + "/json").text == #"{"message":"hello"}"#)
+    #expect(try await stack.send(.get, tls + "/json").text == #"{"message":"hello"}"#)
+    #expect(await eventually { dante.log().count > before })
+  }
+
+  @Test("a proxy that is dead, unknown or refuses is a failure of the proxy")
+  func failures() async throws {
+    let (squid, dante) = (try Peers.squid, try Peers.dante)
+    let dead = try Loopback.freePort()
+    let cases: [(proxy: String, url: String, words: String)] = [
+      ("http://127.0.0.1:\(dead)", try plain, "proxy/proxy_connect_failed"),
+      ("http://127.0.0.1:\(dead)", try tls, "proxy/proxy_connect_failed"),
+      ("socks5://127.0.0.1:\(dead)", try plain, "proxy/proxy_connect_failed"),
+      ("http://nobody.invalid:1", try plain, "proxy/proxy_not_found"),
+      ("http://127.0.0.1:\(squid.port)", "https://refused.test", "proxy/proxy_refused"),
+      ("http://127.0.0.1:\(squid.authenticatedPort)", try tls, "proxy/proxy_refused"),
+      ("socks5://127.0.0.1:\(dante.port)", "http://127.0.0.1:\(dead)", "proxy/proxy_refused"),
+    ]
+    for (proxy, url, words) in cases {
+      let stack = try stack(proxy)
+      let error = try await failure { try await stack.send(.get, url + "/json") }
+      #expect(error.words == words, "\(proxy) \(url)")
+      #expect(error.attempts.map(\.requestSent) == [false], "\(proxy) \(url)")
+    }
+  }
+
+  @Test("what a proxy answers in the place of a plain server is an answer; 407 is a failure of the proxy")
+  func answersOfTheProxy() async throws {
+    let squid = try Peers.squid
+    let refused = try stack("http://127.0.0.1:\(squid.port)")
+    let error = try await failure { try await refused.send(.get, "http://refused.test/") }
+    #expect(error.statusCode?.code == 403)
+    let unknown = try stack("http://127.0.0.1:\(squid.authenticatedPort)")
+    let asked = try await failure { try await unknown.send(.get, plain + "/json") }
+    #expect(asked.words == "proxy/proxy_refused")
+    #expect(asked.hint != nil)
+  }
+
+  @Test("user and password in the proxy's URL are given to it, and to nobody else")
+  func credentials() async throws {
+    let squid = try Peers.squid
+    let stack = try stack("http://\(SquidPeer.user):\(SquidPeer.password)@127.0.0.1:\(squid.authenticatedPort)")
+    let answer = try await stack.send(.get, plain + "/echo")
+    #expect(!answer.text.contains("Basic"))
+    #expect(try await stack.send(.get, tls + "/json").text == #"{"message":"hello"}"#)
+    let wrong = try self.stack("http://\(SquidPeer.user):wrong-word@127.0.0.1:\(squid.authenticatedPort)")
+    let error = try await failure { try await wrong.send(.get, tls + "/json") }
+    #expect(error.words == "proxy/proxy_refused")
+    #expect(!"\(error)\(error.debugDescription)".contains("wrong-word"))
+  }
+
+  @Test("hosts of the bypass list are reached without the proxy")
+  func bypass() async throws {
+    let proxy = "http://127.0.0.1:\(try Loopback.freePort())"
+    for list in [["127.0.0.1"], ["*"], ["127.0.0.0/8"], ["other.test", "127.0.0.1"]] {
+      let answer = try await stack(proxy, bypass: list).send(.get, plain + "/json")
+      #expect(answer.response.status.code == 200)
+    }
+    let stack = try stack(proxy, bypass: ["10.0.0.0/8", "localhost"])
+    let error = try await failure { try await stack.send(.get, plain + "/json") }
+    #expect(error.stage == .proxy)
+  }
+
+  @Test("a proxy of a scheme that is none is refused before anything is sent")
+  func schemes() async throws {
+    for proxy in ["ftp://127.0.0.1:1", "http://127.0.0.1:1 x", ""] {
+      let stack = try stack(proxy)
+      let error = try await failure { try await stack.send(.get, plain + "/json") }
+      #expect(error.words == "request/invalid_option", "\(proxy)")
+    }
+  }
+
+  @Test("certificates are judged through a proxy as without")
+  func judgedThroughProxy() async throws {
+    let squid = try Peers.squid
+    let nginx = try Peers.nginx
+    for proxy in ["http://127.0.0.1:\(squid.port)", "socks5h://127.0.0.1:\(try Peers.dante.port)"] {
+      let stack = try CurlNetworkStack.direct {
+        $0.connection.proxy = .url(proxy)
+        $0.connection.tls.roots = .file(nginx.certificates.stranger)
+      }
+      let error = try await failure { try await stack.send(.get, tls + "/json") }
+      #expect(error.words == "tls/untrusted_certificate")
+      #expect(error.attempts.map(\.requestSent) == [false])
+    }
+  }
+}

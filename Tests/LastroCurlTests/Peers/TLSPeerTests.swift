@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import HTTPTypes
+import Lastro
+import LastroCurl
+import LastroTesting
+import PeerSupport
+import Testing
+
+@Suite("nginx: TLS", .peers(.nginx))
+struct TLSPeerTests {
+  private func bytes(_ path: String) throws -> [UInt8] { Array(try Data(contentsOf: URL(filePath: path))) }
+
+  private func stack(_ edit: (inout TLSOptions) -> Void) throws -> CurlNetworkStack {
+    try .direct { edit(&$0.connection.tls) }
+  }
+
+  @Test("the authority may come from a file or from memory")
+  func roots() async throws {
+    let nginx = try Peers.nginx
+    let url = "https://localhost:\(nginx.ports.tls)/json"
+    for roots in [
+      TLSOptions.Roots.file(nginx.certificates.authority), .pem(try bytes(nginx.certificates.authority)),
+    ] {
+      let answer = try await stack { $0.roots = roots }.send(.get, url)
+      #expect(answer.response.facts.timings.tls != nil)
+    }
+    let address = try await stack { $0.roots = .file(nginx.certificates.authority) }
+      .send(.get, "https://127.0.0.1:\(nginx.ports.tls)/json")
+    #expect(answer200(address))
+  }
+
+  private func answer200(_ answer: RawAnswer) -> Bool { answer.response.status.code == 200 }
+
+  @Test("an authority that is not trusted is refused, and nothing is sent")
+  func untrusted() async throws {
+    let nginx = try Peers.nginx
+    let url = "https://localhost:\(nginx.ports.tls)/json?untrusted"
+    for roots in [
+      TLSOptions.Roots.system, .file(nginx.certificates.stranger), .pem(try bytes(nginx.certificates.stranger)),
+    ] {
+      let stack = try stack { $0.roots = roots }
+      let error = try await failure { try await stack.send(.get, url) }
+      #expect(error.words == "tls/untrusted_certificate")
+      #expect(error.attempts.map(\.requestSent) == [false])
+      #expect(error.hint != nil)
+    }
+    #expect(!nginx.accessLog().contains { $0.contains("untrusted") })
+  }
+
+  @Test("trust given to one request is not given to the next on the same stack")
+  func trustIsPerRequest() async throws {
+    let nginx = try Peers.nginx
+    let url = "https://localhost:\(nginx.ports.tls)/json"
+    let stack = try CurlNetworkStack.direct()
+    for roots in [
+      TLSOptions.Roots.file(nginx.certificates.authority), .pem(try bytes(nginx.certificates.authority)),
+    ] {
+      #expect(answer200(try await stack.send(.get, url, options: .connection { $0.tls.roots = roots })))
+      let error = try await failure { try await stack.send(.get, url) }
+      #expect(error.words == "tls/untrusted_certificate")
+    }
+  }
+
+  @Test("roots that cannot be used are told as such")
+  func unusableRoots() async throws {
+    let url = "https://localhost:\(try Peers.nginx.ports.tls)/json"
+    for roots in [TLSOptions.Roots.file("/nonexistent/ca.pem"), .pem(Array("no certificate".utf8)), .pem([])] {
+      let stack = try stack { $0.roots = roots }
+      let error = try await failure { try await stack.send(.get, url) }
+      #expect(error.words == "tls/invalid_tls_configuration")
+    }
+  }
+
+  @Test("a certificate for another name is refused")
+  func wrongHost() async throws {
+    let nginx = try Peers.nginx
+    let options = RequestOptions.connection {
+      $0.tls.roots = .file(nginx.certificates.authority)
+      $0.resolutions = ["other.test", "a.b.lastro.test", "a.lastro.test"].map {
+        .init(host: $0, port: nginx.ports.tls, addresses: ["127.0.0.1"])
+      }
+    }
+    let stack = try CurlNetworkStack.direct()
+    for host in ["other.test", "a.b.lastro.test"] {
+      let error = try await failure {
+        try await stack.send(.get, "https://\(host):\(nginx.ports.tls)/json", options: options)
+      }
+      #expect(error.words == "tls/host_mismatch", "\(host)")
+      #expect(error.attempts.map(\.requestSent) == [false])
+    }
+    // The certificate has *.lastro.test.
+    #expect(
+      answer200(try await stack.send(.get, "https://a.lastro.test:\(nginx.ports.tls)/json", options: options)))
+  }
+
+  @Test("certificates out of their time, self-signed, or of a broken chain are refused, each with its code")
+  func judged() async throws {
+    let root = try CertificateAuthority()
+    let below = try root.intermediate()
+    let hosts = ["localhost"]
+    let good = try below.issue(hosts: hosts)
+    let selfSigned = try CertificateMint.selfSigned(hosts: hosts)
+    let expired = try root.issue(hosts: hosts, validity: .expired)
+    let early = try root.issue(hosts: hosts, validity: .notYetValid)
+    let sites: [(chain: String, key: String, words: String?)] = [
+      (good.chainPEM, good.privateKeyPEM, nil),
+      (good.certificatePEM, good.privateKeyPEM, "tls/untrusted_certificate"),
+      (selfSigned.chainPEM, selfSigned.privateKeyPEM, "tls/untrusted_certificate"),
+      (expired.chainPEM, expired.privateKeyPEM, "tls/certificate_expired"),
+      (early.chainPEM, early.privateKeyPEM, "tls/certificate_expired"),
+    ]
+    let nginx = try await NginxPeer.start(sites: sites.map { .init(chainPEM: $0.chain, privateKeyPEM: $0.key) })
+    let stack = try stack { $0.roots = .pem(Array(root.rootPEM.utf8)) }
+    for (site, port) in zip(sites, nginx.ports.sites) {
+      let url = "https://localhost:\(port)/json"
+      guard let words = site.words else {
+        #expect(answer200(try await stack.send(.get, url)))
+        continue
+      }
+      let error = try await failure { try await stack.send(.get, url) }
+      #expect(error.words == words)
+      #expect(error.attempts.map(\.requestSent) == [false])
+    }
+  }
+
+  @Test("TLS 1.2 is the default minimum, and a higher one holds")
+  func versions() async throws {
+    let root = try CertificateAuthority()
+    let identity = try root.issue(hosts: ["localhost"])
+    let nginx = try await NginxPeer.start(
+      sites: ["TLSv1.2", "TLSv1.3"].map {
+        .init(chainPEM: identity.chainPEM, privateKeyPEM: identity.privateKeyPEM, protocols: $0)
+      })
+    func words(_ port: Int, _ minimum: TLSOptions.Version?, _ roots: TLSOptions.Roots) async throws -> String {
+      let stack = try stack {
+        $0.roots = roots
+        if let minimum { $0.minimumVersion = minimum }
+      }
+      do throws(RawFailure) {
+        return "\(try await stack.send(.get, "https://localhost:\(port)/json").response.status.code)"
+      } catch {
+        return error.words
+      }
+    }
+    let roots = TLSOptions.Roots.pem(Array(root.rootPEM.utf8))
+    let refused = "tls/handshake_failed"
+    #expect(try await words(nginx.ports.sites[0], nil, roots) == "200")
+    #expect(try await words(nginx.ports.sites[1], nil, roots) == "200")
+    #expect(try await words(nginx.ports.sites[0], .v1_3, roots) == refused)
+    #expect(try await words(nginx.ports.sites[1], .v1_3, roots) == "200")
+    #expect(try await words(nginx.ports.obsoleteTLS, nil, .file(nginx.certificates.authority)) == refused)
+  }
+
+  @Test("a client certificate may come from files or from memory; nginx sees its name")
+  func clientCertificate() async throws {
+    let nginx = try Peers.nginx
+    let (certificate, key) = (nginx.certificates.client, nginx.certificates.clientKey)
+    let identities: [TLSOptions.Identity] = [
+      .init(certificate: .file(certificate), key: .file(key)),
+      .init(certificate: .bytes(try bytes(certificate)), key: .bytes(try bytes(key))),
+      .init(certificate: .bytes(try bytes(certificate) + bytes(key))),
+    ]
+    for identity in identities {
+      let stack = try stack {
+        $0.roots = .file(nginx.certificates.authority)
+        $0.identity = identity
+      }
+      let answer = try await stack.send(.get, "https://localhost:\(nginx.ports.clientCertificate)/echo")
+      #expect(answer.text.contains("CN=client"))
+    }
+  }
+
+  @Test("without a client certificate nginx answers 400; a connection with one does not serve who has none")
+  func noClientCertificate() async throws {
+    let nginx = try Peers.nginx
+    let url = "https://localhost:\(nginx.ports.clientCertificate)/echo"
+    let stack = try stack { $0.roots = .file(nginx.certificates.authority) }
+    let options = RequestOptions.connection {
+      $0.tls.roots = .file(nginx.certificates.authority)
+      $0.tls.identity = .init(
+        certificate: .file(nginx.certificates.client), key: .file(nginx.certificates.clientKey))
+    }
+    #expect(answer200(try await stack.send(.get, url, options: options)))
+    let error = try await failure { try await stack.send(.get, url) }
+    #expect(error.statusCode?.code == 400)
+  }
+
+  @Test("a client certificate that cannot be used is told as such, and nothing is sent")
+  func unusableClientCertificate() async throws {
+    let nginx = try Peers.nginx
+    let identities: [TLSOptions.Identity] = [
+      .init(certificate: .file("/nonexistent/client.pem")),
+      .init(certificate: .bytes(Array("no certificate".utf8))),
+      .init(certificate: .file(nginx.certificates.client), key: .file(nginx.certificates.serverKey)),
+    ]
+    for identity in identities {
+      let stack = try stack {
+        $0.roots = .file(nginx.certificates.authority)
+        $0.identity = identity
+      }
+      let error = try await failure {
+        try await stack.send(.get, "https://localhost:\(nginx.ports.clientCertificate)/echo")
+      }
+      #expect(error.words == "tls/invalid_tls_configuration")
+      #expect(error.attempts.map(\.requestSent) == [false])
+    }
+  }
+}
