@@ -1,23 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import Synchronization
 
 /// Plain blocking sockets on 127.0.0.1, for starting peers and for checking them without an HTTP client.
 package enum Loopback {
+  private static let turn = Atomic<Int>(.random(in: 0..<22_000))
+
   /// A port nobody listens on now. Another process may take it before it is used: starters try again.
+  ///
+  /// It is below those the kernel hands out by itself (from 32,768 on), and no two calls give the same: a client's
+  /// connection or another peer would take it before a slow program binds it, and answer in its place.
   package static func freePort() throws -> Int {
+    for _ in 0..<1000 {
+      let port = 10_000 + turn.wrappingAdd(1, ordering: .relaxed).oldValue % 22_000
+      if try isFree(UInt16(port)) { return port }
+    }
+    throw PeerError("no free port among a thousand")
+  }
+
+  private static func isFree(_ port: UInt16) throws -> Bool {
     let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
     guard descriptor >= 0 else { throw PeerError("socket: \(errorText())") }
     defer { close(descriptor) }
-    var address = ipv4(port: 0)
-    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let result = withUnsafeMutablePointer(to: &address) {
+    let address = ipv4(port: port)
+    return withUnsafePointer(to: address) {
       $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        bind(descriptor, $0, length) == 0 ? getsockname(descriptor, $0, &length) : -1
+        bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
       }
     }
-    guard result == 0 else { throw PeerError("bind: \(errorText())") }
-    return Int(UInt16(bigEndian: address.sin_port))
   }
 
   /// Whether somebody accepts connections on the port.

@@ -132,7 +132,7 @@ struct FetchCall<Output: Sendable> {
   }
 
   private func veto(of error: HTTPFetchError<any Error>, failure: AttemptFailure) -> RetryVeto? {
-    if error.stage == .trust { return .trust }
+    if error.stage == .trust || RetryVeto.certificateRefusals.contains(error.code) { return .trust }
     if error.code == .totalTimeout { return .deadlinePassed }
     if let left = timeLeft(options: failure.request?.options ?? plan.options), left <= .zero { return .deadlinePassed }
     if current.consumption?.isConsumed == true { return .bodyConsumed }

@@ -28,6 +28,9 @@ enum RetryVeto {
     }
   }
 
+  /// Ordinary validation refused the certificate: as much a matter of trust as a pin.
+  static let certificateRefusals: Set<FailureCode> = [.untrustedCertificate, .hostMismatch, .certificateExpired]
+
   /// Statuses by which a server says that it did not act on the request: credentials missing (401, 407), wrong
   /// connection (421).
   static let refusals: Set<Int> = [401, 407, 421]
