@@ -22,6 +22,8 @@ final class HostQueue {
   private(set) var isWarm = false
   /// Whether its requests go through a proxy.
   let isProxied: Bool
+  /// Descriptors of connections that were fit to be used again when last seen, by local port. Some are closed by now.
+  private(set) var sockets: [Int32: Int32] = [:]
   private unowned let partition: Partition
 
   init(key: Key, partition: Partition, isProxied: Bool) {
@@ -50,6 +52,12 @@ final class HostQueue {
     guard !isHTTP2 else { return }
     isHTTP2 = true
     partition.limitRose(of: self)
+  }
+
+  /// Remembers the descriptor of a connection, for looking at it before it is used again: libcurl does not tell then.
+  func learnSocket(_ socket: Int32, localPort: Int) {
+    if sockets.count >= 1_024 { sockets = [:] }
+    sockets[Int32(localPort)] = socket
   }
 
   func append(_ job: TransferJob) { waiting.append(job) }
