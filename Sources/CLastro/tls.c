@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "CLastro.h"
 
+#include <netinet/in.h>
 #include <openssl/bio.h>
 #include <openssl/crypto.h>
 #include <openssl/err.h>
@@ -11,6 +12,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 
 struct clastro_roots {
   X509_STORE *store;
@@ -125,6 +127,30 @@ int clastro_connection_fatal_alert(const clastro_connection *connection) {
 }
 
 const char *clastro_alert_text(int alert) { return SSL_alert_desc_string_long(alert); }
+
+bool clastro_has_unsolicited_input(CURL *easy, int socket, int local_port) {
+  long new_connections = 1;
+  curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &new_connections);
+  if (new_connections > 0) return false;
+  struct curl_tlssessioninfo *session = NULL;
+  if (!curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session) && session && session->internals &&
+      session->backend == CURLSSLBACKEND_OPENSSL) {
+    const unsigned char *protocol = NULL;
+    unsigned int length = 0;
+    SSL_get0_alpn_selected(session->internals, &protocol, &length);
+    // HTTP/2 sends frames whenever it likes.
+    if (length == 2 && protocol[0] == 'h' && protocol[1] == '2') return false;
+  }
+  struct sockaddr_storage address;
+  socklen_t size = sizeof address;
+  if (getsockname(socket, (struct sockaddr *)&address, &size)) return false;
+  int port = address.ss_family == AF_INET    ? ntohs(((struct sockaddr_in *)&address)->sin_port)
+             : address.ss_family == AF_INET6 ? ntohs(((struct sockaddr_in6 *)&address)->sin6_port)
+                                             : 0;
+  if (port == 0 || port != local_port) return false;
+  char byte;
+  return recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0;
+}
 
 struct clastro_sha256 {
   EVP_MD_CTX *context;

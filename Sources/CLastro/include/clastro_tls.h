@@ -30,6 +30,11 @@ bool clastro_connection_closed_cleanly(const clastro_connection *connection);
 int clastro_connection_fatal_alert(const clastro_connection *connection);
 const char *clastro_alert_text(int alert);
 
+// Whether the connection about to serve `easy` is a reused HTTP/1.1 one on which something has arrived already: bytes
+// nobody asked for, or its end. Only inside the prereq callback. `socket` may have been closed meanwhile: it is believed
+// only when its local port is `local_port`.
+bool clastro_has_unsolicited_input(CURL *easy, int socket, int local_port);
+
 // SHA-256 over EVP, incremental.
 typedef struct clastro_sha256 clastro_sha256;
 clastro_sha256 *_Nullable clastro_sha256_new(void);

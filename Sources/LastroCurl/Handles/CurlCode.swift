@@ -49,6 +49,8 @@ enum CurlCode {
       return (.response, .malformedResponse, "the response has a line that is no header field", nil)
     case CURLE_OUT_OF_MEMORY:  // CURL_MAX_HTTP_HEADER
       return (.limit, .headTooLarge, "a line of the response head exceeds libcurl's 100 KiB", nil)
+    case CURLE_WRITE_ERROR:  // our callbacks tell their own reasons before it comes to this
+      return (.response, .badContentEncoding, "the body goes on after the end of its compressed data", nil)
     case CURLE_RECV_ERROR where isChunked && facts.os_errno == 0:
       return (.response, .malformedResponse, "the chunks of the body break the rules of HTTP", nil)
     default: return nil

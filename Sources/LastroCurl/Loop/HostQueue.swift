@@ -33,6 +33,8 @@ final class HostQueue {
   let isProxied: Bool
   /// Whether requests may come to share a connection.
   private let mayMultiplex: Bool
+  /// Descriptors of connections that were fit to be used again when last seen, by local port. Some are closed by now.
+  private(set) var sockets: [Int32: Int32] = [:]
   private unowned let partition: Partition
 
   init(key: Key, partition: Partition, isProxied: Bool, mayMultiplex: Bool) {
@@ -74,6 +76,12 @@ final class HostQueue {
     guard mayMultiplex, !isHTTP1, !isHTTP2 else { return }
     isHTTP1 = true
     partition.limitRose(of: self)
+  }
+
+  /// Remembers the descriptor of a connection, for looking at it before it is used again: libcurl does not tell then.
+  func learnSocket(_ socket: Int32, localPort: Int) {
+    if sockets.count >= 1_024 { sockets = [:] }
+    sockets[Int32(localPort)] = socket
   }
 
   func append(_ job: TransferJob) { waiting.append(job) }

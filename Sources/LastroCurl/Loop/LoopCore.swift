@@ -119,7 +119,7 @@ final class LoopCore {
     }
   }
 
-  private func run(_ job: TransferJob, on host: HostQueue, in partition: Partition) {
+  private func run(_ job: TransferJob, on host: HostQueue, in partition: Partition, isFresh: Bool = false) {
     if job.isCancelled { return end(job, .cancelled()) }
     if monotonicNow() >= job.expiresAt { return end(job, .expiredInQueue(job)) }
     guard let easy = partition.pool.take() else {
@@ -128,6 +128,7 @@ final class LoopCore {
     let transfer = Transfer(job: job, easy: easy, host: host, limits: settings.transfer)
     do {
       try partition.applier.apply(transfer)
+      if isFresh { easy.set(CURLOPT_FRESH_CONNECT, 1) }
     } catch {
       partition.pool.give(easy)
       return end(job, error)
@@ -142,6 +143,7 @@ final class LoopCore {
     }
     host.running += 1
     nextExpiry = min(nextExpiry, transfer.expiresAt)
+    if isFresh { return }  // the upload's pump runs already
     job.upload?.start { [weak job] in if let job { _ = job.loop.post(.resumeSending(job)) } }
   }
 
@@ -190,6 +192,12 @@ final class LoopCore {
 
   private func finishTransfers(of partition: Partition) {
     while let (transfer, code) = partition.nextFinished() {
+      if transfer.needsFreshConnection {
+        partition.remove(transfer, now: monotonicNow())
+        transfer.host.running -= 1
+        run(transfer.job, on: transfer.host, in: partition, isFresh: true)
+        continue
+      }
       let failure = transfer.outcome(code)
       conclude(transfer, in: partition, failure: failure)
     }
@@ -199,7 +207,11 @@ final class LoopCore {
   private func conclude(_ transfer: Transfer, in partition: Partition, failure: TransportError?) {
     let facts = transfer.facts()
     let host = transfer.host
-    if facts.httpVersion == "2" { host.learnHTTP2() }
+    if facts.httpVersion == "2" {
+      host.learnHTTP2()
+    } else if failure == nil, let socket = transfer.socket, let port = transfer.localPort {
+      host.learnSocket(socket, localPort: port)
+    }
     partition.remove(transfer, now: monotonicNow())
     host.running -= 1
     load.end()

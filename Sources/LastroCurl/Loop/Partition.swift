@@ -120,12 +120,15 @@ final class Partition {
     return nil
   }
 
-  private static let socketChanged: clastro_socket_callback = { _, socket, what, context, _ in
+  private static let socketChanged: clastro_socket_callback = { easy, socket, what, context, _ in
     guard let context else { return 0 }
     let partition = Unmanaged<Partition>.fromOpaque(context).takeUnretainedValue()
     if what == CURL_POLL_REMOVE {
       partition.poller.unwatch(socket)
     } else {
+      if let easy, let transfer = clastro_private(easy) {
+        Unmanaged<Transfer>.fromOpaque(transfer).takeUnretainedValue().socket = socket
+      }
       partition.poller.watch(
         socket, owner: partition.id, read: what & CURL_POLL_IN != 0, write: what & CURL_POLL_OUT != 0)
     }

@@ -43,6 +43,11 @@ final class Transfer {
   /// Whether request bytes may have left.
   private(set) var requestSent = false
   private(set) var resends = 0
+  /// Whether libcurl took a pooled connection on which something lies already: nothing was sent, and another connection
+  /// must be opened. libcurl 7.88 would take those bytes for the answer.
+  private(set) var needsFreshConnection = false
+  /// The descriptor libcurl last asked to watch for this transfer: that of its connection.
+  var socket: Int32?
   private(set) var remoteAddress: String?
   private(set) var remotePort: Int?
   private(set) var localPort: Int?
@@ -98,6 +103,12 @@ final class Transfer {
   func willSend(remote: UnsafePointer<CChar>?, remotePort: Int32, localPort: Int32) -> Int32 {
     lastActivity = monotonicNow()
     host.learnReachable()
+    if remoteAddress == nil, !speaksHTTP2InTheClear, let socket = host.sockets[localPort],
+      clastro_has_unsolicited_input(easy.raw, socket, localPort)
+    {
+      needsFreshConnection = true
+      return Int32(CURL_PREREQFUNC_ABORT)
+    }
     let size = clastro_request_size(easy.raw)
     if remoteAddress != nil, size > requestSizeAtStart {
       // A pooled connection died with the request on it. Sending again is the caller's decision unless harmless.
@@ -264,6 +275,10 @@ extension Transfer {
         .success(TransferResponse(head: response, body: ResponseBody(source: StreamedBody(job)), facts: facts())))
     }
     return true
+  }
+
+  private var speaksHTTP2InTheClear: Bool {
+    job.options.httpVersion == .http2 && job.request.head.scheme == "http"
   }
 
   private var mayBeHTTP2: Bool {

@@ -6,6 +6,12 @@ import LastroCurl
 import LastroTesting
 import Testing
 
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
 /// Bodies that end too early, too late, or nowhere in particular.
 @Suite("Faults: body framing", .timeLimit(.minutes(1)))
 struct BodyFramingFaultTests {
@@ -23,7 +29,8 @@ struct BodyFramingFaultTests {
     Fault("chunked, before the first size", chunked, truncated),
     Fault("chunked, after the last chunk's size", chunked + "4\r\nhalf\r\n0\r\n", truncated),
     Fault("chunked, within the trailers", chunked + "4\r\nhalf\r\n0\r\nX: y\r\n", truncated),
-    Fault("503, half a body", "HTTP/1.1 503 Busy\r\nContent-Length: 10\r\n\r\nhalf", truncated),
+    // A body that breaks off does not hide the status.
+    Fault("503, half a body", "HTTP/1.1 503 Busy\r\nContent-Length: 10\r\n\r\nhalf", .answered(503, "half")),
   ]
 
   static let excesses = [
@@ -124,25 +131,38 @@ struct BodyFramingFaultTests {
     #expect(failure?.requestSent == true)
   }
 
-  @Test("bytes that arrive on an idle connection are not the next answer")
-  func unsolicitedAnswer() async throws {
+  @Test("bytes that arrive on an idle connection are not the next answer", arguments: [true, false], [true, false])
+  func unsolicitedAnswer(overTLS: Bool, ends: Bool) async throws {
     let gate = try LoopbackGate()
     let written = Signal()
-    let server = try LoopbackServer { connection in
-      while let head = try connection.readHead() {
+    let authority = try CertificateAuthority()
+    let tls = try overTLS ? LoopbackTLS(authority.issue(hosts: ["localhost"])) : nil
+    let server = try LoopbackServer(tls: tls) { connection in
+      while let request = try connection.readRequest() {
         try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine")
-        guard head.path == "/first", connection.wait(for: gate) else { continue }
-        try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil")
+        guard request.target == "/first", connection.wait(for: gate) else { continue }
+        try connection.write("HTTP/1.1 408 Request Timeout\r\nContent-Length: 4\r\n\r\nevil")
+        if ends { connection.halfClose() }
         written.send()
       }
     }
     let engine = try CurlTransport()
-    let first = await engine.outcome(server, "/first")
+    let first = await engine.outcome(server, "/first") { $0.trust(authority) }
     #expect(first == .answered(200, "fine"))
     gate.open()
     await written.wait()
-    let second = await engine.outcome(server, "/second")
+    // A POST, which must not be sent twice, and of a body that can be read only once.
+    let chunks = AsyncStream<Data> {
+      $0.yield(Data("hello".utf8))
+      $0.finish()
+    }
+    let second = await engine.outcome(server, "/second", method: .post) {
+      $0.trust(authority)
+      $0.body = .stream(chunks)
+    }
     #expect(second == .answered(200, "fine"))
     #expect(server.requests.map(\.connection) == [1, 2])
+    #expect(server.requests.map(\.text) == ["", "hello"])
+    #expect(await becomesTrue { engine.activeTransfers == 0 })
   }
 }

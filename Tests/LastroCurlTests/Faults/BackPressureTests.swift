@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Lastro
+import LastroCurl
+import LastroTesting
+import Synchronization
+import Testing
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Who is slow holds up the other side, and memory stays bounded.
+@Suite("Faults: back-pressure", .timeLimit(.minutes(1)))
+struct BackPressureTests {
+  private static let piece = 64 << 10
+  private static let pieces = 1024
+  private static var total: Int { piece * pieces }
+
+  /// Piece `number`, unlike its neighbours.
+  private static func bytes(_ number: Int) -> [UInt8] {
+    var bytes = [UInt8](repeating: UInt8(truncatingIfNeeded: number &* 31), count: piece)
+    bytes[0] = UInt8(truncatingIfNeeded: number >> 8)
+    return bytes
+  }
+
+  private static let digest: UInt64 = {
+    var hash = FNV()
+    for number in 0..<pieces { hash.add(bytes(number)) }
+    return hash.value
+  }()
+
+  /// FNV-1a over words: order and content of a long body, cheaply.
+  private struct FNV {
+    private(set) var value: UInt64 = 0xCBF2_9CE4_8422_2325
+    private var word: UInt64 = 0
+    private var filled = 0
+
+    mutating func add(_ bytes: some Sequence<UInt8> & ContiguousBytes) {
+      bytes.withUnsafeBytes { bytes in
+        for byte in bytes {
+          word = word << 8 | UInt64(byte)
+          filled += 1
+          guard filled == 8 else { continue }
+          value = (value ^ word) &* 0x100_0000_01B3
+          filled = 0
+        }
+      }
+    }
+  }
+
+  private final class Progress: Sendable {
+    let count = Atomic<Int>(0)
+
+    func add(_ bytes: Int) { count.add(bytes, ordering: .relaxed) }
+    var value: Int { count.load(ordering: .relaxed) }
+
+    /// Waits until nothing has moved for a while.
+    func settles() async -> Int {
+      var last = -1
+      var quiet = 0
+      while quiet < 20 {
+        try? await Task.sleep(for: .milliseconds(5))
+        quiet = value == last && last > 0 ? quiet + 1 : 0
+        last = value
+      }
+      return last
+    }
+  }
+
+  private static func flooding(_ progress: Progress) throws -> LoopbackServer {
+    try LoopbackServer { connection in
+      _ = try connection.readHead()
+      try connection.write("HTTP/1.1 200 OK\r\nContent-Length: \(total)\r\n\r\n")
+      for number in 0..<pieces {
+        try connection.write(bytes(number))
+        progress.add(piece)
+      }
+    }
+  }
+
+  @Test("a reader that stops holds the server up, and then gets every byte")
+  func slowReader() async throws {
+    let progress = Progress()
+    let server = try Self.flooding(progress)
+    let engine = try CurlTransport()
+    let response = try await engine.execute(.to(server) { $0.delivery = .streamed(maximumBytes: nil) })
+    var hash = FNV()
+    var count = 0
+    var largest = 0
+    var stops = 0
+    for try await chunk in response.body {
+      if count >= stops * (Self.total / 4) {
+        stops += 1
+        let written = await progress.settles()
+        // What lies in the sockets' buffers and in the engine's; the kernel grows the former up to some MiB.
+        #expect(written < Self.total)
+        #expect(written - count < 24 << 20)
+      }
+      count += chunk.count
+      largest = max(largest, chunk.count)
+      hash.add(chunk)
+    }
+    #expect(count == Self.total)
+    #expect(hash.value == Self.digest)
+    #expect(largest <= 512 << 10)
+    #expect(server.requests.count == 1)
+    #expect(await becomesTrue { engine.activeTransfers == 0 })
+  }
+
+  @Test("leaving the loop early closes the connection and frees the server")
+  func leavingEarly() async throws {
+    let progress = Progress()
+    let server = try Self.flooding(progress)
+    let engine = try CurlTransport()
+    do {
+      let response = try await engine.execute(.to(server) { $0.delivery = .streamed(maximumBytes: nil) })
+      for try await _ in response.body { break }
+    }
+    #expect(await becomesTrue { engine.activeTransfers == 0 && server.openConnections == 0 })
+    #expect(progress.value < Self.total)
+  }
+
+  @Test("a body that is dropped unread closes the connection")
+  func droppedBody() async throws {
+    let server = try Self.flooding(Progress())
+    let engine = try CurlTransport()
+    _ = try await engine.execute(.to(server) { $0.delivery = .streamed(maximumBytes: nil) })
+    #expect(await becomesTrue { engine.activeTransfers == 0 && server.openConnections == 0 })
+  }
+
+  @Test("a streamed body over its limit is stopped there")
+  func streamLimit() async throws {
+    let server = try Self.flooding(Progress())
+    let engine = try CurlTransport()
+    let response = try await engine.execute(.to(server) { $0.delivery = .streamed(maximumBytes: 1 << 20) })
+    var count = 0
+    var failure: TransportError?
+    do throws(TransportError) {
+      for try await chunk in response.body { count += chunk.count }
+    } catch { failure = error }
+    #expect(failure?.word == "limit/body_too_large")
+    #expect(count <= 1 << 20)
+    #expect(await becomesTrue { engine.activeTransfers == 0 && server.openConnections == 0 })
+  }
+
+  @Test("a collected body over its limit is an error, at its limit none", arguments: [0, 1])
+  func collectLimit(excess: Int) async throws {
+    let server = try LoopbackServer.http { _ in LoopbackResponse(body: [UInt8](repeating: 1, count: 1000 + excess)) }
+    let engine = try CurlTransport()
+    let outcome = await engine.outcome(server) { $0.delivery = .collected(maximumBytes: 1000) }
+    #expect(
+      outcome
+        == (excess == 0 ? .answered(200, String(repeating: "\u{1}", count: 1000)) : .failed("limit/body_too_large")))
+  }
+
+  @Test("a server that stops reading holds the upload's source up, and then gets every byte", arguments: [true, false])
+  func slowServer(isChunked: Bool) async throws {
+    let gate = try LoopbackGate()
+    let server = try LoopbackServer { connection in
+      guard let head = try connection.readHead() else { return }
+      connection.wait(for: gate)
+      let body = try connection.readBody(for: head)
+      var hash = FNV()
+      hash.add(body)
+      try connection.write("HTTP/1.1 200 OK\r\nContent-Length: \(String(hash.value).utf8.count)\r\n\r\n\(hash.value)")
+    }
+    let progress = Progress()
+    let engine = try CurlTransport()
+    let source = RequestBody.Source.stream(length: isChunked ? nil : Int64(Self.total), isReplayable: false) {
+      var number = 0
+      return {
+        guard number < Self.pieces else { return nil }
+        defer { number += 1 }
+        progress.add(Self.piece)
+        return Data(Self.bytes(number))
+      }
+    }
+    async let outcome = engine.outcome(server, method: .post) { $0.body = RequestBody(source: source) }
+    try await server.waitForRequests(count: 1)
+    let pulled = await progress.settles()
+    #expect(pulled < 24 << 20)
+    gate.open()
+    #expect(await outcome == .answered(200, "\(Self.digest)"))
+    #expect(progress.value == Self.total)
+  }
+
+  @Test("an upload whose source fails ends with its error, and the connection with it")
+  func failingSource() async throws {
+    struct Broken: Error {}
+    let server = try LoopbackServer { connection in
+      guard let head = try connection.readHead() else { return }
+      try connection.readBody(for: head)
+    }
+    let engine = try CurlTransport()
+    let source = RequestBody.Source.stream(length: nil, isReplayable: false) {
+      var isFirst = true
+      return {
+        defer { isFirst = false }
+        if isFirst { return Data("hello".utf8) }
+        throw Broken()
+      }
+    }
+    let error = try await engine.failure(server, method: .post) { $0.body = RequestBody(source: source) }
+    #expect(error.word == "request/invalid_body")
+    #expect(server.requests.allSatisfy { !$0.isComplete })
+    #expect(await becomesTrue { engine.activeTransfers == 0 && server.openConnections == 0 })
+  }
+
+  @Test("an upload that is shorter than announced is not sent as if it were whole")
+  func shortSource() async throws {
+    let server = try LoopbackServer { connection in
+      guard let head = try connection.readHead() else { return }
+      try connection.readBody(for: head)
+    }
+    let chunks = AsyncStream<Data> {
+      $0.yield(Data("four".utf8))
+      $0.finish()
+    }
+    let error = try await CurlTransport().failure(server, method: .post) { $0.body = .stream(chunks, length: 10) }
+    #expect(error.word == "request/invalid_body")
+    #expect(server.requests.allSatisfy { !$0.isComplete })
+  }
+}

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Lastro
+import LastroCurl
+import LastroTesting
+import Testing
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Cancelling, at every stage: always the cancelled error, once, and nothing is left behind.
+@Suite("Faults: cancellation", .timeLimit(.minutes(1)))
+struct CancellationFaultTests {
+  /// Starts a fetch, cancels it when `isThere` returns, and looks at what is left.
+  private func cancel(
+    _ engine: CurlTransport, _ server: LoopbackServer, sent: Bool,
+    adapting adapt: @escaping @Sendable (inout TransferRequest) -> Void = { _ in },
+    when isThere: () async throws -> Void
+  ) async throws {
+    let task = Task { try await engine.failure(server, method: .post, adapting: adapt) }
+    try await isThere()
+    task.cancel()
+    let error = try await task.value
+    #expect(error.word == "cancelled/cancelled")
+    #expect(await becomesTrue { engine.activeTransfers == 0 && server.openConnections == 0 })
+    #expect(server.requests.count == (sent ? 1 : 0))
+  }
+
+  @Test("before it begins")
+  func before() async throws {
+    let server = try LoopbackServer { $0.stall() }
+    let engine = try CurlTransport()
+    let task = Task {
+      withUnsafeCurrentTask { $0?.cancel() }
+      return await engine.outcome(server)
+    }
+    #expect(await task.value == .failed("cancelled/cancelled"))
+    #expect(server.acceptedConnections == 0 && engine.activeTransfers == 0)
+  }
+
+  @Test("in the queue")
+  func queued() async throws {
+    let gate = try LoopbackGate()
+    let server = try LoopbackServer { connection in
+      while try connection.readHead() != nil {
+        connection.wait(for: gate)
+        try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine")
+      }
+    }
+    var configuration = CurlConfiguration()
+    configuration.connectionsPerHost = 1
+    let engine = try CurlTransport(configuration)
+    async let holder = engine.outcome(server, "/holder")
+    try await server.waitForRequests(count: 1)
+    let tasks = (0..<20).map { _ in Task { await engine.outcome(server, "/queued") } }
+    #expect(await becomesTrue { engine.activeTransfers == 21 })
+    for task in tasks { task.cancel() }
+    for task in tasks { #expect(await task.value == .failed("cancelled/cancelled")) }
+    #expect(await becomesTrue { engine.activeTransfers == 1 })
+    gate.open()
+    #expect(await holder == .answered(200, "fine"))
+    #expect(server.requests.map(\.target) == ["/holder"])
+  }
+
+  @Test("in the TLS handshake")
+  func handshake() async throws {
+    let authority = try CertificateAuthority()
+    let server = try LoopbackServer(
+      tls: LoopbackTLS(authority.issue(hosts: ["localhost"]), handshakeFault: .stallInHandshake)
+    ) { _ in }
+    try await cancel(CurlTransport(), server, sent: false, adapting: { $0.trust(authority) }) {
+      try await server.waitForConnections(count: 1)
+    }
+  }
+
+  @Test("while connecting to where nobody accepts")
+  func connecting() async throws {
+    // A listener whose queue is full: connecting neither succeeds nor fails.
+    let engine = try CurlTransport()
+    let server = try LoopbackServer { $0.stall() }
+    let task = Task {
+      await engine.outcome(server) {
+        var options = ConnectionOptions()
+        // TEST-NET-1 (RFC 5737) from the loopback interface: nobody answers, or the kernel refuses at once.
+        options.resolutions = [.init(host: "nobody.test", port: 80, addresses: ["192.0.2.1"])]
+        $0.head.authority = "nobody.test"
+        $0.connection = options
+      }
+    }
+    task.cancel()
+    #expect(await task.value == .failed("cancelled/cancelled"))
+    #expect(await becomesTrue { engine.activeTransfers == 0 })
+  }
+
+  @Test("while waiting for the answer")
+  func waiting() async throws {
+    let server = try LoopbackServer { connection in
+      _ = try connection.readHead()
+      connection.stall()
+    }
+    try await cancel(CurlTransport(), server, sent: true) { try await server.waitForRequests(count: 1) }
+  }
+
+  @Test("within a collected body")
+  func collecting() async throws {
+    let written = Signal()
+    let server = try LoopbackServer { connection in
+      _ = try connection.readHead()
+      try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
+      written.send()
+      connection.stall()
+    }
+    try await cancel(CurlTransport(), server, sent: true) { await written.wait() }
+  }
+
+  @Test("within a streamed body, while the reader waits")
+  func streaming() async throws {
+    let server = try LoopbackServer { connection in
+      _ = try connection.readHead()
+      try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
+      connection.stall()
+    }
+    let reached = Signal()
+    let engine = try CurlTransport()
+    let task = Task { () -> String? in
+      do throws(TransportError) {
+        let response = try await engine.execute(.to(server) { $0.delivery = .streamed(maximumBytes: nil) })
+        for try await _ in response.body { reached.send() }
+        return nil
+      } catch {
+        return error.word
+      }
+    }
+    await reached.wait()
+    task.cancel()
+    #expect(await task.value == "cancelled/cancelled")
+    #expect(await becomesTrue { engine.activeTransfers == 0 && server.openConnections == 0 })
+  }
+
+  @Test("within a streamed body that is given up by its reader")
+  func givenUp() async throws {
+    let server = try LoopbackServer { connection in
+      _ = try connection.readHead()
+      try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
+      connection.stall()
+    }
+    let engine = try CurlTransport()
+    let response = try await engine.execute(.to(server) { $0.delivery = .streamed(maximumBytes: nil) })
+    response.body.cancel()
+    response.body.cancel()
+    var failure: TransportError?
+    do throws(TransportError) {
+      for try await _ in response.body {}
+    } catch { failure = error }
+    #expect(failure?.word == "cancelled/cancelled")
+    #expect(await becomesTrue { engine.activeTransfers == 0 && server.openConnections == 0 })
+  }
+
+  @Test("within an upload, from memory and from a stream", arguments: [true, false])
+  func uploading(isStream: Bool) async throws {
+    let server = try LoopbackServer { connection in
+      _ = try connection.readHead()
+      connection.stall()
+    }
+    let body =
+      isStream
+      ? RequestBody.stream(AsyncStream<Data> { Data(count: 64 << 10) })
+      : RequestBody.raw([UInt8](repeating: 1, count: 32 << 20))
+    try await cancel(CurlTransport(), server, sent: true, adapting: { $0.body = body }) {
+      try await server.waitForRequests(count: 1)
+    }
+  }
+
+  @Test("while an upload's source is being waited for")
+  func waitingForSource() async throws {
+    let server = try LoopbackServer { connection in
+      _ = try connection.readHead()
+      connection.stall()
+    }
+    let (chunks, continuation) = AsyncStream<Data>.makeStream()
+    let isEnded = Signal()
+    continuation.onTermination = { _ in isEnded.send() }
+    try await cancel(CurlTransport(), server, sent: true, adapting: { $0.body = .stream(chunks) }) {
+      try await server.waitForRequests(count: 1)
+    }
+    // The task that fed the upload has been cancelled with it.
+    await isEnded.wait()
+  }
+
+  @Test("in the wait before a retry")
+  func retryWait() async throws {
+    let server = try LoopbackServer.http { _ in LoopbackResponse(status: 503) }
+    let reached = Signal()
+    var configuration = StackConfiguration()
+    configuration.interceptors = [
+      RetryInterceptor(
+        policy: .custom { _, _, _ in
+          reached.send()
+          return .retryAfter(3600)
+        })
+    ]
+    configuration.timeouts = try Timeouts(connect: nil, attempt: nil, idle: nil, total: nil)
+    let stack = try CurlNetworkStack(configuration: configuration)
+    let resource = RawHTTPResource.raw(try ResourceRequest(url: server.baseURL))
+    let task = Task { () -> HTTPFetchError<any Error>? in
+      do throws(HTTPFetchError<any Error>) {
+        _ = try await stack.fetch(resource)
+        return nil
+      } catch {
+        return error
+      }
+    }
+    await reached.wait()
+    task.cancel()
+    let error = await task.value
+    #expect(error?.word == "cancelled/cancelled")
+    #expect(server.requests.count == 1)
+    #expect(stack.activeTransfers == 0)
+  }
+
+  @Test("shutting down cancels what runs and what waits")
+  func shutDown() async throws {
+    let server = try LoopbackServer { connection in
+      _ = try connection.readHead()
+      connection.stall()
+    }
+    var configuration = CurlConfiguration()
+    configuration.connectionsPerHost = 1
+    let engine = try CurlTransport(configuration)
+    let tasks = (0..<3).map { _ in Task { await engine.outcome(server) } }
+    try await server.waitForRequests(count: 1)
+    #expect(await becomesTrue { engine.activeTransfers == 3 })
+    await engine.shutDown(cancelling: true)
+    for task in tasks { #expect(await task.value == .failed("cancelled/shut_down")) }
+    #expect(await engine.outcome(server) == .failed("cancelled/shut_down"))
+    #expect(engine.activeTransfers == 0)
+    #expect(await becomesTrue { server.openConnections == 0 })
+  }
+}

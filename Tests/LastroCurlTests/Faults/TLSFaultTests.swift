@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Lastro
+import LastroCurl
+import LastroTesting
+import Testing
+
+/// TLS that fails in every way.
+@Suite("Faults: TLS", .timeLimit(.minutes(1)))
+struct TLSFaultTests {
+  private let authority: CertificateAuthority
+  private let engine: CurlTransport
+
+  init() throws {
+    authority = try CertificateAuthority()
+    engine = try CurlTransport()
+  }
+
+  private func server(
+    _ adapt: (inout LoopbackTLS) throws -> Void = { _ in }, handler: @escaping LoopbackServer.Handler = Self.fine
+  ) throws -> LoopbackServer {
+    var tls = LoopbackTLS(try authority.issue(hosts: ["localhost"]))
+    try adapt(&tls)
+    return try LoopbackServer(tls: tls, handler: handler)
+  }
+
+  private static let fine: LoopbackServer.Handler = { connection in
+    try connection.serveHTTP { _ in .text("fine") }
+  }
+
+  private func outcome(_ server: LoopbackServer) async -> Outcome {
+    let outcome = await engine.outcome(server) { $0.trust(authority) }
+    #expect(await becomesTrue { engine.activeTransfers == 0 })
+    return outcome
+  }
+
+  @Test("a good server, for comparison")
+  func good() async throws {
+    let outcome = await outcome(try server())
+    #expect(outcome == .answered(200, "fine"))
+  }
+
+  enum End: CaseIterable { case closeNotify, bareFIN, reset }
+
+  @Test("the end of a body that only the end of the connection ends", arguments: End.allCases, [false, true])
+  func closeDelimited(_ end: End, isTLS12: Bool) async throws {
+    let server = try server({ if isTLS12 { $0.maximumVersion = .tls12 } }) { connection in
+      _ = try connection.readHead()
+      try connection.write("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nbody")
+      switch end {
+      case .closeNotify: connection.close()
+      case .bareFIN: connection.closeWithoutNotify()
+      case .reset: connection.reset()
+      }
+    }
+    let outcome = await outcome(server)
+    #expect(outcome == (end == .closeNotify ? .answered(200, "body") : .failed("response/truncated_body")))
+    #expect(server.requests.count == 1)
+  }
+
+  @Test("a body of known length needs no close_notify", arguments: [false, true])
+  func knownLength(isChunked: Bool) async throws {
+    let server = try server(handler: { connection in
+      _ = try connection.readHead()
+      try connection.write(
+        isChunked
+          ? "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n"
+          : "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody")
+      connection.closeWithoutNotify()
+    })
+    let outcome = await outcome(server)
+    #expect(outcome == .answered(200, "body"))
+  }
+
+  @Test(
+    "a body of known length that is cut is truncated, close_notify or not", arguments: [false, true], [false, true])
+  func cut(isChunked: Bool, notifies: Bool) async throws {
+    let server = try server(handler: { connection in
+      _ = try connection.readHead()
+      try connection.write(
+        isChunked
+          ? "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nbody"
+          : "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nbody")
+      if notifies { connection.close() } else { connection.closeWithoutNotify() }
+    })
+    let outcome = await outcome(server)
+    #expect(outcome == .failed("response/truncated_body"))
+  }
+
+  @Test(
+    "handshakes that fail",
+    arguments: [LoopbackTLS.HandshakeFault.resetInHandshake, .closeInHandshake, .plaintextInsteadOfTLS])
+  func handshake(_ fault: LoopbackTLS.HandshakeFault) async throws {
+    let server = try server({ $0.handshakeFault = fault })
+    let error = try await engine.failure(server) { $0.trust(authority) }
+    #expect(error.word == "tls/handshake_failed")
+    #expect(!error.requestSent)
+    #expect(server.requests.isEmpty && server.acceptedConnections == 1)
+    #expect(await becomesTrue { engine.activeTransfers == 0 && server.openConnections == 0 })
+  }
+
+  @Test("a plain server at the port of a TLS one")
+  func plainServer() async throws {
+    let server = try LoopbackServer { connection in
+      _ = connection.read(max: 1)
+      try connection.write("HTTP/1.1 400 Bad Request\r\n\r\n")
+    }
+    let error = try await engine.failure(server) { $0.head.scheme = "https" }
+    #expect(error.word == "tls/handshake_failed")
+  }
+
+  @Test("a TLS server at the port of a plain one")
+  func plainClient() async throws {
+    let server = try server()
+    let error = try await engine.failure(server) { $0.head.scheme = "http" }
+    #expect(error.stage == .response, "\(error)")
+    #expect(server.requests.isEmpty)
+  }
+
+  @Test("versions of TLS that are too old", arguments: [LoopbackTLS.Version.tls10, .tls11])
+  func oldVersion(_ version: LoopbackTLS.Version) async throws {
+    let server = try server({
+      $0.minimumVersion = .tls10
+      $0.maximumVersion = version
+    })
+    let outcome = await outcome(server)
+    #expect(outcome == .failed("tls/handshake_failed"))
+    #expect(server.requests.isEmpty)
+  }
+
+  @Test("certificates that are refused", arguments: ["expired", "early", "host", "root", "self-signed"])
+  func certificate(_ fault: String) async throws {
+    let identity =
+      switch fault {
+      case "expired": try authority.issue(hosts: ["localhost"], validity: .expired)
+      case "early": try authority.issue(hosts: ["localhost"], validity: .notYetValid)
+      case "host": try authority.issue(hosts: ["example.org"])
+      case "root": try CertificateAuthority(commonName: "Another root").issue(hosts: ["localhost"])
+      default: try CertificateMint.selfSigned(hosts: ["localhost"])
+      }
+    let server = try server({ $0.identity = identity })
+    let error = try await engine.failure(server) { $0.trust(authority) }
+    let words = ["expired": "certificate_expired", "early": "certificate_expired", "host": "host_mismatch"]
+    #expect(error.word == "tls/" + (words[fault] ?? "untrusted_certificate"))
+    #expect(!error.requestSent)
+    #expect(server.requests.isEmpty)
+  }
+
+  @Test("a client certificate that is required and not given", arguments: [LoopbackTLS.Version.tls12, .tls13])
+  func missingClientCertificate(_ version: LoopbackTLS.Version) async throws {
+    let server = try server({
+      $0.clientAuthoritiesPEM = authority.rootPEM
+      $0.maximumVersion = version
+    })
+    let error = try await engine.failure(server) { $0.trust(authority) }
+    // TLS 1.3 ends the handshake on the client's side before the server has judged (RFC 8446 §2): the refusal comes when
+    // the request may have left.
+    #expect(error.stage == .tls || (version == .tls13 && error.requestSent), "\(error)")
+    #expect(server.requests.isEmpty)
+    #expect(await becomesTrue { engine.activeTransfers == 0 })
+  }
+}
