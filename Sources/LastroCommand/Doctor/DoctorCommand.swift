@@ -58,6 +58,9 @@ struct Checkup {
     for (isPresent, name, consequence) in features {
       note(isPresent ? "ok" : "--", isPresent ? name : "no \(name): \(consequence)")
     }
+    if capabilities.http2, (Int(capabilities.curlVersion.prefix { $0 != "." }) ?? 0) < 8 {
+      note("--", "HTTP/2 in the clear takes a connection for each request: libcurl is older than 8.0.0")
+    }
     if !capabilities.asynchronousDNS { fail("no asynchronous resolver: a slow DNS server stalls every transfer") }
     note(
       capabilities.http3 ? "ok" : "--",
