@@ -41,6 +41,16 @@ struct TLSFaultTests {
     #expect(outcome == .answered(200, "fine"))
   }
 
+  @Test("connections are used again", arguments: [LoopbackTLS.Version.tls12, .tls13])
+  func reuse(_ version: LoopbackTLS.Version) async throws {
+    let server = try server({ $0.maximumVersion = version })
+    for _ in 0..<5 {
+      let outcome = await outcome(server)
+      #expect(outcome == .answered(200, "fine"))
+    }
+    #expect(server.requests.map(\.connection) == [1, 1, 1, 1, 1])
+  }
+
   enum End: CaseIterable { case closeNotify, bareFIN, reset }
 
   @Test("the end of a body that only the end of the connection ends", arguments: End.allCases, [false, true])

@@ -96,6 +96,18 @@ struct TimeoutFaultTests {
     #expect(await becomesTrue { engine.activeTransfers == 0 && server.openConnections == 0 })
   }
 
+  @Test("a connection that is never accepted ends with the nearest limit", arguments: ["connect", "attempt", "total"])
+  func stalledConnect(limit: String) async throws {
+    let listener = try FullListener()
+    let engine = try CurlTransport()
+    let outcome = await engine.outcome(listener) { request in
+      request.connectTimeout = limit == "connect" ? .milliseconds(150) : .seconds(50)
+      if limit != "connect" { Limit(rawValue: limit)?.apply(to: &request) }
+    }
+    #expect(outcome == .failed("timeout/\(limit)_timeout"))
+    #expect(await becomesTrue { engine.activeTransfers == 0 && !listener.isBeingAsked })
+  }
+
   @Test("a drip that never pauses for long is stopped by the deadline, not by idleness")
   func drip() async throws {
     let server = try LoopbackServer { connection in

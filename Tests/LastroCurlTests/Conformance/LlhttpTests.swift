@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Lastro
+import LastroCurl
+import LastroTesting
+import Testing
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// The strict response cases of llhttp's tests, over sockets. What we read otherwise stands in a table, each with its
+/// reason, and the table is exact: a change to either side fails.
+@Suite("Conformance: llhttp", .timeLimit(.minutes(1)))
+struct LlhttpTests {
+  struct Case: Decodable {
+    struct Meta: Decodable {
+      var skipBody: Bool?
+    }
+
+    var name: String
+    var type: String
+    var meta: Meta
+    var input: Data
+    var error: String?
+    var status: Int?
+    var body: String
+
+    enum CodingKeys: String, CodingKey {
+      case name, type, meta, error, status, body
+      case input = "input_b64"
+    }
+  }
+
+  enum Reason: Sendable {
+    /// The case holds several messages, or stops before its end, or is noted without line ends. A client that reads one
+    /// answer to one request sees something else, and both are right.
+    case otherQuestion
+    /// We refuse what llhttp accepts.
+    case stricter
+    /// We accept what llhttp refuses; `Internals.md` lists these.
+    case lenient
+  }
+
+  static let differences: [String: Reason] = [
+    // What follows a complete answer is dropped with its connection, `Connection: close` or not.
+    "HTTP/1.1 with keep-alive disabled and 204 status": .otherQuestion,
+    "HTTP/1.1 with keep-alive disabled, content-length": .otherQuestion,
+    // Two answers, whose bodies the case adds up.
+    "HTTP 304 with Content-Length": .otherQuestion,
+    "HTTP 304 with Transfer-Encoding": .otherQuestion,
+    "Should parse multiple events": .otherQuestion,
+    // The case has the interim status, and stops a byte before the end of the body.
+    "HTTP 103 first, then 200": .otherQuestion,
+    // The bodies are noted without their line ends.
+    "Response without `Content-Length`, but with body": .otherQuestion,
+    "amazon.com": .otherQuestion,
+    // They stop before the end: truncated.
+    "Tabs in `Content-Length` (surrounding)": .otherQuestion,
+    "Google 301": .otherQuestion,
+    "Chunk extensions quoting": .otherQuestion,
+    // Other protocols, and a version that had no status line.
+    "RTSP response": .stricter,
+    "ICE response": .stricter,
+    "HTTP version 0.9": .stricter,
+    // An empty line where a status line should be: RFC 9112 §2.2 lets servers skip it, not clients.
+    "Response starting with CRLF": .stricter,
+    "HTTP 100 first, then 400": .stricter,
+    // RFC 9112 §6.1: chunked is the last coding, and unknown ones cannot be undone.
+    "`chunked` before other transfer-encoding": .stricter,
+    "multiple transfer-encoding where chunked is not the last one": .stricter,
+    "`chunkedchunked` transfer-encoding does not enable chunked enconding": .stricter,
+    // RFC 9112 §2.2: a recipient may take LF alone for the end of a line.
+    "Only LFs present and no body": .lenient,
+    "Only LFs present": .lenient,
+    "No carriage ret": .lenient,
+    // libcurl undoes the chunks by itself and ignores what follows the digits of a size. The size is not in doubt.
+    "Trailing space on chunked body": .lenient,
+    "No semicolon before chunk extensions": .lenient,
+    "No extension after semicolon": .lenient,
+  ]
+
+  private static let path = {
+    var parts = #filePath.split(separator: "/", omittingEmptySubsequences: false)
+    parts.removeLast(4)
+    return parts.joined(separator: "/") + "/../shared/data/conformance/llhttp/responses.json"
+  }()
+
+  static let isPresent = FileManager.default.fileExists(atPath: path)
+
+  @Test("llhttp's strict responses", .enabled(if: isPresent, "needs ../shared/data/conformance"))
+  func corpus() async throws {
+    let cases = try JSONDecoder().decode([Case].self, from: Data(contentsOf: URL(filePath: Self.path)))
+      .filter { !$0.type.contains("lenient") }
+    #expect(cases.count == 77)
+    let engine = try CurlTransport()
+    var different: Set<String> = []
+    for item in cases {
+      let isRight = try await Self.isRight(item, engine)
+      if !isRight { different.insert(item.name) }
+    }
+    let known = Set(Self.differences.keys)
+    #expect(different.subtracting(known) == [], "read otherwise, and not in the table")
+    #expect(known.subtracting(different) == [], "in the table, and read alike")
+    #expect(await becomesTrue { engine.activeTransfers == 0 })
+  }
+
+  private static func isRight(_ item: Case, _ engine: CurlTransport) async throws -> Bool {
+    let input = Array(item.input)
+    let server = try LoopbackServer { connection in
+      guard try connection.readHead() != nil else { return }
+      try connection.write(input)
+    }
+    let outcome = await engine.outcome(server, method: item.meta.skipBody == true ? .head : .get) {
+      $0.idleTimeout = .seconds(10)
+    }
+    #expect(server.requests.count == 1, "\(item.name)")
+    switch outcome {
+    case .failed(let word):
+      #expect(word.hasPrefix("response/") || word.hasPrefix("limit/"), "\(item.name)")
+      return item.error != nil
+    case .answered(let status, let body): return item.error == nil && item.status == status && item.body == body
+    }
+  }
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Lastro
+import LastroCurl
+import Testing
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// A listener on 127.0.0.1 whose queue is full: connecting to it neither succeeds nor fails.
+final class FullListener: Sendable {
+  let port: UInt16
+  private let descriptors: [Int32]
+  /// How many of our own connections wait.
+  private let fillers: Int
+
+  init() throws {
+    let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+    var descriptors = [listener]
+    try withUnsafeMutablePointer(to: &address) { pointer in
+      try pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+        try #require(bind(listener, pointer, size) == 0 && listen(listener, 0) == 0)
+        try #require(getsockname(listener, pointer, &size) == 0)
+        // A queue of length 0 holds one connection; the others wait to get in, like the one under test.
+        for _ in 0..<4 {
+          let filler = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0)
+          _ = connect(filler, pointer, size)
+          descriptors.append(filler)
+        }
+      }
+    }
+    port = UInt16(bigEndian: address.sin_port)
+    self.descriptors = descriptors
+    fillers = Self.asking(port)
+  }
+
+  deinit { for descriptor in descriptors { close(descriptor) } }
+
+  /// Whether somebody else waits to get in.
+  var isBeingAsked: Bool { Self.asking(port) > fillers }
+
+  /// Connections to a port in SYN_SENT.
+  private static func asking(_ port: UInt16) -> Int {
+    let table = contents(of: "/proc/self/net/tcp")
+    let digits = String(port, radix: 16, uppercase: true)
+    let wanted = ":" + String(repeating: "0", count: 4 - digits.count) + digits
+    return table.split(separator: "\n").count { line in
+      let columns = line.split(separator: " ")
+      return columns.count > 3 && columns[2].hasSuffix(wanted) && columns[3] == "02"
+    }
+  }
+
+  /// Reads to the end: the kernel gives its tables in pages, and says that their size is 0.
+  private static func contents(of path: String) -> String {
+    let file = open(path, O_RDONLY | O_CLOEXEC)
+    defer { close(file) }
+    var bytes: [UInt8] = []
+    var page = [UInt8](repeating: 0, count: 64 << 10)
+    while true {
+      let count = read(file, &page, page.count)
+      guard count > 0 else { return String(decoding: bytes, as: UTF8.self) }
+      bytes += page[..<count]
+    }
+  }
+}
+
+extension CurlTransport {
+  func outcome(_ listener: FullListener, adapting adapt: (inout TransferRequest) -> Void = { _ in }) async -> Outcome {
+    var request = TransferRequest(
+      head: HTTPRequest(method: .get, scheme: "http", authority: "127.0.0.1:\(listener.port)", path: "/"))
+    adapt(&request)
+    do throws(TransportError) {
+      return .answered(try await execute(request).head.status.code, "")
+    } catch {
+      return .failed(error.word)
+    }
+  }
+}
