@@ -20,7 +20,7 @@ extension FetchCall {
   mutating func attempt() async throws(AttemptFailure) -> Network.Value<Output, ResourceResponse> {
     current.start = plan.configuration.timeSource.now()
     if Task.isCancelled { throw failure(.cancelled(.cancelled())) }
-    try checkDeadline(options: plan.options)
+    try checkDeadline(options: effective)
     var exchange = try await exchange()
     let body = try await judged(&exchange)
     exchange.response.attempts =
@@ -46,12 +46,11 @@ extension FetchCall {
 
   /// Makes the request, has it transferred, and follows redirects.
   private mutating func exchange() async throws(AttemptFailure) -> Exchange {
-    var request = try await adapted(base())
+    let base = await base()
+    var request = try await adapted(base)
     while true {
       let answer = try await transfer(&request)
-      let response = ResourceResponse(
-        head: answer.head, url: current.redirects.urls.last ?? request.url, redirects: current.redirects.urls,
-        facts: answer.facts)
+      let response = self.answer(answer.head, to: request, facts: answer.facts)
       let next: ResourceRequest?
       do throws(TransportError) {
         next = try current.redirects.next(
@@ -66,10 +65,11 @@ extension FetchCall {
     }
   }
 
-  private func base() async -> Result<ResourceRequest, any Error> {
+  private mutating func base() async -> Result<ResourceRequest, any Error> {
     do {
       var request = try await plan.baseRequestMaking.make()
       request.options = plan.options.overriding(request.options)
+      effective = request.options
       return .success(request)
     } catch {
       return .failure(error)
@@ -99,10 +99,12 @@ extension FetchCall {
 
   /// Checks the request and hands it to the transport.
   private mutating func transfer(_ request: inout ResourceRequest) async throws(AttemptFailure) -> TransferResponse {
+    effective = request.options
     if let contentType = request.body.contentType, request.head.headerFields[.contentType] == nil {
       request.head.headerFields[.contentType] = contentType
     }
     do throws(TransportError) {
+      try plan.checkLimits(of: request.options)
       try RequestCheck.check(request)
     } catch {
       throw failure(.noRequest(error), request)
@@ -121,8 +123,16 @@ extension FetchCall {
       return answer
     } catch {
       if error.requestSent { current.requestSent = true }
-      throw failure(kind(of: error), request, facts: error.facts)
+      let response = error.head.map { answer($0, to: request, facts: error.facts ?? TransferFacts()) }
+      throw failure(kind(of: error), request, response, facts: error.facts)
     }
+  }
+
+  private func answer(
+    _ head: HTTPResponse, to request: ResourceRequest, facts: TransferFacts
+  ) -> ResourceResponse {
+    ResourceResponse(
+      head: head, url: current.redirects.url(of: request), redirects: current.redirects.urls, facts: facts)
   }
 
   private mutating func transferRequest(_ request: ResourceRequest) -> TransferRequest {
@@ -178,9 +188,9 @@ extension FetchCall {
     let limit = exchange.request.options.maximumBodyBytes ?? plan.configuration.maximumBodyBytes
     let bytes: Data
     do throws(TransportError) {
-      bytes = if let bytes = exchange.body.bytes { bytes } else { try await exchange.body.collect(upTo: limit) }
+      bytes = try await exchange.body.collect(upTo: limit)
     } catch {
-      throw failure(kind(of: error), exchange.request, exchange.response, facts: error.facts)
+      throw failure(kind(of: error), exchange.request, exchange.response, facts: error.facts ?? exchange.response.facts)
     }
     if bytes.isEmpty, exchange.request.options.requiresBody {
       throw failure(.noData(status), exchange.request, exchange.response)
@@ -203,7 +213,7 @@ extension FetchCall {
     case .failure(let error): decodingFailure = error
     }
     return failure(
-      .http(exchange.response.status), exchange.request, exchange.response, body: body, apiError: apiError,
+      .http(exchange.response.status), exchange.request, exchange.response, body: plan.kept(body), apiError: apiError,
       decodingFailure: decodingFailure, facts: exchange.response.facts)
   }
 

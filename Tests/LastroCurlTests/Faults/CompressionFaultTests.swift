@@ -53,7 +53,9 @@ struct CompressionFaultTests {
     Fault("an unknown coding", answer("bogus", Array("hello".utf8)), bad),
     Fault("seven codings", answer("gzip, gzip, gzip, gzip, gzip, gzip, gzip", hello), bad),
     Fault("an announced coding and no body", answer("gzip", []), .answered(200, "")),
-    Fault("garbage called gzip with an error", answer("gzip", Array("this is no gzip".utf8), status: 500), .answered(500, "")),
+    Fault(
+      "garbage called gzip with an error", answer("gzip", Array("this is no gzip".utf8), status: 500),
+      .answered(500, "")),
     Fault("a bomb, collected", answer("gzip", zeros(megabytes: 11)), .failed("limit/body_too_large")),
   ]
 
