@@ -196,6 +196,7 @@ final class LoopCore {
         partition.remove(transfer, now: monotonicNow())
         transfer.host.running -= 1
         run(transfer.job, on: transfer.host, in: partition, isFresh: true)
+        admit(to: transfer.host, in: partition)  // in case it did not come to run
         continue
       }
       let failure = transfer.outcome(code)
