@@ -163,6 +163,6 @@ struct BodyFramingFaultTests {
     #expect(second == .answered(200, "fine"))
     #expect(server.requests.map(\.connection) == [1, 2])
     #expect(server.requests.map(\.text) == ["", "hello"])
-    #expect(await becomesTrue { engine.activeTransfers == 0 })
+    #expect(await becomesTrue { engine.activeTransfers == 0 && server.openConnections == 1 })
   }
 }

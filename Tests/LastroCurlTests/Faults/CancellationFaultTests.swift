@@ -156,7 +156,7 @@ struct CancellationFaultTests {
   func uploading(isStream: Bool) async throws {
     let server = try LoopbackServer { connection in
       _ = try connection.readHead()
-      connection.stall()
+      connection.readSlowly()
     }
     let body =
       isStream

@@ -156,3 +156,10 @@ struct Signal: Sendable {
   /// Waits for one signal.
   func wait() async { for await _ in stream { return } }
 }
+
+extension LoopbackConnection {
+  /// Reads to the end, slowly: a server that stops altogether would not see the end behind what it has not read.
+  func readSlowly() {
+    while !read(max: 16 << 10).isEmpty, pause(.milliseconds(2)) {}
+  }
+}

@@ -129,7 +129,7 @@ private enum Hostilities {
     let server = try LoopbackServer { connection in
       guard let head = try connection.readHead() else { return }
       if head.path == "/body" { try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf") }
-      connection.stall()
+      connection.readSlowly()
     }
     let upload = RequestBody.stream(AsyncStream<Data> { Data(count: 64 << 10) })
     let tasks = [

@@ -70,7 +70,8 @@ struct TimeoutFaultTests {
     #expect(error.word == limit.word)
     #expect(error.requestSent)
     #expect(server.acceptedConnections == 1)
-    #expect(await becomesTrue { engine.activeTransfers == 0 && server.openConnections == 0 })
+    // The end of a connection whose server does not read cannot reach it.
+    #expect(await becomesTrue { engine.activeTransfers == 0 && (stall == .inUpload || server.openConnections == 0) })
   }
 
   @Test("a TLS handshake that stalls ends with the nearest limit", arguments: ["connect", "attempt", "idle", "total"])
