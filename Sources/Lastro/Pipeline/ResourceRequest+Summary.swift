@@ -6,13 +6,27 @@ extension ResourceRequest {
   /// The absolute URL, as far as the head has it.
   var url: String { "\(head.scheme ?? "")://\(head.authority ?? "")\(head.path ?? "/")" }
 
-  /// Method and URL without the values of the query: what may stand in errors.
+  /// Method and URL without user information and the values of the query: what may stand in errors.
+  var summary: String { head.summary }
+}
+
+extension HTTPRequest {
+  /// Method and URL without user information and the values of the query: what may stand in errors. An item that is no
+  /// pair is a value.
   var summary: String {
-    let url = url
-    guard let mark = url.firstIndex(of: "?") else { return "\(head.method.rawValue) \(url)" }
-    let names = url[url.index(after: mark)...].split(separator: "&").map { item in
-      item.prefix { $0 != "=" } + (item.contains("=") ? "=***" : "")
+    // A request with user information is refused, but its refusal is described.
+    var place = authority ?? ""
+    if let at = place.utf8.lastIndex(of: UInt8(ascii: "@")) { place.replaceSubrange(..<at, with: Redaction.mask) }
+    let start = "\(method.rawValue) \(scheme ?? "")://\(place)"
+    let path = path ?? "/"
+    guard let mark = path.utf8.firstIndex(where: { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }) else {
+      return start + path
     }
-    return "\(head.method.rawValue) \(url[..<mark])?\(names.joined(separator: "&"))"
+    let query = path.utf8.index(after: mark)
+    let items = path.utf8[query...].split(separator: UInt8(ascii: "&"))
+    let names = items.map { item in
+      item.firstIndex(of: UInt8(ascii: "=")).map { "\(Substring(item[..<$0]))=" } ?? ""
+    }
+    return start + path[..<query] + names.map { $0 + Redaction.mask }.joined(separator: "&")
   }
 }
