@@ -12,9 +12,10 @@ public import HTTPTypes
 public struct DecodeFailure: Error, CustomStringConvertible {
   /// What the decoder threw.
   public let underlying: any Error
-  /// Where in the payload, such as `items[2].name`; empty at its top, or where the decoder did not say.
+  /// Where in the payload, such as `items[2].name`; empty at its top, or where the decoder did not say. At most 200
+  /// characters, on one line.
   public let codingPath: String
-  /// What is wrong, in one line.
+  /// What is wrong, in one line; no values of the payload.
   public let message: String
   /// Status of the answer; `nil` where the stack's responses have none.
   public let status: HTTPResponse.Status?
@@ -46,26 +47,52 @@ public struct DecodeFailure: Error, CustomStringConvertible {
     return "\(place)\(message)" + (status.map { " (status \($0.code))" } ?? "")
   }
 
+  /// One line on what a decoder threw: no more of the payload than names, and those bounded.
+  static func line(_ error: any Error) -> String {
+    let (path, message) = explain(error)
+    return path.isEmpty ? message : "at \(path): \(message)"
+  }
+
   private static func explain(_ error: any Error) -> (path: String, message: String) {
-    guard let error = error as? DecodingError else { return ("", "\(error)") }
+    guard let error = error as? DecodingError else { return ("", bounded("\(error)")) }
     switch error {
     case .keyNotFound(let key, let context):
-      return (path(context.codingPath), "the key \"\(key.stringValue)\" is missing")
+      return (path(context.codingPath), "the key \"\(bounded(key.stringValue))\" is missing")
     case .valueNotFound(let type, let context): return (path(context.codingPath), "no value, but \(type) expected")
     case .typeMismatch(let type, let context):
-      return (path(context.codingPath), "\(type) expected: \(context.debugDescription)")
-    case .dataCorrupted(let context): return (path(context.codingPath), context.debugDescription)
-    @unknown default: return ("", "\(error)")
+      return (path(context.codingPath), "\(type) expected: \(withoutValues(context.debugDescription))")
+    case .dataCorrupted(let context): return (path(context.codingPath), withoutValues(context.debugDescription))
+    @unknown default: return ("", "the payload does not decode")
     }
   }
 
+  /// A decoder's sentence up to where it quotes the payload.
+  private static func withoutValues(_ text: String) -> String {
+    var text = text[...]
+    for mark in [" from invalid ", "Parsed JSON number"] {
+      if let range = text.firstRange(of: mark) { text = text[..<range.lowerBound] }
+    }
+    return text.isEmpty ? "a value that does not fit" : bounded(text)
+  }
+
+  /// At most 200 characters, on one line.
+  private static func bounded(_ text: some StringProtocol) -> String {
+    // A `Character` may be long, a scalar is not.
+    let head = text.unicodeScalars.prefix(200)
+    return head.map { $0.isControl ? $0.escaped(asASCII: true) : String($0) }.joined()
+      + (head.endIndex < text.unicodeScalars.endIndex ? "…" : "")
+  }
+
+  /// Keys of dictionaries are payload.
   private static func path(_ keys: [any CodingKey]) -> String {
-    keys.reduce(into: "") { path, key in
+    var path = ""
+    for key in keys.prefix(64) {
       if let index = key.intValue {
         path += "[\(index)]"
       } else {
-        path += path.isEmpty ? key.stringValue : "." + key.stringValue
+        path += (path.isEmpty ? "" : ".") + bounded(key.stringValue)
       }
     }
+    return bounded(path)
   }
 }

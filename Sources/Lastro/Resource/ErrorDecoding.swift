@@ -47,6 +47,23 @@ extension ErrorDecoding where Payload == Data {
   }
 }
 
+extension ErrorDecoding where APIError == RawAPIError, Payload == Data {
+  /// The bytes as they are; an absent or empty payload gives `nil`.
+  public static var raw: Self {
+    Self { payload, _ in payload.flatMap { $0.isEmpty ? nil : RawAPIError(bytes: $0) } }
+  }
+}
+
+extension ErrorDecoding where APIError == TextAPIError, Payload == Data {
+  /// UTF-8 text, such as an error page; an absent or empty payload gives `nil`, bytes that are not UTF-8 are a failure.
+  public static var text: Self {
+    Self { payload, metadata in
+      guard let payload, !payload.isEmpty else { return nil }
+      return TextAPIError(text: try ModelDecoding<String, Data, Metadata>.text.decode(payload, metadata))
+    }
+  }
+}
+
 extension ErrorDecoding where APIError == any Error, Payload == Data {
   /// JSON of a concrete type, for resources whose errors are `any Error`.
   public static func json<E: Error & Decodable>(_ type: E.Type, decoder: JSONDecoder? = nil) -> Self {

@@ -127,4 +127,40 @@ struct DecodingTests {
     #expect(BodySnippet(Data("éa".utf8), limit: 2).text == "é… (3 bytes)")
     #expect(BodySnippet(Data([0xFF, 0x00, 1]), limit: 10).text == "<3 bytes, not text>")
   }
+
+  @Test("errors as bytes and as text")
+  func plainErrors() throws {
+    let raw = ErrorDecoding<RawAPIError, Data, ResourceResponse>.raw
+    let text = ErrorDecoding<TextAPIError, Data, ResourceResponse>.text
+    for nothing in [nil, Data()] {
+      #expect(try raw.decode(nothing, Self.response) == nil)
+      #expect(try text.decode(nothing, Self.response) == nil)
+    }
+    let page = Data("token=s3cr3t".utf8)
+    #expect(try raw.decode(page, Self.response) == RawAPIError(bytes: page))
+    #expect(try text.decode(page, Self.response) == TextAPIError(text: "token=s3cr3t"))
+    #expect(throws: (any Error).self) { try text.decode(Data([0xFF]), Self.response) }
+    #expect("\(RawAPIError(bytes: page))" == "an error of 12 bytes")
+    #expect("\(TextAPIError(text: "token=s3cr3t"))" == "token=***")
+  }
+
+  private enum Colour: String, Decodable, Sendable { case red }
+
+  @Test("a decode failure quotes neither values nor more than a bit of the payload's keys, on one line")
+  func boundedFailure() throws {
+    func failure<T: Decodable & Sendable>(_ type: T.Type, _ text: String) throws -> DecodeFailure {
+      let error = #expect(throws: DecodingError.self) { try Self.decode(type, text) }
+      return DecodeFailure(try #require(error), payload: Data(text.utf8), metadata: Self.response)
+    }
+    let value = try failure([Colour].self, #"["s3cr3t from invalid s3cr3t"]"#)
+    #expect(value.codingPath == "[0]" && !value.description.contains("s3cr3t"))
+    let number = try failure([UInt8].self, "[123456789]")
+    #expect(!number.description.contains("123456789") && !number.message.isEmpty)
+    let key = String(repeating: "k", count: 5000)
+    let keys = try failure([String: [String: Int]].self, #"{"a\nb":{"\#(key)":"x"}}"#)
+    #expect(!keys.description.contains("\n") && keys.codingPath.hasPrefix("a\\nb.kkk"))
+    #expect(keys.codingPath.count <= 201 && keys.description.count < 600)
+    let foreign = DecodeFailure(TestError(name: key + "\n"), payload: 3, metadata: "x")
+    #expect(foreign.message.count <= 201)
+  }
 }
