@@ -46,7 +46,7 @@ package struct Authority: Sendable, Hashable {
   /// `""`, `":"` or `":"` and digits.
   private static func port(_ text: Substring) throws(TransportError) -> Int? {
     guard let colon = text.utf8.first else { return nil }
-    let digits = text.dropFirst()
+    let digits = text[text.utf8.index(after: text.startIndex)...]
     if colon == UInt8(ascii: ":"), digits.isEmpty { return nil }
     guard colon == UInt8(ascii: ":"), digits.utf8.count <= 5, digits.utf8.allSatisfy(\.isDigit),
       let port = Int(digits), (1...65_535).contains(port)
@@ -78,12 +78,23 @@ package struct Authority: Sendable, Hashable {
         "the URL's host has the character U+\(String(scalar.value, radix: 16, uppercase: true)), which no host name has",
         hint: scalar.isASCII ? nil : "write the host in its xn-- form")
     }
+    guard !host.unicodeScalars.split(separator: ".").contains(where: { isMark($0.first) }) else {
+      throw .invalidURL("a label of the URL's host begins with a combining mark")
+    }
     guard !endsInNumber(host) || isIPv4(host) else {
       throw .invalidURL(
         "the URL's host ends in a number and is no IPv4 address",
         hint: "write four numbers from 0 to 255, without zeros in front")
     }
     return host
+  }
+
+  /// RFC 5891 §4.2.3.2.
+  private static func isMark(_ scalar: Unicode.Scalar?) -> Bool {
+    switch scalar?.properties.generalCategory {
+    case .nonspacingMark, .spacingMark: true
+    default: false
+    }
   }
 
   private static func isAllowed(_ scalar: Unicode.Scalar) -> Bool {

@@ -65,7 +65,7 @@ package struct RequestTarget: Sendable, Hashable {
     guard rest.utf8.starts(with: "//".utf8) else {
       throw .invalidURL("the URL has no host", hint: "write \(scheme)://HOST/PATH")
     }
-    return (scheme, rest.dropFirst(2))
+    return (scheme, rest[rest.utf8.index(rest.startIndex, offsetBy: 2)...])
   }
 
   private static func isScheme(_ bytes: Substring.UTF8View) -> Bool {

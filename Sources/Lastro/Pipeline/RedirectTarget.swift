@@ -19,18 +19,19 @@ struct RedirectTarget: Equatable {
   ///
   /// - Throws: stage `request`, for what is no `http` or `https` URL that may be followed.
   init(_ location: String, base: RequestTarget, fragment inherited: String?) throws(TransportError) {
-    var reference = location.trimming { $0 == " " || $0 == "\t" }.replacing(" ", with: "%20")[...]
+    // By bytes: a combining mark makes another `Character` of a delimiter, but no other delimiter.
+    var reference = location.trimmedWithoutSpaces[...]
     guard reference.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else {
       throw .refused(.invalidURL, "the location has a control character")
     }
     fragment = inherited
-    if let hash = reference.firstIndex(of: "#") {
-      fragment = reference[reference.index(after: hash)...].sanitized(keeping: .query)
+    if let hash = reference.utf8.firstIndex(of: UInt8(ascii: "#")) {
+      fragment = reference[reference.utf8.index(after: hash)...].sanitized(keeping: .query)
       reference = reference[..<hash]
     }
     if Self.hasScheme(reference) {
       target = try RequestTarget(String(reference))
-    } else if reference.hasPrefix("//") {
+    } else if reference.utf8.starts(with: "//".utf8) {
       target = try RequestTarget("\(base.scheme):\(reference)")
     } else {
       target = base
@@ -40,8 +41,8 @@ struct RedirectTarget: Equatable {
   }
 
   private static func hasScheme(_ reference: Substring) -> Bool {
-    guard let end = reference.firstIndex(where: { ":/?".contains($0) }) else { return false }
-    return reference[end] == ":"
+    guard let end = reference.utf8.firstIndex(where: ":/?".utf8.contains) else { return false }
+    return reference.utf8[end] == UInt8(ascii: ":")
   }
 
   /// Removes `.` and `..` (RFC 3986 §5.2.4), percent-encoded ones too, as browsers do.
@@ -69,9 +70,9 @@ extension RequestTarget {
 
   /// Takes path and query of a reference that has neither scheme nor authority.
   fileprivate mutating func resolve(_ reference: Substring) {
-    let mark = reference.firstIndex(of: "?")
+    let mark = reference.utf8.firstIndex(of: UInt8(ascii: "?"))
     let referencePath = reference[..<(mark ?? reference.endIndex)].sanitized(keeping: .path)
-    let referenceQuery = mark.map { reference[reference.index(after: $0)...].sanitized(keeping: .query) }
+    let referenceQuery = mark.map { reference[reference.utf8.index(after: $0)...].sanitized(keeping: .query) }
     if referencePath.isEmpty {
       query = referenceQuery ?? query
       return
@@ -86,9 +87,15 @@ extension RequestTarget {
 }
 
 extension String {
-  fileprivate func trimming(_ isTrimmed: (Character) -> Bool) -> Substring {
-    let start = drop(while: isTrimmed)
-    guard let last = start.lastIndex(where: { !isTrimmed($0) }) else { return start }
-    return start[...last]
+  /// Without spaces and tabs at both ends, and with `%20` for those inside.
+  fileprivate var trimmedWithoutSpaces: String {
+    let isBlank = { (byte: UInt8) in byte == 0x20 || byte == 0x09 }
+    guard let first = utf8.firstIndex(where: { !isBlank($0) }), let last = utf8.lastIndex(where: { !isBlank($0) })
+    else { return "" }
+    var result = ""
+    for scalar in Substring(utf8[first...last]).unicodeScalars {
+      if scalar == " " { result += "%20" } else { result.unicodeScalars.append(scalar) }
+    }
+    return result
   }
 }
