@@ -61,6 +61,23 @@ final class FailureRecord: Sendable {
       notRetried: notRetried)
   }
 
+  /// The same failure of another kind and with another API error.
+  func replacing(_ kind: Kind, apiError: (any Error)?) -> FailureRecord {
+    FailureRecord(
+      kind, request: request, response: response, apiError: apiError,
+      apiErrorDecodingFailure: apiErrorDecodingFailure, bodySnippet: bodySnippet, body: body, attempts: attempts,
+      notRetried: notRetried)
+  }
+
+  /// The same failure without what is large: body and attempts.
+  var abridged: FailureRecord {
+    var response = response
+    response?.attempts = []
+    return FailureRecord(
+      kind, request: request, response: response, apiError: apiError,
+      apiErrorDecodingFailure: apiErrorDecodingFailure, bodySnippet: bodySnippet, notRetried: notRetried)
+  }
+
   /// The transport's error, or one that describes the failure as if it were; what attempts keep.
   var transportError: TransportError? {
     switch kind {

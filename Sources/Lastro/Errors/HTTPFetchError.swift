@@ -94,8 +94,14 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
   /// The answer, where there was one; after retries, the last one.
   public var response: ResourceResponse? { record.response }
 
-  /// Status of ``response``.
-  public var statusCode: HTTPResponse.Status? { record.response?.status }
+  /// Status of ``response``; without one, that of the reason.
+  public var statusCode: HTTPResponse.Status? {
+    if let response { return response.status }
+    return switch record.kind {
+    case .http(let status), .noData(let status): status
+    default: nil
+    }
+  }
 
   /// The API's own error, where the answer held one that decoded.
   public var apiError: APIError? { record.apiError as? APIError }
@@ -106,8 +112,8 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
   /// The beginning of the answer's body, bounded and masked.
   public var bodySnippet: BodySnippet? { record.bodySnippet }
 
-  /// The collected body of the answer, as it came: whole up to the limits of the fetch, with whatever secrets it holds. No
-  /// description prints it.
+  /// The collected body of the answer, as it came, with whatever secrets it holds: at most
+  /// ``StackConfiguration/maximumErrorBodyBytes`` of an answer outside 200–299. No description prints it.
   public var body: Data? { record.body }
 
   /// Every attempt of the call, the last one last.
@@ -157,7 +163,9 @@ extension HTTPFetchError: CustomStringConvertible, CustomDebugStringConvertible 
     if let request { lines.append("  request: \(request)") }
     for (index, attempt) in attempts.enumerated() { lines.append("  attempt \(index + 1): \(attempt.summary)") }
     if let apiError { lines.append("  API error: \(apiError)") }
-    if let failure = apiErrorDecodingFailure { lines.append("  the error body did not decode: \(failure)") }
+    if let failure = apiErrorDecodingFailure {
+      lines.append("  the error body did not decode: \(DecodeFailure.line(failure))")
+    }
     if let bodySnippet { lines.append("  body: \(bodySnippet)") }
     return lines.joined(separator: "\n")
   }

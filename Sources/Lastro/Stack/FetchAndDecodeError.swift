@@ -27,8 +27,3 @@ public enum FetchAndDecodeError<FetchError: Error>: Error, CustomStringConvertib
     }
   }
 }
-
-/// Errors that know whether they are a cancellation.
-protocol CancellationTelling: Error {
-  var isCancelled: Bool { get }
-}

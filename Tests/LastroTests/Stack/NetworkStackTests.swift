@@ -117,4 +117,21 @@ struct NetworkStackTests {
     @TaskLocal static var isInside = false
     var value: Bool { Self.isInside }
   }
+
+  private struct Stopping: NetworkStack {
+    struct Failure: CancellationTelling { var isCancelled: Bool }
+    func fetch(_ resource: Bool) async throws(Failure) -> Network.Value<Int, Int> {
+      throw Failure(isCancelled: resource)
+    }
+  }
+
+  @Test("the errors of foreign stacks tell whether they are cancellations")
+  func foreignCancellation() async {
+    for isCancelled in [true, false] {
+      let error = await #expect(throws: FetchAndDecodeError<Stopping.Failure>.self) {
+        try await Stopping().fetchAndDecode(isCancelled, decoding: ModelDecoding<Int, Int, Int> { value, _ in value })
+      }
+      #expect(error?.isCancelled == isCancelled)
+    }
+  }
 }

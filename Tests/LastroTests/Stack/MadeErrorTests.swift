@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Not @testable: what other stacks, and tests of features, write.
+import Foundation
+import HTTPTypes
+import Lastro
+import Testing
+
+private struct Problem: Error, Equatable { var name: String }
+private struct Other: Error, Equatable { var name: String }
+
+/// Fails every fetch with one error.
+private struct FailingStack: HTTPNetworkStack {
+  var error: HTTPFetchError<any Error>
+
+  func fetch(
+    _ resource: RawHTTPResource
+  ) async throws(HTTPFetchError<any Error>) -> Network.Value<Data, ResourceResponse> { throw error }
+
+  func fetch<Model, APIError>(
+    _ resource: HTTPResource<Model, APIError>
+  ) async throws(HTTPFetchError<APIError>) -> Network.Value<Model, ResourceResponse> {
+    throw error.mapAPIError { $0 as? APIError }
+  }
+
+  func stream<Model, APIError>(
+    _ resource: HTTPResource<Model, APIError>
+  ) async throws(HTTPFetchError<APIError>) -> Network.Value<ResponseBody, ResourceResponse> {
+    throw error.mapAPIError { $0 as? APIError }
+  }
+}
+
+@Suite("Errors made outside")
+struct MadeErrorTests {
+  private typealias Failure = HTTPFetchError<Problem>
+
+  @Test("every reason can be made, and is what it was made as")
+  func reasons() {
+    let transport = TransportError(stage: .connect, code: .connectFailed, message: "m", engineCode: 7)
+    let decode = DecodeFailure(Problem(name: "x"), payload: 1, metadata: 2)
+    let made: [(Failure.Reason, FailureStage, FailureCode)] = [
+      (.noRequest(Problem(name: "x")), .request, .requestMakingFailed),
+      (.http(.notFound, nil), .http, .unexpectedStatus),
+      (.noData(.ok), .response, .noData), (.transport(transport), .connect, .connectFailed),
+      (.badResponse(transport), .connect, .connectFailed), (.redirect(transport), .connect, .connectFailed),
+      (.retry(.retries(1), .empty), .policy, .retriesExhausted), (.cancelled, .cancelled, .cancelled),
+      (.decode(decode), .decode, .undecodable),
+    ]
+    for (reason, stage, code) in made {
+      let error = Failure(reason)
+      #expect(error.stage == stage && error.code == code)
+      #expect("\(error.reason)" == "\(reason)")
+      #expect(error.isCancelled == (stage == .cancelled))
+    }
+  }
+
+  @Test("with all that an error knows")
+  func parts() {
+    let response = ResourceResponse(head: HTTPResponse(status: .notFound), url: "https://example.com/")
+    let error = Failure(
+      .http(.notFound, Problem(name: "a")), request: "GET https://example.com/", response: response,
+      body: Data(#"{"token":"x"}"#.utf8), attempts: [Attempt(outcome: .status)], notRetried: "no")
+    #expect(error.apiError == Problem(name: "a") && error.statusCode == .notFound)
+    #expect(error.request == "GET https://example.com/" && error.response?.url == "https://example.com/")
+    #expect(error.body?.count == 13 && error.bodySnippet?.text == #"{"token":"***"}"#)
+    #expect(error.attempts.count == 1 && error.notRetried == "no")
+    #expect(Failure(.http(.notFound, nil)).statusCode == .notFound)
+  }
+
+  @Test("the API's error is mapped, in the failures of a retry too")
+  func mapping() {
+    let first = Failure(.http(.notFound, Problem(name: "a")))
+    let mapped = first.mapAPIError { Other(name: $0.name + "!") }
+    #expect(mapped.apiError == Other(name: "a!") && mapped.statusCode == .notFound)
+    #expect(first.mapAPIError { _ in Other?.none }.apiError == nil)
+    #expect(Failure(.noData(.ok)).mapAPIError { Other(name: $0.name) }.apiError == nil)
+    let retried = Failure(
+      .retry(.retries(1), Retry.State(errors: [first.erased, first])), apiError: Problem(name: "b"))
+    let other = retried.mapAPIError { Other(name: $0.name + "!") }
+    #expect(other.apiError == Other(name: "b!") && other.lastError.apiError == Other(name: "a!"))
+  }
+
+  @Test("another stack throws them, typed")
+  func otherStack() async {
+    let stack: any HTTPNetworkStack = FailingStack(
+      error: HTTPFetchError<any Error>(.http(.conflict, Problem(name: "x"))))
+    let making = BaseRequestMaking<ResourceRequest> { try ResourceRequest(url: "https://example.com/") }
+    let resource = HTTPResource<NoContent, Problem>(
+      baseRequestMaking: making, decoding: .empty, errorDecoding: .dummy)
+    let error = await #expect(throws: HTTPFetchError<Problem>.self) { try await stack.fetch(resource) }
+    #expect(error?.apiError == Problem(name: "x") && error?.statusCode == .conflict)
+  }
+}
