@@ -9,8 +9,8 @@ public struct RequestOptions: Sendable {
 
   /// Whether the request may be sent more than once.
   public enum Idempotency: Sendable, Hashable {
-    /// By the method (RFC 9110 §9.2.2): GET, HEAD, OPTIONS, TRACE, PUT, DELETE are; an `Idempotency-Key` header field
-    /// makes any request so.
+    /// By the method (RFC 9110 §9.2.2): GET, HEAD, OPTIONS, TRACE, PUT, DELETE are, and QUERY
+    /// (draft-ietf-httpbis-safe-method-w-body); an `Idempotency-Key` header field makes any request so.
     case byMethod
     /// Yes, whatever the method: the explicit word that lets a POST be retried.
     case idempotent
@@ -22,7 +22,7 @@ public struct RequestOptions: Sendable {
   public var operation: String?
   /// Limits in time.
   public var timeouts: Timeouts?
-  /// Most bytes of a collected body, after decompression. Stack default: 10 MiB.
+  /// Most bytes of a collected body, after decompression. Stack default: 10 MiB. A negative number is refused.
   public var maximumBodyBytes: Int?
   /// How redirects are treated.
   public var redirects: RedirectPolicy?
@@ -51,7 +51,7 @@ extension ResourceRequest {
     case .byMethod:
       switch head.method {
       case .get, .head, .options, .trace, .put, .delete: return true
-      default: return head.headerFields[.idempotencyKey] != nil
+      default: return head.method.rawValue == "QUERY" || head.headerFields[.idempotencyKey] != nil
       }
     }
   }

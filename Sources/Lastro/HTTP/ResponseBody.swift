@@ -68,6 +68,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
   /// - Throws: stage `limit`, code `body_too_large`, when there are more; the transfer is then cancelled. Else what
   ///   reading throws.
   public func collect(upTo limit: Int) async throws(TransportError) -> Data {
+    if let bytes, bytes.count <= limit { return bytes }
     var collected = Data()
     for try await chunk in self {
       if chunk.count > limit - collected.count {

@@ -20,7 +20,7 @@ extension FetchCall {
   mutating func attempt() async throws(AttemptFailure) -> Network.Value<Output, ResourceResponse> {
     current.start = plan.configuration.timeSource.now()
     if Task.isCancelled { throw failure(.cancelled(.cancelled())) }
-    try checkDeadline(options: plan.options)
+    try checkDeadline(options: effective)
     var exchange = try await exchange()
     let body = try await judged(&exchange)
     exchange.response.attempts =
@@ -46,7 +46,8 @@ extension FetchCall {
 
   /// Makes the request, has it transferred, and follows redirects.
   private mutating func exchange() async throws(AttemptFailure) -> Exchange {
-    var request = try await adapted(base())
+    let base = await base()
+    var request = try await adapted(base)
     while true {
       let answer = try await transfer(&request)
       let response = ResourceResponse(
@@ -66,8 +67,9 @@ extension FetchCall {
     }
   }
 
-  private func base() async -> Result<ResourceRequest, any Error> {
+  private mutating func base() async -> Result<ResourceRequest, any Error> {
     do {
+      effective = request.options
       var request = try await plan.baseRequestMaking.make()
       request.options = plan.options.overriding(request.options)
       return .success(request)
@@ -97,10 +99,12 @@ extension FetchCall {
     }
   }
 
+    effective = request.options
   /// Checks the request and hands it to the transport.
   private mutating func transfer(_ request: inout ResourceRequest) async throws(AttemptFailure) -> TransferResponse {
     if let contentType = request.body.contentType, request.head.headerFields[.contentType] == nil {
       request.head.headerFields[.contentType] = contentType
+      try plan.checkLimits(of: request.options)
     }
     do throws(TransportError) {
       try RequestCheck.check(request)
@@ -178,9 +182,9 @@ extension FetchCall {
     let limit = exchange.request.options.maximumBodyBytes ?? plan.configuration.maximumBodyBytes
     let bytes: Data
     do throws(TransportError) {
-      bytes = if let bytes = exchange.body.bytes { bytes } else { try await exchange.body.collect(upTo: limit) }
+      bytes = try await exchange.body.collect(upTo: limit)
     } catch {
-      throw failure(kind(of: error), exchange.request, exchange.response, facts: error.facts)
+      throw failure(kind(of: error), exchange.request, exchange.response, facts: error.facts ?? exchange.response.facts)
     }
     if bytes.isEmpty, exchange.request.options.requiresBody {
       throw failure(.noData(status), exchange.request, exchange.response)
@@ -203,7 +207,7 @@ extension FetchCall {
     case .failure(let error): decodingFailure = error
     }
     return failure(
-      .http(exchange.response.status), exchange.request, exchange.response, body: body, apiError: apiError,
+      .http(exchange.response.status), exchange.request, exchange.response, body: plan.kept(body), apiError: apiError,
       decodingFailure: decodingFailure, facts: exchange.response.facts)
   }
 

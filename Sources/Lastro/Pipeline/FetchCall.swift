@@ -12,6 +12,8 @@ struct FetchCall<Output: Sendable> {
   var retryState = Retry.State.empty
   var attempts: [Attempt] = []
   var current = CurrentAttempt()
+  /// The options of the latest request: those of the resource where no request could be made yet.
+  var effective: RequestOptions
 
   /// The running attempt.
   struct CurrentAttempt {
@@ -30,10 +32,9 @@ struct FetchCall<Output: Sendable> {
     var consumption: BodyConsumption?
   }
 
-  private var immediateRetries = 0
-
   init(_ plan: FetchPlan<Output>) {
     self.plan = plan
+    effective = plan.options
     callID = CallCounter.next()
     start = plan.configuration.timeSource.now()
   }
@@ -75,6 +76,7 @@ struct FetchCall<Output: Sendable> {
 
   /// Asks the interceptors, and returns when the call is to be tried again.
   private mutating func recover(from failure: AttemptFailure) async throws(HTTPFetchError<any Error>) {
+    abridgeLastError()
     let context = context
     attempts.append(describe(failure))
     let error = HTTPFetchError<any Error>(failure.record.ending(attempts: attempts))
@@ -86,13 +88,21 @@ struct FetchCall<Output: Sendable> {
     }
     retryState.errors.append(error)
     if Task.isCancelled || error.isCancelled { throw cancelled(error) }
-    try await follow(action, after: error, failure: failure)
+    try await follow(action, after: error)
+  }
+
+  /// The state keeps every failure, but the body of the last one only: a hundred retries are not to hold a hundred
+  /// bodies.
+  private mutating func abridgeLastError() {
+    guard let last = retryState.errors.popLast() else { return }
+    retryState.errors.append(
+      (last as? HTTPFetchError<any Error>).map { HTTPFetchError<any Error>($0.record.abridged) } ?? last)
   }
 
   private mutating func follow(
-    _ action: Retry.Action, after error: HTTPFetchError<any Error>, failure: AttemptFailure
+    _ action: Retry.Action, after error: HTTPFetchError<any Error>
   ) async throws(HTTPFetchError<any Error>) {
-    let veto = veto(of: error, failure: failure)
+    let veto = veto(of: error)
     let delay: Retry.Delay
     switch action {
     case .none: throw error
@@ -103,23 +113,21 @@ struct FetchCall<Output: Sendable> {
     case .retryAfter(let seconds): delay = seconds > 0 ? seconds : 0
     }
     if let veto { throw ending(error, notRetried: veto.explanation) }
-    // A loop of retries without a wait would keep a processor and a server busy until the deadline.
-    if delay < 0.001 {
-      immediateRetries += 1
-      let limit = 100
-      if immediateRetries > limit { throw ending(error, as: .retry(.retries(limit), retryState)) }
+    let limit = plan.configuration.maximumAttempts
+    guard attempts.count < limit else {
+      throw ending(error, as: .retry(.custom(AttemptLimitReached(limit: limit)), retryState))
     }
     current = CurrentAttempt()
-    current.reason = error.statusCode.map { "status \($0.code)" } ?? "\(error.stage.rawValue)/\(error.code)"
-    if delay > 0 { try await wait(delay, after: error, options: failure.request?.options) }
+    current.reason = error.reasonOfRetry
+    if delay > 0 { try await wait(delay, after: error) }
   }
 
   private mutating func wait(
-    _ seconds: Retry.Delay, after failure: HTTPFetchError<any Error>, options: RequestOptions?
+    _ seconds: Retry.Delay, after failure: HTTPFetchError<any Error>
   ) async throws(HTTPFetchError<any Error>) {
     // Some thirty years: longer is as good as for ever, and `Duration` traps on what it cannot hold.
     let delay = Duration.seconds(min(seconds, 1e9))
-    if let left = timeLeft(options: options ?? plan.options), delay >= left {
+    if let left = timeLeft(options: effective), delay >= left {
       throw ending(failure, notRetried: "a wait of \(seconds) s does not end before the total deadline, in \(left)")
     }
     retryState.totalDelay += seconds
@@ -131,14 +139,14 @@ struct FetchCall<Output: Sendable> {
     }
   }
 
-  private func veto(of error: HTTPFetchError<any Error>, failure: AttemptFailure) -> RetryVeto? {
+  private func veto(of error: HTTPFetchError<any Error>) -> RetryVeto? {
     if error.stage == .trust || RetryVeto.certificateRefusals.contains(error.code) { return .trust }
     if error.code == .totalTimeout { return .deadlinePassed }
-    if let left = timeLeft(options: failure.request?.options ?? plan.options), left <= .zero { return .deadlinePassed }
+    if let left = timeLeft(options: effective), left <= .zero { return .deadlinePassed }
     if current.consumption?.isConsumed == true { return .bodyConsumed }
-    if let request = current.firstRequest, current.requestSent, !request.isIdempotent,
-      !RetryVeto.refusals.contains(error.statusCode?.code ?? 0)
-    {
+    // A refusal after a redirect is one of another request: the first was acted on.
+    let isRefusal = current.redirects.hops == 0 && RetryVeto.refusals.contains(error.statusCode?.code ?? 0)
+    if let request = current.firstRequest, current.requestSent, !request.isIdempotent, !isRefusal {
       return .notIdempotent(request.head.method.rawValue)
     }
     return nil
@@ -174,6 +182,12 @@ struct FetchCall<Output: Sendable> {
     let wasSent = attempts.contains(where: \.requestSent) || current.requestSent
     return HTTPFetchError(
       FailureRecord(.cancelled(.cancelled(requestSent: wasSent)), request: error?.request, attempts: attempts))
+  }
+}
+
+extension HTTPFetchError {
+  fileprivate var reasonOfRetry: String {
+    if case .http(let status) = record.kind { "status \(status.code)" } else { "\(stage.rawValue)/\(code)" }
   }
 }
 

@@ -45,8 +45,31 @@ struct FetchPlan<Output: Sendable>: Sendable {
 
   func delivery(for options: RequestOptions) -> TransferRequest.Delivery {
     isStream
-      ? .streamedOnSuccess(maximumBytes: options.maximumBodyBytes, errorBytes: configuration.maximumErrorBodyBytes)
-      : .collected(maximumBytes: options.maximumBodyBytes ?? configuration.maximumBodyBytes)
+      ? .streamedOnSuccess(
+        maximumBytes: options.maximumBodyBytes.map { max(0, $0) },
+        errorBytes: max(0, configuration.maximumErrorBodyBytes))
+      : .collected(maximumBytes: max(0, options.maximumBodyBytes ?? configuration.maximumBodyBytes))
+  }
+
+  /// Refuses limits that mean nothing.
+  ///
+  /// - Throws: code `invalid_option`.
+  func checkLimits(of options: RequestOptions) throws(TransportError) {
+    for (name, value, least) in [
+      ("RequestOptions.maximumBodyBytes", options.maximumBodyBytes ?? 0, 0),
+      ("StackConfiguration.maximumBodyBytes", configuration.maximumBodyBytes, 0),
+      ("StackConfiguration.maximumErrorBodyBytes", configuration.maximumErrorBodyBytes, 0),
+      ("StackConfiguration.maximumAttempts", configuration.maximumAttempts, 1),
+    ] where value < least {
+      throw .refused(.invalidOption, "\(name) is \(value)", hint: "give \(least) or more")
+    }
+  }
+
+  /// What an error keeps of the body of an answer outside 200–299.
+  func kept(_ body: Data?) -> Data? {
+    guard let body, body.count > configuration.maximumErrorBodyBytes else { return body }
+    // A copy: a slice would hold the whole.
+    return Data(Array(body.prefix(max(0, configuration.maximumErrorBodyBytes))))
   }
 
   func snippet(_ body: Data?) -> BodySnippet? {

@@ -22,6 +22,10 @@ public protocol HTTPResourceInterceptor: Sendable {
 
   /// Adapts a request before it is handed to the transport: once an attempt, and once more for every redirect followed.
   ///
+  /// The request of a redirect is made out of the one before it, which this interceptor has adapted already: set header
+  /// fields rather than adding them (``ResourceRequest/setHeader(_:_:)``), or look at ``AttemptContext/hop``, so that they
+  /// do not come twice.
+  ///
   /// - Parameters:
   ///   - result: what the resource, or the interceptor before, made. A failure may be turned into a request.
   ///   - context: where in the call this is.

@@ -3,7 +3,8 @@
 extension Retry {
   /// What has happened to an operation so far.
   public struct State: Sendable {
-    /// Every failure, oldest first. For HTTP they are `HTTPFetchError<any Error>` values.
+    /// Every failure, oldest first. For HTTP they are `HTTPFetchError<any Error>` values, of which only the
+    /// last has its body and attempts.
     public var errors: [any Swift.Error]
     /// Sum of the positive delays of the retries that were scheduled, in seconds; not the time that passed.
     public var totalDelay: Delay

@@ -10,6 +10,9 @@ public struct Timeouts: Sendable, Hashable {
   /// streamed body, or the writer of a streamed upload, holds things up, it does not run.
   public let idle: Duration?
   /// The whole call: queue, redirects, waits and retries, body.
+  ///
+  /// Request makers and interceptors count, but are not interrupted: that it passed is noticed when they return. One that
+  /// waits for something (an authenticator that refreshes its token) bounds its wait itself.
   public let total: Duration?
 
   /// 10 s to connect, 60 s idle, 60 s in total: for bodies collected in memory.

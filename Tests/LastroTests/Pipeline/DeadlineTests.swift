@@ -112,4 +112,49 @@ struct DeadlineTests {
     _ = try await stack.stream(.test())
     #expect(transport.requests.first?.deadline == nil)
   }
+
+  @Test("the total of the request's own options, or of an interceptor's, holds from the second attempt on")
+  func ownTotal() async throws {
+    for isIntercepted in [false, true] {
+      let time = ManualTime()
+      var options = RequestOptions()
+      options.timeouts = try Self.timeouts(total: 1000)
+      let own = options
+      let adapt = Hooks(make: { result, _ in
+        result.map {
+          var request = $0
+          if isIntercepted { request.options = own }
+          return request
+        }
+      })
+      let transport = StubTransport { (_, index) throws(TransportError) in
+        time.advance(by: .seconds(100))
+        return .answer(index < 2 ? 500 : 200)
+      }
+      let stack = TransportNetworkStack(transport, time: time.source, timeouts: try Self.timeouts(total: 20))
+      _ = try await stack.fetch(
+        .test(
+          options: isIntercepted ? RequestOptions() : own,
+          interceptors: [adapt, Script(actions: [.retry, .retryAfter(50)])]))
+      #expect(transport.requests.map(\.deadline) == [.seconds(1000), .seconds(900), .seconds(750)])
+    }
+  }
+
+  @Test("and holds for an attempt whose request cannot be made")
+  func ownTotalWithoutRequest() async throws {
+    let calls = Recorder<Int>()
+    let time = ManualTime()
+    let transport = StubTransport(.answer(500), .answer(200))
+    let stack = TransportNetworkStack(transport, time: time.source, timeouts: try Self.timeouts(total: 20))
+    var options = RequestOptions()
+    options.timeouts = try Self.timeouts(total: 1000)
+    let own = options
+    let making = BaseRequestMaking<ResourceRequest> {
+      if calls.append(0) == 1 { throw TestError() }
+      return try .test(options: own)
+    }
+    let script = Script(actions: [.retryAfter(30), .retryAfter(30)])
+    _ = try await stack.fetch(RawHTTPResource(baseRequestMaking: making, interceptors: [script]))
+    #expect(time.sleeps.values == [.seconds(30), .seconds(30)])
+  }
 }

@@ -129,8 +129,9 @@ struct RetryLoopTests {
     let transport = StubTransport(.answer(500))
     let policy = HTTPRetryPolicy.backoff(.constant(delay: delay, until: .maxDelay(1)))
     let error = try await TransportNetworkStack(transport).failure(of: .intercepted(by: policy))
-    guard case .retry(.retries(100), _) = error.reason else { throw error }
-    #expect(transport.requests.count == 101)
+    guard case .retry(.custom(let reason), _) = error.reason else { throw error }
+    #expect((reason as? AttemptLimitReached)?.limit == 1000)
+    #expect(transport.requests.count == 1000)
   }
 
   @Test("a request that cannot be made is retried when an interceptor says so, and the maker is asked anew")
@@ -172,5 +173,40 @@ struct RetryLoopTests {
     _ = try await stack.failure(of: resource)
     #expect(script.seen.values.map(\.context.retryState.retryCount) == [0, 0])
     #expect(Set(script.seen.values.map(\.context.callID)).count == 2)
+  }
+
+  @Test("a policy's own bound is honoured, however large")
+  func boundedByPolicy() async throws {
+    let transport = StubTransport(.answer(500))
+    let stack = TransportNetworkStack(transport)
+    let error = try await stack.failure(of: .intercepted(by: HTTPRetryPolicy.maxRetries(200)))
+    guard case .retry(.retries(200), _) = error.reason else { throw error }
+    #expect(transport.requests.count == 201)
+  }
+
+  @Test("the stack's limit of attempts holds for retries of all kinds, and names itself", arguments: [0, 0.001, 10])
+  func maximumAttempts(delay: Retry.Delay) async throws {
+    let transport = StubTransport(.answer(500))
+    let stack = TransportNetworkStack(transport, timeouts: .streaming) { $0.maximumAttempts = 7 }
+    let policy = HTTPRetryPolicy.custom { _, _, _ in .retryAfter(delay) }
+    let error = try await stack.failure(of: .intercepted(by: policy))
+    guard case .retry(.custom(let reason), let state) = error.reason else { throw error }
+    #expect(reason as? AttemptLimitReached == AttemptLimitReached(limit: 7))
+    #expect(error.description.contains("maximumAttempts"))
+    #expect(transport.requests.count == 7 && state.retryCount == 7)
+  }
+
+  @Test("the state keeps the body and the attempts of the last failure only")
+  func abridgedState() async throws {
+    let transport = StubTransport(.answer(500, body: "a"), .answer(502, body: "b"), .answer(503, body: "c"))
+    let script = Script(actions: [.retry, .retry, .noRetry(.retries(2))])
+    let error = try await TransportNetworkStack(transport).failure(of: .intercepted(by: script))
+    guard case .retry(_, let state) = error.reason else { throw error }
+    let errors = state.errors.compactMap { $0 as? HTTPFetchError<any Error> }
+    #expect(errors.map(\.body) == [nil, nil, Data("c".utf8)])
+    #expect(errors.map(\.attempts.count) == [0, 0, 3])
+    #expect(errors.map(\.response?.attempts.count) == [0, 0, 3])
+    #expect(errors.map(\.bodySnippet?.text) == ["a", "b", "c"])
+    #expect(errors.map(\.statusCode?.code) == [500, 502, 503])
   }
 }

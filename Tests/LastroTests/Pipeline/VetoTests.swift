@@ -112,4 +112,20 @@ struct VetoTests {
   func silent() async throws {
     #expect(try await Self.run(.answer(503), .none, method: .post).error.notRetried == nil)
   }
+
+  @Test("a 401 after a redirect says nothing about the POST that was redirected: it is not sent again")
+  func refusedAfterRedirect() async throws {
+    let transport = StubTransport { (request, _) throws(TransportError) in
+      request.head.method == .post ? try Result.redirect(303, to: "/done").get() : .answer(401)
+    }
+    let script = Script(actions: [.retry])
+    let error = try await TransportNetworkStack(transport).failure(of: .test(.post, interceptors: [script]))
+    #expect(transport.requests.map(\.head.method) == [.post, .get])
+    #expect(error.statusCode == .unauthorized && error.notRetried?.contains("POST") == true)
+  }
+
+  @Test("QUERY is idempotent")
+  func query() async throws {
+    #expect(try await Self.run(.answer(503), .retry, method: #require(.init("QUERY"))).sent == 3)
+  }
 }
