@@ -6,9 +6,10 @@ public import HTTPTypes
 public struct ResourceResponse: Sendable {
   /// Status and header fields.
   public var head: HTTPResponse
-  /// URL of the request that was answered: the last one, after redirects.
+  /// URL of the request that was answered: the last one, after redirects and as interceptors left it.
   public var url: String
-  /// URLs redirected to, in order; the last equals ``url``. Empty without redirects.
+  /// URLs redirected to, in order; the last equals ``url``, unless an interceptor rewrote its request. Empty
+  /// without redirects.
   public var redirects: [String]
   /// Every attempt, the successful one last.
   public var attempts: [Attempt]

@@ -50,9 +50,7 @@ extension FetchCall {
     var request = try await adapted(base)
     while true {
       let answer = try await transfer(&request)
-      let response = ResourceResponse(
-        head: answer.head, url: current.redirects.urls.last ?? request.url, redirects: current.redirects.urls,
-        facts: answer.facts)
+      let response = self.answer(answer.head, to: request, facts: answer.facts)
       let next: ResourceRequest?
       do throws(TransportError) {
         next = try current.redirects.next(
@@ -69,9 +67,9 @@ extension FetchCall {
 
   private mutating func base() async -> Result<ResourceRequest, any Error> {
     do {
-      effective = request.options
       var request = try await plan.baseRequestMaking.make()
       request.options = plan.options.overriding(request.options)
+      effective = request.options
       return .success(request)
     } catch {
       return .failure(error)
@@ -99,14 +97,14 @@ extension FetchCall {
     }
   }
 
-    effective = request.options
   /// Checks the request and hands it to the transport.
   private mutating func transfer(_ request: inout ResourceRequest) async throws(AttemptFailure) -> TransferResponse {
+    effective = request.options
     if let contentType = request.body.contentType, request.head.headerFields[.contentType] == nil {
       request.head.headerFields[.contentType] = contentType
-      try plan.checkLimits(of: request.options)
     }
     do throws(TransportError) {
+      try plan.checkLimits(of: request.options)
       try RequestCheck.check(request)
     } catch {
       throw failure(.noRequest(error), request)
@@ -125,8 +123,16 @@ extension FetchCall {
       return answer
     } catch {
       if error.requestSent { current.requestSent = true }
-      throw failure(kind(of: error), request, facts: error.facts)
+      let response = error.head.map { answer($0, to: request, facts: error.facts ?? TransferFacts()) }
+      throw failure(kind(of: error), request, response, facts: error.facts)
     }
+  }
+
+  private func answer(
+    _ head: HTTPResponse, to request: ResourceRequest, facts: TransferFacts
+  ) -> ResourceResponse {
+    ResourceResponse(
+      head: head, url: current.redirects.url(of: request), redirects: current.redirects.urls, facts: facts)
   }
 
   private mutating func transferRequest(_ request: ResourceRequest) -> TransferRequest {

@@ -26,14 +26,24 @@ struct RedirectTracker {
   /// Number of redirects followed.
   var hops: Int { urls.count }
 
+  /// The URL that a request asks for, with the fragment of the redirect that led to it.
+  func url(of request: ResourceRequest) -> String {
+    let asked = request.url
+    // Not where an interceptor rewrote the request: the fragment was that of another place.
+    guard let last = urls.last, let fragment, last == asked + "#" + fragment else { return asked }
+    return last
+  }
+
   /// The request that an answer redirects to; `nil` when the answer is the response.
   ///
   /// - Throws: stage `redirect` when it may not be followed.
   mutating func next(
     after head: HTTPResponse, to request: ResourceRequest, policy: RedirectPolicy
   ) throws(TransportError) -> ResourceRequest? {
-    guard policy.limit > 0, Self.isRedirect(head.status.code), let location = head.headerFields[.location] else {
-      return nil
+    let locations = head.headerFields[values: .location]
+    guard policy.limit > 0, Self.isRedirect(head.status.code), let location = locations.first else { return nil }
+    guard locations.count == 1 else {
+      throw Self.refusal(.invalidRedirect, "the server redirects to \(locations.count) places at once")
     }
     guard hops < policy.limit else {
       throw Self.refusal(
@@ -80,6 +90,7 @@ struct RedirectTracker {
     for name in sensitive {
       result.head.headerFields[values: name] = keepsOrigin ? previous?.head.headerFields[values: name] ?? [] : []
     }
+    result.options.connection?.tls.identity = keepsOrigin ? previous?.options.connection?.tls.identity : nil
     return result
   }
 
@@ -108,6 +119,7 @@ struct RedirectTracker {
     if (target.target.scheme, target.target.authority) != (base.scheme, base.authority) { hasLeftOrigin = true }
     if hasLeftOrigin {
       for name in sensitive { next.head.headerFields[name] = nil }
+      next.options.connection?.tls.identity = nil
     }
     return next
   }

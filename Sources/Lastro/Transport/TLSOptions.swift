@@ -55,6 +55,9 @@ public struct TLSOptions: Sendable, Hashable {
   /// Default ``Roots/system``.
   public var roots: Roots = .system
   /// Default `nil`: no client certificate.
+  ///
+  /// A request's own identity stays behind when a redirect leaves the origin, as credentials in header fields do. One
+  /// that a transport has by default is presented to every server that asks for a certificate.
   public var identity: Identity?
   /// Default TLS 1.2.
   public var minimumVersion: Version = .v1_2

@@ -131,4 +131,43 @@ struct FetchErrorTests {
     let error = try await TransportNetworkStack(StubTransport(.answer(401))).failure(of: .test())
     #expect(error.hint?.contains("authenticator") == true)
   }
+
+  @Test("user information and items that are no pairs do not show in the request's description")
+  func summary() async throws {
+    var request = try ResourceRequest.test(url: "https://example.com/a?s3cr3t&page=2&=s3cr3t#s3cr3t")
+    #expect(request.summary == "GET https://example.com/a?***&page=***&=***")
+    request.head.authority = "u:s3cr3t@example.com"
+    request.head.path = "/a?#s3cr3t&x"
+    let error = try await TransportNetworkStack(StubTransport(.answer(200))).failure(of: .raw(request))
+    #expect(error.stage == .request)
+    #expect(error.request == "GET https://***@example.com/a?***&***")
+    #expect(!error.debugDescription.contains("s3cr3t"))
+  }
+
+  @Test("the head that a transport's error has makes the response of the fetch's")
+  func headOfTransportError() async throws {
+    let head = HTTPResponse(status: .ok, headerFields: [.server: "x"])
+    let cut = TransportError(
+      stage: .response, code: .truncatedBody, message: "scripted", requestSent: true,
+      facts: TransferFacts(bytesReceived: 7), head: head)
+    let script = RetryLoopTests.Script(actions: [.retry])
+    let error = try await TransportNetworkStack(StubTransport(.redirect(to: "/b"), .failure(cut))).failure(
+      of: .intercepted(by: script))
+    #expect(error.code == .truncatedBody && error.statusCode == .ok)
+    #expect(error.response?.headerFields[.server] == "x" && error.response?.facts.bytesReceived == 7)
+    #expect(error.attempts.map(\.status) == [.ok, .ok])
+    #expect(error.attempts.last?.reason == "response/truncated_body")
+    let seen = try #require(script.seen.values.first?.response)
+    #expect(seen.status == .ok && seen.url == "https://example.com/b" && seen.redirects == ["https://example.com/b"])
+  }
+
+  @Test("why an error body did not decode is said without what it held")
+  func errorBodyFailure() async throws {
+    let stack = TransportNetworkStack(StubTransport(.answer(500, body: #"{"message":123456789}"#))) {
+      $0.bodySnippetBytes = 0
+    }
+    let error = try await stack.failure(of: PipelineTests.typed())
+    #expect(error.apiErrorDecodingFailure is DecodingError)
+    #expect(error.debugDescription.contains("at message") && !error.debugDescription.contains("123456789"))
+  }
 }

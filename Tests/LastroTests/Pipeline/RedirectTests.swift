@@ -306,6 +306,72 @@ struct RedirectTests {
     _ = try await TransportNetworkStack(transport).fetch(.test(fields: [host: "example.com"]))
     #expect(transport.requests.map { $0.head.headerFields[host] } == ["example.com", nil])
   }
+
+  @Test("more than one Location is refused, whatever they say", arguments: ["/b", "/c"])
+  func severalLocations(second: String) async throws {
+    var fields = HTTPFields()
+    fields.append(HTTPField(name: .location, value: "/b"))
+    fields.append(HTTPField(name: .location, value: second))
+    let transport = StubTransport(.answer(302, fields: fields), .answer(200))
+    let error = try await TransportNetworkStack(transport).failure(of: .test())
+    #expect(error.stage == .redirect && error.code == .invalidRedirect)
+    #expect(transport.requests.count == 1)
+  }
+
+  static func withIdentity() -> RequestOptions {
+    var options = RequestOptions()
+    var connection = ConnectionOptions()
+    connection.tls.identity = .init(certificate: .file("client.pem"))
+    connection.unixSocketPath = "/kept"
+    options.connection = connection
+    return options
+  }
+
+  @Test("a request's client certificate stays behind with the other credentials, also when an interceptor adds it")
+  func clientCertificate() async throws {
+    let addAgain = Hooks(make: { result, _ in
+      result.map {
+        var request = $0
+        request.options = Self.withIdentity()
+        return request
+      }
+    })
+    for interceptors in [[], [addAgain]] {
+      let transport = StubTransport(.redirect(to: "/b"), .redirect(to: "https://other.org/"), .answer(200))
+      _ = try await TransportNetworkStack(transport).fetch(
+        .test(options: Self.withIdentity(), interceptors: interceptors))
+      #expect(transport.requests.map { $0.connection?.tls.identity != nil } == [true, true, false])
+      #expect(transport.requests.map { $0.connection?.unixSocketPath } == ["/kept", "/kept", "/kept"])
+    }
+  }
+
+  @Test("the response's URL is the one that was asked, also where an interceptor rewrote the hop")
+  func rewrittenHop() async throws {
+    let move = Hooks(make: { result, context in
+      result.map {
+        var request = $0
+        if context.hop > 0 { request.head.path = "/moved" }
+        return request
+      }
+    })
+    let transport = StubTransport(.redirect(to: "/b#f"), .answer(200))
+    let response = try await TransportNetworkStack(transport).fetch(.intercepted(by: move)).response
+    #expect(response.url == "https://example.com/moved")
+    #expect(response.redirects == ["https://example.com/b#f"])
+  }
+
+  @Test(
+    "a combining mark does not hide a delimiter",
+    arguments: [
+      ("/x#\u{301}f", "https://example.com/x#%CC%81f"), ("/x?\u{301}y", "https://example.com/x?%CC%81y"),
+      ("/\u{301}x", "https://example.com/%CC%81x"), ("/a \u{301}b", "https://example.com/a%20%CC%81b"),
+      ("http:\u{301}//other.org/", nil), ("//\u{301}.org/", nil), ("//a.\u{301}b.org/", nil),
+      ("https://other.org:\u{301}80/", nil),
+    ] as [(String, String?)])
+  func combiningMarks(location: String, expected: String?) throws {
+    let base = try RequestTarget("https://example.com/a/b?q=1")
+    #expect((try? RedirectTarget(location, base: base, fragment: nil))?.url == expected)
+  }
 }
 
 private final class GivenUpSource: ResponseBodySource {
