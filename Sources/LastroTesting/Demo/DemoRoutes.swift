@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Lastro
+
 #if canImport(FoundationEssentials)
   import FoundationEssentials
 #else
@@ -14,7 +16,7 @@ final class DemoRoutes: Sendable {
   }
 
   private let token: String
-  private let state = Guarded(State())
+  private let state = Lock(State())
 
   init(token: String) { self.token = token }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Lastro
+
 extension LoopbackCore {
   func record(_ request: LoopbackRequest) {
     let due = state.withLock { state in

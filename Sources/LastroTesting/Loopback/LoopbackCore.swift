@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CLoopback
+import Lastro
 
 /// What the threads of a ``LoopbackServer`` share. They keep it alive; the server itself they do not.
 final class LoopbackCore: Sendable {
@@ -33,9 +34,9 @@ final class LoopbackCore: Sendable {
 
   /// Becomes readable when the server is stopped.
   let stopSignal: Int32
-  let state: Guarded<State>
+  let state: Lock<State>
   /// Held while threads are joined, so that a second caller of `stop` returns no sooner than the first.
-  private let joining = Guarded(())
+  private let joining = Lock(())
   private let listener: Int32
   private let tls: (context: TLSContext, fault: LoopbackTLS.HandshakeFault?)?
   private let socketPath: String?
@@ -56,7 +57,7 @@ final class LoopbackCore: Sendable {
     self.socketPath = socketPath
     self.tls = tls
     self.handler = handler
-    state = Guarded(State(stopSource: stopSource))
+    state = Lock(State(stopSource: stopSource))
   }
 
   deinit {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CLoopback
+import Lastro
 
 /// A scripted server on 127.0.0.1, or on a Unix socket, plain or TLS, that does exactly what its handler says: legal
 /// HTTP, illegal HTTP, half an answer, a reset, nothing.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Lastro
+
 /// Records events in the order they happened, from any thread: what an interceptor saw, what was logged.
 ///
 /// ```swift
@@ -8,7 +10,7 @@
 /// #expect(recorder.events == ["scheduled"])
 /// ```
 public final class EventRecorder<Event: Sendable>: Sendable {
-  private let state = Guarded<[Event]>([])
+  private let state = Lock<[Event]>([])
 
   /// Makes an empty recorder.
   public init() {}

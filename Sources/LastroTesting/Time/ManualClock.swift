@@ -39,7 +39,7 @@ public final class ManualClock: Sendable {
 
   /// Whether every sleep returns at once, moving the clock by its length.
   public let autoAdvance: Bool
-  private let state: Guarded<State>
+  private let state: Lock<State>
 
   /// Makes a clock.
   ///
@@ -48,7 +48,7 @@ public final class ManualClock: Sendable {
   ///   - autoAdvance: every sleep returns at once, moving the clock by its length. Default false.
   public init(now: Duration = .zero, autoAdvance: Bool = false) {
     self.autoAdvance = autoAdvance
-    state = Guarded(State(now: now))
+    state = Lock(State(now: now))
   }
 
   /// The clock as the pipeline takes it.

@@ -46,7 +46,7 @@ public final class ScriptedTransport: Transport {
     var running = 0
   }
 
-  private let state: Guarded<State>
+  private let state: Lock<State>
   private let handler: Handler?
 
   /// Makes a transport.
@@ -55,7 +55,7 @@ public final class ScriptedTransport: Transport {
   ///   - steps: one a request, in order.
   ///   - handler: for requests beyond them. Default: they fail.
   public init(_ steps: [Step] = [], handler: Handler? = nil) {
-    state = Guarded(State(steps: steps[...]))
+    state = Lock(State(steps: steps[...]))
     self.handler = handler
   }
 
