@@ -108,6 +108,7 @@ struct DecodingTests {
       (#"{"error":"invalid_token"}"#, #"{"error":"invalid_token"}"#),
       (#"{"tokens":["a","b"],"x":1}"#, #"{"tokens":***,"x":1}"#),
       (#"{"secret":{"password":"a\"b","x":"y"}}"#, #"{"secret":***}"#),
+      (#"{"a":{"password":"a\"b","x":"y"}}"#, #"{"a":{"password":"***","x":"y"}}"#),
       (#"{"token_type":"bearer","expires":1}"#, #"{"token_type":"***","expires":1}"#),
       (#"{"kind":"bearer","expires":1}"#, #"{"kind":"bearer","expires":1}"#),
       ("a bearer abc", "a bearer ***"),
