@@ -29,9 +29,11 @@ struct LoggingInterceptorTests {
     return request
   }
 
-  static let secretResponse = ScriptedTransport.Step.respond(
-    status: 200, headers: [.setCookie: "sid=PLANTED", .location: "https://u:PLANTED@h/?code=PLANTED"],
-    body: #"{"id":7,"access_token":"PLANTED","list":[{"client_secret":"PLANTED"}]}"#)
+  static var secretResponse: ScriptedTransport.Step {
+    .respond(
+      status: 200, headers: [.setCookie: "sid=PLANTED", .location: "https://u:PLANTED@h/?code=PLANTED"],
+      body: #"{"id":7,"access_token":"PLANTED","list":[{"client_secret":"PLANTED"}]}"#)
+  }
 
   /// Fetches with the interceptor; gives all that was logged.
   static func entries(
