@@ -6,25 +6,6 @@ import Lastro
 
 /// What `lastro fetch --json` and `lastro batch` print of a request.
 struct Report: Encodable, Sendable {
-  struct AttemptReport: Encodable, Sendable {
-    var outcome: String
-    var status: Int?
-    var delay: Double
-    var reason: String
-    var sent: Bool
-
-    enum CodingKeys: String, CodingKey { case outcome, status, delay = "delay_s", reason, sent }
-
-    func encode(to encoder: any Encoder) throws {
-      var container = encoder.container(keyedBy: CodingKeys.self)
-      try container.encode(outcome, forKey: .outcome)
-      try container.encode(status, forKey: .status)
-      try container.encode(delay, forKey: .delay)
-      try container.encode(reason, forKey: .reason)
-      try container.encode(sent, forKey: .sent)
-    }
-  }
-
   struct Failure: Encodable, Sendable {
     var stage: String
     var code: String
@@ -39,7 +20,7 @@ struct Report: Encodable, Sendable {
   var bodyBytes: Int64 = 0
   var bodySHA256: String?
   var body: Data?
-  var attempts: [AttemptReport] = []
+  var attempts: [Attempt] = []
   var redirects: [String] = []
   var timings: [String: Double] = [:]
   var error: Failure?
@@ -93,11 +74,7 @@ extension Report {
   }
 
   mutating func add(_ attempts: [Attempt]) {
-    self.attempts = attempts.map { attempt in
-      AttemptReport(
-        outcome: attempt.outcome.rawValue, status: attempt.status?.code, delay: attempt.delay.inSeconds,
-        reason: attempt.reason, sent: attempt.requestSent)
-    }
+    self.attempts = attempts
     // Without an answer, the last attempt still knows how far it came.
     guard status == nil, let last = attempts.last else { return }
     if let target = last.redirects.last { url = target }

@@ -68,7 +68,7 @@ struct Runner: Sendable {
     report.add(answer.response, facts: answer.value.finalFacts)
     report.add(answer.response.attempts)
     if report.error != nil, !report.attempts.isEmpty {
-      report.attempts[report.attempts.count - 1].outcome = Attempt.Outcome.failed.rawValue
+      report.attempts[report.attempts.count - 1].outcome = .failed
     }
     report.bodyBytes = sink.count
     report.bodySHA256 = sink.hexDigest()

@@ -87,7 +87,11 @@ struct FetchTests {
     #expect(json["error"] is NSNull)
     let attempt = try #require(json.attempts.first)
     #expect(json.attempts.count == 1)
-    #expect(Set(attempt.keys) == ["outcome", "status", "delay_s", "reason", "sent"])
+    #expect(
+      Set(attempt.keys) == [
+        "number", "outcome", "status", "cause", "sent", "delay_s", "delay_source", "reason", "quota_left", "start_s",
+        "duration_s", "preparation_s", "redirects", "connection", "bytes_sent", "bytes_received", "resends", "timings",
+      ])
     #expect(attempt["outcome"] as? String == "succeeded")
     #expect(attempt["sent"] as? Bool == true)
     #expect(attempt["delay_s"] as? Double == 0)

@@ -31,14 +31,12 @@ final class FailureRecord: Sendable {
   let apiErrorDecodingFailure: (any Error)?
   let bodySnippet: BodySnippet?
   let body: Data?
-  let attempts: [Attempt]
-  let notRetried: String?
+  let ledger: AttemptLedger
 
   init(
     _ kind: Kind, request: String? = nil, response: ResourceResponse? = nil, apiError: (any Error)? = nil,
     apiErrorDecodingFailure: (any Error)? = nil, bodySnippet: BodySnippet? = nil, body: Data? = nil,
-    attempts: [Attempt] = [],
-    notRetried: String? = nil
+    ledger: AttemptLedger = .empty
   ) {
     self.kind = kind
     self.request = request
@@ -47,35 +45,32 @@ final class FailureRecord: Sendable {
     self.apiErrorDecodingFailure = apiErrorDecodingFailure
     self.bodySnippet = bodySnippet
     self.body = body
-    self.attempts = attempts
-    self.notRetried = notRetried
+    self.ledger = ledger
   }
 
-  /// The same failure as the end of the call: possibly as another kind, with all attempts.
-  func ending(as kind: Kind? = nil, attempts: [Attempt], notRetried: String? = nil) -> FailureRecord {
+  /// The same failure as the end of the call: possibly as another kind, with the account of all attempts.
+  func ending(as kind: Kind? = nil, ledger: AttemptLedger) -> FailureRecord {
     var response = response
-    response?.attempts = attempts
+    response?.ledger = ledger
     return FailureRecord(
       kind ?? self.kind, request: request, response: response, apiError: apiError,
-      apiErrorDecodingFailure: apiErrorDecodingFailure, bodySnippet: bodySnippet, body: body, attempts: attempts,
-      notRetried: notRetried)
+      apiErrorDecodingFailure: apiErrorDecodingFailure, bodySnippet: bodySnippet, body: body, ledger: ledger)
   }
 
   /// The same failure of another kind and with another API error.
   func replacing(_ kind: Kind, apiError: (any Error)?) -> FailureRecord {
     FailureRecord(
       kind, request: request, response: response, apiError: apiError,
-      apiErrorDecodingFailure: apiErrorDecodingFailure, bodySnippet: bodySnippet, body: body, attempts: attempts,
-      notRetried: notRetried)
+      apiErrorDecodingFailure: apiErrorDecodingFailure, bodySnippet: bodySnippet, body: body, ledger: ledger)
   }
 
-  /// The same failure without what is large: body and attempts.
+  /// The same failure without what is large: body and ledger.
   var abridged: FailureRecord {
     var response = response
-    response?.attempts = []
+    response?.ledger = .empty
     return FailureRecord(
       kind, request: request, response: response, apiError: apiError,
-      apiErrorDecodingFailure: apiErrorDecodingFailure, bodySnippet: bodySnippet, notRetried: notRetried)
+      apiErrorDecodingFailure: apiErrorDecodingFailure, bodySnippet: bodySnippet)
   }
 
   /// The transport's error, or one that describes the failure as if it were; what attempts keep.

@@ -40,7 +40,7 @@ extension HTTPFetchError {
     self.init(
       FailureRecord(
         kind, request: request, response: response, apiError: apiError ?? ownError, bodySnippet: snippet, body: body,
-        attempts: attempts, notRetried: notRetried))
+        ledger: AttemptLedger(attempts: attempts, notRetried: notRetried)))
   }
 
   /// The same failure with another API error; also of the failures in the state of ``Reason/retry(_:_:)``.

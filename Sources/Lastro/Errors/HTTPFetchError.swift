@@ -116,18 +116,21 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
   /// ``StackConfiguration/maximumErrorBodyBytes`` of an answer outside 200–299. No description prints it.
   public var body: Data? { record.body }
 
+  /// The account of the call: every attempt, the waits between them and why, and why there was not another.
+  public var ledger: AttemptLedger { record.ledger }
+
   /// Every attempt of the call, the last one last.
-  public var attempts: [Attempt] { record.attempts }
+  public var attempts: [Attempt] { record.ledger.attempts }
 
   /// Method and URL of the last request, without the values of its query; `nil` when none could be made.
   public var request: String? { record.request }
 
   /// Why an action of an interceptor that wanted to retry was not followed; `nil` when there was none.
-  public var notRetried: String? { record.notRetried }
+  public var notRetried: String? { record.ledger.notRetried }
 
   /// The engine's own code, such as a `CURLcode`, of the last failure.
   public var engineCode: Int32? {
-    if case .retry = record.kind { return record.attempts.last?.error?.engineCode }
+    if case .retry = record.kind { return record.ledger.attempts.last?.error?.engineCode }
     return record.transportError?.engineCode
   }
 
@@ -157,30 +160,16 @@ extension HTTPFetchError: CustomStringConvertible, CustomDebugStringConvertible 
     return line
   }
 
-  /// Several lines: the description, the request, every attempt with its cause, and what the body said.
+  /// Several lines: the description, the ledger, and what the body said.
   public var debugDescription: String {
     var lines = [description]
     if let request { lines.append("  request: \(request)") }
-    for (index, attempt) in attempts.enumerated() { lines.append("  attempt \(index + 1): \(attempt.summary)") }
+    if !attempts.isEmpty { lines.append("  \(ledger.description.replacing("\n", with: "\n  "))") }
     if let apiError { lines.append("  API error: \(apiError)") }
     if let failure = apiErrorDecodingFailure {
       lines.append("  the error body did not decode: \(DecodeFailure.line(failure))")
     }
     if let bodySnippet { lines.append("  body: \(bodySnippet)") }
     return lines.joined(separator: "\n")
-  }
-}
-
-extension Attempt {
-  fileprivate var summary: String {
-    var parts = ["\(outcome.rawValue)"]
-    if let status { parts.append("status \(status.code)") }
-    if let error { parts.append("\(error)") }
-    parts.append(requestSent ? "sent" : "nothing sent")
-    if delay > .zero { parts.append("after waiting \(delay)") }
-    if reason != "first" { parts.append("because of \(reason)") }
-    if !redirects.isEmpty { parts.append("\(redirects.count) redirects") }
-    if let facts { parts.append("\(facts.timings.total) on the wire") }
-    return parts.joined(separator: ", ")
   }
 }

@@ -16,6 +16,11 @@ public struct RequestOptions: Sendable {
     case idempotent
     /// No, whatever the method.
     case notIdempotent
+    /// Yes, by an `Idempotency-Key` that is made once for a call: all its attempts carry the same. A key that the request
+    /// has already stays. ``AttemptLedger/idempotencyKey`` tells it.
+    case generatedKey
+    /// Yes, by this `Idempotency-Key`: one that the caller keeps, to repeat the call later.
+    case key(String)
   }
 
   /// A name for logs and metrics, of few distinct values, such as `getRepository`.
@@ -46,7 +51,7 @@ extension ResourceRequest {
   /// Whether the request may be sent more than once.
   public var isIdempotent: Bool {
     switch options.idempotency {
-    case .idempotent: return true
+    case .idempotent, .generatedKey, .key: return true
     case .notIdempotent: return false
     case .byMethod:
       switch head.method {

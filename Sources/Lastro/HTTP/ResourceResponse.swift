@@ -11,23 +11,25 @@ public struct ResourceResponse: Sendable {
   /// URLs redirected to, in order; the last equals ``url``, unless an interceptor rewrote its request. Empty
   /// without redirects.
   public var redirects: [String]
-  /// Every attempt, the successful one last.
-  public var attempts: [Attempt]
+  /// The account of the call: every attempt, the successful one last, and the waits between them.
+  public var ledger: AttemptLedger
   /// What happened on the wire during the last transfer.
   public var facts: TransferFacts
 
   /// Makes a response.
   public init(
-    head: HTTPResponse, url: String, redirects: [String] = [], attempts: [Attempt] = [],
+    head: HTTPResponse, url: String, redirects: [String] = [], ledger: AttemptLedger = AttemptLedger(),
     facts: TransferFacts = TransferFacts()
   ) {
     self.head = head
     self.url = url
     self.redirects = redirects
-    self.attempts = attempts
+    self.ledger = ledger
     self.facts = facts
   }
 
+  /// Every attempt, the successful one last.
+  public var attempts: [Attempt] { ledger.attempts }
   /// The status.
   public var status: HTTPResponse.Status { head.status }
   /// The header fields.

@@ -69,6 +69,9 @@ public struct LoggingInterceptor: HTTPResourceInterceptor {
     self.rendersCurlCommands = rendersCurlCommands
   }
 
+  /// False: it only logs.
+  public var hooksWait: Bool { false }
+
   /// Logs "request scheduled".
   public func interceptScheduled(_ request: ResourceRequest, context: AttemptContext) async {
     guard logger.logLevel <= levels.scheduled else { return }

@@ -23,12 +23,7 @@ extension FetchCall {
     try checkDeadline(options: effective)
     var exchange = try await exchange()
     let body = try await judged(&exchange)
-    exchange.response.attempts =
-      attempts + [
-        Attempt(
-          outcome: .succeeded, status: exchange.response.status, requestSent: true, delay: current.delay,
-          reason: current.reason, redirects: exchange.response.redirects, facts: exchange.response.facts)
-      ]
+    account(for: &exchange)
     let output: Output
     do {
       output = try plan.finish(body, exchange.response)
@@ -36,18 +31,22 @@ extension FetchCall {
       throw undecodable(error, exchange, body.bytes ?? Data())
     }
     if Task.isCancelled { throw failure(.cancelled(.cancelled(requestSent: true)), exchange.request) }
-    let context = context
-    for interceptor in plan.interceptors {
-      await interceptor.interceptSucceeded(
-        exchange.request, response: exchange.response, body: body.bytes, context: context)
-    }
+    emit(.attemptEnded(exchange.response.attempts.last ?? Attempt(outcome: .succeeded)))
+    await tellSucceeded(exchange, body: body.bytes)
     return Network.Value(value: output, response: exchange.response)
+  }
+
+  private func account(for exchange: inout Exchange) {
+    let attempt = describe(
+      .succeeded, status: exchange.response.status, error: nil, facts: exchange.response.facts)
+    exchange.response.ledger = ledger(attempts: attempts + [attempt])
   }
 
   /// Makes the request, has it transferred, and follows redirects.
   private mutating func exchange() async throws(AttemptFailure) -> Exchange {
-    let base = await base()
-    var request = try await adapted(base)
+    var request = try await prepared { call throws(AttemptFailure) in
+      try await call.adapted(try await call.base())
+    }
     while true {
       let answer = try await transfer(&request)
       let response = self.answer(answer.head, to: request, facts: answer.facts)
@@ -61,40 +60,19 @@ extension FetchCall {
       guard let next else { return Exchange(request: request, response: response, body: answer.body) }
       answer.body.cancel()
       current.redirectedFrom = response
-      request = try await adapted(.success(next))
+      request = try await prepared { call throws(AttemptFailure) in try await call.adapted(.success(next)) }
     }
   }
 
-  private mutating func base() async -> Result<ResourceRequest, any Error> {
-    do {
-      var request = try await plan.baseRequestMaking.make()
-      request.options = plan.options.overriding(request.options)
-      effective = request.options
-      return .success(request)
-    } catch {
-      return .failure(error)
-    }
-  }
-
-  /// Lets every interceptor adapt the request.
-  private mutating func adapted(
-    _ base: Result<ResourceRequest, any Error>
+  /// Counts the time that making a request takes.
+  private mutating func prepared(
+    _ make: (inout FetchCall) async throws(AttemptFailure) -> ResourceRequest
   ) async throws(AttemptFailure) -> ResourceRequest {
-    var result = base
-    let context = context
-    for interceptor in plan.interceptors {
-      let adapted = await interceptor.interceptMakeRequest(result, context: context)
-      guard current.redirects.hasLeftOrigin, case .success(let request) = adapted else {
-        result = adapted
-        continue
-      }
-      result = .success(
-        current.redirects.guarding(request, previous: try? result.get(), trusted: interceptor.credentialOrigins))
-    }
-    switch result {
-    case .success(let request): return request
-    case .failure(let error): throw failure(.noRequest(error), try? base.get())
-    }
+    let start = plan.configuration.timeSource.now()
+    defer { current.preparation += plan.configuration.timeSource.now() - start }
+    let request = try await make(&self)
+    latest = request
+    return request
   }
 
   /// Checks the request and hands it to the transport.
@@ -111,18 +89,24 @@ extension FetchCall {
     }
     if Task.isCancelled { throw failure(.cancelled(.cancelled()), request) }
     current.wasScheduled = true
-    let context = context
-    for interceptor in plan.interceptors { await interceptor.interceptScheduled(request, context: context) }
+    try await tellScheduled(request)
     try checkDeadline(options: request.options, request)
     if Task.isCancelled { throw failure(.cancelled(.cancelled()), request) }
     let transfer = transferRequest(request)
     if current.firstRequest == nil { current.firstRequest = request }
+    latest = request
+    emit(.transferStarted(request))
     do throws(TransportError) {
       let answer = try await plan.transport.execute(transfer)
       current.requestSent = true
+      emit(
+        .transferEnded(
+          .success(
+            .init(response: self.answer(answer.head, to: request, facts: answer.facts), body: answer.body.bytes))))
       return answer
     } catch {
       if error.requestSent { current.requestSent = true }
+      emit(.transferEnded(.failure(error)))
       let response = error.head.map { answer($0, to: request, facts: error.facts ?? TransferFacts()) }
       throw failure(kind(of: error), request, response, facts: error.facts)
     }
@@ -152,7 +136,7 @@ extension FetchCall {
   }
 
   /// What is left for the attempt, and the code to fail with when it passes.
-  private func deadline(options: RequestOptions) -> (left: Duration, code: FailureCode)? {
+  func deadline(options: RequestOptions) -> (left: Duration, code: FailureCode)? {
     let total = timeLeft(options: options)
     let attempt = plan.timeouts(for: options).attempt.map {
       $0 - (plan.configuration.timeSource.now() - current.start)
@@ -177,14 +161,14 @@ extension FetchCall {
   }
 
   /// Tells failures of the answer from success, and brings the body into the shape that decoding expects.
-  private func judged(_ exchange: inout Exchange) async throws(AttemptFailure) -> ResponseBody {
+  private mutating func judged(_ exchange: inout Exchange) async throws(AttemptFailure) -> ResponseBody {
     let status = exchange.response.status
     guard (200...299).contains(status.code) else { throw await badStatus(exchange) }
     if exchange.request.head.method == .head || status == .noContent || status == .resetContent {
       exchange.body.cancel()
       return ResponseBody(Data())
     }
-    if plan.isStream { return exchange.body }
+    if plan.isStream { return observed(exchange.body) }
     let limit = exchange.request.options.maximumBodyBytes ?? plan.configuration.maximumBodyBytes
     let bytes: Data
     do throws(TransportError) {
@@ -196,6 +180,15 @@ extension FetchCall {
       throw failure(.noData(status), exchange.request, exchange.response)
     }
     return ResponseBody(bytes)
+  }
+
+  private mutating func observed(_ body: ResponseBody) -> ResponseBody {
+    guard !plan.configuration.observers.isEmpty else { return body }
+    let observed = ObservedBody(
+      body, observers: plan.configuration.observers, time: plan.configuration.timeSource, callID: callID,
+      attempt: attempts.count + 1, operation: effective.operation)
+    observedBody = observed
+    return ResponseBody(source: observed)
   }
 
   private func badStatus(_ exchange: Exchange) async -> AttemptFailure {
@@ -238,7 +231,7 @@ extension FetchCall {
   }
 
   /// A failure of this attempt. Once the task is cancelled, every failure is the cancelled one.
-  private func failure(
+  func failure(
     _ kind: FailureRecord.Kind, _ request: ResourceRequest? = nil, _ response: ResourceResponse? = nil,
     body: Data? = nil, apiError: (any Error)? = nil, decodingFailure: (any Error)? = nil, facts: TransferFacts? = nil
   ) -> AttemptFailure {

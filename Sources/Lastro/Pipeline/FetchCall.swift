@@ -14,14 +14,25 @@ struct FetchCall<Output: Sendable> {
   var current = CurrentAttempt()
   /// The options of the latest request: those of the resource where no request could be made yet.
   var effective: RequestOptions
+  /// The latest request, as far as it was made.
+  var latest: ResourceRequest?
+  /// The `Idempotency-Key` that all attempts carry.
+  var idempotencyKey: String?
+  /// The body of the opened stream, where somebody observes it.
+  var observedBody: ObservedBody?
 
   /// The running attempt.
   struct CurrentAttempt {
     /// When it began.
     var start = Duration.zero
+    /// The time spent on making requests.
+    var preparation = Duration.zero
     /// The wait before it, and why it is made.
     var delay = Duration.zero
+    var delaySource = Attempt.DelaySource.none
     var reason = "first"
+    /// What the retry cost, and what was left.
+    var payment: (origin: Origin, amount: Int, left: Int)?
     var redirects = RedirectTracker()
     var redirectedFrom: ResourceResponse?
     /// The first request handed to the transport: retrying means sending that again.
@@ -49,6 +60,7 @@ struct FetchCall<Output: Sendable> {
   mutating func run<APIError>(
     failingWith type: APIError.Type
   ) async throws(HTTPFetchError<APIError>) -> Network.Value<Output, ResourceResponse> {
+    emit(.callStarted)
     do throws(HTTPFetchError<any Error>) {
       let value = try await repeatedAttempts()
       // Whoever cancelled before the end is never handed a value.
@@ -56,8 +68,11 @@ struct FetchCall<Output: Sendable> {
         attempts = value.response.attempts
         throw cancelled(nil)
       }
+      emit(.callEnded(.success(value.response)))
+      observedBody?.begin()
       return value
     } catch {
+      emit(.callEnded(.failure(error)))
       throw HTTPFetchError<APIError>(error.record)
     }
   }
@@ -67,89 +82,14 @@ struct FetchCall<Output: Sendable> {
   {
     while true {
       do throws(AttemptFailure) {
-        return try await attempt()
+        emit(.attemptStarted(number: attempts.count + 1))
+        let value = try await attempt()
+        settleQuota()
+        return value
       } catch {
         try await recover(from: error)
       }
     }
-  }
-
-  /// Asks the interceptors, and returns when the call is to be tried again.
-  private mutating func recover(from failure: AttemptFailure) async throws(HTTPFetchError<any Error>) {
-    abridgeLastError()
-    let context = context
-    attempts.append(describe(failure))
-    let error = HTTPFetchError<any Error>(failure.record.ending(attempts: attempts))
-    var action = Retry.Action.none
-    for interceptor in plan.interceptors {
-      let opinion = await interceptor.interceptFailed(
-        failure.request, response: error.response, body: failure.body, error: error, context: context)
-      action = plan.retryActionPriority(action, opinion)
-    }
-    retryState.errors.append(error)
-    if Task.isCancelled || error.isCancelled { throw cancelled(error) }
-    try await follow(action, after: error)
-  }
-
-  /// The state keeps every failure, but the body of the last one only: a hundred retries are not to hold a hundred
-  /// bodies.
-  private mutating func abridgeLastError() {
-    guard let last = retryState.errors.popLast() else { return }
-    retryState.errors.append(
-      (last as? HTTPFetchError<any Error>).map { HTTPFetchError<any Error>($0.record.abridged) } ?? last)
-  }
-
-  private mutating func follow(
-    _ action: Retry.Action, after error: HTTPFetchError<any Error>
-  ) async throws(HTTPFetchError<any Error>) {
-    let veto = veto(of: error)
-    let delay: Retry.Delay
-    switch action {
-    case .none: throw error
-    case .noRetry(let reason):
-      if let veto, veto.isFinal { throw error }
-      throw ending(error, as: .retry(reason, retryState))
-    case .retry: delay = 0
-    case .retryAfter(let seconds): delay = seconds > 0 ? seconds : 0
-    }
-    if let veto { throw ending(error, notRetried: veto.explanation) }
-    let limit = plan.configuration.maximumAttempts
-    guard attempts.count < limit else {
-      throw ending(error, as: .retry(.custom(AttemptLimitReached(limit: limit)), retryState))
-    }
-    current = CurrentAttempt()
-    current.reason = error.reasonOfRetry
-    if delay > 0 { try await wait(delay, after: error) }
-  }
-
-  private mutating func wait(
-    _ seconds: Retry.Delay, after failure: HTTPFetchError<any Error>
-  ) async throws(HTTPFetchError<any Error>) {
-    // Some thirty years: longer is as good as for ever, and `Duration` traps on what it cannot hold.
-    let delay = Duration.seconds(min(seconds, 1e9))
-    if let left = timeLeft(options: effective), delay >= left {
-      throw ending(failure, notRetried: "a wait of \(seconds) s does not end before the total deadline, in \(left)")
-    }
-    retryState.totalDelay += seconds
-    current.delay = delay
-    do {
-      try await plan.configuration.timeSource.sleep(delay)
-    } catch {
-      throw cancelled(failure)
-    }
-  }
-
-  private func veto(of error: HTTPFetchError<any Error>) -> RetryVeto? {
-    if error.stage == .trust || RetryVeto.certificateRefusals.contains(error.code) { return .trust }
-    if error.code == .totalTimeout { return .deadlinePassed }
-    if let left = timeLeft(options: effective), left <= .zero { return .deadlinePassed }
-    if current.consumption?.isConsumed == true { return .bodyConsumed }
-    // A refusal after a redirect is one of another request: the first was acted on.
-    let isRefusal = current.redirects.hops == 0 && RetryVeto.refusals.contains(error.statusCode?.code ?? 0)
-    if let request = current.firstRequest, current.requestSent, !request.isIdempotent, !isRefusal {
-      return .notIdempotent(request.head.method.rawValue)
-    }
-    return nil
   }
 
   /// Time until the total deadline; `nil` when there is none.
@@ -157,37 +97,31 @@ struct FetchCall<Output: Sendable> {
     plan.timeouts(for: options).total.map { $0 - (plan.configuration.timeSource.now() - start) }
   }
 
-  private func describe(_ failure: AttemptFailure) -> Attempt {
-    let outcome: Attempt.Outcome =
-      switch failure.record.kind {
-      case .cancelled: .cancelled
-      case .http: .status
-      default: .failed
-      }
-    return Attempt(
-      outcome: outcome, status: failure.record.response?.status, error: failure.record.transportError,
-      requestSent: current.requestSent, delay: current.delay, reason: current.reason,
-      redirects: current.redirects.urls, facts: failure.facts)
+  /// The account of the call up to now.
+  func ledger(attempts: [Attempt], notRetried: String? = nil) -> AttemptLedger {
+    AttemptLedger(
+      callID: callID, method: latest?.head.method, url: latest?.url, redaction: .standard.adding(effective),
+      operation: effective.operation, idempotencyKey: idempotencyKey, limit: plan.timeouts(for: effective).total,
+      elapsed: plan.configuration.timeSource.now() - start, attempts: attempts, notRetried: notRetried)
   }
 
-  private func ending(
-    _ error: HTTPFetchError<any Error>, as kind: FailureRecord.Kind? = nil, notRetried: String? = nil
-  ) -> HTTPFetchError<any Error> {
-    HTTPFetchError(error.record.ending(as: kind, attempts: attempts, notRetried: notRetried))
+  /// Tells observers.
+  func emit(_ kind: @autoclosure () -> FetchEvent.Kind) {
+    guard !plan.configuration.observers.isEmpty else { return }
+    let event = event(kind())
+    for observer in plan.configuration.observers { observer.observe(event) }
   }
 
-  /// The cancelled error as the end of the call. A stack that was shut down says so, in its own.
-  private func cancelled(_ error: HTTPFetchError<any Error>?) -> HTTPFetchError<any Error> {
-    if let error, error.isCancelled { return ending(error) }
-    let wasSent = attempts.contains(where: \.requestSent) || current.requestSent
-    return HTTPFetchError(
-      FailureRecord(.cancelled(.cancelled(requestSent: wasSent)), request: error?.request, attempts: attempts))
-  }
-}
-
-extension HTTPFetchError {
-  fileprivate var reasonOfRetry: String {
-    if case .http(let status) = record.kind { "status \(status.code)" } else { "\(stage.rawValue)/\(code)" }
+  private func event(_ kind: FetchEvent.Kind) -> FetchEvent {
+    var number = attempts.count
+    switch kind {
+    case .attemptStarted, .transferStarted, .transferEnded: number += 1
+    default: break
+    }
+    let time = plan.configuration.timeSource
+    return FetchEvent(
+      kind, callID: callID, attempt: number, hop: current.redirects.hops, operation: effective.operation,
+      isStream: plan.isStream, time: time.now(), sinceEpoch: time.sinceEpoch())
   }
 }
 

@@ -14,6 +14,8 @@ struct FetchPlan<Output: Sendable>: Sendable {
   let configuration: StackConfiguration
   /// The stack's, then the resource's.
   let interceptors: [any HTTPResourceInterceptor]
+  /// Whether any of their hooks may wait.
+  let hooksWait: Bool
   let baseRequestMaking: BaseRequestMaking<ResourceRequest>
   let options: RequestOptions
   let retryActionPriority: Retry.Action.CompareClosure
@@ -30,6 +32,7 @@ struct FetchPlan<Output: Sendable>: Sendable {
     self.configuration = configuration
     interceptors =
       resource.interceptors.isEmpty ? configuration.interceptors : configuration.interceptors + resource.interceptors
+    hooksWait = interceptors.contains(where: \.hooksWait)
     baseRequestMaking = resource.baseRequestMaking
     options = resource.options
     retryActionPriority = resource.retryActionPriority
@@ -62,6 +65,11 @@ struct FetchPlan<Output: Sendable>: Sendable {
       ("StackConfiguration.maximumAttempts", configuration.maximumAttempts, 1),
     ] where value < least {
       throw .refused(.invalidOption, "\(name) is \(value)", hint: "give \(least) or more")
+    }
+    guard configuration.maximumRetryAfter >= .zero else {
+      throw .refused(
+        .invalidOption, "StackConfiguration.maximumRetryAfter is \(configuration.maximumRetryAfter)",
+        hint: "give a duration of zero or more")
     }
   }
 

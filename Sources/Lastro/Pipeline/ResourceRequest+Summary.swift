@@ -17,16 +17,19 @@ extension HTTPRequest {
     // A request with user information is refused, but its refusal is described.
     var place = authority ?? ""
     if let at = place.utf8.lastIndex(of: UInt8(ascii: "@")) { place.replaceSubrange(..<at, with: Redaction.mask) }
-    let start = "\(method.rawValue) \(scheme ?? "")://\(place)"
-    let path = path ?? "/"
-    guard let mark = path.utf8.firstIndex(where: { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }) else {
-      return start + path
+    return "\(method.rawValue) \(scheme ?? "")://\(place)\(Self.maskingQueryValues(ofURL: path ?? "/"))"
+  }
+
+  /// The URL, or the end of one, with the values of its query masked.
+  static func maskingQueryValues(ofURL url: String) -> String {
+    guard let mark = url.utf8.firstIndex(where: { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }) else {
+      return url
     }
-    let query = path.utf8.index(after: mark)
-    let items = path.utf8[query...].split(separator: UInt8(ascii: "&"))
+    let query = url.utf8.index(after: mark)
+    let items = url.utf8[query...].split(separator: UInt8(ascii: "&"))
     let names = items.map { item in
       item.firstIndex(of: UInt8(ascii: "=")).map { "\(Substring(item[..<$0]))=" } ?? ""
     }
-    return start + path[..<query] + names.map { $0 + Redaction.mask }.joined(separator: "&")
+    return url[..<query] + names.map { $0 + Redaction.mask }.joined(separator: "&")
   }
 }

@@ -9,6 +9,31 @@ enum RetryVeto {
   case bodyConsumed
   case notIdempotent(String)
 
+  /// The veto of a retry after a failure; `nil` where there is none.
+  ///
+  /// - Parameters:
+  ///   - error: the failure.
+  ///   - firstRequest: the first request of the attempt that was handed to the transport.
+  ///   - requestSent: whether a byte of any of its requests may have left.
+  ///   - hops: number of redirects it followed.
+  ///   - isBodyConsumed: whether the body has been read and cannot be had again.
+  ///   - timeLeft: time until the total deadline.
+  static func judge(
+    _ error: HTTPFetchError<any Error>, firstRequest: ResourceRequest?, requestSent: Bool, hops: Int,
+    isBodyConsumed: Bool, timeLeft: Duration?
+  ) -> RetryVeto? {
+    if error.stage == .trust || certificateRefusals.contains(error.code) { return .trust }
+    if error.code == .totalTimeout { return .deadlinePassed }
+    if let timeLeft, timeLeft <= .zero { return .deadlinePassed }
+    if isBodyConsumed { return .bodyConsumed }
+    // A refusal after a redirect is one of another request: the first was acted on.
+    let isRefusal = hops == 0 && refusals.contains(error.statusCode?.code ?? 0)
+    if let firstRequest, requestSent, !firstRequest.isIdempotent, !isRefusal {
+      return .notIdempotent(firstRequest.head.method.rawValue)
+    }
+    return nil
+  }
+
   /// Whether not even a `noRetry` replaces the failure as the end of the call.
   var isFinal: Bool {
     switch self {

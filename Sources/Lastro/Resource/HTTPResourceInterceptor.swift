@@ -9,8 +9,11 @@
 /// Adapts requests, watches what becomes of them, and has a say in whether a failure is retried.
 ///
 /// Order, for every event: the stack's interceptors, then the resource's, each in array order. Hooks of one call run one
-/// after another, on the concurrent pool; hooks of different calls run at the same time. Lastro never interrupts a hook:
-/// it sees cancellation as any task does, and a deadline that passes meanwhile is noticed when it returns.
+/// after another, on the concurrent pool; hooks of different calls run at the same time.
+///
+/// A hook may wait, such as for a token. When the caller cancels or a time limit passes meanwhile, the hook's task is
+/// cancelled, and the call goes on at once, without what the hook would have said. Hooks that are told of a failure after
+/// that are given a second to return.
 ///
 /// What has to wrap a whole exchange wraps the ``Transport`` instead.
 public protocol HTTPResourceInterceptor: Sendable {
@@ -19,6 +22,10 @@ public protocol HTTPResourceInterceptor: Sendable {
   /// After a redirect to another origin, credential fields that an interceptor adds are dropped, unless the new origin
   /// stands here. Default: none.
   var credentialOrigins: [Origin] { get }
+
+  /// Whether a hook may suspend for long. Default true. One that never does may say false: it then runs on the call's own
+  /// task, which is cheaper, and nothing interrupts it.
+  var hooksWait: Bool { get }
 
   /// Adapts a request before it is handed to the transport: once an attempt, and once more for every redirect followed.
   ///
@@ -68,6 +75,9 @@ public protocol HTTPResourceInterceptor: Sendable {
 extension HTTPResourceInterceptor {
   /// None.
   public var credentialOrigins: [Origin] { [] }
+
+  /// They may.
+  public var hooksWait: Bool { true }
 
   /// Passes the result on.
   public func interceptMakeRequest(

@@ -28,6 +28,9 @@ public struct HTTPRetryMetadata: Sendable {
 public typealias HTTPRetryPolicy = Retry.Policy<HTTPRetryMetadata>
 
 extension Retry.Policy: HTTPResourceInterceptor where Metadata == HTTPRetryMetadata {
+  /// False: a policy decides at once.
+  public var hooksWait: Bool { false }
+
   /// Asks the policy.
   public func interceptFailed(
     _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,

@@ -40,3 +40,21 @@ public struct RandomSource: Sendable {
     }
   }
 }
+
+extension RandomSource {
+  /// A random UUID (version 4, RFC 9562 §5.4), in lower case.
+  func uuid() -> String {
+    let high = next() & 0xFFFF_FFFF_FFFF_0FFF | 0x4000
+    let low = next() & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000
+    let digits = [high, low].map { half in
+      let text = String(half, radix: 16)
+      return String(repeating: "0", count: 16 - text.count) + text
+    }.joined()
+    var result = ""
+    for (index, digit) in digits.enumerated() {
+      if [8, 12, 16, 20].contains(index) { result.append("-") }
+      result.append(digit)
+    }
+    return result
+  }
+}

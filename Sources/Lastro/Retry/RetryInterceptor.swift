@@ -9,13 +9,18 @@ import HTTPTypes
 #endif
 
 /// Asks a retry policy about those failures that a retry may help.
+///
+/// What holds for every retry, whatever asks for it, is the stack's: `Retry-After` is not undercut, no wait is begun that
+/// cannot end before the deadline, the quota of the origin pays, and what was vetoed stays vetoed.
 public struct RetryInterceptor: HTTPResourceInterceptor {
   /// Which failures the policy is asked about.
   public enum Eligibility: Sendable, Hashable {
-    /// - Any method: failures before a byte of the request was sent (name resolution, connection, proxy, handshake,
-    ///   connect timeout).
-    /// - Idempotent requests: statuses 408, 425, 429, 500, 502, 503, 504; lost or reset connections; attempt and idle
-    ///   timeouts.
+    /// - Any request: failures before a byte of it was sent (name resolution, connection, proxy, handshake, connect
+    ///   timeout); status 421, once.
+    /// - Idempotent requests (``ResourceRequest/isIdempotent``): statuses 425, 429, 500, 502, 503, 504; 408, once; lost or
+    ///   reset connections; attempt and idle timeouts.
+    /// - Requests with an `Idempotency-Key`, from the second attempt on: status 409, by which servers say that they still
+    ///   work on the first.
     ///
     /// Never trust and certificate failures, cancellation, the total deadline, limits, decoding, redirects, refused
     /// requests, other statuses.
@@ -36,23 +41,52 @@ public struct RetryInterceptor: HTTPResourceInterceptor {
     self.eligibility = eligibility
   }
 
+  /// ``HTTPRetryPolicy/standard`` for ``Eligibility/standard`` failures: what most stacks want.
+  public static let standard = RetryInterceptor(policy: .standard)
+
+  /// False: a policy decides at once.
+  public var hooksWait: Bool { false }
+
   /// Asks the policy where the failure is eligible; has no opinion elsewhere.
+  ///
+  /// With ``Eligibility/standard`` the policy counts eligible failures only: the replay after a 401 is not one of its
+  /// retries.
   public func interceptFailed(
     _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
     context: AttemptContext
   ) async -> Retry.Action {
-    guard eligibility == .any || Self.isEligible(error, request: request) else { return .none }
-    return policy.shouldRetry(
-      with: error, state: context.retryState,
-      metadata: HTTPRetryMetadata(request: request, body: body, response: response))
+    let metadata = HTTPRetryMetadata(request: request, body: body, response: response)
+    return action(after: error, state: context.retryState, metadata: metadata)
   }
 
-  private static let statuses: Set<Int> = [408, 425, 429, 500, 502, 503, 504]
+  func action(
+    after error: HTTPFetchError<any Error>, state: Retry.State, metadata: HTTPRetryMetadata
+  ) -> Retry.Action {
+    guard eligibility == .standard else { return policy.shouldRetry(with: error, state: state, metadata: metadata) }
+    let earlier = state.errors.compactMap { $0 as? HTTPFetchError<any Error> }
+    guard Self.isEligible(error, earlier[...], metadata.request) else { return .none }
+    var state = state
+    state.errors = earlier.indices.lazy.filter { Self.isEligible(earlier[$0], earlier[..<$0], metadata.request) }
+      .map { earlier[$0] }
+    return policy.shouldRetry(with: error, state: state, metadata: metadata)
+  }
 
-  private static func isEligible(_ error: HTTPFetchError<any Error>, request: ResourceRequest?) -> Bool {
+  private static let statuses: Set<Int> = [425, 429, 500, 502, 503, 504]
+  private static let statusesOnce: Set<Int> = [408, 421]
+
+  private static func isEligible(
+    _ error: HTTPFetchError<any Error>, _ earlier: ArraySlice<HTTPFetchError<any Error>>, _ request: ResourceRequest?
+  ) -> Bool {
     let isIdempotent = request?.isIdempotent ?? false
     switch error.reason {
-    case .http(let status, _): return isIdempotent && statuses.contains(status.code)
+    case .http(let status, _):
+      if statusesOnce.contains(status.code), earlier.contains(where: { $0.statusCode == status }) { return false }
+      switch status.code {
+      case 421: return true
+      case 408: return isIdempotent
+      case 409: return !earlier.isEmpty && request?.head.headerFields[.idempotencyKey] != nil
+      default: return isIdempotent && statuses.contains(status.code)
+      }
     case .transport(let failure): return (isIdempotent || !failure.requestSent) && mayPass(failure)
     default: return false
     }

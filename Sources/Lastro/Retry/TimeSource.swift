@@ -1,18 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where the pipeline's time comes from: a monotonic clock and a cancellable wait.
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Where the pipeline's time comes from: a monotonic clock, a cancellable wait, and the date.
 public struct TimeSource: Sendable {
   /// Time since an arbitrary, fixed origin. Never goes back.
   public let now: @Sendable () -> Duration
   /// Suspends for a duration. Throws `CancellationError` promptly when the task is cancelled.
   public let sleep: @Sendable (Duration) async throws -> Void
+  /// As ``sleep``, for a limit that normally does not pass: a clock for tests that moves whenever somebody sleeps must not
+  /// move for these.
+  public let limit: @Sendable (Duration) async throws -> Void
+  /// Time since 1970-01-01 00:00:00 UTC, leap seconds not counted, which may jump: for dates that servers send, and exports.
+  public let sinceEpoch: @Sendable () -> Duration
 
   /// Makes a source of time.
+  ///
+  /// - Parameters:
+  ///   - now: a monotonic clock.
+  ///   - sleep: a cancellable wait.
+  ///   - limit: a wait for a limit. Default: `sleep`.
+  ///   - sinceEpoch: the date. Default: the system's.
   public init(
-    now: @escaping @Sendable () -> Duration, sleep: @escaping @Sendable (Duration) async throws -> Void
+    now: @escaping @Sendable () -> Duration, sleep: @escaping @Sendable (Duration) async throws -> Void,
+    limit: (@Sendable (Duration) async throws -> Void)? = nil, sinceEpoch: (@Sendable () -> Duration)? = nil
   ) {
     self.now = now
     self.sleep = sleep
+    self.limit = limit ?? sleep
+    self.sinceEpoch = sinceEpoch ?? { .seconds(Date().timeIntervalSince1970) }
   }
 
   /// The system's continuous clock.

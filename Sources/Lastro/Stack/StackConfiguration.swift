@@ -23,9 +23,21 @@ public struct StackConfiguration: Sendable {
   /// Most attempts of one call, whatever policies say. Default 1000.
   ///
   /// It ends the loops of policies that never do, above all of those without a wait, which would keep a processor and a
-  /// server busy. Such a call ends with ``AttemptLimitReached``. No less is cut off: a policy of 200 immediate retries
-  /// makes 200.
+  /// server busy. Such a call ends with ``AttemptLimitReached``. What bounds retries of a server in distress is
+  /// ``retryQuota``.
   public var maximumAttempts = 1000
+  /// Longest wait that a server may ask for (`Retry-After`). Default 60 s. When it asks for more, the call fails at once,
+  /// and its error says so.
+  public var maximumRetryAfter: Duration = .seconds(60)
+  /// Bounds the retries of all calls together. Default: one of its own for each configuration. `nil`: no bound.
+  ///
+  /// Only retries of what a server's distress may have caused are counted: failures without an answer, and the statuses
+  /// 408, 429 and 5xx. Polling (a policy that retries other statuses) and the replay after a 401 cost nothing.
+  public var retryQuota: RetryQuota? = .standard()
+  /// Watch every call. Default none.
+  public var observers: [any FetchObserver] = []
+  /// Where randomness comes from, for the spread of waits and for generated keys. Default: the system's.
+  public var randomSource: RandomSource = .system
   /// Where time comes from. Default: the continuous clock.
   public var timeSource: TimeSource = .continuous
 

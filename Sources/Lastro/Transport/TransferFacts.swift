@@ -51,6 +51,8 @@ public struct TransferFacts: Sendable, Hashable {
   public var bytesReceived: Int64
   /// How often the engine itself sent the request again after a pooled connection had died (idempotent requests only).
   public var resends: Int
+  /// How far the server's identity was established; `nil` before a connection stood.
+  public var trust: TrustVerdict?
   /// Times of the phases.
   public var timings: Timings
 
@@ -58,7 +60,8 @@ public struct TransferFacts: Sendable, Hashable {
   public init(
     httpVersion: String? = nil, remoteAddress: String? = nil, remotePort: Int? = nil,
     connectionID: Int64? = nil, connectionReused: Bool = false,
-    bytesSent: Int64 = 0, bytesReceived: Int64 = 0, resends: Int = 0, timings: Timings = Timings()
+    bytesSent: Int64 = 0, bytesReceived: Int64 = 0, resends: Int = 0, trust: TrustVerdict? = nil,
+    timings: Timings = Timings()
   ) {
     self.httpVersion = httpVersion
     self.remoteAddress = remoteAddress
@@ -68,6 +71,7 @@ public struct TransferFacts: Sendable, Hashable {
     self.bytesSent = bytesSent
     self.bytesReceived = bytesReceived
     self.resends = resends
+    self.trust = trust
     self.timings = timings
   }
 }

@@ -227,8 +227,15 @@ final class Transfer {
   func facts() -> TransferFacts {
     TransferFacts(
       easy.facts, remoteAddress: remoteAddress, remotePort: remotePort, localPort: localPort, resends: resends,
-      queued: startedAt - job.enqueuedAt,
+      trust: trust, queued: startedAt - job.enqueuedAt,
       elapsed: monotonicNow() - startedAt)
+  }
+
+  /// Nothing is sent before chain and host name are checked: a request that left says that they were.
+  private var trust: TrustVerdict? {
+    guard remoteAddress != nil else { return nil }
+    guard job.request.head.scheme == "https" else { return .plain }
+    return requestSent ? .validated : nil
   }
 }
 

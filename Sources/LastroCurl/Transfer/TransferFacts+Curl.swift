@@ -5,8 +5,9 @@ internal import Lastro
 
 extension TransferFacts {
   init(
-    _ facts: clastro_facts, remoteAddress: String?, remotePort: Int?, localPort: Int?, resends: Int, queued: Int64,
-    elapsed: Int64
+    _ facts: clastro_facts, remoteAddress: String?, remotePort: Int?, localPort: Int?, resends: Int,
+    trust: TrustVerdict?,
+    queued: Int64, elapsed: Int64
   ) {
     func phase(_ microseconds: Int64) -> Duration? { microseconds > 0 ? .microseconds(microseconds) : nil }
     self.init(
@@ -14,6 +15,7 @@ extension TransferFacts {
       remoteAddress: remoteAddress, remotePort: remotePort, connectionID: localPort.map(Int64.init),
       connectionReused: remoteAddress != nil && facts.new_connections == 0,
       bytesSent: facts.request_size + facts.upload_size, bytesReceived: facts.download_size, resends: resends,
+      trust: trust,
       timings: Timings(
         nameLookup: phase(facts.name_lookup), connect: phase(facts.connect), tls: phase(facts.app_connect),
         requestStart: phase(facts.pre_transfer), firstByte: phase(facts.start_transfer),

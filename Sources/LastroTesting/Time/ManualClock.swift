@@ -13,6 +13,7 @@ public import Lastro
 public final class ManualClock: Sendable {
   private struct Sleeper {
     var deadline: Duration
+    var isLimit: Bool
     var continuation: CheckedContinuation<Void, any Error>
   }
 
@@ -28,6 +29,9 @@ public final class ManualClock: Sendable {
       nextID += 1
       return nextID
     }
+
+    /// Number of those that sleep, limits left out.
+    var sleeping: Int { sleepers.values.lazy.filter { !$0.isLimit }.count }
 
     /// Takes those that are due, the earliest first.
     mutating func takeDue() -> [CheckedContinuation<Void, any Error>] {
@@ -53,8 +57,13 @@ public final class ManualClock: Sendable {
 
   /// The clock as the pipeline takes it.
   public var timeSource: TimeSource {
-    TimeSource(now: { self.now }, sleep: { try await self.sleep($0) })
+    TimeSource(
+      now: { self.now }, sleep: { try await self.sleep($0) }, limit: { try await self.waitForLimit($0) },
+      sinceEpoch: { Self.epoch + self.now })
   }
+
+  /// The date at time zero: 2001-09-09 01:46:40 UTC, a billion seconds since 1970.
+  public static let epoch = Duration.seconds(1_000_000_000)
 
   /// The time.
   public var now: Duration { state.withLock { $0.now } }
@@ -62,8 +71,8 @@ public final class ManualClock: Sendable {
   /// The length of every sleep asked for, in order, cancelled ones included.
   public var sleeps: [Duration] { state.withLock { $0.sleeps } }
 
-  /// Number of tasks asleep now.
-  public var sleepers: Int { state.withLock { $0.sleepers.count } }
+  /// Number of tasks asleep now; those that only watch a limit (``TimeSource/limit``) do not count.
+  public var sleepers: Int { state.withLock { $0.sleeping } }
 
   /// Moves the clock forward and wakes those that are due, the earliest first. Those that then go back to sleep count
   /// from the new time. A negative duration does nothing.
@@ -75,13 +84,15 @@ public final class ManualClock: Sendable {
     for sleeper in due { sleeper.resume() }
   }
 
-  /// Moves the clock to the end of the earliest sleep and wakes it.
+  /// Moves the clock to the end of the earliest sleep and wakes it. Limits are no sleeps, but wake when they are passed.
   ///
   /// - Returns: how far it moved; `nil` when nobody sleeps.
   @discardableResult
   public func advanceToNextSleeper() -> Duration? {
     let (moved, due) = state.withLock { state -> (Duration?, [CheckedContinuation<Void, any Error>]) in
-      guard let deadline = state.sleepers.values.map(\.deadline).min() else { return (nil, []) }
+      guard let deadline = state.sleepers.values.lazy.filter({ !$0.isLimit }).map(\.deadline).min() else {
+        return (nil, [])
+      }
       let moved = deadline - state.now
       state.now = deadline
       return (moved, state.takeDue())
@@ -94,15 +105,23 @@ public final class ManualClock: Sendable {
   ///
   /// - Throws: `CancellationError`, promptly when the task is cancelled.
   public func sleep(_ duration: Duration) async throws {
-    let id = state.withLock { state in
-      state.sleeps.append(duration)
-      return state.makeID()
-    }
+    state.withLock { $0.sleeps.append(duration) }
     try Task.checkCancellation()
     if autoAdvance { return advance(by: duration) }
+    try await suspend(duration, isLimit: false)
+  }
+
+  /// Suspends until the clock has been moved by so much, by advancing it or by the sleeps of others. It is not in
+  /// ``sleeps`` and does not count as a sleeper.
+  ///
+  /// - Throws: `CancellationError`, promptly when the task is cancelled.
+  public func waitForLimit(_ duration: Duration) async throws { try await suspend(duration, isLimit: true) }
+
+  private func suspend(_ duration: Duration, isLimit: Bool) async throws {
+    let id = state.withLock { $0.makeID() }
     defer { state.withLock { _ = $0.cancelled.remove(id) } }
     try await withTaskCancellationHandler {
-      try await withCheckedThrowingContinuation { beginSleep(id, duration, $0) }
+      try await withCheckedThrowingContinuation { beginSleep(id, duration, isLimit, $0) }
     } onCancel: {
       let sleeper = state.withLock { state in
         let sleeper = state.sleepers.removeValue(forKey: id)
@@ -114,14 +133,14 @@ public final class ManualClock: Sendable {
   }
 
   private func beginSleep(
-    _ id: UInt64, _ duration: Duration, _ continuation: CheckedContinuation<Void, any Error>
+    _ id: UInt64, _ duration: Duration, _ isLimit: Bool, _ continuation: CheckedContinuation<Void, any Error>
   ) {
     let (outcome, waiters) = state.withLock {
       state -> (Result<Void, any Error>?, [CheckedContinuation<Void, any Error>]) in
       if state.cancelled.contains(id) { return (.failure(CancellationError()), []) }
       if duration <= .zero { return (.success(()), []) }
-      state.sleepers[id] = Sleeper(deadline: state.now + duration, continuation: continuation)
-      return (nil, state.waiters.take(reached: state.sleepers.count))
+      state.sleepers[id] = Sleeper(deadline: state.now + duration, isLimit: isLimit, continuation: continuation)
+      return (nil, state.waiters.take(reached: state.sleeping))
     }
     if let outcome { continuation.resume(with: outcome) }
     for waiter in waiters { waiter.resume() }
@@ -136,7 +155,7 @@ public final class ManualClock: Sendable {
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
         let outcome: Result<Void, any Error>? = state.withLock { state in
-          if state.sleepers.count >= count { return .success(()) }
+          if state.sleeping >= count { return .success(()) }
           let waiter = CountWaiters.Waiter(threshold: count, continuation: continuation)
           return state.waiters.add(id, waiter) ? nil : .failure(CancellationError())
         }

@@ -132,7 +132,8 @@ struct CancellationTests {
         waits.append($0)
         await room.waitForCancellation()
         try Task.checkCancellation()
-      })
+      },
+      limit: ManualTime().source.limit)
     let transport = StubTransport(.answer(503))
     let stack = TransportNetworkStack(transport, time: time)
     let error = try await Self.cancelled(

@@ -85,7 +85,8 @@ struct DeadlineTests {
     let time = ManualTime()
     let source = TimeSource(
       now: time.source.now,
-      sleep: { duration in time.advance(by: duration + .seconds(30)) })
+      sleep: { duration in time.advance(by: duration + .seconds(30)) },
+      limit: time.source.limit)
     let transport = StubTransport(.answer(503))
     let stack = TransportNetworkStack(transport, time: source, timeouts: try Self.timeouts(total: 20))
     let error = try await stack.failure(of: .intercepted(by: Script(actions: [.retryAfter(1), .retry])))

@@ -101,8 +101,8 @@ struct FetchErrorTests {
     #expect(error.description.contains("503") && error.description.contains("2 attempts"))
     #expect(error.hint?.contains("Retry-After: 7") == true)
     let debug = error.debugDescription
-    #expect(debug.contains("attempt 1: failed, connect/connect_failed"))
-    #expect(debug.contains("attempt 2: status, status 503"))
+    #expect(debug.contains("#1 at 0 ms, 0 ms: failed, connect/connect_failed"))
+    #expect(debug.contains("#2 at 2 s, 0 ms: status, status 503"))
     #expect(debug.contains("because of connect/connect_failed"))
     #expect(debug.contains("APIFailure"))
     #expect(!debug.contains("s3cr3t"))

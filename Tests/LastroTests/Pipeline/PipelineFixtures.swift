@@ -56,7 +56,8 @@ final class ManualTime: Sendable {
       sleep: {
         self.sleeps.append($0)
         self.advance(by: $0)
-      })
+      },
+      limit: { _ in try await Task.sleep(for: .seconds(86_400)) })
   }
 }
 

@@ -128,7 +128,8 @@ struct RetryLoopTests {
   func immediateLoop(delay: Retry.Delay) async throws {
     let transport = StubTransport(.answer(500))
     let policy = HTTPRetryPolicy.backoff(.constant(delay: delay, until: .maxDelay(1)))
-    let error = try await TransportNetworkStack(transport).failure(of: .intercepted(by: policy))
+    let stack = TransportNetworkStack(transport) { $0.retryQuota = nil }
+    let error = try await stack.failure(of: .intercepted(by: policy))
     guard case .retry(.custom(let reason), _) = error.reason else { throw error }
     #expect((reason as? AttemptLimitReached)?.limit == 1000)
     #expect(transport.requests.count == 1000)
@@ -178,7 +179,7 @@ struct RetryLoopTests {
   @Test("a policy's own bound is honoured, however large")
   func boundedByPolicy() async throws {
     let transport = StubTransport(.answer(500))
-    let stack = TransportNetworkStack(transport)
+    let stack = TransportNetworkStack(transport) { $0.retryQuota = nil }
     let error = try await stack.failure(of: .intercepted(by: HTTPRetryPolicy.maxRetries(200)))
     guard case .retry(.retries(200), _) = error.reason else { throw error }
     #expect(transport.requests.count == 201)

@@ -24,13 +24,47 @@ struct RetryInterceptorTests {
     return transport.requests.count
   }
 
-  @Test("statuses that are retried for idempotent requests", arguments: [408, 425, 429, 500, 502, 503, 504])
+  @Test("statuses that are retried for idempotent requests", arguments: [425, 429, 500, 502, 503, 504])
   func retriedStatuses(status: Int) async throws {
     #expect(try await Self.attempts(.get, .answer(status)) == 4)
     #expect(try await Self.attempts(.put, .answer(status)) == 4)
     #expect(try await Self.attempts(.post, .answer(status)) == 1)
     #expect(try await Self.attempts(.patch, .answer(status)) == 1)
     #expect(try await Self.attempts(.post, .answer(status), fields: [.idempotencyKey: "k"]) == 4)
+  }
+
+  @Test("408 is retried once for idempotent requests, 421 once for all")
+  func once() async throws {
+    #expect(try await Self.attempts(.get, .answer(408)) == 2)
+    #expect(try await Self.attempts(.post, .answer(408)) == 1)
+    #expect(try await Self.attempts(.get, .answer(421)) == 2)
+    #expect(try await Self.attempts(.post, .answer(421)) == 2)
+  }
+
+  @Test("409 is the server's word that it works on the first attempt, where there is a key and was one")
+  func conflict() async throws {
+    let transport = StubTransport(.answer(503), .answer(409), .answer(409), .answer(200))
+    let stack = TransportNetworkStack(transport)
+    let value = try await stack.fetch(
+      .test(.post, fields: [.idempotencyKey: "k"], interceptors: [Self.interceptor]))
+    #expect(value.response.attempts.map(\.status?.code) == [503, 409, 409, 200])
+    #expect(try await Self.attempts(.get, .answer(409)) == 1)
+    #expect(try await Self.attempts(.post, .answer(409), fields: [.idempotencyKey: "k"]) == 1)
+    let endless = StubTransport(.answer(503), .answer(409))
+    let error = try await TransportNetworkStack(endless).failure(
+      of: .test(.post, fields: [.idempotencyKey: "k"], interceptors: [Self.interceptor]))
+    #expect(error.attempts.count == 4)
+  }
+
+  @Test("the replay after a 401 is none of the policy's retries")
+  func replays() async throws {
+    let replay = Hooks(failed: { $0.error.statusCode == .unauthorized ? .retry : .none })
+    let transport = StubTransport(
+      .answer(401), .answer(503), .answer(401), .answer(503), .answer(503), .answer(503))
+    let error = try await TransportNetworkStack(transport).failure(
+      of: .test(.get, interceptors: [replay, Self.interceptor]))
+    #expect(error.attempts.map(\.status?.code) == [401, 503, 401, 503, 503, 503])
+    guard case .retry(.retries(3), _) = error.reason else { throw error }
   }
 
   @Test("statuses that are not", arguments: [300, 400, 401, 403, 404, 409, 422, 501, 505])

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension Attempt: Encodable, CustomStringConvertible {
+  enum CodingKeys: String, CodingKey {
+    case number, outcome, status, cause, sent, delay = "delay_s", delaySource = "delay_source", reason
+    case quotaLeft = "quota_left", start = "start_s", duration = "duration_s", preparation = "preparation_s"
+    case redirects, connection, bytesSent = "bytes_sent", bytesReceived = "bytes_received", resends, timings
+  }
+
+  private struct Cause: Encodable {
+    var stage: FailureStage
+    var code: FailureCode
+    var message: String
+  }
+
+  /// Times in seconds, by names with `_s`; what is not known is null.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(number, forKey: .number)
+    try container.encode(outcome, forKey: .outcome)
+    try container.encode(status?.code, forKey: .status)
+    try container.encode(
+      error.map { Cause(stage: $0.stage, code: $0.code, message: $0.message) }, forKey: .cause)
+    try container.encode(requestSent, forKey: .sent)
+    try container.encode(delay.inSeconds, forKey: .delay)
+    try container.encode(delaySource, forKey: .delaySource)
+    try container.encode(reason, forKey: .reason)
+    try container.encode(quotaLeft, forKey: .quotaLeft)
+    try container.encode(start.inSeconds, forKey: .start)
+    try container.encode(duration.inSeconds, forKey: .duration)
+    try container.encode(preparation.inSeconds, forKey: .preparation)
+    try container.encode(redirects.map { Redaction.standard.url($0) }, forKey: .redirects)
+    try container.encode(facts?.connectionSummary, forKey: .connection)
+    try container.encode(facts?.bytesSent, forKey: .bytesSent)
+    try container.encode(facts?.bytesReceived, forKey: .bytesReceived)
+    try container.encode(facts?.resends, forKey: .resends)
+    try container.encode(facts?.timings, forKey: .timings)
+  }
+
+  /// One line.
+  public var description: String {
+    var parts = ["\(outcome.rawValue)"]
+    if let status { parts.append("status \(status.code)") }
+    if let error { parts.append("\(error)") }
+    parts.append(requestSent ? "sent" : "nothing sent")
+    if delay > .zero {
+      parts.append("after waiting \(delay.brief)" + (delaySource == .retryAfter ? " (Retry-After)" : ""))
+    }
+    if reason != "first" { parts.append("because of \(reason)") }
+    if let quotaLeft { parts.append("quota left \(quotaLeft)") }
+    if !redirects.isEmpty { parts.append("\(redirects.count) redirects") }
+    if let facts { parts.append(facts.summary) }
+    return parts.joined(separator: ", ")
+  }
+}
+
+extension Duration {
+  /// In the unit that suits, to three digits after the point at most: `1.25 s`, `830 ms`.
+  var brief: String {
+    let seconds = inSeconds
+    let (value, unit) = abs(seconds) < 1 ? (seconds * 1_000, "ms") : (seconds, "s")
+    let thousandths = (value * 1_000).rounded()
+    guard abs(thousandths) < 1e15 else { return "\(value) \(unit)" }
+    let whole = Int64(thousandths)
+    var fraction = String((whole.magnitude % 1_000) + 1_000).dropFirst()
+    while fraction.last == "0" { fraction = fraction.dropLast() }
+    let sign = whole < 0 ? "-" : ""
+    return "\(sign)\(whole.magnitude / 1_000)" + (fraction.isEmpty ? "" : ".\(fraction)") + " \(unit)"
+  }
+}

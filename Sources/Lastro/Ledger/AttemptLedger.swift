@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import HTTPTypes
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// The account of one call: every attempt with its cause and times, the waits between them and why, and how it ended.
+///
+/// Every result and every error of a fetch has one. ``description`` is a page of text for people, ``json()`` the same for
+/// programs. Neither shows secrets that Lastro knows of.
+public struct AttemptLedger: Sendable {
+  private final class Account: Sendable {
+    let callID: UInt64
+    let method: HTTPRequest.Method?
+    let url: String?
+    let redaction: Redaction
+    let operation: String?
+    let idempotencyKey: String?
+    let limit: Duration?
+    let elapsed: Duration
+    let attempts: [Attempt]
+    let notRetried: String?
+
+    init(
+      callID: UInt64, method: HTTPRequest.Method?, url: String?, redaction: Redaction, operation: String?,
+      idempotencyKey: String?, limit: Duration?, elapsed: Duration, attempts: [Attempt], notRetried: String?
+    ) {
+      self.callID = callID
+      self.method = method
+      self.url = url
+      self.redaction = redaction
+      self.operation = operation
+      self.idempotencyKey = idempotencyKey
+      self.limit = limit
+      self.elapsed = elapsed
+      self.attempts = attempts
+      self.notRetried = notRetried
+    }
+  }
+
+  private let account: Account
+
+  /// Makes a ledger.
+  ///
+  /// - Parameters:
+  ///   - callID: names the call within the process. Default 0.
+  ///   - method: method of the last request. Default `nil`: none could be made.
+  ///   - url: URL of the last request; shown only as ``request`` shows it.
+  ///   - redaction: what is masked.
+  ///   - operation: the name of the operation.
+  ///   - idempotencyKey: the key that all attempts carry.
+  ///   - limit: the total time limit of the call.
+  ///   - elapsed: how long the call took.
+  ///   - attempts: every attempt, the last one last.
+  ///   - notRetried: why a wanted retry was not made.
+  public init(
+    callID: UInt64 = 0, method: HTTPRequest.Method? = nil, url: String? = nil, redaction: Redaction = .standard,
+    operation: String? = nil, idempotencyKey: String? = nil, limit: Duration? = nil, elapsed: Duration = .zero,
+    attempts: [Attempt] = [], notRetried: String? = nil
+  ) {
+    account = Account(
+      callID: callID, method: method, url: url, redaction: redaction, operation: operation,
+      idempotencyKey: idempotencyKey, limit: limit, elapsed: elapsed, attempts: attempts, notRetried: notRetried)
+  }
+
+  /// That of a call of which nothing is known.
+  static let empty = AttemptLedger()
+
+  /// Names the call within the process, as ``AttemptContext/callID`` does.
+  public var callID: UInt64 { account.callID }
+  /// Method and URL of the last request, without the values of its query; `nil` when none could be made.
+  public var request: String? {
+    guard let method = account.method, let url = account.url else { return nil }
+    return "\(method.rawValue) \(account.redaction.text(HTTPRequest.maskingQueryValues(ofURL: url)))"
+  }
+  /// ``RequestOptions/operation`` of the resource.
+  public var operation: String? { account.operation }
+  /// The key that every attempt carried (``RequestOptions/Idempotency-swift.enum/generatedKey``): what a caller keeps who
+  /// wants to repeat the call later, without its being acted on twice.
+  public var idempotencyKey: String? { account.idempotencyKey }
+  /// The total time limit of the call.
+  public var limit: Duration? { account.limit }
+  /// How long the call took; of a stream, until it was open.
+  public var elapsed: Duration { account.elapsed }
+  /// Every attempt, the last one last.
+  public var attempts: [Attempt] { account.attempts }
+  /// Why a retry that interceptors wanted was not made; `nil` when there was none.
+  public var notRetried: String? { account.notRetried }
+  /// Sum of the waits between attempts.
+  public var totalDelay: Duration { attempts.reduce(.zero) { $0 + $1.delay } }
+
+  var redaction: Redaction { account.redaction }
+}
+
+extension AttemptLedger: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+  /// A page of text: the call on the first lines, then a paragraph for each attempt.
+  public var description: String {
+    var lines = ["call \(callID): \(request ?? "no request")" + (operation.map { " [\($0)]" } ?? "")]
+    var sum = "\(attempts.count) \(attempts.count == 1 ? "attempt" : "attempts") in \(elapsed.brief)"
+    if let limit { sum += " of \(limit.brief)" }
+    if totalDelay > .zero { sum += ", \(totalDelay.brief) of it waiting to retry" }
+    lines.append("  " + sum)
+    if let idempotencyKey { lines.append("  Idempotency-Key: \(idempotencyKey)") }
+    for attempt in attempts {
+      var head = "  #\(attempt.number) at \(attempt.start.brief), \(attempt.duration.brief)"
+      if attempt.preparation > .milliseconds(1) { head += " (\(attempt.preparation.brief) to make the request)" }
+      lines.append("\(head): \(redaction.text("\(attempt)"))")
+    }
+    if let notRetried { lines.append("  not retried: \(redaction.text(notRetried))") }
+    return lines.joined(separator: "\n")
+  }
+
+  /// As ``description``.
+  public var debugDescription: String { description }
+
+  /// What may be seen.
+  public var customMirror: Mirror {
+    Mirror(self, children: ["callID": callID, "request": request as Any, "attempts": attempts.map(\.description)])
+  }
+}
+
+extension AttemptLedger: Encodable {
+  enum CodingKeys: String, CodingKey {
+    case callID = "call", request, operation, idempotencyKey = "idempotency_key", limit = "limit_s"
+    case elapsed = "elapsed_s", attempts, notRetried = "not_retried"
+  }
+
+  /// Times in seconds, by names with `_s`; what is not known is null.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(callID, forKey: .callID)
+    try container.encode(request, forKey: .request)
+    try container.encode(operation, forKey: .operation)
+    try container.encode(idempotencyKey, forKey: .idempotencyKey)
+    try container.encode(limit?.inSeconds, forKey: .limit)
+    try container.encode(elapsed.inSeconds, forKey: .elapsed)
+    try container.encode(attempts.map { $0.masked(by: redaction) }, forKey: .attempts)
+    try container.encode(notRetried.map { redaction.text($0) }, forKey: .notRetried)
+  }
+
+  /// One JSON object on one line, its keys sorted.
+  public func json() -> String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    // Its numbers are finite and its keys are texts: nothing in it fails to encode.
+    return (try? encoder.encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
+  }
+}
+
+extension Attempt {
+  fileprivate func masked(by redaction: Redaction) -> Attempt {
+    var result = self
+    if let error { result.error?.message = redaction.text(error.message) }
+    result.redirects = redirects.map { redaction.url($0) }
+    result.reason = redaction.text(reason)
+    return result
+  }
+}

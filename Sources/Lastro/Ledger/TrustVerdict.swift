@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// How far the server's identity was established, for the connection a transfer ran on. An open set of stable words.
+public struct TrustVerdict: RawRepresentable, Sendable, Hashable, Codable {
+  /// The word.
+  public let rawValue: String
+
+  /// Wraps a word.
+  public init(rawValue: String) { self.rawValue = rawValue }
+
+  /// No TLS: nothing is known about the server.
+  public static let plain = Self(rawValue: "plain")
+  /// The chain leads to a trusted root, and the certificate is for this host.
+  public static let validated = Self(rawValue: "validated")
+}

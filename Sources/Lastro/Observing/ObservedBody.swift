@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// The body of a stream, of which observers are told when it ends. They are told once, and not before ``begin()``.
+final class ObservedBody: ResponseBodySource {
+  private struct State {
+    var iterator: ResponseBody.AsyncIterator?
+    var bytes: Int64 = 0
+    var end: FetchEvent.BodyEnd?
+    var hasBegun = false
+    var isTold = false
+  }
+
+  private let body: ResponseBody
+  private let observers: [any FetchObserver]
+  private let time: TimeSource
+  private let callID: UInt64
+  private let attempt: Int
+  private let operation: String?
+  private let state: Lock<State>
+
+  init(
+    _ body: ResponseBody, observers: [any FetchObserver], time: TimeSource, callID: UInt64, attempt: Int,
+    operation: String?
+  ) {
+    self.body = body
+    self.observers = observers
+    self.time = time
+    self.callID = callID
+    self.attempt = attempt
+    self.operation = operation
+    state = Lock(State(iterator: body.makeAsyncIterator()))
+  }
+
+  var finalFacts: TransferFacts? { body.finalFacts }
+
+  /// The call has ended well: from now on the body is its reader's.
+  func begin() {
+    state.withLock { $0.hasBegun = true }
+    tell()
+  }
+
+  func next() async throws(TransportError) -> Data? {
+    // The iterator is taken out while it is used: a second reader sees the end.
+    guard var iterator = state.withLock({ $0.iterator.take() }) else { return nil }
+    do throws(TransportError) {
+      let chunk = try await iterator.next()
+      state.withLock { state in
+        state.iterator = iterator
+        state.bytes += Int64(chunk?.count ?? 0)
+      }
+      if chunk == nil { end(nil) }
+      return chunk
+    } catch {
+      end(error)
+      throw error
+    }
+  }
+
+  func cancel() {
+    body.cancel()
+    end(.cancelled(requestSent: true))
+  }
+
+  private func end(_ error: TransportError?) {
+    state.withLock { state in
+      guard state.end == nil else { return }
+      state.end = FetchEvent.BodyEnd(bytes: state.bytes, error: error, facts: body.finalFacts)
+    }
+    tell()
+  }
+
+  private func tell() {
+    let end = state.withLock { state -> FetchEvent.BodyEnd? in
+      guard state.hasBegun, !state.isTold, let end = state.end else { return nil }
+      state.isTold = true
+      return end
+    }
+    guard let end else { return }
+    let event = FetchEvent(
+      .bodyEnded(end), callID: callID, attempt: attempt, operation: operation, isStream: true, time: time.now(),
+      sinceEpoch: time.sinceEpoch())
+    for observer in observers { observer.observe(event) }
+  }
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+// Request makers and interceptors are other people's code: they may wait for long, and need not heed cancellation. The call
+// goes on without those that overstay.
+
+extension FetchCall {
+  /// How long hooks have to return that are told of a failure when the caller is gone, or the deadline has passed.
+  private static var grace: Duration { .seconds(1) }
+
+  /// The base request of an attempt, as interceptors get it.
+  mutating func base() async throws(AttemptFailure) -> Result<ResourceRequest, any Error> {
+    let making = plan.baseRequestMaking
+    let made: Result<ResourceRequest, any Error>
+    if making.waits {
+      made = try await inTime("the base request maker") { await Self.result(of: making) }
+    } else {
+      made = await Self.result(of: making)
+    }
+    guard case .success(var request) = made else { return made }
+    request.options = plan.options.overriding(request.options)
+    effective = request.options
+    addIdempotencyKey(to: &request)
+    for observer in plan.configuration.observers {
+      for field in observer.propagationFields(callID: callID, attempt: attempts.count + 1) {
+        request.head.headerFields[field.name] = field.value
+      }
+    }
+    return .success(request)
+  }
+
+  private static func result(
+    of making: BaseRequestMaking<ResourceRequest>
+  ) async -> Result<ResourceRequest, any Error> {
+    do { return .success(try await making.make()) } catch { return .failure(error) }
+  }
+
+  private mutating func addIdempotencyKey(to request: inout ResourceRequest) {
+    switch request.options.idempotency {
+    case .byMethod, .idempotent, .notIdempotent: return
+    case .key(let key): idempotencyKey = key
+    case .generatedKey:
+      idempotencyKey =
+        request.head.headerFields[.idempotencyKey] ?? idempotencyKey
+        ?? plan.configuration.randomSource.uuid()
+    }
+    request.head.headerFields[.idempotencyKey] = idempotencyKey
+  }
+
+  /// Lets every interceptor adapt the request.
+  mutating func adapted(
+    _ base: Result<ResourceRequest, any Error>
+  ) async throws(AttemptFailure) -> ResourceRequest {
+    let interceptors = plan.interceptors
+    let context = context
+    let redirects = current.redirects
+    let adapted: (result: Result<ResourceRequest, any Error>, redirects: RedirectTracker)
+    if plan.hooksWait {
+      adapted = try await inTime("an interceptor that makes the request") {
+        await Self.adapt(base, interceptors, context, redirects)
+      }
+    } else {
+      adapted = await Self.adapt(base, interceptors, context, redirects)
+    }
+    current.redirects = adapted.redirects
+    switch adapted.result {
+    case .success(let request): return request
+    case .failure(let error): throw failure(.noRequest(error), try? base.get())
+    }
+  }
+
+  private static func adapt(
+    _ base: Result<ResourceRequest, any Error>, _ interceptors: [any HTTPResourceInterceptor],
+    _ context: AttemptContext, _ redirects: RedirectTracker
+  ) async -> (result: Result<ResourceRequest, any Error>, redirects: RedirectTracker) {
+    var result = base
+    var redirects = redirects
+    for interceptor in interceptors {
+      let adapted = await interceptor.interceptMakeRequest(result, context: context)
+      guard redirects.hasLeftOrigin, case .success(let request) = adapted else {
+        result = adapted
+        continue
+      }
+      result = .success(
+        redirects.guarding(request, previous: try? result.get(), trusted: interceptor.credentialOrigins))
+    }
+    return (result, redirects)
+  }
+
+  /// Tells the interceptors that a request is about to be handed over.
+  func tellScheduled(_ request: ResourceRequest) async throws(AttemptFailure) {
+    let interceptors = plan.interceptors
+    let context = context
+    if plan.hooksWait {
+      try await inTime("an interceptor that was told of the request", request) {
+        for interceptor in interceptors { await interceptor.interceptScheduled(request, context: context) }
+      }
+    } else {
+      for interceptor in interceptors { await interceptor.interceptScheduled(request, context: context) }
+    }
+  }
+
+  /// Tells the interceptors of a success, which stands whatever they do.
+  func tellSucceeded(_ exchange: Exchange, body: Data?) async {
+    let interceptors = plan.interceptors
+    let context = context
+    let request = exchange.request
+    let response = exchange.response
+    if plan.hooksWait {
+      _ = await interruptible(within: timeLeft(options: effective), time: plan.configuration.timeSource) {
+        for interceptor in interceptors {
+          await interceptor.interceptSucceeded(request, response: response, body: body, context: context)
+        }
+      }
+    } else {
+      for interceptor in interceptors {
+        await interceptor.interceptSucceeded(request, response: response, body: body, context: context)
+      }
+    }
+  }
+
+  /// What the interceptors want done about a failure; `nil` when they did not say in time.
+  func opinion(
+    on failure: AttemptFailure, _ error: HTTPFetchError<any Error>, _ context: AttemptContext
+  ) async -> Retry.Action? {
+    let interceptors = plan.interceptors
+    let priority = plan.retryActionPriority
+    guard plan.hooksWait else { return await Self.opinion(on: failure, error, context, interceptors, priority) }
+    let isCancelled = error.isCancelled || Task.isCancelled
+    let left = isCancelled ? Self.grace : timeLeft(options: effective).map { max($0, Self.grace) }
+    let answer = await interruptible(
+      within: left, ignoringCancellation: isCancelled, time: plan.configuration.timeSource
+    ) {
+      await Self.opinion(on: failure, error, context, interceptors, priority)
+    }
+    return try? answer.get()
+  }
+
+  private static func opinion(
+    on failure: AttemptFailure, _ error: HTTPFetchError<any Error>, _ context: AttemptContext,
+    _ interceptors: [any HTTPResourceInterceptor], _ priority: Retry.Action.CompareClosure
+  ) async -> Retry.Action {
+    var action = Retry.Action.none
+    for interceptor in interceptors {
+      let opinion = await interceptor.interceptFailed(
+        failure.request, response: error.response, body: failure.body, error: error, context: context)
+      action = priority(action, opinion)
+    }
+    return action
+  }
+
+  /// Waits for other people's code for as long as the attempt may take.
+  private func inTime<Value: Sendable>(
+    _ name: String, _ request: ResourceRequest? = nil, _ operation: @escaping @Sendable () async -> Value
+  ) async throws(AttemptFailure) -> Value {
+    let limit = deadline(options: effective)
+    switch await interruptible(within: limit?.left, time: plan.configuration.timeSource, operation) {
+    case .success(let value): return value
+    case .failure(.cancelled): throw failure(.cancelled(.cancelled(requestSent: current.requestSent)), request)
+    case .failure(.limit):
+      let code = limit?.code ?? .totalTimeout
+      let word = code == .totalTimeout ? "total" : "attempt"
+      let error = TransportError(
+        stage: .timeout, code: code, message: "the \(word) timeout passed while \(name) was waited for",
+        hint: "let it bound its own waits, or raise Timeouts.\(word)", requestSent: current.requestSent)
+      throw failure(.transport(error), request)
+    }
+  }
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+
+extension FetchCall {
+  /// Asks the interceptors, and returns when the call is to be tried again.
+  mutating func recover(from failure: AttemptFailure) async throws(HTTPFetchError<any Error>) {
+    abridgeLastError()
+    let context = context
+    let attempt = describe(failure)
+    attempts.append(attempt)
+    emit(.attemptEnded(attempt))
+    let error = HTTPFetchError<any Error>(failure.record.ending(ledger: ledger(attempts: attempts)))
+    let opinion = await opinion(on: failure, error, context)
+    retryState.errors.append(error)
+    if Task.isCancelled || error.isCancelled { throw cancelled(error) }
+    guard let opinion else {
+      throw ending(error, notRetried: "the total deadline passed while interceptors were asked about the failure")
+    }
+    try await follow(opinion, after: error, of: failure.request)
+  }
+
+  /// The state keeps every failure, but the body of the last one only: a hundred retries are not to hold a hundred
+  /// bodies.
+  private mutating func abridgeLastError() {
+    guard let last = retryState.errors.popLast() else { return }
+    retryState.errors.append(
+      (last as? HTTPFetchError<any Error>).map { HTTPFetchError<any Error>($0.record.abridged) } ?? last)
+  }
+
+  private mutating func follow(
+    _ action: Retry.Action, after error: HTTPFetchError<any Error>, of request: ResourceRequest?
+  ) async throws(HTTPFetchError<any Error>) {
+    let veto = veto(of: error)
+    var delay: Retry.Delay
+    switch action {
+    case .none: throw error
+    case .noRetry(let reason):
+      if let veto, veto.isFinal { throw error }
+      throw ending(error, as: .retry(reason, retryState))
+    case .retry: delay = 0
+    case .retryAfter(let seconds): delay = seconds > 0 ? seconds : 0
+    }
+    if let veto { throw ending(error, notRetried: veto.explanation) }
+    let limit = plan.configuration.maximumAttempts
+    guard attempts.count < limit else {
+      throw ending(error, as: .retry(.custom(AttemptLimitReached(limit: limit)), retryState))
+    }
+    var source = delay > 0 ? Attempt.DelaySource.policy : .none
+    if let demand = try demand(of: error), demand > delay {
+      delay = demand
+      source = .retryAfter
+    }
+    try checkDeadline(delay, source, after: error)
+    let payment = try pay(after: error, of: request)
+    current = CurrentAttempt()
+    current.reason = error.reasonOfRetry
+    current.payment = payment
+    current.delaySource = source
+    try await wait(delay, after: error)
+  }
+
+  /// What the server asks for, in seconds, and a little more, so that the clients it asked do not come back together.
+  private func demand(of error: HTTPFetchError<any Error>) throws(HTTPFetchError<any Error>) -> Retry.Delay? {
+    guard let response = error.response,
+      let wait = RetryAfter.wait(response.headerFields, sinceEpoch: plan.configuration.timeSource.sinceEpoch)
+    else { return nil }
+    let longest = plan.configuration.maximumRetryAfter
+    guard wait <= longest else {
+      throw ending(
+        error,
+        notRetried: "the server asks to wait \(wait.brief) (Retry-After), longer than "
+          + "StackConfiguration.maximumRetryAfter, \(longest.brief)")
+    }
+    let seconds = wait.inSeconds
+    return seconds + plan.configuration.randomSource.unit() * min(1, seconds / 10)
+  }
+
+  /// No wait is begun that cannot end before the deadline.
+  private func checkDeadline(
+    _ delay: Retry.Delay, _ source: Attempt.DelaySource, after error: HTTPFetchError<any Error>
+  ) throws(HTTPFetchError<any Error>) {
+    guard delay > 0, let left = timeLeft(options: effective), Self.duration(delay) >= left else { return }
+    let cause = source == .retryAfter ? ", which the server asked for (Retry-After)," : ""
+    throw ending(
+      error,
+      notRetried: "a wait of \(Self.duration(delay).brief)\(cause) does not end before the total deadline, in "
+        + left.brief)
+  }
+
+  private mutating func wait(
+    _ seconds: Retry.Delay, after failure: HTTPFetchError<any Error>
+  ) async throws(HTTPFetchError<any Error>) {
+    let delay = Self.duration(seconds)
+    emit(.retryScheduled(delay: delay, source: current.delaySource, reason: current.reason))
+    guard seconds > 0 else { return }
+    retryState.totalDelay += seconds
+    current.delay = delay
+    do {
+      try await plan.configuration.timeSource.sleep(delay)
+    } catch {
+      throw cancelled(failure)
+    }
+  }
+
+  /// Some thirty years at most: longer is as good as for ever, and `Duration` traps on what it cannot hold.
+  private static func duration(_ seconds: Retry.Delay) -> Duration { .seconds(min(seconds, 1e9)) }
+
+  private func veto(of error: HTTPFetchError<any Error>) -> RetryVeto? {
+    RetryVeto.judge(
+      error, firstRequest: current.firstRequest, requestSent: current.requestSent, hops: current.redirects.hops,
+      isBodyConsumed: current.consumption?.isConsumed == true, timeLeft: timeLeft(options: effective))
+  }
+
+  private func describe(_ failure: AttemptFailure) -> Attempt {
+    let outcome: Attempt.Outcome =
+      switch failure.record.kind {
+      case .cancelled: .cancelled
+      case .http: .status
+      default: .failed
+      }
+    return describe(
+      outcome, status: failure.record.response?.status, error: failure.record.transportError, facts: failure.facts)
+  }
+
+  /// The running attempt as it is accounted for.
+  func describe(
+    _ outcome: Attempt.Outcome, status: HTTPResponse.Status?, error: TransportError?, facts: TransferFacts?
+  ) -> Attempt {
+    Attempt(
+      number: attempts.count + 1, outcome: outcome, status: status, error: error, requestSent: current.requestSent,
+      delay: current.delay, delaySource: current.delaySource, reason: current.reason,
+      quotaLeft: current.payment?.left, start: current.start - start,
+      duration: plan.configuration.timeSource.now() - current.start, preparation: current.preparation,
+      redirects: current.redirects.urls, facts: facts)
+  }
+
+  func ending(
+    _ error: HTTPFetchError<any Error>, as kind: FailureRecord.Kind? = nil, notRetried: String? = nil
+  ) -> HTTPFetchError<any Error> {
+    HTTPFetchError(
+      error.record.ending(as: kind, ledger: ledger(attempts: attempts, notRetried: notRetried)))
+  }
+
+  /// The cancelled error as the end of the call. A stack that was shut down says so, in its own.
+  func cancelled(_ error: HTTPFetchError<any Error>?) -> HTTPFetchError<any Error> {
+    if let error, error.isCancelled { return ending(error) }
+    let wasSent = attempts.contains(where: \.requestSent) || current.requestSent
+    return HTTPFetchError(
+      FailureRecord(
+        .cancelled(.cancelled(requestSent: wasSent)), request: error?.request, ledger: ledger(attempts: attempts)))
+  }
+}
+
+extension FetchCall {
+  /// Pays for a retry of what a server's distress may have caused.
+  ///
+  /// - Throws: the failure, when nothing is left to pay with.
+  private func pay(
+    after error: HTTPFetchError<any Error>, of request: ResourceRequest?
+  ) throws(HTTPFetchError<any Error>) -> (origin: Origin, amount: Int, left: Int)? {
+    guard let quota = plan.configuration.retryQuota, let origin = request.flatMap({ Origin($0.head) }),
+      let amount = quota.price(of: error)
+    else { return nil }
+    guard let left = quota.pay(amount, for: origin) else {
+      throw ending(
+        error,
+        notRetried: "the quota of retries to \(origin) is spent: too many calls failed "
+          + "(StackConfiguration.retryQuota)")
+    }
+    return (origin, amount, left)
+  }
+
+  /// A success gives the origin credit again.
+  func settleQuota() {
+    guard let quota = plan.configuration.retryQuota, !quota.isFull else { return }
+    if let payment = current.payment {
+      quota.refund(payment.amount, for: payment.origin)
+    } else if attempts.isEmpty, let origin = latest.flatMap({ Origin($0.head) }) {
+      quota.refund(1, for: origin)
+    }
+  }
+}
+
+extension RetryQuota {
+  /// What a retry after a failure costs; `nil` where the failure is none of a server in distress.
+  fileprivate func price(of error: HTTPFetchError<any Error>) -> Int? {
+    switch error.reason {
+    case .http(let status, _):
+      switch status.code {
+      case 429: throttledCost
+      case 503 where error.response?.headerFields[.retryAfter] != nil: throttledCost
+      case 408, 500...599: cost
+      default: nil
+      }
+    case .transport, .badResponse: cost
+    default: nil
+    }
+  }
+}
+
+extension HTTPFetchError {
+  fileprivate var reasonOfRetry: String {
+    if case .http(let status) = record.kind { "status \(status.code)" } else { "\(stage.rawValue)/\(code)" }
+  }
+}

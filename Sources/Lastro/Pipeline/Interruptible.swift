@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Why something that was waited for was given up.
+enum Interruption: Error {
+  case cancelled
+  case limit
+}
+
+/// Waits for an operation that may hang and may ignore cancellation: in a task of its own, which is cancelled and left
+/// alone when the wait is given up.
+///
+/// - Parameters:
+///   - limit: longest wait; `nil` for none.
+///   - ignoringCancellation: whether the caller waits even though it is cancelled. The operation sees that it is.
+///   - time: measures the limit.
+func interruptible<Value: Sendable>(
+  within limit: Duration?, ignoringCancellation: Bool = false, time: TimeSource,
+  _ operation: @escaping @Sendable () async -> Value
+) async -> Result<Value, Interruption> {
+  let race = FirstAnswer<Result<Value, Interruption>>()
+  let work = Task { race.give(.success(await operation())) }
+  let timer = limit.map { limit in
+    Task {
+      do { try await time.limit(limit) } catch { return }
+      race.give(.failure(.limit))
+    }
+  }
+  defer { timer?.cancel() }
+  let answer: Result<Value, Interruption>
+  if ignoringCancellation {
+    if Task.isCancelled { work.cancel() }
+    answer = await race.answer()
+  } else {
+    answer = await withTaskCancellationHandler {
+      await race.answer()
+    } onCancel: {
+      race.give(.failure(.cancelled))
+    }
+  }
+  if case .failure = answer { work.cancel() }
+  return answer
+}
+
+/// Keeps the first of several answers for the one who waits.
+private final class FirstAnswer<Value: Sendable>: Sendable {
+  private enum State {
+    case open
+    case awaited(CheckedContinuation<Value, Never>)
+    case given(Value)
+    case taken
+  }
+
+  private let state = Lock(State.open)
+
+  func give(_ value: Value) {
+    let waiter: CheckedContinuation<Value, Never>? = state.withLock { state in
+      switch state {
+      case .open:
+        state = .given(value)
+        return nil
+      case .awaited(let continuation):
+        state = .taken
+        return continuation
+      case .given, .taken: return nil
+      }
+    }
+    waiter?.resume(returning: value)
+  }
+
+  /// To be called once.
+  func answer() async -> Value {
+    await withCheckedContinuation { continuation in
+      let value: Value? = state.withLock { state in
+        if case .given(let value) = state {
+          state = .taken
+          return value
+        }
+        state = .awaited(continuation)
+        return nil
+      }
+      if let value { continuation.resume(returning: value) }
+    }
+  }
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+
+extension Retry.Policy where Metadata == HTTPRetryMetadata {
+  /// Three attempts in all, delayed with full jitter: up to 50 ms, then up to 100 ms; after 429, or 503 with
+  /// `Retry-After`, up to 1 s, then up to 2 s. The numbers are those of the AWS SDKs' standard mode.
+  public static let standard = standard(
+    retries: 2, baseDelay: 0.05, throttledBaseDelay: 1, cap: 20, random: .system)
+
+  /// The standard policy with other numbers. The delay of retry number `n` is random, from zero up to
+  /// `min(cap, base · 2^(n - 1))`.
+  ///
+  /// - Parameters:
+  ///   - attempts: most attempts, the first included. Default 3.
+  ///   - baseDelay: in seconds. Default 0.05.
+  ///   - throttledBaseDelay: in seconds, after 429, and 503 with `Retry-After`. Default 1.
+  ///   - cap: longest delay, in seconds. Default 20.
+  ///   - random: where randomness comes from. Default: the system's.
+  /// - Throws: ``ConfigurationError`` for fewer than one attempt, and delays that are negative or no numbers.
+  public static func standard(
+    attempts: Int, baseDelay: Retry.Delay = 0.05, throttledBaseDelay: Retry.Delay = 1, cap: Retry.Delay = 20,
+    random: RandomSource = .system
+  ) throws(ConfigurationError) -> Self {
+    guard attempts >= 1 else {
+      throw ConfigurationError("a retry policy of \(attempts) attempts", hint: "give 1 or more: the first one counts")
+    }
+    for (name, value) in [("baseDelay", baseDelay), ("throttledBaseDelay", throttledBaseDelay), ("cap", cap)] {
+      guard value >= 0 else {
+        throw ConfigurationError("the retry policy's \(name) is \(value)", hint: "give seconds, zero or more")
+      }
+    }
+    return standard(
+      retries: attempts - 1, baseDelay: baseDelay, throttledBaseDelay: throttledBaseDelay, cap: cap, random: random)
+  }
+
+  private static func standard(
+    retries: Int, baseDelay: Retry.Delay, throttledBaseDelay: Retry.Delay, cap: Retry.Delay, random: RandomSource
+  ) -> Self {
+    let scale = Retry.Backoff.fullJitter(cap: cap, random: random)
+    return .custom { _, state, metadata in
+      guard state.retryCount < retries else { return .noRetry(.retries(retries)) }
+      let base = metadata.isThrottled ? throttledBaseDelay : baseDelay
+      return .retryAfter(scale(base, state.retryCount + 1))
+    }
+  }
+}
+
+extension HTTPRetryMetadata {
+  /// Whether the server asked for patience.
+  fileprivate var isThrottled: Bool {
+    switch response?.status.code {
+    case 429: true
+    case 503: response?.headerFields[.retryAfter] != nil
+    default: false
+    }
+  }
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+
+/// How long a server asks to wait (RFC 9110 §10.2.3).
+enum RetryAfter {
+  /// The longest wait that is told from for ever: some thirty years.
+  private static let longest: Int64 = 1_000_000_000
+
+  /// The wait that an answer asks for; `nil` where it asks for none. A date in the past, and one without a meaning, ask
+  /// for none.
+  ///
+  /// - Parameters:
+  ///   - fields: the answer's fields. A date counts from the answer's own `Date`, so that the clocks need not agree.
+  ///   - sinceEpoch: the date, where the answer has none.
+  static func wait(_ fields: HTTPFields, sinceEpoch: @Sendable () -> Duration) -> Duration? {
+    let values = fields[values: .retryAfter]
+    guard !values.isEmpty else { return nil }
+    // Of several, the longest: none of them is to be undercut.
+    return values.compactMap { seconds($0, fields, sinceEpoch) }.max().flatMap { $0 > 0 ? .seconds($0) : nil }
+  }
+
+  private static func seconds(_ value: String, _ fields: HTTPFields, _ sinceEpoch: @Sendable () -> Duration) -> Int64? {
+    if !value.isEmpty, value.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
+      return min(Int64(value) ?? longest, longest)
+    }
+    let here = sinceEpoch().components.seconds
+    guard let date = HTTPDate.seconds(value, now: here) else { return nil }
+    let now = fields[.date].flatMap { HTTPDate.seconds($0, now: here) } ?? here
+    return min(max(date - now, 0), longest)
+  }
+}

@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension Duration {
+  /// As a number of seconds, to a double's precision.
+  package var inSeconds: Double { Double(components.seconds) + Double(components.attoseconds) * 1e-18 }
+}
