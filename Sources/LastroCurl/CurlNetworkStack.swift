@@ -66,6 +66,11 @@ public struct CurlNetworkStack: HTTPNetworkStack, Service {
     try await stack.stream(resource)
   }
 
+  /// Works out what fetching a resource would do, without network; see `TransportNetworkStack.explain`.
+  public func explain<Model, APIError>(_ resource: HTTPResource<Model, APIError>) async -> FetchExplanation {
+    await stack.explain(resource)
+  }
+
   /// Takes no more transfers, and returns when the running ones have ended and the engine's threads are gone.
   ///
   /// Optional. When the calling task is cancelled, the running transfers are cancelled too.

@@ -14,8 +14,9 @@ public final class CurlTransport: Transport {
   private let loops: [EventLoop]
   private let turn = Atomic<Int>(0)
   private let isShutDown = Atomic<Bool>(false)
-  private let connection: ConnectionOptions
+  let connection: ConnectionOptions
   private let streamBufferBytes: Int
+  let settings: LoopSettings
 
   /// Starts the engine.
   ///
@@ -23,6 +24,7 @@ public final class CurlTransport: Transport {
   public init(_ configuration: CurlConfiguration = CurlConfiguration()) throws(ConfigurationError) {
     let settings = try configuration.checked()
     connection = configuration.connection
+    self.settings = settings
     streamBufferBytes = configuration.streamBufferBytes
     var loops: [EventLoop] = []
     for _ in 0..<configuration.loops { loops.append(try EventLoop(settings: settings)) }

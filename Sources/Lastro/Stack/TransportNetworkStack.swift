@@ -49,4 +49,17 @@ public struct TransportNetworkStack: HTTPNetworkStack {
     var call = FetchCall(plan)
     return try await call.run(failingWith: APIError.self)
   }
+
+  /// Works out what fetching a resource would do: effective URL, interceptors, limits, what follows on each kind of
+  /// failure, proxy and trust. Nothing is sent.
+  ///
+  /// It runs the resource's base request maker, with whatever that does. Of interceptors it asks only those that can answer
+  /// without acting (``ExplainableInterceptor``); the others are named.
+  @concurrent
+  public func explain<Model, APIError>(_ resource: HTTPResource<Model, APIError>) async -> FetchExplanation {
+    await FetchPlan<Data>(resource, transport: transport, configuration: configuration, isStream: false) { body, _ in
+      body.bytes ?? Data()
+    }
+    .explanation()
+  }
 }

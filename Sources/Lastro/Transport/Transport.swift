@@ -13,6 +13,14 @@ public protocol Transport: Sendable {
   ///
   /// - Throws: ``TransportError``, with ``TransportError/requestSent`` set when a byte of the request may have left.
   func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse
+
+  /// How it would perform an exchange: proxy, trust, versions, connections. Without network and secrets. Default: nothing.
+  func explain(_ request: TransferRequest) -> [FetchExplanation.Fact]
+}
+
+extension Transport {
+  /// Nothing.
+  public func explain(_ request: TransferRequest) -> [FetchExplanation.Fact] { [] }
 }
 
 /// One request as a ``Transport`` gets it: final, checked, with its limits.

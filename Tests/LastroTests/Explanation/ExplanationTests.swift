@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import Testing
+
+@testable import Lastro
+
+@Suite("Explaining")
+struct ExplanationTests {
+  struct Opaque: HTTPResourceInterceptor {
+    var credentialOrigins: [Origin] { [Origin("https://partner.example")].compactMap(\.self) }
+
+    func interceptMakeRequest(
+      _ result: Result<ResourceRequest, any Error>, context: AttemptContext
+    ) async -> Result<ResourceRequest, any Error> {
+      Issue.record("an explanation runs no hook")
+      return result
+    }
+    func interceptFailed(
+      _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
+      context: AttemptContext
+    ) async -> Retry.Action {
+      Issue.record("an explanation runs no hook")
+      return .none
+    }
+  }
+
+  static func explain(
+    _ method: HTTPRequest.Method = .get, url: String = "https://api.example/a?token=hush&page=2",
+    options: RequestOptions = RequestOptions(), body: RequestBody = .empty,
+    interceptors: [any HTTPResourceInterceptor] = [RetryInterceptor.standard],
+    configure: (inout StackConfiguration) -> Void = { _ in }
+  ) async throws -> FetchExplanation {
+    let transport = StubTransport { (_, _) throws(TransportError) in
+      Issue.record("an explanation sends nothing")
+      throw .cancelled()
+    }
+    let stack = TransportNetworkStack(transport, configure: configure)
+    var request = try ResourceRequest(method: method, url: url)
+    request.body = body
+    return await stack.explain(
+      RawHTTPResource(request: request, interceptors: interceptors, options: options))
+  }
+
+  private static func verdict(_ explanation: FetchExplanation, _ failure: String) throws -> (Bool, String) {
+    let verdict = try #require(explanation.retries.first { $0.failure == failure })
+    return (verdict.isRetried, verdict.reason)
+  }
+
+  @Test("a GET: what is retried and what is not, and why")
+  func get() async throws {
+    let explanation = try await Self.explain()
+    #expect(explanation.request == "GET https://api.example/a?token=***&page=***")
+    #expect(explanation.refusal == nil && explanation.idempotency == "yes, by its method")
+    for failure in ["no connection", "connection lost after sending", "status 503", "status 429", "status 408"] {
+      #expect(try Self.verdict(explanation, failure).0, "\(failure)")
+    }
+    for failure in ["status 404", "certificate refused", "total timeout", "body does not decode", "status 401"] {
+      #expect(try !Self.verdict(explanation, failure).0, "\(failure)")
+    }
+    #expect(try Self.verdict(explanation, "status 429, Retry-After: 5").1 == "after 5 s, as Retry-After says")
+    #expect(try Self.verdict(explanation, "certificate refused").1.contains("trust"))
+  }
+
+  @Test("a POST: only what was not acted on, unless there is a key")
+  func post() async throws {
+    let plain = try await Self.explain(.post, body: RequestBody(source: .bytes(Data("x".utf8))))
+    #expect(try Self.verdict(plain, "no connection").0)
+    #expect(try !Self.verdict(plain, "status 503").0)
+    #expect(try Self.verdict(plain, "connection lost after sending").1.contains("Idempotency-Key"))
+    var options = RequestOptions()
+    options.idempotency = .generatedKey
+    let keyed = try await Self.explain(.post, options: options, body: RequestBody(source: .bytes(Data("x".utf8))))
+    #expect(try Self.verdict(keyed, "status 503").0)
+    #expect(keyed.idempotency.contains("Idempotency-Key"))
+  }
+
+  @Test("interceptors stand in their order; those that cannot say beforehand are named, not run")
+  func interceptors() async throws {
+    let explanation = try await Self.explain(interceptors: [Opaque()]) { $0.interceptors = [RetryInterceptor.standard] }
+    #expect(explanation.interceptors.map(\.name) == ["RetryInterceptor", "Opaque"])
+    #expect(explanation.interceptors[0].explanation != nil && explanation.interceptors[1].explanation == nil)
+    #expect(explanation.interceptors[1].credentialOrigins == ["https://partner.example"])
+    let verdict = try #require(explanation.retries.first { $0.failure == "status 401" })
+    #expect(!verdict.isRetried && verdict.undecided == ["Opaque"])
+    #expect(explanation.description.contains("unless Opaque decides otherwise"))
+  }
+
+  @Test("limits of the call are those that hold: options over configuration")
+  func limits() async throws {
+    var options = RequestOptions()
+    options.timeouts = try Timeouts(connect: .seconds(1), attempt: .seconds(2), idle: nil, total: .seconds(3))
+    options.maximumBodyBytes = 7
+    let explanation = try await Self.explain(options: options) { $0.maximumRetryAfter = .seconds(2) }
+    #expect(
+      explanation.timeouts == [
+        .init("connect", "1 s"), .init("attempt", "2 s"), .init("idle", "none"), .init("total", "3 s"),
+      ])
+    #expect(explanation.limits.contains(.init("body", "7 bytes")))
+    #expect(explanation.limits.contains(.init("retry quota of https://api.example", "500 of 500 left")))
+    #expect(try !Self.verdict(explanation, "status 429, Retry-After: 5").0)
+  }
+
+  @Test("what cannot be made or would be refused is said")
+  func refusals() async throws {
+    struct Failing: Error {}
+    let stack = TransportNetworkStack(StubTransport(.answer(200)))
+    let unmade = await stack.explain(RawHTTPResource(baseRequestMaking: BaseRequestMaking { throw Failing() }))
+    #expect(unmade.request == nil && unmade.refusal == "Failing()" && unmade.retries.isEmpty)
+    let refused = try await Self.explain { $0.maximumAttempts = 0 }
+    #expect(refused.refusal?.contains("maximumAttempts") == true)
+  }
+
+  @Test("text and JSON say the same, without the secrets of the URL")
+  func renderings() async throws {
+    let explanation = try await Self.explain()
+    let json = try String(decoding: JSONEncoder().encode(explanation), as: UTF8.self)
+    for text in [explanation.description, json] {
+      #expect(text.contains("status 503") && !text.contains("hush"))
+    }
+    #expect(explanation.description.split(separator: "\n").count < 60)
+  }
+}
