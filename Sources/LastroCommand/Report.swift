@@ -24,6 +24,8 @@ struct Report: Encodable, Sendable {
   var redirects: [String] = []
   var timings: [String: Double] = [:]
   var error: Failure?
+  /// For people; not encoded.
+  var ledger: AttemptLedger?
 
   enum CodingKeys: String, CodingKey {
     case id, url, status
@@ -73,8 +75,9 @@ extension Report {
     timings = facts.timings.report
   }
 
-  mutating func add(_ attempts: [Attempt]) {
-    self.attempts = attempts
+  mutating func add(_ ledger: AttemptLedger) {
+    self.ledger = ledger
+    attempts = ledger.attempts
     // Without an answer, the last attempt still knows how far it came.
     guard status == nil, let last = attempts.last else { return }
     if let target = last.redirects.last { url = target }

@@ -45,7 +45,7 @@ struct Runner: Sendable {
       }
     } catch {
       if let response = error.response { report.add(response, facts: nil) }
-      report.add(error.attempts)
+      report.add(error.ledger)
       // What ended the last attempt says more than that no other followed.
       let last = error.lastError
       report.fail(last.stage, last.code, error.message)
@@ -66,7 +66,7 @@ struct Runner: Sendable {
       report.fail(.response, .engineFailure, "\(error)")
     }
     report.add(answer.response, facts: answer.value.finalFacts)
-    report.add(answer.response.attempts)
+    report.add(answer.response.ledger)
     if report.error != nil, !report.attempts.isEmpty {
       report.attempts[report.attempts.count - 1].outcome = .failed
     }

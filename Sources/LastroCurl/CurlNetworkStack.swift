@@ -67,8 +67,14 @@ public struct CurlNetworkStack: HTTPNetworkStack, Service {
   }
 
   /// Works out what fetching a resource would do, without network; see `TransportNetworkStack.explain`.
-  public func explain<Model, APIError>(_ resource: HTTPResource<Model, APIError>) async -> FetchExplanation {
-    await stack.explain(resource)
+  ///
+  /// - Parameters:
+  ///   - resource: what would be fetched.
+  ///   - asStream: whether it would be opened as a stream, which has other limits. Default false.
+  public func explain<Model, APIError>(
+    _ resource: HTTPResource<Model, APIError>, asStream: Bool = false
+  ) async -> FetchExplanation {
+    await stack.explain(resource, asStream: asStream)
   }
 
   /// Takes no more transfers, and returns when the running ones have ended and the engine's threads are gone.

@@ -25,7 +25,11 @@ extension FetchCall {
     guard case .success(var request) = made else { return made }
     request.options = plan.options.overriding(request.options)
     effective = request.options
-    addIdempotencyKey(to: &request)
+    do throws(TransportError) {
+      try addIdempotencyKey(to: &request)
+    } catch {
+      return .failure(error)
+    }
     for observer in plan.configuration.observers {
       for field in observer.propagationFields(callID: callID, attempt: attempts.count + 1) {
         request.head.headerFields[field.name] = field.value
@@ -40,10 +44,16 @@ extension FetchCall {
     do { return .success(try await making.make()) } catch { return .failure(error) }
   }
 
-  private mutating func addIdempotencyKey(to request: inout ResourceRequest) {
+  private mutating func addIdempotencyKey(to request: inout ResourceRequest) throws(TransportError) {
     switch request.options.idempotency {
     case .byMethod, .idempotent, .notIdempotent: return
-    case .key(let key): idempotencyKey = key
+    case .key(let key):
+      guard !key.isEmpty, key.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+        throw .refused(
+          .invalidOption, "the idempotency key is empty, or has other than visible ASCII characters",
+          hint: "give a UUID, or .generatedKey")
+      }
+      idempotencyKey = key
     case .generatedKey:
       idempotencyKey =
         request.head.headerFields[.idempotencyKey] ?? idempotencyKey

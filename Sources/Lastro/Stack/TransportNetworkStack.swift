@@ -55,9 +55,15 @@ public struct TransportNetworkStack: HTTPNetworkStack {
   ///
   /// It runs the resource's base request maker, with whatever that does. Of interceptors it asks only those that can answer
   /// without acting (``ExplainableInterceptor``); the others are named.
+  ///
+  /// - Parameters:
+  ///   - resource: what would be fetched.
+  ///   - asStream: whether it would be opened as a stream, which has other limits. Default false.
   @concurrent
-  public func explain<Model, APIError>(_ resource: HTTPResource<Model, APIError>) async -> FetchExplanation {
-    await FetchPlan<Data>(resource, transport: transport, configuration: configuration, isStream: false) { body, _ in
+  public func explain<Model, APIError>(
+    _ resource: HTTPResource<Model, APIError>, asStream: Bool = false
+  ) async -> FetchExplanation {
+    await FetchPlan<Data>(resource, transport: transport, configuration: configuration, isStream: asStream) { body, _ in
       body.bytes ?? Data()
     }
     .explanation()

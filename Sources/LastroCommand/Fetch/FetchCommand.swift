@@ -55,6 +55,7 @@ struct FetchCommand: AsyncParsableCommand {
 
   private func finish(_ report: Report, hint: String?) throws {
     if json { try Console.out(report.line) }
+    if verbose, let ledger = report.ledger { Console.error("\(ledger)") }
     guard let error = report.error else { return }
     if !json {
       Console.error("lastro: \(error.stage)/\(error.code): \(error.message)" + (hint.map { "\n  hint: \($0)" } ?? ""))

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import FoundationEssentials
+import Lastro
+import LastroCurl
+
+struct ExplainCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "explain", abstract: "Tells what fetching a URL would do, without a network.",
+    discussion: "Takes the flags of fetch: limits, proxy, trust, and what would be retried after which failure.")
+
+  @Argument(help: "URL, http or https.")
+  var url: String
+  @OptionGroup var flags: FetchFlags
+  @Flag(help: "Print one JSON object instead of text.")
+  var json = false
+
+  func run() async throws {
+    let specification = try flags.specification(url: url)
+    let explanation: FetchExplanation
+    do {
+      let resource = RawHTTPResource.raw(
+        try specification.request(), interceptors: specification.retryInterceptors())
+      explanation = try await CurlNetworkStack().explain(resource, asStream: true)
+    } catch let error as TransportError {
+      Console.error("lastro: \(error)")
+      throw ExitStatus.of(error.stage)
+    }
+    try Console.out(json ? Self.line(explanation) : explanation.description)
+    if explanation.refusal != nil { throw ExitStatus.of(.request) }
+  }
+
+  private static func line(_ explanation: FetchExplanation) throws -> String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    return String(decoding: try encoder.encode(explanation), as: UTF8.self)
+  }
+}
