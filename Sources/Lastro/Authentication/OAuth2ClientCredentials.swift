@@ -19,9 +19,9 @@ public struct OAuth2ClientCredentials: AccessTokenSource {
   ) throws(ConfigurationError) {
     let parameters = parameters.map { ($0.key, $0.value) }
     try OAuth2TokenRequest.check(parameters)
-    var fields = [("grant_type", "client_credentials")]
-    if let scope { fields.append(("scope", scope)) }
-    fields += parameters.map { ($0.0, $0.1.reveal()) }
+    var fields: [(String, Secret)] = [("grant_type", "client_credentials")]
+    if let scope { fields.append(("scope", Secret(scope))) }
+    fields += parameters
     request = OAuth2TokenRequest(client: client, fields: fields, scope: scope)
     self.stack = stack
   }

@@ -53,9 +53,9 @@ public final class OAuth2RefreshToken: AccessTokenSource {
       return state.current
     }
     guard let refreshToken else { throw OAuth2Error.noRefreshToken }
-    var fields = [("grant_type", "refresh_token"), ("refresh_token", refreshToken.reveal())]
-    if let scope { fields.append(("scope", scope)) }
-    fields += parameters.map { ($0.0, $0.1.reveal()) }
+    var fields: [(String, Secret)] = [("grant_type", "refresh_token"), ("refresh_token", refreshToken)]
+    if let scope { fields.append(("scope", Secret(scope))) }
+    fields += parameters
     let request = OAuth2TokenRequest(client: client, fields: fields, scope: scope ?? old?.scope)
     let token = try await request.send(over: stack)
     guard let next = token.refreshToken, next != refreshToken else {

@@ -12,7 +12,7 @@ import HTTPTypes
 struct OAuth2TokenRequest {
   let client: OAuth2Client
   /// The body, without what authenticates the client.
-  var fields: [(String, String)]
+  var fields: [(String, Secret)]
   /// What the token is for where the answer does not say (RFC 6749 §5.1).
   var scope: String?
 
@@ -42,7 +42,7 @@ struct OAuth2TokenRequest {
     options.idempotency = .notIdempotent
     options.redirects = RedirectPolicy.none
     options.maximumBodyBytes = Self.maximumAnswerBytes
-    var fields = fields
+    var fields = fields.map { ($0, $1.reveal()) }
     var headers: RawHeaders = [.accept: "application/json"]
     switch client.authentication {
     case .basic(let secret):
@@ -57,9 +57,9 @@ struct OAuth2TokenRequest {
 
   /// What an endpoint that echoes its request could bring into an error.
   private var secrets: [String] {
-    let harmless: Set = ["grant_type", "scope", "client_id"]
-    let sent = fields.filter { !harmless.contains($0.0) }.map(\.1) + [client.authentication.secret?.reveal() ?? ""]
-    return sent.filter { !$0.isEmpty }
+    let harmless: Set = ["grant_type", "scope"]
+    let sent = fields.filter { !harmless.contains($0.0) }.map(\.1) + [client.authentication.secret].compactMap(\.self)
+    return sent.filter { !$0.isEmpty }.map { $0.reveal() }
   }
 
   /// Checks parameters that the application adds.
