@@ -24,7 +24,8 @@ struct OAuth2TokenRequest {
     do throws(HTTPFetchError<any Error>) {
       answer = try await stack.fetch(RawHTTPResource(baseRequestMaking: BaseRequestMaking { [self] in try request() }))
     } catch {
-      if case .http(let status, _) = error.reason, let body = error.body {
+      // A policy that gave up wraps the failure.
+      if case .http(let status, _) = error.lastError.reason, let body = error.body {
         try OAuth2TokenAnswer(body)?.throwRefusal(status: status, hiding: secrets)
       }
       throw .fetch(error.withoutBody)

@@ -81,8 +81,8 @@ struct OAuth2SafetyTests {
       .respond(status: .ok, body: Data(repeating: 0x20, count: 300 * 1024) + Data(Sources.granted.utf8)),
     ]
     for authentication in [OAuth2Client.Authentication.basic("hidden-s"), .body("hidden-s")] {
-      for step in steps {
-        let retries = RetryInterceptor(policy: .maxRetries(1), eligibility: .any)
+      for (step, limit) in steps.flatMap({ [($0, 0), ($0, 1)] }) {
+        let retries = RetryInterceptor(policy: .maxRetries(limit), eligibility: .any)
         let source = try OAuth2RefreshToken(
           client: Sources.client(authentication), refreshToken: "hidden-r", parameters: ["proof": "hidden-p"],
           stack: Sources.stack(ScriptedTransport([step, step]), retries))
@@ -90,6 +90,16 @@ struct OAuth2SafetyTests {
         try #expect(!Self.everything(#require(error)).contains("hidden"))
       }
     }
+  }
+
+  @Test("a refusal stays one when a policy of the stack had a say")
+  func refusalBehindPolicy() async throws {
+    let transport = ScriptedTransport([Sources.answer(#"{"error":"invalid_scope"}"#, status: .badRequest)])
+    let source = try OAuth2ClientCredentials(
+      client: Sources.client(),
+      stack: Sources.stack(transport, RetryInterceptor(policy: .maxRetries(0), eligibility: .any)))
+    let error = await #expect(throws: OAuth2Error.self) { try await source.token(replacing: nil) }
+    #expect(error?.refusal == OAuth2Error.Refusal(error: "invalid_scope"))
   }
 
   @Test("nor into a log: requests, answers and failures as the logging interceptor writes them")
@@ -149,7 +159,12 @@ struct OAuth2SafetyTests {
     var text = "\(value) \(String(reflecting: value))"
     dump(value, to: &text)
     if let error = value as? OAuth2Error, case .fetch(let cause) = error {
-      text += String(decoding: cause.body ?? Data(), as: UTF8.self)
+      var errors = [cause]
+      if case .retry(_, let state) = cause.reason { errors += state.errors.compactMap { $0 as? HTTPFetchError } }
+      for error in errors {
+        text += String(decoding: error.body ?? Data(), as: UTF8.self) + "\(error.debugDescription)"
+        dump(error.reason, to: &text)
+      }
     }
     // Base64 hides nothing.
     for word in text.split(whereSeparator: { !$0.isLetter && !$0.isNumber && !"+/=".contains($0) }) {
