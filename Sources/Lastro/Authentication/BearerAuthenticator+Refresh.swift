@@ -130,7 +130,7 @@ extension BearerAuthenticator {
       self?.finish(id, result)
     }
     let limit = refreshTimeout
-    let wait = timeSource.sleep
+    let wait = timeSource.limit
     let timeout = Task { [weak self] in
       guard (try? await wait(limit)) != nil else { return }
       self?.finish(id, .failure(AccessTokenError.refreshTimedOut(limit)))

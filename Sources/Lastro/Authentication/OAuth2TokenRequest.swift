@@ -93,9 +93,6 @@ extension HTTPFetchError where APIError == any Error {
       state.errors = state.errors.map { ($0 as? Self)?.withoutBody ?? $0 }
       kind = .retry(reason, state)
     }
-    return Self(
-      FailureRecord(
-        kind, request: record.request, response: record.response, attempts: record.attempts,
-        notRetried: record.notRetried))
+    return Self(FailureRecord(kind, request: record.request, response: record.response, ledger: record.ledger))
   }
 }

@@ -99,6 +99,14 @@ func until(_ condition: () -> Bool) async throws {
   throw TestFailure("it never happened")
 }
 
+extension ManualClock {
+  /// The clock with limits counted as sleepers, so that a test knows when they are watched.
+  var countingSource: TimeSource {
+    let source = timeSource
+    return TimeSource(now: source.now, sleep: source.sleep, sinceEpoch: source.sinceEpoch)
+  }
+}
+
 extension AccessToken {
   static func test(
     _ value: String, expiresIn seconds: Int? = nil, refreshToken: Secret? = nil
@@ -115,7 +123,7 @@ extension BearerAuthenticator {
   ) throws -> BearerAuthenticator {
     try BearerAuthenticator(
       source: source, origins: [try #require(Origin("https://example.com"))], token: token, leeway: leeway,
-      window: window, timeSource: clock.timeSource)
+      window: window, timeSource: clock.countingSource)
   }
 
   var waiters: Int { state.withLock { $0.flight?.waiters.count ?? 0 } }

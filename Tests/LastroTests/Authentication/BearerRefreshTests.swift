@@ -80,6 +80,40 @@ struct BearerRefreshTests {
     #expect(bearer.isRefreshing && source.cancelled.isEmpty)
   }
 
+  @Test("a call whose time is over while it waits ends with its own timeout; the refresh goes on")
+  func deadline() async throws {
+    let bearer = try BearerAuthenticator.test(source, token: .test("t1"), clock: clock)
+    var configuration = StackConfiguration()
+    configuration.interceptors = [bearer]
+    configuration.timeSource = clock.countingSource
+    configuration.timeouts = try Timeouts(connect: nil, attempt: nil, idle: nil, total: .seconds(20))
+    let stack = TransportNetworkStack(transport: TokenAPI(accepts: "t2").transport, configuration: configuration)
+    let task = Task { try await stack.failure(of: .test()) }
+    try await source.waitForCall(1)
+    // The refresh's limit, and the call's.
+    try await clock.waitForSleepers(count: 2)
+    clock.advance(by: .seconds(20))
+    let error = try await task.value
+    #expect(error.statusCode == .unauthorized && error.notRetried?.contains("deadline") == true)
+    #expect(bearer.isRefreshing && bearer.waiters == 0 && source.cancelled.isEmpty)
+    source.answer(.success(try .test("t2")))
+    try await until { !bearer.isRefreshing }
+    _ = try await stack.fetch(.test())
+  }
+
+  @Test("limits are no sleeps: a clock that moves by itself does not jump to the timeout")
+  func autoAdvance() async throws {
+    let clock = ManualClock(autoAdvance: true)
+    let bearer = try BearerAuthenticator(
+      source: source, origins: [try #require(Origin("https://example.com"))], timeSource: clock.timeSource)
+    let tasks = try await waiting(1, for: bearer)
+    try await source.waitForCall(1)
+    try await clock.timeSource.sleep(.seconds(5))
+    #expect(bearer.waiters == 1 && clock.sleeps == [.seconds(5)])
+    source.answer(.success(try .test("t1")))
+    #expect(try await tasks[0].value == "Bearer t1")
+  }
+
   @Test("a task that was cancelled before starts no refresh")
   func cancelledBefore() async throws {
     let bearer = try BearerAuthenticator.test(source, clock: clock)
