@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Gets access tokens from a closure.
+public struct CustomAccessTokenSource: AccessTokenSource {
+  private let get: @Sendable (AccessToken?) async throws -> AccessToken
+
+  /// Wraps a closure; see ``AccessTokenSource/token(replacing:)``.
+  public init(_ get: @escaping @Sendable (_ old: AccessToken?) async throws -> AccessToken) { self.get = get }
+
+  /// Calls the closure.
+  public func token(replacing old: AccessToken?) async throws -> AccessToken { try await get(old) }
+}
+
+extension AccessTokenSource where Self == CustomAccessTokenSource {
+  /// Gets access tokens from a closure; see ``AccessTokenSource/token(replacing:)``.
+  public static func custom(_ get: @escaping @Sendable (_ old: AccessToken?) async throws -> AccessToken) -> Self {
+    CustomAccessTokenSource(get)
+  }
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// What a token endpoint says (RFC 6749 §5.1, §5.2).
+struct OAuth2TokenAnswer: Decodable {
+  private(set) var accessToken: String?
+  private var tokenType: String?
+  private var expiresIn: Double?
+  private var refreshToken: String?
+  private var scope: String?
+  private var error: String?
+  private var errorDescription: String?
+  private var errorURI: String?
+
+  private enum CodingKeys: String, CodingKey {
+    case accessToken = "access_token"
+    case tokenType = "token_type"
+    case expiresIn = "expires_in"
+    case refreshToken = "refresh_token"
+    case scope, error
+    case errorDescription = "error_description"
+    case errorURI = "error_uri"
+  }
+
+  /// `nil` for what is no JSON object.
+  init?(_ body: Data) {
+    guard let answer = try? JSONDecoder().decode(Self.self, from: body) else { return nil }
+    self = answer
+  }
+
+  /// Members of a wrong type count as missing.
+  init(from decoder: any Decoder) throws {
+    let members = try decoder.container(keyedBy: CodingKeys.self)
+    func text(_ key: CodingKeys) -> String? { try? members.decode(String.self, forKey: key) }
+    accessToken = text(.accessToken)
+    tokenType = text(.tokenType)
+    refreshToken = text(.refreshToken)
+    scope = text(.scope)
+    error = text(.error)
+    errorDescription = text(.errorDescription)
+    errorURI = text(.errorURI)
+    // Some endpoints write the number as a string.
+    expiresIn = (try? members.decode(Double.self, forKey: .expiresIn)) ?? text(.expiresIn).flatMap(Double.init)
+  }
+
+  /// - Parameter requested: the scope that was asked for.
+  func token(scope requested: String?) throws(OAuth2Error) -> AccessToken {
+    guard let accessToken else { throw .invalidAnswer("it has no access_token") }
+    guard let tokenType else { throw .invalidAnswer("it has no token_type") }
+    guard AccessToken.isBearer(tokenType) else { throw .unsupportedTokenType(tokenType.line(40)) }
+    // Some thirty years: `Duration` traps on what it cannot hold.
+    let lifetime = expiresIn.map { $0.isNaN ? .zero : Duration.seconds(min(max($0, 0), 1e9)) }
+    do {
+      return try AccessToken(
+        Secret(accessToken), expiresIn: lifetime, refreshToken: refreshToken.flatMap { $0.isEmpty ? nil : Secret($0) },
+        scope: scope ?? requested)
+    } catch {
+      throw .invalidAnswer(error.message)
+    }
+  }
+
+  /// Throws the refusal, where it is one.
+  func throwRefusal(status: HTTPResponse.Status, hiding secrets: [String]) throws(OAuth2Error) {
+    guard let error else { return }
+    func shown(_ text: String) -> String {
+      secrets.reduce(text) { $0.replacing($1, with: Redaction.mask) }.line(500)
+    }
+    throw .refused(
+      OAuth2Error.Refusal(
+        error: shown(error), errorDescription: errorDescription.map(shown), errorURI: errorURI.map(shown),
+        status: status))
+  }
+}
+
+extension String {
+  /// The beginning, on one line.
+  fileprivate func line(_ limit: Int) -> String { String(prefix(limit)).escapedForDisplay }
+}

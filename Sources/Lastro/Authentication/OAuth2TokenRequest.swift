@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// One exchange with a token endpoint.
+struct OAuth2TokenRequest {
+  let client: OAuth2Client
+  /// The body, without what authenticates the client.
+  var fields: [(String, Secret)]
+  /// What the token is for where the answer does not say (RFC 6749 §5.1).
+  var scope: String?
+
+  private static let maximumAnswerBytes = 256 * 1024
+
+  /// Asks for a token, once.
+  func send(over stack: any HTTPNetworkStack) async throws(OAuth2Error) -> AccessToken {
+    let answer: Network.Value<Data, ResourceResponse>
+    do throws(HTTPFetchError<any Error>) {
+      answer = try await stack.fetch(RawHTTPResource(baseRequestMaking: BaseRequestMaking { [self] in try request() }))
+    } catch {
+      // A policy that gave up wraps the failure.
+      if case .http(let status, _) = error.lastError.reason, let body = error.body {
+        try OAuth2TokenAnswer(body)?.throwRefusal(status: status, hiding: secrets)
+      }
+      throw .fetch(error.withoutBody)
+    }
+    guard let parsed = OAuth2TokenAnswer(answer.value) else { throw .invalidAnswer("it is no JSON object") }
+    // Some endpoints answer 200 with an error in it.
+    if parsed.accessToken == nil { try parsed.throwRefusal(status: answer.response.status, hiding: secrets) }
+    return try parsed.token(scope: scope)
+  }
+
+  private func request() throws(TransportError) -> ResourceRequest {
+    var options = RequestOptions()
+    options.operation = "oauth2_token"
+    // Neither an Idempotency-Key that an interceptor adds nor a redirect may send the secrets a second time.
+    options.idempotency = .notIdempotent
+    options.redirects = RedirectPolicy.none
+    options.maximumBodyBytes = Self.maximumAnswerBytes
+    var fields = fields.map { ($0, $1.reveal()) }
+    var headers: RawHeaders = [.accept: "application/json"]
+    switch client.authentication {
+    case .basic(let secret):
+      let pair = client.id.formEncoded + ":" + secret.reveal().formEncoded
+      headers[.authorization] = "Basic " + Data(pair.utf8).base64EncodedString()
+    case .body(let secret): fields += [("client_id", client.id), ("client_secret", secret.reveal())]
+    case .none: fields += [("client_id", client.id)]
+    }
+    return try ResourceRequest(
+      method: .post, url: client.tokenURL, headers: headers, body: .form(fields), options: options)
+  }
+
+  /// What an endpoint that echoes its request could bring into an error.
+  private var secrets: [String] {
+    let harmless: Set = ["grant_type", "scope"]
+    let sent = fields.filter { !harmless.contains($0.0) }.map(\.1) + [client.authentication.secret].compactMap(\.self)
+    return sent.filter { !$0.isEmpty }.map { $0.reveal() }
+  }
+
+  /// Checks parameters that the application adds.
+  static func check(_ parameters: [(String, Secret)]) throws(ConfigurationError) {
+    for (name, _) in parameters {
+      guard !name.isEmpty, !reserved.contains(name) else {
+        throw ConfigurationError(
+          name.isEmpty ? "a parameter of the token request has no name" : "\(name) is no extra parameter",
+          hint: "grant_type, scope, refresh_token and the client's credentials have places of their own")
+      }
+    }
+  }
+
+  static let reserved: Set<String> = ["grant_type", "scope", "refresh_token", "client_id", "client_secret"]
+}
+
+extension String {
+  /// As in a form (RFC 6749 appendix B).
+  fileprivate var formEncoded: String {
+    let kept = ByteSet.form.union(ByteSet(" "))
+    return String(decoding: percentEncoded(keeping: kept).utf8.map { $0 == 0x20 ? 0x2B : $0 }, as: UTF8.self)
+  }
+}
+
+extension HTTPFetchError where APIError == any Error {
+  /// The same failure without what the server sent as a body: it may hold tokens.
+  fileprivate var withoutBody: Self {
+    var kind = record.kind
+    if case .retry(let reason, var state) = kind {
+      state.errors = state.errors.map { ($0 as? Self)?.withoutBody ?? $0 }
+      kind = .retry(reason, state)
+    }
+    return Self(FailureRecord(kind, request: record.request, response: record.response, ledger: record.ledger))
+  }
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What ``BearerAuthenticator`` knows, and what it decides from that. Neither time nor tasks: those are told.
+struct TokenMachine {
+  /// What to do for somebody who needs a token.
+  enum Decision {
+    /// There is one.
+    case use(AccessToken)
+    /// There is none to be had.
+    case fail(any Error)
+    /// A refresh runs: wait for it.
+    case join
+    /// Begin a refresh, and wait for it.
+    case begin(replacing: AccessToken?)
+  }
+
+  private struct Credential {
+    var token: AccessToken
+    var expiry: Duration?
+    /// From when on it is refreshed.
+    var due: Duration?
+  }
+
+  private struct Failure {
+    var error: any Error
+    /// Of the credential that could not be replaced.
+    var version: UInt64
+    /// The last call that had asked for a token by then.
+    var lastCall: UInt64
+    var time: Duration
+  }
+
+  let leeway: Duration
+  let window: RefreshWindow?
+  private var credential: Credential?
+  private var failure: Failure?
+  /// Counts credentials.
+  private(set) var version: UInt64 = 0
+  /// Beginnings of the refreshes that count for the window.
+  private var refreshes: [Duration] = []
+  private var lastCall: UInt64 = 0
+
+  init(leeway: Duration, window: RefreshWindow?) {
+    self.leeway = leeway
+    self.window = window
+  }
+
+  /// The token with what is left of its lifetime.
+  func current(at now: Duration) -> AccessToken? {
+    credential.map { credential in
+      AccessToken(
+        unchecked: credential.token.value, expiresIn: credential.expiry.map { max(.zero, $0 - now) },
+        refreshToken: credential.token.refreshToken, scope: credential.token.scope)
+    }
+  }
+
+  /// A token that needs no refresh. `call` is 0 where it is not known.
+  mutating func ready(for call: UInt64, at now: Duration) -> AccessToken? {
+    lastCall = max(lastCall, call)
+    guard let credential, credential.due.map({ now < $0 }) ?? true else { return nil }
+    return credential.token
+  }
+
+  /// The token as long as it has not expired.
+  func valid(at now: Duration) -> AccessToken? {
+    guard let credential, credential.expiry.map({ now < $0 }) ?? true else { return nil }
+    return credential.token
+  }
+
+  /// For a request that is to be sent.
+  ///
+  /// - Parameter hasFailed: whether an earlier attempt of the call failed for want of a token, or was refused.
+  mutating func decide(for call: UInt64, hasFailed: Bool, isRefreshing: Bool, at now: Duration) -> Decision {
+    if let token = ready(for: call, at: now) { return .use(token) }
+    if isRefreshing { return .join }
+    if let token = valid(at: now), isPausing(at: now) || isExcessive(at: now) { return .use(token) }
+    if hasFailed, let error = knownFailure(of: call) { return .fail(error) }
+    return begin(at: now)
+  }
+
+  /// For a request that was refused with the current token in it.
+  mutating func decide(refused call: UInt64, isRefreshing: Bool, at now: Duration) -> Decision {
+    if isRefreshing { return .join }
+    if let error = knownFailure(of: call) { return .fail(error) }
+    return begin(at: now)
+  }
+
+  /// Whether a token is the current one.
+  func isCurrent(_ value: Secret) -> Bool { credential?.token.value == value }
+
+  /// A refresh ended.
+  ///
+  /// - Parameter start: when it began; a lifetime counts from there.
+  mutating func finish(_ result: Result<AccessToken, any Error>, start: Duration, now: Duration) {
+    switch result {
+    case .success(let token):
+      refreshes.append(start)
+      replace(with: token, at: start)
+    case .failure(let error):
+      if !((error as? any TransportFailureTelling)?.isTransportFailure ?? false) { refreshes.append(start) }
+      failure = Failure(error: error, version: version, lastCall: lastCall, time: now)
+    }
+  }
+
+  mutating func replace(with token: AccessToken?, at now: Duration) {
+    version += 1
+    failure = nil
+    credential = token.map { token in
+      // Some thirty years: `Duration` traps on what it cannot hold.
+      let lifetime = token.expiresIn.map { min($0, .seconds(1_000_000_000)) }
+      return Credential(
+        token: token, expiry: lifetime.map { now + $0 },
+        due: lifetime.map { now + $0 - min(leeway, $0 / 2) })
+    }
+  }
+
+  private mutating func begin(at now: Duration) -> Decision {
+    if let window, isExcessive(at: now) { return .fail(AccessTokenError.excessiveRefresh(window)) }
+    return .begin(replacing: current(at: now))
+  }
+
+  /// The failure of a refresh that this call, having begun before, waited for or came too late for.
+  private func knownFailure(of call: UInt64) -> (any Error)? {
+    guard let failure, failure.version == version, call != 0, call <= failure.lastCall else { return nil }
+    return failure.error
+  }
+
+  /// Whether a refresh ahead of time failed a moment ago: while its source is down, not every call waits for it.
+  private func isPausing(at now: Duration) -> Bool {
+    guard let failure, failure.version == version else { return false }
+    return now - failure.time < leeway / 10
+  }
+
+  private mutating func isExcessive(at now: Duration) -> Bool {
+    guard let window else { return false }
+    refreshes.removeAll { now - $0 >= window.duration }
+    return refreshes.count >= window.count
+  }
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LastroTesting
+import Testing
+
+@testable import Lastro
+
+@Suite("Access tokens")
+struct AccessTokenTests {
+  @Test("types: Bearer in any case, no other")
+  func types() throws {
+    for type in ["Bearer", "bearer", "BEARER"] { #expect(try AccessToken("t", type: type).value == "t") }
+    for type in ["MAC", "DPoP", "", "Bearer "] {
+      #expect(throws: ConfigurationError.self) { try AccessToken("t", type: type) }
+    }
+  }
+
+  @Test("what cannot stand in a field is refused, without being shown")
+  func values() {
+    for value in ["", "hidden token", "hidden\r\n", "hidden\0", "hiddén", "\thidden", "Bearer hidden"] {
+      let error = #expect(throws: ConfigurationError.self) { try AccessToken(Secret(value)) }
+      #expect(error?.description.contains("hidd") == false)
+    }
+    for value in ["a", "eyJ.-_~+/==", "1|ab:c", "!\"#$%&'"] {
+      #expect(throws: Never.self) { try AccessToken(Secret(value)) }
+    }
+    #expect(throws: ConfigurationError.self) { try AccessToken("t", expiresIn: .seconds(-1)) }
+  }
+
+  @Test("neither the token nor the authenticator shows its secrets")
+  func masked() throws {
+    let token = try AccessToken("hidden-a", expiresIn: .seconds(1), refreshToken: "hidden-r", scope: "read")
+    let bearer = try BearerAuthenticator.test(CustomAccessTokenSource { _ in token }, token: token)
+    var text = "\(token) \(String(reflecting: token)) \(bearer) \(String(reflecting: bearer))"
+    dump(token, to: &text)
+    dump(bearer, to: &text)
+    #expect(!text.contains("hidden") && text.contains("***"))
+  }
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import LastroTesting
+import Testing
+
+@testable import Lastro
+
+/// A source whose answers the test gives, one by one.
+final class GatedSource: AccessTokenSource {
+  private struct State {
+    var asked: [AccessToken?] = []
+    var waiting: [Int: CheckedContinuation<AccessToken, any Error>] = [:]
+    var cancelled: Set<Int> = []
+    var running = 0
+    var mostRunning = 0
+  }
+
+  private let state = Lock(State())
+  /// Whether a cancelled task goes on waiting for its answer.
+  let ignoresCancellation: Bool
+
+  init(ignoresCancellation: Bool = false) { self.ignoresCancellation = ignoresCancellation }
+
+  /// The tokens that were to be replaced, one a call.
+  var asked: [AccessToken?] { state.withLock { $0.asked } }
+  var running: Int { state.withLock { $0.running } }
+  var mostRunning: Int { state.withLock { $0.mostRunning } }
+  var cancelled: Set<Int> { state.withLock { $0.cancelled } }
+
+  func token(replacing old: AccessToken?) async throws -> AccessToken {
+    let index = state.withLock { state in
+      state.asked.append(old)
+      state.running += 1
+      state.mostRunning = max(state.mostRunning, state.running)
+      return state.asked.count - 1
+    }
+    defer { state.withLock { $0.running -= 1 } }
+    return try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        let isCancelled = state.withLock { state in
+          if state.cancelled.contains(index), !ignoresCancellation { return true }
+          state.waiting[index] = continuation
+          return false
+        }
+        if isCancelled { continuation.resume(throwing: CancellationError()) }
+      }
+    } onCancel: {
+      let waiting = state.withLock { state in
+        state.cancelled.insert(index)
+        return ignoresCancellation ? nil : state.waiting.removeValue(forKey: index)
+      }
+      waiting?.resume(throwing: CancellationError())
+    }
+  }
+
+  /// Answers the oldest call that waits.
+  func answer(_ result: Result<AccessToken, any Error>) {
+    let waiting = state.withLock { state in
+      state.waiting.keys.min().flatMap { state.waiting.removeValue(forKey: $0) }
+    }
+    waiting?.resume(with: result)
+  }
+
+  /// Waits until so many calls have been made, and the last one waits for its answer.
+  func waitForCall(_ count: Int) async throws {
+    try await until { self.state.withLock { $0.asked.count >= count && $0.waiting[count - 1] != nil } }
+  }
+}
+
+/// An API that takes one token and says 401 to any other.
+final class TokenAPI: Sendable {
+  private let accepted: Lock<String>
+  /// The `Authorization` fields that came, in order.
+  let seen = Recorder<String?>()
+  let transport: ScriptedTransport
+
+  init(accepts token: String) {
+    let accepted = Lock(token)
+    let seen = seen
+    self.accepted = accepted
+    transport = ScriptedTransport(handler: { (request) throws(TransportError) in
+      let field = request.head.headerFields[.authorization]
+      seen.append(field)
+      return .answer(field == "Bearer " + accepted.withLock { $0 } ? 200 : 401, body: "{}")
+    })
+  }
+
+  func accept(_ token: String) { accepted.withLock { $0 = token } }
+}
+
+/// Waits for what other tasks are about to do.
+func until(_ condition: () -> Bool) async throws {
+  for _ in 0..<5_000_000 {
+    if condition() { return }
+    await Task.yield()
+  }
+  throw TestFailure("it never happened")
+}
+
+extension ManualClock {
+  /// The clock with limits counted as sleepers, so that a test knows when they are watched.
+  var countingSource: TimeSource {
+    let source = timeSource
+    return TimeSource(now: source.now, sleep: source.sleep, sinceEpoch: source.sinceEpoch)
+  }
+}
+
+extension AccessToken {
+  static func test(
+    _ value: String, expiresIn seconds: Int? = nil, refreshToken: Secret? = nil
+  ) throws -> AccessToken {
+    try AccessToken(Secret(value), expiresIn: seconds.map { .seconds($0) }, refreshToken: refreshToken)
+  }
+}
+
+extension BearerAuthenticator {
+  /// For https://example.com, on a clock that the test moves.
+  static func test(
+    _ source: some AccessTokenSource, token: AccessToken? = nil, clock: ManualClock = ManualClock(),
+    window: RefreshWindow? = .standard, leeway: Duration = .seconds(30)
+  ) throws -> BearerAuthenticator {
+    try BearerAuthenticator(
+      source: source, origins: [try #require(Origin("https://example.com"))], token: token, leeway: leeway,
+      window: window, timeSource: clock.countingSource)
+  }
+
+  var waiters: Int { state.withLock { $0.flight?.waiters.count ?? 0 } }
+  var isRefreshing: Bool { state.withLock { $0.flight != nil } }
+
+  /// The `Authorization` field of a request that it authenticates.
+  func field(url: String = "https://example.com/a", fields: HTTPFields = [:]) async throws -> String? {
+    try await authenticate(.test(url: url, fields: fields)).head.headerFields[.authorization]
+  }
+
+  /// What it says to a 401.
+  func action(
+    refused token: String, call: UInt64 = 0, retryState: Retry.State = .empty, url: String = "https://example.com/a"
+  ) async throws -> Retry.Action {
+    let request = try ResourceRequest.test(url: url, fields: [.authorization: "Bearer \(token)"])
+    let response = ResourceResponse(head: HTTPResponse(status: .unauthorized), url: url)
+    let error = HTTPFetchError<any Error>(.http(.unauthorized, nil), response: response)
+    return await interceptFailed(
+      request, response: response, body: Data(), error: error,
+      context: AttemptContext(callID: call, retryState: retryState, wasScheduled: true))
+  }
+}
+
+extension Retry.Action {
+  /// For comparing: `none`, `retry`, `after`, or the error of a `noRetry(.custom)`.
+  var word: String {
+    switch self {
+    case .none: "none"
+    case .retry: "retry"
+    case .retryAfter: "after"
+    case .noRetry(.custom(let error)): "\(error)"
+    case .noRetry(let error): "noRetry \(error)"
+    }
+  }
+}

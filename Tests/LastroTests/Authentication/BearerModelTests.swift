@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import LastroTesting
+import Testing
+
+@testable import Lastro
+
+/// Random histories, one step after the other, against what each step has to bring about.
+@Suite("Bearer authenticator: random histories", .timeLimit(.minutes(5)))
+struct BearerModelTests {
+  enum End: Equatable {
+    case field(String)
+    case action(String)
+    case failed(String)
+    case cancelled
+  }
+
+  /// One that waits for the refresh.
+  struct Waiter {
+    var task: Task<End, Never>
+    /// Whether it waits in order to send a request; else because one was refused.
+    var isRequest: Bool
+  }
+
+  final class Run {
+    let clock = ManualClock()
+    let source = GatedSource()
+    let bearer: BearerAuthenticator
+    let random: RandomSource
+    let ends = Recorder<Int>()
+    var waiters: [Waiter] = []
+    var started = 0
+    /// What the authenticator should have.
+    var token: String?
+    var expiry: Duration?
+    var due: Duration?
+    var failedAt: Duration?
+    /// Number of the source's call that runs.
+    var refresh: Int?
+    var refreshStart = Duration.zero
+    var calls = 0
+    var issued = 0
+    var history: [String] = []
+
+    init(seed: UInt64) throws {
+      random = .seeded(seed)
+      bearer = try .test(source, clock: clock, window: nil)
+    }
+
+    func pick(_ count: Int) -> Int { Int(random.next() % UInt64(count)) }
+
+    var isValid: Bool { token != nil && expiry.map { clock.now < $0 } ?? true }
+    var isDue: Bool { token == nil || due.map { clock.now >= $0 } ?? false }
+    var isPausing: Bool { failedAt.map { clock.now - $0 < .seconds(3) } ?? false }
+
+    func expect(_ isTrue: Bool, _ what: String) throws {
+      guard isTrue else { throw TestFailure("\(what), after \(history.joined(separator: ", "))") }
+    }
+
+    func begin(_ isRequest: Bool, _ body: @escaping @Sendable () async -> End) -> Waiter {
+      let number = started
+      started += 1
+      let ends = ends
+      let task = Task {
+        let end = await body()
+        ends.append(number)
+        return end
+      }
+      return Waiter(task: task, isRequest: isRequest)
+    }
+
+    /// Lets it join, and expects that there is exactly one refresh for it.
+    func join(_ waiter: Waiter) async throws {
+      waiters.append(waiter)
+      if refresh == nil {
+        calls += 1
+        refresh = calls
+        refreshStart = clock.now
+      }
+      try await until { bearer.waiters == waiters.count }
+      try await source.waitForCall(calls)
+      try expect(source.asked.count == calls && source.running == 1, "there is not one refresh")
+    }
+
+    /// Expects everybody who waits to end in a certain way.
+    func end(_ expected: (Waiter) -> End) async throws {
+      for waiter in waiters {
+        let end = await waiter.task.value
+        try expect(end == expected(waiter), "ended \(end), not \(expected(waiter))")
+      }
+      waiters = []
+    }
+  }
+}
+
+extension BearerModelTests.Run {
+  func request() async throws {
+    let bearer = bearer
+    let waiter = begin(true) {
+      do {
+        return .field(try await bearer.field() ?? "")
+      } catch is CancellationError {
+        return .cancelled
+      } catch { return .failed("\(error)") }
+    }
+    guard isDue, refresh != nil || !(isValid && isPausing) else {
+      let end = await waiter.task.value
+      return try expect(end == .field("Bearer \(token ?? "")"), "a request ended \(end)")
+    }
+    try await join(waiter)
+  }
+
+  func refusal() async throws {
+    let carried = pick(3) == 0 || token == nil ? "older" : token ?? ""
+    let bearer = bearer
+    let waiter = begin(false) {
+      do {
+        return .action(try await bearer.action(refused: carried).word)
+      } catch { return .failed("\(error)") }
+    }
+    guard carried == token else {
+      let end = await waiter.task.value
+      return try expect(end == .action("retry"), "an older token ended \(end)")
+    }
+    try await join(waiter)
+  }
+
+  func cancel() async throws {
+    guard !waiters.isEmpty else { return }
+    let waiter = waiters.remove(at: pick(waiters.count))
+    waiter.task.cancel()
+    let end = await waiter.task.value
+    try expect(end == (waiter.isRequest ? .cancelled : .action("none")), "a cancelled one ended \(end)")
+    try expect(source.running == 1 && bearer.isRefreshing, "a cancellation ended the refresh")
+  }
+
+  func succeed() async throws {
+    guard refresh != nil else { return }
+    issued += 1
+    let life = [nil, 5, 50, 100][pick(4)]
+    let value = "t\(issued)"
+    source.answer(.success(try .test(value, expiresIn: life)))
+    try await until { !bearer.isRefreshing }
+    adopt(value, life, since: refreshStart)
+    try await end { $0.isRequest ? .field("Bearer \(value)") : .action("retry") }
+  }
+
+  func adopt(_ value: String?, _ life: Int?, since: Duration) {
+    token = value
+    expiry = life.map { since + .seconds($0) }
+    due = life.map { since + .seconds($0) - min(.seconds(30), .seconds($0) / 2) }
+    failedAt = nil
+    refresh = nil
+  }
+
+  func fail() async throws {
+    guard refresh != nil else { return }
+    source.answer(.failure(TestError()))
+    try await until { !bearer.isRefreshing }
+    try await failed(with: "\(TestError())")
+  }
+
+  func failed(with word: String) async throws {
+    refresh = nil
+    failedAt = clock.now
+    let old = isValid ? token : nil
+    try await end { waiter in
+      if waiter.isRequest, let old { return .field("Bearer \(old)") }
+      return waiter.isRequest ? .failed(word) : .action(word)
+    }
+  }
+
+  func wait() async throws {
+    let step = Duration.seconds(1 + pick(20))
+    guard refresh != nil else { return clock.advance(by: step) }
+    try await clock.waitForSleepers(count: 1)
+    clock.advance(by: step)
+    guard clock.now - refreshStart >= .seconds(30) else { return }
+    try await until { !bearer.isRefreshing && source.running == 0 }
+    try await failed(with: "\(AccessTokenError.refreshTimedOut(.seconds(30)))")
+  }
+
+  func replace() async throws {
+    issued += 1
+    let value = "u\(issued)"
+    bearer.replace(with: try .test(value, expiresIn: 60))
+    adopt(value, 60, since: clock.now)
+    try await until { source.running == 0 }
+    try await end { $0.isRequest ? .field("Bearer \(value)") : .action("retry") }
+  }
+
+  func step() async throws {
+    switch pick(20) {
+    case 0..<6: history.append("request"); try await request()
+    case 6..<10: history.append("refusal"); try await refusal()
+    case 10..<13: history.append("cancel"); try await cancel()
+    case 13..<15: history.append("succeed"); try await succeed()
+    case 15..<16: history.append("fail"); try await fail()
+    case 16..<19: history.append("wait"); try await wait()
+    default: history.append("replace"); try await replace()
+    }
+  }
+
+  func finish() async throws {
+    if refresh != nil { try await succeed() }
+    try expect(ends.values.sorted() == Array(0..<started), "not exactly one end each")
+    try expect(source.mostRunning <= 1, "several refreshes at once")
+    try await until { clock.sleepers == 0 }
+  }
+}
+
+extension BearerModelTests {
+  // One history after the other: those that wait would keep each other waiting.
+  @Test("requests, refusals, cancellations, answers, failures, timeouts, replacements in any order", arguments: 0..<2)
+  func histories(part: UInt64) async throws {
+    for seed in 0..<500 {
+      let run = try Run(seed: part << 32 | UInt64(seed))
+      for _ in 0..<60 { try await run.step() }
+      try await run.finish()
+    }
+  }
+}

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import LastroTesting
+import Testing
+
+@testable import Lastro
+
+@Suite("Bearer authenticator: refreshes", .timeLimit(.minutes(2)))
+struct BearerRefreshTests {
+  let clock = ManualClock()
+  let source = GatedSource()
+
+  /// Starts calls that wait for the same refresh.
+  func waiting(_ count: Int, for bearer: BearerAuthenticator) async throws -> [Task<String?, any Error>] {
+    let tasks = (0..<count).map { _ in Task { try await bearer.field() } }
+    try await until { bearer.waiters == count }
+    return tasks
+  }
+
+  func error(of task: Task<String?, any Error>) async throws -> any Error {
+    switch await task.result {
+    case .success(let field): throw TestFailure("it got \(field ?? "nothing")")
+    case .failure(let error): return error
+    }
+  }
+
+  @Test("without a token the first request gets one; all that come meanwhile share it")
+  func first() async throws {
+    let bearer = try BearerAuthenticator.test(source, clock: clock)
+    #expect(bearer.token == nil)
+    let tasks = try await waiting(50, for: bearer)
+    try await source.waitForCall(1)
+    source.answer(.success(try .test("t1")))
+    for task in tasks { #expect(try await task.value == "Bearer t1") }
+    #expect(try await bearer.field() == "Bearer t1")
+    #expect(source.asked == [nil])
+  }
+
+  @Test("who is cancelled leaves at once while the refresh hangs; it goes on for the others")
+  func cancelOne() async throws {
+    let bearer = try BearerAuthenticator.test(source, clock: clock)
+    let tasks = try await waiting(3, for: bearer)
+    tasks[1].cancel()
+    #expect(try await error(of: tasks[1]) is CancellationError)
+    try await source.waitForCall(1)
+    #expect(bearer.waiters == 2 && source.cancelled.isEmpty)
+    source.answer(.success(try .test("t1")))
+    #expect(try await tasks[0].value == "Bearer t1")
+    #expect(try await tasks[2].value == "Bearer t1")
+  }
+
+  @Test("when all who wait are cancelled, the refresh goes on, and its token serves the next")
+  func cancelAll() async throws {
+    let bearer = try BearerAuthenticator.test(source, clock: clock)
+    let tasks = try await waiting(3, for: bearer)
+    for task in tasks { task.cancel() }
+    for task in tasks { #expect(try await error(of: task) is CancellationError) }
+    try await source.waitForCall(1)
+    #expect(bearer.isRefreshing && source.cancelled.isEmpty)
+    source.answer(.success(try .test("t1")))
+    try await until { !bearer.isRefreshing }
+    #expect(try await bearer.field() == "Bearer t1")
+    #expect(source.asked.count == 1)
+  }
+
+  @Test("a call that is cancelled while it waits after a 401 ends cancelled, in the pipeline too")
+  func cancelAfterRefusal() async throws {
+    let bearer = try BearerAuthenticator.test(source, token: .test("t1"), clock: clock)
+    let api = TokenAPI(accepts: "t2")
+    var configuration = StackConfiguration()
+    configuration.interceptors = [bearer]
+    configuration.timeSource = clock.timeSource
+    let stack = TransportNetworkStack(transport: api.transport, configuration: configuration)
+    let task = Task { try await stack.failure(of: .test()) }
+    try await source.waitForCall(1)
+    task.cancel()
+    #expect(try await task.value.isCancelled)
+    #expect(bearer.isRefreshing && source.cancelled.isEmpty)
+  }
+
+  @Test("a call whose time is over while it waits ends with its own timeout; the refresh goes on")
+  func deadline() async throws {
+    let bearer = try BearerAuthenticator.test(source, token: .test("t1"), clock: clock)
+    var configuration = StackConfiguration()
+    configuration.interceptors = [bearer]
+    configuration.timeSource = clock.countingSource
+    configuration.timeouts = try Timeouts(connect: nil, attempt: nil, idle: nil, total: .seconds(20))
+    let stack = TransportNetworkStack(transport: TokenAPI(accepts: "t2").transport, configuration: configuration)
+    let task = Task { try await stack.failure(of: .test()) }
+    try await source.waitForCall(1)
+    // The refresh's limit, and the call's.
+    try await clock.waitForSleepers(count: 2)
+    clock.advance(by: .seconds(20))
+    let error = try await task.value
+    #expect(error.statusCode == .unauthorized && error.notRetried?.contains("deadline") == true)
+    #expect(bearer.isRefreshing && bearer.waiters == 0 && source.cancelled.isEmpty)
+    source.answer(.success(try .test("t2")))
+    try await until { !bearer.isRefreshing }
+    _ = try await stack.fetch(.test())
+  }
+
+  @Test("limits are no sleeps: a clock that moves by itself does not jump to the timeout")
+  func autoAdvance() async throws {
+    let clock = ManualClock(autoAdvance: true)
+    let bearer = try BearerAuthenticator(
+      source: source, origins: [try #require(Origin("https://example.com"))], timeSource: clock.timeSource)
+    let tasks = try await waiting(1, for: bearer)
+    try await source.waitForCall(1)
+    try await clock.timeSource.sleep(.seconds(5))
+    #expect(bearer.waiters == 1 && clock.sleeps == [.seconds(5)])
+    source.answer(.success(try .test("t1")))
+    #expect(try await tasks[0].value == "Bearer t1")
+  }
+
+  @Test("a task that was cancelled before starts no refresh")
+  func cancelledBefore() async throws {
+    let bearer = try BearerAuthenticator.test(source, clock: clock)
+    let task = Task {
+      withUnsafeCurrentTask { $0?.cancel() }
+      return try await bearer.field()
+    }
+    #expect(try await error(of: task) is CancellationError)
+    #expect(!bearer.isRefreshing && source.asked.isEmpty)
+  }
+
+  @Test("a refresh that takes too long fails for all, also when its source does not listen; what it says later is lost")
+  func timeout() async throws {
+    let source = GatedSource(ignoresCancellation: true)
+    let bearer = try BearerAuthenticator.test(source, clock: clock)
+    let tasks = try await waiting(3, for: bearer)
+    try await source.waitForCall(1)
+    try await clock.waitForSleepers(count: 1)
+    clock.advance(by: .milliseconds(29_999))
+    #expect(bearer.waiters == 3)
+    clock.advance(by: .milliseconds(1))
+    for task in tasks {
+      #expect(try await error(of: task) as? AccessTokenError == .refreshTimedOut(.seconds(30)))
+    }
+    #expect(source.cancelled == [0])
+    let next = try await waiting(1, for: bearer)
+    source.answer(.success(try .test("late")))
+    try await source.waitForCall(2)
+    #expect(bearer.waiters == 1)
+    source.answer(.success(try .test("t2")))
+    #expect(try await next[0].value == "Bearer t2")
+  }
+
+  @Test("an answer ends the timeout: nothing sleeps on")
+  func timeoutEnds() async throws {
+    let bearer = try BearerAuthenticator.test(source, clock: clock)
+    let tasks = try await waiting(1, for: bearer)
+    try await source.waitForCall(1)
+    try await clock.waitForSleepers(count: 1)
+    source.answer(.success(try .test("t1")))
+    _ = try await tasks[0].value
+    try await until { clock.sleepers == 0 }
+    clock.advance(by: .seconds(60))
+    #expect(try await bearer.field() == "Bearer t1")
+  }
+
+  @Test("ahead of expiry: from the leeway on requests wait for one refresh, not before")
+  func ahead() async throws {
+    let bearer = try BearerAuthenticator.test(source, token: .test("t1", expiresIn: 100), clock: clock)
+    clock.advance(by: .milliseconds(69_999))
+    #expect(try await bearer.field() == "Bearer t1")
+    #expect(source.asked.isEmpty)
+    clock.advance(by: .milliseconds(1))
+    let tasks = try await waiting(10, for: bearer)
+    try await source.waitForCall(1)
+    #expect(source.asked.map(\.?.value) == ["t1"] && source.asked.map(\.?.expiresIn) == [.seconds(30)])
+    source.answer(.success(try .test("t2", expiresIn: 100)))
+    for task in tasks { #expect(try await task.value == "Bearer t2") }
+    #expect(source.asked.count == 1)
+  }
+
+  @Test("a lifetime counts from when the refresh began")
+  func lifetime() async throws {
+    let bearer = try BearerAuthenticator.test(source, clock: clock)
+    let tasks = try await waiting(1, for: bearer)
+    try await source.waitForCall(1)
+    clock.advance(by: .seconds(10))
+    source.answer(.success(try .test("t1", expiresIn: 100)))
+    _ = try await tasks[0].value
+    #expect(bearer.token?.expiresIn == .seconds(90))
+    clock.advance(by: .seconds(500))
+    #expect(bearer.token?.expiresIn == .zero)
+  }
+
+  @Test("a token that lives shorter than twice the leeway is used for half its life")
+  func shortLife() async throws {
+    let bearer = try BearerAuthenticator.test(source, token: .test("t1", expiresIn: 10), clock: clock)
+    clock.advance(by: .milliseconds(4_999))
+    #expect(try await bearer.field() == "Bearer t1")
+    clock.advance(by: .milliseconds(1))
+    _ = try await waiting(1, for: bearer)
+    source.answer(.failure(TestError()))
+  }
+
+  @Test("a token without a lifetime left serves those who waited for it, and is replaced for the next")
+  func noLife() async throws {
+    let count = Recorder<Int>()
+    let bearer = try BearerAuthenticator.test(
+      CustomAccessTokenSource { _ in try .test("t\(count.append(0))", expiresIn: 0) }, clock: clock)
+    #expect(try await bearer.field() == "Bearer t0")
+    #expect(try await bearer.field() == "Bearer t1")
+  }
+
+  @Test("a lifetime beyond all measure does not trap")
+  func longLife() async throws {
+    let token = try AccessToken("t1", expiresIn: .seconds(Int64.max))
+    let bearer = try BearerAuthenticator.test(source, token: token, clock: clock, leeway: .seconds(Int64.max))
+    #expect(try await bearer.field() == "Bearer t1")
+  }
+
+  @Test("when a refresh ahead of expiry fails, the old token is used, and the next tries a tenth of the leeway later")
+  func aheadFails() async throws {
+    let bearer = try BearerAuthenticator.test(source, token: .test("t1", expiresIn: 100), clock: clock)
+    clock.advance(by: .seconds(70))
+    let tasks = try await waiting(5, for: bearer)
+    try await source.waitForCall(1)
+    source.answer(.failure(TestError()))
+    for task in tasks { #expect(try await task.value == "Bearer t1") }
+    clock.advance(by: .milliseconds(2_999))
+    #expect(try await bearer.field() == "Bearer t1")
+    #expect(source.asked.count == 1)
+    clock.advance(by: .milliseconds(1))
+    let again = try await waiting(1, for: bearer)
+    try await source.waitForCall(2)
+    clock.advance(by: .seconds(27))
+    source.answer(.failure(TestError()))
+    #expect(try await error(of: again[0]) is TestError, "expired meanwhile")
+  }
+
+  @Test("a refresh that fails, fails for all who wait, with the error of the source")
+  func fails() async throws {
+    let bearer = try BearerAuthenticator.test(source, token: .test("t1"), clock: clock)
+    let tasks = (0..<20).map { _ in Task { try await bearer.action(refused: "t1") } }
+    try await until { bearer.waiters == 20 }
+    try await source.waitForCall(1)
+    source.answer(.failure(TestError(name: "down")))
+    for task in tasks { #expect(try await task.value.word == "\(TestError(name: "down"))") }
+    #expect(source.asked.count == 1 && bearer.token?.value == "t1")
+  }
+
+  @Test("calls that had begun when a refresh failed do not refresh again; new ones do")
+  func failsForOldCalls() async throws {
+    let bearer = try BearerAuthenticator.test(source, token: .test("t1"), clock: clock)
+    for call in [7, 5] as [UInt64] {
+      _ = await bearer.interceptMakeRequest(.success(try .test()), context: AttemptContext(callID: call))
+    }
+    async let first = bearer.action(refused: "t1", call: 5)
+    try await source.waitForCall(1)
+    source.answer(.failure(TestError()))
+    #expect(try await first.word == "\(TestError())")
+    #expect(try await bearer.action(refused: "t1", call: 7).word == "\(TestError())")
+    #expect(source.asked.count == 1)
+    async let next = bearer.action(refused: "t1", call: 8)
+    try await source.waitForCall(2)
+    source.answer(.success(try .test("t2")))
+    #expect(try await next.word == "retry")
+    #expect(try await bearer.action(refused: "t1", call: 7).word == "retry")
+  }
+
+  @Test("a policy that repeats whatever fails does not make a failed refresh run again")
+  func insistentPolicy() async throws {
+    let count = Recorder<Int>()
+    let bearer = try BearerAuthenticator.test(
+      CustomAccessTokenSource { _ in
+        count.append(0)
+        throw TestError()
+      }, clock: clock)
+    let insistent = HTTPRetryPolicy.custom { _, state, _ in state.retryCount < 5 ? .retry : .none }
+    var configuration = StackConfiguration()
+    configuration.interceptors = [bearer, RetryInterceptor(policy: insistent, eligibility: .any)]
+    configuration.timeSource = clock.timeSource
+    let stack = TransportNetworkStack(transport: ScriptedTransport(), configuration: configuration)
+    let error = try await stack.failure(of: .test())
+    #expect(count.values.count == 1 && error.attempts.count == 6)
+    guard case .noRequest(let cause) = error.lastError.reason else { throw error }
+    #expect(cause is TestError)
+    _ = try await stack.failure(of: .test())
+    #expect(count.values.count == 2, "a new call tries again")
+  }
+
+  @Test("more refreshes than the window lets through are refused, until it has slid on")
+  func excessive() async throws {
+    let count = Recorder<Int>()
+    let window = try RefreshWindow(count: 3, per: .seconds(10))
+    let bearer = try BearerAuthenticator.test(
+      CustomAccessTokenSource { _ in try .test("t\(count.append(0) + 2)") }, token: .test("t1"), clock: clock,
+      window: window)
+    for index in 1...3 {
+      #expect(try await bearer.action(refused: "t\(index)").word == "retry")
+      clock.advance(by: .seconds(1))
+    }
+    let refusal = AccessTokenError.excessiveRefresh(window)
+    #expect(try await bearer.action(refused: "t4").word == "\(refusal)")
+    #expect(count.values.count == 3)
+    bearer.replace(with: nil)
+    await #expect(throws: refusal) { try await bearer.field() }
+    clock.advance(by: .seconds(7))
+    #expect(try await bearer.field() == "Bearer t5")
+    await #expect(throws: refusal) {
+      bearer.replace(with: nil)
+      _ = try await bearer.field()
+    }
+  }
+
+  @Test("when refreshes are excessive, a token that is still valid is used")
+  func excessiveAhead() async throws {
+    let bearer = try BearerAuthenticator.test(
+      CustomAccessTokenSource { _ in throw TestError() }, token: .test("t1", expiresIn: 100), clock: clock,
+      window: RefreshWindow(count: 1, per: .seconds(3600)), leeway: .seconds(50))
+    clock.advance(by: .seconds(50))
+    for _ in 0..<4 {
+      #expect(try await bearer.field() == "Bearer t1")
+      clock.advance(by: .seconds(10))
+    }
+    clock.advance(by: .seconds(10))
+    await #expect(throws: AccessTokenError.self) { try await bearer.field() }
+  }
+
+  @Test(
+    "failures on the way do not count for the window; answers do",
+    arguments: [
+      (TransportError(stage: .connect, code: .connectFailed, message: "") as any Error, false),
+      (HTTPFetchError<TestError>(.transport(TransportError(stage: .timeout, code: .idleTimeout, message: ""))), false),
+      (OAuth2Error.fetch(.init(.badResponse(.init(stage: .response, code: .truncatedBody, message: "")))), false),
+      (CancellationError(), false), (AccessTokenError.refreshTimedOut(.seconds(1)), false),
+      (OAuth2Error.refused(.init(error: "invalid_grant")), true),
+      (OAuth2Error.fetch(.init(.http(.serviceUnavailable, nil))), true), (TestError(), true),
+    ])
+  func counting(error: any Error, counts: Bool) async throws {
+    let bearer = try BearerAuthenticator.test(
+      CustomAccessTokenSource { _ in throw error }, clock: clock, window: RefreshWindow(count: 2, per: .seconds(60)))
+    var errors: [any Error] = []
+    for _ in 0..<20 {
+      do { _ = try await bearer.field() } catch { errors.append(error) }
+    }
+    #expect(errors.filter { $0 is AccessTokenError }.count == (counts ? 18 : error is AccessTokenError ? 20 : 0))
+    #expect(
+      errors.filter { if case AccessTokenError.excessiveRefresh? = $0 as? AccessTokenError { true } else { false } }
+        .count == (counts ? 18 : 0))
+  }
+
+  @Test("without a window nothing is excessive")
+  func noWindow() async throws {
+    let bearer = try BearerAuthenticator.test(
+      CustomAccessTokenSource { _ in throw TestError() }, clock: clock, window: nil)
+    for _ in 0..<20 { await #expect(throws: TestError.self) { try await bearer.field() } }
+  }
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import LastroTesting
+import Testing
+
+@testable import Lastro
+
+@Suite("Bearer authenticator: many at once", .timeLimit(.minutes(5)))
+struct BearerStressTests {
+  /// An API whose tokens are worth a number: it takes those that are high enough.
+  final class NumberedAPI: Sendable {
+    let least: Lock<Int>
+    let counts = Lock<[Int: Int]>([:])
+    let transport: ScriptedTransport
+
+    init(least: Int) {
+      let lock = Lock(least)
+      self.least = lock
+      let counts = counts
+      transport = ScriptedTransport(handler: { (request) throws(TransportError) in
+        let number = request.head.headerFields[.authorization].flatMap { Int($0.dropFirst("Bearer t".count)) }
+        counts.withLock { $0[number ?? -1, default: 0] += 1 }
+        return .answer((number ?? -1) >= lock.withLock { $0 } ? 200 : 401, body: "{}")
+      })
+    }
+  }
+
+  static func stack(_ transport: any Transport, _ bearer: BearerAuthenticator) -> TransportNetworkStack {
+    var configuration = StackConfiguration()
+    configuration.interceptors = [bearer]
+    configuration.timeSource = ManualClock().timeSource
+    return TransportNetworkStack(transport: transport, configuration: configuration)
+  }
+
+  @Test("1,000 calls that are all refused at first: exactly one refresh, each repeated once")
+  func thousand() async throws {
+    let api = NumberedAPI(least: 2)
+    let source = GatedSource()
+    let bearer = try BearerAuthenticator.test(source, token: .test("t1"))
+    let stack = Self.stack(api.transport, bearer)
+    let calls = (0..<1000).map { _ in Task { try await stack.fetch(.test()).response.attempts.count } }
+    try await until { bearer.waiters == 1000 }
+    source.answer(.success(try .test("t2")))
+    for call in calls { #expect(try await call.value == 2) }
+    #expect(source.asked.count == 1)
+    #expect(api.counts.withLock { $0 } == [1: 1000, 2: 1000])
+  }
+
+  @Test("1,000 calls, nobody holds the refresh back: still one, though many answers come after it")
+  func thousandUngated() async throws {
+    let api = NumberedAPI(least: 2)
+    let refreshes = Recorder<Int>()
+    let bearer = try BearerAuthenticator.test(
+      CustomAccessTokenSource { _ in try .test("t\(refreshes.append(0) + 2)") }, token: .test("t1"))
+    let stack = Self.stack(api.transport, bearer)
+    try await withThrowingTaskGroup(of: Int.self) { group in
+      for _ in 0..<1000 { group.addTask { try await stack.fetch(.test()).response.attempts.count } }
+      for try await attempts in group { #expect(attempts <= 2) }
+    }
+    #expect(refreshes.values.count == 1)
+    let counts = api.counts.withLock { $0 }
+    #expect(counts[2] == 1000 && (1...1000).contains(counts[1] ?? 0))
+  }
+
+  @Test("1,000 calls and a refresh that fails: one refresh, one error for all, none repeated")
+  func thousandFailures() async throws {
+    let api = NumberedAPI(least: 2)
+    let source = GatedSource()
+    let bearer = try BearerAuthenticator.test(source, token: .test("t1"))
+    let stack = Self.stack(api.transport, bearer)
+    let calls = (0..<1000).map { _ in Task { try await stack.failure(of: .test()) } }
+    try await until { bearer.waiters == 1000 }
+    source.answer(.failure(TestError(name: "down")))
+    for call in calls {
+      let error = try await call.value
+      guard case .retry(.custom(let cause), _) = error.reason else { throw error }
+      #expect(cause as? TestError == TestError(name: "down") && error.attempts.count == 1)
+    }
+    #expect(source.asked.count == 1 && api.counts.withLock { $0 } == [1: 1000])
+  }
+
+  @Test("random cancellations while tokens go bad: one end a call, one refresh at a time", arguments: 0..<20)
+  func randomCancellation(seed: UInt64) async throws {
+    let random = RandomSource.seeded(seed)
+    let api = NumberedAPI(least: 2)
+    let running = Lock((now: 0, most: 0))
+    let refreshes = Recorder<Int>()
+    let bearer = try BearerAuthenticator.test(
+      CustomAccessTokenSource { _ in
+        running.withLock { $0 = ($0.now + 1, max($0.most, $0.now + 1)) }
+        for _ in 0..<50 { await Task.yield() }
+        running.withLock { $0.now -= 1 }
+        return try .test("t\(refreshes.append(0) + 2)")
+      }, token: .test("t1"), window: nil)
+    let stack = Self.stack(api.transport, bearer)
+    let ends = Recorder<Int>()
+    let resource = try RawHTTPResource.test()
+    let calls = (0..<200).map { index in
+      Task {
+        let result: Result<Int, HTTPFetchError<any Error>>
+        do throws(HTTPFetchError<any Error>) {
+          result = .success(try await stack.fetch(resource).response.attempts.count)
+        } catch { result = .failure(error) }
+        ends.append(index)
+        return result
+      }
+    }
+    var cancelled: Set<Int> = []
+    for step in 0..<200 {
+      let index = Int(random.next() % 200)
+      if random.unit() < 0.4 {
+        calls[index].cancel()
+        cancelled.insert(index)
+      }
+      if step == 100 { api.least.withLock { $0 = 3 } }
+      if random.unit() < 0.5 { await Task.yield() }
+    }
+    for (index, call) in calls.enumerated() {
+      switch await call.value {
+      case .success(let attempts): #expect(attempts <= 2)
+      // A call that met both tokens going bad: its one repetition was used up.
+      case .failure(let error):
+        #expect(error.isCancelled ? cancelled.contains(index) : error.statusCode == .unauthorized)
+        #expect(error.attempts.count <= 2)
+      }
+    }
+    #expect(ends.values.sorted() == Array(0..<200))
+    #expect(running.withLock { $0.most } <= 1 && refreshes.values.count <= 2)
+  }
+}
