@@ -50,10 +50,10 @@ let package = Package(
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
       ],
       swiftSettings: settings),
-    // Server side of OpenSSL for the loopback servers, and the certificate mint.
+    // Server side of OpenSSL and of HPACK for the loopback servers, and the certificate mint.
     .target(
       name: "CLoopback",
-      linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
+      linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto"), .linkedLibrary("nghttp2")]),
     // For our users' tests. May not import the engine nor a test framework.
     .target(
       name: "LastroTesting",

@@ -106,6 +106,21 @@ size_t cloopback_tls_alpn(const cloopback_tls *tls, const uint8_t *_Nullable *_N
 /// Subject common name of the client's certificate, to be freed with cloopback_free(); NULL when there is none.
 char *_Nullable cloopback_tls_client_name(const cloopback_tls *tls);
 
+// MARK: header compression of HTTP/2, RFC 7541 (hpack.c)
+
+typedef struct cloopback_hpack cloopback_hpack;
+
+typedef void (*cloopback_field_callback)(void *context, const uint8_t *name, size_t name_length, const uint8_t *value,
+                                         size_t value_length);
+
+/// A decoder with a table of 4096 bytes; NULL when there is no memory.
+cloopback_hpack *_Nullable cloopback_hpack_new(void);
+void cloopback_hpack_free(cloopback_hpack *hpack);
+/// Decodes one whole header block, and calls `field` for each field, whose bytes are valid in the call only. False when
+/// the block is invalid; the decoder is of no use then.
+bool cloopback_hpack_decode(cloopback_hpack *hpack, const uint8_t *block, size_t length, cloopback_field_callback field,
+                            void *context);
+
 // MARK: sockets (socket.c). Descriptors are close-on-exec; -1 and errno on failure.
 
 /// Listens on 127.0.0.1. Port 0 lets the kernel choose; the port in use is left in `port`.

@@ -77,6 +77,21 @@ enum DemoModels {
     var secret: String
   }
 
+  struct Limited: Encodable {
+    var key: String
+  }
+
+  struct NewPayment: Decodable {
+    var amount: Int
+    var currency: String?
+  }
+
+  struct Payment: Encodable {
+    var id: Int
+    var amount: Int
+    var currency: String
+  }
+
   static let users = [
     User(login: "apple", id: 10_639_145, name: "Apple", publicRepos: 7),
     User(login: "swiftlang", id: 42_816_656, name: "Swift", publicRepos: 3),

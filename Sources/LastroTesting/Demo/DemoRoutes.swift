@@ -12,13 +12,19 @@ import Lastro
 final class DemoRoutes: Sendable {
   private struct State {
     var attempts: [String: Int] = [:]
+    var limited: Set<String> = []
     var issues: [String: Int] = [:]
   }
 
+  let payments = DemoPayments()
   private let token: String
+  private let endpoint: DemoTokenEndpoint
   private let state = Lock(State())
 
-  init(token: String) { self.token = token }
+  init(token: String, endpoint: DemoTokenEndpoint) {
+    self.token = token
+    self.endpoint = endpoint
+  }
 
   func respond(to request: LoopbackRequest) throws -> LoopbackResponse {
     let segments = request.pathSegments
@@ -34,27 +40,30 @@ final class DemoRoutes: Sendable {
     case (true, "flaky", 2): return try flaky(segments[1], failures: Int(request.queryItem("failures") ?? "") ?? 1)
     case (true, "slow", 1): return .fault(.stall)
     case (true, "private", 1): return try secret(request)
-    default: return try notFound()
+    case (true, "limited", 2): return try limited(segments[1], request)
+    case (false, "payments", 1) where request.method == "POST": return try payments.respond(to: request)
+    case (_, "oauth", 2) where segments[1] == "token": return try endpoint.respond(to: request)
+    default: return try DemoAnswer.notFound()
     }
   }
 
   // MARK: routes
 
   private func user(_ login: String) throws -> LoopbackResponse {
-    guard let user = DemoModels.users.first(where: { $0.login == login }) else { return try notFound() }
-    return try json(user)
+    guard let user = DemoModels.users.first(where: { $0.login == login }) else { return try DemoAnswer.notFound() }
+    return try DemoAnswer.json(user)
   }
 
   private func repositories(of login: String, _ request: LoopbackRequest) throws -> LoopbackResponse {
-    guard DemoModels.users.contains(where: { $0.login == login }) else { return try notFound() }
-    guard let page = Int(request.queryItem("page") ?? "1"), page >= 1 else { return try invalid("page") }
+    guard DemoModels.users.contains(where: { $0.login == login }) else { return try DemoAnswer.notFound() }
+    guard let page = Int(request.queryItem("page") ?? "1"), page >= 1 else { return try DemoAnswer.invalid("page") }
     guard let size = Int(request.queryItem("per_page") ?? "30"), (1...100).contains(size) else {
-      return try invalid("per_page")
+      return try DemoAnswer.invalid("per_page")
     }
     let all = DemoModels.repositories.filter { $0.owner.login == login }
     let last = max(1, (all.count + size - 1) / size)
     let start = page > last ? all.count : (page - 1) * size
-    let response = try json(Array(all[start..<min(all.count, start + size)]))
+    let response = try DemoAnswer.json(Array(all[start..<min(all.count, start + size)]))
     guard page < last else { return response }
     let base = "https://\(request.head["Host"] ?? "localhost")\(request.path)"
     let links = [(page + 1, "next"), (last, "last")].map { number, relation in
@@ -65,15 +74,15 @@ final class DemoRoutes: Sendable {
 
   private func repository(_ name: String) throws -> LoopbackResponse {
     guard let repository = DemoModels.repositories.first(where: { $0.fullName == name }) else {
-      return try notFound()
+      return try DemoAnswer.notFound()
     }
-    return try json(repository)
+    return try DemoAnswer.json(repository)
   }
 
   private func archive(_ name: String, _ request: LoopbackRequest) throws -> LoopbackResponse {
-    guard DemoModels.repositories.contains(where: { $0.fullName == name }) else { return try notFound() }
+    guard DemoModels.repositories.contains(where: { $0.fullName == name }) else { return try DemoAnswer.notFound() }
     let count = Int(request.queryItem("bytes") ?? "65536") ?? -1
-    guard (0...DemoAPI.largestArchive).contains(count) else { return try invalid("bytes") }
+    guard (0...DemoAPI.largestArchive).contains(count) else { return try DemoAnswer.invalid("bytes") }
     let body = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
       for index in 0..<count { buffer.initializeElement(at: index, to: UInt8(truncatingIfNeeded: index)) }
       initialized = count
@@ -82,18 +91,20 @@ final class DemoRoutes: Sendable {
   }
 
   private func createIssue(_ repository: String, _ request: LoopbackRequest) throws -> LoopbackResponse {
-    guard DemoModels.repositories.contains(where: { $0.fullName == repository }) else { return try notFound() }
-    guard let new = try? JSONDecoder().decode(DemoModels.NewIssue.self, from: Data(request.body)) else {
-      return try failure(400, "Problems parsing JSON")
+    guard DemoModels.repositories.contains(where: { $0.fullName == repository }) else {
+      return try DemoAnswer.notFound()
     }
-    guard let title = new.title else { return try invalid("title", code: "missing_field") }
-    guard !title.isEmpty else { return try invalid("title") }
+    guard let new = try? JSONDecoder().decode(DemoModels.NewIssue.self, from: Data(request.body)) else {
+      return try DemoAnswer.failure(400, "Problems parsing JSON")
+    }
+    guard let title = new.title else { return try DemoAnswer.invalid("title", code: "missing_field") }
+    guard !title.isEmpty else { return try DemoAnswer.invalid("title") }
     let number = state.withLock { state in
       state.issues[repository, default: 0] += 1
       return state.issues[repository, default: 0]
     }
     let issue = DemoModels.Issue(number: number, title: title, body: new.body, labels: new.labels ?? [])
-    return try json(issue, status: 201).adding("Location", "/repos/\(repository)/issues/\(number)")
+    return try DemoAnswer.json(issue, status: 201).adding("Location", "/repos/\(repository)/issues/\(number)")
   }
 
   private func flaky(_ key: String, failures: Int) throws -> LoopbackResponse {
@@ -101,34 +112,30 @@ final class DemoRoutes: Sendable {
       state.attempts[key, default: 0] += 1
       return state.attempts[key, default: 0]
     }
-    if attempts <= failures { return try failure(503, "Service temporarily unavailable") }
-    return try json(DemoModels.Flaky(key: key, attempts: attempts))
+    if attempts <= failures { return try DemoAnswer.failure(503, "Service temporarily unavailable") }
+    return try DemoAnswer.json(DemoModels.Flaky(key: key, attempts: attempts))
+  }
+
+  private func limited(_ key: String, _ request: LoopbackRequest) throws -> LoopbackResponse {
+    guard let seconds = Int(request.queryItem("retry_after") ?? "1"), seconds >= 0 else {
+      return try DemoAnswer.invalid("retry_after")
+    }
+    let isFirst = state.withLock { $0.limited.insert(key).inserted }
+    if isFirst { return try DemoAnswer.failure(429, "Too Many Requests").adding("Retry-After", "\(seconds)") }
+    return try DemoAnswer.json(DemoModels.Limited(key: key))
   }
 
   private func secret(_ request: LoopbackRequest) throws -> LoopbackResponse {
-    guard request.head["Authorization"] == "Bearer \(token)" else {
-      return try failure(401, "Bad credentials").adding("WWW-Authenticate", "Bearer realm=\"demo\"")
+    guard let credentials = request.head["Authorization"] else {
+      return try DemoAnswer.failure(401, "Requires authentication").adding("WWW-Authenticate", #"Bearer realm="demo""#)
     }
-    return try json(DemoModels.Secret(secret: "the cake is real"))
-  }
-
-  // MARK: answers
-
-  private func json(_ value: some Encodable, status: Int = 200) throws -> LoopbackResponse {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    return .json(String(decoding: try encoder.encode(value), as: UTF8.self), status: status)
-  }
-
-  private func failure(
-    _ status: Int, _ message: String, errors: [DemoModels.Failure.Detail]? = nil
-  ) throws -> LoopbackResponse {
-    try json(DemoModels.Failure(message: message, errors: errors), status: status)
-  }
-
-  private func notFound() throws -> LoopbackResponse { try failure(404, "Not Found") }
-
-  private func invalid(_ field: String, code: String = "invalid") throws -> LoopbackResponse {
-    try failure(422, "Validation Failed", errors: [.init(field: field, code: code)])
+    let words = credentials.split(separator: " ", maxSplits: 1).map(String.init)
+    guard words.count == 2, words[0].lowercased() == "bearer", words[1] == token || endpoint.tokens.isLive(words[1])
+    else {
+      // RFC 6750 §3.1
+      return try DemoAnswer.failure(401, "Bad credentials")
+        .adding("WWW-Authenticate", #"Bearer realm="demo", error="invalid_token""#)
+    }
+    return try DemoAnswer.json(DemoModels.Secret(secret: "the cake is real"))
   }
 }

@@ -11,15 +11,21 @@ extension LoopbackCore {
     for waiter in due { waiter.resume() }
   }
 
-  /// Adds the body to the connection's latest request.
-  func complete(connection: Int, body: [UInt8]) {
+  /// Adds the body to the latest request of the connection, and stream where there are streams.
+  func complete(connection: Int, stream: UInt32? = nil, body: [UInt8]) {
     let due = state.withLock { state -> [CheckedContinuation<Void, any Error>] in
-      guard let index = state.requests.lastIndex(where: { $0.connection == connection }) else { return [] }
+      guard let index = state.index(connection, stream) else { return [] }
       state.requests[index].body = body
       state.requests[index].isComplete = true
       return state.takeCompletionWaiters()
     }
     for waiter in due { waiter.resume() }
+  }
+
+  func reset(connection: Int, stream: UInt32, _ code: LoopbackHTTP2Code) {
+    state.withLock { state in
+      if let index = state.index(connection, stream) { state.requests[index].resetCode = code }
+    }
   }
 
   /// Suspends until a count reaches a threshold.
@@ -49,6 +55,10 @@ extension LoopbackCore {
 }
 
 extension LoopbackCore.State {
+  fileprivate func index(_ connection: Int, _ stream: UInt32?) -> Int? {
+    requests.lastIndex { $0.connection == connection && $0.stream == stream }
+  }
+
   var completed: Int { requests.count { $0.isComplete } }
 
   mutating func takeCompletionWaiters() -> [CheckedContinuation<Void, any Error>] {

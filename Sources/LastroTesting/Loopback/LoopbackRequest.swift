@@ -10,6 +10,10 @@ public struct LoopbackRequest: Sendable, Hashable {
   public var isComplete: Bool
   /// Number of the connection it came over, from 1, in the order of acceptance.
   public var connection: Int
+  /// Number of its stream on the connection; `nil` over HTTP/1.1.
+  public var stream: UInt32?
+  /// The code the client gave when it gave up the stream (RST_STREAM); `nil` while it has not, and over HTTP/1.1.
+  public var resetCode: LoopbackHTTP2Code?
 
   /// Such as `GET`.
   public var method: String { head.method }
@@ -37,7 +41,7 @@ public struct LoopbackRequest: Sendable, Hashable {
     return nil
   }
 
-  private static func percentDecoded(_ text: Substring) -> String {
+  static func percentDecoded(_ text: Substring) -> String {
     var decoded: [UInt8] = []
     var rest = Array(text.utf8)[...]
     while let byte = rest.popFirst() {

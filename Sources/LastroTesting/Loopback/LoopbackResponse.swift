@@ -14,6 +14,8 @@ public struct LoopbackResponse: Sendable, Hashable {
     case truncateBody(after: Int)
     /// Sends the head and so many bytes of the body, then nothing.
     case stallBody(after: Int)
+    /// Something only HTTP/2 can do, at a point of the answer. A server of HTTP/1.1 answers 500 instead.
+    case http2(LoopbackHTTP2Fault, at: LoopbackHTTP2Fault.Point)
   }
 
   /// The status code.
@@ -22,6 +24,8 @@ public struct LoopbackResponse: Sendable, Hashable {
   public var fields: [RawRequestHead.Field]
   /// The body. Not sent to HEAD, nor with 1xx, 204 and 304.
   public var body: [UInt8]
+  /// Fields after the body; over HTTP/1.1 the body then comes in one chunk. Default none.
+  public var trailers: [RawRequestHead.Field] = []
   /// How it goes wrong. Default: it does not.
   public var fault: Fault?
 
@@ -55,20 +59,43 @@ public struct LoopbackResponse: Sendable, Hashable {
     return copy
   }
 
-  private var allowsBody: Bool { status >= 200 && status != 204 && status != 304 }
+  /// A copy with a trailer field more.
+  public func addingTrailer(_ name: String, _ value: String) -> Self {
+    var copy = self
+    copy.trailers.append(RawRequestHead.Field(name: name, value: value))
+    return copy
+  }
+
+  var allowsBody: Bool { status >= 200 && status != 204 && status != 304 }
 
   /// The head's bytes.
   func head(closing: Bool) -> [UInt8] {
     let names = Set(fields.map { $0.name.lowercased() })
     var text = "HTTP/1.1 \(status) \(Self.reasons[status] ?? "")\r\n"
     for field in fields { text += "\(field.name): \(field.value)\r\n" }
-    if allowsBody && !names.contains("content-length") { text += "Content-Length: \(body.count)\r\n" }
+    if allowsBody && isChunked {
+      text += "Transfer-Encoding: chunked\r\n"
+    } else if allowsBody && !names.contains("content-length") {
+      text += "Content-Length: \(body.count)\r\n"
+    }
     if closing && !names.contains("connection") { text += "Connection: close\r\n" }
     return Array((text + "\r\n").utf8)
   }
 
   /// The body's bytes as an answer to a method.
   func sentBody(to method: String) -> [UInt8] { method == "HEAD" || !allowsBody ? [] : body }
+
+  /// As it goes over HTTP/1.1: trailers need chunks (RFC 9112 §7.1.2).
+  func sentHTTP1Body(to method: String) -> [UInt8] {
+    let body = sentBody(to: method)
+    guard isChunked, method != "HEAD", allowsBody else { return body }
+    let chunk = body.isEmpty ? [] : Array("\(String(body.count, radix: 16))\r\n".utf8) + body + Array("\r\n".utf8)
+    return chunk + Array(("0\r\n" + trailers.map { "\($0.name): \($0.value)\r\n" }.joined() + "\r\n").utf8)
+  }
+
+  private var isChunked: Bool {
+    !trailers.isEmpty && !fields.contains { $0.name.lowercased() == "content-length" }
+  }
 
   private static let reasons: [Int: String] = [
     200: "OK", 201: "Created", 202: "Accepted", 204: "No Content", 206: "Partial Content",

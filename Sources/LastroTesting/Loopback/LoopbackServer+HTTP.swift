@@ -30,7 +30,7 @@ extension LoopbackConnection {
         return try perform(fault, with: response)
       }
       let closing = wantsClose(request.head) || response.fields.contains { Self.isClose($0) }
-      try write(response.head(closing: closing) + response.sentBody(to: request.method))
+      try write(response.head(closing: closing) + response.sentHTTP1Body(to: request.method))
       if closing { return close() }
     }
   }
@@ -65,6 +65,10 @@ extension LoopbackConnection {
     case .stallBody(let count):
       try write(response.head(closing: false) + response.body.prefix(max(0, count)))
       stall()
+    case .http2:
+      let answer = LoopbackResponse.text("this fault needs LoopbackServer.http2", status: 500)
+      try write(answer.head(closing: true) + answer.body)
+      close()
     }
   }
 }

@@ -62,8 +62,10 @@ package final class LoopbackClient {
   }
 
   /// Sends all of it; for plain connections and for TLS ones whose peer still listens.
-  package func send(_ text: String) throws(LoopbackError) {
-    let bytes = Array(text.utf8)
+  package func send(_ text: String) throws(LoopbackError) { try send(Array(text.utf8)) }
+
+  /// Sends all of it.
+  package func send(_ bytes: [UInt8]) throws(LoopbackError) {
     let sent =
       if let tls { cloopback_tls_write(tls, bytes, bytes.count) } else {
         cloopback_send(descriptor, bytes, bytes.count)

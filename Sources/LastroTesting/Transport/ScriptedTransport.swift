@@ -16,13 +16,22 @@ public import Lastro
 /// ```
 ///
 /// The steps are taken in order, one a request. A request beyond the last goes to the handler where there is one, and
-/// else fails with stage `request`, code `script_exhausted` and a message that names it.
+/// else fails with stage `request`, code `script_exhausted` and a message that names it. A step may expect something of
+/// its request (``Step/expect(method:path:then:)``); one that is not like that fails with code `script_mismatch`.
+///
+/// The code under test may hide such a failure, by a retry for one. ``verify()`` does not:
+///
+/// ```swift
+/// let transport = ScriptedTransport([.expect(method: .post, path: "/payments", then: .respond(status: 201))])
+/// // … what is tested
+/// try transport.verify()
+/// ```
 public final class ScriptedTransport: Transport {
   /// Answers a request.
   public typealias Handler = @Sendable (TransferRequest) async throws(TransportError) -> TransferResponse
 
   /// What is done with one request.
-  public enum Step: Sendable {
+  public indirect enum Step: Sendable {
     /// Answers it.
     case respond(status: HTTPResponse.Status, headers: HTTPFields = [:], body: Data = Data())
     /// Answers it, with facts or a streamed body.
@@ -33,16 +42,31 @@ public final class ScriptedTransport: Transport {
     case hang
     /// Calls a closure.
     case perform(Handler)
+    /// Does the step when the request is as expected, and else fails it with stage `request`, code `script_mismatch`.
+    case expecting(RequestExpectation, then: Step)
 
     /// Answers with a text, as UTF-8.
     public static func respond(
       status: HTTPResponse.Status, headers: HTTPFields = [:], body: String
     ) -> Step { .respond(status: status, headers: headers, body: Data(body.utf8)) }
+
+    /// Expects a method and a path of the request.
+    ///
+    /// - Parameters:
+    ///   - method: `nil`: any.
+    ///   - path: as sent, percent-encoded. Without a `?` in it the request's query does not matter. `nil`: any.
+    ///   - step: what is done then.
+    public static func expect(method: HTTPRequest.Method? = nil, path: String? = nil, then step: Step) -> Step {
+      .expecting(RequestExpectation(method: method, path: path), then: step)
+    }
   }
 
   private struct State {
     var steps: ArraySlice<Step>
+    var taken = 0
     var requests: [TransferRequest] = []
+    var unexpected: [TransferRequest] = []
+    var mismatches: [String] = []
     var running = 0
   }
 
@@ -63,34 +87,59 @@ public final class ScriptedTransport: Transport {
   public var requests: [TransferRequest] { state.withLock { $0.requests } }
   /// Number of steps not yet taken. A test that expects the whole script to be used expects 0.
   public var remainingSteps: Int { state.withLock { $0.steps.count } }
+  /// The requests that came when no step was left, and no handler was there. A test that expects none expects `[]`.
+  public var unexpectedRequests: [TransferRequest] { state.withLock { $0.unexpected } }
   /// Number of requests not yet answered.
   public var runningRequests: Int { state.withLock { $0.running } }
 
   /// Adds steps at the end of the script.
   public func append(_ steps: Step...) { state.withLock { $0.steps += steps } }
 
+  /// Checks that every step was asked for, by the request it expected, and nothing beyond them.
+  ///
+  /// - Throws: ``ScriptViolation``, which names what was not as it should be.
+  public func verify() throws(ScriptViolation) {
+    let violation = state.withLock { state in
+      ScriptViolation(
+        unusedSteps: state.steps.enumerated().map { "step \(state.taken + $0 + 1): \($1.summary)" },
+        unexpectedRequests: state.unexpected.map(Self.line), mismatches: state.mismatches)
+    }
+    if violation.unusedSteps.isEmpty, violation.unexpectedRequests.isEmpty, violation.mismatches.isEmpty { return }
+    throw violation
+  }
+
   /// Takes the next step. A collected body larger than the request's limit fails, as with any transport.
   ///
   /// - Throws: what the step says; the cancelled error when the task is cancelled.
   public func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
-    let step = state.withLock { state in
+    let (step, number) = state.withLock { state in
       state.requests.append(request)
       state.running += 1
-      return state.steps.popFirst()
+      let step = state.steps.popFirst()
+      if step != nil { state.taken += 1 } else if handler == nil { state.unexpected.append(request) }
+      return (step, state.taken)
     }
     defer { state.withLock { $0.running -= 1 } }
     if Task.isCancelled { throw .cancelled() }
+    if let step { return try await perform(step, number: number, request) }
+    if let handler { return try await handler(request) }
+    throw Self.exhausted(request)
+  }
+
+  private func perform(
+    _ step: Step, number: Int, _ request: TransferRequest
+  ) async throws(TransportError) -> TransferResponse {
     switch step {
-    case .respond(let status, let headers, let body)?:
+    case .respond(let status, let headers, let body):
       let head = HTTPResponse(status: status, headerFields: headers)
       return try limited(TransferResponse(head: head, body: ResponseBody(body)), to: request)
-    case .reply(let response)?: return try limited(response, to: request)
-    case .fail(let error)?: throw error
-    case .hang?: throw await Self.hang()
-    case .perform(let handler)?: return try await handler(request)
-    case nil:
-      if let handler { return try await handler(request) }
-      throw Self.exhausted(request)
+    case .reply(let response): return try limited(response, to: request)
+    case .fail(let error): throw error
+    case .hang: throw await Self.hang()
+    case .perform(let handler): return try await handler(request)
+    case .expecting(let expectation, let step):
+      guard expectation.isMet(by: request) else { throw mismatch(expectation, number: number, request) }
+      return try await perform(step, number: number, request)
     }
   }
 
@@ -111,12 +160,25 @@ public final class ScriptedTransport: Transport {
     return response
   }
 
-  private static func exhausted(_ request: TransferRequest) -> TransportError {
-    let head = request.head
-    let url = "\(head.scheme ?? "")://\(head.authority ?? "")\(head.path ?? "")"
+  private func mismatch(
+    _ expectation: RequestExpectation, number: Int, _ request: TransferRequest
+  ) -> TransportError {
+    let message = "step \(number) expected \(expectation), but \(Self.line(request)) came"
+    state.withLock { $0.mismatches.append(message) }
     return TransportError(
-      stage: .request, code: .scriptExhausted, message: "the script has no step left for \(head.method) \(url)",
+      stage: .request, code: .scriptMismatch, message: message,
+      hint: "the script's steps are taken in the order of the requests")
+  }
+
+  private static func exhausted(_ request: TransferRequest) -> TransportError {
+    TransportError(
+      stage: .request, code: .scriptExhausted, message: "the script has no step left for \(line(request))",
       hint: "add a step, or a handler, to the ScriptedTransport")
+  }
+
+  private static func line(_ request: TransferRequest) -> String {
+    let head = request.head
+    return "\(head.method) \(head.scheme ?? "")://\(head.authority ?? "")\(head.path ?? "")"
   }
 
   /// Returns when the task is cancelled.
@@ -132,4 +194,19 @@ public final class ScriptedTransport: Transport {
 extension FailureCode {
   /// A ``ScriptedTransport`` got a request that its script does not have.
   public static let scriptExhausted = Self("script_exhausted")
+  /// A ``ScriptedTransport`` got a request other than its step expected.
+  public static let scriptMismatch = Self("script_mismatch")
+}
+
+extension ScriptedTransport.Step {
+  fileprivate var summary: String {
+    switch self {
+    case .respond(let status, _, _): "respond \(status.code)"
+    case .reply(let response): "reply \(response.head.status.code)"
+    case .fail(let error): "fail \(error.stage.rawValue)/\(error.code)"
+    case .hang: "hang"
+    case .perform: "perform a closure"
+    case .expecting(let expectation, let step): "expect \(expectation), then \(step.summary)"
+    }
+  }
 }

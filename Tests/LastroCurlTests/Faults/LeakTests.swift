@@ -44,7 +44,7 @@ struct LeakTests {
 }
 
 /// What this process holds now.
-private struct Census: Equatable {
+struct Census: Equatable {
   /// Descriptors by what they are, such as `socket` or `anon_inode:[eventpoll]`.
   let descriptors: [String: Int]
   let threads: Int

@@ -78,4 +78,78 @@ struct ScriptedTransportTests {
     #expect(error?.code == .bodyTooLarge)
     #expect(try await transport.execute(request("/", limit: 4)).body.bytes?.count == 4)
   }
+
+  private func send(_ transport: ScriptedTransport, _ path: String) async -> TransportError? {
+    do throws(TransportError) {
+      _ = try await transport.execute(request(path))
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  @Test("a script that was followed verifies, with a handler whatever comes after")
+  func followed() async throws {
+    let transport = ScriptedTransport([
+      .expect(method: .get, path: "/1", then: .respond(status: 200)),
+      .expect(path: "/2?x=y", then: .respond(status: 204)),
+      .expect(then: .fail(TransportError(stage: .connect, code: .connectFailed, message: "no"))),
+    ])
+    #expect(await send(transport, "/1?any=query") == nil)
+    #expect(await send(transport, "/2?x=y") == nil)
+    #expect(await send(transport, "/3")?.code == .connectFailed)
+    #expect(transport.unexpectedRequests.isEmpty)
+    try transport.verify()
+    let handled = ScriptedTransport { _ in TransferResponse(head: HTTPResponse(status: 200), body: ResponseBody(Data()))
+    }
+    #expect(await send(handled, "/") == nil)
+    try handled.verify()
+  }
+
+  @Test("a request other than its step expects fails, and verify tells it even when it was swallowed")
+  func mismatch() async throws {
+    let transport = ScriptedTransport([
+      .expect(method: .post, path: "/payments", then: .respond(status: 201)),
+      .expect(path: "/a?x=1", then: .respond(status: 200)),
+      .expecting(RequestExpectation("a limit of 7") { $0.delivery.isCollected(7) }, then: .respond(status: 200)),
+    ])
+    let error = await send(transport, "/users")
+    #expect(error?.stage == .request)
+    #expect(error?.code == .scriptMismatch)
+    #expect(error?.message == "step 1 expected POST /payments, but GET https://api.example/users came")
+    #expect(error?.requestSent == false)
+    #expect(await send(transport, "/a?x=2")?.code == .scriptMismatch)
+    #expect(await send(transport, "/")?.message == "step 3 expected a limit of 7, but GET https://api.example/ came")
+    let violation = #expect(throws: ScriptViolation.self) { try transport.verify() }
+    #expect(violation?.mismatches.count == 3)
+    #expect(violation?.unusedSteps == [])
+    #expect(violation?.unexpectedRequests == [])
+  }
+
+  @Test("verify names what was never asked for, and what nobody expected")
+  func verification() async throws {
+    let failure = TransportError(stage: .connect, code: .connectFailed, message: "no")
+    let short = ScriptedTransport([.respond(status: 200)])
+    #expect(await send(short, "/1") == nil)
+    #expect(await send(short, "/2")?.code == .scriptExhausted)
+    #expect(short.unexpectedRequests.map(\.head.path) == ["/2"])
+    let tooMany = #expect(throws: ScriptViolation.self) { try short.verify() }
+    #expect(tooMany?.description == "the script was not followed:\n  no step for GET https://api.example/2")
+    let long = ScriptedTransport([
+      .respond(status: 200), .fail(failure), .hang, .expect(method: .put, path: "/x", then: .respond(status: 409)),
+    ])
+    #expect(await send(long, "/1") == nil)
+    let unused = #expect(throws: ScriptViolation.self) { try long.verify() }
+    #expect(
+      unused?.unusedSteps == [
+        "step 2: fail connect/connect_failed", "step 3: hang", "step 4: expect PUT /x, then respond 409",
+      ])
+    #expect(unused?.description.contains("\n  never asked for: step 3: hang\n") == true)
+  }
+}
+
+extension TransferRequest.Delivery {
+  fileprivate func isCollected(_ limit: Int) -> Bool {
+    if case .collected(let maximum) = self { maximum == limit } else { false }
+  }
 }

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension LoopbackHTTP2Connection {
+  /// Answers requests until the client is done or a fault ends the connection.
+  ///
+  /// - Throws: ``LoopbackError``.
+  public func serve(_ respond: (LoopbackRequest) throws -> LoopbackResponse) throws(LoopbackError) {
+    while !isOver, try step() {
+      while let request = nextRequest() {
+        answer(request, with: (try? respond(request)) ?? LoopbackResponse(status: 500))
+      }
+      try sendWhatFits()
+    }
+  }
+
+  /// Answers a request of this connection, faults included. What the client's windows have no room for is sent while
+  /// further requests are read.
+  ///
+  /// - Throws: ``LoopbackError``.
+  public func respond(to request: LoopbackRequest, with response: LoopbackResponse) throws(LoopbackError) {
+    answer(request, with: response)
+    try sendWhatFits()
+  }
+
+  private func answer(_ request: LoopbackRequest, with response: LoopbackResponse) {
+    guard let id = request.stream, streams[id] != nil else { return }
+    streams[id]?.pieces = pieces(of: response, to: request.method, stream: id)
+  }
+
+  // MARK: pieces
+
+  private func pieces(of response: LoopbackResponse, to method: String, stream id: UInt32) -> [HTTP2Stream.Piece] {
+    let body = response.sentBody(to: method)
+    guard let (fault, point) = response.fault.map(Self.http2) else {
+      let ends = body.isEmpty && response.trailers.isEmpty
+      let head = headers(response.http2Fields, stream: id, ends: ends)
+      return head + (ends ? [.ended] : [.body(body[...]), .end(trailers: response.trailers)])
+    }
+    let head = headers(response.http2Fields, stream: id, ends: false)
+    let rest: (ArraySlice<UInt8>) -> [HTTP2Stream.Piece] = { [.body($0), .end(trailers: response.trailers)] }
+    switch point {
+    case .beforeHeaders: return [.fault(fault)] + head + rest(body[...])
+    case .afterHeaders: return head + [.fault(fault)] + rest(body[...])
+    case .body(let count):
+      let count = max(0, count)
+      return head + [.body(body.prefix(count)), .fault(fault)] + rest(body.dropFirst(count))
+    }
+  }
+
+  /// In HTTP/2's terms.
+  private static func http2(
+    _ fault: LoopbackResponse.Fault
+  ) -> (fault: LoopbackHTTP2Fault, point: LoopbackHTTP2Fault.Point) {
+    switch fault {
+    case .stall: (.stall, .beforeHeaders)
+    case .reset: (.resetConnection, .beforeHeaders)
+    case .close: (.close, .beforeHeaders)
+    case .truncateBody(let count): (.closeWithoutNotify, .body(after: count))
+    case .stallBody(let count): (.stall, .body(after: count))
+    case .http2(let fault, let point): (fault, point)
+    }
+  }
+
+  /// HEADERS, and CONTINUATION for what a frame has no room for.
+  private func headers(
+    _ fields: [RawRequestHead.Field], stream id: UInt32, ends: Bool
+  ) -> [HTTP2Stream.Piece] {
+    var frames: [LoopbackHTTP2Frame] = []
+    var rest = HeaderBlock.encoded(fields)[...]
+    repeat {
+      let kind: LoopbackHTTP2Frame.Kind = frames.isEmpty ? .headers : .continuation
+      frames.append(LoopbackHTTP2Frame(kind, stream: id, payload: Array(rest.prefix(largestFrame))))
+      rest = rest.dropFirst(largestFrame)
+    } while !rest.isEmpty
+    if ends { frames[0].flags |= LoopbackHTTP2Frame.endStream }
+    frames[frames.count - 1].flags |= LoopbackHTTP2Frame.endHeaders
+    return [.frames(frames)]
+  }
+
+  // MARK: sending
+
+  /// Sends what the client's windows have room for; streams take turns, a frame each.
+  func sendWhatFits() throws(LoopbackError) {
+    var goesOn = true
+    while goesOn {
+      goesOn = false
+      for id in streams.keys.sorted() where !isOver {
+        if try sendPiece(of: id) { goesOn = true }
+      }
+    }
+    if lastStream != nil, streams.isEmpty, !isOver { end { $0.close() } }
+  }
+
+  /// Whether something was sent.
+  private func sendPiece(of id: UInt32) throws(LoopbackError) -> Bool {
+    guard let piece = streams[id]?.pieces.first else { return false }
+    switch piece {
+    case .body(let rest) where !rest.isEmpty:
+      let count = min(rest.count, streams[id]?.window ?? 0, window, largestFrame)
+      guard count > 0 else { return false }
+      try write(.data(rest.prefix(count), stream: id))
+      window -= count
+      streams[id]?.window -= count
+      streams[id]?.pieces[0] = .body(rest.dropFirst(count))
+      return true
+    case .body: streams[id]?.pieces.removeFirst()
+    case .frames(let frames):
+      streams[id]?.pieces.removeFirst()
+      for frame in frames { try write(frame) }
+    case .fault(let fault):
+      streams[id]?.pieces.removeFirst()
+      try perform(fault, on: id)
+    case .end(let trailers):
+      if trailers.isEmpty {
+        try write(.data([], stream: id, ends: true))
+      } else {
+        try write(.headers(trailers, stream: id, ends: true))
+      }
+      finish(id)
+    case .ended: finish(id)
+    }
+    return true
+  }
+
+  /// The answer is all there; the request may still be on the way.
+  private func finish(_ id: UInt32) {
+    streams[id]?.pieces = []
+    streams[id]?.isAnswered = true
+    if streams[id]?.request.isComplete ?? true { streams[id] = nil }
+  }
+
+  // MARK: faults
+
+  private func perform(_ fault: LoopbackHTTP2Fault, on id: UInt32) throws(LoopbackError) {
+    switch fault {
+    case .stall: streams[id]?.pieces = []
+    case .stallConnection: end { $0.stall() }
+    case .resetStream(let code):
+      streams[id] = nil
+      try write(.resetStream(code, stream: id))
+    case .goAway(let last, let code): try goAway(last, code, from: id)
+    case .resetConnection: end { $0.reset() }
+    case .close: end { $0.close() }
+    case .closeWithoutNotify: end { $0.closeWithoutNotify() }
+    case .halfClose:
+      end {
+        $0.halfClose()
+        _ = $0.readToEnd()
+      }
+    case .truncateFrame: try truncateFrame(on: id)
+    case .endStream:
+      try write(.data([], stream: id, ends: true))
+      finish(id)
+    case .send(let frames): for frame in frames { try write(frame) }
+    }
+  }
+
+  private func goAway(
+    _ last: LoopbackHTTP2Fault.LastStream, _ code: LoopbackHTTP2Code, from id: UInt32
+  ) throws(LoopbackError) {
+    let number =
+      switch last {
+      case .own: id
+      case .before: id > 2 ? id - 2 : 0
+      case .id(let number): number
+      }
+    lastStream = number
+    for other in streams.keys where other > number { streams[other] = nil }
+    try write(.goAway(lastStream: number, code))
+  }
+
+  private func truncateFrame(on id: UInt32) throws(LoopbackError) {
+    // Before the head the next piece is its frames.
+    if case .frames(let frames)? = streams[id]?.pieces.first, let first = frames.first {
+      try connection.write(first.bytes.prefix(9 + first.payload.count / 2))
+    } else {
+      try write(LoopbackHTTP2Frame(.data, stream: id, payload: Array("half".utf8), length: 8))
+    }
+    end { $0.close() }
+  }
+
+  /// Ends the connection; what is still to be sent never is.
+  private func end(_ how: (LoopbackConnection) -> Void) {
+    isOver = true
+    streams = [:]
+    how(connection)
+  }
+}
+
+extension LoopbackResponse {
+  /// The head's fields. Names are lower-cased; those about the connection have no place in HTTP/2 (RFC 9113 §8.2).
+  var http2Fields: [RawRequestHead.Field] {
+    let dropped: Set = ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"]
+    var all = [RawRequestHead.Field(name: ":status", value: "\(status)")]
+    all += fields.map { .init(name: $0.name.lowercased(), value: $0.value) }.filter { !dropped.contains($0.name) }
+    if allowsBody, !all.contains(where: { $0.name == "content-length" }) {
+      all.append(.init(name: "content-length", value: "\(body.count)"))
+    }
+    return all
+  }
+}
