@@ -13,7 +13,8 @@ struct CredentialScope: Sendable {
   init(_ origins: [Origin], allowsCleartext: Bool) throws(ConfigurationError) {
     guard !origins.isEmpty else {
       throw ConfigurationError(
-        "the credentials are for no origin", hint: "name those that may see them, such as Origin(\"https://api.example\")")
+        "the credentials are for no origin",
+        hint: "name those that may see them, such as Origin(\"https://api.example\")")
     }
     for origin in origins where origin.scheme != "https" && !allowsCleartext && !origin.isLoopback {
       throw ConfigurationError(
