@@ -44,10 +44,14 @@ struct DigestSessions: Sendable {
   /// - Parameters:
   ///   - refused: the nonce that was refused; `nil` when the request had none.
   ///   - clientNonce: what a `-sess` algorithm begins with.
-  mutating func begin(_ challenge: DigestChallenge, at origin: Origin, refused: String?, clientNonce: String) {
+  ///   - count: number of requests sent with the nonce before.
+  mutating func begin(
+    _ challenge: DigestChallenge, at origin: Origin, refused: String?, clientNonce: String, count: UInt32 = 0
+  ) {
     if let known = entries[origin]?.challenge.nonce, known != refused { return }
     let session = DigestAnswer.Session(nonce: challenge.nonce, clientNonce: clientNonce)
-    entries[origin] = Entry(challenge: challenge, session: challenge.algorithm.isSession ? session : nil)
+    entries[origin] = Entry(
+      challenge: challenge, count: count, session: challenge.algorithm.isSession ? session : nil)
   }
 
   /// Goes over to the next nonce. A session keeps what it began with (RFC 7616 §3.4.2).
