@@ -26,6 +26,8 @@ public struct APIKeyAuthenticator: RequestAuthenticator, HTTPResourceInterceptor
   public var origins: [Origin] { scope.origins }
   /// As ``origins``.
   public var credentialOrigins: [Origin] { scope.origins }
+  /// False.
+  public var hooksWait: Bool { false }
 
   private let scope: CredentialScope
   private let key: Secret
@@ -36,14 +38,14 @@ public struct APIKeyAuthenticator: RequestAuthenticator, HTTPResourceInterceptor
   ///   - key: one line; not empty.
   ///   - placement: where in a request it stands.
   ///   - origins: where it goes; at least one.
-  ///   - allowsCleartext: whether an origin may be `http` on another machine, where everybody on the way reads the key.
+  ///   - allowsInsecureOrigins: whether an origin may be `http` on another machine, where everybody on the way reads the key.
   ///     Default false: `http` is for this machine only (`localhost`, 127.0.0.0/8, `[::1]`).
   /// - Throws: ``ConfigurationError``: no origin; one in clear; a key that is empty, or has control characters or
   ///   surrounding blanks; a header field name that is no token, or is the engine's to set; an empty query item name.
   public init(
-    _ key: Secret, in placement: Placement, origins: [Origin], allowsCleartext: Bool = false
+    _ key: Secret, in placement: Placement, origins: [Origin], allowsInsecureOrigins: Bool = false
   ) throws(ConfigurationError) {
-    scope = try CredentialScope(origins, allowsCleartext: allowsCleartext)
+    scope = try CredentialScope(origins, allowsInsecureOrigins: allowsInsecureOrigins)
     let text = key.reveal()
     guard !text.isEmpty else { throw ConfigurationError("the API key is empty") }
     guard !text.hasControlCharacter, text.first != " ", text.last != " " else {

@@ -22,6 +22,8 @@ public struct BasicAuthenticator: RequestAuthenticator, HTTPResourceInterceptor 
   public var origins: [Origin] { scope.origins }
   /// As ``origins``.
   public var credentialOrigins: [Origin] { scope.origins }
+  /// False.
+  public var hooksWait: Bool { false }
 
   private let scope: CredentialScope
   private let authorization: Secret
@@ -32,14 +34,14 @@ public struct BasicAuthenticator: RequestAuthenticator, HTTPResourceInterceptor 
   ///   - user: the user-id, sent in UTF-8 and not normalized; may be empty.
   ///   - password: sent in UTF-8 and not normalized; may be empty.
   ///   - origins: where the credentials go; at least one.
-  ///   - allowsCleartext: whether an origin may be `http` on another machine, where everybody on the way reads the
+  ///   - allowsInsecureOrigins: whether an origin may be `http` on another machine, where everybody on the way reads the
   ///     password. Default false: `http` is for this machine only (`localhost`, 127.0.0.0/8, `[::1]`).
   /// - Throws: ``ConfigurationError``: no origin; one in clear; a colon in the user-id (RFC 7617 §2: it would end there);
   ///   control characters in either.
   public init(
-    user: String, password: Secret, origins: [Origin], allowsCleartext: Bool = false
+    user: String, password: Secret, origins: [Origin], allowsInsecureOrigins: Bool = false
   ) throws(ConfigurationError) {
-    scope = try CredentialScope(origins, allowsCleartext: allowsCleartext)
+    scope = try CredentialScope(origins, allowsInsecureOrigins: allowsInsecureOrigins)
     guard !user.utf8.contains(UInt8(ascii: ":")) else {
       throw ConfigurationError(
         "the user-id has a colon in it", hint: "Basic cannot carry it: what follows would belong to the password")

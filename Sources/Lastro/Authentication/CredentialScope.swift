@@ -8,17 +8,18 @@ struct CredentialScope: Sendable {
   ///
   /// - Parameters:
   ///   - origins: at least one.
-  ///   - allowsCleartext: whether `http` may carry them to another machine.
+  ///   - allowsInsecureOrigins: whether `http` may carry them to another machine.
   /// - Throws: ``ConfigurationError``.
-  init(_ origins: [Origin], allowsCleartext: Bool) throws(ConfigurationError) {
+  init(_ origins: [Origin], allowsInsecureOrigins: Bool) throws(ConfigurationError) {
     guard !origins.isEmpty else {
       throw ConfigurationError(
         "the credentials are for no origin",
         hint: "name those that may see them, such as Origin(\"https://api.example\")")
     }
-    for origin in origins where origin.scheme != "https" && !allowsCleartext && !origin.isLoopback {
+    for origin in origins where !allowsInsecureOrigins && !origin.keepsSecrets {
       throw ConfigurationError(
-        "the credentials would go to \(origin) in clear", hint: "use https, or say allowsCleartext: true")
+        "the credentials would go to \(origin) without encryption",
+        hint: "use https; allowsInsecureOrigins: true sends them all the same")
     }
     self.origins = origins
   }
@@ -29,15 +30,6 @@ struct CredentialScope: Sendable {
   /// Where a request goes; `nil` when that is none of them.
   func origin(of request: ResourceRequest) -> Origin? {
     Origin(request.head).flatMap { origins.contains($0) ? $0 : nil }
-  }
-}
-
-extension Origin {
-  /// Whether it is this machine: `localhost` and names below it (RFC 6761 §6.3), 127.0.0.0/8, and `[::1]`.
-  var isLoopback: Bool {
-    // A host that begins so and is no address has letters in it, for its last label is then no number.
-    host == "localhost" || host.hasSuffix(".localhost") || host == "[::1]"
-      || host.hasPrefix("127.") && host.utf8.allSatisfy { $0.isDigit || $0 == UInt8(ascii: ".") }
   }
 }
 

@@ -36,6 +36,8 @@ public final class DigestAuthenticator: RequestAuthenticator, HTTPResourceInterc
   public var origins: [Origin] { scope.origins }
   /// As ``origins``.
   public var credentialOrigins: [Origin] { scope.origins }
+  /// False.
+  public var hooksWait: Bool { false }
 
   private let scope: CredentialScope
   private let password: Secret
@@ -56,7 +58,7 @@ public final class DigestAuthenticator: RequestAuthenticator, HTTPResourceInterc
   public init(
     user: String, password: Secret, origins: [Origin], allowsMD5: Bool = true, random: RandomSource = .system
   ) throws(ConfigurationError) {
-    scope = try CredentialScope(origins, allowsCleartext: true)
+    scope = try CredentialScope(origins, allowsInsecureOrigins: true)
     guard !user.hasControlCharacter, !password.reveal().hasControlCharacter else {
       throw ConfigurationError(
         "user name or password have a control character in them",

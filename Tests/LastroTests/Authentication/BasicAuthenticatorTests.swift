@@ -55,8 +55,8 @@ struct BasicAuthenticatorTests {
       let error = #expect(throws: ConfigurationError.self) {
         try BasicAuthenticator(user: "u", password: "p", origins: origins)
       }
-      #expect(error?.hint?.contains("allowsCleartext") == true)
-      _ = try BasicAuthenticator(user: "u", password: "p", origins: origins, allowsCleartext: true)
+      #expect(error?.hint?.contains("allowsInsecureOrigins") == true)
+      _ = try BasicAuthenticator(user: "u", password: "p", origins: origins, allowsInsecureOrigins: true)
     }
     for url in [
       "http://localhost:8080", "http://api.localhost", "http://127.0.0.1:1", "http://127.8.9.1", "http://[::1]",
