@@ -9,9 +9,9 @@ import sys
 FORBIDDEN = {
     "LastroWire": None,
     "Lastro": {"CLastro", "LastroCurl", "CLoopback", "LastroTesting", "Testing", "XCTest"},
-    "LastroCurl": {"CLoopback", "LastroTesting", "Testing", "XCTest"},
-    "LastroTesting": {"CLastro", "LastroCurl", "Testing", "XCTest"},
-    "LastroCommand": {"CLastro", "CLoopback", "LastroTesting", "Testing", "XCTest"},
+    "LastroCurl": {"CLastroDigest", "CLoopback", "LastroTesting", "Testing", "XCTest"},
+    "LastroTesting": {"CLastro", "CLastroDigest", "LastroCurl", "Testing", "XCTest"},
+    "LastroCommand": {"CLastro", "CLastroDigest", "CLoopback", "LastroTesting", "Testing", "XCTest"},
 }
 ALLOWED = {"LastroWire": {"CLastroZlib"}}
 EVERYWHERE = {"FoundationNetworking", "CCurl", "Ccurl", "curl"}

@@ -5,7 +5,6 @@
 #include <openssl/bio.h>
 #include <openssl/crypto.h>
 #include <openssl/err.h>
-#include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
@@ -150,34 +149,6 @@ bool clastro_has_unsolicited_input(CURL *easy, int socket, int local_port) {
   if (port == 0 || port != local_port) return false;
   char byte;
   return recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0;
-}
-
-struct clastro_sha256 {
-  EVP_MD_CTX *context;
-};
-
-clastro_sha256 *clastro_sha256_new(void) {
-  clastro_sha256 *digest = malloc(sizeof *digest);
-  if (!digest) return NULL;
-  digest->context = EVP_MD_CTX_new();
-  if (!digest->context || EVP_DigestInit_ex(digest->context, EVP_sha256(), NULL) != 1) {
-    clastro_sha256_free(digest);
-    return NULL;
-  }
-  return digest;
-}
-
-void clastro_sha256_update(clastro_sha256 *digest, const void *data, size_t length) {
-  EVP_DigestUpdate(digest->context, data, length);
-}
-
-void clastro_sha256_finish(clastro_sha256 *digest, unsigned char *out32) {
-  EVP_DigestFinal_ex(digest->context, out32, NULL);
-}
-
-void clastro_sha256_free(clastro_sha256 *digest) {
-  EVP_MD_CTX_free(digest->context);
-  free(digest);
 }
 
 const char *clastro_openssl_version(void) { return OpenSSL_version(OPENSSL_VERSION); }

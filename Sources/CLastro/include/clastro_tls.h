@@ -35,13 +35,6 @@ const char *clastro_alert_text(int alert);
 // only when its local port is `local_port`.
 bool clastro_has_unsolicited_input(CURL *easy, int socket, int local_port);
 
-// SHA-256 over EVP, incremental.
-typedef struct clastro_sha256 clastro_sha256;
-clastro_sha256 *_Nullable clastro_sha256_new(void);
-void clastro_sha256_update(clastro_sha256 *digest, const void *data, size_t length);
-void clastro_sha256_finish(clastro_sha256 *digest, unsigned char *out32);
-void clastro_sha256_free(clastro_sha256 *digest);
-
 // OpenSSL's run-time version text.
 const char *clastro_openssl_version(void);
 

@@ -2,7 +2,7 @@
 
 import FoundationEssentials
 import Glibc
-import LastroCurl
+import Lastro
 
 /// Where a body goes: counted, hashed, and written to a descriptor or kept.
 final class BodySink {
@@ -19,13 +19,13 @@ final class BodySink {
   private(set) var count: Int64 = 0
   private(set) var kept = Data()
   private let target: Target
-  private let digest = SHA256Digest()
+  private let hasher = try? MessageHasher()
 
   init(_ target: Target) { self.target = target }
 
   func write(_ chunk: Data) throws(WriteFailure) {
     count += Int64(chunk.count)
-    digest?.update(chunk)
+    hasher?.update(chunk)
     switch target {
     case .nowhere: break
     case .memory: kept.append(chunk)
@@ -33,12 +33,7 @@ final class BodySink {
     }
   }
 
-  func hexDigest() -> String? {
-    digest?.finalize().map { byte in
-      let text = String(byte, radix: 16)
-      return text.count == 1 ? "0" + text : text
-    }.joined()
-  }
+  func hexDigest() -> String? { try? hasher?.digest().hexadecimal }
 
   static func writeAll(_ data: Data, to descriptor: Int32) throws(WriteFailure) {
     var rest = data[...]

@@ -67,11 +67,7 @@ extension HTTPFetchError {
 }
 
 /// The SHA-256 of bytes, in hexadecimal digits.
-func sha256(_ data: Data) -> String {
-  let digest = SHA256Digest()
-  digest?.update(data)
-  return (digest?.finalize() ?? []).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-}
+func sha256(_ data: Data) -> String { (try? MessageDigest(of: data))?.hexadecimal ?? "" }
 
 /// The content of a peer's file: byte `i` is `i % 251`.
 func pattern(_ count: Int) -> Data { Data((0..<count).map { UInt8($0 % 251) }) }

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Musl)
+  internal import Musl
+#else
+  internal import Darwin
+#endif
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+extension BodyDigest {
+  /// Reads a body and hashes it. A file is read in blocks on the concurrent pool; a stream that can be opened again is
+  /// opened once more for it, and has to end.
+  ///
+  /// - Throws: code `invalid_body` when a file cannot be read, or file or stream have not the length they were given
+  ///   with; `CancellationError`; ``HashingError``; what the stream throws.
+  @concurrent
+  package static func computed(of body: RequestBody) async throws -> BodyDigest {
+    let hasher = try MessageHasher()
+    switch body.source {
+    case .empty: break
+    case .bytes(let data): hasher.update(data)
+    case .file(let path, let length): try await hash(path, length, into: hasher)
+    case .stream(_, false, _): return .unavailable
+    case .stream(let length, true, let open): try await hash(open(), length, into: hasher)
+    }
+    return .sha256(try hasher.digest())
+  }
+
+  private static let blockSize = 256 * 1024
+
+  private static func hash(_ path: String, _ length: Int64, into hasher: MessageHasher) async throws {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw unreadable(path) }
+    defer { close(descriptor) }
+    var block = [UInt8](repeating: 0, count: blockSize)
+    var total: Int64 = 0
+    while true {
+      try Task.checkCancellation()
+      let count = read(descriptor, &block, blockSize)
+      guard count >= 0 else {
+        if errno == EINTR { continue }
+        throw unreadable(path)
+      }
+      if count == 0 { break }
+      hasher.update(block[..<count])
+      total += Int64(count)
+      // Others want the thread too.
+      await Task.yield()
+    }
+    guard total == length else {
+      throw TransportError.refused(
+        .invalidBody, "the body's file has \(total) bytes, and had \(length) when the body was made",
+        hint: "do not change a file while it is sent")
+    }
+  }
+
+  private static func unreadable(_ path: String) -> TransportError {
+    .refused(
+      .invalidBody, "the body's file \(path.escapedForDisplay) cannot be read: \(String(cString: strerror(errno)))")
+  }
+
+  private static func hash(
+    _ next: RequestBody.NextChunk, _ length: Int64?, into hasher: MessageHasher
+  ) async throws {
+    var total: Int64 = 0
+    while let chunk = try await next() {
+      try Task.checkCancellation()
+      hasher.update(chunk)
+      total += Int64(chunk.count)
+      // An endless one is found here, and not never.
+      if let length, total > length { break }
+    }
+    guard length == nil || total == length else {
+      throw TransportError.refused(
+        .invalidBody, "the body's stream does not give the \(length ?? 0) bytes it was given with",
+        hint: "pass the length only where it is known")
+    }
+  }
+}

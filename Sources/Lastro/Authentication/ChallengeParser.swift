@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Reads `1#challenge` (RFC 9110 §11.6.1), in which commas separate challenges as well as parameters.
+struct ChallengeParser {
+  private static let limit = 16 * 1024
+  private static let token68 = ByteSet("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~+/")
+
+  private struct Malformed: Error {}
+
+  private let bytes: [UInt8]
+  private var index = 0
+
+  init(_ text: String) { bytes = Array(text.utf8.prefix(Self.limit + 1)) }
+
+  /// The challenges up to the first violation of the grammar.
+  mutating func challenges() -> [AuthenticationChallenge] {
+    guard bytes.count <= Self.limit else { return [] }
+    var complete: [AuthenticationChallenge] = []
+    var current: AuthenticationChallenge?
+    do throws(Malformed) {
+      while let name = try nextName() {
+        let blanks = skipBlanks()
+        if peek == UInt8(ascii: "="), current != nil, current?.token68 == nil {
+          current?.parameters.append(.init(name: name.lowercased(), value: try parameterValue()))
+          try endOfItem()
+        } else {
+          if let current { complete.append(current) }
+          current = nil
+          current = try challenge(scheme: name, hasBlanks: blanks > 0)
+        }
+      }
+      if let current { complete.append(current) }
+    } catch {}
+    return complete
+  }
+
+  private var peek: UInt8? { index < bytes.count ? bytes[index] : nil }
+
+  /// The token behind commas and blanks; `nil` at the end.
+  private mutating func nextName() throws(Malformed) -> String? {
+    skip { $0 == 0x20 || $0 == 0x09 || $0 == UInt8(ascii: ",") }
+    return peek == nil ? nil : try token()
+  }
+
+  /// What follows a scheme: nothing, a token68, or its first parameter.
+  private mutating func challenge(scheme: String, hasBlanks: Bool) throws(Malformed) -> AuthenticationChallenge {
+    var result = AuthenticationChallenge(scheme: scheme.lowercased())
+    guard let next = peek, next != UInt8(ascii: ",") else { return result }
+    guard hasBlanks else { throw Malformed() }
+    let start = index
+    let text = skip(Self.token68.contains) + skip { $0 == UInt8(ascii: "=") }
+    skipBlanks()
+    if !text.isEmpty, peek == nil || peek == UInt8(ascii: ",") {
+      result.token68 = text
+      return result
+    }
+    index = start
+    let name = try token().lowercased()
+    skipBlanks()
+    result.parameters = [.init(name: name, value: try parameterValue())]
+    try endOfItem()
+    return result
+  }
+
+  /// `= token` or `= "quoted"`, with blanks in between.
+  private mutating func parameterValue() throws(Malformed) -> String {
+    guard peek == UInt8(ascii: "=") else { throw Malformed() }
+    index += 1
+    skipBlanks()
+    return peek == UInt8(ascii: "\"") ? try quoted() : try token()
+  }
+
+  private mutating func endOfItem() throws(Malformed) {
+    skipBlanks()
+    guard peek == nil || peek == UInt8(ascii: ",") else { throw Malformed() }
+  }
+
+  private mutating func token() throws(Malformed) -> String {
+    let text = skip(ByteSet.token.contains)
+    guard !text.isEmpty else { throw Malformed() }
+    return text
+  }
+
+  private mutating func quoted() throws(Malformed) -> String {
+    index += 1
+    var text: [UInt8] = []
+    while let byte = peek {
+      index += 1
+      switch byte {
+      case UInt8(ascii: "\""): return String(decoding: text, as: UTF8.self)
+      case UInt8(ascii: "\\"):
+        guard let escaped = peek else { throw Malformed() }
+        index += 1
+        text.append(escaped)
+      default: text.append(byte)
+      }
+    }
+    throw Malformed()
+  }
+
+  @discardableResult
+  private mutating func skipBlanks() -> Int { skip { $0 == 0x20 || $0 == 0x09 }.utf8.count }
+
+  @discardableResult
+  private mutating func skip(_ isSkipped: (UInt8) -> Bool) -> String {
+    let start = index
+    while let byte = peek, isSkipped(byte) { index += 1 }
+    return String(decoding: bytes[start..<index], as: UTF8.self)
+  }
+}

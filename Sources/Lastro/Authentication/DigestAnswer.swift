@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The answer to a challenge for one request (RFC 7616 §3.4), and what the server is to prove in turn (§3.5).
+struct DigestAnswer: Sendable {
+  var challenge: DigestChallenge
+  var user: String
+  var password: Secret
+  var method: String
+  /// Path and query as sent.
+  var target: String
+  var protection: DigestChallenge.ProtectionChoice
+  /// Number of requests sent with this nonce, this one included.
+  var count: UInt32
+  var clientNonce: String
+  /// The nonces that a `-sess` algorithm began with; `nil` when they are this answer's.
+  var session: Session?
+
+  /// The nonces a session began with.
+  struct Session: Sendable, Hashable {
+    var nonce: String
+    var clientNonce: String
+  }
+
+  /// The value of the `Authorization` field.
+  ///
+  /// - Throws: ``HashingError``.
+  func authorization() throws(HashingError) -> Secret {
+    let response = try proof(of: method)
+    var parts = [try userParameter(), "realm=\(Self.quoted(challenge.realm))"]
+    parts.append("nonce=\(Self.quoted(challenge.nonce))")
+    parts.append("uri=\(Self.quoted(target))")
+    parts.append("response=\"\(response)\"")
+    if challenge.namesAlgorithm { parts.append("algorithm=\(challenge.algorithm.name)") }
+    if let name = protectionName { parts += ["qop=\(name)", "nc=\(countText)", "cnonce=\"\(clientNonce)\""] }
+    if let opaque = challenge.opaque { parts.append("opaque=\(Self.quoted(opaque))") }
+    if challenge.hashesUser { parts.append("userhash=true") }
+    return Secret("Digest " + parts.joined(separator: ", "))
+  }
+
+  /// What `rspauth` of the answer's `Authentication-Info` must be, for one that protects no body; `nil` else.
+  ///
+  /// - Throws: ``HashingError``.
+  func serverProof() throws(HashingError) -> String? {
+    guard case .auth = protection else { return nil }
+    return try proof(of: "")
+  }
+
+  private func proof(of method: String) throws(HashingError) -> String {
+    let algorithm = challenge.algorithm
+    var secret = try algorithm.hash(user, challenge.realm, password.reveal())
+    if algorithm.isSession {
+      let session = session ?? Session(nonce: challenge.nonce, clientNonce: clientNonce)
+      secret = try algorithm.hash(secret, session.nonce, session.clientNonce)
+    }
+    guard let name = protectionName else {
+      return try algorithm.hash(secret, challenge.nonce, try algorithm.hash(method, target))
+    }
+    var requestHash = try algorithm.hash(method, target)
+    if case .authInt(let body) = protection {
+      requestHash = try algorithm.hash(method, target, try MessageDigest(of: body, algorithm.hash).hexadecimal)
+    }
+    return try algorithm.hash(secret, challenge.nonce, countText, clientNonce, name, requestHash)
+  }
+
+  private var protectionName: String? {
+    switch protection {
+    case .legacy, .impossible: nil
+    case .auth: "auth"
+    case .authInt: "auth-int"
+    }
+  }
+
+  /// Eight digits.
+  private var countText: String {
+    let digits = String(count, radix: 16)
+    return String(repeating: "0", count: max(0, 8 - digits.count)) + digits
+  }
+
+  /// Hashed where the server wants that; in the notation of RFC 8187 where it says how to read it and quotes do not do.
+  private func userParameter() throws(HashingError) -> String {
+    if challenge.hashesUser {
+      return "username=\"\(try challenge.algorithm.hash(user, challenge.realm))\""
+    }
+    if challenge.isUTF8, !user.utf8.allSatisfy({ $0 < 0x80 }) {
+      return "username*=UTF-8''" + user.percentEncoded(keeping: Self.extendedValue)
+    }
+    return "username=\(Self.quoted(user))"
+  }
+
+  /// `attr-char` of RFC 8187 §3.2.1.
+  private static let extendedValue = ByteSet(
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!#$&+-.^_`|~")
+
+  private static func quoted(_ text: String) -> String {
+    var result = "\""
+    for scalar in text.unicodeScalars {
+      if scalar == "\"" || scalar == "\\" { result.unicodeScalars.append("\\") }
+      result.unicodeScalars.append(scalar)
+    }
+    return result + "\""
+  }
+}

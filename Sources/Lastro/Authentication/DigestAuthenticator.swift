@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import HTTPTypes
+
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
+/// Proves a password to servers that ask for a digest of it (RFC 7616, and RFC 2069's older form).
+///
+/// ```swift
+/// let digest = try DigestAuthenticator(user: "ci", password: password, origins: [origin])
+/// configuration.interceptors.append(digest)
+/// ```
+///
+/// The first request to an origin goes without credentials; its 401 brings a challenge, and the call is tried once more,
+/// whatever its method: a 401 says that the server did not act. Later requests are authenticated at once, with counts
+/// (`nc`) of their own. When the server calls a nonce stale, the call is tried with the new one. A call is sent three
+/// times at most, and a refusal of proper credentials is final.
+///
+/// A body is sent again with the request. One that cannot be (``RequestBody/isReplayable``) is not retried: fetch
+/// something else first, so that the challenge is known.
+///
+/// Algorithms: SHA-256, SHA-512-256 and MD5, each also as `-sess`; of several the first that is not MD5. Protection:
+/// `auth`; `auth-int` where the server offers nothing else and the body is in memory. `userhash`, `charset`, `opaque`
+/// and `nextnonce` are honoured; `domain` is not, for ``origins`` say where credentials go.
+///
+/// A digest hides the password, and nothing else: over `http` who stands between changes what is fetched, and guesses weak
+/// passwords at leisure (RFC 7616 §5).
+public final class DigestAuthenticator: RequestAuthenticator, HTTPResourceInterceptor {
+  /// The user name.
+  public let user: String
+  /// Whose challenges are answered.
+  public var origins: [Origin] { scope.origins }
+  /// As ``origins``.
+  public var credentialOrigins: [Origin] { scope.origins }
+  /// False.
+  public var hooksWait: Bool { false }
+
+  private let scope: CredentialScope
+  private let password: Secret
+  private let allowsMD5: Bool
+  private let random: RandomSource
+  private let sessions = Lock(DigestSessions())
+
+  /// Makes an authenticator.
+  ///
+  /// - Parameters:
+  ///   - user: the user name, in UTF-8 and not normalized.
+  ///   - password: in UTF-8 and not normalized.
+  ///   - origins: whose challenges are answered; at least one. `http` is allowed.
+  ///   - allowsMD5: whether MD5 is answered where the server offers nothing better. Default true: most servers know
+  ///     nothing else.
+  ///   - random: where client nonces come from. Default ``RandomSource/system``; anything else is for tests.
+  /// - Throws: ``ConfigurationError``: no origin; control characters in user name or password.
+  public init(
+    user: String, password: Secret, origins: [Origin], allowsMD5: Bool = true, random: RandomSource = .system
+  ) throws(ConfigurationError) {
+    scope = try CredentialScope(origins, allowsInsecureOrigins: true)
+    guard !user.hasControlCharacter, !password.reveal().hasControlCharacter else {
+      throw ConfigurationError(
+        "user name or password have a control character in them",
+        hint: "remove it: a password read from a file often ends in a line's end")
+    }
+    self.user = user
+    self.password = password
+    self.allowsMD5 = allowsMD5
+    self.random = random
+  }
+
+  /// Answers the origin's challenge where it is known; a digest that is already there is removed where it is not.
+  ///
+  /// - Throws: ``HashingError`` when OpenSSL fails.
+  public func authenticate(_ request: ResourceRequest) async throws -> ResourceRequest {
+    guard let origin = scope.origin(of: request) else { return request }
+    var request = request
+    guard let answer = answer(to: origin, for: request) else {
+      // Of the request before a redirect: it is for another path.
+      if Self.answeredChallenge(of: request) != nil { request.head.headerFields[.authorization] = nil }
+      return request
+    }
+    try request.setHeader("Authorization", try answer.authorization().reveal())
+    return request
+  }
+
+  /// Takes in the challenge of a 401, and asks for another attempt where that may help.
+  public func evaluateFailedRequest(
+    _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
+    retryState: Retry.State
+  ) async -> Retry.Action {
+    guard let request, let response, let origin = scope.origin(of: request) else { return .none }
+    let answered = Self.answeredChallenge(of: request)
+    guard response.status == .unauthorized else {
+      takeInformation(of: response, to: request, at: origin)
+      return .none
+    }
+    let offered = AuthenticationChallenge.challenges(in: response.headerFields)
+    guard let challenge = DigestChallenge.strongest(of: offered, allowsMD5: allowsMD5),
+      challenge.protection(for: request.body) != .impossible
+    else { return .none }
+    let refusals = retryState.errors.count {
+      ($0 as? HTTPFetchError<any Error>)?.statusCode == .unauthorized
+    }
+    let refused = answered?["nonce"]
+    guard Self.mayHelp(challenge, afterRefusals: refusals, refused: refused) else {
+      if let refused { sessions.withLock { $0.end(refused, at: origin) } }
+      return .none
+    }
+    let clientNonce = clientNonce()
+    sessions.withLock { $0.begin(challenge, at: origin, refused: refused, clientNonce: clientNonce) }
+    return .retry
+  }
+
+  /// Takes in the next nonce, where the answer has one; forgets the challenge where the server's own proof is wrong.
+  ///
+  /// A wrong proof (`rspauth`, RFC 7616 §3.5) says that the server, or somebody in between, does not know the password.
+  /// The answer has been received by then, and stands: only https says beforehand who answers.
+  public func interceptSucceeded(
+    _ request: ResourceRequest, response: ResourceResponse, body: Data?, context: AttemptContext
+  ) async {
+    guard let origin = scope.origin(of: request) else { return }
+    takeInformation(of: response, to: request, at: origin)
+  }
+
+  /// Whether another attempt may be answered otherwise.
+  private static func mayHelp(_ challenge: DigestChallenge, afterRefusals refusals: Int, refused: String?) -> Bool {
+    switch refusals {
+    // The same nonce again, and not stale: it is the password that was refused.
+    case 0: challenge.isStale || challenge.nonce != refused
+    case 1: challenge.isStale
+    default: false
+    }
+  }
+}
+
+extension DigestAuthenticator {
+  private func answer(to origin: Origin, for request: ResourceRequest) -> DigestAnswer? {
+    let clientNonce = clientNonce()
+    let turn = sessions.withLock { sessions -> DigestSessions.Turn? in
+      guard sessions.current(at: origin)?.challenge.protection(for: request.body) != .impossible else { return nil }
+      return sessions.turn(at: origin)
+    }
+    guard let turn else { return nil }
+    return DigestAnswer(
+      challenge: turn.challenge, user: user, password: password, method: request.head.method.rawValue,
+      target: request.head.path ?? "/", protection: turn.challenge.protection(for: request.body), count: turn.count,
+      // The nonces of a session do not change, so that servers which compute it anew for each request agree.
+      clientNonce: turn.session?.clientNonce ?? clientNonce, session: turn.session)
+  }
+
+  /// 128 bits in hexadecimal digits.
+  private func clientNonce() -> String {
+    let bits = [random.next(), random.next()]
+    return MessageDigest(bits.flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> (8 * $0)) } })
+      .hexadecimal
+  }
+
+  /// The parameters of the digest on a request; `nil` where it has none.
+  private static func answeredChallenge(of request: ResourceRequest) -> AuthenticationChallenge? {
+    guard let value = request.head.headerFields[.authorization],
+      let answered = AuthenticationChallenge.read(value).first, answered.scheme == "digest"
+    else { return nil }
+    return answered
+  }
+
+  private func takeInformation(of response: ResourceResponse, to request: ResourceRequest, at origin: Origin) {
+    guard let name = HTTPField.Name("Authentication-Info"),
+      let value = response.headerFields[name], let information = AuthenticationChallenge.information(in: value),
+      let answered = Self.answeredChallenge(of: request), let nonce = answered["nonce"]
+    else { return }
+    // Without the challenge that was answered, the proof cannot be judged.
+    let current = sessions.withLock { $0.current(at: origin) }
+    guard let current, current.challenge.nonce == nonce else { return }
+    if let proof = information["rspauth"], isWrong(proof, answered, request, current) {
+      sessions.withLock { $0.end(nonce, at: origin) }
+    } else if let next = information["nextnonce"], !next.isEmpty, next.utf8.count <= DigestChallenge.echoedBytes {
+      sessions.withLock { $0.advance(to: next, from: nonce, at: origin) }
+    }
+  }
+
+  /// Whether a server's proof is not that of the request's digest. One of a body is not looked at.
+  private func isWrong(
+    _ proof: String, _ answered: AuthenticationChallenge, _ request: ResourceRequest, _ current: DigestSessions.Turn
+  ) -> Bool {
+    guard answered["qop"] == "auth", let count = answered["nc"].flatMap({ UInt32($0, radix: 16) }),
+      let clientNonce = answered["cnonce"]
+    else { return false }
+    let answer = DigestAnswer(
+      challenge: current.challenge, user: user, password: password, method: request.head.method.rawValue,
+      target: request.head.path ?? "/", protection: .auth, count: count, clientNonce: clientNonce,
+      session: current.session)
+    guard let expected = try? answer.serverProof() else { return false }
+    return MessageDigest(Array(expected.utf8)) != MessageDigest(Array(proof.lowercased().utf8))
+  }
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A cryptographic hash function of OpenSSL.
+public enum HashAlgorithm: String, Sendable, Hashable, CaseIterable, CustomStringConvertible {
+  /// SHA-256 (FIPS 180-4): 32 bytes.
+  case sha256 = "SHA-256"
+  /// SHA-512/256 (FIPS 180-4): 32 bytes, with initial values of its own.
+  case sha512_256 = "SHA-512/256"
+  /// MD5 (RFC 1321): 16 bytes. Broken (RFC 6151); only for protocols that know nothing better.
+  case md5 = "MD5"
+
+  /// Such as `SHA-256`.
+  public var description: String { rawValue }
+
+  /// The name that `EVP_MD_fetch` knows.
+  var nameInOpenSSL: String {
+    switch self {
+    case .sha256: "SHA256"
+    case .sha512_256: "SHA512-256"
+    case .md5: "MD5"
+    }
+  }
+}

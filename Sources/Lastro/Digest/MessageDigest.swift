@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastroDigest
+
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
+/// What a hash function, or HMAC, makes of a message.
+public struct MessageDigest: Sendable, Hashable, CustomStringConvertible {
+  /// The most bytes a function of ``HashAlgorithm`` gives, and more.
+  static let maximumLength = 64
+
+  /// Its bytes.
+  public let bytes: [UInt8]
+
+  /// Wraps bytes that were computed elsewhere.
+  public init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+  /// Two lower-case digits a byte.
+  public var hexadecimal: String {
+    let digits = Array("0123456789abcdef".utf8)
+    return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+  }
+
+  /// Base64 with padding (RFC 4648 §4).
+  public var base64: String { Data(bytes).base64EncodedString() }
+
+  /// As ``hexadecimal``.
+  public var description: String { hexadecimal }
+
+  /// Whether all bytes are equal; takes as long for the first that differs as for the last.
+  public static func == (lhs: Self, rhs: Self) -> Bool {
+    lhs.bytes.count == rhs.bytes.count && zip(lhs.bytes, rhs.bytes).reduce(0) { $0 | $1.0 ^ $1.1 } == 0
+  }
+}
+
+extension MessageDigest {
+  /// The digest of a message that is in memory; ``MessageHasher`` takes it in pieces.
+  ///
+  /// - Parameter algorithm: default SHA-256.
+  /// - Throws: ``HashingError`` when OpenSSL has no such function, as under FIPS no MD5, or no memory.
+  public init(of message: some ContiguousBytes, _ algorithm: HashAlgorithm = .sha256) throws(HashingError) {
+    let hasher = try MessageHasher(algorithm)
+    hasher.update(message)
+    self = try hasher.digest()
+  }
+
+  /// HMAC-SHA-256 (RFC 2104, RFC 4231) of a message, over OpenSSL's `EVP_Q_mac`.
+  ///
+  /// - Parameters:
+  ///   - message: in memory.
+  ///   - key: bytes of any number. RFC 2104 §3 discourages fewer than 32.
+  /// - Throws: ``HashingError`` when OpenSSL has no SHA-256 or no memory.
+  public static func hmacSHA256(
+    of message: some ContiguousBytes, key: some ContiguousBytes
+  ) throws(HashingError) -> MessageDigest {
+    let bytes = key.withUnsafeBytes { key in
+      message.withUnsafeBytes { message in
+        [UInt8](unsafeUninitializedCapacity: maximumLength) { buffer, count in
+          guard let base = buffer.baseAddress else { return }
+          count = clastro_hmac(
+            HashAlgorithm.sha256.nameInOpenSSL, key.baseAddress, key.count, message.baseAddress, message.count, base,
+            buffer.count)
+        }
+      }
+    }
+    guard !bytes.isEmpty else { throw HashingError(.sha256) }
+    return MessageDigest(bytes)
+  }
+
+  /// The same with the UTF-8 bytes of a secret as key.
+  ///
+  /// - Throws: ``HashingError`` when OpenSSL has no SHA-256 or no memory.
+  public static func hmacSHA256(
+    of message: some ContiguousBytes, key: Secret
+  ) throws(HashingError) -> MessageDigest {
+    try hmacSHA256(of: message, key: Array(key.reveal().utf8))
+  }
+}

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import LastroTesting
+import Testing
+
+@testable import Lastro
+
+@Suite("Digest: calls")
+struct DigestAuthenticatorTests {
+  private static let url = "https://example.com/a?b=c"
+
+  private static func authenticator(
+    _ origins: String..., user: String = "user", password: Secret = "hunter2", allowsMD5: Bool = true
+  ) throws -> DigestAuthenticator {
+    try DigestAuthenticator(
+      user: user, password: password,
+      origins: (origins.isEmpty ? ["https://example.com"] : origins).map {
+        try #require(Origin($0))
+      }, allowsMD5: allowsMD5, random: .seeded(1))
+  }
+
+  private static func refusal(_ challenge: String) -> ScriptedTransport.Step {
+    .respond(status: 401, headers: [.wwwAuthenticate: challenge])
+  }
+
+  private static func ask(_ nonce: String, _ more: String = "") -> ScriptedTransport.Step {
+    refusal("Digest realm=\"r\", qop=\"auth\", algorithm=SHA-256, nonce=\"\(nonce)\"" + more)
+  }
+
+  private static func success(_ information: String) throws -> ScriptedTransport.Step {
+    let name = try #require(HTTPField.Name("Authentication-Info"))
+    return .respond(status: 200, headers: [name: information])
+  }
+
+  /// What a request says, as `nonce/nc`; `-` without credentials.
+  private static func words(_ transport: ScriptedTransport) -> [String] {
+    transport.requests.map { request in
+      guard let digest = parameters(request) else { return "-" }
+      return "\(digest["nonce"] ?? "")/\(digest["nc"].flatMap { UInt32($0, radix: 16) } ?? 0)"
+    }
+  }
+
+  private static func parameters(_ request: TransferRequest) -> AuthenticationChallenge? {
+    request.head.headerFields[.authorization].flatMap { AuthenticationChallenge.read($0).first }
+  }
+
+  private static func stack(
+    _ authenticator: DigestAuthenticator, _ steps: ScriptedTransport.Step...
+  ) -> (TransportNetworkStack, ScriptedTransport) {
+    let transport = ScriptedTransport(steps)
+    var configuration = StackConfiguration()
+    configuration.interceptors = [authenticator]
+    return (TransportNetworkStack(transport: transport, configuration: configuration), transport)
+  }
+
+  @Test("asked once, then at once with the next count; the digest is of path and query as sent")
+  func preemptive() async throws {
+    let (stack, transport) = Self.stack(
+      try Self.authenticator(), Self.ask("n1"), .respond(status: 200), .respond(status: 200), .respond(status: 200))
+    for _ in 0..<3 { _ = try await stack.fetch(.test(url: Self.url)) }
+    #expect(Self.words(transport) == ["-", "n1/1", "n1/2", "n1/3"])
+    let sent = transport.requests.compactMap(Self.parameters)
+    #expect(sent.allSatisfy { $0["uri"] == "/a?b=c" && $0["qop"] == "auth" })
+    #expect(Set(sent.map { $0["cnonce"] }).count == 3 && sent.allSatisfy { $0["cnonce"]?.count == 32 })
+  }
+
+  @Test("refused credentials are refused once: no third sending, and the challenge is forgotten")
+  func wrongPassword() async throws {
+    let (stack, transport) = Self.stack(try Self.authenticator(), Self.ask("n1"), Self.ask("n2"), Self.ask("n3"))
+    let error = try await stack.failure(of: .test(url: Self.url))
+    #expect(error.statusCode == .unauthorized && error.attempts.count == 2)
+    _ = try await stack.failure(of: RawHTTPResource.test(.head, url: "https://example.com/x"))
+    #expect(Self.words(transport) == ["-", "n1/1", "-"] + ["n3/1"])
+  }
+
+  @Test("a stale nonce costs one more sending, with the new one, and no more than that")
+  func stale() async throws {
+    let (stack, transport) = Self.stack(
+      try Self.authenticator(), Self.ask("n1"), .respond(status: 200),
+      Self.ask("n2", ", stale=TRUE"), .respond(status: 200),
+      Self.ask("n3", ", stale=true"), Self.ask("n4", ", stale=true"), Self.ask("n5", ", stale=true"))
+    _ = try await stack.fetch(.test(url: Self.url))
+    _ = try await stack.fetch(.test(url: Self.url))
+    let error = try await stack.failure(of: .test(url: Self.url))
+    #expect(error.attempts.count == 3 && transport.remainingSteps == 0)
+    #expect(Self.words(transport) == ["-", "n1/1", "n1/2", "n2/1", "n2/2", "n3/1", "n4/1"])
+  }
+
+  @Test("an unauthenticated request, then a stale nonce: three sendings at most")
+  func staleAfterFirst() async throws {
+    let (stack, transport) = Self.stack(
+      try Self.authenticator(), Self.ask("n1"), Self.ask("n2", ", stale=true"), .respond(status: 200))
+    _ = try await stack.fetch(.test(url: Self.url))
+    #expect(Self.words(transport) == ["-", "n1/1", "n2/1"])
+  }
+
+  @Test("the same nonce refused, and not stale: the password is wrong, at once")
+  func sameNonce() async throws {
+    let (stack, transport) = Self.stack(
+      try Self.authenticator(), Self.ask("n1"), .respond(status: 200), Self.ask("n1"), Self.ask("n1"), Self.ask("n1"))
+    _ = try await stack.fetch(.test(url: Self.url))
+    #expect(try await stack.failure(of: .test(url: Self.url)).attempts.count == 1)
+    #expect(try await stack.failure(of: .test(url: Self.url)).attempts.count == 2)
+    #expect(Self.words(transport) == ["-", "n1/1", "n1/2", "-", "n1/1"])
+  }
+
+  @Test("a nonce that the server forgot without saying stale is replaced")
+  func forgottenNonce() async throws {
+    let (stack, transport) = Self.stack(
+      try Self.authenticator(), Self.ask("n1"), .respond(status: 200), Self.ask("n2"), .respond(status: 200))
+    for _ in 0..<2 { _ = try await stack.fetch(.test(url: Self.url)) }
+    #expect(Self.words(transport) == ["-", "n1/1", "n1/2", "n2/1"])
+  }
+
+  @Test("a POST is sent again with its body after the 401, once; one that cannot be is not")
+  func bodies() async throws {
+    let reading = ScriptedTransport.Step.perform { request throws(TransportError) in
+      if case .stream(_, _, let open) = request.body.source { _ = open() }
+      let challenge = "Digest realm=r, qop=auth, nonce=n2, stale=true, algorithm=SHA-256"
+      return .answer(401, fields: [.wwwAuthenticate: challenge])
+    }
+    let (stack, transport) = Self.stack(
+      try Self.authenticator(), Self.ask("n1"), .respond(status: 201), reading, .respond(status: 201))
+    _ = try await stack.fetch(.test(.post, body: .raw("payload")))
+    let once = RequestBody.stream(AsyncStream<Data> { $0.finish() })
+    let error = try await stack.failure(of: RawHTTPResource.test(.post, body: once))
+    #expect(error.notRetried?.contains("cannot be sent again") == true)
+    // What could not be sent again brought the new challenge all the same.
+    _ = try await stack.fetch(.test(.post, body: once))
+    #expect(Self.words(transport) == ["-", "n1/1", "n1/2", "n2/1"])
+    #expect(transport.requests.prefix(2).allSatisfy { $0.body.length == 7 })
+  }
+
+  @Test("auth-int covers bodies in memory; others stay without credentials")
+  func authInt() async throws {
+    let ask = Self.refusal("Digest realm=r, qop=auth-int, nonce=n1")
+    let (stack, transport) = Self.stack(
+      try Self.authenticator(), ask, .respond(status: 200), .respond(status: 200), ask)
+    _ = try await stack.fetch(.test(.post, url: Self.url, body: .raw("a=b")))
+    _ = try await stack.fetch(.test(url: Self.url))
+    let stream = RequestBody.stream(AsyncStream<Data> { $0.finish() }, isReplayable: true)
+    #expect(try await stack.failure(of: RawHTTPResource.test(.post, body: stream)).attempts.count == 1)
+    #expect(Self.words(transport) == ["-", "n1/1", "n1/2", "-"])
+    let sent = try #require(Self.parameters(transport.requests[1]))
+    func hash(_ text: String) throws -> String { try MessageDigest(of: Array(text.utf8), .md5).hexadecimal }
+    let request = try hash("POST:/a?b=c:\(try hash("a=b"))")
+    let expected = "\(try hash("user:r:hunter2")):n1:00000001:\(sent["cnonce"] ?? ""):auth-int:\(request)"
+    #expect(sent["response"] == (try hash(expected)))
+  }
+
+  @Test("nextnonce is used next; a session keeps its first nonces")
+  func nextNonce() async throws {
+    let (stack, transport) = Self.stack(
+      try Self.authenticator(), Self.refusal("Digest realm=r, qop=auth, nonce=n1, algorithm=MD5-sess"),
+      try Self.success("nextnonce=\"n2\""), .respond(status: 200),
+      .respond(status: 404, headers: [try #require(HTTPField.Name("Authentication-Info")): "nextnonce=n3"]),
+      .respond(status: 200))
+    for _ in 0..<2 { _ = try await stack.fetch(.test(url: Self.url)) }
+    _ = try await stack.failure(of: .test(url: Self.url))
+    _ = try await stack.fetch(.test(url: Self.url))
+    #expect(Self.words(transport) == ["-", "n1/1", "n2/1", "n2/2", "n3/1"])
+    let sent = transport.requests.compactMap(Self.parameters)
+    #expect(Set(sent.map { $0["cnonce"] }).count == 1)
+    func hash(_ text: String) throws -> String { try MessageDigest(of: Array(text.utf8), .md5).hexadecimal }
+    let nonce = sent[0]["cnonce"] ?? ""
+    let secret = try hash("\(try hash("user:r:hunter2")):n1:\(nonce)")
+    #expect(sent[3]["response"] == (try hash("\(secret):n3:00000001:\(nonce):auth:\(try hash("GET:/a?b=c"))")))
+  }
+
+  @Test("a server's proof that is right changes nothing; a wrong one makes the challenge forgotten")
+  func serverProof() async throws {
+    let authenticator = try Self.authenticator()
+    let name = try #require(HTTPField.Name("Authentication-Info"))
+    let prove = ScriptedTransport.Step.perform { request throws(TransportError) in
+      func hash(_ text: String) -> String { (try? MessageDigest(of: Array(text.utf8)).hexadecimal) ?? "" }
+      let sent = request.head.headerFields[.authorization].flatMap { AuthenticationChallenge.read($0).first }
+      let proof =
+        "\(hash("user:r:hunter2")):n1:\(sent?["nc"] ?? ""):\(sent?["cnonce"] ?? ""):auth:\(hash(":/a?b=c"))"
+      return TransferResponse(
+        head: HTTPResponse(status: .ok, headerFields: [name: "rspauth=\"\(hash(proof))\", qop=auth"]),
+        body: ResponseBody(Data()))
+    }
+    let (stack, transport) = Self.stack(
+      authenticator, Self.ask("n1"), prove, prove,
+      try Self.success("rspauth=\"\(String(repeating: "0", count: 64))\", nextnonce=n2"), .respond(status: 200))
+    for _ in 0..<4 { _ = try await stack.fetch(.test(url: Self.url)) }
+    #expect(Self.words(transport) == ["-", "n1/1", "n1/2", "n1/3", "-"])
+  }
+
+  @Test("MD5 only where it is allowed, a scheme that is not Digest never, and no challenge is no retry")
+  func unanswerable() async throws {
+    let (stack, transport) = Self.stack(
+      try Self.authenticator(allowsMD5: false), Self.refusal("Digest realm=r, nonce=n, qop=auth"),
+      Self.refusal("Basic realm=r"), .respond(status: 401), Self.ask("n1"), .respond(status: 200))
+    for _ in 0..<3 { #expect(try await stack.failure(of: .test(url: Self.url)).attempts.count == 1) }
+    _ = try await stack.fetch(.test(url: Self.url))
+    #expect(Self.words(transport) == ["-", "-", "-", "-", "n1/1"])
+  }
+
+  @Test("challenges of other origins are not answered, and credentials stay behind on a redirect")
+  func otherOrigins() async throws {
+    let (stack, transport) = Self.stack(
+      try Self.authenticator(), Self.ask("n1"), .respond(status: 200), Self.ask("x1"),
+      .respond(status: 307, headers: [.location: "/c"]),
+      .respond(status: 307, headers: [.location: "https://example.org/d"]), Self.ask("x2"))
+    _ = try await stack.fetch(.test(url: Self.url))
+    #expect(try await stack.failure(of: .test(url: "https://example.org/")).attempts.count == 1)
+    #expect(try await stack.failure(of: .test(url: Self.url)).attempts.count == 1)
+    #expect(Self.words(transport) == ["-", "n1/1", "-", "n1/2", "n1/3", "-"])
+    #expect(transport.requests.compactMap(Self.parameters).map { $0["uri"] } == ["/a?b=c", "/a?b=c", "/c"])
+  }
+
+  @Test("each origin has its own challenge")
+  func origins() async throws {
+    let (stack, transport) = Self.stack(
+      try Self.authenticator("https://example.com", "http://example.com"), Self.ask("n1"), .respond(status: 200),
+      Self.ask("m1"), .respond(status: 200), .respond(status: 200), .respond(status: 200))
+    for url in [Self.url, "http://example.com/", Self.url, "http://example.com/"] {
+      _ = try await stack.fetch(.test(url: url))
+    }
+    #expect(Self.words(transport) == ["-", "n1/1", "-", "m1/1", "n1/2", "m1/2"])
+  }
+
+  @Test("thousands of calls at a time: no count twice, and every call is answered")
+  func concurrency() async throws {
+    let authenticator = try Self.authenticator()
+    let issued = Recorder<String>()
+    let used = Recorder<String>()
+    let transport = ScriptedTransport(handler: { request throws(TransportError) in
+      guard let sent = request.head.headerFields[.authorization].flatMap({ AuthenticationChallenge.read($0).first })
+      else {
+        let number = issued.append("")
+        let challenge = "Digest realm=r, qop=auth, algorithm=SHA-256, nonce=n\(number)"
+        return .answer(401, fields: [.wwwAuthenticate: challenge])
+      }
+      used.append("\(sent["nonce"] ?? "") \(sent["nc"] ?? "")")
+      return .answer(200)
+    })
+    var configuration = StackConfiguration()
+    configuration.interceptors = [authenticator]
+    let stack = TransportNetworkStack(transport: transport, configuration: configuration)
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for _ in 0..<3_000 { group.addTask { _ = try await stack.fetch(.test(url: Self.url)) } }
+      try await group.waitForAll()
+    }
+    #expect(used.values.count == 3_000)
+    #expect(Set(used.values).count == 3_000)
+    // All with the challenge that came first: what others got was not needed.
+    #expect(Set(used.values.compactMap { $0.split(separator: " ").first }).count == 1)
+  }
+
+  @Test("a count that is used up begins anew")
+  func exhaustedCount() throws {
+    var sessions = DigestSessions()
+    let origin = try #require(Origin("https://example.com"))
+    let challenge = try #require(
+      DigestChallenge.strongest(of: AuthenticationChallenge.read("Digest realm=r, nonce=n"), allowsMD5: true))
+    sessions.begin(challenge, at: origin, refused: nil, clientNonce: "c", count: .max - 1)
+    #expect(sessions.turn(at: origin)?.count == .max)
+    #expect(sessions.turn(at: origin) == nil && sessions.current(at: origin) == nil)
+  }
+
+  @Test("hostile challenges: anything at all is survived, in three sendings at most")
+  func fuzz() async throws {
+    let random = RandomSource.seeded(2617)
+    let parts = [
+      "Digest ", "realm=\"r\"", ", ", "nonce=\"", "\"", "qop=\"auth,auth-int\"", "algorithm=", "SHA-256", "MD5-sess",
+      "stale=true", "userhash=true", "opaque=\"\\\"\"", "Basic", "charset=UTF-8", "\\", "nonce=n", "é", "=", "\t",
+    ]
+    for _ in 0..<1_500 {
+      let challenge = (0..<(random.next() % 14)).map { _ in parts[Int(random.next() % UInt64(parts.count))] }.joined()
+      let transport = ScriptedTransport(handler: { _ throws(TransportError) in
+        .answer(401, fields: [.wwwAuthenticate: challenge])
+      })
+      let stack = TransportNetworkStack(transport: transport)
+      let resource = try RawHTTPResource.test(.post, body: .raw("x"), interceptors: [try Self.authenticator()])
+      let error = try await stack.failure(of: resource)
+      #expect(error.statusCode == .unauthorized && transport.requests.count <= 3)
+      #expect(!error.debugDescription.contains("hunter2"))
+    }
+  }
+
+  @Test("what cannot be used is refused when it is made; no text shows the password")
+  func secrecy() async throws {
+    #expect(throws: ConfigurationError.self) { try DigestAuthenticator(user: "u", password: "p", origins: []) }
+    let error = try #require(throws: ConfigurationError.self) { try Self.authenticator(password: "hunter2\r\n") }
+    #expect(!"\(error)".contains("hunter2"))
+    #expect(throws: ConfigurationError.self) { try Self.authenticator(user: "a\nb") }
+    let authenticator = try Self.authenticator()
+    var text = "\(authenticator) \(String(reflecting: authenticator))"
+    dump(authenticator, to: &text)
+    #expect(!text.contains("hunter2"))
+  }
+}
