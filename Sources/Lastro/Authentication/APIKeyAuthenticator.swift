@@ -83,7 +83,9 @@ public struct APIKeyAuthenticator: RequestAuthenticator, HTTPResourceInterceptor
   ]
 
   /// Sets the field or the item where the request goes to one of ``origins``.
-  public func authenticate(_ request: ResourceRequest) async throws -> ResourceRequest {
+  public func authenticate(_ request: ResourceRequest) async throws -> ResourceRequest { try keyed(request) }
+
+  func keyed(_ request: ResourceRequest) throws -> ResourceRequest {
     guard scope.covers(request) else { return request }
     var request = request
     switch placement {

@@ -49,6 +49,8 @@ public struct FetchExplanation: Sendable, Encodable {
   public var idempotency: String
   /// In the order of asking.
   public var interceptors: [Interceptor]
+  /// Signers for the request's origin, after the interceptors.
+  public var signers: [String]
   /// Time limits.
   public var timeouts: [Fact]
   /// Redirects, sizes, attempts, waits, quota.
@@ -74,6 +76,7 @@ extension FetchExplanation: CustomStringConvertible {
       }
       lines.append(line)
     }
+    if !signers.isEmpty { lines.append("signed by: \(signers.joined(separator: ", "))") }
     for (title, facts) in [("timeouts", timeouts), ("limits", limits), ("transport", transport)] where !facts.isEmpty {
       lines.append("\(title):")
       lines += facts.map { "  \($0.name): \($0.value)" }

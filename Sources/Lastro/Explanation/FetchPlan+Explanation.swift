@@ -24,10 +24,15 @@ extension FetchPlan {
     return FetchExplanation(
       request: request.map { redaction.text($0.summary) }, refusal: refusal.map { redaction.text($0) },
       operation: options.operation, idempotency: Self.idempotency(of: request),
-      interceptors: interceptors.map(Self.describe), timeouts: timeoutFacts(options),
+      interceptors: interceptors.map(Self.describe), signers: signers(of: request), timeouts: timeoutFacts(options),
       limits: limitFacts(options, request),
       retries: request.map { request in HypotheticalFailure.all.map { verdict(on: $0, request) } } ?? [],
       transport: request.map { transport.explain(transferRequest($0)) } ?? [])
+  }
+
+  private func signers(of request: ResourceRequest?) -> [String] {
+    guard let origin = request.flatMap({ Origin($0.head) }) else { return [] }
+    return configuration.signers.filter { $0.origins.contains(origin) }.map { "\(type(of: $0))" }
   }
 
   private static func describe(_ interceptor: any HTTPResourceInterceptor) -> FetchExplanation.Interceptor {

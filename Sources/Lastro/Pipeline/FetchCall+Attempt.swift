@@ -81,11 +81,11 @@ extension FetchCall {
     if let contentType = request.body.contentType, request.head.headerFields[.contentType] == nil {
       request.head.headerFields[.contentType] = contentType
     }
-    do throws(TransportError) {
-      try plan.checkLimits(of: request.options)
-      try RequestCheck.check(request)
-    } catch {
-      throw failure(.noRequest(error), request)
+    try check(request)
+    if !plan.configuration.signers.isEmpty {
+      request = try await signed(request)
+      effective = request.options
+      try check(request)
     }
     if Task.isCancelled { throw failure(.cancelled(.cancelled()), request) }
     current.wasScheduled = true
@@ -109,6 +109,16 @@ extension FetchCall {
       emit(.transferEnded(.failure(error)))
       let response = error.head.map { answer($0, to: request, facts: error.facts ?? TransferFacts()) }
       throw failure(kind(of: error), request, response, facts: error.facts)
+    }
+  }
+
+  /// Nothing reaches the transport that could be read in two ways, or asks for what makes no sense.
+  private func check(_ request: ResourceRequest) throws(AttemptFailure) {
+    do throws(TransportError) {
+      try plan.checkLimits(of: request.options)
+      try RequestCheck.check(request)
+    } catch {
+      throw failure(.noRequest(error), request)
     }
   }
 

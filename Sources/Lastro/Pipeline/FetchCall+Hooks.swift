@@ -102,6 +102,26 @@ extension FetchCall {
     return (result, redirects)
   }
 
+  /// Lets the signers sign what is about to be sent.
+  mutating func signed(_ request: ResourceRequest) async throws(AttemptFailure) -> ResourceRequest {
+    let start = plan.configuration.timeSource.now()
+    defer { current.preparation += plan.configuration.timeSource.now() - start }
+    let signers = plan.configuration.signers
+    let context = context
+    let result = try await inTime("a signer", request) {
+      do {
+        return Result<ResourceRequest, any Error>.success(
+          try await Lastro.signed(request, by: signers, context: context))
+      } catch {
+        return .failure(error)
+      }
+    }
+    switch result {
+    case .success(let signed): return signed
+    case .failure(let error): throw failure(.noRequest(error), request)
+    }
+  }
+
   /// Tells the interceptors that a request is about to be handed over.
   func tellScheduled(_ request: ResourceRequest) async throws(AttemptFailure) {
     let interceptors = plan.interceptors

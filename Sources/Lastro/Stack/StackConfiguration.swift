@@ -4,6 +4,8 @@
 public struct StackConfiguration: Sendable {
   /// Interceptors of every fetch; they come before the resource's, for every event. Default none.
   public var interceptors: [any HTTPResourceInterceptor] = []
+  /// Sign the requests to their origins, after all interceptors, also those of the resource. Default none.
+  public var signers: [any RequestSigner] = []
   /// Limits in time of fetches. Default ``Timeouts/standard``.
   public var timeouts: Timeouts = .standard
   /// Limits in time of streams. Default ``Timeouts/streaming``.

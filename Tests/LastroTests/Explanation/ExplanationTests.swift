@@ -122,3 +122,31 @@ struct ExplanationTests {
     #expect(explanation.description.split(separator: "\n").count < 60)
   }
 }
+
+extension ExplanationTests {
+  struct Signer: RequestSigner {
+    var origins: [Origin] { [Origin("https://api.example")].compactMap(\.self) }
+
+    func sign(
+      _ request: ResourceRequest, bodyDigest: BodyDigest, context: AttemptContext
+    ) async throws -> ResourceRequest { request }
+  }
+
+  @Test("authenticators tell what they add and do, without the secrets; signers are named")
+  func authenticators() async throws {
+    let origin = try #require(Origin("https://api.example"))
+    let key = try APIKeyAuthenticator("hush-key", in: .queryItem("api_key"), origins: [origin])
+    let bearer = try BearerAuthenticator(
+      source: CustomAccessTokenSource { _ in
+        Issue.record("an explanation refreshes nothing")
+        throw CancellationError()
+      }, origins: [origin])
+    let basic = try BasicAuthenticator(user: "ann", password: "hush-password", origins: [origin])
+    let explanation = try await Self.explain(interceptors: [key, bearer, basic]) { $0.signers = [Signer()] }
+    #expect(explanation.request == "GET https://api.example/a?token=***&page=***&api_key=***")
+    #expect(explanation.interceptors.allSatisfy { $0.explanation != nil })
+    #expect(explanation.signers == ["Signer"])
+    #expect(try #require(explanation.retries.first { $0.failure == "status 401" }).isRetried)
+    #expect(!explanation.description.contains("hush"))
+  }
+}
