@@ -59,7 +59,8 @@ extension BearerAuthenticator {
   /// The token for a request; waits for a refresh where one is needed.
   func token(for call: UInt64, hasFailed: Bool) async throws -> AccessToken {
     let now = timeSource.now()
-    if let token = state.withLock({ $0.machine.ready(for: call, at: now) }) { return token }
+    let ready = state.withLock { $0.machine.ready(for: call, isRefreshing: $0.flight != nil, at: now) }
+    if let ready { return ready }
     while true {
       switch try await settle(.request(hasFailed: hasFailed), call: call) {
       case .token(let token): return token

@@ -13,12 +13,14 @@ import Synchronization
 ///
 /// - Requests to other origins than the configured ones pass as they are, and so do requests that have an
 ///   `Authorization` field of another scheme.
-/// - A token is refreshed ahead of its expiry. When that fails while the token is still valid, the token is used.
+/// - A token is refreshed ahead of its expiry.
 /// - A request that was refused with 401 is repeated once: at once when the token it had was replaced meanwhile, else
 ///   after a refresh. A second 401 in the same call stands.
+/// - Requests that are made while a refresh runs wait for it. When it fails they are sent with the old token as long as
+///   that has not expired.
 /// - One refresh serves all who wait. It runs in a task of its own: neither cancelling one of them nor all ends it, and
 ///   who is cancelled leaves promptly. It has its own limit in time.
-/// - A refresh that fails, fails for all who wait, with the error of the source: in ``HTTPFetchError/Reason`` it is in
+/// - A refresh that fails, fails for all others who wait, with the error of the source: in ``HTTPFetchError/Reason`` it is in
 ///   `noRequest`, or, after a 401, in `retry(.custom(…), …)`. Calls that had begun by then do not refresh again; new
 ///   ones do.
 /// - Requests that the source makes in order to refresh may go through the same stack: they pass as they are.

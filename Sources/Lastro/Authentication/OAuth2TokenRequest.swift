@@ -47,8 +47,7 @@ struct OAuth2TokenRequest {
     var headers: RawHeaders = [.accept: "application/json"]
     switch client.authentication {
     case .basic(let secret):
-      let pair = client.id.formEncoded + ":" + secret.reveal().formEncoded
-      headers[.authorization] = "Basic " + Data(pair.utf8).base64EncodedString()
+      headers[.authorization] = "Basic " + basic(secret)
     case .body(let secret): fields += [("client_id", client.id), ("client_secret", secret.reveal())]
     case .none: fields += [("client_id", client.id)]
     }
@@ -60,7 +59,16 @@ struct OAuth2TokenRequest {
   private var secrets: [String] {
     let harmless: Set = ["grant_type", "scope"]
     let sent = fields.filter { !harmless.contains($0.0) }.map(\.1) + [client.authentication.secret].compactMap(\.self)
-    return sent.filter { !$0.isEmpty }.map { $0.reveal() }
+    let texts = sent.filter { !$0.isEmpty }.map { $0.reveal() }
+    // The longest first, lest a part of it be masked before it is found.
+    return (texts + texts.map(\.formEncoded) + [client.authentication.secret.map(basic)].compactMap(\.self))
+      .sorted { $0.utf8.count > $1.utf8.count }
+  }
+
+  /// What stands behind `Basic` (RFC 6749 §2.3.1).
+  private func basic(_ secret: Secret) -> String {
+    let pair = client.id.formEncoded + ":" + secret.reveal().formEncoded
+    return Data(pair.utf8).base64EncodedString()
   }
 
   /// Checks parameters that the application adds.

@@ -54,10 +54,11 @@ struct TokenMachine {
     }
   }
 
-  /// A token that needs no refresh. `call` is 0 where it is not known.
-  mutating func ready(for call: UInt64, at now: Duration) -> AccessToken? {
+  /// A token that needs no refresh; `nil` also while one runs: it may run because the token was refused. `call` is 0 where
+  /// it is not known.
+  mutating func ready(for call: UInt64, isRefreshing: Bool, at now: Duration) -> AccessToken? {
     lastCall = max(lastCall, call)
-    guard let credential, credential.due.map({ now < $0 }) ?? true else { return nil }
+    guard !isRefreshing, let credential, credential.due.map({ now < $0 }) ?? true else { return nil }
     return credential.token
   }
 
@@ -71,8 +72,8 @@ struct TokenMachine {
   ///
   /// - Parameter hasFailed: whether an earlier attempt of the call failed for want of a token, or was refused.
   mutating func decide(for call: UInt64, hasFailed: Bool, isRefreshing: Bool, at now: Duration) -> Decision {
-    if let token = ready(for: call, at: now) { return .use(token) }
     if isRefreshing { return .join }
+    if let token = ready(for: call, isRefreshing: false, at: now) { return .use(token) }
     if let token = valid(at: now), isPausing(at: now) || isExcessive(at: now) { return .use(token) }
     if hasFailed, let error = knownFailure(of: call) { return .fail(error) }
     return begin(at: now)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Bearer authenticator: refreshes", .timeLimit(.minutes(2)))
+@Suite("Bearer authenticator: refreshes", .timeLimit(.minutes(10)))
 struct BearerRefreshTests {
   let clock = ManualClock()
   let source = GatedSource()
@@ -242,6 +242,23 @@ struct BearerRefreshTests {
     source.answer(.failure(TestError(name: "down")))
     for task in tasks { #expect(try await task.value.word == "\(TestError(name: "down"))") }
     #expect(source.asked.count == 1 && bearer.token?.value == "t1")
+  }
+
+  @Test("while a refused token is refreshed, no request goes out with it; when that fails, it is all there is")
+  func requestsDuringRefresh() async throws {
+    let bearer = try BearerAuthenticator.test(source, token: .test("t1"), clock: clock)
+    for result in [.success(try .test("t2")), .failure(TestError())] as [Result<AccessToken, any Error>] {
+      let token = try #require(bearer.token?.value.reveal())
+      let refused = Task { try await bearer.action(refused: token) }
+      try await until { bearer.waiters == 1 }
+      let request = Task { try await bearer.field() }
+      try await until { bearer.waiters == 2 }
+      try await source.waitForCall(source.asked.count)
+      source.answer(result)
+      #expect(try await request.value == "Bearer t2")
+      _ = try await refused.value
+    }
+    #expect(source.asked.map(\.?.value) == ["t1", "t2"])
   }
 
   @Test("calls that had begun when a refresh failed do not refresh again; new ones do")

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("OAuth 2 sources: what is sent once, and what is never seen", .timeLimit(.minutes(2)))
+@Suite("OAuth 2 sources: what is sent once, and what is never seen", .timeLimit(.minutes(10)))
 struct OAuth2SafetyTests {
   typealias Sources = OAuth2SourceTests
 
@@ -70,9 +70,11 @@ struct OAuth2SafetyTests {
   func errors() async throws {
     let echo =
       #"{"error":"invalid_request","error_description":"hidden-s & hidden-r & hidden-p","error_uri":"hidden-s"}"#
+    let basic = Data("app:hidden-s".utf8).base64EncodedString()
+    let encoded = #"{"error":"a","error_description":"Basic \#(basic) refresh_token=hidden-%26"}"#
     let leak = "<p>access_token hidden-a</p>"
     let steps: [ScriptedTransport.Step] = [
-      Sources.answer(echo, status: .badRequest), Sources.answer(echo),
+      Sources.answer(echo, status: .badRequest), Sources.answer(echo), Sources.answer(encoded),
       Sources.answer(leak, status: .internalServerError), Sources.answer(leak),
       Sources.answer(Sources.granted, status: .badGateway),
       Sources.answer(#"{"access_token":"hidden-a","token_type":"mac","refresh_token":"hidden-r"}"#),
@@ -84,7 +86,8 @@ struct OAuth2SafetyTests {
       for (step, limit) in steps.flatMap({ [($0, 0), ($0, 1)] }) {
         let retries = RetryInterceptor(policy: .maxRetries(limit), eligibility: .any)
         let source = try OAuth2RefreshToken(
-          client: Sources.client(authentication), refreshToken: "hidden-r", parameters: ["proof": "hidden-p"],
+          client: Sources.client(authentication), refreshToken: "hidden-r",
+          parameters: ["proof": "hidden-p", "more": "hidden-&"],
           stack: Sources.stack(ScriptedTransport([step, step]), retries))
         let error = await #expect(throws: OAuth2Error.self) { try await source.token(replacing: nil) }
         try #expect(!Self.everything(#require(error)).contains("hidden"))
