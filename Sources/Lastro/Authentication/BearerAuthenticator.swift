@@ -27,9 +27,7 @@ import Synchronization
 ///
 /// Dropping the authenticator ends a refresh that runs.
 public final class BearerAuthenticator: RequestAuthenticator, HTTPResourceInterceptor {
-  /// The origins that get the token.
-  public let origins: [Origin]
-
+  private let scope: CredentialScope
   let source: any AccessTokenSource
   let refreshTimeout: Duration
   let timeSource: TimeSource
@@ -61,14 +59,7 @@ public final class BearerAuthenticator: RequestAuthenticator, HTTPResourceInterc
     window: RefreshWindow? = .standard, refreshTimeout: Duration = .seconds(30), allowsInsecureOrigins: Bool = false,
     timeSource: TimeSource = .continuous
   ) throws(ConfigurationError) {
-    guard !origins.isEmpty else {
-      throw ConfigurationError("the authenticator has no origin", hint: "name those that are to get the token")
-    }
-    if !allowsInsecureOrigins, let origin = origins.first(where: { !$0.keepsSecrets }) {
-      throw ConfigurationError(
-        "\(origin) would get the token without encryption",
-        hint: "use https; allowsInsecureOrigins: true sends it all the same")
-    }
+    scope = try CredentialScope(origins, allowsInsecureOrigins: allowsInsecureOrigins)
     guard leeway >= .zero else {
       throw ConfigurationError("the leeway is \(leeway)", hint: "give zero or a positive duration")
     }
@@ -76,7 +67,6 @@ public final class BearerAuthenticator: RequestAuthenticator, HTTPResourceInterc
       throw ConfigurationError("the refresh timeout is \(refreshTimeout)", hint: "give a positive duration")
     }
     self.source = source
-    self.origins = origins
     self.refreshTimeout = refreshTimeout
     self.timeSource = timeSource
     var machine = TokenMachine(leeway: min(leeway, .seconds(1_000_000_000)), window: window)
@@ -88,6 +78,9 @@ public final class BearerAuthenticator: RequestAuthenticator, HTTPResourceInterc
 
   private static let lastID = Atomic<UInt64>(0)
   private static func nextID() -> UInt64 { lastID.wrappingAdd(1, ordering: .relaxed).newValue }
+
+  /// The origins that get the token.
+  public var origins: [Origin] { scope.origins }
 
   /// The configured origins: a redirect back to one of them gets the token again.
   public var credentialOrigins: [Origin] { origins }
@@ -181,8 +174,7 @@ extension BearerAuthenticator {
   }
 
   private func isResponsible(for request: ResourceRequest) -> Bool {
-    guard !Self.refreshing.contains(id), let origin = Origin(request.head) else { return false }
-    return origins.contains(origin)
+    !Self.refreshing.contains(id) && scope.covers(request)
   }
 
   /// Whether an earlier failure of the call is a 401 of ours.
