@@ -137,7 +137,6 @@ public final class DigestAuthenticator: RequestAuthenticator, HTTPResourceInterc
 
 extension DigestAuthenticator {
   private func answer(to origin: Origin, for request: ResourceRequest) -> DigestAnswer? {
-    let clientNonce = clientNonce()
     let turn = sessions.withLock { sessions -> DigestSessions.Turn? in
       guard sessions.current(at: origin)?.challenge.protection(for: request.body) != .impossible else { return nil }
       return sessions.turn(at: origin)
@@ -147,7 +146,7 @@ extension DigestAuthenticator {
       challenge: turn.challenge, user: user, password: password, method: request.head.method.rawValue,
       target: request.head.path ?? "/", protection: turn.challenge.protection(for: request.body), count: turn.count,
       // The nonces of a session do not change, so that servers which compute it anew for each request agree.
-      clientNonce: turn.session?.clientNonce ?? clientNonce, session: turn.session)
+      clientNonce: turn.session?.clientNonce ?? clientNonce(), session: turn.session)
   }
 
   /// 128 bits in hexadecimal digits.

@@ -50,10 +50,12 @@ struct DigestChallenge: Sendable, Hashable {
 
   /// The one to answer: the first of those with the strongest algorithm that OpenSSL has. The SHA-2 algorithms are as
   /// strong as each other.
-  static func strongest(of challenges: [AuthenticationChallenge], allowsMD5: Bool) -> DigestChallenge? {
-    let known = challenges.compactMap { Self($0) }
-    let strong = known.first { $0.algorithm.hash != .md5 && $0.algorithm.hash.isAvailable }
-    return strong ?? (allowsMD5 ? known.first { $0.algorithm.hash == .md5 && $0.algorithm.hash.isAvailable } : nil)
+  static func strongest(
+    of challenges: [AuthenticationChallenge], allowsMD5: Bool,
+    isAvailable: (HashAlgorithm) -> Bool = { (try? MessageHasher($0)) != nil }
+  ) -> DigestChallenge? {
+    let known = challenges.compactMap { Self($0) }.filter { isAvailable($0.algorithm.hash) }
+    return known.first { $0.algorithm.hash != .md5 } ?? (allowsMD5 ? known.first : nil)
   }
 
   /// What a request with such a body is protected with: `auth` where it is offered, `auth-int` for bodies in memory.
@@ -76,9 +78,4 @@ struct DigestChallenge: Sendable, Hashable {
     /// The body is not in memory, and has to be.
     case impossible
   }
-}
-
-extension HashAlgorithm {
-  /// Whether OpenSSL has it.
-  var isAvailable: Bool { (try? MessageHasher(self)) != nil }
 }

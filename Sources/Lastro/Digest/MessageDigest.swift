@@ -21,8 +21,16 @@ public struct MessageDigest: Sendable, Hashable, CustomStringConvertible {
 
   /// Two lower-case digits a byte.
   public var hexadecimal: String {
-    let digits = Array("0123456789abcdef".utf8)
-    return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+    String(unsafeUninitializedCapacity: 2 * bytes.count) { buffer in
+      var count = 0
+      for byte in bytes {
+        for digit in [byte >> 4, byte & 15] {
+          buffer.initializeElement(at: count, to: digit < 10 ? digit + 48 : digit + 87)
+          count += 1
+        }
+      }
+      return count
+    }
   }
 
   /// Base64 with padding (RFC 4648 §4).

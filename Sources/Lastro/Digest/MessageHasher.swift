@@ -19,8 +19,13 @@ public final class MessageHasher {
   ///
   /// - Parameter algorithm: default SHA-256.
   /// - Throws: ``HashingError`` when OpenSSL has no such function, as under FIPS no MD5, or no memory.
-  public init(_ algorithm: HashAlgorithm = .sha256) throws(HashingError) {
-    guard let context = clastro_digest_new(algorithm.nameInOpenSSL) else { throw HashingError(algorithm) }
+  public convenience init(_ algorithm: HashAlgorithm = .sha256) throws(HashingError) {
+    try self.init(algorithm, named: algorithm.nameInOpenSSL)
+  }
+
+  /// The same by the name that OpenSSL is asked for.
+  init(_ algorithm: HashAlgorithm, named name: String) throws(HashingError) {
+    guard let context = clastro_digest_new(name) else { throw HashingError(algorithm) }
     self.context = context
     self.algorithm = algorithm
   }

@@ -143,6 +143,17 @@ struct DigestVectorTests {
     #expect(strict?.nonce == (chosen?.algorithm.hash == .md5 ? nil : nonce))
   }
 
+  @Test("what OpenSSL does not have is not answered, as MD5 under FIPS")
+  func availability() {
+    let challenges = AuthenticationChallenge.read(
+      "Digest realm=r, nonce=1, algorithm=SHA-512-256, Digest realm=r, nonce=2, algorithm=SHA-256, Digest realm=r, nonce=3"
+    )
+    func chosen(_ available: HashAlgorithm...) -> String? {
+      DigestChallenge.strongest(of: challenges, allowsMD5: true, isAvailable: available.contains)?.nonce
+    }
+    #expect(chosen(.sha256, .md5) == "2" && chosen(.md5) == "3" && chosen() == nil)
+  }
+
   @Test("what is echoed has a bound")
   func bound() {
     let long = "Digest realm=r, nonce=" + String(repeating: "n", count: 4095)

@@ -94,6 +94,14 @@ struct MessageDigestTests {
     #expect(try MessageDigest.hmacSHA256(of: [UInt8](), key: [UInt8](repeating: 0, count: 1)) == empty)
   }
 
+  @Test("a function that OpenSSL does not have is an error")
+  func missing() {
+    // MD4 is in a provider that nobody loads; the other is in none.
+    for name in ["MD4", "no such function", ""] {
+      #expect(throws: HashingError(.md5)) { try MessageHasher(.md5, named: name) }
+    }
+  }
+
   @Test("Base64, equality and texts")
   func forms() throws {
     let digest = try MessageDigest(of: Data("abc".utf8))
