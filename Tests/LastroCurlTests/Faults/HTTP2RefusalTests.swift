@@ -209,4 +209,45 @@ struct HTTP2RefusalTests {
       #expect(secured.requests.first?.head.version == "HTTP/2")
     }
   }
+
+  /// Faults the first request for `/work`.
+  private func failingOnce(_ fault: LoopbackHTTP2Fault, _ lab: HTTP2Lab) throws -> LoopbackServer {
+    let seen = EventRecorder<String>()
+    return try lab.server { request in
+      seen.record(request.path)
+      return seen.count > 1 ? .text("fine") : .fault(.http2(fault, at: .beforeHeaders))
+    }
+  }
+
+  static let passing: [LoopbackHTTP2Fault] = [
+    .resetStream(.refusedStream), .resetStream(.internalError), .goAway(lastStream: .before, .noError), .close,
+    .truncateFrame,
+  ]
+
+  @Test("with a retry the stack sends again what is idempotent, and a POST without a key once", arguments: passing)
+  func retries(_ fault: LoopbackHTTP2Fault) async throws {
+    for (method, key) in [(HTTPRequest.Method.get, nil), (.post, "k1"), (.post, nil)] {
+      let lab = try HTTP2Lab()
+      let server = try failingOnce(fault, lab)
+      var engine = CurlConfiguration()
+      engine.connection.tls.roots = .pem(Array(lab.authority.rootPEM.utf8))
+      var configuration = StackConfiguration()
+      configuration.interceptors = [RetryInterceptor(policy: .maxRetries(3), eligibility: .any)]
+      let stack = try CurlNetworkStack(engine, configuration: configuration)
+      var request = try ResourceRequest(
+        method: method, url: server.baseURL + "/work", body: method == .post ? .raw("pay") : .empty)
+      if let key { try request.setHeader("Idempotency-Key", key) }
+      let sent = request
+      if method == .get || key != nil {
+        let answer = try await stack.fetch(.raw(sent))
+        #expect(answer.value == Data("fine".utf8))
+        #expect(server.requests.count == 2)
+        #expect(server.requests.map { $0.head["idempotency-key"] } == [key, key])
+      } else {
+        let error = try await #require(throws: HTTPFetchError<any Error>.self) { try await stack.fetch(.raw(sent)) }
+        #expect(error.attempts.map(\.requestSent) == [true])
+        #expect(server.requests.map(\.text) == ["pay"], "nothing is sent twice")
+      }
+    }
+  }
 }
