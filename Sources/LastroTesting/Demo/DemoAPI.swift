@@ -22,8 +22,8 @@ public import Lastro
 /// `Idempotency-Replayed: true`, and is not counted again; with another body it gets 422. Without a key each counts.
 ///
 /// The token endpoint takes the grants `client_credentials` and `refresh_token` from the client ``clientID``, which
-/// authenticates by Basic or in the body. A refresh token is replaced when it is used; one that comes a second time ends
-/// those that replaced it. Errors there are those of RFC 6749 §5.2: `invalid_request`, `invalid_client` (401),
+/// authenticates by Basic or in the body. A refresh token is replaced when it is used; one that comes a second time
+/// ends those that replaced it. Errors there are those of RFC 6749 §5.2: `invalid_request`, `invalid_client` (401),
 /// `invalid_grant`, `unsupported_grant_type`.
 ///
 /// Errors are `{"message":…, "documentation_url":…, "errors":[{"field":…, "code":…}]}`.

@@ -52,8 +52,8 @@ final class DemoTokens: Sendable {
     return state.withLock { Self.grant(&$0, now: now, refreshToken: nil) }
   }
 
-  /// For a refresh token, which is replaced (RFC 6749 §6). `nil` when it is not live. One that was replaced before ends
-  /// its whole family (RFC 9700 §4.14.2).
+  /// For a refresh token, which is replaced (RFC 6749 §6). `nil` when it is not live. One that was replaced before
+  /// ends its whole family (RFC 9700 §4.14.2).
   func grant(for refreshToken: String) -> Grant? {
     let now = time.now()
     return state.withLock { state in

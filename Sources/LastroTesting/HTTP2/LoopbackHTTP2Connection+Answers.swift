@@ -88,7 +88,7 @@ extension LoopbackHTTP2Connection {
         if try sendPiece(of: id) { goesOn = true }
       }
     }
-    if lastStream != nil, streams.isEmpty, !isOver { end { $0.close() } }
+    if lastStream != nil, streams.isEmpty, !isOver { end { $0.closeAfterPeer() } }
   }
 
   /// Whether something was sent.
@@ -140,7 +140,7 @@ extension LoopbackHTTP2Connection {
       try write(.resetStream(code, stream: id))
     case .goAway(let last, let code): try goAway(last, code, from: id)
     case .resetConnection: end { $0.reset() }
-    case .close: end { $0.close() }
+    case .close: end { $0.closeAfterPeer() }
     case .closeWithoutNotify: end { $0.closeWithoutNotify() }
     case .halfClose:
       end {
@@ -176,7 +176,7 @@ extension LoopbackHTTP2Connection {
     } else {
       try write(LoopbackHTTP2Frame(.data, stream: id, payload: Array("half".utf8), length: 8))
     }
-    end { $0.close() }
+    end { $0.closeAfterPeer() }
   }
 
   /// Ends the connection; what is still to be sent never is.

@@ -45,8 +45,8 @@ public final class LoopbackHTTP2Connection {
 
   /// Reads a frame, whatever it is. `nil` when the connection ends before it.
   ///
-  /// - Throws: ``LoopbackError/disconnected`` when it ends midway; ``LoopbackError/malformedRequest(_:)`` when the frame
-  ///   is larger than was announced.
+  /// - Throws: ``LoopbackError/disconnected`` when it ends midway; ``LoopbackError/malformedRequest(_:)`` when the
+  ///   frame is larger than was announced.
   public func readFrame() throws(LoopbackError) -> LoopbackHTTP2Frame? {
     var header = connection.read(max: 9)
     if header.isEmpty { return nil }

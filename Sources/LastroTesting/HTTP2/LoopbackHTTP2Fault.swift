@@ -28,17 +28,17 @@ public enum LoopbackHTTP2Fault: Sendable, Hashable {
   case stallConnection
   /// RST_STREAM.
   case resetStream(LoopbackHTTP2Code)
-  /// GOAWAY. The streams up to the last are still answered; then the connection is closed.
+  /// GOAWAY. The streams up to the last are still answered; then as ``close``.
   case goAway(lastStream: LastStream, LoopbackHTTP2Code)
   /// Resets the connection (TCP).
   case resetConnection
-  /// Closes the connection in order, without GOAWAY.
+  /// Ends the connection in order, close_notify and FIN, without GOAWAY; then reads until the client closes.
   case close
   /// Closes the connection without close_notify: over TLS, a truncation.
   case closeWithoutNotify
-  /// FIN; then reads until the client closes.
+  /// FIN, over TLS without close_notify; then reads until the client closes.
   case halfClose
-  /// Sends half of a frame, HEADERS before the head and else DATA, then closes in order.
+  /// Sends half of a frame, HEADERS before the head and else DATA, then as ``close``.
   case truncateFrame
   /// END_STREAM, whatever `content-length` says.
   case endStream

@@ -12,8 +12,8 @@ extension LoopbackServer {
   ///
   /// - Parameters:
   ///   - endpoint: default a port of the kernel's choice.
-  ///   - tls: default plain. Without protocols of its own it offers `h2`; a client that negotiates `http/1.1`, where that
-  ///     is among them, is served in that.
+  ///   - tls: default plain. Without protocols of its own it offers `h2`; a client that negotiates `http/1.1`, where
+  ///     that is among them, is served in that.
   ///   - settings: what the server announces.
   ///   - respond: answers one request. Runs on the connection's thread: when it blocks, all streams of that connection
   ///     wait. When it throws, the answer is 500.
@@ -28,14 +28,15 @@ extension LoopbackServer {
     }
   }
 
-  /// Starts an HTTP/2 server whose handler reads and writes frames itself, once for each connection: for what is illegal.
+  /// Starts an HTTP/2 server whose handler reads and writes frames itself, once for each connection: for what is
+  /// illegal.
   ///
   /// - Parameters:
   ///   - endpoint: default a port of the kernel's choice.
   ///   - tls: default plain. Without protocols of its own it offers `h2`.
   ///   - settings: what the server announces.
-  ///   - script: drives one connection, on its thread. It may block. What it throws is kept in ``errors`` and closes the
-  ///     connection.
+  ///   - script: drives one connection, on its thread. It may block. What it throws is kept in ``errors`` and closes
+  ///     the connection.
   /// - Throws: ``LoopbackError``.
   public static func http2Script(
     _ endpoint: LoopbackEndpoint = .ephemeral, tls: LoopbackTLS? = nil, settings: LoopbackHTTP2Settings = .init(),

@@ -169,6 +169,15 @@ public final class LoopbackConnection {
     if descriptor >= 0 { cloopback_shutdown(descriptor, false) }
   }
 
+  /// Closes in order, but first lets the peer see the end and close its side: a reset, which is what the peer's next
+  /// bytes would get, may overtake what was sent.
+  func closeAfterPeer() {
+    closeNotify()
+    halfClose()
+    _ = readToEnd()
+    closeWithoutNotify()
+  }
+
   private func release() {
     if let tls { cloopback_tls_free(tls) }
     tls = nil

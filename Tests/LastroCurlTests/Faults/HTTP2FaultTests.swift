@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Lastro
+import LastroCurl
+import LastroTesting
+import Testing
+
+/// HTTP/2 that goes wrong at chosen points of an answer.
+@Suite("Faults: HTTP/2", .timeLimit(.minutes(5)))
+struct HTTP2FaultTests {
+  struct Row: Sendable, CustomTestStringConvertible {
+    var fault: LoopbackHTTP2Fault
+    var point: LoopbackHTTP2Fault.Point
+    var expected: Set<String>
+    /// Whether other requests go on over the connection.
+    var keepsConnection = false
+    var testDescription: String { "\(fault) \(point)" }
+
+    init(
+      _ fault: LoopbackHTTP2Fault, _ point: LoopbackHTTP2Fault.Point, _ expected: String..., keeps: Bool = false
+    ) {
+      self.fault = fault
+      self.point = point
+      self.expected = Set(expected)
+      keepsConnection = keeps
+    }
+  }
+
+  private static let within = LoopbackHTTP2Fault.Point.body(after: 3)
+
+  static let streamFaults: [Row] = [
+    Row(.stall, .beforeHeaders, "timeout/total_timeout", keeps: true),
+    Row(.stall, .afterHeaders, "timeout/total_timeout", keeps: true),
+    Row(.stall, within, "timeout/total_timeout", keeps: true),
+    Row(.resetStream(.cancel), .beforeHeaders, "response/http2_failure", keeps: true),
+    Row(.resetStream(.internalError), .afterHeaders, "response/http2_failure", keeps: true),
+    Row(.resetStream(.enhanceYourCalm), within, "response/http2_failure", keeps: true),
+    Row(.resetStream(0xdead), within, "response/http2_failure", keeps: true),
+    Row(.resetStream(.noError), .beforeHeaders, "response/http2_failure", keeps: true),
+    Row(.resetStream(.noError), .afterHeaders, "response/truncated_body", keeps: true),
+    Row(.resetStream(.noError), within, "response/truncated_body", keeps: true),
+    // libcurl gives the connection up with the stream.
+    Row(.resetStream(.refusedStream), .afterHeaders, "response/truncated_body"),
+    Row(.resetStream(.refusedStream), within, "response/truncated_body"),
+    Row(.endStream, .afterHeaders, "response/http2_failure", keeps: true),
+    Row(.endStream, within, "response/http2_failure", keeps: true),
+  ]
+
+  // Before the head libcurl 7.88 calls the end of the connection CURLE_PARTIAL_FILE, as within a body.
+  static let connectionFaults: [Row] = [
+    Row(.goAway(lastStream: .before, .noError), .beforeHeaders, "response/http2_failure"),
+    Row(.goAway(lastStream: .before, .internalError), .afterHeaders, "response/http2_failure"),
+    Row(.goAway(lastStream: .id(0), .enhanceYourCalm), within, "response/http2_failure"),
+    Row(.close, .beforeHeaders, "response/connection_lost", "response/truncated_body"),
+    Row(.close, .afterHeaders, "response/truncated_body"),
+    Row(.close, within, "response/truncated_body"),
+    // Closed for reading too: a write of ours may meet a reset before a read sees the end.
+    Row(
+      .closeWithoutNotify, .beforeHeaders, "response/connection_lost", "response/truncated_body",
+      "send/connection_lost"),
+    Row(.closeWithoutNotify, within, "response/truncated_body", "send/connection_lost"),
+    Row(.halfClose, .beforeHeaders, "response/connection_lost", "response/truncated_body"),
+    Row(.halfClose, within, "response/truncated_body"),
+    Row(.truncateFrame, .beforeHeaders, "response/connection_lost", "response/truncated_body"),
+    Row(.truncateFrame, .afterHeaders, "response/truncated_body"),
+    Row(.truncateFrame, within, "response/truncated_body"),
+    Row(.stallConnection, .beforeHeaders, "timeout/total_timeout"),
+    Row(.stallConnection, within, "timeout/total_timeout"),
+    // What arrived before a reset may be lost with it, and a write may meet it before a read does.
+    Row(.resetConnection, .beforeHeaders, "response/connection_lost", "send/connection_lost"),
+    Row(
+      .resetConnection, within, "response/connection_lost", "send/connection_lost", "response/truncated_body"),
+  ]
+
+  @Test("a fault of a stream ends that request, once sent; the connection serves the next", arguments: streamFaults)
+  func stream(_ row: Row) async throws { try await play(row) }
+
+  @Test(
+    "a fault of the connection ends the request, once sent; another connection serves the next",
+    arguments: connectionFaults)
+  func connection(_ row: Row) async throws { try await play(row) }
+
+  private func play(_ row: Row) async throws {
+    for (method, isReused) in [(HTTPRequest.Method.get, false), (.post, false), (.get, true), (.post, true)] {
+      let lab = try HTTP2Lab()
+      let server = try lab.faultServer(row.fault, at: row.point)
+      if isReused { #expect(await lab.outcome(server, "/ok") == .answered(200, "fine")) }
+      let error = try await lab.failure(server, "/fault", method: method) {
+        if row.expected == ["timeout/total_timeout"] { $0.deadline = .milliseconds(300) }
+      }
+      // On a connection that served before, libcurl would send again what ended with no answer: the engine forbids it.
+      let expected =
+        isReused && row.point == .beforeHeaders ? row.expected.union(["send/connection_lost"]) : row.expected
+      #expect(expected.contains(error.word), "\(method) \(isReused) \(error)")
+      #expect(error.requestSent)
+      #expect(server.requests.count { $0.path == "/fault" } == 1, "nothing is sent twice")
+      // libcurl keeps using a connection of HTTP/2 that is silent: only its closing ends that.
+      if row.fault != .stallConnection {
+        #expect(await lab.outcome(server, "/ok") == .answered(200, "fine"), "the next request on the same host")
+      }
+      if row.keepsConnection { #expect(server.acceptedConnections == 1) }
+      #expect(await becomesTrue { lab.engine.activeTransfers == 0 })
+    }
+  }
+
+  @Test("a graceful GOAWAY lets the request finish; the next goes over another connection")
+  func graceful() async throws {
+    for point in [LoopbackHTTP2Fault.Point.beforeHeaders, .afterHeaders, Self.within] {
+      let lab = try HTTP2Lab()
+      let server = try lab.faultServer(.goAway(lastStream: .own, .noError), at: point)
+      #expect(await lab.outcome(server, method: .post) == .answered(200, "12345"))
+      #expect(await lab.outcome(server, "/ok") == .answered(200, "fine"))
+      #expect(server.requests.map(\.connection) == [1, 2])
+    }
+  }
+
+  struct Illegal: Sendable, CustomTestStringConvertible {
+    var testDescription: String
+    var frames: @Sendable (UInt32) -> [LoopbackHTTP2Frame]
+    var expected: String
+
+    init(
+      _ name: String, _ expected: String = "response/connection_lost",
+      _ frames: @escaping @Sendable (UInt32) -> [LoopbackHTTP2Frame]
+    ) {
+      testDescription = name
+      self.frames = frames
+      self.expected = expected
+    }
+  }
+
+  private static func half(_ stream: UInt32) -> [LoopbackHTTP2Frame] {
+    [.head(200, ["content-length": "9"], stream: stream), .data("half".utf8, stream: stream)]
+  }
+
+  static let illegal: [Illegal] = [
+    Illegal("DATA before HEADERS") { [.data("half".utf8, stream: $0)] },
+    Illegal("HEADERS on a stream nobody opened") { [.head(200, stream: $0 + 100)] },
+    Illegal("a push that was not allowed") {
+      let block = LoopbackHTTP2Frame.headers([.init(name: ":method", value: "GET")], stream: $0).payload
+      return [LoopbackHTTP2Frame(.pushPromise, flags: 4, stream: $0, payload: [0, 0, 0, 2] + block)]
+    },
+    Illegal("a frame too large") { [.oversized(stream: $0)] },
+    Illegal("a frame too large within the body", "response/truncated_body") { half($0) + [.oversized(stream: $0)] },
+    Illegal("a broken header block") { [.brokenHeaders(stream: $0)] },
+    Illegal("broken trailers", "response/truncated_body") { half($0) + [.brokenHeaders(stream: $0)] },
+    Illegal("CONTINUATION without HEADERS") { [LoopbackHTTP2Frame(.continuation, stream: $0)] },
+    Illegal("a window update of nothing") { _ in [.windowUpdate(0, stream: 0)] },
+    Illegal("settings out of range") { _ in [.settings([.init(4, .max)])] },
+    Illegal("no status", "response/http2_failure") {
+      [.headers([.init(name: "a", value: "b")], stream: $0, ends: true)]
+    },
+    Illegal("a status that is no number", "response/http2_failure") {
+      [.headers([.init(name: ":status", value: "2x0")], stream: $0, ends: true)]
+    },
+    Illegal("a name in capitals", "response/http2_failure") { [.head(200, ["A": "b"], stream: $0, ends: true)] },
+    Illegal("a field of HTTP/1.1", "response/http2_failure") {
+      [.head(200, ["connection": "close"], stream: $0, ends: true)]
+    },
+    Illegal("more body than announced", "response/http2_failure") {
+      [.head(200, ["content-length": "2"], stream: $0), .data("half".utf8, stream: $0, ends: true)]
+    },
+    Illegal("a window that overflows", "response/http2_failure") {
+      [.windowUpdate(0x7fff_ffff, stream: $0), .windowUpdate(0x7fff_ffff, stream: $0)]
+    },
+  ]
+
+  @Test("illegal frames are a failure of the response, and sent once is the request", arguments: illegal)
+  func illegalFrames(_ row: Illegal) async throws {
+    for method in [HTTPRequest.Method.get, .post] {
+      let lab = try HTTP2Lab()
+      let server = try LoopbackServer.http2Script(tls: lab.tls()) { http2 in
+        while let request = try http2.readRequest() {
+          for frame in row.frames(request.stream ?? 1) { try http2.write(frame) }
+        }
+      }
+      let error = try await lab.failure(server, method: method)
+      #expect(error.word == row.expected, "\(error)")
+      #expect(error.requestSent)
+      #expect(server.requests.count == 1, "nothing is sent twice")
+      #expect(await becomesTrue { lab.engine.activeTransfers == 0 })
+    }
+  }
+
+  @Test("a body without a length is not whole when its connection ends", arguments: [false, true])
+  func noLength(closesInOrder: Bool) async throws {
+    let lab = try HTTP2Lab()
+    let server = try LoopbackServer.http2Script(tls: lab.tls()) { http2 in
+      guard let stream = try http2.readRequest()?.stream else { return }
+      try http2.write(.head(200, stream: stream), .data("half".utf8, stream: stream))
+      if closesInOrder { http2.connection.close() } else { http2.connection.closeWithoutNotify() }
+    }
+    #expect(await lab.outcome(server) == .failed("response/truncated_body"))
+    #expect(server.requests.count == 1)
+  }
+
+  @Test("faults leave no descriptor and no thread behind")
+  func leaks() async {
+    await #expect(processExitsWith: .success) {
+      let lab = try HTTP2Lab()
+      func round() async throws {
+        for row in HTTP2FaultTests.streamFaults + HTTP2FaultTests.connectionFaults {
+          let server = try lab.faultServer(row.fault, at: row.point)
+          _ = await lab.outcome(server, "/fault", method: .post) {
+            if row.expected == ["timeout/total_timeout"] { $0.deadline = .milliseconds(50) }
+          }
+        }
+        #expect(await becomesTrue { lab.engine.activeTransfers == 0 })
+      }
+      try await round()
+      let before = await Census.settled()
+      for _ in 0..<3 { try await round() }
+      #expect(await becomesTrue { Census().isWithin(before) })
+    }
+  }
+}

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Lastro
+import LastroCurl
+import LastroTesting
+import Testing
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Requests a server of HTTP/2 says it did not act on, and streams that share a connection.
+@Suite("Faults: HTTP/2 refusals and streams", .timeLimit(.minutes(5)))
+struct HTTP2RefusalTests {
+  /// Refuses the first so many requests.
+  private func refusing(_ count: Int, _ lab: HTTP2Lab) throws -> LoopbackServer {
+    let seen = EventRecorder<String>()
+    return try lab.server { request in
+      seen.record(request.method)
+      if seen.count > count { return .text("fine") }
+      return .fault(.http2(.resetStream(.refusedStream), at: .beforeHeaders))
+    }
+  }
+
+  @Test("a refused GET is sent again, over another connection, and answered")
+  func refusedGet() async throws {
+    let lab = try HTTP2Lab()
+    let server = try refusing(1, lab)
+    #expect(await lab.outcome(server) { $0.allowsResend = true } == .answered(200, "fine"))
+    #expect(server.requests.map(\.connection) == [1, 2])
+  }
+
+  @Test("a refused POST is not sent again by the engine, which cannot know that it was refused")
+  func refusedPost() async throws {
+    let lab = try HTTP2Lab()
+    let server = try refusing(1, lab)
+    let error = try await lab.failure(server, method: .post)
+    #expect(error.word == "send/connection_lost")
+    #expect(error.requestSent)
+    #expect(server.requests.count == 1)
+    #expect(await lab.outcome(server, method: .post) == .answered(200, "fine"))
+  }
+
+  @Test("refused over and over it fails; libcurl's attempts are bounded, and counted in the facts")
+  func refusedForEver() async throws {
+    let lab = try HTTP2Lab()
+    let server = try refusing(.max, lab)
+    let error = try await lab.failure(server) { $0.allowsResend = true }
+    #expect(error.word == "response/connection_lost" || error.word == "send/connection_lost", "\(error)")
+    let resends = try #require(error.facts?.resends)
+    #expect(server.requests.count == resends + 1)
+    #expect((1...5).contains(resends))
+  }
+
+  /// Two requests on one connection, of which a GOAWAY excludes the second.
+  private func excluding(_ lab: HTTP2Lab) throws -> LoopbackServer {
+    try LoopbackServer.http2Script(tls: lab.tls()) { http2 in
+      guard let first = try http2.readRequest() else { return }
+      guard http2.connection.number == 1 else { return try http2.respond(to: first, with: .text("fine")) }
+      guard let second = try http2.readRequest(), let last = first.stream else { return }
+      try http2.write(.goAway(lastStream: last))
+      try http2.respond(to: first, with: .text("first"))
+      _ = second
+      while try http2.readFrame() != nil {}
+    }
+  }
+
+  @Test("a GOAWAY that excludes one of two requests: the other is answered, a GET goes elsewhere, a POST fails")
+  func excluded() async throws {
+    for method in [HTTPRequest.Method.get, .post] {
+      let lab = try HTTP2Lab()
+      let server = try excluding(lab)
+      async let first = lab.outcome(server, "/first")
+      try await server.waitForRequests(count: 1)
+      async let second = lab.outcome(server, "/second", method: method) { $0.allowsResend = method == .get }
+      #expect(await first == .answered(200, "first"))
+      let outcome = await second
+      let sent = server.requests.count { $0.path == "/second" }
+      if method == .get {
+        #expect(outcome == .answered(200, "fine") || outcome == .failed("response/http2_failure"), "\(outcome)")
+        #expect(sent <= 2)
+      } else {
+        #expect(
+          outcome == .failed("send/connection_lost") || outcome == .failed("response/http2_failure"), "\(outcome)")
+        #expect(sent == 1)
+      }
+    }
+  }
+
+  @Test("HTTP_1_1_REQUIRED: a GET is sent again in HTTP/1.1, a POST is not")
+  func http11Required() async throws {
+    for method in [HTTPRequest.Method.get, .post] {
+      let lab = try HTTP2Lab()
+      var tls = try lab.tls()
+      tls.applicationProtocols = ["h2", "http/1.1"]
+      let server = try LoopbackServer.http2(tls: tls) { request in
+        request.head.version == "HTTP/2"
+          ? .fault(.http2(.resetStream(.http11Required), at: .beforeHeaders)) : .text(request.head.version)
+      }
+      let outcome = await lab.outcome(server, method: method) { $0.allowsResend = method == .get }
+      #expect(outcome == (method == .get ? .answered(200, "HTTP/1.1") : .failed("send/connection_lost")))
+      #expect(server.requests.count == (method == .get ? 2 : 1))
+    }
+  }
+
+  @Test("a server's limit of streams is kept to: none of many POSTs is refused")
+  func concurrency() async throws {
+    let lab = try HTTP2Lab()
+    var settings = LoopbackHTTP2Settings()
+    settings.maximumConcurrentStreams = 2
+    let server = try lab.server(settings) { .text($0.text) }
+    #expect(await lab.outcome(server, method: .post) == .answered(200, "pay"))
+    await withTaskGroup(of: Outcome.self) { group in
+      for _ in 0..<30 { group.addTask { await lab.outcome(server, method: .post) } }
+      for await outcome in group { #expect(outcome == .answered(200, "pay")) }
+    }
+    #expect(server.requests.count == 31)
+  }
+
+  @Test("bodies larger than all windows, both ways, in many streams at once")
+  func flowControl() async throws {
+    let lab = try HTTP2Lab()
+    var settings = LoopbackHTTP2Settings()
+    settings.initialWindow = 1_000
+    let server = try lab.server(settings) { LoopbackResponse(body: Array($0.body.reversed())) }
+    let body = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+    let expected = Outcome.answered(200, String(decoding: body.reversed(), as: UTF8.self))
+    await withTaskGroup(of: Outcome.self) { group in
+      for _ in 0..<8 { group.addTask { await lab.outcome(server, method: .post) { $0.body = .raw(body) } } }
+      for await outcome in group { #expect(outcome == expected) }
+    }
+    #expect(server.acceptedConnections == 1)
+  }
+
+  @Test("an upload the server gives no room for ends at the deadline")
+  func noRoom() async throws {
+    let lab = try HTTP2Lab()
+    var settings = LoopbackHTTP2Settings()
+    settings.replenishesWindows = false
+    let server = try lab.server(settings) { _ in .text("never") }
+    let error = try await lab.failure(server, method: .post) {
+      $0.body = .raw([UInt8](repeating: 1, count: 200_000))
+      $0.deadline = .milliseconds(300)
+    }
+    #expect(error.word == "timeout/total_timeout")
+    #expect(server.requests.map(\.isComplete) == [false])
+  }
+
+  @Test("an answer that comes before the upload is whole is the answer", arguments: [false, true])
+  func earlyAnswer(endsWithReset: Bool) async throws {
+    let lab = try HTTP2Lab()
+    let server = try LoopbackServer.http2Script(tls: lab.tls(), settings: Self.early) { http2 in
+      while let stream = try http2.readRequest()?.stream {
+        try http2.write(
+          .head(413, ["content-length": "3"], stream: stream), .data("big".utf8, stream: stream, ends: true))
+        if endsWithReset { try http2.write(.resetStream(.noError, stream: stream)) }
+      }
+    }
+    let outcome = await lab.outcome(server, method: .post) { $0.body = .raw([UInt8](repeating: 1, count: 2 << 20)) }
+    // With RST_STREAM (RFC 9113 §8.1) libcurl 7.88 may fail before it has looked at the answer.
+    #expect(outcome == .answered(413, "big") || (endsWithReset && outcome == .failed("response/http2_failure")))
+    #expect(server.requests.count == 1)
+  }
+
+  private static var early: LoopbackHTTP2Settings {
+    var settings = LoopbackHTTP2Settings()
+    settings.answersEarly = true
+    settings.replenishesWindows = false
+    return settings
+  }
+
+  @Test("an upload that is reset midway fails, and is not sent again")
+  func resetUpload() async throws {
+    for code in [LoopbackHTTP2Code.refusedStream, .cancel] {
+      let lab = try HTTP2Lab()
+      let server = try lab.server(Self.early) { _ in .fault(.http2(.resetStream(code), at: .beforeHeaders)) }
+      let error = try await lab.failure(server, method: .post) { $0.body = .raw([UInt8](repeating: 1, count: 2 << 20)) }
+      #expect(["send/connection_lost", "response/http2_failure"].contains(error.word), "\(error)")
+      #expect(error.requestSent)
+      #expect(server.requests.count == 1)
+    }
+  }
+
+  @Test("a cancelled request gives up its stream and nothing else")
+  func cancellation() async throws {
+    let lab = try HTTP2Lab()
+    let server = try lab.server { $0.path == "/ok" ? .text("fine") : .fault(.stall) }
+    #expect(await lab.outcome(server, "/ok") == .answered(200, "fine"))
+    let task = Task { await lab.outcome(server, "/stalled") }
+    try await server.waitForRequests(count: 2)
+    task.cancel()
+    #expect(await task.value == .failed("cancelled/cancelled"))
+    #expect(await lab.outcome(server, "/ok") == .answered(200, "fine"))
+    // libcurl 7.88 says STREAM_CLOSED, later ones CANCEL.
+    #expect(await becomesTrue { server.requests.last { $0.path == "/stalled" }?.resetCode != nil })
+    #expect(server.acceptedConnections == 1)
+  }
+
+  @Test("trailers are read and do not disturb; in the clear with prior knowledge too")
+  func trailers() async throws {
+    let lab = try HTTP2Lab()
+    let server = try LoopbackServer.http2 { _ in .text("fine").addingTrailer("x-sum", "9") }
+    for secured in [server, try lab.server { _ in .text("fine").addingTrailer("x-sum", "9") }] {
+      let outcome = await lab.outcome(secured) { $0.connection?.httpVersion = .http2 }
+      #expect(outcome == .answered(200, "fine"))
+      #expect(secured.requests.first?.head.version == "HTTP/2")
+    }
+  }
+
+  /// Faults the first request for `/work`.
+  private func failingOnce(_ fault: LoopbackHTTP2Fault, _ lab: HTTP2Lab) throws -> LoopbackServer {
+    let seen = EventRecorder<String>()
+    return try lab.server { request in
+      seen.record(request.path)
+      return seen.count > 1 ? .text("fine") : .fault(.http2(fault, at: .beforeHeaders))
+    }
+  }
+
+  static let passing: [LoopbackHTTP2Fault] = [
+    .resetStream(.refusedStream), .resetStream(.internalError), .goAway(lastStream: .before, .noError), .close,
+    .truncateFrame,
+  ]
+
+  @Test("with a retry the stack sends again what is idempotent, and a POST without a key once", arguments: passing)
+  func retries(_ fault: LoopbackHTTP2Fault) async throws {
+    for (method, key) in [(HTTPRequest.Method.get, nil), (.post, "k1"), (.post, nil)] {
+      let lab = try HTTP2Lab()
+      let server = try failingOnce(fault, lab)
+      var engine = CurlConfiguration()
+      engine.connection.tls.roots = .pem(Array(lab.authority.rootPEM.utf8))
+      var configuration = StackConfiguration()
+      configuration.interceptors = [RetryInterceptor(policy: .maxRetries(3), eligibility: .any)]
+      let stack = try CurlNetworkStack(engine, configuration: configuration)
+      var request = try ResourceRequest(
+        method: method, url: server.baseURL + "/work", body: method == .post ? .raw("pay") : .empty)
+      if let key { try request.setHeader("Idempotency-Key", key) }
+      let sent = request
+      if method == .get || key != nil {
+        let answer = try await stack.fetch(.raw(sent))
+        #expect(answer.value == Data("fine".utf8))
+        #expect(server.requests.count == 2)
+        #expect(server.requests.map { $0.head["idempotency-key"] } == [key, key])
+      } else {
+        let error = try await #require(throws: HTTPFetchError<any Error>.self) { try await stack.fetch(.raw(sent)) }
+        #expect(error.attempts.map(\.requestSent) == [true])
+        #expect(server.requests.map(\.text) == ["pay"], "nothing is sent twice")
+      }
+    }
+  }
+}
