@@ -12,7 +12,8 @@ enum HTTPDate {
   static func seconds(_ text: String, now: Int64) -> Int64? {
     let words = text.split(whereSeparator: { $0 == " " || $0 == "," || $0 == "-" }).map(String.init)
     switch words.count {
-    case 6 where words[5] == "GMT" && text.contains(","):  // Sun, 06 Nov 1994 08:49:37 GMT; Sunday, 06-Nov-94 08:49:37 GMT
+    // Sun, 06 Nov 1994 08:49:37 GMT; Sunday, 06-Nov-94 08:49:37 GMT
+    case 6 where words[5] == "GMT" && text.contains(","):
       guard let year = year(words[3], now: now) else { return nil }
       return seconds(year: year, month: words[2], day: words[1], time: words[4])
     case 5 where !text.contains(","):  // Sun Nov  6 08:49:37 1994
