@@ -116,6 +116,8 @@ struct FetchCall<Output: Sendable> {
     var number = attempts.count
     switch kind {
     case .attemptStarted, .transferStarted, .transferEnded: number += 1
+    case .attemptEnded(let attempt): number = attempt.number
+    case .callEnded(.success(let response)): number = response.attempts.count
     default: break
     }
     let time = plan.configuration.timeSource
