@@ -44,9 +44,14 @@ extension FetchCall {
     do { return .success(try await making.make()) } catch { return .failure(error) }
   }
 
+  /// A key belongs to the call. An endpoint that makes a new one whenever it is asked would have the server act on every
+  /// attempt, so that the first attempt's stays.
   private mutating func addIdempotencyKey(to request: inout ResourceRequest) throws(TransportError) {
+    let own = request.head.headerFields[.idempotencyKey]
     switch request.options.idempotency {
-    case .byMethod, .idempotent, .notIdempotent: return
+    case .byMethod, .idempotent, .notIdempotent:
+      guard own != nil else { return }
+      idempotencyKey = idempotencyKey ?? own
     case .key(let key):
       guard !key.isEmpty, key.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
         throw .refused(
@@ -54,10 +59,7 @@ extension FetchCall {
           hint: "give a UUID, or .generatedKey")
       }
       idempotencyKey = key
-    case .generatedKey:
-      idempotencyKey =
-        request.head.headerFields[.idempotencyKey] ?? idempotencyKey
-        ?? plan.configuration.randomSource.uuid()
+    case .generatedKey: idempotencyKey = idempotencyKey ?? own ?? plan.configuration.randomSource.uuid()
     }
     request.head.headerFields[.idempotencyKey] = idempotencyKey
   }
