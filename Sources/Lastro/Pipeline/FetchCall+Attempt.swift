@@ -69,6 +69,7 @@ extension FetchCall {
     _ make: (inout FetchCall) async throws(AttemptFailure) -> ResourceRequest
   ) async throws(AttemptFailure) -> ResourceRequest {
     let start = plan.configuration.timeSource.now()
+    current.wasTransferred = false
     defer { current.preparation += plan.configuration.timeSource.now() - start }
     let request = try await make(&self)
     latest = request
@@ -95,6 +96,7 @@ extension FetchCall {
     let transfer = transferRequest(request)
     if current.firstRequest == nil { current.firstRequest = request }
     latest = request
+    current.wasTransferred = true
     emit(.transferStarted(request))
     do throws(TransportError) {
       let answer = try await plan.transport.execute(transfer)

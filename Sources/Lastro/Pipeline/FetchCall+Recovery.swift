@@ -159,8 +159,8 @@ extension FetchCall {
   private func pay(
     after error: HTTPFetchError<any Error>, of request: ResourceRequest?
   ) throws(HTTPFetchError<any Error>) -> (origin: Origin, amount: Int, left: Int)? {
-    guard let quota = plan.configuration.retryQuota, let origin = request.flatMap({ Origin($0.head) }),
-      let amount = quota.price(of: error)
+    guard current.wasTransferred, let quota = plan.configuration.retryQuota,
+      let origin = request.flatMap({ Origin($0.head) }), let amount = quota.price(of: error)
     else { return nil }
     guard let left = quota.pay(amount, for: origin) else {
       throw ending(
