@@ -99,6 +99,7 @@ extension FetchCall {
     do {
       try await plan.configuration.timeSource.sleep(delay)
     } catch {
+      refund()
       throw cancelled(failure)
     }
   }
@@ -171,11 +172,17 @@ extension FetchCall {
     return (origin, amount, left)
   }
 
+  /// Gives back what the retry cost: it succeeded, or was not made.
+  func refund() {
+    guard let payment = current.payment else { return }
+    plan.configuration.retryQuota?.refund(payment.amount, for: payment.origin)
+  }
+
   /// A success gives the origin credit again.
   func settleQuota() {
     guard let quota = plan.configuration.retryQuota, !quota.isFull else { return }
-    if let payment = current.payment {
-      quota.refund(payment.amount, for: payment.origin)
+    if current.payment != nil {
+      refund()
     } else if attempts.isEmpty, let origin = latest.flatMap({ Origin($0.head) }) {
       quota.refund(1, for: origin)
     }
