@@ -34,9 +34,9 @@ extension FetchCall {
     let veto = veto(of: error)
     var delay: Retry.Delay
     switch action {
-    case .none: throw error
+    case .none: throw ending(error)
     case .noRetry(let reason):
-      if let veto, veto.isFinal { throw error }
+      if let veto, veto.isFinal { throw ending(error) }
       throw ending(error, as: .retry(reason, retryState))
     case .retry: delay = 0
     case .retryAfter(let seconds): delay = seconds > 0 ? seconds : 0
