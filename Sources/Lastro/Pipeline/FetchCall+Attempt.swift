@@ -30,7 +30,9 @@ extension FetchCall {
     } catch {
       throw undecodable(error, exchange, body.bytes ?? Data())
     }
-    if Task.isCancelled { throw failure(.cancelled(.cancelled(requestSent: true)), exchange.request) }
+    if Task.isCancelled {
+      throw failure(.cancelled(.cancelled(requestSent: true)), exchange.request, facts: exchange.response.facts)
+    }
     emit(.attemptEnded(exchange.response.attempts.last ?? Attempt(outcome: .succeeded)))
     await tellSucceeded(exchange, body: body.bytes)
     return Network.Value(value: output, response: exchange.response)
