@@ -25,6 +25,8 @@ extension FetchCall {
     guard case .success(var request) = made else { return made }
     request.options = plan.options.overriding(request.options)
     effective = request.options
+    // Until interceptors have had their say again, what they said of limits the last time holds.
+    if let timeouts = latest?.options.timeouts { effective.timeouts = timeouts }
     do throws(TransportError) {
       try addIdempotencyKey(to: &request)
     } catch {
@@ -191,7 +193,13 @@ extension FetchCall {
     _ name: String, _ request: ResourceRequest? = nil, _ operation: @escaping @Sendable () async -> Value
   ) async throws(AttemptFailure) -> Value {
     let limit = deadline(options: effective)
-    switch await interruptible(within: limit?.left, time: plan.configuration.timeSource, operation) {
+    // Time that is over is not left to a race between who is asked and a timer.
+    let isOver = limit.map { $0.left <= .zero } ?? false
+    let answer =
+      isOver
+      ? .failure(.limit)
+      : await interruptible(within: limit?.left, time: plan.configuration.timeSource, operation)
+    switch answer {
     case .success(let value): return value
     case .failure(.cancelled): throw failure(.cancelled(.cancelled(requestSent: current.requestSent)), request)
     case .failure(.limit):
