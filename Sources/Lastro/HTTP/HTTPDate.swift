@@ -6,12 +6,14 @@ enum HTTPDate {
   ///
   /// - Parameters:
   ///   - text: the field's value.
-  ///   - now: seconds since 1970: a year of two digits that lies more than fifty years ahead of it was in the past.
+  ///   - now: seconds since 1970: a year of two digits is the one that lies less than fifty years before it, or fifty
+  ///     after it at most.
   /// - Returns: `nil` for what is no such date.
   static func seconds(_ text: String, now: Int64) -> Int64? {
     let words = text.split(whereSeparator: { $0 == " " || $0 == "," || $0 == "-" }).map(String.init)
     switch words.count {
-    case 6 where words[5] == "GMT" && text.contains(","):  // Sun, 06 Nov 1994 08:49:37 GMT; Sunday, 06-Nov-94 08:49:37 GMT
+    // Sun, 06 Nov 1994 08:49:37 GMT; Sunday, 06-Nov-94 08:49:37 GMT
+    case 6 where words[5] == "GMT" && text.contains(","):
       guard let year = year(words[3], now: now) else { return nil }
       return seconds(year: year, month: words[2], day: words[1], time: words[4])
     case 5 where !text.contains(","):  // Sun Nov  6 08:49:37 1994
@@ -21,15 +23,19 @@ enum HTTPDate {
     }
   }
 
+  /// 9999-12-31 23:59:59 UTC, the last second that has a date.
+  static let lastSecond: Int64 = 253_402_300_799
+
   private static func year(_ text: String, now: Int64) -> Int? {
     guard let number = number(text) else { return nil }
     switch text.utf8.count {
     case 4: return number
     case 2:
       // Days since 1970 over the length of a year: exact enough to tell the century.
-      let current = 1970 + Int(now / 31_556_952)
+      let current = 1970 + Int(min(max(now, 0), lastSecond) / 31_556_952)
       let candidate = current - current % 100 + number
-      return candidate > current + 50 ? candidate - 100 : candidate
+      if candidate > current + 50 { return candidate - 100 }
+      return candidate <= current - 50 ? candidate + 100 : candidate
     default: return nil
     }
   }

@@ -30,7 +30,9 @@ extension FetchCall {
     } catch {
       throw undecodable(error, exchange, body.bytes ?? Data())
     }
-    if Task.isCancelled { throw failure(.cancelled(.cancelled(requestSent: true)), exchange.request) }
+    if Task.isCancelled {
+      throw failure(.cancelled(.cancelled(requestSent: true)), exchange.request, facts: exchange.response.facts)
+    }
     emit(.attemptEnded(exchange.response.attempts.last ?? Attempt(outcome: .succeeded)))
     await tellSucceeded(exchange, body: body.bytes)
     return Network.Value(value: output, response: exchange.response)
@@ -69,6 +71,7 @@ extension FetchCall {
     _ make: (inout FetchCall) async throws(AttemptFailure) -> ResourceRequest
   ) async throws(AttemptFailure) -> ResourceRequest {
     let start = plan.configuration.timeSource.now()
+    current.wasTransferred = false
     defer { current.preparation += plan.configuration.timeSource.now() - start }
     let request = try await make(&self)
     latest = request
@@ -95,6 +98,7 @@ extension FetchCall {
     let transfer = transferRequest(request)
     if current.firstRequest == nil { current.firstRequest = request }
     latest = request
+    current.wasTransferred = true
     emit(.transferStarted(request))
     do throws(TransportError) {
       let answer = try await plan.transport.execute(transfer)

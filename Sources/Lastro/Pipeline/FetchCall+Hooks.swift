@@ -25,6 +25,8 @@ extension FetchCall {
     guard case .success(var request) = made else { return made }
     request.options = plan.options.overriding(request.options)
     effective = request.options
+    // Until interceptors have had their say again, what they said of limits the last time holds.
+    if let timeouts = latest?.options.timeouts { effective.timeouts = timeouts }
     do throws(TransportError) {
       try addIdempotencyKey(to: &request)
     } catch {
@@ -44,9 +46,14 @@ extension FetchCall {
     do { return .success(try await making.make()) } catch { return .failure(error) }
   }
 
+  /// A key belongs to the call. An endpoint that makes a new one whenever it is asked would have the server act on every
+  /// attempt, so that the first attempt's stays.
   private mutating func addIdempotencyKey(to request: inout ResourceRequest) throws(TransportError) {
+    let own = request.head.headerFields[.idempotencyKey]
     switch request.options.idempotency {
-    case .byMethod, .idempotent, .notIdempotent: return
+    case .byMethod, .idempotent, .notIdempotent:
+      guard own != nil else { return }
+      idempotencyKey = idempotencyKey ?? own
     case .key(let key):
       guard !key.isEmpty, key.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
         throw .refused(
@@ -54,10 +61,7 @@ extension FetchCall {
           hint: "give a UUID, or .generatedKey")
       }
       idempotencyKey = key
-    case .generatedKey:
-      idempotencyKey =
-        request.head.headerFields[.idempotencyKey] ?? idempotencyKey
-        ?? plan.configuration.randomSource.uuid()
+    case .generatedKey: idempotencyKey = idempotencyKey ?? own ?? plan.configuration.randomSource.uuid()
     }
     request.head.headerFields[.idempotencyKey] = idempotencyKey
   }
@@ -189,7 +193,13 @@ extension FetchCall {
     _ name: String, _ request: ResourceRequest? = nil, _ operation: @escaping @Sendable () async -> Value
   ) async throws(AttemptFailure) -> Value {
     let limit = deadline(options: effective)
-    switch await interruptible(within: limit?.left, time: plan.configuration.timeSource, operation) {
+    // Time that is over is not left to a race between who is asked and a timer.
+    let isOver = limit.map { $0.left <= .zero } ?? false
+    let answer =
+      isOver
+      ? .failure(.limit)
+      : await interruptible(within: limit?.left, time: plan.configuration.timeSource, operation)
+    switch answer {
     case .success(let value): return value
     case .failure(.cancelled): throw failure(.cancelled(.cancelled(requestSent: current.requestSent)), request)
     case .failure(.limit):

@@ -34,9 +34,9 @@ extension FetchCall {
     let veto = veto(of: error)
     var delay: Retry.Delay
     switch action {
-    case .none: throw error
+    case .none: throw ending(error)
     case .noRetry(let reason):
-      if let veto, veto.isFinal { throw error }
+      if let veto, veto.isFinal { throw ending(error) }
       throw ending(error, as: .retry(reason, retryState))
     case .retry: delay = 0
     case .retryAfter(let seconds): delay = seconds > 0 ? seconds : 0
@@ -99,6 +99,7 @@ extension FetchCall {
     do {
       try await plan.configuration.timeSource.sleep(delay)
     } catch {
+      refund()
       throw cancelled(failure)
     }
   }
@@ -159,8 +160,8 @@ extension FetchCall {
   private func pay(
     after error: HTTPFetchError<any Error>, of request: ResourceRequest?
   ) throws(HTTPFetchError<any Error>) -> (origin: Origin, amount: Int, left: Int)? {
-    guard let quota = plan.configuration.retryQuota, let origin = request.flatMap({ Origin($0.head) }),
-      let amount = quota.price(of: error)
+    guard current.wasTransferred, let quota = plan.configuration.retryQuota,
+      let origin = request.flatMap({ Origin($0.head) }), let amount = quota.price(of: error)
     else { return nil }
     guard let left = quota.pay(amount, for: origin) else {
       throw ending(
@@ -171,11 +172,17 @@ extension FetchCall {
     return (origin, amount, left)
   }
 
+  /// Gives back what the retry cost: it succeeded, or was not made.
+  func refund() {
+    guard let payment = current.payment else { return }
+    plan.configuration.retryQuota?.refund(payment.amount, for: payment.origin)
+  }
+
   /// A success gives the origin credit again.
   func settleQuota() {
     guard let quota = plan.configuration.retryQuota, !quota.isFull else { return }
-    if let payment = current.payment {
-      quota.refund(payment.amount, for: payment.origin)
+    if current.payment != nil {
+      refund()
     } else if attempts.isEmpty, let origin = latest.flatMap({ Origin($0.head) }) {
       quota.refund(1, for: origin)
     }

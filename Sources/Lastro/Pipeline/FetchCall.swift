@@ -38,6 +38,8 @@ struct FetchCall<Output: Sendable> {
     /// The first request handed to the transport: retrying means sending that again.
     var firstRequest: ResourceRequest?
     var wasScheduled = false
+    /// Whether the latest request was handed to the transport: what fails before is none of the server's doing.
+    var wasTransferred = false
     /// Whether a byte of any of its requests may have left.
     var requestSent = false
     var consumption: BodyConsumption?
@@ -116,6 +118,8 @@ struct FetchCall<Output: Sendable> {
     var number = attempts.count
     switch kind {
     case .attemptStarted, .transferStarted, .transferEnded: number += 1
+    case .attemptEnded(let attempt): number = attempt.number
+    case .callEnded(.success(let response)): number = response.attempts.count
     default: break
     }
     let time = plan.configuration.timeSource

@@ -22,7 +22,8 @@ extension Retry {
       switch (lhs, rhs) {
       case (.noRetry, _): lhs
       case (_, .noRetry): rhs
-      case (.retryAfter(let left), .retryAfter(let right)): left > right ? lhs : rhs
+      // A delay that is no number is the shorter one.
+      case (.retryAfter(let left), .retryAfter(let right)): left > right || right.isNaN ? lhs : rhs
       case (.retryAfter, _): lhs
       case (_, .retryAfter): rhs
       case (.retry, _), (_, .retry): .retry

@@ -24,7 +24,8 @@ enum RetryAfter {
     if !value.isEmpty, value.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
       return min(Int64(value) ?? longest, longest)
     }
-    let here = sinceEpoch().components.seconds
+    // A clock that says otherwise is not one to reckon with.
+    let here = min(max(sinceEpoch(), .zero), .seconds(HTTPDate.lastSecond)).components.seconds
     guard let date = HTTPDate.seconds(value, now: here) else { return nil }
     let now = fields[.date].flatMap { HTTPDate.seconds($0, now: here) } ?? here
     return min(max(date - now, 0), longest)

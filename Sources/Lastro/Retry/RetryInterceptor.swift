@@ -64,10 +64,16 @@ public struct RetryInterceptor: HTTPResourceInterceptor {
   ) -> Retry.Action {
     guard eligibility == .standard else { return policy.shouldRetry(with: error, state: state, metadata: metadata) }
     let earlier = state.errors.compactMap { $0 as? HTTPFetchError<any Error> }
-    guard Self.isEligible(error, earlier[...], metadata.request) else { return .none }
+    let isIdempotent = metadata.request?.isIdempotent ?? false
+    let hasKey = metadata.request.map { $0.head.headerFields[.idempotencyKey] != nil }
+    guard Self.isEligible(error, earlier[...], isIdempotent: isIdempotent, hasKey: hasKey ?? false) else {
+      return .none
+    }
     var state = state
-    state.errors = earlier.indices.lazy.filter { Self.isEligible(earlier[$0], earlier[..<$0], metadata.request) }
-      .map { earlier[$0] }
+    // What was retried might be sent twice, even where this attempt came to no request that says so.
+    state.errors = earlier.indices.lazy.filter {
+      Self.isEligible(earlier[$0], earlier[..<$0], isIdempotent: true, hasKey: hasKey ?? true)
+    }.map { earlier[$0] }
     return policy.shouldRetry(with: error, state: state, metadata: metadata)
   }
 
@@ -75,16 +81,16 @@ public struct RetryInterceptor: HTTPResourceInterceptor {
   private static let statusesOnce: Set<Int> = [408, 421]
 
   private static func isEligible(
-    _ error: HTTPFetchError<any Error>, _ earlier: ArraySlice<HTTPFetchError<any Error>>, _ request: ResourceRequest?
+    _ error: HTTPFetchError<any Error>, _ earlier: ArraySlice<HTTPFetchError<any Error>>, isIdempotent: Bool,
+    hasKey: Bool
   ) -> Bool {
-    let isIdempotent = request?.isIdempotent ?? false
     switch error.reason {
     case .http(let status, _):
       if statusesOnce.contains(status.code), earlier.contains(where: { $0.statusCode == status }) { return false }
       switch status.code {
       case 421: return true
       case 408: return isIdempotent
-      case 409: return !earlier.isEmpty && request?.head.headerFields[.idempotencyKey] != nil
+      case 409: return !earlier.isEmpty && hasKey
       default: return isIdempotent && statuses.contains(status.code)
       }
     case .transport(let failure): return (isIdempotent || !failure.requestSent) && mayPass(failure)
