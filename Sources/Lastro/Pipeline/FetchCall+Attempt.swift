@@ -176,7 +176,7 @@ extension FetchCall {
     guard (200...299).contains(status.code) else { throw await badStatus(exchange) }
     if exchange.request.head.method == .head || status == .noContent || status == .resetContent {
       exchange.body.cancel()
-      return ResponseBody(Data())
+      return plan.isStream ? observed(ResponseBody(Data())) : ResponseBody(Data())
     }
     if plan.isStream { return observed(exchange.body) }
     let limit = exchange.request.options.maximumBodyBytes ?? plan.configuration.maximumBodyBytes

@@ -113,11 +113,14 @@ struct FetchCall<Output: Sendable> {
   }
 
   private func event(_ kind: FetchEvent.Kind) -> FetchEvent {
-    var number = attempts.count
-    switch kind {
-    case .attemptStarted, .transferStarted, .transferEnded: number += 1
-    default: break
-    }
+    // A successful attempt is in the response's account only.
+    let number =
+      switch kind {
+      case .attemptStarted, .transferStarted, .transferEnded: attempts.count + 1
+      case .attemptEnded(let attempt): attempt.number
+      case .callEnded(.success(let response)): response.attempts.count
+      default: attempts.count
+      }
     let time = plan.configuration.timeSource
     return FetchEvent(
       kind, callID: callID, attempt: number, hop: current.redirects.hops, operation: effective.operation,
