@@ -142,7 +142,8 @@ extension FetchCall {
       head: request.head, body: body, connection: request.options.connection,
       delivery: plan.delivery(for: request.options), connectTimeout: timeouts.connect, idleTimeout: timeouts.idle,
       deadline: limit?.left, deadlineCode: limit?.code ?? .totalTimeout,
-      allowsResend: request.isIdempotent && body.isReplayable)
+      allowsResend: request.isIdempotent && body.isReplayable,
+      progress: request.options.progress?.beginTransfer(totalBytesToSend: body.length))
   }
 
   /// What is left for the attempt, and the code to fail with when it passes.
@@ -193,10 +194,10 @@ extension FetchCall {
   }
 
   private mutating func observed(_ body: ResponseBody) -> ResponseBody {
-    guard !plan.configuration.observers.isEmpty else { return body }
+    guard !plan.configuration.observers.isEmpty || effective.progress != nil else { return body }
     let observed = ObservedBody(
       body, observers: plan.configuration.observers, time: plan.configuration.timeSource, callID: callID,
-      attempt: attempts.count + 1, operation: effective.operation)
+      attempt: attempts.count + 1, operation: effective.operation, progress: effective.progress)
     observedBody = observed
     return ResponseBody(source: observed)
   }

@@ -69,9 +69,10 @@ struct FetchCall<Output: Sendable> {
         throw cancelled(nil)
       }
       emit(.callEnded(.success(value.response)))
-      observedBody?.begin()
+      if let observedBody { observedBody.begin() } else { effective.progress?.finish() }
       return value
     } catch {
+      effective.progress?.finish()
       emit(.callEnded(.failure(error)))
       throw HTTPFetchError<APIError>(error.record)
     }

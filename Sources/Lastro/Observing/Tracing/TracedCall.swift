@@ -11,14 +11,17 @@ struct TracedCall {
   let span: any Span
   /// The date at zero of the stack's clock: dates may jump, times of a trace must not.
   let origin: Duration
+  /// What is masked: what the options of the latest request name, too.
+  private(set) var redaction: Redaction
   var attempt: (any Span)?
   /// Requests begun.
   private var transfers = 0
   private var redirectStatus: Int?
 
-  init(span: any Span, origin: Duration) {
+  init(span: any Span, origin: Duration, redaction: Redaction) {
     self.span = span
     self.origin = origin
+    self.redaction = redaction
   }
 
   func instant(_ event: FetchEvent) -> DefaultTracerClock.Timestamp { Self.instant(origin + event.time) }
@@ -34,10 +37,11 @@ struct TracedCall {
     if let operation, span.operationName != operation { span.operationName = operation }
   }
 
-  mutating func describe(_ request: ResourceRequest, _ event: FetchEvent, _ redaction: Redaction) {
+  mutating func describe(_ request: ResourceRequest, _ event: FetchEvent) {
+    redaction = redaction.adding(request.options)
     guard let attempt else { return }
     let http = HTTPAttributes(request, operation: event.operation)
-    let url = redaction.adding(request.options).url(request.url)
+    let url = redaction.url(request.url)
     if event.hop > 0 {
       var attributes: SpanAttributes = ["url.full": .string(url)]
       attributes["http.response.status_code"] = redirectStatus.map { Int64($0) }
@@ -82,9 +86,10 @@ struct TracedCall {
   /// The body of a stream has ended, and the spans with it.
   func end(_ end: FetchEvent.BodyEnd, at instant: DefaultTracerClock.Timestamp) {
     if let error = end.error {
-      attempt?.fail(error, "\(error)")
+      let message = redaction.text("\(error)")
+      attempt?.fail(error, message)
       span.attributes["error.type"] = HTTPAttributes.errorType(of: error)
-      span.setStatus(SpanStatus(code: .error, message: "\(error)"))
+      span.setStatus(SpanStatus(code: .error, message: message))
     }
     attempt?.attributes["http.response.body.size"] = end.facts?.bytesReceived ?? end.bytes
     attempt?.end(at: instant)

@@ -40,7 +40,7 @@ public final class TracingObserver: FetchObserver {
     switch event.kind {
     case .callStarted: start(event)
     case .attemptStarted(let number): startAttempt(number, event)
-    case .transferStarted(let request): change(event) { $0.describe(request, event, self.redaction) }
+    case .transferStarted(let request): change(event) { $0.describe(request, event) }
     case .transferEnded(let result): change(event) { $0.describe(result) }
     case .attemptEnded(let attempt): end(attempt, event)
     case .retryScheduled(let delay, let source, let reason): retry(delay, source, reason, event)
@@ -64,7 +64,7 @@ public final class TracingObserver: FetchObserver {
     let span = tracer.startSpan(
       event.operation ?? TracedCall.unnamed, context: ServiceContext.current ?? .topLevel, ofKind: .internal,
       at: TracedCall.instant(origin + event.time))
-    calls.withLock { $0[event.callID] = TracedCall(span: span, origin: origin) }
+    calls.withLock { $0[event.callID] = TracedCall(span: span, origin: origin, redaction: self.redaction) }
   }
 
   private func startAttempt(_ number: Int, _ event: FetchEvent) {
@@ -86,7 +86,7 @@ public final class TracingObserver: FetchObserver {
     change(event) { call in
       // A stream is open: its reader ends it.
       if attempt.outcome == .succeeded, event.isStream { return }
-      if let error = attempt.error { call.attempt?.fail(error, self.redaction.text("\(error)")) }
+      if let error = attempt.error { call.attempt?.fail(error, call.redaction.text("\(error)")) }
       call.attempt?.end(at: call.instant(event))
       call.attempt = nil
     }
@@ -99,7 +99,7 @@ public final class TracingObserver: FetchObserver {
         name: "retry", at: call.instant(event),
         attributes: [
           "lastro.retry.delay": .double(delay.inSeconds), "lastro.retry.delay_source": .string(source.rawValue),
-          "lastro.retry.reason": .string(redaction.text(reason)),
+          "lastro.retry.reason": .string(call.redaction.text(reason)),
         ]))
   }
 
@@ -109,7 +109,7 @@ public final class TracingObserver: FetchObserver {
     guard let call = calls.withLock({ $0.removeValue(forKey: event.callID) }) else { return }
     if case .failure(let error) = result {
       call.span.attributes["error.type"] = HTTPAttributes.errorType(of: error)
-      call.span.setStatus(SpanStatus(code: .error, message: redaction.text(error.description)))
+      call.span.setStatus(SpanStatus(code: .error, message: call.redaction.text(error.description)))
     }
     // A stream that was opened, and given up before the call was over.
     call.attempt?.end(at: call.instant(event))
