@@ -40,6 +40,8 @@ public struct RequestOptions: Sendable {
   public var sensitiveHeaders: Set<HTTPField.Name> = []
   /// Query items whose values are secret, besides the usual ones (`token`, `key`, `sig`, `password` …).
   public var sensitiveQueryItems: Set<String> = []
+  /// Is told how far the call has come. One for each call.
+  public var progress: TransferProgressReporter?
   /// When true, a 2xx answer with no body is a failure (`no_data`), except to HEAD and for 204 and 205.
   public var requiresBody = false
 

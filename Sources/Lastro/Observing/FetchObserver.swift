@@ -12,12 +12,13 @@ public import HTTPTypes
 ///     transferStarted                   not where no request could be made; again for every redirect
 ///     transferEnded
 ///   attemptEnded
-///   retryScheduled                      between two attempts
+///   retryScheduled                      before another attempt, unless the wait for it is cancelled
 /// callEnded
 /// bodyEnded                             of a stream that was opened
 /// ```
 ///
-/// Every start gets its end, whatever happens: failure, cancellation, a deadline, a body that nobody reads.
+/// Every start gets its end, whatever happens: failure, cancellation, a deadline, a body that nobody reads. A call that ended
+/// well has a successful attempt; one that is cancelled after that attempt ended fails nonetheless.
 public protocol FetchObserver: Sendable {
   /// Told of an event, on the task of the call (of ``FetchEvent/Kind-swift.enum/bodyEnded(_:)``: on any thread). The call waits
   /// for it, so that what takes long is to be handed over.

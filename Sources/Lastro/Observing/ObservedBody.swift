@@ -22,11 +22,12 @@ final class ObservedBody: ResponseBodySource {
   private let callID: UInt64
   private let attempt: Int
   private let operation: String?
+  private let progress: TransferProgressReporter?
   private let state: Lock<State>
 
   init(
     _ body: ResponseBody, observers: [any FetchObserver], time: TimeSource, callID: UInt64, attempt: Int,
-    operation: String?
+    operation: String?, progress: TransferProgressReporter?
   ) {
     self.body = body
     self.observers = observers
@@ -34,6 +35,7 @@ final class ObservedBody: ResponseBodySource {
     self.callID = callID
     self.attempt = attempt
     self.operation = operation
+    self.progress = progress
     state = Lock(State(iterator: body.makeAsyncIterator()))
   }
 
@@ -82,6 +84,7 @@ final class ObservedBody: ResponseBodySource {
       return end
     }
     guard let end else { return }
+    progress?.finish()
     let event = FetchEvent(
       .bodyEnded(end), callID: callID, attempt: attempt, operation: operation, isStream: true, time: time.now(),
       sinceEpoch: time.sinceEpoch())

@@ -146,7 +146,8 @@ extension FetchCall {
       head: request.head, body: body, connection: request.options.connection,
       delivery: plan.delivery(for: request.options), connectTimeout: timeouts.connect, idleTimeout: timeouts.idle,
       deadline: limit?.left, deadlineCode: limit?.code ?? .totalTimeout,
-      allowsResend: request.isIdempotent && body.isReplayable)
+      allowsResend: request.isIdempotent && body.isReplayable,
+      progress: request.options.progress?.beginTransfer(totalBytesToSend: body.length))
   }
 
   /// What is left for the attempt, and the code to fail with when it passes.
@@ -180,7 +181,7 @@ extension FetchCall {
     guard (200...299).contains(status.code) else { throw await badStatus(exchange) }
     if exchange.request.head.method == .head || status == .noContent || status == .resetContent {
       exchange.body.cancel()
-      return ResponseBody(Data())
+      return plan.isStream ? observed(ResponseBody(Data())) : ResponseBody(Data())
     }
     if plan.isStream { return observed(exchange.body) }
     let limit = exchange.request.options.maximumBodyBytes ?? plan.configuration.maximumBodyBytes
@@ -197,10 +198,10 @@ extension FetchCall {
   }
 
   private mutating func observed(_ body: ResponseBody) -> ResponseBody {
-    guard !plan.configuration.observers.isEmpty else { return body }
+    guard !plan.configuration.observers.isEmpty || effective.progress != nil else { return body }
     let observed = ObservedBody(
       body, observers: plan.configuration.observers, time: plan.configuration.timeSource, callID: callID,
-      attempt: attempts.count + 1, operation: effective.operation)
+      attempt: attempts.count + 1, operation: effective.operation, progress: effective.progress)
     observedBody = observed
     return ResponseBody(source: observed)
   }

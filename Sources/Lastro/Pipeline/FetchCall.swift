@@ -71,9 +71,10 @@ struct FetchCall<Output: Sendable> {
         throw cancelled(nil)
       }
       emit(.callEnded(.success(value.response)))
-      observedBody?.begin()
+      if let observedBody { observedBody.begin() } else { effective.progress?.finish() }
       return value
     } catch {
+      effective.progress?.finish()
       emit(.callEnded(.failure(error)))
       throw HTTPFetchError<APIError>(error.record)
     }
@@ -115,13 +116,14 @@ struct FetchCall<Output: Sendable> {
   }
 
   private func event(_ kind: FetchEvent.Kind) -> FetchEvent {
-    var number = attempts.count
-    switch kind {
-    case .attemptStarted, .transferStarted, .transferEnded: number += 1
-    case .attemptEnded(let attempt): number = attempt.number
-    case .callEnded(.success(let response)): number = response.attempts.count
-    default: break
-    }
+    // A successful attempt is in the response's account only.
+    let number =
+      switch kind {
+      case .attemptStarted, .transferStarted, .transferEnded: attempts.count + 1
+      case .attemptEnded(let attempt): attempt.number
+      case .callEnded(.success(let response)): response.attempts.count
+      default: attempts.count
+      }
     let time = plan.configuration.timeSource
     return FetchEvent(
       kind, callID: callID, attempt: number, hop: current.redirects.hops, operation: effective.operation,

@@ -54,13 +54,16 @@ public struct TransferRequest: Sendable {
   /// Whether the transport may send the request again by itself, on a fresh connection, when a pooled connection
   /// turns out to be dead before a response byte arrived.
   public var allowsResend: Bool
+  /// Is told how far the transfer has come; the transport reports to it, at a moderate pace, where it is set.
+  public var progress: TransferProgressReporter.Transfer?
 
   /// Makes a request.
   public init(
     head: HTTPRequest, body: RequestBody = .empty, connection: ConnectionOptions? = nil,
     delivery: Delivery = .collected(maximumBytes: RequestOptions.defaultMaximumBodyBytes),
     connectTimeout: Duration? = nil, idleTimeout: Duration? = nil,
-    deadline: Duration? = nil, deadlineCode: FailureCode = .totalTimeout, allowsResend: Bool = false
+    deadline: Duration? = nil, deadlineCode: FailureCode = .totalTimeout, allowsResend: Bool = false,
+    progress: TransferProgressReporter.Transfer? = nil
   ) {
     self.head = head
     self.body = body
@@ -71,6 +74,7 @@ public struct TransferRequest: Sendable {
     self.deadline = deadline
     self.deadlineCode = deadlineCode
     self.allowsResend = allowsResend
+    self.progress = progress
   }
 }
 

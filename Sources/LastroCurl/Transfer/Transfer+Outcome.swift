@@ -36,6 +36,7 @@ extension Transfer {
 
   /// Answers the job.
   func report(_ failure: TransportError?, facts: TransferFacts) {
+    noteEnd(facts)
     if var failure {
       failure.facts = facts
       failure.head = response

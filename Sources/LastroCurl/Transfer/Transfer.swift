@@ -54,7 +54,9 @@ final class Transfer {
   private(set) var receivingPaused = false
   private(set) var sendingPaused = false
   private var requestSizeAtStart: Int64 = 0
-  private var uploadOffset = 0
+  private(set) var uploadOffset = 0
+  /// Set where somebody wants to know.
+  var progress: ProgressMeter?
   private var tls: OpaquePointer?
 
   let startedAt: Int64
@@ -65,6 +67,7 @@ final class Transfer {
     self.easy = easy
     self.host = host
     self.limits = limits
+    progress = ProgressMeter(job.request.progress)
     startedAt = monotonicNow()
     lastActivity = startedAt
     machine = ResponseHeadMachine(
@@ -160,14 +163,19 @@ final class Transfer {
         stage: .response, code: .malformedResponse, message: "a body came before a complete response head",
         requestSent: true)
       return 0
-    case .collect(let limit, let cuts): return collect(bytes, limit: limit, cuts: cuts)
-    case .stream(let limit): return stream(bytes, limit: limit)
+    case .collect(let limit, let cuts):
+      defer { noteReceiving() }
+      return collect(bytes, limit: limit, cuts: cuts)
+    case .stream(let limit):
+      defer { noteReceiving() }
+      return stream(bytes, limit: limit)
     }
   }
 
   /// Fills libcurl's upload buffer. Gives the count, or one of its special values.
   func supply(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
     lastActivity = monotonicNow()
+    defer { noteSending() }
     guard let upload = job.upload else { return supplyFromMemory(buffer) }
     switch upload.read(into: buffer) {
     case .bytes(let count):

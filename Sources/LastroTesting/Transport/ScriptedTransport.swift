@@ -157,6 +157,10 @@ public final class ScriptedTransport: Transport {
         stage: .limit, code: .bodyTooLarge, message: "the body exceeds \(limit) bytes", requestSent: true,
         facts: response.facts)
     }
+    request.progress?.report(sent: request.body.length ?? 0)
+    if let count = (response.body.bytes?.count).map(Int64.init) {
+      request.progress?.report(received: count, of: count)
+    }
     return response
   }
 

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+
+/// What OpenTelemetry's conventions for HTTP clients say about a request and its outcome (semantic conventions 1.38).
+struct HTTPAttributes: Sendable {
+  /// Methods that have a name of their own in metrics and spans; any other is `_OTHER`.
+  private static let knownMethods: Set<String> = [
+    "CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY", "TRACE",
+  ]
+
+  /// `http.request.method`.
+  let method: String
+  /// `http.request.method_original`, where ``method`` is not it.
+  let originalMethod: String?
+  /// `url.scheme`.
+  let scheme: String
+  /// `server.address`: an IPv6 address without brackets.
+  let address: String
+  /// `server.port`.
+  let port: Int?
+  /// `url.template`: the name of the operation.
+  let template: String?
+
+  init(_ request: ResourceRequest, operation: String?) {
+    let method = request.head.method.rawValue
+    let isKnown = Self.knownMethods.contains(method)
+    self.method = isKnown ? method : "_OTHER"
+    originalMethod = isKnown ? nil : method
+    let origin = Origin(request.head)
+    scheme = origin?.scheme ?? ""
+    let host = origin?.host ?? ""
+    address = host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host
+    port = origin?.port
+    template = operation
+  }
+
+  /// `error.type` of an answer; `nil` below 400.
+  static func errorType(of status: HTTPResponse.Status) -> String? { status.code >= 400 ? "\(status.code)" : nil }
+
+  /// `error.type` of a failure without an answer: stage and code, of which there are few.
+  static func errorType(of error: TransportError) -> String { "\(error.stage.rawValue)/\(error.code)" }
+
+  /// `error.type` of a failed call: that of its last failure.
+  static func errorType(of error: HTTPFetchError<any Error>) -> String {
+    let last = error.lastError
+    if last.stage == .http, let status = last.statusCode { return "\(status.code)" }
+    return "\(last.stage.rawValue)/\(last.code)"
+  }
+}

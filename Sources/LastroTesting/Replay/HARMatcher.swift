@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Lastro
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Compares requests with recorded ones. What was masked matches anything.
+struct HARMatcher {
+  /// What two requests differ in. The names are those of error messages.
+  enum Difference: String {
+    case method = "the method"
+    case origin = "the host"
+    case path = "the path"
+    case query = "the query"
+    case headers = "the header fields"
+    case body = "the body"
+
+    /// Which of two exchanges is nearer.
+    var weight: Int {
+      switch self {
+      case .origin: 32
+      case .path: 16
+      case .method: 8
+      case .query: 4
+      case .body: 2
+      case .headers: 1
+      }
+    }
+  }
+
+  /// Fields that are compared.
+  var headers: Set<HTTPField.Name>
+  var comparesBody: Bool
+
+  func differences(_ request: TransferRequest, _ entry: HAR.Entry) -> [Difference] {
+    var result: [Difference] = []
+    if request.head.method.rawValue != entry.request.method { result.append(.method) }
+    let asked = URLParts(Self.url(of: request))
+    let recorded = URLParts(entry.request.url)
+    if !Self.matches(asked.origin, recorded.origin) { result.append(.origin) }
+    if !Self.matches(asked.path, recorded.path) { result.append(.path) }
+    if !Self.matches(asked.query, recorded.query) { result.append(.query) }
+    if !headers.allSatisfy({ isSame($0, request, entry) }) { result.append(.headers) }
+    if comparesBody, !hasSameBody(request, entry) { result.append(.body) }
+    return result
+  }
+
+  func distance(_ request: TransferRequest, _ entry: HAR.Entry) -> Int {
+    differences(request, entry).reduce(0) { $0 + $1.weight }
+  }
+
+  static func url(of request: TransferRequest) -> String {
+    "\(request.head.scheme ?? "")://\(request.head.authority ?? "")\(request.head.path ?? "/")"
+  }
+
+  private func isSame(_ name: HTTPField.Name, _ request: TransferRequest, _ entry: HAR.Entry) -> Bool {
+    let asked = request.head.headerFields[values: name]
+    let recorded = entry.request.headers.filter { $0.name.lowercased() == name.canonicalName }.map(\.value)
+    return asked.count == recorded.count && zip(asked, recorded).allSatisfy { Self.matches($0, $1) }
+  }
+
+  private func hasSameBody(_ request: TransferRequest, _ entry: HAR.Entry) -> Bool {
+    let asked: Data
+    switch request.body.source {
+    case .empty: asked = Data()
+    case .bytes(let data): asked = data
+    case .file, .stream: return entry.request.postData != nil
+    }
+    guard let recorded = entry.request.postData else { return asked.isEmpty }
+    // A part of a body tells nothing of the rest.
+    if recorded.isTruncated == true { return !asked.isEmpty }
+    guard let text = recorded.text else { return asked.isEmpty || recorded.mimeType.contains("form") }
+    if recorded.encoding == "base64" { return Data(base64Encoded: text) == asked }
+    if Self.matches(String(decoding: asked, as: UTF8.self), text) { return true }
+    guard let askedJSON = JSONValue(asked), let recordedJSON = JSONValue(masked: text) else { return false }
+    return askedJSON.matches(recordedJSON)
+  }
+
+  /// Whether a text is like a recorded one, whose masks stand for any text.
+  static func matches(_ text: String, _ recorded: String) -> Bool {
+    if text == recorded { return true }
+    guard recorded.contains(Redaction.mask) else { return false }
+    var pieces = recorded.split(separator: Redaction.mask, omittingEmptySubsequences: false)
+    guard let last = pieces.popLast(), let first = pieces.first, text.hasPrefix(first) else { return false }
+    var rest = text.dropFirst(first.count)
+    for piece in pieces.dropFirst() where !piece.isEmpty {
+      guard let found = rest.firstRange(of: piece) else { return false }
+      rest = rest[found.upperBound...]
+    }
+    return rest.hasSuffix(last)
+  }
+
+  /// A URL in the parts that are compared. Fragments are not.
+  private struct URLParts {
+    var origin: String
+    var path: String
+    var query: String
+
+    init(_ url: String) {
+      let whole = url.prefix { $0 != "#" }
+      let mark = whole.firstIndex(of: "?") ?? whole.endIndex
+      query = String(whole[mark...].dropFirst())
+      let place = whole[..<mark]
+      let start = place.firstRange(of: "://")?.upperBound ?? place.startIndex
+      let slash = place[start...].firstIndex(of: "/") ?? place.endIndex
+      origin = Origin(String(place[..<slash]))?.description ?? place[..<slash].lowercased()
+      path = slash == place.endIndex ? "/" : String(place[slash...])
+    }
+  }
+}
+
+/// JSON to compare by value.
+private enum JSONValue: Decodable {
+  case null
+  case bool(Bool)
+  case number(Double)
+  case string(String)
+  case array([JSONValue])
+  case object([String: JSONValue])
+
+  init?(_ data: Data) {
+    guard let value = try? JSONDecoder().decode(JSONValue.self, from: data) else { return nil }
+    self = value
+  }
+
+  /// Where a number was masked, the mask stands without quotes.
+  init?(masked text: String) {
+    if let value = JSONValue(Data(text.utf8)) {
+      self = value
+    } else {
+      let bare = text.replacing("\"\(Redaction.mask)\"", with: Redaction.mask)
+      self.init(Data(bare.replacing(Redaction.mask, with: "\"\(Redaction.mask)\"").utf8))
+    }
+  }
+
+  init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    if container.decodeNil() {
+      self = .null
+    } else if let value = try? container.decode(Bool.self) {
+      self = .bool(value)
+    } else if let value = try? container.decode(Double.self) {
+      self = .number(value)
+    } else if let value = try? container.decode(String.self) {
+      self = .string(value)
+    } else if let value = try? container.decode([JSONValue].self) {
+      self = .array(value)
+    } else {
+      self = .object(try container.decode([String: JSONValue].self))
+    }
+  }
+
+  func matches(_ recorded: JSONValue) -> Bool {
+    switch (self, recorded) {
+    case (_, .string(Redaction.mask)), (.null, .null): true
+    case (.bool(let one), .bool(let other)): one == other
+    case (.number(let one), .number(let other)): one == other
+    case (.string(let one), .string(let other)): HARMatcher.matches(one, other)
+    case (.array(let one), .array(let other)):
+      one.count == other.count && zip(one, other).allSatisfy { $0.matches($1) }
+    case (.object(let one), .object(let other)):
+      one.count == other.count
+        && one.allSatisfy { key, value in other[key].map { value.matches($0) } ?? false }
+    default: false
+    }
+  }
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Lastro
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Turns one recorded exchange into what a transport brings.
+struct HARReplay {
+  let entry: HAR.Entry
+  /// Its place in the archive, from 1.
+  let number: Int
+
+  /// Whether the request had left when it was recorded.
+  var wasSent: Bool { entry.error == nil || entry.response.status != 0 || entry.error?.requestSent == true }
+
+  func response(to request: TransferRequest) throws(TransportError) -> TransferResponse {
+    let failure = entry.error.map(error)
+    guard entry.response.status != 0 else {
+      throw failure
+        ?? TransportError(
+          stage: .response, code: .connectionLost, message: "no answer was recorded for exchange #\(number)",
+          requestSent: true, facts: facts)
+    }
+    if let failure {
+      return TransferResponse(head: head, body: ResponseBody(source: FailedBody(failure)), facts: facts)
+    }
+    let bytes = try body()
+    if let limit = request.limit(for: head.status), bytes.count > limit {
+      throw TransportError(
+        stage: .limit, code: .bodyTooLarge, message: "the body exceeds \(limit) bytes", requestSent: true, facts: facts)
+    }
+    return TransferResponse(head: head, body: ResponseBody(bytes), facts: facts)
+  }
+
+  private var head: HTTPResponse { head(status: entry.response.status) }
+
+  private func head(status: Int) -> HTTPResponse {
+    var fields = HTTPFields()
+    for header in entry.response.headers {
+      // Browsers record pseudo fields such as `:status`, which are none.
+      guard let name = HTTPField.Name(header.name) else { continue }
+      fields.append(HTTPField(name: name, value: header.value))
+    }
+    // What is no status cannot be made one.
+    let code = (100...999).contains(status) ? status : 502
+    return HTTPResponse(
+      status: .init(code: code, reasonPhrase: entry.response.statusText), headerFields: fields)
+  }
+
+  private func body() throws(TransportError) -> Data {
+    let content = entry.response.content
+    guard content.isTruncated != true else {
+      throw TransportError(
+        stage: .request, code: .incompleteRecording,
+        message: "the body of exchange #\(number) was not recorded: \(content.comment ?? "some of it is missing")",
+        hint: "record it with a higher HARRecorder.Limits.bodyBytes, and not as a stream")
+    }
+    guard let text = content.text else { return Data() }
+    guard content.encoding == "base64" else { return Data(text.utf8) }
+    guard let data = Data(base64Encoded: text) else {
+      throw TransportError(
+        stage: .request, code: .incompleteRecording, message: "the body of exchange #\(number) is no valid base64",
+        hint: "record it anew")
+    }
+    return data
+  }
+
+  private func error(_ failure: HAR.Failure) -> TransportError {
+    TransportError(
+      stage: FailureStage(rawValue: failure.stage) ?? .response, code: FailureCode(failure.code),
+      message: failure.message, hint: failure.hint, engineCode: failure.engineCode,
+      requestSent: failure.requestSent ?? true, facts: entry.facts == nil ? nil : facts,
+      head: failure.status.map { head(status: $0) })
+  }
+
+  private var facts: TransferFacts {
+    let version = entry.response.httpVersion.isEmpty ? entry.request.httpVersion : entry.response.httpVersion
+    let number = version.uppercased().hasPrefix("HTTP/") ? String(version.dropFirst(5)) : nil
+    return TransferFacts(
+      httpVersion: number == "2.0" ? "2" : number, remoteAddress: entry.serverIPAddress,
+      remotePort: entry.facts?.remotePort, connectionID: entry.facts?.id,
+      connectionReused: entry.facts?.reused ?? false, bytesSent: entry.facts?.bytesSent ?? 0,
+      bytesReceived: entry.facts?.bytesReceived ?? max(0, entry.response.bodySize), resends: entry.facts?.resends ?? 0,
+      trust: entry.facts?.trust.map(TrustVerdict.init))
+  }
+}
+
+/// A streamed body that broke off when it was recorded.
+private final class FailedBody: ResponseBodySource {
+  private let error: TransportError
+
+  init(_ error: TransportError) { self.error = error }
+
+  var finalFacts: TransferFacts? { error.facts }
+  func next() async throws(TransportError) -> Data? { throw error }
+  func cancel() {}
+}
+
+extension TransferRequest {
+  /// Most bytes of a collected answer.
+  fileprivate func limit(for status: HTTPResponse.Status) -> Int? {
+    switch delivery {
+    case .collected(let maximum): maximum
+    case .streamed(let maximum): maximum
+    case .streamedOnSuccess(let maximum, let errors): status.kind == .successful ? maximum : errors
+    }
+  }
+}

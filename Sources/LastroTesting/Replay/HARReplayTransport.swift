@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import HTTPTypes
+public import Lastro
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// A transport without a network: it answers from an HTTP archive, such as a ``HARRecorder`` or a browser made.
+///
+/// ```swift
+/// let transport = try HARReplayTransport(contentsOfFile: "Fixtures/login.har")
+/// let stack = TransportNetworkStack(transport: transport)
+/// ```
+///
+/// Answers and failures come as they were recorded, at once. What was masked when it was recorded (`***`) matches anything;
+/// in answers it stays masked. A request that is not in the archive fails with stage `request`, code `not_recorded`, and a
+/// message that names the nearest exchange; one whose body was not recorded in full with code `incomplete_recording`.
+public final class HARReplayTransport: Transport {
+  /// What a request must have in common with a recorded one.
+  public enum Matching: Sendable, Hashable {
+    /// The exchanges are taken in their order, each once; method, URL, the header fields that were selected, and the body are
+    /// the same. JSON bodies are compared by value. Of bodies from files and streams, only that there is one.
+    case strict
+    /// Method and URL are the same, in any order; of several exchanges, one after the other, the last again and again.
+    case loose
+  }
+
+  private struct State {
+    var next = 0
+    var used: Set<Int> = []
+    var requests: [TransferRequest] = []
+  }
+
+  private let entries: [HAR.Entry]
+  private let matching: Matching
+  private let matcher: HARMatcher
+  private let state = Lock(State())
+
+  /// Replays an archive.
+  ///
+  /// - Parameters:
+  ///   - har: the exchanges.
+  ///   - matching: default ``Matching/strict``.
+  ///   - headers: names of the header fields that strict matching compares. Default none.
+  public init(_ har: HAR, matching: Matching = .strict, headers: Set<HTTPField.Name> = []) {
+    entries = har.log.entries
+    self.matching = matching
+    matcher = HARMatcher(headers: matching == .strict ? headers : [], comparesBody: matching == .strict)
+  }
+
+  /// Replays the archive in a file.
+  ///
+  /// - Parameters:
+  ///   - path: of the file.
+  ///   - matching: default ``Matching/strict``.
+  ///   - headers: names of the header fields that strict matching compares. Default none.
+  /// - Throws: `ConfigurationError` when it cannot be read, or is no HTTP archive.
+  public convenience init(
+    contentsOfFile path: String, matching: Matching = .strict, headers: Set<HTTPField.Name> = []
+  ) throws(ConfigurationError) {
+    let data: Data
+    do {
+      data = try Data(contentsOf: URL(filePath: path))
+    } catch {
+      throw ConfigurationError(
+        "the HTTP archive \(path) cannot be read", hint: "check that the file exists and may be read")
+    }
+    let har: HAR
+    do throws(ConfigurationError) {
+      har = try HAR(json: data)
+    } catch {
+      throw ConfigurationError("\(path): \(error.message)", hint: error.hint)
+    }
+    self.init(har, matching: matching, headers: headers)
+  }
+
+  /// Every request, in the order of their arrival.
+  public var requests: [TransferRequest] { state.withLock { $0.requests } }
+
+  /// Number of exchanges that no request has asked for.
+  public var remainingEntries: Int { state.withLock { entries.count - $0.used.count } }
+
+  /// Answers from the archive.
+  ///
+  /// - Throws: the failure that was recorded; code `not_recorded` or `incomplete_recording`; the cancelled error.
+  public func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
+    if Task.isCancelled { throw .cancelled() }
+    let index = state.withLock { state in
+      state.requests.append(request)
+      let found = find(request, state)
+      if let found {
+        state.used.insert(found)
+        if matching == .strict { state.next = found + 1 }
+      }
+      return found
+    }
+    guard let index else { throw notRecorded(request) }
+    let replay = HARReplay(entry: entries[index], number: index + 1)
+    if replay.wasSent { try await Self.drain(request.body) }
+    if Task.isCancelled { throw .cancelled(requestSent: true) }
+    return try replay.response(to: request)
+  }
+
+  private func find(_ request: TransferRequest, _ state: State) -> Int? {
+    switch matching {
+    case .strict:
+      return entries.indices.contains(state.next) && matcher.differences(request, entries[state.next]).isEmpty
+        ? state.next : nil
+    case .loose:
+      var last: Int?
+      for index in entries.indices where matcher.differences(request, entries[index]).isEmpty {
+        if !state.used.contains(index) { return index }
+        last = index
+      }
+      return last
+    }
+  }
+
+  private func notRecorded(_ request: TransferRequest) -> TransportError {
+    let asked = "\(request.head.method.rawValue) \(Redaction.standard.url(HARMatcher.url(of: request)))"
+    var message = "no recorded exchange is like \(asked)"
+    let next = state.withLock { $0.next }
+    if matching == .strict, next >= entries.count {
+      message += ": all \(entries.count) were replayed"
+    } else {
+      let candidates = matching == .strict ? [next] : Array(entries.indices)
+      let nearest = candidates.min {
+        matcher.distance(request, entries[$0]) < matcher.distance(request, entries[$1])
+      }
+      if let nearest {
+        let entry = entries[nearest]
+        message +=
+          "; the \(matching == .strict ? "next" : "nearest") is #\(nearest + 1), \(entry.request.method) "
+          + "\(Redaction.standard.url(entry.request.url)), which differs in "
+          + matcher.differences(request, entry).map(\.rawValue).joined(separator: ", ")
+      }
+    }
+    return TransportError(
+      stage: .request, code: .notRecorded, message: message,
+      hint: matching == .strict
+        ? "record anew, or replay with matching: .loose" : "record an exchange like it, or correct the request")
+  }
+
+  /// Reads a body that can be read only once, as sending would.
+  private static func drain(_ body: RequestBody) async throws(TransportError) {
+    guard case .stream(_, _, let open) = body.source else { return }
+    do {
+      let next = open()
+      while try await next() != nil {}
+    } catch {
+      throw error as? TransportError ?? .refused(.invalidBody, "the body's source failed: \(error)")
+    }
+  }
+}
+
+extension FailureCode {
+  /// A ``HARReplayTransport`` got a request that its archive does not have.
+  public static let notRecorded = Self("not_recorded")
+  /// The body of an exchange was not recorded, or not all of it.
+  public static let incompleteRecording = Self("incomplete_recording")
+}

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import LastroTesting
+import Testing
+
+@testable import Lastro
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+@Suite struct EventOrderTests {
+  /// Runs scenarios by seed, and says what each broke.
+  @Test(arguments: 0..<8) func everyStartGetsItsEndInRandomScenarios(batch: UInt64) async throws {
+    var events: [String: Int] = [:]
+    for seed in (batch * 100)..<(batch * 100 + 100) {
+      let scenario = Scenario(seed: seed)
+      await scenario.run()
+      #expect(scenario.grammar.violations == [], "seed \(seed)")
+      #expect(scenario.grammar.openCalls == [], "seed \(seed)")
+      events.merge(scenario.grammar.events) { $0 + $1 }
+    }
+    #expect(events["callStarted"] == 100)
+    #expect(events["callEnded"] == 100)
+    #expect(events["transferStarted"] == events["transferEnded"])
+    #expect(events["attemptStarted"] == events["attemptEnded"])
+    // A scenario in which nothing happens proves nothing.
+    #expect((events["retryScheduled"] ?? 0) > 20)
+    #expect((events["bodyEnded"] ?? 0) > 5)
+  }
+
+  @Test(arguments: [
+    (".", [1]), ("c", [1]), ("a c", [1, 2, 1]), ("a t e", []), ("t", []), ("a t T e c", [1]),
+  ]) func theCheckerFindsWhatIsWrong(word: String, numbers: [Int]) {
+    let grammar = EventGrammar()
+    grammar.observe(FetchEvent(.callStarted, attempt: 0))
+    for (index, letter) in word.split(separator: " ").enumerated() {
+      let number = index < numbers.count ? numbers[index] : 1
+      switch letter {
+      case "a": grammar.observe(FetchEvent(.attemptStarted(number: number), attempt: number))
+      case "t":
+        grammar.observe(
+          FetchEvent(
+            .transferStarted(ResourceRequest(head: HTTPRequest(method: .get, scheme: nil, authority: nil, path: nil)))))
+      case "T": grammar.observe(FetchEvent(.transferEnded(.failure(.cancelled())), hop: 1))
+      case "e": grammar.observe(FetchEvent(.attemptEnded(Attempt(outcome: .failed))))
+      case "c": grammar.observe(FetchEvent(.callEnded(.failure(HTTPFetchError(.cancelled)))))
+      default: break
+      }
+    }
+    #expect(!grammar.violations.isEmpty || !grammar.openCalls.isEmpty)
+  }
+}
+
+/// One call with everything about it drawn by lot: answers, hooks, limits, when it is cancelled, how its body is read.
+struct Scenario: Sendable {
+  enum Reading: Int, CaseIterable, Sendable { case toTheEnd, dropped, partly, cancelled, givenUp }
+
+  let seed: UInt64
+  let grammar: EventGrammar
+  private let lot: RandomSource
+  private let clock = ManualClock(autoAdvance: true)
+  private let handle = CancelHandle()
+  private let isStream: Bool
+  private let reading: Reading
+
+  init(seed: UInt64) {
+    self.seed = seed
+    let lot = RandomSource.seeded(seed &* 0x9E37_79B9 &+ 1)
+    self.lot = lot
+    isStream = lot.draw(2) == 0
+    reading = Reading.allCases[lot.draw(Reading.allCases.count)]
+    // Every second call is cancelled at one of their events, if they have so many.
+    let cancelled = lot.draw(2) == 0 ? .max : lot.draw(14) + 1
+    let handle = self.handle
+    grammar = EventGrammar { _, index in if index == cancelled { handle.cancel() } }
+  }
+
+  func run() async {
+    let (start, begin) = AsyncStream.makeStream(of: Void.self)
+    let task = Task {
+      for await _ in start { break }
+      await call()
+    }
+    handle.set(task)
+    begin.yield()
+    await task.value
+  }
+
+  private func call() async {
+    let stack = TransportNetworkStack.observed(
+      ScriptedTransport { request throws(TransportError) in try await answer(request) }, by: grammar, clock: clock
+    ) { configuration in
+      configuration.maximumAttempts = 6
+      configuration.retryQuota = lot.draw(3) == 0 ? configuration.retryQuota : nil
+    }
+    guard let resource = try? resource() else { return }
+    do {
+      if isStream {
+        await read(try await stack.stream(resource).value)
+      } else {
+        _ = try await stack.fetch(resource)
+      }
+    } catch {}
+  }
+
+  private func resource() throws -> RawHTTPResource {
+    var options = RequestOptions()
+    options.requiresBody = lot.draw(6) == 0
+    options.redirects = lot.draw(5) == 0 ? .follow(limit: 2) : nil
+    options.idempotency = lot.draw(4) == 0 ? .generatedKey : .byMethod
+    options.maximumBodyBytes = lot.draw(8) == 0 ? 3 : nil
+    if lot.draw(2) == 0 {
+      options.timeouts = try Timeouts(
+        connect: nil, attempt: lot.draw(2) == 0 ? .seconds(5) : nil, idle: nil, total: .seconds(20))
+    }
+    let methods: [HTTPRequest.Method] = [.get, .post, .head, .put]
+    let request = try ResourceRequest.test(methods[lot.draw(methods.count)], body: body(), options: options)
+    return RawHTTPResource(
+      baseRequestMaking: lot.draw(3) == 0 ? .request(request) : BaseRequestMaking { try await make(request) },
+      interceptors: [hooks()])
+  }
+
+  private func body() -> RequestBody {
+    switch lot.draw(3) {
+    case 0: .raw("hello")
+    case 1: .stream(AsyncStream { $0.finish() })
+    default: .empty
+    }
+  }
+
+  private func make(_ request: ResourceRequest) async throws -> ResourceRequest {
+    await dawdle()
+    if lot.draw(10) == 0 { throw TestError() }
+    return request
+  }
+
+  private func hooks() -> Hooks {
+    Hooks(
+      make: { result, _ in
+        await dawdle()
+        return lot.draw(14) == 0 ? .failure(TestError()) : result
+      },
+      scheduled: { _, _ in await dawdle() }, succeeded: { _, _, _, _ in await dawdle() },
+      failed: { _ in
+        await dawdle()
+        switch lot.draw(6) {
+        case 0: return .none
+        case 1: return .noRetry(.custom(TestError()))
+        case 2: return .retry
+        default: return .retryAfter(Double(lot.draw(3)) + 0.5)
+        }
+      })
+  }
+
+  /// Now and then a hook cancels the call, lets time pass, or waits until it is told to stop.
+  private func dawdle() async {
+    switch lot.draw(24) {
+    case 0: handle.cancel()
+    case 1, 2: clock.advance(by: .seconds(3))
+    case 3: try? await clock.sleep(.seconds(2))
+    case 4:
+      for _ in 0..<1_000 where !Task.isCancelled {
+        clock.advance(by: .milliseconds(100))
+        await Task.yield()
+      }
+    default: break
+    }
+  }
+
+  private func answer(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
+    clock.advance(by: .milliseconds(10))
+    switch lot.draw(26) {
+    case 0, 1: return .answer(302, fields: [.location: "/\(lot.draw(4))"])
+    case 2: return .answer(301, fields: [.location: "http://insecure.example/"])
+    case 3: return .answer(503, fields: [.retryAfter: "\(lot.draw(90))"])
+    case 4: return .answer(500, body: "oops")
+    case 5: return .answer(404)
+    case 6: return .answer(204)
+    case 7: throw TransportError(stage: .connect, code: .connectFailed, message: "scripted")
+    case 8: throw TransportError(stage: .timeout, code: request.deadlineCode, message: "scripted", requestSent: true)
+    case 9: throw TransportError(stage: .response, code: .malformedResponse, message: "scripted", requestSent: true)
+    case 10: throw TransportError(stage: .tls, code: .untrustedCertificate, message: "scripted")
+    case 11:
+      handle.cancel()
+      throw .cancelled(requestSent: true)
+    default: return streamed()
+    }
+  }
+
+  private func streamed() -> TransferResponse {
+    let failure = TransportError(stage: .response, code: .truncatedBody, message: "scripted", requestSent: true)
+    let chunks = (0..<lot.draw(4)).map { Data("chunk \($0)".utf8) }
+    return TransferResponse(
+      head: HTTPResponse(status: .ok),
+      body: isStream || lot.draw(3) == 0
+        ? ResponseBody(source: ChunkSource(chunks, failure: lot.draw(3) == 0 ? failure : nil))
+        : ResponseBody(Data(chunks.joined())))
+  }
+
+  private func read(_ body: ResponseBody) async {
+    switch reading {
+    case .dropped: return
+    case .givenUp: body.cancel()
+    case .cancelled: handle.cancel()
+    case .toTheEnd, .partly: break
+    }
+    do {
+      for try await _ in body where reading == .partly { return }
+    } catch {}
+  }
+}
+
+/// Cancels a task that is made later.
+final class CancelHandle: Sendable {
+  private let task = Lock<Task<Void, Never>?>(nil)
+
+  func set(_ task: Task<Void, Never>) { self.task.withLock { $0 = task } }
+  func cancel() { task.withLock { $0 }?.cancel() }
+}
+
+extension RandomSource {
+  /// A number below a limit.
+  func draw(_ limit: Int) -> Int { Int(next() % UInt64(limit)) }
+}

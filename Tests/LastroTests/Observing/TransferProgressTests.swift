@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import LastroTesting
+import Testing
+
+@testable import Lastro
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+@Suite struct TransferProgressTests {
+  private let reporter = TransferProgressReporter()
+  private let clock = ManualClock(autoAdvance: true)
+
+  private func options() -> RequestOptions {
+    var options = RequestOptions()
+    options.progress = reporter
+    return options
+  }
+
+  private func stack(_ steps: ScriptedTransport.Step..., observers: [any FetchObserver] = []) -> TransportNetworkStack {
+    .observed(ScriptedTransport(steps), clock: clock, interceptors: [AlwaysRetry()]) {
+      $0.maximumAttempts = 2
+      $0.observers = observers
+    }
+  }
+
+  /// What a reader sees who reads after the end.
+  private func rest() async -> [TransferProgress] {
+    var seen: [TransferProgress] = []
+    for await step in reporter.updates { seen.append(step) }
+    return seen
+  }
+
+  @Test func aSlowReaderSeesTheNewestStepAndTheLast() async {
+    let transfer = reporter.beginTransfer(totalBytesToSend: 10)
+    for count in 1...10 { transfer.report(sent: Int64(count)) }
+    transfer.report(received: 3, of: 4)
+    let step = TransferProgress(bytesSent: 10, totalBytesToSend: 10, bytesReceived: 3, totalBytesToReceive: 4)
+    #expect(reporter.current == step)
+    reporter.finish()
+    #expect(await rest() == [step])
+  }
+
+  @Test func aNewTransferBeginsAgainAndTheOldOneIsNotHeard() {
+    let first = reporter.beginTransfer(totalBytesToSend: 10)
+    first.report(sent: 7)
+    let second = reporter.beginTransfer(totalBytesToSend: nil)
+    #expect(reporter.current == TransferProgress())
+    first.report(sent: 8)
+    first.report(received: 9, of: 9)
+    #expect(reporter.current == TransferProgress())
+    second.report(sent: 1)
+    #expect(reporter.current == TransferProgress(bytesSent: 1))
+    reporter.finish()
+    second.report(sent: 2)
+    _ = reporter.beginTransfer(totalBytesToSend: 5)
+    #expect(reporter.current == TransferProgress(bytesSent: 1))
+  }
+
+  @Test func everyRequestOnTheWireCountsAnew() async throws {
+    let steps = Recorder<TransferProgress>()
+    let step = ScriptedTransport.Step.perform { [reporter] request throws(TransportError) in
+      let index = steps.append(reporter.current)
+      request.progress?.report(sent: 5)
+      request.progress?.report(received: 2, of: 2)
+      return index == 0 ? .answer(307, fields: [.location: "/b"]) : .answer(index == 1 ? 503 : 200, body: "ok")
+    }
+    _ = try await stack(step, step, step).fetch(.test(.put, body: .raw("12345"), options: options()))
+    #expect(steps.values == Array(repeating: TransferProgress(totalBytesToSend: 5), count: 3))
+    let end = TransferProgress(bytesSent: 5, totalBytesToSend: 5, bytesReceived: 2, totalBytesToReceive: 2)
+    #expect(await rest() == [end])
+  }
+
+  @Test func aScriptReportsToo() async throws {
+    _ = try await stack(.respond(status: 200, body: "abc")).fetch(.test(.put, body: .raw("12"), options: options()))
+    let end = TransferProgress(bytesSent: 2, totalBytesToSend: 2, bytesReceived: 3, totalBytesToReceive: 3)
+    #expect(await rest() == [end])
+  }
+
+  @Test func theOptionsOfTheResourceHaveThePrecedence() async throws {
+    var resource = try RawHTTPResource.test(options: RequestOptions())
+    resource.options.progress = reporter
+    _ = try await stack(.respond(status: 200, body: "abc")).fetch(resource)
+    #expect(reporter.current.bytesReceived == 3)
+  }
+
+  @Test func nobodyIsToldWhereNobodyAsks() async throws {
+    let transport = ScriptedTransport([.respond(status: 200)])
+    _ = try await TransportNetworkStack.observed(transport).fetch(.test())
+    #expect(transport.requests.map { $0.progress == nil } == [true])
+  }
+
+  @Test func aFailureEndsTheUpdates() async throws {
+    await #expect(throws: (any Error).self) {
+      _ = try await stack(.respond(status: 500), .fail(.connect, .connectFailed)).fetch(.test(options: options()))
+    }
+    #expect(await rest().count == 1)
+  }
+
+  @Test func aRequestThatIsRefusedEndsTheUpdates() async throws {
+    var options = options()
+    options.maximumBodyBytes = -1
+    let resource = try RawHTTPResource.test(options: options)
+    await #expect(throws: (any Error).self) { _ = try await stack().fetch(resource) }
+    #expect(await rest() == [])
+  }
+
+  @Test func cancellationEndsTheUpdates() async throws {
+    let stack = stack(.hang)
+    let resource = try RawHTTPResource.test(options: options())
+    let task = Task { try await stack.fetch(resource) }
+    var steps = 0
+    for await _ in reporter.updates {
+      steps += 1
+      task.cancel()
+    }
+    #expect(steps == 1)
+    await #expect(throws: (any Error).self) { _ = try await task.value }
+  }
+
+  @Test(arguments: [true, false], [true, false])
+  func aStreamEndsTheUpdatesWithItsBody(isRead: Bool, isObserved: Bool) async throws {
+    let stack = stack(.stream(["abc", "d"]), observers: isObserved ? [EventGrammar()] : [])
+    do {
+      let body = try await stack.stream(.test(options: options())).value
+      // Not ended yet: it still listens.
+      _ = reporter.beginTransfer(totalBytesToSend: 42)
+      #expect(reporter.current.totalBytesToSend == 42)
+      if isRead { for try await _ in body {} }
+    }
+    #expect(await rest().count == 1)
+  }
+}
