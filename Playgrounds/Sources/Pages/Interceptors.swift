@@ -109,4 +109,3 @@ extension Page {
     stage.check("a transport around a transport sees every exchange", counting.count.value == 1)
   }
 }
-

@@ -31,3 +31,23 @@ struct HMACSigner: RequestSigner {
   }
 }
 // end
+
+extension Page {
+  static let signing = Page("Signing") { stage in
+    let origins = [Origin("https://api.github.com")].compactMap(\.self)
+    let signer = HMACSigner(origins: origins, keyName: "demo", key: Secret("a key"), now: { 1_700_000_000 })
+    let body = Data("hello".utf8)
+    let request = try await signer.sign(
+      ResourceRequest(method: .post, url: "https://api.github.com/signed", body: .raw(body)),
+      bodyDigest: .sha256(try MessageDigest(of: body)), context: AttemptContext())
+    let resource = RawHTTPResource(baseRequestMaking: .request(request))
+    _ = try? await stage.github().fetch(resource)
+    let text = [
+      "1700000000", "POST", "/signed", "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824",
+    ].joined(separator: "\n")
+    let expected = try MessageDigest.hmacSHA256(of: Data(text.utf8), key: Secret("a key")).base64
+    let sent = stage.server.requests.last
+    say(sent?.head["Authorization"] ?? "no signature")
+    stage.check("what the server got is signed", sent?.head["Authorization"] == "HMAC demo:\(expected)")
+  }
+}

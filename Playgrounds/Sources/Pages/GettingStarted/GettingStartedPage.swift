@@ -22,10 +22,7 @@ extension Page {
     stage.check(
       "with the endpoint's header fields",
       stage.server.requests.allSatisfy { $0.head["Accept"] == "application/vnd.github+json" })
-    do {
-      _ = try await github.fetch(.user("nobody"))
-      stage.check("an answer outside 200–299 is thrown", false)
-    } catch {
+    if let error = await stage.failure(of: .user("nobody"), from: github) {
       stage.check("an answer outside 200–299 is thrown, typed", error.apiError?.message == "Not Found")
     }
   }

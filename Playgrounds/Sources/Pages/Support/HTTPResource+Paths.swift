@@ -15,3 +15,18 @@ extension HTTPResource where Model == String, APIError == GitHubError {
       }, decoding: .text, errorDecoding: .json(), interceptors: interceptors, options: options)
   }
 }
+
+extension Stage {
+  /// The failure of a fetch. That it succeeds is a problem.
+  func failure<Model, APIError>(
+    of resource: HTTPResource<Model, APIError>, from github: any HTTPNetworkStack
+  ) async -> HTTPFetchError<APIError>? {
+    do {
+      let value = try await github.fetch(resource)
+      check("\(value.response.url) fails", false)
+      return nil
+    } catch {
+      return error
+    }
+  }
+}

@@ -3,7 +3,8 @@
 /// What there is to run.
 enum Pages {
   static let all: [Page] = [
-    .gettingStarted, .resources, .interceptors, .retrying, .deadlines, .errors, .streaming, .bytesAndCallbacks,
+    .gettingStarted, .resources, .interceptors, .retrying, .signing, .deadlines, .errors, .streaming,
+    .bytesAndCallbacks,
   ]
 
   static func run(_ arguments: [String]) async -> Int32 {
@@ -22,7 +23,8 @@ enum Pages {
     }
     say("")
     for problem in problems { say("✗ \(problem)") }
-    say(problems.isEmpty ? "\(chosen.count) pages hold what their guides say." : "\(problems.count) claims do not hold.")
+    say(
+      problems.isEmpty ? "\(chosen.count) pages hold what their guides say." : "\(problems.count) claims do not hold.")
     return problems.isEmpty ? 0 : 1
   }
 

@@ -60,7 +60,9 @@ struct Stage: Sendable {
   func prints(_ name: String, _ sample: () async throws -> Void) async rethrows {
     transcript.removeAll()
     try await sample()
-    let text = transcript.removeAll().joined(separator: "\n")
+    let socket = engine.connection.unixSocketPath ?? ""
+    // An address for documentation (RFC 5737), in place of the socket that stands for the API.
+    let text = transcript.removeAll().joined(separator: "\n").replacing(socket, with: "192.0.2.1")
     if updating {
       do { try guide.replace(name, with: text) } catch { problems.record("\(error)") }
     }
