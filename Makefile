@@ -5,7 +5,7 @@ SWIFTFLAGS ?=
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 export SWIFTFLAGS JOBS
 
-.PHONY: help demo test setup setup-test build lint format docs consumer tsan asan check clean
+.PHONY: help demo test setup setup-test build lint format docs pages consumer tsan asan check clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,6 +33,10 @@ format: ## Format the sources
 
 docs: setup ## Build the documentation into .build/documentation
 	.ci/docs
+
+pages: setup ## Run the guides' pages against a server on this machine, and the first one's package
+	swift run -j $(JOBS) --package-path Playgrounds Pages
+	.ci/newcomer
 
 consumer: setup ## Build and run README's example as a user's package would
 	.ci/consumer

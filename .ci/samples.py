@@ -1,48 +1,61 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps the samples of the articles equal to code that is compiled.
+"""Keeps the samples of the guides equal to code that is run.
 
 Every ```swift block of Docs/*.docc/*.md stands below a line `<!-- sample: NAME -->` and equals the lines between
-`// sample: NAME` and `// end` of Playgrounds/Sources/Samples/ARTICLE.swift, without their common indentation.
-`samples.py update` copies the compiled code into the articles.
+`// sample: NAME` and `// end` of Playgrounds/Sources/Pages/GUIDE.swift (or of a file in Pages/GUIDE/), without their common
+indentation; the pages run them. `samples.py update` copies the code into the guides.
+
+Blocks below `<!-- file: PATH -->` are files of a package that the guide's reader makes: `.ci/newcomer` builds it.
 """
 import pathlib
 import re
 import sys
 import textwrap
 
-SAMPLES = pathlib.Path("Playgrounds/Sources/Samples")
+PAGES = pathlib.Path("Playgrounds/Sources/Pages")
 REGION = re.compile(r"^[ \t]*// sample: ([^\n]+)\n(.*?)^[ \t]*// end$", re.DOTALL | re.MULTILINE)
-BLOCK = re.compile(r"(?:<!-- sample: ([^\n]+) -->\n)?```swift\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"(?:<!-- (sample|file): ([^\n]+) -->\n)?```swift\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+def regions(problems):
+    """What the pages show, by guide and name."""
+    found = {}
+    for path in sorted(PAGES.rglob("*.swift")):
+        guide = path.relative_to(PAGES).parts[0].removesuffix(".swift")
+        for name, code in REGION.findall(path.read_text(encoding="utf-8")):
+            if (guide, name) in found:
+                problems.append(f"{path}: the guide {guide} has two samples named {name}")
+            found[(guide, name)] = textwrap.dedent(code)
+    return found
 
 
 def main(updating):
     problems = []
     shown = set()
-    compiled = {}
-    for path in sorted(SAMPLES.glob("*.swift")):
-        for name, code in REGION.findall(path.read_text(encoding="utf-8")):
-            compiled[(path.stem, name)] = textwrap.dedent(code)
-    for article in sorted(pathlib.Path("Docs").glob("*.docc/*.md")):
-        text = article.read_text(encoding="utf-8")
+    code_of = regions(problems)
+    for guide in sorted(pathlib.Path("Docs").glob("*.docc/*.md")):
+        text = guide.read_text(encoding="utf-8")
 
         def checked(match):
-            name, code = match.groups()
-            key = (article.stem, name)
+            kind, name, code = match.groups()
+            key = (guide.stem, name)
+            if kind == "file":
+                return match[0]
             shown.add(key)
             if name is None:
-                problems.append(f"{article}: a swift block without `<!-- sample: NAME -->`: {code.splitlines()[0]}")
-            elif key not in compiled:
-                problems.append(f"{article}: no sample {name} in {SAMPLES / article.stem}.swift")
-            elif compiled[key] != code:
+                problems.append(f"{guide}: a swift block without `<!-- sample: NAME -->`: {code.splitlines()[0]}")
+            elif key not in code_of:
+                problems.append(f"{guide}: no page has the sample {name} of {guide.stem}")
+            elif code_of[key] != code:
                 if updating:
-                    return f"<!-- sample: {name} -->\n```swift\n{compiled[key]}```"
-                problems.append(f"{article}: the sample {name} is not the compiled one: .ci/samples.py update copies it")
+                    return f"<!-- sample: {name} -->\n```swift\n{code_of[key]}```"
+                problems.append(f"{guide}: the sample {name} is not what is run: .ci/samples.py update copies that")
             return match[0]
 
         new = BLOCK.sub(checked, text)
         if new != text:
-            article.write_text(new, encoding="utf-8")
-    problems += [f"{SAMPLES / page}.swift: the sample {name} is in no article" for page, name in compiled.keys() - shown]
+            guide.write_text(new, encoding="utf-8")
+    problems += [f"{PAGES}: the sample {name} of {guide} is in no guide" for guide, name in sorted(code_of.keys() - shown)]
     print("\n".join(problems), end="\n" if problems else "")
     return 1 if problems else 0
 

@@ -22,12 +22,13 @@ let package = Package(
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
       ]),
-    // What the articles of Docs/Lastro.docc show, compiled; `.ci/samples.py` keeps both equal.
-    .target(
-      name: "Samples",
+    // What the guides of Docs/Lastro.docc show, run against a server; `.ci/samples.py` keeps both equal.
+    .executableTarget(
+      name: "Pages",
       dependencies: [
         .product(name: "Lastro", package: "Lastro"),
         .product(name: "LastroCurl", package: "Lastro"),
+        .product(name: "LastroTesting", package: "Lastro"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
       ]),

@@ -11,6 +11,7 @@ public import Lastro
 /// | `GET /repos/{owner}/{name}` | a repository; 404 |
 /// | `GET /repos/{owner}/{name}/archive?bytes=N` | N bytes that count from 0 to 255, over and over; 404, 422 |
 /// | `POST /repos/{owner}/{name}/issues` | 201 with the issue; 400, 404, 422 |
+/// | `PATCH /repos/{owner}/{name}/issues/{number}` | 204; 404 |
 /// | `GET /flaky/{key}?failures=N` | 503 the first N times for that key, then 200 |
 /// | `GET /slow` | never |
 /// | `GET /private` | 200 with `Authorization: Bearer` and ``token`` or an issued one that is live, else 401 |
@@ -55,9 +56,11 @@ public final class DemoAPI: Sendable {
     payments = routes.payments
   }
 
-  /// Mints a root and a certificate for `localhost` and `127.0.0.1`, and starts the server on a free port.
+  /// Mints a root and a certificate for `localhost` and `127.0.0.1`, and starts the server.
   ///
   /// - Parameters:
+  ///   - listener: where it listens. Default a port of the kernel's choice.
+  ///   - hosts: more names and addresses of the certificate, so that it may stand for another server. Default none.
   ///   - token: what `/private` wants, for ever. Default `demo-token`.
   ///   - clientID: the OAuth 2.0 client. Default `demo-client`.
   ///   - clientSecret: its secret. Default `demo-secret`.
@@ -65,19 +68,20 @@ public final class DemoAPI: Sendable {
   ///   - time: what issued tokens age by. Default the system's.
   /// - Throws: ``CertificateError``, ``LoopbackError``.
   public static func start(
+    on listener: LoopbackEndpoint = .ephemeral, hosts: [String] = [],
     token: String = "demo-token", clientID: String = "demo-client", clientSecret: String = "demo-secret",
     tokenLifetime: Int = 3600, time: TimeSource = .continuous
   ) throws -> DemoAPI {
     let root = try CertificateAuthority(commonName: "Demo root")
-    let identity = try root.issue(hosts: ["localhost", "127.0.0.1"])
+    let identity = try root.issue(hosts: ["localhost", "127.0.0.1"] + hosts)
     let tokens = DemoTokens(lifetime: tokenLifetime, time: time)
     let endpoint = DemoTokenEndpoint(clientID: clientID, clientSecret: clientSecret, tokens: tokens)
     let routes = DemoRoutes(token: token, endpoint: endpoint)
-    let server = try LoopbackServer.http(tls: LoopbackTLS(identity)) { try routes.respond(to: $0) }
+    let server = try LoopbackServer.http(listener, tls: LoopbackTLS(identity)) { try routes.respond(to: $0) }
     return DemoAPI(token: token, caPEM: root.rootPEM, server: server, endpoint: endpoint, routes: routes)
   }
 
-  /// Such as `https://localhost:40123`.
+  /// Such as `https://localhost:40123`; without a port on a Unix socket.
   public var baseURL: String { server.baseURL }
 
   /// Every request so far, in order.

@@ -22,10 +22,11 @@ enum DemoModels {
     var description: String?
     var isPrivate = false
     var stars: Int
+    var forks: Int
     var createdAt: String
 
     enum CodingKeys: String, CodingKey {
-      case id, name, owner, description
+      case id, name, owner, description, forks
       case fullName = "full_name"
       case isPrivate = "private"
       case stars = "stargazers_count"
@@ -111,7 +112,7 @@ enum DemoModels {
           Repository(
             id: 44_838_949 + made.count, name: name, fullName: "\(login)/\(name)",
             owner: Owner(login: login, id: user.id), description: made.count % 3 == 2 ? nil : "About \(name)",
-            stars: 67_000 / (made.count + 1), createdAt: "2015-10-23T21:15:07Z"))
+            stars: 67_000 / (made.count + 1), forks: 10_000 / (made.count + 1), createdAt: "2015-10-23T21:15:07Z"))
       }
     }
     return made

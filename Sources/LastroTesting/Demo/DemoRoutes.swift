@@ -37,6 +37,8 @@ final class DemoRoutes: Sendable {
       return try archive("\(segments[1])/\(segments[2])", request)
     case (false, "repos", 4) where segments[3] == "issues" && request.method == "POST":
       return try createIssue("\(segments[1])/\(segments[2])", request)
+    case (false, "repos", 5) where segments[3] == "issues" && request.method == "PATCH":
+      return try changeIssue(segments[4], of: "\(segments[1])/\(segments[2])")
     case (true, "flaky", 2): return try flaky(segments[1], failures: Int(request.queryItem("failures") ?? "") ?? 1)
     case (true, "slow", 1): return .fault(.stall)
     case (true, "private", 1): return try secret(request)
@@ -105,6 +107,12 @@ final class DemoRoutes: Sendable {
     }
     let issue = DemoModels.Issue(number: number, title: title, body: new.body, labels: new.labels ?? [])
     return try DemoAnswer.json(issue, status: 201).adding("Location", "/repos/\(repository)/issues/\(number)")
+  }
+
+  private func changeIssue(_ number: String, of repository: String) throws -> LoopbackResponse {
+    let last = state.withLock { $0.issues[repository] ?? 0 }
+    guard let number = Int(number), number >= 1, number <= last else { return try DemoAnswer.notFound() }
+    return LoopbackResponse(status: 204)
   }
 
   private func flaky(_ key: String, failures: Int) throws -> LoopbackResponse {

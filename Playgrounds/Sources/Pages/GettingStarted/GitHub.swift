@@ -2,16 +2,17 @@
 // The address is a literal: there is nothing that could be missing.
 // swift-format-ignore-file: NeverForceUnwrap
 
+// sample: Sources/Hello/GitHub.swift
 import FoundationEssentials
 import Lastro
-import LastroCurl
 
-// sample: endpoints
 enum GitHub: HTTPResourceEndpoint {
   case user(login: String)
   case repositories(owner: String, perPage: Int)
 
-  var baseURL: URL { URL(string: "https://api.github.com")! }
+  var baseURL: URL {
+    URL(string: ProcessInfo.processInfo.environment["GITHUB_API"] ?? "https://api.github.com")!
+  }
 
   var path: String? {
     switch self {
@@ -29,9 +30,7 @@ enum GitHub: HTTPResourceEndpoint {
 
   var headers: RawHeaders? { [.accept: "application/vnd.github+json"] }
 }
-// end
 
-// sample: models
 struct User: Decodable, Sendable {
   let login: String
   let name: String?
@@ -45,9 +44,7 @@ struct Repository: Decodable, Sendable {
 struct GitHubError: Error, Decodable {
   let message: String
 }
-// end
 
-// sample: calls
 extension HTTPResource where Model == User, APIError == GitHubError {
   static func user(_ login: String) -> Self { .init(GitHub.user(login: login)) }
 }
@@ -58,25 +55,3 @@ extension HTTPResource where Model == [Repository], APIError == GitHubError {
   }
 }
 // end
-
-// sample: feature
-struct Profiles {
-  let github: any HTTPNetworkStack
-
-  func title(of login: String) async throws -> String {
-    let user = try await github.fetch(.user(login))
-    return user.value.name ?? user.value.login
-  }
-}
-// end
-
-func compose() throws -> Profiles {
-  // sample: composition
-  var policy = StackConfiguration()
-  policy.interceptors = [RetryInterceptor(policy: .maxRetries(2))]
-  policy.timeouts = try Timeouts(connect: .seconds(5), attempt: .seconds(10), idle: nil, total: .seconds(30))
-
-  let profiles = Profiles(github: try CurlNetworkStack(configuration: policy))
-  // end
-  return profiles
-}

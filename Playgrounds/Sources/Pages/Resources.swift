@@ -86,3 +86,44 @@ extension HTTPResource where Model == [Repository], APIError == GitHubError {
   }
 }
 // end
+
+extension Page {
+  static let resources = Page("Resources") { stage in
+    let github = try stage.github()
+    let issue = HTTPResource<NoContent, GitHubError>(
+      Issues.create(owner: "apple", repository: "swift", NewIssue(title: "Typo")), decoding: .empty)
+    let created = try await github.fetch(issue)
+    let posted = stage.server.requests.last
+    say("\(posted?.method ?? "") \(posted?.target ?? "") \(posted?.text ?? "")")
+    stage.check("a POST with a JSON body", posted?.text == #"{"title":"Typo"}"# && created.response.status == .created)
+    stage.check("and its Content-Type", posted?.head["Content-Type"] == "application/json")
+    _ = try await github.fetch(.close(1, of: "swift", owner: "apple"))
+    stage.check(
+      "a PATCH with a form",
+      stage.server.requests.last?.text == "state=closed"
+        && stage.server.requests.last?.head["Content-Type"] == "application/x-www-form-urlencoded")
+    let text = try await github.fetch(.zen).value
+    stage.check("a text", text.contains("octocat"))
+    let forks = try await github.fetch(.forks(of: "apple")).value
+    stage.check("a model made of another", forks > 0)
+    let first = try await github.fetch(.repositories(of: "apple", perPage: 3))
+    let link = first.response.headerFields[.init("Link") ?? .location] ?? ""
+    let next = link.split(whereSeparator: { "<>".contains($0) }).first.map(String.init) ?? ""
+    let second = try await github.fetch(.page(next))
+    stage.check("a page by the URL that the server gave", second.value.first?.name == "swift-metrics")
+    stage.check("nothing is sent to a bad URL", await refusal(of: "https://", github) == "request/invalid_url")
+    let everything = try await github.fetch(.everything(of: "apple"))
+    stage.check(
+      "options: an operation for logs and ledger",
+      everything.response.ledger.operation == "everything" && everything.response.ledger.limit == nil)
+  }
+}
+
+private func refusal(of url: String, _ github: any HTTPNetworkStack) async -> String {
+  do {
+    _ = try await github.fetch(.page(url))
+    return "none"
+  } catch {
+    return "\(error.stage.rawValue)/\(error.code)"
+  }
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Lastro
+
+private func raw(github: any HTTPNetworkStack) async throws {
+  // sample: raw
+  let bytes = try await github.fetch(.raw(GitHub.user(login: "octocat"))).value
+  let user = try await github.fetchAndDecode(.raw(GitHub.user(login: "octocat")), decoding: .json(User.self)).value
+  // end
+  print(bytes, user)
+}
+
+private func callback(github: any HTTPNetworkStack) -> any Cancelable {
+  // sample: callback
+  let cancelable = github.fetch(.user("octocat"), callbackOn: .mainActor) { result in
+    switch result {
+    case .success(let user): print(user.value.login)
+    case .failure(let error): print(error.isCancelled ? "cancelled" : error.message)
+    }
+  }
+  // end
+  return cancelable
+}
+
+extension Page {
+  static let bytesAndCallbacks = Page("BytesAndCallbacks") { stage in
+    let github = try stage.github()
+    try await raw(github: github)
+    stage.check("two requests for two fetches", stage.requests().count == 2)
+    transcript.removeAll()
+    _ = callback(github: github)
+    while transcript.count == 0 { await Task.yield() }
+    stage.check("the completion is called once", transcript.removeAll() == ["octocat"])
+    callback(github: github).cancel()
+    while transcript.count == 0 { await Task.yield() }
+    stage.check("also when it was cancelled", transcript.removeAll() == ["cancelled"])
+  }
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Lastro
+
+// sample: switch
+func describe(_ login: String, github: any HTTPNetworkStack) async -> String {
+  do throws(HTTPFetchError<GitHubError>) {
+    return try await github.fetch(.user(login)).value.login
+  } catch {
+    switch error.reason {
+    case .http(.notFound, _): return "there is no \(login)"
+    case .http(_, let apiError?): return "the API says: \(apiError.message)"
+    case .cancelled: return "cancelled"
+    case .decode(let failure): return "not what we expected, at \(failure.codingPath)"
+    case .retry(let why, let state): return "\(why), after \(state.errors.count) failures"
+    default: return "\(error.stage.rawValue)/\(error.code): \(error.hint ?? error.message)"
+    }
+  }
+}
+// end
+
+private func record(_ error: HTTPFetchError<GitHubError>) {
+  // sample: record
+  print(error)  // one line: stage, code, message, hint
+  print(error.ledger)  // every attempt, and what came between
+  // end
+}
+
+private func recordForMachines(_ error: HTTPFetchError<GitHubError>) {
+  // sample: json
+  print(error.ledger.json())
+  let wasSent = error.attempts.contains(where: \.requestSent)
+  // end
+  say("a byte of it may have left: \(wasSent)")
+}
+
+private func compare(github: any HTTPNetworkStack) async {
+  // sample: fetch or decode
+  do throws(FetchAndDecodeError<HTTPFetchError<any Error>>) {
+    _ = try await github.fetchAndDecode(.raw(GitHub.user(login: "octocat")), decoding: .json(Repository.self))
+  } catch {
+    switch error {
+    case .fetch(let failure): print("the fetch failed:", failure)
+    case .decode(let failure): print("status \(failure.status?.code ?? 0), but", failure)
+    case .cancelled: print("cancelled")
+    }
+  }
+  // end
+}
+
+extension Page {
+  static let errors = Page("Errors") { stage in
+    let github = try stage.github()
+    stage.check("a 404 is told", await describe("nobody", github: github) == "there is no nobody")
+    let task = Task {
+      withUnsafeCurrentTask { $0?.cancel() }
+      return await describe("octocat", github: github)
+    }
+    stage.check("so is cancellation", await task.value == "cancelled")
+    var configuration = StackConfiguration()
+    configuration.interceptors = [RetryInterceptor.standard]
+    let flaky = HTTPResource<String, GitHubError>.text(at: "/flaky/errors?failures=9")
+    if let error = await stage.failure(of: flaky, from: try stage.github(configuration)) {
+      await stage.prints("record") { record(error) }
+      await stage.prints("json") { recordForMachines(error) }
+      stage.check("the reason is the policy's", error.stage == .policy && error.attempts.count == 3)
+      stage.check("the last failure is kept", error.lastError.statusCode == .serviceUnavailable)
+    }
+    await stage.prints("fetch or decode") { await compare(github: github) }
+  }
+}

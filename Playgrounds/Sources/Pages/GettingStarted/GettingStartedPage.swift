@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Lastro
+import LastroCurl
+
+extension Page {
+  static let gettingStarted = Page("GettingStarted") { stage in
+    // The rest of the guide, manifest, program and test, is built and run by `.ci/newcomer`.
+    var policy = StackConfiguration()
+    policy.interceptors = [RetryInterceptor.standard]
+    policy.timeouts = try Timeouts(connect: .seconds(5), attempt: .seconds(10), idle: nil, total: .seconds(30))
+    let github = try stage.github(policy)
+    let title = try await Profiles(github: github).title(of: "octocat")
+    say("the title of octocat: \(title)")
+    stage.check("the name of a user is its title", title == "The Octocat")
+    let repositories = try await github.fetch(.repositories(of: "apple", perPage: 2))
+    stage.check("two repositories a page", repositories.value.count == 2)
+    stage.check(
+      "the requests are those of the endpoints",
+      stage.requests() == ["GET /users/octocat", "GET /users/apple/repos?per_page=2"])
+    stage.check(
+      "with the endpoint's header fields",
+      stage.server.requests.allSatisfy { $0.head["Accept"] == "application/vnd.github+json" })
+    if let error = await stage.failure(of: .user("nobody"), from: github) {
+      stage.check("an answer outside 200–299 is thrown, typed", error.apiError?.message == "Not Found")
+    }
+  }
+}

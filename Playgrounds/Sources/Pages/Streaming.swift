@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Lastro
+
+// sample: archive
+extension HTTPResource where Model == NoContent, APIError == GitHubError {
+  static func archive(of repository: String) -> Self {
+    .init(
+      baseRequestMaking: BaseRequestMaking {
+        try ResourceRequest(url: "https://api.github.com/repos/\(repository)/archive")
+      }, decoding: .empty, errorDecoding: .json())
+  }
+}
+// end
+
+private func download(github: any HTTPNetworkStack) async throws {
+  // sample: download
+  let archive = try await github.stream(.archive(of: "apple/swift"))
+  var received = 0
+  for try await chunk in archive.value {
+    received += chunk.count
+  }
+  print(received, "bytes;", archive.value.finalFacts?.timings.total ?? .zero)
+  // end
+}
+
+// sample: bounded
+func bounded(github: any HTTPNetworkStack) async throws -> Data {
+  let body = try await github.stream(.archive(of: "apple/swift")).value
+  return try await body.collect(upTo: 1 << 20)
+}
+// end
+
+private func uploads() throws -> [RequestBody] {
+  // sample: upload
+  let file = try RequestBody.file(path: "/etc/hostname", contentType: "text/plain")
+  let (chunks, writer) = AsyncStream.makeStream(of: Data.self)
+  let live = RequestBody.stream(chunks, contentType: "application/x-ndjson")
+  writer.yield(Data("{}\n".utf8))
+  writer.finish()
+  // end
+  return [file, live]
+}
+
+extension Page {
+  static let streaming = Page("Streaming") { stage in
+    let github = try stage.github()
+    try await download(github: github)
+    stage.check("a stream is read to its end", stage.requests() == ["GET /repos/apple/swift/archive"])
+    let bytes = try await bounded(github: github)
+    stage.check("within the limit it is collected", bytes.count == 65_536)
+    let body = try await github.stream(.archive(of: "apple/swift")).value
+    do throws(TransportError) {
+      _ = try await body.collect(upTo: 1_000)
+      stage.check("a body over the limit is refused", false)
+    } catch {
+      stage.check("a body over the limit is refused", error.code == .bodyTooLarge)
+    }
+    let bodies = try uploads()
+    stage.check("a file knows its length and may be sent again", bodies[0].length != nil && bodies[0].isReplayable)
+    stage.check("a stream does neither", bodies[1].length == nil && !bodies[1].isReplayable)
+    let upload = HTTPResource<NoContent, any Error>(
+      baseRequestMaking: BaseRequestMaking {
+        var request = try ResourceRequest(method: .post, url: "https://api.github.com/echo")
+        request.body = bodies[1]
+        return request
+      }, decoding: .empty, errorDecoding: .dummy)
+    _ = try? await github.fetch(upload)
+    stage.check("what was written is what came", stage.server.requests.last?.text == "{}\n")
+  }
+}

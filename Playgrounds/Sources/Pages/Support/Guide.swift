@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+
+/// A page of the documentation catalog.
+struct Guide: Sendable {
+  let name: String
+
+  private static let catalog: URL = {
+    var url = URL(filePath: #filePath)
+    for _ in 0..<5 { url.deleteLastPathComponent() }
+    return url.appending(path: "Docs/Lastro.docc")
+  }()
+
+  /// The guides there are.
+  static var names: [String] {
+    let files = (try? FileManager.default.contentsOfDirectory(atPath: catalog.path)) ?? []
+    return files.filter { $0.hasSuffix(".md") }.map { String($0.dropLast(3)) }.sorted()
+  }
+
+  private var url: URL { Self.catalog.appending(path: "\(name).md") }
+
+  /// The text that the guide says a sample prints.
+  func printed(_ name: String) -> String? {
+    guard let text = try? String(contentsOf: url, encoding: .utf8), let range = Self.block(name, in: text) else {
+      return nil
+    }
+    return String(text[range].dropLast())
+  }
+
+  func replace(_ name: String, with printed: String) throws {
+    var text = try String(contentsOf: url, encoding: .utf8)
+    guard let range = Self.block(name, in: text) else { return }
+    guard Self.comparable(String(text[range].dropLast())) != Self.comparable(printed) else { return }
+    text.replaceSubrange(range, with: printed + "\n")
+    try Data(text.utf8).write(to: url)
+  }
+
+  private static func block(_ name: String, in text: String) -> Range<String.Index>? {
+    guard let start = text.firstRange(of: "<!-- prints: \(name) -->\n```text\n") else { return nil }
+    guard let end = text[start.upperBound...].firstRange(of: "```\n") else { return nil }
+    return start.upperBound..<end.lowerBound
+  }
+
+  /// The text without what differs from run to run.
+  static func comparable(_ text: String) -> String {
+    text.replacing(/-?\d+(?:\.\d+)?(?:e-?\d+)? (?:ms|s)\b/, with: "TIME")
+      .replacing(/_s":(?:null|-?\d+(?:\.\d+)?(?:e-?\d+)?)/, with: "_s\":TIME")
+      .replacing(/"(?:call|id)":\d+/, with: "\"id\":N")
+      .replacing(/(?:call|connection) \d+/, with: "N")
+      .replacing(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/, with: "UUID")
+  }
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+import LastroCurl
+import LastroTesting
+
+/// The runnable half of a guide.
+struct Page: Sendable {
+  /// As its guide's file is named.
+  let name: String
+  let body: @Sendable (Stage) async throws -> Void
+
+  init(_ name: String, _ body: @escaping @Sendable (Stage) async throws -> Void) {
+    self.name = name
+    self.body = body
+  }
+
+  /// Returns what does not hold.
+  func run(updating: Bool) async -> [String] {
+    do {
+      let stage = try Stage(page: name, updating: updating)
+      defer { stage.server.stop() }
+      do {
+        try await body(stage)
+      } catch {
+        stage.problems.record("ended early: \(error)")
+      }
+      return stage.problems.events
+    } catch {
+      return ["the demo server does not start: \(error)"]
+    }
+  }
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What there is to run.
+enum Pages {
+  static let all: [Page] = [
+    .gettingStarted, .resources, .interceptors, .retrying, .signing, .deadlines, .errors, .streaming,
+    .bytesAndCallbacks,
+  ]
+
+  static func run(_ arguments: [String]) async -> Int32 {
+    if arguments == ["serve"] { return await serve() }
+    let names = Set(arguments.filter { $0 != "--update" }.map { $0.lowercased() })
+    let chosen = names.isEmpty ? all : all.filter { names.contains($0.name.lowercased()) }
+    guard chosen.count >= names.count else {
+      say("usage: Pages [--update] [page …], or Pages serve")
+      say("Pages: " + all.map(\.name).joined(separator: ", "))
+      return 64
+    }
+    var problems = missingPages().map { "\($0): the guide has no page" }
+    for page in chosen {
+      say("\n=== \(page.name)")
+      problems += await page.run(updating: arguments.contains("--update")).map { "\(page.name): \($0)" }
+    }
+    say("")
+    for problem in problems { say("✗ \(problem)") }
+    say(
+      problems.isEmpty ? "\(chosen.count) pages hold what their guides say." : "\(problems.count) claims do not hold.")
+    return problems.isEmpty ? 0 : 1
+  }
+
+  /// Guides that nobody runs. The catalog's own page is none.
+  private static func missingPages() -> [String] {
+    Guide.names.filter { name in name != "Lastro" && !all.contains { $0.name == name } }
+  }
+}

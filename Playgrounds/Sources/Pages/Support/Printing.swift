@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LastroTesting
+
+/// What samples have printed.
+let transcript = EventRecorder<String>()
+
+/// Stands before Swift's, so that a page can compare what its samples print with what its guide shows.
+func print(_ items: Any..., separator: String = " ") {
+  let text = items.map { "\($0)" }.joined(separator: separator)
+  transcript.record(text)
+  say(text)
+}
+
+/// Prints for whoever runs the pages.
+func say(_ text: String) { Swift.print(text) }

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+// swift run --package-path Playgrounds Pages [PAGE …]   runs pages, all by default
+// swift run --package-path Playgrounds Pages --update   … and copies what they print into the guides
+// swift run --package-path Playgrounds Pages serve      keeps the demo API running, for programs of your own
+
+import Glibc
+
+// What a sample says is the address of its API must not depend on who runs it.
+unsetenv("GITHUB_API")
+exit(await Pages.run(Array(CommandLine.arguments.dropFirst())))
