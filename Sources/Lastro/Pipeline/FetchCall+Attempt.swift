@@ -78,6 +78,8 @@ extension FetchCall {
   /// Checks the request and hands it to the transport.
   private mutating func transfer(_ request: inout ResourceRequest) async throws(AttemptFailure) -> TransferResponse {
     effective = request.options
+    // Options go along with redirects, bodies do not always.
+    if !request.body.secrets.isEmpty { request.options.secrets.formUnion(request.body.secrets) }
     if let contentType = request.body.contentType, request.head.headerFields[.contentType] == nil {
       request.head.headerFields[.contentType] = contentType
     }
@@ -125,8 +127,10 @@ extension FetchCall {
   private func answer(
     _ head: HTTPResponse, to request: ResourceRequest, facts: TransferFacts
   ) -> ResourceResponse {
-    ResourceResponse(
+    var response = ResourceResponse(
       head: head, url: current.redirects.url(of: request), redirects: current.redirects.urls, facts: facts)
+    response.redaction = redaction
+    return response
   }
 
   private mutating func transferRequest(_ request: ResourceRequest) -> TransferRequest {
@@ -142,7 +146,8 @@ extension FetchCall {
       head: request.head, body: body, connection: request.options.connection,
       delivery: plan.delivery(for: request.options), connectTimeout: timeouts.connect, idleTimeout: timeouts.idle,
       deadline: limit?.left, deadlineCode: limit?.code ?? .totalTimeout,
-      allowsResend: request.isIdempotent && body.isReplayable)
+      allowsResend: request.isIdempotent && body.isReplayable,
+      secrets: request.options.secrets)
   }
 
   /// What is left for the attempt, and the code to fail with when it passes.
@@ -248,8 +253,9 @@ extension FetchCall {
     var kind = kind
     if Task.isCancelled { kind = .cancelled(.cancelled(requestSent: current.requestSent)) }
     let record = FailureRecord(
-      kind, request: request?.summary, response: response, apiError: apiError,
-      apiErrorDecodingFailure: decodingFailure, bodySnippet: plan.snippet(body), body: body)
+      kind, request: request?.summary(redaction), response: response, apiError: apiError,
+      apiErrorDecodingFailure: decodingFailure, bodySnippet: plan.snippet(body, redaction), body: body,
+      redaction: redaction)
     return AttemptFailure(record: record, request: request, body: body, facts: facts)
   }
 }

@@ -12,6 +12,7 @@ extension RequestOptions {
     if let connection { result.connection = connection }
     if !sensitiveHeaders.isEmpty { result.sensitiveHeaders.formUnion(sensitiveHeaders) }
     if !sensitiveQueryItems.isEmpty { result.sensitiveQueryItems.formUnion(sensitiveQueryItems) }
+    if !secrets.isEmpty { result.secrets.formUnion(secrets) }
     if requiresBody { result.requiresBody = true }
     return result
   }

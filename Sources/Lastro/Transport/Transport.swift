@@ -54,13 +54,16 @@ public struct TransferRequest: Sendable {
   /// Whether the transport may send the request again by itself, on a fresh connection, when a pooled connection
   /// turns out to be dead before a response byte arrived.
   public var allowsResend: Bool
+  /// The secrets that head and body carry: what a transport that logs has to mask. Default none.
+  public var secrets: Set<Secret>
 
   /// Makes a request.
   public init(
     head: HTTPRequest, body: RequestBody = .empty, connection: ConnectionOptions? = nil,
     delivery: Delivery = .collected(maximumBytes: RequestOptions.defaultMaximumBodyBytes),
     connectTimeout: Duration? = nil, idleTimeout: Duration? = nil,
-    deadline: Duration? = nil, deadlineCode: FailureCode = .totalTimeout, allowsResend: Bool = false
+    deadline: Duration? = nil, deadlineCode: FailureCode = .totalTimeout, allowsResend: Bool = false,
+    secrets: Set<Secret> = []
   ) {
     self.head = head
     self.body = body
@@ -71,6 +74,7 @@ public struct TransferRequest: Sendable {
     self.deadline = deadline
     self.deadlineCode = deadlineCode
     self.allowsResend = allowsResend
+    self.secrets = secrets
   }
 }
 
