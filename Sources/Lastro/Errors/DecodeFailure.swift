@@ -39,7 +39,8 @@ public struct DecodeFailure: Error, CustomStringConvertible {
     self.message = redaction.text(message)
     status = response?.status
     headerFields = response?.headerFields ?? [:]
-    snippet = snippetBytes > 0 ? (payload as? Data).map { BodySnippet($0, limit: snippetBytes, redaction: redaction) } : nil
+    snippet =
+      snippetBytes > 0 ? (payload as? Data).map { BodySnippet($0, limit: snippetBytes, redaction: redaction) } : nil
   }
 
   /// One line: path, message, status.

@@ -78,8 +78,7 @@ extension FetchCall {
   /// Checks the request and hands it to the transport.
   private mutating func transfer(_ request: inout ResourceRequest) async throws(AttemptFailure) -> TransferResponse {
     effective = request.options
-    // Options go along with redirects, bodies do not always.
-    if !request.body.secrets.isEmpty { request.options.secrets.formUnion(request.body.secrets) }
+    request.nameCarriedSecrets()
     if let contentType = request.body.contentType, request.head.headerFields[.contentType] == nil {
       request.head.headerFields[.contentType] = contentType
     }

@@ -12,8 +12,8 @@ struct SecretMatcher: Sendable, Hashable {
   /// What is looked for, and what was too short for that.
   private(set) var secrets: Set<Secret> = []
   private var patterns: [[UInt8]] = []
-  /// For each byte whether a pattern, or an escape, begins with it.
-  private var starts: [Bool] = []
+  /// For each byte the patterns that begin with it.
+  private var patternsByFirst: [[Int]] = []
 
   init() {}
 
@@ -31,8 +31,8 @@ struct SecretMatcher: Sendable, Hashable {
         patterns.append(pattern)
       }
     }
-    let first = Set(patterns.compactMap(\.first))
-    starts = (0...UInt8.max).map { EscapeReader.leads.contains($0) || first.contains($0) }
+    patternsByFirst = Array(repeating: [], count: 256)
+    for (index, pattern) in patterns.enumerated() { patternsByFirst[Int(pattern[0])].append(index) }
   }
 
   /// The text with every secret in it masked.
@@ -45,7 +45,7 @@ struct SecretMatcher: Sendable, Hashable {
     var maskedEnd = 0
     for index in bytes.indices {
       // Also inside of what is masked already: secrets may overlap.
-      if starts[Int(bytes[index])], let end = longestMatch(in: bytes, at: index, isCut: isCut), end > maskedEnd {
+      if let end = longestMatch(in: bytes, at: index, isCut: isCut), end > maskedEnd {
         if index >= maskedEnd { result += Redaction.mask.utf8 }
         maskedEnd = end
       }
@@ -54,18 +54,32 @@ struct SecretMatcher: Sendable, Hashable {
     return maskedEnd == 0 ? text : String(decoding: result, as: UTF8.self)
   }
 
+  /// Where the longest pattern that begins at `start` ends.
   private func longestMatch(in text: [UInt8], at start: Int, isCut: Bool) -> Int? {
     var longest: Int?
-    let isLead = EscapeReader.leads.contains(text[start])
-    for pattern in patterns where isLead || pattern[0] == text[start] {
-      if let end = Self.end(of: pattern, in: text, at: start, isCut: isCut) { longest = max(longest ?? 0, end) }
+    func look(for pattern: Int, from position: Position) {
+      guard let end = Self.end(of: patterns[pattern], in: text, from: position, isCut: isCut) else { return }
+      longest = max(longest ?? 0, end)
+    }
+    for pattern in patternsByFirst[Int(text[start])] { look(for: pattern, from: Position(pattern: 1, text: start + 1)) }
+    guard EscapeReader.leads.contains(text[start]) else { return longest }
+    for reading in EscapeReader.readings(text, at: start) {
+      for pattern in patternsByFirst[Int(reading.bytes[0])] where patterns[pattern].starts(with: reading.bytes) {
+        look(for: pattern, from: Position(pattern: reading.bytes.count, text: reading.end))
+      }
     }
     return longest
   }
 
-  /// Where a pattern that begins at `start` ends, by any reading of the escapes in the text.
-  private static func end(of pattern: [UInt8], in text: [UInt8], at start: Int, isCut: Bool) -> Int? {
-    var pending = [Position(pattern: 0, text: start)]
+  /// Where the rest of a pattern ends, by any reading of the escapes in the text.
+  private static func end(of pattern: [UInt8], in text: [UInt8], from start: Position, isCut: Bool) -> Int? {
+    // Most end here, at the second byte.
+    if start.text < text.count, start.pattern < pattern.count, text[start.text] != pattern[start.pattern],
+      !EscapeReader.leads.contains(text[start.text]), text[start.text] != ellipsis[0]
+    {
+      return nil
+    }
+    var pending = [start]
     var seen: Set<Position> = []
     while var position = pending.popLast() {
       while position.pattern < pattern.count {
@@ -97,7 +111,7 @@ struct SecretMatcher: Sendable, Hashable {
   private static func cutEnd(_ text: [UInt8], at position: Position, isCut: Bool) -> Int? {
     guard position.pattern >= leastCutBytes else { return nil }
     let rest = text[position.text...]
-    if rest.starts(with: ellipsis) { return position.text }
+    if rest.first == ellipsis[0], rest.starts(with: ellipsis) { return position.text }
     guard isCut else { return nil }
     if rest.isEmpty { return text.count }
     let isHalfEscape =
