@@ -21,7 +21,8 @@ extension HTTPRequest {
     // A request with user information is refused, but its refusal is described.
     var place = redaction.secretsMasked(in: authority ?? "")
     if let at = place.utf8.lastIndex(of: UInt8(ascii: "@")) { place.replaceSubrange(..<at, with: Redaction.mask) }
-    return "\(method.rawValue) \(scheme ?? "")://\(place)\(Self.maskingQueryValues(ofURL: redaction.secretsMasked(in: path ?? "/")))"
+    return
+      "\(method.rawValue) \(scheme ?? "")://\(place)\(Self.maskingQueryValues(ofURL: redaction.secretsMasked(in: path ?? "/")))"
   }
 
   /// The URL, or the end of one, with the values of its query masked.
