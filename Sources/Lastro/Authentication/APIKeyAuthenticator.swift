@@ -90,11 +90,11 @@ public struct APIKeyAuthenticator: RequestAuthenticator, HTTPResourceInterceptor
     var request = request
     switch placement {
     case .header(let name, let prefix):
-      try request.setHeader(name, prefix + key.reveal())
-      if let field = HTTPField.Name(name) { request.options.sensitiveHeaders.insert(field) }
+      try request.setHeader(name, key, prefix: prefix)
     case .queryItem(let name):
       request.head.path = (request.head.path ?? "/").settingQueryItem(name, to: key.reveal())
       request.options.sensitiveQueryItems.insert(name)
+      request.options.secrets.insert(key)
     }
     return request
   }

@@ -27,6 +27,7 @@ public struct BasicAuthenticator: RequestAuthenticator, HTTPResourceInterceptor 
 
   private let scope: CredentialScope
   private let authorization: Secret
+  private let password: Secret
 
   /// Makes an authenticator.
   ///
@@ -55,6 +56,7 @@ public struct BasicAuthenticator: RequestAuthenticator, HTTPResourceInterceptor 
         hint: "remove it: a password read from a file often ends in a line's end")
     }
     self.user = user
+    self.password = password
     authorization = Secret("Basic " + Data("\(user):\(password.reveal())".utf8).base64EncodedString())
   }
 
@@ -62,7 +64,8 @@ public struct BasicAuthenticator: RequestAuthenticator, HTTPResourceInterceptor 
   public func authenticate(_ request: ResourceRequest) async throws -> ResourceRequest {
     guard scope.covers(request) else { return request }
     var request = request
-    try request.setHeader("Authorization", authorization.reveal())
+    try request.setHeader("Authorization", authorization)
+    request.options.secrets.insert(password)
     return request
   }
 }

@@ -153,6 +153,7 @@ extension BearerAuthenticator {
     var request = request
     request.head.headerFields[values: .authorization] = ["Bearer " + token.value.reveal()]
     request.options.sensitiveHeaders.insert(.authorization)
+    request.options.secrets.insert(token.value)
     return request
   }
 

@@ -39,6 +39,7 @@ struct OAuth2TokenRequest {
   private func request() throws(TransportError) -> ResourceRequest {
     var options = RequestOptions()
     options.operation = "oauth2_token"
+    options.secrets = Set(secrets.map { Secret($0) })
     // Neither an Idempotency-Key that an interceptor adds nor a redirect may send the secrets a second time.
     options.idempotency = .notIdempotent
     options.redirects = RedirectPolicy.none

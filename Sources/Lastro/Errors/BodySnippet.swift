@@ -30,6 +30,6 @@ public struct BodySnippet: Sendable, Hashable, CustomStringConvertible {
       text = "<\(body.count) bytes, not text>"
       return
     }
-    text = redaction.text(decoded) + (isCut ? "… (\(body.count) bytes)" : "")
+    text = redaction.text(decoded, isCut: isCut) + (isCut ? "… (\(body.count) bytes)" : "")
   }
 }

@@ -34,11 +34,13 @@ public struct DecodeFailure: Error, CustomStringConvertible {
     let response = metadata as? ResourceResponse
     let (path, message) = Self.explain(underlying)
     self.underlying = underlying
-    self.codingPath = path
-    self.message = message
+    let redaction = response?.redaction ?? .standard
+    self.codingPath = redaction.text(path)
+    self.message = redaction.text(message)
     status = response?.status
     headerFields = response?.headerFields ?? [:]
-    snippet = snippetBytes > 0 ? (payload as? Data).map { BodySnippet($0, limit: snippetBytes) } : nil
+    snippet =
+      snippetBytes > 0 ? (payload as? Data).map { BodySnippet($0, limit: snippetBytes, redaction: redaction) } : nil
   }
 
   /// One line: path, message, status.

@@ -32,13 +32,16 @@ final class FailureRecord: Sendable {
   let bodySnippet: BodySnippet?
   let body: Data?
   let ledger: AttemptLedger
+  /// What its texts mask.
+  let redaction: Redaction
 
   init(
     _ kind: Kind, request: String? = nil, response: ResourceResponse? = nil, apiError: (any Error)? = nil,
     apiErrorDecodingFailure: (any Error)? = nil, bodySnippet: BodySnippet? = nil, body: Data? = nil,
-    ledger: AttemptLedger = .empty
+    ledger: AttemptLedger = .empty, redaction: Redaction = .standard
   ) {
-    self.kind = kind
+    self.kind = kind.redacted(by: redaction)
+    self.redaction = redaction
     self.request = request
     self.response = response
     self.apiError = apiError
@@ -54,14 +57,16 @@ final class FailureRecord: Sendable {
     response?.ledger = ledger
     return FailureRecord(
       kind ?? self.kind, request: request, response: response, apiError: apiError,
-      apiErrorDecodingFailure: apiErrorDecodingFailure, bodySnippet: bodySnippet, body: body, ledger: ledger)
+      apiErrorDecodingFailure: apiErrorDecodingFailure, bodySnippet: bodySnippet, body: body, ledger: ledger,
+      redaction: redaction)
   }
 
   /// The same failure of another kind and with another API error.
   func replacing(_ kind: Kind, apiError: (any Error)?) -> FailureRecord {
     FailureRecord(
       kind, request: request, response: response, apiError: apiError,
-      apiErrorDecodingFailure: apiErrorDecodingFailure, bodySnippet: bodySnippet, body: body, ledger: ledger)
+      apiErrorDecodingFailure: apiErrorDecodingFailure, bodySnippet: bodySnippet, body: body, ledger: ledger,
+      redaction: redaction)
   }
 
   /// The same failure without what is large: body and ledger.
@@ -70,7 +75,7 @@ final class FailureRecord: Sendable {
     response?.ledger = .empty
     return FailureRecord(
       kind, request: request, response: response, apiError: apiError,
-      apiErrorDecodingFailure: apiErrorDecodingFailure, bodySnippet: bodySnippet)
+      apiErrorDecodingFailure: apiErrorDecodingFailure, bodySnippet: bodySnippet, redaction: redaction)
   }
 
   /// The transport's error, or one that describes the failure as if it were; what attempts keep.
@@ -80,7 +85,7 @@ final class FailureRecord: Sendable {
     case .noRequest(let error as TransportError): error
     case .noRequest(let error):
       .refused(
-        .requestMakingFailed, "the request could not be made: \(error)",
+        .requestMakingFailed, "the request could not be made: \(redaction.text("\(error)"))",
         hint: "see what the base request maker or an interceptor threw")
     case .noData(let status):
       TransportError(

@@ -36,11 +36,13 @@ extension HTTPFetchError {
     case .cancelled: kind = .cancelled(.cancelled(requestSent: attempts.contains(where: \.requestSent)))
     case .decode(let failure): kind = .decode(failure)
     }
-    let snippet = body.flatMap { $0.isEmpty ? nil : BodySnippet($0, limit: StackConfiguration().bodySnippetBytes) }
+    let redaction = response?.redaction ?? .standard
+    let limit = StackConfiguration().bodySnippetBytes
+    let snippet = body.flatMap { $0.isEmpty ? nil : BodySnippet($0, limit: limit, redaction: redaction) }
     self.init(
       FailureRecord(
         kind, request: request, response: response, apiError: apiError ?? ownError, bodySnippet: snippet, body: body,
-        ledger: AttemptLedger(attempts: attempts, notRetried: notRetried)))
+        ledger: AttemptLedger(redaction: redaction, attempts: attempts, notRetried: notRetried), redaction: redaction))
   }
 
   /// The same failure with another API error; also of the failures in the state of ``Reason/retry(_:_:)``.

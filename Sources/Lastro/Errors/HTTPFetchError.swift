@@ -75,8 +75,8 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
   /// One readable sentence, free of secrets that Lastro knows of.
   public var message: String {
     switch record.kind {
-    case .http(let status): "\(record.request ?? "the request") was answered \(status)"
-    case .retry(let error, _): "not retried any more, \(error); the last failure: \(lastError.message)"
+    case .http(let status): "\(record.request ?? "the request") was answered \(masked(status))"
+    case .retry(let error, _): "not retried any more, \(masked(error)); the last failure: \(lastError.message)"
     default: record.transportError?.message ?? "the fetch failed"
     }
   }
@@ -85,7 +85,7 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
   public var hint: String? {
     switch record.kind {
     case .http(.unauthorized): "the credentials are missing, wrong or expired: look at the request's authenticator"
-    case .http: response?.headerFields[.retryAfter].map { "the server asks to wait: Retry-After: \($0)" }
+    case .http: response?.headerFields[.retryAfter].map { "the server asks to wait: Retry-After: \(masked($0))" }
     case .retry: lastError.hint
     default: record.transportError?.hint
     }
@@ -148,9 +148,12 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
 
   /// The same failure with its API error type-erased.
   public var erased: HTTPFetchError<any Error> { HTTPFetchError<any Error>(record) }
+
+  /// What others wrote, as it may be seen.
+  fileprivate func masked(_ value: Any) -> String { record.redaction.text("\(value)") }
 }
 
-extension HTTPFetchError: CustomStringConvertible, CustomDebugStringConvertible {
+extension HTTPFetchError: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
   /// One line: stage, code, message, number of attempts, hint.
   public var description: String {
     var line = "\(stage.rawValue)/\(code): \(message)"
@@ -165,11 +168,16 @@ extension HTTPFetchError: CustomStringConvertible, CustomDebugStringConvertible 
     var lines = [description]
     if let request { lines.append("  request: \(request)") }
     if !attempts.isEmpty { lines.append("  \(ledger.description.replacing("\n", with: "\n  "))") }
-    if let apiError { lines.append("  API error: \(apiError)") }
+    if let apiError { lines.append("  API error: \(masked(apiError))") }
     if let failure = apiErrorDecodingFailure {
-      lines.append("  the error body did not decode: \(DecodeFailure.line(failure))")
+      lines.append("  the error body did not decode: \(masked(DecodeFailure.line(failure)))")
     }
     if let bodySnippet { lines.append("  body: \(bodySnippet)") }
     return lines.joined(separator: "\n")
+  }
+
+  /// What ``debugDescription`` has, and the answer; without the body.
+  public var customMirror: Mirror {
+    Mirror(self, children: ["error": debugDescription, "response": response as Any, "ledger": ledger])
   }
 }

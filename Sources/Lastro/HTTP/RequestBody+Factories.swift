@@ -16,25 +16,41 @@
 extension RequestBody {
   /// `value` as JSON, of type `application/json`.
   ///
+  /// Every ``Secret`` in it is encoded as it is, and joins ``secrets``.
+  ///
   /// - Throws: what `encoder` throws, unchanged.
   public static func json(_ value: some Encodable, encoder: JSONEncoder = JSONEncoder()) throws -> RequestBody {
-    RequestBody(source: .bytes(try encoder.encode(value)), contentType: "application/json")
+    let collector = SecretCollector()
+    let data = try SecretCollector.$current.withValue(collector) { try encoder.encode(value) }
+    return RequestBody(source: .bytes(data), contentType: "application/json", secrets: collector.secrets)
   }
 
   /// Names and values in order, of type `application/x-www-form-urlencoded`, by the serializer of the WHATWG URL
   /// standard: UTF-8, a space is `+`, `A–Z a–z 0–9 * - . _` stay, anything else is percent-encoded.
-  public static func form(_ fields: [(String, String)]) -> RequestBody {
+  public static func form(_ fields: [(String, String)]) -> RequestBody { form(fields, secrets: []) }
+
+  private static func form(_ fields: [(String, String)], secrets: [Secret]) -> RequestBody {
     func encoded(_ text: String) -> String {
       let kept = ByteSet.form.union(ByteSet(" "))
       return String(decoding: text.percentEncoded(keeping: kept).utf8.map { $0 == 0x20 ? 0x2B : $0 }, as: UTF8.self)
     }
     let text = fields.map { encoded($0) + "=" + encoded($1) }.joined(separator: "&")
-    return RequestBody(source: .bytes(Data(text.utf8)), contentType: "application/x-www-form-urlencoded")
+    return RequestBody(
+      source: .bytes(Data(text.utf8)), contentType: "application/x-www-form-urlencoded", secrets: secrets)
   }
 
   /// The same, from a literal: `.form(["grant_type": "refresh_token", "scope": "a b"])`. Order and repeated names stay.
   public static func form(_ fields: KeyValuePairs<String, String>) -> RequestBody {
     form(fields.map { ($0.key, $0.value) })
+  }
+
+  /// The same, and then fields with secret values, which join ``secrets``:
+  /// `.form(["grant_type": "password", "username": "ann"], secrets: ["password": password])`.
+  public static func form(
+    _ fields: KeyValuePairs<String, String>, secrets: KeyValuePairs<String, Secret>
+  ) -> RequestBody {
+    form(
+      fields.map { ($0.key, $0.value) } + secrets.map { ($0.key, $0.value.reveal()) }, secrets: secrets.map(\.value))
   }
 
   /// Bytes as they are. Without a type, none is sent.

@@ -27,11 +27,14 @@ public struct RequestBody: Sendable {
   public let source: Source
   /// Set as `Content-Type` where the request has none.
   public let contentType: String?
+  /// The secrets in it, which are then masked in all that tells of the request. Default none.
+  public let secrets: [Secret]
 
   /// Makes a body.
-  public init(source: Source, contentType: String? = nil) {
+  public init(source: Source, contentType: String? = nil, secrets: [Secret] = []) {
     self.source = source
     self.contentType = contentType
+    self.secrets = secrets
   }
 
   /// No body.

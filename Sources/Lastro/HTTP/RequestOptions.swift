@@ -42,6 +42,13 @@ public struct RequestOptions: Sendable {
   public var sensitiveQueryItems: Set<String> = []
   /// Is told how far the call has come. One for each call.
   public var progress: TransferProgressReporter?
+  /// Texts that are masked wherever they turn up in logs, `curl` commands, errors and descriptions: as they are,
+  /// percent-encoded, escaped, in base64. Default none.
+  ///
+  /// For secrets that no name gives away, such as one in a path, or one that the server repeats in its answer. Those of
+  /// fewer than 4 bytes are masked by name only: their value would be found in every text. The secrets of the body
+  /// (``RequestBody/secrets``) need not be named again, nor need a proxy's password and a client key's.
+  public var secrets: Set<Secret> = []
   /// When true, a 2xx answer with no body is a failure (`no_data`), except to HEAD and for 204 and 205.
   public var requiresBody = false
 

@@ -15,6 +15,8 @@ public struct ResourceResponse: Sendable {
   public var ledger: AttemptLedger
   /// What happened on the wire during the last transfer.
   public var facts: TransferFacts
+  /// What its descriptions mask: the usual names, and what the call named as secret.
+  var redaction = Redaction.standard
 
   /// Makes a response.
   public init(

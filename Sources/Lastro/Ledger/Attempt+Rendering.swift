@@ -29,7 +29,7 @@ extension Attempt: Encodable, CustomStringConvertible {
     try container.encode(start.inSeconds, forKey: .start)
     try container.encode(duration.inSeconds, forKey: .duration)
     try container.encode(preparation.inSeconds, forKey: .preparation)
-    try container.encode(redirects.map { Redaction.standard.url($0) }, forKey: .redirects)
+    try container.encode(redirects.map { redaction.url($0) }, forKey: .redirects)
     try container.encode(facts?.connectionSummary, forKey: .connection)
     try container.encode(facts?.bytesSent, forKey: .bytesSent)
     try container.encode(facts?.bytesReceived, forKey: .bytesReceived)

@@ -54,6 +54,8 @@ public struct Attempt: Sendable {
   public var redirects: [String]
   /// What happened on the wire in its last transfer; `nil` when none was begun.
   public var facts: TransferFacts?
+  /// What its descriptions mask: the usual names, and what the call named as secret.
+  var redaction = Redaction.standard
 
   /// Makes an attempt.
   public init(

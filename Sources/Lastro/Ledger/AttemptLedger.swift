@@ -75,7 +75,8 @@ public struct AttemptLedger: Sendable {
   /// Method and URL of the last request, without the values of its query; `nil` when none could be made.
   public var request: String? {
     guard let method = account.method, let url = account.url else { return nil }
-    return "\(method.rawValue) \(account.redaction.text(HTTPRequest.maskingQueryValues(ofURL: url)))"
+    return
+      "\(method.rawValue) \(redaction.text(HTTPRequest.maskingQueryValues(ofURL: redaction.secretsMasked(in: url))))"
   }
   /// ``RequestOptions/operation`` of the resource.
   public var operation: String? { account.operation }

@@ -20,7 +20,7 @@ public enum CurlCommand {
   public static func render(
     _ request: ResourceRequest, redaction: Redaction = .standard, bodyLimit: Int = 4096
   ) -> String {
-    let redaction = redaction.adding(request.options)
+    let redaction = redaction.adding(request)
     let url = redaction.url(request.url)
     var words = ["curl"]
     // curl reads brackets and braces as patterns, and resolves dot segments, unless told not to.
@@ -39,7 +39,7 @@ public enum CurlCommand {
     if !request.body.isEmpty {
       if request.head.headerFields[.contentType] == nil {
         // Without a word of ours curl would add one of its own.
-        words += ["-H", quoted("Content-Type:" + (request.body.contentType.map { " " + $0 } ?? ""))]
+        words += ["-H", quoted("Content-Type:" + (request.body.contentType.map { " " + redaction.text($0) } ?? ""))]
       }
       words += bodyWords(request.body, redaction, limit: bodyLimit)
     }
@@ -54,7 +54,7 @@ public enum CurlCommand {
         return ["--data-binary", "@-"]
       }
       return ["--data-raw", quoted(redaction.text(text))]
-    case .file(let path, _): return ["--data-binary", quoted("@" + path)]
+    case .file(let path, _): return ["--data-binary", quoted("@" + redaction.secretsMasked(in: path))]
     case .stream: return ["--data-binary", "@-"]
     }
   }

@@ -75,7 +75,7 @@ public struct LoggingInterceptor: HTTPResourceInterceptor {
   /// Logs "request scheduled".
   public func interceptScheduled(_ request: ResourceRequest, context: AttemptContext) async {
     guard logger.logLevel <= levels.scheduled else { return }
-    let redaction = redaction.adding(request.options)
+    let redaction = redaction.adding(request)
     var metadata = metadata(request, context, redaction)
     add(request.head.headerFields, to: &metadata, redaction)
     if let limit = bodyLimit, !request.body.isEmpty {
@@ -92,7 +92,7 @@ public struct LoggingInterceptor: HTTPResourceInterceptor {
     _ request: ResourceRequest, response: ResourceResponse, body: Data?, context: AttemptContext
   ) async {
     guard logger.logLevel <= levels.succeeded else { return }
-    let redaction = redaction.adding(request.options)
+    let redaction = redaction.adding(request)
     var metadata = metadata(request, context, redaction)
     add(response, body, to: &metadata, redaction)
     logger.log(level: levels.succeeded, "request succeeded", metadata: metadata)
@@ -105,7 +105,7 @@ public struct LoggingInterceptor: HTTPResourceInterceptor {
   ) async -> Retry.Action {
     let level = error.isCancelled ? levels.cancelled : levels.failed
     guard logger.logLevel <= level else { return .none }
-    let redaction = redaction.adding(request?.options ?? RequestOptions())
+    let redaction = request.map { self.redaction.adding($0) } ?? self.redaction
     var metadata = metadata(request, context, redaction)
     if let response { add(response, body, to: &metadata, redaction) }
     metadata["stage"] = "\(error.stage.rawValue)"

@@ -73,7 +73,8 @@ extension RequestBody: CustomStringConvertible, CustomDebugStringConvertible, Cu
     switch source {
     case .empty: "no body"
     case .bytes(let data): "<\(data.count) bytes>"
-    case .file(let path, let length): "<\(length) bytes of the file \(path)>"
+    case .file(let path, let length):
+      "<\(length) bytes of the file \(Redaction.standard.adding(secrets).secretsMasked(in: path))>"
     case .stream(let length, _, _): length.map { "<a stream of \($0) bytes>" } ?? "<a stream>"
     }
   }
@@ -86,8 +87,9 @@ extension RequestBody: CustomStringConvertible, CustomDebugStringConvertible, Cu
 }
 
 extension ResourceRequest: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-  /// Method, URL without the values of its query, names of the header fields, length of the body.
-  public var description: String { head.redactedDescription(body: body) }
+  /// Method, URL without the values of its query and the request's secrets, names of the header fields, length of the
+  /// body.
+  public var description: String { head.redactedDescription(body: body, Redaction.standard.adding(self)) }
 
   /// As ``description``.
   public var debugDescription: String { description }
@@ -97,8 +99,9 @@ extension ResourceRequest: CustomStringConvertible, CustomDebugStringConvertible
 }
 
 extension TransferRequest: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-  /// Method, URL without the values of its query, names of the header fields, length of the body.
-  public var description: String { head.redactedDescription(body: body) }
+  /// Method, URL without the values of its query and the request's secrets, names of the header fields, length of the
+  /// body.
+  public var description: String { head.redactedDescription(body: body, Redaction.standard.adding(secrets)) }
 
   /// As ``description``.
   public var debugDescription: String { description }
@@ -116,7 +119,7 @@ extension TransferRequest: CustomStringConvertible, CustomDebugStringConvertible
 }
 
 extension HTTPRequest {
-  fileprivate func redactedDescription(body: RequestBody) -> String {
-    "\(summary), fields: [\(headerFields.map(\.name.rawName).joined(separator: ", "))], \(body)"
+  fileprivate func redactedDescription(body: RequestBody, _ redaction: Redaction) -> String {
+    "\(summary(redaction)), fields: [\(headerFields.map(\.name.rawName).joined(separator: ", "))], \(body)"
   }
 }

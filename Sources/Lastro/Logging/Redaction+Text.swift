@@ -2,10 +2,15 @@
 
 extension Redaction {
   /// Text of any kind as it may be seen: after every secret name in JSON, form, query or header notation the value is
-  /// masked, and so is user information in URLs.
+  /// masked, and so are user information in URLs and, wherever they stand, ``secrets``.
   ///
   /// It does not parse, so text that was cut off is handled as well: a value without an end is masked to the end.
-  public func text(_ text: String) -> String {
+  public func text(_ text: String) -> String { self.text(text, isCut: false) }
+
+  /// - Parameter isCut: whether the text goes on where it ends.
+  func text(_ text: String, isCut: Bool) -> String {
+    // By value first: a secret may have a delimiter in it, at which the search by name would stop.
+    let text = secretsMasked(in: text, isCut: isCut)
     // By bytes: delimiters are ASCII, and a combining mark or CR LF makes one `Character` with its neighbour.
     let bytes = Array(Self.maskingUserInformation(text).utf8)
     var result: [UInt8] = []

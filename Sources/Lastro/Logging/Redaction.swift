@@ -8,8 +8,10 @@ public import HTTPTypes
 /// for header fields, query items, and the keys of JSON and form bodies alike. The values of secret names come out as
 /// ``mask``; so does user information in URLs, wherever a URL stands.
 ///
-/// It cannot see a secret in a path segment, in the bytes of a format it does not read, or behind a harmless name: name
-/// those in ``RequestOptions/sensitiveHeaders`` and ``RequestOptions/sensitiveQueryItems``, or here.
+/// What no name gives away (a secret in a path segment, behind a harmless name, repeated in an answer) is masked by its
+/// value: ``RequestOptions/secrets``, or ``secrets`` here. Names are added by ``RequestOptions/sensitiveHeaders`` and
+/// ``RequestOptions/sensitiveQueryItems``, or here. Neither finds a secret in compressed or binary bytes, which are not
+/// rendered, nor one that was hashed.
 public struct Redaction: Sendable, Hashable {
   /// What stands in place of a secret.
   public static let mask = "***"
@@ -22,6 +24,17 @@ public struct Redaction: Sendable, Hashable {
   public var queryNames: Set<String>
   /// Header fields that are secret besides those with secret names.
   public var headers: Set<HTTPField.Name>
+  /// Texts that are secret wherever they stand, whatever their notation: as they are, percent-encoded (also twice), with
+  /// `+` for spaces, escaped as in JSON or HTML, in base64, in the middle of base64 as in Basic credentials.
+  ///
+  /// Those of fewer than 4 bytes of UTF-8 are not looked for: they stand in every text by chance. Without secrets this
+  /// costs nothing.
+  public var secrets: Set<Secret> {
+    get { matcher.secrets }
+    set { matcher = SecretMatcher(newValue) }
+  }
+
+  private var matcher = SecretMatcher()
 
   /// Makes a redaction; by default the usual names.
   public init(
@@ -41,17 +54,42 @@ public struct Redaction: Sendable, Hashable {
   /// The usual names.
   public static let standard = Redaction()
 
-  /// Hides nothing but user information in URLs. Not for production.
+  /// Hides nothing but user information in URLs, and what a request names as secret. Not for production.
   public static let off = Redaction(words: [], names: [], queryNames: [], headers: [])
 
-  /// With what the options of a request name besides.
+  /// With what the options of a request name besides: fields, items, secrets, the passwords of its connection.
   public func adding(_ options: RequestOptions) -> Redaction {
-    guard !options.sensitiveHeaders.isEmpty || !options.sensitiveQueryItems.isEmpty else { return self }
+    let connection = options.connection?.secrets ?? []
+    guard
+      !options.sensitiveHeaders.isEmpty || !options.sensitiveQueryItems.isEmpty || !options.secrets.isEmpty
+        || !connection.isEmpty
+    else { return self }
     var result = self
     result.headers.formUnion(options.sensitiveHeaders)
     result.names.formUnion(options.sensitiveQueryItems.map(Self.normalized))
+    result.matcher.add(options.secrets)
+    result.matcher.add(connection)
     return result
   }
+
+  /// With what a request's options name besides, and the secrets of its body.
+  public func adding(_ request: ResourceRequest) -> Redaction {
+    var result = adding(request.options)
+    if !request.body.secrets.isEmpty { result.matcher.add(Set(request.body.secrets)) }
+    return result
+  }
+
+  /// With these ``secrets`` too.
+  public func adding(_ secrets: some Sequence<Secret>) -> Redaction {
+    var result = self
+    result.matcher.add(Set(secrets))
+    return result
+  }
+
+  /// Text with ``secrets`` masked, and nothing else.
+  ///
+  /// - Parameter isCut: whether the text goes on where it ends, so that half of a secret may stand there.
+  func secretsMasked(in text: String, isCut: Bool = false) -> String { matcher.masking(text, isCut: isCut) }
 
   /// Whether values of that name are secret.
   public func isSecret(name: String, inQuery: Bool = false) -> Bool {
@@ -67,14 +105,14 @@ public struct Redaction: Sendable, Hashable {
   /// The value of a header field as it may be seen.
   public func value(of field: HTTPField) -> String {
     switch field.name {
-    case .wwwAuthenticate, .proxyAuthenticate: field.value  // Asks for secrets, has none.
+    case .wwwAuthenticate, .proxyAuthenticate: matcher.masking(field.value)  // Asks for secrets, has none of its own.
     default: isSecret(field.name) ? Self.mask : text(field.value)
     }
   }
 
   /// A URL as it may be seen: without user information, the values of secret items in query and fragment masked.
   public func url(_ url: String) -> String {
-    let masked = Self.maskingUserInformation(url)
+    let masked = Self.maskingUserInformation(matcher.masking(url))
     guard let mark = masked.utf8.firstIndex(where: { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }) else {
       return masked
     }

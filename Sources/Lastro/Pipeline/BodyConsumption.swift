@@ -16,6 +16,6 @@ final class BodyConsumption: Sendable {
       self.isOpened.store(true, ordering: .releasing)
       return open()
     }
-    return RequestBody(source: source, contentType: body.contentType)
+    return RequestBody(source: source, contentType: body.contentType, secrets: body.secrets)
   }
 }

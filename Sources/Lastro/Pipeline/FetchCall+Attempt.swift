@@ -81,6 +81,7 @@ extension FetchCall {
   /// Checks the request and hands it to the transport.
   private mutating func transfer(_ request: inout ResourceRequest) async throws(AttemptFailure) -> TransferResponse {
     effective = request.options
+    request.nameCarriedSecrets()
     if let contentType = request.body.contentType, request.head.headerFields[.contentType] == nil {
       request.head.headerFields[.contentType] = contentType
     }
@@ -129,8 +130,10 @@ extension FetchCall {
   private func answer(
     _ head: HTTPResponse, to request: ResourceRequest, facts: TransferFacts
   ) -> ResourceResponse {
-    ResourceResponse(
+    var response = ResourceResponse(
       head: head, url: current.redirects.url(of: request), redirects: current.redirects.urls, facts: facts)
+    response.redaction = redaction
+    return response
   }
 
   private mutating func transferRequest(_ request: ResourceRequest) -> TransferRequest {
@@ -147,7 +150,8 @@ extension FetchCall {
       delivery: plan.delivery(for: request.options), connectTimeout: timeouts.connect, idleTimeout: timeouts.idle,
       deadline: limit?.left, deadlineCode: limit?.code ?? .totalTimeout,
       allowsResend: request.isIdempotent && body.isReplayable,
-      progress: request.options.progress?.beginTransfer(totalBytesToSend: body.length))
+      progress: request.options.progress?.beginTransfer(totalBytesToSend: body.length),
+      secrets: request.options.secrets)
   }
 
   /// What is left for the attempt, and the code to fail with when it passes.
@@ -253,8 +257,9 @@ extension FetchCall {
     var kind = kind
     if Task.isCancelled { kind = .cancelled(.cancelled(requestSent: current.requestSent)) }
     let record = FailureRecord(
-      kind, request: request?.summary, response: response, apiError: apiError,
-      apiErrorDecodingFailure: decodingFailure, bodySnippet: plan.snippet(body), body: body)
+      kind, request: request?.summary(redaction), response: response, apiError: apiError,
+      apiErrorDecodingFailure: decodingFailure, bodySnippet: plan.snippet(body, redaction), body: body,
+      redaction: redaction)
     return AttemptFailure(record: record, request: request, body: body, facts: facts)
   }
 }

@@ -27,6 +27,7 @@ extension FetchCall {
     effective = request.options
     // Until interceptors have had their say again, what they said of limits the last time holds.
     if let timeouts = latest?.options.timeouts { effective.timeouts = timeouts }
+    redaction = redaction.adding(request)
     do throws(TransportError) {
       try addIdempotencyKey(to: &request)
     } catch {
@@ -73,29 +74,39 @@ extension FetchCall {
     let interceptors = plan.interceptors
     let context = context
     let redirects = current.redirects
-    let adapted: (result: Result<ResourceRequest, any Error>, redirects: RedirectTracker)
+    let redaction = redaction
+    let adapted: Adapted
     if plan.hooksWait {
       adapted = try await inTime("an interceptor that makes the request") {
-        await Self.adapt(base, interceptors, context, redirects)
+        await Self.adapt(base, interceptors, context, redirects, redaction)
       }
     } else {
-      adapted = await Self.adapt(base, interceptors, context, redirects)
+      adapted = await Self.adapt(base, interceptors, context, redirects, redaction)
     }
     current.redirects = adapted.redirects
+    self.redaction = adapted.redaction
     switch adapted.result {
     case .success(let request): return request
     case .failure(let error): throw failure(.noRequest(error), try? base.get())
     }
   }
 
+  /// A request, and what was learned while it was adapted.
+  private typealias Adapted = (
+    result: Result<ResourceRequest, any Error>, redirects: RedirectTracker, redaction: Redaction
+  )
+
   private static func adapt(
     _ base: Result<ResourceRequest, any Error>, _ interceptors: [any HTTPResourceInterceptor],
-    _ context: AttemptContext, _ redirects: RedirectTracker
-  ) async -> (result: Result<ResourceRequest, any Error>, redirects: RedirectTracker) {
+    _ context: AttemptContext, _ redirects: RedirectTracker, _ redaction: Redaction
+  ) async -> Adapted {
     var result = base
     var redirects = redirects
+    var redaction = redaction
     for interceptor in interceptors {
       let adapted = await interceptor.interceptMakeRequest(result, context: context)
+      // Whatever the next interceptor throws about it.
+      if case .success(let request) = adapted { redaction = redaction.adding(request) }
       guard redirects.hasLeftOrigin, case .success(let request) = adapted else {
         result = adapted
         continue
@@ -103,7 +114,7 @@ extension FetchCall {
       result = .success(
         redirects.guarding(request, previous: try? result.get(), trusted: interceptor.credentialOrigins))
     }
-    return (result, redirects)
+    return (result, redirects, redaction)
   }
 
   /// Lets the signers sign what is about to be sent.

@@ -128,12 +128,14 @@ extension FetchCall {
   func describe(
     _ outcome: Attempt.Outcome, status: HTTPResponse.Status?, error: TransportError?, facts: TransferFacts?
   ) -> Attempt {
-    Attempt(
+    var attempt = Attempt(
       number: attempts.count + 1, outcome: outcome, status: status, error: error, requestSent: current.requestSent,
       delay: current.delay, delaySource: current.delaySource, reason: current.reason,
       quotaLeft: current.payment?.left, start: current.start - start,
       duration: plan.configuration.timeSource.now() - current.start, preparation: current.preparation,
       redirects: current.redirects.urls, facts: facts)
+    attempt.redaction = redaction
+    return attempt
   }
 
   func ending(
@@ -149,7 +151,8 @@ extension FetchCall {
     let wasSent = attempts.contains(where: \.requestSent) || current.requestSent
     return HTTPFetchError(
       FailureRecord(
-        .cancelled(.cancelled(requestSent: wasSent)), request: error?.request, ledger: ledger(attempts: attempts)))
+        .cancelled(.cancelled(requestSent: wasSent)), request: error?.request, ledger: ledger(attempts: attempts),
+        redaction: redaction))
   }
 }
 

@@ -20,6 +20,8 @@ struct FetchCall<Output: Sendable> {
   var idempotencyKey: String?
   /// The body of the opened stream, where somebody observes it.
   var observedBody: ObservedBody?
+  /// What the texts of the call mask: the usual names, and what its requests named so far.
+  var redaction: Redaction
 
   /// The running attempt.
   struct CurrentAttempt {
@@ -48,6 +50,7 @@ struct FetchCall<Output: Sendable> {
   init(_ plan: FetchPlan<Output>) {
     self.plan = plan
     effective = plan.options
+    redaction = Redaction.standard.adding(plan.options)
     callID = CallCounter.next()
     start = plan.configuration.timeSource.now()
   }
@@ -103,7 +106,7 @@ struct FetchCall<Output: Sendable> {
   /// The account of the call up to now.
   func ledger(attempts: [Attempt], notRetried: String? = nil) -> AttemptLedger {
     AttemptLedger(
-      callID: callID, method: latest?.head.method, url: latest?.url, redaction: .standard.adding(effective),
+      callID: callID, method: latest?.head.method, url: latest?.url, redaction: redaction,
       operation: effective.operation, idempotencyKey: idempotencyKey, limit: plan.timeouts(for: effective).total,
       elapsed: plan.configuration.timeSource.now() - start, attempts: attempts, notRetried: notRetried)
   }

@@ -80,8 +80,8 @@ struct FetchPlan<Output: Sendable>: Sendable {
     return Data(Array(body.prefix(max(0, configuration.maximumErrorBodyBytes))))
   }
 
-  func snippet(_ body: Data?) -> BodySnippet? {
+  func snippet(_ body: Data?, _ redaction: Redaction) -> BodySnippet? {
     guard configuration.bodySnippetBytes > 0, let body, !body.isEmpty else { return nil }
-    return BodySnippet(body, limit: configuration.bodySnippetBytes)
+    return BodySnippet(body, limit: configuration.bodySnippetBytes, redaction: redaction)
   }
 }

@@ -13,6 +13,7 @@ extension RequestOptions {
     if !sensitiveHeaders.isEmpty { result.sensitiveHeaders.formUnion(sensitiveHeaders) }
     if !sensitiveQueryItems.isEmpty { result.sensitiveQueryItems.formUnion(sensitiveQueryItems) }
     if let progress { result.progress = progress }
+    if !secrets.isEmpty { result.secrets.formUnion(secrets) }
     if requiresBody { result.requiresBody = true }
     return result
   }

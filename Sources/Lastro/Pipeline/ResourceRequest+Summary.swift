@@ -6,18 +6,23 @@ extension ResourceRequest {
   /// The absolute URL, as far as the head has it.
   var url: String { "\(head.scheme ?? "")://\(head.authority ?? "")\(head.path ?? "/")" }
 
-  /// Method and URL without user information and the values of the query: what may stand in errors.
-  var summary: String { head.summary }
+  /// Method and URL without user information, the values of the query and the request's secrets: what may stand in
+  /// errors.
+  var summary: String { summary(Redaction.standard) }
+
+  /// The same, with the secrets of a redaction masked too.
+  func summary(_ redaction: Redaction) -> String { head.summary(redaction.adding(self)) }
 }
 
 extension HTTPRequest {
-  /// Method and URL without user information and the values of the query: what may stand in errors. An item that is no
-  /// pair is a value.
-  var summary: String {
+  /// Method and URL without user information, the values of the query and the secrets of `redaction`: what may stand in
+  /// errors. An item that is no pair is a value.
+  func summary(_ redaction: Redaction) -> String {
     // A request with user information is refused, but its refusal is described.
-    var place = authority ?? ""
+    var place = redaction.secretsMasked(in: authority ?? "")
     if let at = place.utf8.lastIndex(of: UInt8(ascii: "@")) { place.replaceSubrange(..<at, with: Redaction.mask) }
-    return "\(method.rawValue) \(scheme ?? "")://\(place)\(Self.maskingQueryValues(ofURL: path ?? "/"))"
+    return
+      "\(method.rawValue) \(scheme ?? "")://\(place)\(Self.maskingQueryValues(ofURL: redaction.secretsMasked(in: path ?? "/")))"
   }
 
   /// The URL, or the end of one, with the values of its query masked.

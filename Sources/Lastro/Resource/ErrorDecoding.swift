@@ -59,7 +59,9 @@ extension ErrorDecoding where APIError == TextAPIError, Payload == Data {
   public static var text: Self {
     Self { payload, metadata in
       guard let payload, !payload.isEmpty else { return nil }
-      return TextAPIError(text: try ModelDecoding<String, Data, Metadata>.text.decode(payload, metadata))
+      var error = TextAPIError(text: try ModelDecoding<String, Data, Metadata>.text.decode(payload, metadata))
+      if let response = metadata as? ResourceResponse { error.redaction = response.redaction }
+      return error
     }
   }
 }

@@ -46,10 +46,13 @@ public protocol HTTPResourceEndpoint: Sendable {
   var options: RequestOptions { get }
   /// Makes the body; called anew for every attempt. Default `nil`: no body.
   func makeBody() throws -> RequestBody?
+  /// Adds what is secret, with ``ResourceRequest/setHeader(_:_:prefix:)``, ``ResourceRequest/appendQueryItem(_:_:)`` and
+  /// ``ResourceRequest/appendPathSegment(_:)``; called by the default of ``makeRequest()``, last. Default: nothing.
+  func addSecrets(to request: inout ResourceRequest) throws
   /// Makes the request; called anew for every attempt. The default follows the rules above.
   ///
   /// - Throws: stage `request`, with the code `invalid_url`, `unsupported_scheme` or `invalid_header`; and whatever
-  ///   ``makeBody()`` throws, unchanged.
+  ///   ``makeBody()`` and ``addSecrets(to:)`` throw, unchanged.
   func makeRequest() throws -> ResourceRequest
 }
 
@@ -66,6 +69,8 @@ extension HTTPResourceEndpoint {
   public var options: RequestOptions { RequestOptions() }
   /// No body.
   public func makeBody() throws -> RequestBody? { nil }
+  /// Nothing is added.
+  public func addSecrets(to request: inout ResourceRequest) throws {}
 
   /// The request by the rules of the protocol.
   public func makeRequest() throws -> ResourceRequest {
@@ -75,7 +80,9 @@ extension HTTPResourceEndpoint {
     let head = HTTPRequest(
       method: method, scheme: target.scheme, authority: target.authority, path: target.pathAndQuery,
       headerFields: try headers?.checkedFields() ?? [:])
-    return ResourceRequest(head: head, body: try makeBody() ?? .empty, options: options)
+    var request = ResourceRequest(head: head, body: try makeBody() ?? .empty, options: options)
+    try addSecrets(to: &request)
+    return request
   }
 }
 

@@ -3,7 +3,10 @@
 /// A text that nobody may see by accident: a token, a password, a key.
 ///
 /// Printing, interpolating, dumping and reflecting it give ``Redaction/mask``. ``reveal()`` is the one way to its text, so
-/// that a search for the word finds every place that reads one.
+/// that a search for the word finds every place that reads one. ``RequestOptions/secrets`` and ``RequestBody/secrets`` say
+/// which secrets a request carries; they are then masked by value in all that tells of it.
+///
+/// Two secrets are equal when their UTF-8 is.
 public struct Secret: Sendable, Hashable, ExpressibleByStringLiteral {
   private let text: String
 
@@ -18,6 +21,15 @@ public struct Secret: Sendable, Hashable, ExpressibleByStringLiteral {
 
   /// Whether there is no text.
   public var isEmpty: Bool { text.isEmpty }
+
+  /// Whether both are the same bytes. Strings are equal in more cases, and then only one of the two would be masked.
+  public static func == (lhs: Self, rhs: Self) -> Bool { lhs.text.utf8.elementsEqual(rhs.text.utf8) }
+
+  /// Hashes the bytes.
+  public func hash(into hasher: inout Hasher) {
+    for byte in text.utf8 { hasher.combine(byte) }
+    hasher.combine(UInt8.max)
+  }
 }
 
 extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {

@@ -56,6 +56,8 @@ public struct TransferRequest: Sendable {
   public var allowsResend: Bool
   /// Is told how far the transfer has come; the transport reports to it, at a moderate pace, where it is set.
   public var progress: TransferProgressReporter.Transfer?
+  /// The secrets that head and body carry: what a transport that logs has to mask. Default none.
+  public var secrets: Set<Secret>
 
   /// Makes a request.
   public init(
@@ -63,7 +65,8 @@ public struct TransferRequest: Sendable {
     delivery: Delivery = .collected(maximumBytes: RequestOptions.defaultMaximumBodyBytes),
     connectTimeout: Duration? = nil, idleTimeout: Duration? = nil,
     deadline: Duration? = nil, deadlineCode: FailureCode = .totalTimeout, allowsResend: Bool = false,
-    progress: TransferProgressReporter.Transfer? = nil
+    progress: TransferProgressReporter.Transfer? = nil,
+    secrets: Set<Secret> = []
   ) {
     self.head = head
     self.body = body
@@ -75,6 +78,7 @@ public struct TransferRequest: Sendable {
     self.deadlineCode = deadlineCode
     self.allowsResend = allowsResend
     self.progress = progress
+    self.secrets = secrets
   }
 }
 

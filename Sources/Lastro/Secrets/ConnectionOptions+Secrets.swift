@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension ResourceRequest {
+  /// Puts the secrets of body and connection into ``RequestOptions/secrets``: options go along with redirects, bodies and
+  /// client certificates do not always, and a server repeats what it got before.
+  mutating func nameCarriedSecrets() {
+    if !body.secrets.isEmpty { options.secrets.formUnion(body.secrets) }
+    if let connection = options.connection?.secrets, !connection.isEmpty { options.secrets.formUnion(connection) }
+  }
+}
+
+extension ConnectionOptions {
+  /// The password of the client's key, and the proxy's user information, whole and its password alone. The user alone is
+  /// a name like others.
+  var secrets: Set<Secret> {
+    var texts: [String] = []
+    if let password = tls.identity?.keyPassword { texts.append(password) }
+    if case .url(let url, _) = proxy, let at = url.utf8.lastIndex(of: UInt8(ascii: "@")) {
+      let information = url[(url.firstRange(of: "://")?.upperBound ?? url.startIndex)..<at]
+      texts.append(Self.decoded(information))
+      if let colon = information.utf8.firstIndex(of: UInt8(ascii: ":")) {
+        texts.append(Self.decoded(information[information.utf8.index(after: colon)...]))
+      }
+    }
+    return Set(texts.map { Secret($0) })
+  }
+
+  private static func decoded(_ text: Substring) -> String {
+    text.percentDecodedBytes.map { String(decoding: $0, as: UTF8.self) } ?? String(text)
+  }
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import LastroTesting
+import Logging
+
+@testable import Lastro
+
+/// Fetches through one scenario and keeps everything that can be printed, logged or rendered of it, by where it came from.
+struct SecretFetch {
+  struct Output: Sendable {
+    var place: String
+    var text: String
+  }
+
+  let scenario: SecretScenario
+  var endpoint = SecretEndpoint()
+  let outputs = Lock<[Output]>([])
+
+  var all: [Output] { outputs.withLock { $0 } }
+
+  /// Fetches; the outputs are then complete.
+  func run() async throws {
+    switch scenario {
+    case .undecodableKeys: try await run(SecretScenario.Keyed.self, errors: .json(APIFailure.self))
+    case .statusWithTextError:
+      try await run(Model.self, errors: ErrorDecoding<TextAPIError, Data, ResourceResponse>.text)
+    case .status: try await run(Model.self, errors: ErrorDecoding<RawAPIError, Data, ResourceResponse>.raw)
+    default: try await run(Model.self, errors: .json(APIFailure.self))
+    }
+  }
+
+  private func run<M: Decodable & Sendable, E: Error>(
+    _ model: M.Type, errors: ErrorDecoding<E, Data, ResourceResponse>
+  ) async throws {
+    let (logger, entries) = RecordingLogHandler.make()
+    let logging = LoggingInterceptor(logger: logger, verbosity: .bodies(limit: 1_000_000), rendersCurlCommands: true)
+    let short = LoggingInterceptor(logger: logger, verbosity: .bodies(limit: 100))
+    let transport = ScriptedTransport(scenario.steps)
+    var configuration = StackConfiguration()
+    configuration.timeSource = ManualTime().source
+    configuration.bodySnippetBytes = 1_000_000
+    if scenario == .bodyTooLarge { configuration.maximumBodyBytes = 1000 }
+    configuration.interceptors = [SessionInterceptor(isMarked: endpoint.isMarked), hooks, logging, short]
+    let stack = TransportNetworkStack(transport: transport, configuration: configuration)
+    var resource = HTTPResource<M, E>(endpoint, decoding: .json(M.self), errorDecoding: errors)
+    if scenario == .noData { resource.options.requiresBody = true }
+    if scenario == .makerThrows { resource.baseRequestMaking = BaseRequestMaking { throw SecretScenario.Broken() } }
+    // What fails before the endpoint is asked has only the resource's own options to go by.
+    if scenario == .makerThrows, endpoint.isMarked { resource.options.secrets = Set(Planted.allCases.map(\.secret)) }
+    await fetch(resource, from: stack, transport)
+    keep("configuration", configuration)
+    keep("resource", resource)
+    keep("endpoint's options", endpoint.options)
+    if endpoint.isMarked { for request in transport.requests.prefix(4) { keep("transport's request", request) } }
+    for entry in entries.withLock({ $0 }) {
+      outputs.withLock { $0.append(Output(place: "log, \(entry.message)", text: entry.text)) }
+    }
+  }
+
+  private func fetch<M, E>(
+    _ resource: HTTPResource<M, E>, from stack: TransportNetworkStack, _ transport: ScriptedTransport
+  ) async {
+    let task = Task { () -> Result<Network.Value<M, ResourceResponse>, HTTPFetchError<E>> in
+      do throws(HTTPFetchError<E>) {
+        return .success(try await stack.fetch(resource))
+      } catch {
+        return .failure(error)
+      }
+    }
+    if scenario == .cancelled {
+      while transport.requests.count < 2 { await Task.yield() }
+      task.cancel()
+    }
+    switch await task.value {
+    case .success(let value): keep("response", value.response)
+    case .failure(let error): keep(error)
+    }
+  }
+
+  private func keep<E>(_ error: HTTPFetchError<E>) {
+    keep("error", error)
+    keep("erased error", error.erased)
+    keep("last error", error.lastError)
+    keep("message", error.message)
+    keep("hint", error.hint)
+    keep("request", error.request)
+    keep("snippet", error.bodySnippet)
+    keep("not retried", error.notRetried)
+    keep("attempts", error.attempts)
+    keep("response", error.response)
+    keep("wrapped", FetchAndDecodeError<HTTPFetchError<E>>.fetch(error))
+    keep("mapped", error.mapAPIError { _ in APIFailure(message: "mapped") })
+    switch error.reason {
+    case .transport(let cause), .badResponse(let cause), .redirect(let cause): keep("cause", cause)
+    case .noRequest(let cause as TransportError): keep("cause", cause)
+    case .decode(let failure): keep("decode failure", failure)
+    case .retry(_, let state): keep("failures of the state", state.errors)
+    default: break
+    }
+    if let apiError = error.apiError as? TextAPIError { keep("API error as text", apiError) }
+    if let apiError = error.apiError as? RawAPIError { keep("API error as bytes", apiError) }
+  }
+
+  /// Keeps all that interceptors are told.
+  private var hooks: Hooks {
+    var hooks = Hooks()
+    hooks.make = { result, context in
+      keep("context", context)
+      guard case .success(var request) = result else { return result }
+      keep("made request", request)
+      if scenario == .interceptorThrows { return .failure(SecretScenario.Broken()) }
+      if scenario == .requestRefused { request.head.path = (request.head.path ?? "") + "\u{7F} " + Planted.echoField }
+      return .success(request)
+    }
+    hooks.scheduled = { request, context in
+      keep("scheduled request", request)
+      keep("context", context)
+      for limit in [0, 40, 1_000_000] { keep("curl", CurlCommand.render(request, bodyLimit: limit)) }
+    }
+    hooks.succeeded = { _, response, _, _ in keep("response told", response) }
+    hooks.failed = { failure in
+      keep("request told", failure.request)
+      keep("response told", failure.response)
+      keep("error told", failure.error)
+      keep("context", failure.context)
+      return scenario.action(failure.context)
+    }
+    return hooks
+  }
+
+  /// Keeps a value in every way in which people print one.
+  private func keep<Value>(_ place: String, _ value: Value) {
+    var dumped = ""
+    dump(value, to: &dumped)
+    var walked: [String] = []
+    Self.walk(value, depth: 0, &walked)
+    var texts = ["print": "\(value)", "reflecting": String(reflecting: value), "dump": dumped]
+    texts["mirror"] = walked.joined(separator: "\n")
+    texts["debugDescription"] = (value as? any CustomDebugStringConvertible)?.debugDescription
+    texts["JSON"] = (value as? any Encodable).flatMap { try? String(decoding: JSONEncoder().encode($0), as: UTF8.self) }
+    outputs.withLock { outputs in
+      for (way, text) in texts { outputs.append(Output(place: "\(place), \(way)", text: text)) }
+    }
+  }
+
+  private static func walk(_ value: Any, depth: Int, _ texts: inout [String]) {
+    guard depth < 12, texts.count < 5000 else { return }
+    if depth > 0 { texts.append("\(value)") }
+    for child in Mirror(reflecting: value).children {
+      if let label = child.label { texts.append(label) }
+      walk(child.value, depth: depth + 1, &texts)
+    }
+  }
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+@testable import Lastro
+
+@Suite("Secrets by value")
+struct SecretMatcherTests {
+  /// Every notation in which the tests write a text, by name.
+  static func notations(of text: String) -> [(name: String, text: String)] {
+    let bytes = Array(text.utf8)
+    let everything = bytes.map { byte in "%" + hex(byte, upper: true) }.joined()
+    // By bytes: a combining mark makes one `Character` with the quote.
+    let quoted = String(decoding: ((try? JSONEncoder().encode(text)) ?? Data()).dropFirst().dropLast(), as: UTF8.self)
+    let plainSlashes = quoted.replacing("\\/", with: "/")
+    let ascii = plainSlashes.unicodeScalars.map { scalar in
+      scalar.isASCII
+        ? String(scalar)
+        : String(scalar).utf16.map { "\\u" + hex(UInt8($0 >> 8), upper: false) + hex(UInt8($0 & 255), upper: false) }
+          .joined()
+    }
+    let encoded = text.percentEncoded(keeping: .unreserved)
+    let form = text.percentEncoded(keeping: ByteSet.form.union(ByteSet(" "))).replacing(" ", with: "+")
+    let base64 = Data(bytes).base64EncodedString()
+    return [
+      ("as it is", text), ("percent-encoded", encoded), ("percent-encoded, lower case", lowerCaseEscapes(encoded)),
+      ("percent-encoded in full", everything), ("percent-encoded twice", encoded.percentEncoded(keeping: .unreserved)),
+      ("as in a path", text[...].sanitized(keeping: .path)), ("as in a form", form), ("JSON", quoted),
+      ("JSON without escaped slashes", plainSlashes), ("JSON in ASCII", ascii.joined()),
+      ("JSON in JSON", String(decoding: (try? JSONEncoder().encode(plainSlashes)) ?? Data(), as: UTF8.self)),
+      ("escaped for display", text.escapedForDisplay), ("base64", base64),
+      ("base64url", base64.replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")),
+      ("base64 of ann:", Data(("ann:" + text).utf8).base64EncodedString()),
+      ("base64 of anna:", Data(("anna:" + text).utf8).base64EncodedString()),
+      ("base64 of maria: and more", Data(("maria:" + text + "more").utf8).base64EncodedString()),
+      ("base64, percent-encoded", base64.percentEncoded(keeping: .unreserved)), ("HTML", html(text)),
+    ]
+  }
+
+  static func hex(_ byte: UInt8, upper: Bool) -> String {
+    let digits = String(byte, radix: 16, uppercase: upper)
+    return digits.count == 1 ? "0" + digits : digits
+  }
+
+  static func lowerCaseEscapes(_ text: String) -> String {
+    text.replacing(/%[0-9A-F]{2}/) { $0.output.lowercased() }
+  }
+
+  static func html(_ text: String) -> String {
+    text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing("\"", with: "&quot;")
+      .replacing("'", with: "&#39;")
+  }
+
+  static let texts = [
+    "s3cr3t-t0ken", "p@ss w\"rd", "100%25 /?&=+#", "naïve 🔑 key", #"back\slash\\"quoted""#, "a'b'c'd<e>&amp;", "%%%%",
+    "\\\\\\\\\\\\", "    ", "++++", "line\nbreak\ttab\r\u{8}\u{c}", "e\u{301}te\u{301}", "abcd",
+  ]
+
+  @Test("are found in every notation", arguments: texts)
+  func notations(text: String) {
+    let redaction = Redaction.off.adding([Secret(text)])
+    for (name, written) in Self.notations(of: text) {
+      let masked = redaction.text("before <" + written + "> after")
+      #expect(!masked.hasBytes(of: written), "\(name): \(masked)")
+      #expect(masked.hasPrefix("before <") && masked.hasSuffix("> after"), "\(name): \(masked)")
+    }
+  }
+
+  @Test("random secrets are found in every notation, in the midst of random text", arguments: 0..<40)
+  func randomSecrets(seed: Int) {
+    var random = SeededGenerator(seed: UInt64(seed))
+    for _ in 0..<10 {
+      let text = Self.randomText(4...24, using: &random)
+      let redaction = Redaction.standard.adding([Secret(text), Secret(Self.randomText(4...12, using: &random))])
+      let around = Self.randomText(0...12, using: &random)
+      for (name, written) in Self.notations(of: text) {
+        let masked = redaction.text(around + "\n" + written + "\n" + around)
+        // Where the text around it has the secret by itself, it is masked as well.
+        #expect(!masked.hasBytes(of: written), "\(name) of \(text.debugDescription): \(masked)")
+      }
+    }
+  }
+
+  /// Of what is hard: quotes, escapes, blanks, delimiters, combining marks, what is beyond 16 bits.
+  static func randomText(_ length: ClosedRange<Int>, using random: inout SeededGenerator) -> String {
+    let alphabet = Array("abcXYZ0189 %%%+&=?#/\\\\\"'<>{}[];:@,.~_-éüß漢字🔑👩‍💻\u{301}\u{200B}\n\t".unicodeScalars)
+    var text = ""
+    for _ in 0..<Int.random(in: length, using: &random) {
+      if let scalar = alphabet.randomElement(using: &random) { text.unicodeScalars.append(scalar) }
+    }
+    return text
+  }
+
+  @Test("what is no secret stays as it is")
+  func nothingElse() {
+    let redaction = Redaction.off.adding(["s3cr3t-t0ken", "p@ss w\"rd"])
+    let text = #"s3cr3t-t0ke p@ss+w"r %73%33 \u0073 {"a":"b\/c\\"} 100% &amp; &#; \u{} \uD83D \"#
+    #expect(redaction.text(text) == text)
+    #expect(Redaction.off.text(text) == text)
+  }
+
+  @Test("secrets that overlap, or lie in each other, are masked as a whole")
+  func overlaps() {
+    let redaction = Redaction.off.adding(["abcdef", "defghi", "cdef", "abcdefgh-long"])
+    #expect(redaction.text("<abcdefghi>") == "<***>")
+    #expect(redaction.text("<abcdefgh-long>") == "<***>")
+    #expect(redaction.text("<abcdefdefghi>") == "<******>" || redaction.text("<abcdefdefghi>") == "<***>")
+  }
+
+  @Test("of less than 4 bytes are not looked for", arguments: ["", "a", "ab", "abc", "é"])
+  func short(text: String) {
+    let sentence = "a sentence with abc and é in it"
+    #expect(Redaction.off.adding([Secret(text)]).text(sentence) == sentence)
+  }
+
+  @Test("half a secret at the end of a body that was cut off is masked too", arguments: 2..<18)
+  func cut(length: Int) {
+    let secret = "s3c/r3t \"té\" key"
+    let redaction = Redaction.off.adding([Secret(secret)])
+    for (name, written) in Self.notations(of: secret)
+    where ["as it is", "percent-encoded", "JSON"].contains(name) || name == "percent-encoded in full" && length >= 6 {
+      let body = "say \(written) and more"
+      let snippet = BodySnippet(body.utf8, limit: 4 + length, redaction: redaction)
+      #expect(snippet.text.hasPrefix("say ***"), "\(name): \(snippet.text)")
+    }
+    let error = TestError(name: String((String(repeating: "x", count: 180) + secret).prefix(180 + length)) + "…")
+    #expect(!redaction.text("\(error)").contains("s3c"))
+  }
+
+  @Test("are masked before names are, so that a delimiter in them does not end the masking")
+  func delimiters() {
+    let redaction = Redaction.standard.adding(["abc&def,ghi"])
+    #expect(redaction.text("password=abc&def,ghi&x=1") == "password=***&x=1")
+    #expect(redaction.url("https://h/?token=abc&def,ghi") == "https://h/?token=***")
+  }
+
+  @Test("a redaction tells its secrets to code, and prints none")
+  func redaction() {
+    var redaction = Redaction.standard
+    #expect(redaction.secrets.isEmpty && redaction == .standard)
+    redaction.secrets = ["PLANTED-1"]
+    #expect(redaction.secrets == ["PLANTED-1"] && redaction != .standard)
+    #expect(redaction.adding(["PLANTED-2"]).secrets == ["PLANTED-1", "PLANTED-2"])
+    #expect(redaction.text("PLANTED-1") == "***")
+    let printed = RedactedDescriptionsTests.printed(redaction.adding(["PLANTED-2"]))
+    #expect(!printed.contains("PLANTED") && !printed.contains("80, 76, 65"))
+    redaction.secrets = []
+    #expect(redaction == .standard && redaction.text("PLANTED-1") == "PLANTED-1")
+  }
+}
+
+extension String {
+  /// Whether the other's UTF-8 is in this one's. Strings that are equal as text may differ in it.
+  func hasBytes(of other: String) -> Bool { Data(utf8).range(of: Data(other.utf8)) != nil }
+}
+
+/// The same numbers for the same seed (SplitMix64).
+struct SeededGenerator: RandomNumberGenerator {
+  private var state: UInt64
+
+  init(seed: UInt64) { state = seed }
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var value = state
+    value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
+    return value ^ (value >> 31)
+  }
+}
