@@ -6,7 +6,7 @@ import LastroCurl
 import LastroTesting
 
 let steps: [Step] = [
-  .typedFetch, .pagination, .createIssue, .apiErrors, .retrying, .cancelling, .logging, .streaming,
+  .typedFetch, .pagination, .createIssue, .apiErrors, .retrying, .refreshing, .cancelling, .logging, .streaming,
 ]
 
 let start = ContinuousClock.now
@@ -14,6 +14,8 @@ let server = try DemoServer.started.get()
 var engine = CurlConfiguration()
 engine.connection.tls.roots = .pem(Array(server.caPEM.utf8))
 engine.connection.proxy = .none
+// One for each of the calls that are refused together.
+engine.connectionsPerHost = 256
 let stack = try CurlNetworkStack(engine)
 let stage = Stage(stack: stack, server: server)
 

@@ -65,7 +65,7 @@ extension ResourceRequest {
     case .byMethod:
       switch head.method {
       case .get, .head, .options, .trace, .put, .delete: return true
-      default: return head.method.rawValue == "QUERY" || head.headerFields[.idempotencyKey] != nil
+      default: return head.method.rawValue == "QUERY" || !(head.headerFields[.idempotencyKey] ?? "").isEmpty
       }
     }
   }

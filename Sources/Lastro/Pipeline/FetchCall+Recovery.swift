@@ -33,6 +33,7 @@ extension FetchCall {
   ) async throws(HTTPFetchError<any Error>) {
     let veto = veto(of: error)
     var delay: Retry.Delay
+    if veto == nil, case .http = error.reason, plan.configuration.retryQuota?.price(of: error) == nil { settleQuota() }
     switch action {
     case .none: throw ending(error)
     case .noRetry(let reason):
@@ -181,7 +182,7 @@ extension FetchCall {
     plan.configuration.retryQuota?.refund(payment.amount, for: payment.origin)
   }
 
-  /// A success gives the origin credit again.
+  /// A success gives the origin credit again, and so does an answer that is none of distress, such as a 404.
   func settleQuota() {
     guard let quota = plan.configuration.retryQuota, !quota.isFull else { return }
     if current.payment != nil {

@@ -9,10 +9,9 @@ public struct Timeouts: Sendable, Hashable {
   /// The longest time in which no byte moves in either direction while the peer is to act. While the reader of a
   /// streamed body, or the writer of a streamed upload, holds things up, it does not run.
   public let idle: Duration?
-  /// The whole call: queue, redirects, waits and retries, body.
+  /// The whole call: queue, making requests (a token refreshed for them included), redirects, waits and retries, body.
   ///
-  /// Request makers and interceptors count, but are not interrupted: that it passed is noticed when they return. One that
-  /// waits for something (an authenticator that refreshes its token) bounds its wait itself.
+  /// No wait is begun that cannot end before. A request maker or interceptor that is still at work then is left behind.
   public let total: Duration?
 
   /// 10 s to connect, 60 s idle, 60 s in total: for bodies collected in memory.

@@ -7,7 +7,8 @@ public import HTTPTypes
 /// It follows no redirects, retries nothing and interprets no status. To wrap a whole exchange (record it, delay it,
 /// answer it from elsewhere), write a transport that wraps a transport.
 ///
-/// An implementation finishes promptly with the cancelled error when the calling task is cancelled.
+/// An implementation finishes promptly with the cancelled error when the calling task is cancelled, and fails when
+/// ``TransferRequest/deadline`` has passed: nobody else watches it meanwhile.
 public protocol Transport: Sendable {
   /// Performs one exchange.
   ///
