@@ -33,7 +33,7 @@ extension FetchCall {
   ) async throws(HTTPFetchError<any Error>) {
     let veto = veto(of: error)
     var delay: Retry.Delay
-    if veto == nil, case .http = error.reason, plan.configuration.retryQuota?.price(of: error) == nil { settleQuota() }
+    if veto == nil, case .http = error.reason, plan.configuration.retryQuota?.price(of: error) == nil { settleQuota(isFirst: attempts.count == 1) }
     switch action {
     case .none: throw ending(error)
     case .noRetry(let reason):
@@ -183,11 +183,11 @@ extension FetchCall {
   }
 
   /// A success gives the origin credit again, and so does an answer that is none of distress, such as a 404.
-  func settleQuota() {
+  func settleQuota(isFirst: Bool) {
     guard let quota = plan.configuration.retryQuota, !quota.isFull else { return }
     if current.payment != nil {
       refund()
-    } else if attempts.isEmpty, let origin = latest.flatMap({ Origin($0.head) }) {
+    } else if isFirst, let origin = latest.flatMap({ Origin($0.head) }) {
       quota.refund(1, for: origin)
     }
   }
@@ -195,7 +195,7 @@ extension FetchCall {
 
 extension RetryQuota {
   /// What a retry after a failure costs; `nil` where the failure is none of a server in distress.
-  fileprivate func price(of error: HTTPFetchError<any Error>) -> Int? {
+  func price(of error: HTTPFetchError<any Error>) -> Int? {
     switch error.reason {
     case .http(let status, _):
       switch status.code {

@@ -90,7 +90,7 @@ struct FetchCall<Output: Sendable> {
       do throws(AttemptFailure) {
         emit(.attemptStarted(number: attempts.count + 1))
         let value = try await attempt()
-        settleQuota()
+        settleQuota(isFirst: attempts.isEmpty)
         return value
       } catch {
         try await recover(from: error)

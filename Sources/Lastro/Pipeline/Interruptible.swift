@@ -21,7 +21,8 @@ func interruptible<Value: Sendable>(
   let work = Task { race.give(.success(await operation())) }
   let timer = limit.map { limit in
     Task {
-      do { try await time.limit(limit) } catch { return }
+      // Some thirty years at most: a clock may trap on more.
+      do { try await time.limit(min(limit, .seconds(1_000_000_000))) } catch { return }
       race.give(.failure(.limit))
     }
   }

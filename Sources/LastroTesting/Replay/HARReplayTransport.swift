@@ -9,7 +9,7 @@ public import Lastro
   import Foundation
 #endif
 
-/// A transport without a network: it answers from an HTTP archive, such as a ``HARRecorder`` or a browser made.
+/// A transport without a network: it answers from an HTTP archive, such as a `HARRecorder` or a browser made.
 ///
 /// ```swift
 /// let transport = try HARReplayTransport(contentsOfFile: "Fixtures/login.har")

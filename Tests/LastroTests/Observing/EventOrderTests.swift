@@ -17,7 +17,7 @@ import Testing
   @Test(arguments: 0..<8) func everyStartGetsItsEndInRandomScenarios(batch: UInt64) async throws {
     var events: [String: Int] = [:]
     for seed in (batch * 100)..<(batch * 100 + 100) {
-      let scenario = Scenario(seed: seed)
+      let scenario = RandomCall(seed: seed)
       await scenario.run()
       #expect(scenario.grammar.violations == [], "seed \(seed)")
       #expect(scenario.grammar.openCalls == [], "seed \(seed)")
@@ -56,7 +56,7 @@ import Testing
 }
 
 /// One call with everything about it drawn by lot: answers, hooks, limits, when it is cancelled, how its body is read.
-struct Scenario: Sendable {
+struct RandomCall: Sendable {
   enum Reading: Int, CaseIterable, Sendable { case toTheEnd, dropped, partly, cancelled, givenUp }
 
   let seed: UInt64
@@ -95,6 +95,7 @@ struct Scenario: Sendable {
       ScriptedTransport { request throws(TransportError) in try await answer(request) }, by: grammar, clock: clock
     ) { configuration in
       configuration.maximumAttempts = 6
+      configuration.signers = lot.draw(3) == 0 ? [LotSigner { try await make($0) }] : []
       configuration.retryQuota = lot.draw(3) == 0 ? configuration.retryQuota : nil
     }
     guard let resource = try? resource() else { return }
@@ -212,6 +213,16 @@ struct Scenario: Sendable {
       for try await _ in body where reading == .partly { return }
     } catch {}
   }
+}
+
+/// Signs by a closure.
+private struct LotSigner: RequestSigner {
+  var origins: [Origin] { [Origin("https://example.com")].compactMap { $0 } }
+  var make: @Sendable (ResourceRequest) async throws -> ResourceRequest
+
+  func sign(
+    _ request: ResourceRequest, bodyDigest: BodyDigest, context: AttemptContext
+  ) async throws -> ResourceRequest { try await make(request) }
 }
 
 /// Cancels a task that is made later.
