@@ -6,7 +6,8 @@
   import Foundation
 #endif
 
-/// squid as the front of an origin server, which asks for a digest (401; MD5, `auth`) and passes what it lets in.
+/// squid as the front of an origin server, which asks for a digest (401; MD5, `auth`) and passes what it lets in,
+/// and nothing else: squid's own questions to the server behind it are off.
 ///
 /// It counts: a nonce that was used ``uses`` times is stale, and a count that is not the next one is refused as stale.
 package final class DigestPeer: Sendable {
@@ -70,7 +71,7 @@ package final class DigestPeer: Sendable {
   private static func configuration(_ port: Int, upstream: Int, directory: PeerDirectory) -> String {
     """
     http_port 127.0.0.1:\(port) accel defaultsite=127.0.0.1 no-vhost
-    cache_peer 127.0.0.1 parent \(upstream) 0 no-query originserver
+    cache_peer 127.0.0.1 parent \(upstream) 0 no-query no-digest no-netdb-exchange originserver
     auth_param digest program /usr/lib/squid/digest_file_auth \(directory.file("users"))
     auth_param digest children 1
     auth_param digest realm a realm, of squid
