@@ -63,9 +63,11 @@ extension Page {
     let flaky = HTTPResource<String, GitHubError>.text(at: "/flaky/errors?failures=9")
     if let error = await stage.failure(of: flaky, from: try stage.github(configuration)) {
       await stage.prints("record") { record(error) }
-      await stage.prints("json") { recordForMachines(error) }
       stage.check("the reason is the policy's", error.stage == .policy && error.attempts.count == 3)
       stage.check("the last failure is kept", error.lastError.statusCode == .serviceUnavailable)
+    }
+    if let error = await stage.failure(of: .user("nobody"), from: github) {
+      await stage.prints("json") { recordForMachines(error) }
     }
     await stage.prints("fetch or decode") { await compare(github: github) }
   }

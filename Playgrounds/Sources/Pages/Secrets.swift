@@ -31,3 +31,33 @@ func notify(hook: Secret) throws -> ResourceRequest {
   // end
   return request
 }
+
+extension Page {
+  static let secrets = Page("Secrets") { stage in
+    let github = try stage.github()
+    let token = Secret("a-token-of-some-length")
+    let key = Secret("an-account-of-some-length")
+    guard let base = URL(string: "https://api.github.com") else { return }
+    let notes = HTTPResource<NoContent, GitHubError>(
+      Notes(token: token, key: key, baseURL: base), decoding: .empty)
+    if let error = await stage.failure(of: notes, from: github) {
+      let printed = "\(error)\(error.debugDescription)\(error.ledger)\(error.ledger.json())"
+      say(error.request ?? "")
+      stage.check(
+        "neither is printed", !printed.contains(token.reveal()) && !printed.contains(key.reveal()))
+    }
+    let sent = stage.server.requests.last
+    stage.check(
+      "both were sent",
+      sent?.head["Authorization"] == "Bearer \(token.reveal())"
+        && sent?.target == "/notes?account=\(key.reveal())")
+    stage.check("a secret prints as \(Redaction.mask)", "\(token)" == Redaction.mask)
+    _ = try? await github.fetch(.text(.post, at: "/login", body: login(password: "open sesame")))
+    stage.check(
+      "a form has it",
+      stage.server.requests.last?.text.contains("password=open+sesame") == true
+        || stage.server.requests.last?.text.contains("password=open%20sesame") == true)
+    let request = try notify(hook: "a-hook-of-some-length")
+    stage.check("a request with one in its path does not show it", !"\(request)".contains("a-hook"))
+  }
+}

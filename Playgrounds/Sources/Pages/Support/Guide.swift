@@ -45,6 +45,8 @@ struct Guide: Sendable {
   /// The text without what differs from run to run.
   static func comparable(_ text: String) -> String {
     text.replacing(/-?\d+(?:\.\d+)?(?:e-?\d+)? (?:ms|s)\b/, with: "TIME")
+      // Shown only where it took more than a millisecond.
+      .replacing(" (TIME to make the request)", with: "")
       .replacing(/_s":(?:null|-?\d+(?:\.\d+)?(?:e-?\d+)?)/, with: "_s\":TIME")
       .replacing(/"(?:call|id)":\d+/, with: "\"id\":N")
       .replacing(/(?:call|connection) \d+/, with: "N")

@@ -3,8 +3,8 @@
 /// What there is to run.
 enum Pages {
   static let all: [Page] = [
-    .gettingStarted, .resources, .interceptors, .retrying, .signing, .deadlines, .errors, .streaming,
-    .bytesAndCallbacks,
+    .gettingStarted, .resources, .interceptors, .retrying, .authentication, .signing, .secrets, .deadlines, .errors,
+    .observing, .testing, .streaming, .bytesAndCallbacks, .comingFromOtherClients, .comingFromAlicerce,
   ]
 
   static func run(_ arguments: [String]) async -> Int32 {

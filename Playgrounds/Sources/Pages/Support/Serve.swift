@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
+import Glibc
 import LastroTesting
 
 /// Keeps the demo API running until the standard input ends, for a program that has no way to the real one.
@@ -13,6 +14,8 @@ func serve() async -> Int32 {
     defer { try? FileManager.default.removeItem(at: roots) }
     say("export GITHUB_API=\(server.baseURL) SSL_CERT_FILE=\(roots.path)")
     say("# Enter that in another terminal. The server runs until you press Ctrl-D here.")
+    // Whoever started this through a pipe waits for these lines.
+    fflush(nil)
     while readLine() != nil {}
     server.stop()
     return 0

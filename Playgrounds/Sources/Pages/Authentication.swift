@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Lastro
+import LastroTesting
+
+private func service(stack: any HTTPNetworkStack, secret: Secret) throws -> BearerAuthenticator {
+  // sample: client credentials
+  let client = try OAuth2Client(
+    tokenURL: "https://api.github.com/oauth/token", id: "demo-client", authentication: .basic(secret))
+  let authenticator = try BearerAuthenticator(
+    source: OAuth2ClientCredentials(client: client, scope: "read", stack: stack),
+    origins: [Origin("https://api.github.com")].compactMap(\.self))
+  // end
+  return authenticator
+}
+
+private func user(
+  client: OAuth2Client, refreshToken: Secret, stack: any HTTPNetworkStack, keep: @escaping @Sendable (Secret) -> Void,
+  origins: [Origin]
+) throws -> BearerAuthenticator {
+  // sample: refresh token
+  let source = try OAuth2RefreshToken(client: client, refreshToken: refreshToken, stack: stack) { next in
+    keep(next)  // the old one is spent: persist this before anything else
+  }
+  let authenticator = try BearerAuthenticator(source: source, origins: origins)
+  // end
+  return authenticator
+}
+
+private func custom(origins: [Origin], vault: @escaping @Sendable () async throws -> Secret) throws
+  -> BearerAuthenticator
+{
+  // sample: custom
+  let source = CustomAccessTokenSource { _ in
+    let secret = try await vault()
+    return try AccessToken(secret, expiresIn: .seconds(300))
+  }
+  let authenticator = try BearerAuthenticator(source: source, origins: origins)
+  // end
+  return authenticator
+}
+
+private func others(password: Secret, key: Secret, origins: [Origin]) throws -> [any HTTPResourceInterceptor] {
+  // sample: others
+  let basic = try BasicAuthenticator(user: "ci", password: password, origins: origins)
+  let digest = try DigestAuthenticator(user: "ci", password: password, origins: origins)
+  let header = try APIKeyAuthenticator(key, in: .header("X-API-Key"), origins: origins)
+  let query = try APIKeyAuthenticator(key, in: .queryItem("key"), origins: origins)
+  // end
+  return [basic, digest, header, query]
+}
+
+// sample: existing client
+/// The OAuth client that the program has already.
+actor SessionClient {
+  private var token = Secret("expired")
+  private let renew: @Sendable () async throws -> Secret
+
+  init(renew: @escaping @Sendable () async throws -> Secret) { self.renew = renew }
+
+  func current() -> Secret { token }
+
+  func renewed() async throws {
+    token = try await renew()
+  }
+}
+
+/// Two declarations make an interceptor of it.
+extension SessionClient: RequestAuthenticator, HTTPResourceInterceptor {
+  func authenticate(_ request: ResourceRequest) async throws -> ResourceRequest {
+    var request = request
+    try request.setHeader("Authorization", current(), prefix: "Bearer ")
+    return request
+  }
+
+  func evaluateFailedRequest(
+    _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
+    retryState: Retry.State
+  ) async -> Retry.Action {
+    guard response?.status == .unauthorized, retryState.retryCount == 0 else { return .none }
+    do {
+      try await renewed()
+      return .retry
+    } catch {
+      return .noRetry(.custom(error))
+    }
+  }
+}
+// end
+
+// sample: none
+/// It need not react to failures: it leaves that function out, whose default is `.none`.
+struct TenantAuthenticator: RequestAuthenticator, HTTPResourceInterceptor {
+  let tenant: Secret
+
+  func authenticate(_ request: ResourceRequest) async throws -> ResourceRequest {
+    var request = request
+    try request.setHeader("X-Tenant", tenant)
+    return request
+  }
+}
+// end
+
+extension Page {
+  static let authentication = Page("Authentication") { stage in
+    let plain = try stage.github()
+    let origins = [Origin("https://api.github.com")].compactMap(\.self)
+    try await storm(stage, plain)
+
+    let client = try OAuth2Client(
+      tokenURL: "https://api.github.com/oauth/token", id: stage.server.clientID,
+      authentication: .body(Secret(stage.server.clientSecret)))
+    let kept = EventRecorder<Secret>()
+    let consent = Secret(stage.server.makeRefreshToken())
+    let user = try user(
+      client: client, refreshToken: consent, stack: plain, keep: { kept.record($0) }, origins: origins)
+    _ = try await plain.fetch(.text(at: "/private", through: [user]))
+    stage.check("a refresh token was replaced, and kept", kept.count == 1 && kept.events.first != consent)
+
+    let token = Secret(stage.server.token)
+    let custom = try custom(origins: origins) { token }
+    _ = try await plain.fetch(.text(at: "/private", through: [custom]))
+    let session = SessionClient { token }
+    let answer = try await plain.fetch(.text(at: "/private", through: [session]))
+    stage.check("an existing client renews after a 401", answer.response.attempts.map(\.status?.code) == [401, 200])
+
+    let refused = HTTPResource<String, GitHubError>.text(
+      at: "/private", through: [TenantAuthenticator(tenant: "acme")])
+    if let error = await stage.failure(of: refused, from: plain) {
+      stage.check("without an opinion a 401 stands", error.statusCode == .unauthorized && error.attempts.count == 1)
+    }
+    for interceptor in try others(password: "password", key: "a key", origins: origins) {
+      _ = try await plain.fetch(.text(at: "/users/octocat", through: [interceptor]))
+    }
+    let sent = stage.server.requests.suffix(4)
+    stage.check(
+      "Basic, Digest, and keys in header and query",
+      sent.map { $0.head["Authorization"] } == ["Basic Y2k6cGFzc3dvcmQ=", nil, nil, nil]
+        && sent.map { $0.head["X-API-Key"] } == [nil, nil, "a key", nil]
+        && sent.last?.target == "/users/octocat?key=a%20key")
+  }
+
+  /// Two hundred calls are refused at the same time.
+  private static func storm(_ stage: Stage, _ plain: any HTTPNetworkStack) async throws {
+    let authenticator = try service(stack: plain, secret: Secret(stage.server.clientSecret))
+    var configuration = StackConfiguration()
+    configuration.interceptors = [authenticator]
+    let github = try stage.github(configuration)
+    _ = try await github.fetch(.text(at: "/private"))
+    stage.check("the first request waits for a token", stage.server.tokenRequests == 1)
+    stage.server.revokeTokens()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for _ in 0..<200 { group.addTask { _ = try await github.fetch(.text(at: "/private")) } }
+      try await group.waitForAll()
+    }
+    say("requests for a token: \(stage.server.tokenRequests)")
+    stage.check("200 refused calls lead to one more", stage.server.tokenRequests == 2)
+  }
+}

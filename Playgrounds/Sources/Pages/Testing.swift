@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import HTTPTypes
+import Lastro
+import LastroCurl
+import LastroTesting
+
+private func scripted() async throws -> String {
+  // sample: scripted
+  let transport = ScriptedTransport([
+    .expect(method: .get, path: "/users/octocat", then: .respond(status: 503)),
+    .expect(method: .get, path: "/users/octocat", then: .respond(status: 200, body: #"{"login":"octocat"}"#)),
+  ])
+  let resource = HTTPResource.user("octocat")
+  var configuration = StackConfiguration()
+  configuration.interceptors = [RetryInterceptor(policy: .maxRetries(1))]
+  let stack = TransportNetworkStack(transport: transport, configuration: configuration)
+
+  let login = try await stack.fetch(resource).value.login
+  try transport.verify()  // every step was taken, by the request it expected, and there were no others
+  // end
+  return login
+}
+
+private func schedule() async -> (sleeps: [Duration], elapsed: Duration) {
+  // sample: schedule
+  let clock = ManualClock(autoAdvance: true)
+  var configuration = StackConfiguration()
+  configuration.timeSource = clock.timeSource
+  configuration.randomSource = .seeded(7)
+  configuration.interceptors = [
+    RetryInterceptor(
+      policy: .backoff(.exponential(baseDelay: 0.2, scale: Retry.Backoff.doubling, until: .maxRetries(3))))
+  ]
+  let transport = ScriptedTransport { _ throws(TransportError) in
+    TransferResponse(head: HTTPResponse(status: .serviceUnavailable), body: ResponseBody(Data()))
+  }
+  let stack = TransportNetworkStack(transport: transport, configuration: configuration)
+
+  _ = try? await stack.fetch(.user("octocat"))
+  // clock.sleeps == [.milliseconds(200), .milliseconds(400), .milliseconds(800)]
+  // end
+  return (clock.sleeps, clock.now)
+}
+
+private func limit() async throws -> FailureCode? {
+  // sample: limit
+  let clock = ManualClock()
+  var configuration = StackConfiguration()
+  configuration.timeSource = clock.timeSource
+  configuration.interceptors = [RetryInterceptor(policy: .backoff(.constant(delay: 20, until: .maxRetries(9))))]
+  let transport = ScriptedTransport([.respond(status: 503), .respond(status: 200, body: #"{"login":"octocat"}"#)])
+  let stack = TransportNetworkStack(transport: transport, configuration: configuration)
+
+  async let fetched = stack.fetch(.user("octocat"))
+  try await clock.waitForSleepers(count: 1)  // it has failed once, and waits
+  clock.advance(by: .seconds(20))
+  let login = try await fetched.value.login
+  // end
+  return login == "octocat" ? nil : .invalidURL
+}
+
+private func loopback() async throws -> HTTPFetchError<GitHubError>? {
+  // sample: loopback
+  let root = try CertificateAuthority(commonName: "Test root")
+  let server = try LoopbackServer.http(tls: LoopbackTLS(root.issue(hosts: ["localhost"]))) { request in
+    LoopbackResponse(
+      headers: ["Content-Type": "application/json"], body: Array("{}".utf8), fault: .truncateBody(after: 1))
+  }
+  var engine = CurlConfiguration()
+  engine.connection.tls.roots = .pem(Array(root.rootPEM.utf8))
+  engine.connection.proxy = .none
+  let stack = try CurlNetworkStack(engine)
+  let resource = HTTPResource<String, GitHubError>(
+    baseRequestMaking: BaseRequestMaking { try ResourceRequest(url: server.baseURL) }, decoding: .text,
+    errorDecoding: .json())
+
+  do throws(HTTPFetchError<GitHubError>) {
+    _ = try await stack.fetch(resource)
+  } catch {
+    print(error)  // response/truncated_body
+    return error
+  }
+  // end
+  return nil
+}
+
+private func http2() throws -> LoopbackServer {
+  // sample: http2
+  let root = try CertificateAuthority(commonName: "Test root")
+  let server = try LoopbackServer.http2(tls: LoopbackTLS(root.issue(hosts: ["localhost"]))) { request in
+    request.path == "/busy" ? .fault(.http2(.resetStream(.refusedStream), at: .beforeHeaders)) : .text("fine")
+  }
+  // end
+  return server
+}
+
+private func replay(_ recorder: HARRecorder) async throws -> String {
+  // sample: replay
+  let transport = HARReplayTransport(recorder.har())
+  let stack = TransportNetworkStack(transport: transport)
+  let login = try await stack.fetch(.user("octocat")).value.login
+  // transport.remainingEntries == 0
+  // end
+  return transport.remainingEntries == 0 ? login : "left over"
+}
+
+extension Page {
+  static let testing = Page("Testing") { stage in
+    stage.check("a script is followed", try await scripted() == "octocat")
+    let (sleeps, elapsed) = await schedule()
+    stage.check(
+      "a schedule, to the millisecond", sleeps == [.milliseconds(200), .milliseconds(400), .milliseconds(800)])
+    stage.check("and no time has passed but on the clock", elapsed == .milliseconds(1_400))
+    stage.check("a wait is ended by the test", try await limit() == nil)
+    let numbers = (RandomSource.seeded(7), RandomSource.seeded(7))
+    stage.check("the same seed, the same numbers", numbers.0.next() == numbers.1.next())
+
+    let transport = ScriptedTransport([.expect(path: "/users/apple", then: .respond(status: 200))])
+    let stack = TransportNetworkStack(transport: transport)
+    if let error = await stage.failure(of: .user("octocat"), from: stack) {
+      await stage.prints("mismatch") { print(error.message) }
+    }
+    do throws(ScriptViolation) {
+      try transport.verify()
+      stage.check("and the test is told", false)
+    } catch {
+      stage.check("and the test is told", !error.mismatches.isEmpty)
+    }
+
+    stage.check("a body that breaks off", try await loopback()?.code == .truncatedBody)
+    let server = try http2()
+    stage.check("an HTTP/2 server", server.isTLS)
+    server.stop()
+
+    let recorder = HARRecorder()
+    var configuration = StackConfiguration()
+    configuration.observers = [recorder]
+    _ = try await stage.github(configuration).fetch(.user("octocat"))
+    stage.check("what was recorded is replayed", try await replay(recorder) == "octocat")
+  }
+}

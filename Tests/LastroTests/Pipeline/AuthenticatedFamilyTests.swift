@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import LastroTesting
+import Testing
+
+@testable import Lastro
+
+/// Credentials that can be renewed, and an opinion of a rule.
+private actor Session: RequestAuthenticator, HTTPResourceInterceptor {
+  private var version = 1
+  private let rule: HTTPRetryPolicy?
+
+  init(rule: HTTPRetryPolicy? = nil) { self.rule = rule }
+
+  func authenticate(_ request: ResourceRequest) async throws -> ResourceRequest {
+    var request = request
+    try request.setHeader("Authorization", "Session \(version)")
+    return request
+  }
+
+  func evaluateFailedRequest(
+    _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
+    retryState: Retry.State
+  ) async -> Retry.Action {
+    if let rule {
+      let metadata = HTTPRetryMetadata(request: request, body: body, response: response)
+      return rule.shouldRetry(with: error, state: retryState, metadata: metadata)
+    }
+    guard response?.status == .unauthorized, version == 1 else { return .none }
+    version = 2
+    return .retry
+  }
+}
+
+/// What Alicerce's older protocols around `AuthenticatedRequestResource` did, done with what is here.
+@Suite("The family around AuthenticatedRequestResource")
+struct AuthenticatedFamilyTests {
+  private func resource(_ interceptors: any HTTPResourceInterceptor...) -> RawHTTPResource {
+    RawHTTPResource(
+      baseRequestMaking: BaseRequestMaking {
+        // A maker may wait, as those of that family could.
+        await Task.yield()
+        return try ResourceRequest(url: "https://api.example/a")
+      }, interceptors: interceptors)
+  }
+
+  private func credentials(_ transport: ScriptedTransport) -> [String?] {
+    transport.requests.map { $0.head.headerFields[.authorization] }
+  }
+
+  @Test("AU01 a resource with an authenticator: its base request is authenticated, others' are not")
+  func authenticated() async throws {
+    let transport = ScriptedTransport([.respond(status: 200), .respond(status: 200)])
+    let stack = TransportNetworkStack(transport: transport)
+    _ = try await stack.fetch(resource(Session()))
+    _ = try await stack.fetch(resource())
+    #expect(credentials(transport) == ["Session 1", nil])
+  }
+
+  @Test("AU02 an authenticator's own retry rule is asked, with request, payload and response")
+  func rule() async throws {
+    let transport = ScriptedTransport([
+      .respond(status: 503, body: "later"), .respond(status: 503, body: "later"), .respond(status: 404, body: "no"),
+    ])
+    let rule = HTTPRetryPolicy.custom { _, _, metadata in
+      metadata.request != nil && metadata.body == Data("later".utf8) && metadata.response != nil
+        ? .retry : .noRetry(.retries(0))
+    }
+    do {
+      _ = try await TransportNetworkStack(transport: transport).fetch(resource(Session(rule: rule)))
+      Issue.record("a 404 is no success")
+    } catch {
+      guard case .retry(.retries(0), let state) = error.reason else { throw error }
+      #expect(state.errors.count == 3)
+    }
+    #expect(transport.requests.count == 3)
+  }
+
+  @Test("AU03 credentials that a server calls invalid are renewed, and the request is made again with them")
+  func reauthenticates() async throws {
+    let transport = ScriptedTransport([.respond(status: 401), .respond(status: 200)])
+    var configuration = StackConfiguration()
+    configuration.interceptors = [Session()]
+    _ = try await TransportNetworkStack(transport: transport, configuration: configuration).fetch(resource())
+    #expect(credentials(transport) == ["Session 1", "Session 2"])
+  }
+}
