@@ -33,7 +33,9 @@ extension FetchCall {
   ) async throws(HTTPFetchError<any Error>) {
     let veto = veto(of: error)
     var delay: Retry.Delay
-    if veto == nil, case .http = error.reason, plan.configuration.retryQuota?.price(of: error) == nil { settleQuota(isFirst: attempts.count == 1) }
+    if veto == nil, case .http = error.reason, plan.configuration.retryQuota?.price(of: error) == nil {
+      settleQuota(isFirst: attempts.count == 1)
+    }
     switch action {
     case .none: throw ending(error)
     case .noRetry(let reason):
