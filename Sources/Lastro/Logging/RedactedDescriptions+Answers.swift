@@ -92,6 +92,14 @@ extension ResponseBody: CustomStringConvertible, CustomDebugStringConvertible, C
   public var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
+extension FetchEvent.Answer: CustomStringConvertible, CustomReflectable {
+  /// The response, masked, and the number of bytes.
+  public var description: String { "\(response)" + (body.map { ", <\($0.count) bytes>" } ?? "") }
+
+  /// The response; not what is in the body.
+  public var customMirror: Mirror { Mirror(self, children: ["response": response]) }
+}
+
 extension TextAPIError: CustomReflectable {
   /// Without children.
   public var customMirror: Mirror { Mirror(self, children: [:]) }

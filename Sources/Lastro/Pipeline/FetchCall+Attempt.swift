@@ -111,7 +111,7 @@ extension FetchCall {
       return answer
     } catch {
       if error.requestSent { current.requestSent = true }
-      emit(.transferEnded(.failure(error)))
+      emit(.transferEnded(.failure(error.redacted(by: redaction))))
       let response = error.head.map { answer($0, to: request, facts: error.facts ?? TransferFacts()) }
       throw failure(kind(of: error), request, response, facts: error.facts)
     }

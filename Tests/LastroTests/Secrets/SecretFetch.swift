@@ -42,6 +42,7 @@ struct SecretFetch {
     configuration.timeSource = ManualTime().source
     configuration.bodySnippetBytes = 1_000_000
     if scenario == .bodyTooLarge { configuration.maximumBodyBytes = 1000 }
+    if endpoint.isMarked { configuration.observers = [Observer(fetch: self)] }
     configuration.interceptors = [SessionInterceptor(isMarked: endpoint.isMarked), hooks, logging, short]
     let stack = TransportNetworkStack(transport: transport, configuration: configuration)
     var resource = HTTPResource<M, E>(endpoint, decoding: .json(M.self), errorDecoding: errors)
@@ -74,7 +75,9 @@ struct SecretFetch {
       task.cancel()
     }
     switch await task.value {
-    case .success(let value): keep("response", value.response)
+    case .success(let value):
+      keep("response", value.response)
+      keep("ledger", value.response.ledger)
     case .failure(let error): keep(error)
     }
   }
@@ -89,6 +92,8 @@ struct SecretFetch {
     keep("snippet", error.bodySnippet)
     keep("not retried", error.notRetried)
     keep("attempts", error.attempts)
+    keep("ledger", error.ledger)
+    keep("ledger's JSON", error.ledger.json())
     keep("response", error.response)
     keep("wrapped", FetchAndDecodeError<HTTPFetchError<E>>.fetch(error))
     keep("mapped", error.mapAPIError { _ in APIFailure(message: "mapped") })
@@ -101,6 +106,13 @@ struct SecretFetch {
     }
     if let apiError = error.apiError as? TextAPIError { keep("API error as text", apiError) }
     if let apiError = error.apiError as? RawAPIError { keep("API error as bytes", apiError) }
+  }
+
+  /// Keeps all that observers are told.
+  private struct Observer: FetchObserver {
+    let fetch: SecretFetch
+
+    func observe(_ event: FetchEvent) { fetch.keep("event", event) }
   }
 
   /// Keeps all that interceptors are told.
@@ -131,7 +143,7 @@ struct SecretFetch {
   }
 
   /// Keeps a value in every way in which people print one.
-  private func keep<Value>(_ place: String, _ value: Value) {
+  fileprivate func keep<Value>(_ place: String, _ value: Value) {
     var dumped = ""
     dump(value, to: &dumped)
     var walked: [String] = []
