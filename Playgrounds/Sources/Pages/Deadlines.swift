@@ -17,7 +17,7 @@ private func limits() throws -> StackConfiguration {
 extension HTTPResource where Model == [Repository], APIError == GitHubError {
   static func quickly(of owner: String) throws -> Self {
     var options = RequestOptions()
-    options.timeouts = try Timeouts(connect: nil, attempt: nil, idle: nil, total: .milliseconds(300))
+    options.timeouts = try Timeouts(connect: nil, attempt: nil, idle: nil, total: .seconds(3))
     return .init(GitHub.repositories(owner: owner, perPage: 100), options: options)
   }
 }
@@ -53,7 +53,7 @@ extension Page {
     await stage.prints("refused") { refused() }
 
     var slow = HTTPResource.text(at: "/slow")
-    slow.options.timeouts = try Timeouts(connect: nil, attempt: nil, idle: nil, total: .milliseconds(200))
+    slow.options.timeouts = try Timeouts(connect: nil, attempt: nil, idle: nil, total: .milliseconds(500))
     if let error = await stage.failure(of: slow, from: github) {
       await stage.prints("total") { print(error) }
       stage.check("a server that never answers", error.code == .totalTimeout)

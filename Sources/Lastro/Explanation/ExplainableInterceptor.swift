@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An interceptor that can say, without doing it, what it would do: for ``TransportNetworkStack/explain(_:)``.
+/// An interceptor that can say, without doing it, what it would do: for ``TransportNetworkStack/explain(_:asStream:)``.
 ///
 /// None of it may have an effect, wait, or show a secret.
 public protocol ExplainableInterceptor: HTTPResourceInterceptor {

@@ -41,7 +41,7 @@ public struct RetryInterceptor: HTTPResourceInterceptor {
     self.eligibility = eligibility
   }
 
-  /// ``HTTPRetryPolicy/standard`` for ``Eligibility/standard`` failures: what most stacks want.
+  /// ``Retry/Policy/standard`` for ``Eligibility/standard`` failures: what most stacks want.
   public static let standard = RetryInterceptor(policy: .standard)
 
   /// False: a policy decides at once.

@@ -71,7 +71,7 @@ public final class ManualClock: Sendable {
   /// The length of every sleep asked for, in order, cancelled ones included.
   public var sleeps: [Duration] { state.withLock { $0.sleeps } }
 
-  /// Number of tasks asleep now; those that only watch a limit (``TimeSource/limit``) do not count.
+  /// Number of tasks asleep now; those that only watch a limit (`TimeSource.limit`) do not count.
   public var sleepers: Int { state.withLock { $0.sleeping } }
 
   /// Moves the clock forward and wakes those that are due, the earliest first. Those that then go back to sleep count

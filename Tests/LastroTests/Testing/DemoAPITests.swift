@@ -55,6 +55,20 @@ struct DemoAPITests {
     #expect(try send(path, body: "{}").contains(#"[{"code":"missing_field","field":"title"}]"#))
     #expect(try send(path, body: "{").hasPrefix("HTTP/1.1 400 "))
     #expect(try send("POST /repos/apple/none/issues", body: "{}").hasPrefix("HTTP/1.1 404 "))
+    #expect(try send("PATCH /repos/apple/swift/issues/1", body: "state=closed").hasPrefix("HTTP/1.1 204 "))
+    #expect(try send("PATCH /repos/apple/swift/issues/2", body: "state=closed").hasPrefix("HTTP/1.1 404 "))
+    #expect(try send("PATCH /repos/apple/swift/issues/x", body: "state=closed").hasPrefix("HTTP/1.1 404 "))
+  }
+
+  @Test("it may stand for another server: on a Unix socket, with that one's name in its certificate")
+  func standsForAnother() throws {
+    let path = "/tmp/lastro-demo-\(UInt64.random(in: 0...UInt64.max)).socket"
+    let other = try DemoAPI.start(on: .unixSocket(path: path), hosts: ["api.example"])
+    defer { other.stop() }
+    let client = try LoopbackClient(to: .unixSocket(path: path), host: "api.example", trusting: other.caPEM)
+    try client.send("GET /users/octocat HTTP/1.1\r\nHost: api.example\r\nConnection: close\r\n\r\n")
+    #expect(client.receiveAll().text.hasPrefix("HTTP/1.1 200 OK\r\n"))
+    #expect(other.baseURL == "https://localhost")
   }
 
   @Test("flaky fails so often for each key, private wants its token, slow never answers")
