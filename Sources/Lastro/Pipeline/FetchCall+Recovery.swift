@@ -11,6 +11,9 @@ extension FetchCall {
     attempts.append(attempt)
     emit(.attemptEnded(attempt))
     let error = HTTPFetchError<any Error>(failure.record.ending(ledger: ledger(attempts: attempts)))
+    if case .http = error.reason, plan.configuration.retryQuota?.price(of: error) == nil {
+      settleQuota(isFirst: attempts.count == 1)
+    }
     let opinion = await opinion(on: failure, error, context)
     retryState.errors.append(error)
     if Task.isCancelled || error.isCancelled { throw cancelled(error) }
@@ -33,9 +36,6 @@ extension FetchCall {
   ) async throws(HTTPFetchError<any Error>) {
     let veto = veto(of: error)
     var delay: Retry.Delay
-    if veto == nil, case .http = error.reason, plan.configuration.retryQuota?.price(of: error) == nil {
-      settleQuota(isFirst: attempts.count == 1)
-    }
     switch action {
     case .none: throw ending(error)
     case .noRetry(let reason):

@@ -100,6 +100,8 @@ enum CurlCode {
 
   private static func exchange(_ code: CURLcode, requestSent: Bool, hasHead: Bool, isProxied: Bool) -> Meaning {
     switch code {
+    case CURLE_PARTIAL_FILE where !hasHead:
+      return (.response, .connectionLost, "the connection ended before an answer came", nil)
     case CURLE_PARTIAL_FILE:
       return (.response, .truncatedBody, "the connection ended before the body did", nil)
     case CURLE_GOT_NOTHING:

@@ -239,6 +239,7 @@ final class LoopCore {
     for partition in partitions.values {
       for transfer in Array(partition.transfers.values) {
         if transfer.expiresAt <= now {
+          transfer.abandonSilentConnection()
           conclude(transfer, in: partition, failure: .timedOut(transfer, now: now))
         } else {
           next = min(next, transfer.expiresAt)

@@ -100,6 +100,12 @@ final class Transfer {
   /// that has begun to answer may be done with us before the upload is.
   private var waitsForUs: Bool { receivingPaused || (sendingPaused && response == nil) }
 
+  /// A connection on which nothing came in time is not used again: over HTTP/2 libcurl would keep it for the next request,
+  /// which would hang as well.
+  func abandonSilentConnection() {
+    if requestSent, response == nil { easy.set(CURLOPT_FORBID_REUSE, 1) }
+  }
+
   // MARK: Callbacks
 
   /// About to send the request (`CURLOPT_PREREQFUNCTION`): once, and again when libcurl wants to resend it.

@@ -55,6 +55,20 @@ struct HTTP2RefusalTests {
     #expect((1...5).contains(resends))
   }
 
+  @Test("a connection that went silent is not used again")
+  func silentConnection() async throws {
+    let lab = try HTTP2Lab()
+    let server = try lab.server { request in
+      request.connection == 1 && request.path == "/silent"
+        ? .fault(.http2(.stallConnection, at: .beforeHeaders)) : .text("fine")
+    }
+    #expect(await lab.outcome(server, "/before") == .answered(200, "fine"))
+    #expect(
+      await lab.outcome(server, "/silent") { $0.deadline = .milliseconds(200) } == .failed("timeout/total_timeout"))
+    #expect(await lab.outcome(server, "/after") == .answered(200, "fine"))
+    #expect(server.requests.map(\.connection) == [1, 1, 2])
+  }
+
   /// Two requests on one connection, of which a GOAWAY excludes the second.
   private func excluding(_ lab: HTTP2Lab) throws -> LoopbackServer {
     try LoopbackServer.http2Script(tls: lab.tls()) { http2 in

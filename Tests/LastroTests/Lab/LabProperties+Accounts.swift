@@ -11,7 +11,14 @@ extension LabProperties {
     guard let quota = call.quota, let rules = scenario.quota, let home = call.origin else { return }
     var tokens = [home: rules.capacity - rules.spent]
     var payment: (Origin, Int)?
+    // A success gives back what its attempt paid, or a token where it is the first; so does an answer without distress.
+    func settle(_ attempt: Attempt) {
+      let last = executions(attempt.number).last?.origin ?? nil
+      guard let (origin, amount) = payment ?? (attempt.number == 1 ? last.map { ($0, 1) } : nil) else { return }
+      tokens[origin] = min(rules.capacity, tokens[origin, default: rules.capacity] + amount)
+    }
     for (before, after) in zip(attempts, attempts.dropFirst()) {
+      if before.outcome == .status, price(before, rules) == nil { settle(before) }
       payment = nil
       guard let price = price(before, rules), let origin = executions(before.number).last?.origin ?? nil else {
         expect(after.quotaLeft == nil, "attempt \(after.number) costs nothing")
@@ -22,12 +29,10 @@ extension LabProperties {
       expect(after.quotaLeft == tokens[origin], "attempt \(after.number) leaves \(tokens[origin] ?? 0) tokens")
       expect((0...rules.capacity).contains(tokens[origin] ?? 0), "tokens stay between nothing and the capacity")
     }
-    if case .succeeded? = attempts.last?.outcome {
-      let last = executions(attempts.count).last?.origin ?? nil
-      let refund = payment ?? (attempts.count == 1 ? last.map { ($0, 1) } : nil)
-      if let (origin, amount) = refund {
-        tokens[origin] = min(rules.capacity, tokens[origin, default: rules.capacity] + amount)
-      }
+    if let last = attempts.last,
+      last.outcome == .succeeded || last.outcome == .status && price(last, rules) == nil
+    {
+      settle(last)
     }
     for (origin, left) in tokens {
       expect(quota.tokens(of: origin) == left, "\(origin) has \(left) tokens, not \(quota.tokens(of: origin))")
