@@ -127,6 +127,20 @@ int clastro_connection_fatal_alert(const clastro_connection *connection) {
 
 const char *clastro_alert_text(int alert) { return SSL_alert_desc_string_long(alert); }
 
+static bool is_bound_to(int socket, int local_port) {
+  struct sockaddr_storage address;
+  socklen_t size = sizeof address;
+  if (getsockname(socket, (struct sockaddr *)&address, &size)) return false;
+  int port = address.ss_family == AF_INET    ? ntohs(((struct sockaddr_in *)&address)->sin_port)
+             : address.ss_family == AF_INET6 ? ntohs(((struct sockaddr_in6 *)&address)->sin6_port)
+                                             : 0;
+  return port != 0 && port == local_port;
+}
+
+void clastro_shut_down_socket(int socket, int local_port) {
+  if (is_bound_to(socket, local_port)) shutdown(socket, SHUT_RDWR);
+}
+
 bool clastro_has_unsolicited_input(CURL *easy, int socket, int local_port) {
   long new_connections = 1;
   curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &new_connections);
@@ -140,13 +154,7 @@ bool clastro_has_unsolicited_input(CURL *easy, int socket, int local_port) {
     // HTTP/2 sends frames whenever it likes.
     if (length == 2 && protocol[0] == 'h' && protocol[1] == '2') return false;
   }
-  struct sockaddr_storage address;
-  socklen_t size = sizeof address;
-  if (getsockname(socket, (struct sockaddr *)&address, &size)) return false;
-  int port = address.ss_family == AF_INET    ? ntohs(((struct sockaddr_in *)&address)->sin_port)
-             : address.ss_family == AF_INET6 ? ntohs(((struct sockaddr_in6 *)&address)->sin6_port)
-                                             : 0;
-  if (port == 0 || port != local_port) return false;
+  if (!is_bound_to(socket, local_port)) return false;
   char byte;
   return recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0;
 }

@@ -35,6 +35,10 @@ const char *clastro_alert_text(int alert);
 // only when its local port is `local_port`.
 bool clastro_has_unsolicited_input(CURL *easy, int socket, int local_port);
 
+// Ends the connection of `socket` both ways, so that libcurl finds it dead before it uses it again. `socket` may have been
+// closed meanwhile: it is believed only when its local port is `local_port`.
+void clastro_shut_down_socket(int socket, int local_port);
+
 // OpenSSL's run-time version text.
 const char *clastro_openssl_version(void);
 

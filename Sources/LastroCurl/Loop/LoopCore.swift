@@ -199,6 +199,7 @@ final class LoopCore {
         admit(to: transfer.host, in: partition)  // in case it did not come to run
         continue
       }
+      transfer.abandonBrokenConnection(code)
       let failure = transfer.outcome(code)
       conclude(transfer, in: partition, failure: failure)
     }

@@ -106,6 +106,15 @@ final class Transfer {
     if requestSent, response == nil { easy.set(CURLOPT_FORBID_REUSE, 1) }
   }
 
+  /// A connection whose framing of HTTP/2 broke is not used again, by nobody: libcurl would keep it until it finds it dead.
+  func abandonBrokenConnection(_ code: CURLcode) {
+    guard code == CURLE_HTTP2, let localPort, let port = Int32(exactly: localPort), let socket = host.sockets[port]
+    else {
+      return
+    }
+    clastro_shut_down_socket(socket, port)
+  }
+
   // MARK: Callbacks
 
   /// About to send the request (`CURLOPT_PREREQFUNCTION`): once, and again when libcurl wants to resend it.
