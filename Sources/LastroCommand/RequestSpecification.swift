@@ -114,8 +114,9 @@ struct RequestSpecification: Sendable {
     let attempt = shorter(attemptGiven, than: total)
     let connectGiven = try duration(connectTimeout, "connect timeout") ?? .seconds(10)
     let connect = shorter(shorter(connectGiven, than: attempt), than: total)
-    return try Timeouts(
-      connect: connect, attempt: attempt, idle: try duration(idleTimeout, "idle timeout") ?? .seconds(60), total: total)
+    let idleGiven = try duration(idleTimeout, "idle timeout") ?? .seconds(60)
+    let idle = shorter(shorter(idleGiven, than: attempt), than: total)
+    return try Timeouts(connect: connect, attempt: attempt, idle: idle, total: total)
   }
 
   private func connection() throws -> ConnectionOptions {

@@ -2,7 +2,7 @@
 
 /// An interceptor that can say, without doing it, what it would do: for ``TransportNetworkStack/explain(_:asStream:)``.
 ///
-/// None of it may have an effect, wait, or show a secret.
+/// None of it may wait, show a secret, or have an effect; a policy with jitter draws a random number.
 public protocol ExplainableInterceptor: HTTPResourceInterceptor {
   /// What it does and with which settings, in one line.
   var explanation: String { get }

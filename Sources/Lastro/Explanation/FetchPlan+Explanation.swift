@@ -15,12 +15,13 @@ extension FetchPlan {
       }
       request = made
       try checkLimits(of: made.options)
+      if case .key(let key) = made.options.idempotency { try RequestCheck.checkIdempotencyKey(key) }
       try RequestCheck.check(made)
     } catch {
       refusal = "\(error)"
     }
     let options = request?.options ?? options
-    let redaction = Redaction.standard.adding(options)
+    let redaction = request.map { Redaction.standard.adding($0) } ?? .standard.adding(options)
     return FetchExplanation(
       request: request.map { redaction.text($0.summary) }, refusal: refusal.map { redaction.text($0) },
       operation: options.operation, idempotency: Self.idempotency(of: request),
@@ -123,6 +124,8 @@ extension FetchPlan {
     case .retry: delay = 0
     case .retryAfter(let seconds): delay = max(0, seconds)
     }
+    let most = configuration.maximumAttempts
+    guard most > 1 else { return (false, "\(AttemptLimitReached(limit: most))") }
     let demand = failure.error.response.flatMap {
       RetryAfter.wait($0.headerFields, sinceEpoch: configuration.timeSource.sinceEpoch)
     }
@@ -132,7 +135,7 @@ extension FetchPlan {
     }
     let wait = Duration.seconds(min(delay, 1e9))
     if let total, wait >= total { return (false, "a wait of \(wait.brief) does not end before the total deadline") }
-    let manner = demand.map { $0 >= wait ? "as Retry-After says" : "" } ?? "for instance"
+    let manner = demand.map { $0 >= wait } == true ? "as Retry-After says" : "for instance"
     return (true, wait > .zero ? "after \(wait.brief), \(manner)" : "at once")
   }
 }

@@ -151,3 +151,14 @@ extension Int64 {
     self = value
   }
 }
+
+extension RequestCheck {
+  /// - Throws: code `invalid_option`.
+  static func checkIdempotencyKey(_ key: String) throws(TransportError) {
+    guard !key.isEmpty, key.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+      throw .refused(
+        .invalidOption, "the idempotency key is empty, or has other than visible ASCII characters",
+        hint: "give a UUID, or .generatedKey")
+    }
+  }
+}

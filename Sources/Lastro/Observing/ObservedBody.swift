@@ -21,12 +21,13 @@ final class ObservedBody: ResponseBodySource {
   private let time: TimeSource
   private let callID: UInt64
   private let attempt: Int
+  private let hop: Int
   private let operation: String?
   private let progress: TransferProgressReporter?
   private let state: Lock<State>
 
   init(
-    _ body: ResponseBody, observers: [any FetchObserver], time: TimeSource, callID: UInt64, attempt: Int,
+    _ body: ResponseBody, observers: [any FetchObserver], time: TimeSource, callID: UInt64, attempt: Int, hop: Int,
     operation: String?, progress: TransferProgressReporter?
   ) {
     self.body = body
@@ -34,6 +35,7 @@ final class ObservedBody: ResponseBodySource {
     self.time = time
     self.callID = callID
     self.attempt = attempt
+    self.hop = hop
     self.operation = operation
     self.progress = progress
     state = Lock(State(iterator: body.makeAsyncIterator()))
@@ -86,7 +88,8 @@ final class ObservedBody: ResponseBodySource {
     guard let end else { return }
     progress?.finish()
     let event = FetchEvent(
-      .bodyEnded(end), callID: callID, attempt: attempt, operation: operation, isStream: true, time: time.now(),
+      .bodyEnded(end), callID: callID, attempt: attempt, hop: hop, operation: operation, isStream: true,
+      time: time.now(),
       sinceEpoch: time.sinceEpoch())
     for observer in observers { observer.observe(event) }
   }

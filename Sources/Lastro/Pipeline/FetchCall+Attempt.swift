@@ -23,13 +23,13 @@ extension FetchCall {
     try checkDeadline(options: effective)
     var exchange = try await exchange()
     let body = try await judged(&exchange)
-    account(for: &exchange)
     let output: Output
     do {
       output = try plan.finish(body, exchange.response)
     } catch {
       throw undecodable(error, exchange, body.bytes ?? Data())
     }
+    account(for: &exchange)
     if Task.isCancelled {
       throw failure(.cancelled(.cancelled(requestSent: true)), exchange.request, facts: exchange.response.facts)
     }
@@ -73,7 +73,11 @@ extension FetchCall {
     let start = plan.configuration.timeSource.now()
     current.wasTransferred = false
     defer { current.preparation += plan.configuration.timeSource.now() - start }
-    let request = try await make(&self)
+    var request = try await make(&self)
+    request.nameCarriedSecrets()
+    if let contentType = request.body.contentType, request.head.headerFields[.contentType] == nil {
+      request.head.headerFields[.contentType] = contentType
+    }
     latest = request
     return request
   }
@@ -81,13 +85,10 @@ extension FetchCall {
   /// Checks the request and hands it to the transport.
   private mutating func transfer(_ request: inout ResourceRequest) async throws(AttemptFailure) -> TransferResponse {
     effective = request.options
-    request.nameCarriedSecrets()
-    if let contentType = request.body.contentType, request.head.headerFields[.contentType] == nil {
-      request.head.headerFields[.contentType] = contentType
-    }
     try check(request)
     if !plan.configuration.signers.isEmpty {
       request = try await signed(request)
+      redaction = redaction.adding(request)
       effective = request.options
       try check(request)
     }
@@ -110,7 +111,10 @@ extension FetchCall {
             .init(response: self.answer(answer.head, to: request, facts: answer.facts), body: answer.body.bytes))))
       return answer
     } catch {
-      if error.requestSent { current.requestSent = true }
+      var error = error
+      // Of an attempt that sent something to an earlier hop, nobody is to read that nothing was sent.
+      current.requestSent = current.requestSent || error.requestSent
+      error.requestSent = current.requestSent
       emit(.transferEnded(.failure(error.redacted(by: redaction))))
       let response = error.head.map { answer($0, to: request, facts: error.facts ?? TransferFacts()) }
       throw failure(kind(of: error), request, response, facts: error.facts)
@@ -175,7 +179,7 @@ extension FetchCall {
       .transport(
         TransportError(
           stage: .timeout, code: limit.code, message: "the \(name) timeout passed before the request was sent",
-          hint: "raise Timeouts.\(name), or find what made it wait")),
+          hint: "raise Timeouts.\(name), or find what made it wait", requestSent: current.requestSent)),
       request)
   }
 
@@ -205,7 +209,8 @@ extension FetchCall {
     guard !plan.configuration.observers.isEmpty || effective.progress != nil else { return body }
     let observed = ObservedBody(
       body, observers: plan.configuration.observers, time: plan.configuration.timeSource, callID: callID,
-      attempt: attempts.count + 1, operation: effective.operation, progress: effective.progress)
+      attempt: attempts.count + 1, hop: current.redirects.hops, operation: effective.operation,
+      progress: effective.progress)
     observedBody = observed
     return ResponseBody(source: observed)
   }

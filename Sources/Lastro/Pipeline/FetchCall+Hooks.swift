@@ -27,6 +27,7 @@ extension FetchCall {
     effective = request.options
     // Until interceptors have had their say again, what they said of limits the last time holds.
     if let timeouts = latest?.options.timeouts { effective.timeouts = timeouts }
+    if let progress = latest?.options.progress { effective.progress = progress }
     redaction = redaction.adding(request)
     do throws(TransportError) {
       try addIdempotencyKey(to: &request)
@@ -50,17 +51,13 @@ extension FetchCall {
   /// A key belongs to the call. An endpoint that makes a new one whenever it is asked would have the server act on every
   /// attempt, so that the first attempt's stays.
   private mutating func addIdempotencyKey(to request: inout ResourceRequest) throws(TransportError) {
-    let own = request.head.headerFields[.idempotencyKey]
+    let own = request.head.headerFields[.idempotencyKey].flatMap { $0.isEmpty ? nil : $0 }
     switch request.options.idempotency {
     case .byMethod, .idempotent, .notIdempotent:
       guard own != nil else { return }
       idempotencyKey = idempotencyKey ?? own
     case .key(let key):
-      guard !key.isEmpty, key.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
-        throw .refused(
-          .invalidOption, "the idempotency key is empty, or has other than visible ASCII characters",
-          hint: "give a UUID, or .generatedKey")
-      }
+      try RequestCheck.checkIdempotencyKey(key)
       idempotencyKey = key
     case .generatedKey: idempotencyKey = idempotencyKey ?? own ?? plan.configuration.randomSource.uuid()
     }
@@ -71,6 +68,7 @@ extension FetchCall {
   mutating func adapted(
     _ base: Result<ResourceRequest, any Error>
   ) async throws(AttemptFailure) -> ResourceRequest {
+    if plan.interceptors.isEmpty, case .success(let request) = base { return request }
     let interceptors = plan.interceptors
     let context = context
     let redirects = current.redirects
@@ -139,6 +137,7 @@ extension FetchCall {
 
   /// Tells the interceptors that a request is about to be handed over.
   func tellScheduled(_ request: ResourceRequest) async throws(AttemptFailure) {
+    guard !plan.interceptors.isEmpty else { return }
     let interceptors = plan.interceptors
     let context = context
     if plan.hooksWait {
@@ -152,12 +151,14 @@ extension FetchCall {
 
   /// Tells the interceptors of a success, which stands whatever they do.
   func tellSucceeded(_ exchange: Exchange, body: Data?) async {
+    guard !plan.interceptors.isEmpty else { return }
     let interceptors = plan.interceptors
     let context = context
     let request = exchange.request
     let response = exchange.response
     if plan.hooksWait {
-      _ = await interruptible(within: timeLeft(options: effective), time: plan.configuration.timeSource) {
+      let left = timeLeft(options: effective).map { max($0, Self.grace) }
+      _ = await interruptible(within: left, time: plan.configuration.timeSource) {
         for interceptor in interceptors {
           await interceptor.interceptSucceeded(request, response: response, body: body, context: context)
         }

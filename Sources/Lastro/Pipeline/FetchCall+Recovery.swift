@@ -10,9 +10,13 @@ extension FetchCall {
     let attempt = describe(failure)
     attempts.append(attempt)
     emit(.attemptEnded(attempt))
+    // What was paid for was not made.
+    if current.firstRequest == nil { refund() }
     let error = HTTPFetchError<any Error>(failure.record.ending(ledger: ledger(attempts: attempts)))
-    if case .http = error.reason, plan.configuration.retryQuota?.price(of: error) == nil {
-      settleQuota(isFirst: attempts.count == 1)
+    switch error.reason {
+    case .http, .noData, .decode:
+      if plan.configuration.retryQuota?.price(of: error) == nil { settleQuota(isFirst: attempts.count == 1) }
+    default: break
     }
     let opinion = await opinion(on: failure, error, context)
     retryState.errors.append(error)
@@ -76,7 +80,10 @@ extension FetchCall {
           + "StackConfiguration.maximumRetryAfter, \(longest.brief)")
     }
     let seconds = wait.inSeconds
-    return seconds + plan.configuration.randomSource.unit() * min(1, seconds / 10)
+    var spread = min(1, seconds / 10)
+    // Our own addition is no reason to give up.
+    if let left = timeLeft(options: effective)?.inSeconds, left > seconds { spread = min(spread, (left - seconds) / 2) }
+    return seconds + plan.configuration.randomSource.unit() * spread
   }
 
   /// No wait is begun that cannot end before the deadline.
@@ -113,7 +120,7 @@ extension FetchCall {
   private func veto(of error: HTTPFetchError<any Error>) -> RetryVeto? {
     RetryVeto.judge(
       error, firstRequest: current.firstRequest, requestSent: current.requestSent, hops: current.redirects.hops,
-      isBodyConsumed: current.consumption?.isConsumed == true, timeLeft: timeLeft(options: effective))
+      isBodyConsumed: current.consumption?.seal() == false, timeLeft: timeLeft(options: effective))
   }
 
   private func describe(_ failure: AttemptFailure) -> Attempt {
@@ -179,13 +186,14 @@ extension FetchCall {
   }
 
   /// Gives back what the retry cost: it succeeded, or was not made.
-  func refund() {
+  mutating func refund() {
     guard let payment = current.payment else { return }
     plan.configuration.retryQuota?.refund(payment.amount, for: payment.origin)
+    current.payment = nil
   }
 
   /// A success gives the origin credit again, and so does an answer that is none of distress, such as a 404.
-  func settleQuota(isFirst: Bool) {
+  mutating func settleQuota(isFirst: Bool) {
     guard let quota = plan.configuration.retryQuota, !quota.isFull else { return }
     if current.payment != nil {
       refund()

@@ -12,8 +12,8 @@
 /// after another, on the concurrent pool; hooks of different calls run at the same time.
 ///
 /// A hook may wait, such as for a token. When the caller cancels or a time limit passes meanwhile, the hook's task is
-/// cancelled, and the call goes on at once, without what the hook would have said. Hooks that are told of a failure after
-/// that are given a second to return.
+/// cancelled, and the call goes on at once, without what the hook would have said; it may then still be at work when the
+/// next hook runs. Hooks that are told of the end after that are given a second to return.
 ///
 /// What has to wrap a whole exchange wraps the ``Transport`` instead.
 public protocol HTTPResourceInterceptor: Sendable {

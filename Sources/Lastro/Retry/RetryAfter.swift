@@ -17,7 +17,17 @@ enum RetryAfter {
     let values = fields[values: .retryAfter]
     guard !values.isEmpty else { return nil }
     // Of several, the longest: none of them is to be undercut.
-    return values.compactMap { seconds($0, fields, sinceEpoch) }.max().flatMap { $0 > 0 ? .seconds($0) : nil }
+    return values.flatMap(parts).compactMap { seconds($0, fields, sinceEpoch) }.max().flatMap {
+      $0 > 0 ? .seconds($0) : nil
+    }
+  }
+
+  /// Proxies join fields of one name; a date has a comma of its own.
+  private static func parts(of value: String) -> [String] {
+    guard value.utf8.allSatisfy({ (0x30...0x39).contains($0) || $0 == 0x2C || $0 == 0x20 }) else { return [value] }
+    return value.split(separator: ",").map { $0.drop { $0 == " " } }.map { part in
+      String(part.prefix(part.utf8.count - part.utf8.reversed().prefix { $0 == 0x20 }.count))
+    }
   }
 
   private static func seconds(_ value: String, _ fields: HTTPFields, _ sinceEpoch: @Sendable () -> Duration) -> Int64? {

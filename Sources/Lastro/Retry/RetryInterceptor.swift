@@ -50,7 +50,7 @@ public struct RetryInterceptor: HTTPResourceInterceptor {
   /// Asks the policy where the failure is eligible; has no opinion elsewhere.
   ///
   /// With ``Eligibility/standard`` the policy counts eligible failures only: the replay after a 401 is not one of its
-  /// retries.
+  /// retries. ``Retry/State/totalDelay`` is that of all waits of the call.
   public func interceptFailed(
     _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
     context: AttemptContext

@@ -11,7 +11,9 @@ public struct Timeouts: Sendable, Hashable {
   public let idle: Duration?
   /// The whole call: queue, making requests (a token refreshed for them included), redirects, waits and retries, body.
   ///
-  /// No wait is begun that cannot end before. A request maker or interceptor that is still at work then is left behind.
+  /// No wait is begun that cannot end before. A request maker or interceptor that is still at work then is left behind;
+  /// interceptors that are told of the end are given a second, unless none of them waits
+  /// (``HTTPResourceInterceptor/hooksWait``).
   public let total: Duration?
 
   /// 10 s to connect, 60 s idle, 60 s in total: for bodies collected in memory.
@@ -24,7 +26,7 @@ public struct Timeouts: Sendable, Hashable {
   /// Makes limits.
   ///
   /// - Throws: ``ConfigurationError`` when a limit is not positive, or a part exceeds the whole
-  ///   (connect over attempt or total, attempt over total).
+  ///   (connect or idle over attempt or total, attempt over total).
   public init(connect: Duration?, attempt: Duration?, idle: Duration?, total: Duration?) throws(ConfigurationError) {
     for (name, value) in [("connect", connect), ("attempt", attempt), ("idle", idle), ("total", total)] {
       if let value, value <= .zero {
@@ -34,7 +36,7 @@ public struct Timeouts: Sendable, Hashable {
     }
     for (part, partName, whole, wholeName) in [
       (attempt, "attempt", total, "total"), (connect, "connect", attempt, "attempt"),
-      (connect, "connect", total, "total"),
+      (connect, "connect", total, "total"), (idle, "idle", attempt, "attempt"), (idle, "idle", total, "total"),
     ] {
       if let part, let whole, part > whole {
         throw ConfigurationError(

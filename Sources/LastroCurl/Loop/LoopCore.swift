@@ -143,8 +143,6 @@ final class LoopCore {
     }
     host.running += 1
     nextExpiry = min(nextExpiry, transfer.expiresAt)
-    if isFresh { return }  // the upload's pump runs already
-    job.upload?.start { [weak job] in if let job { _ = job.loop.post(.resumeSending(job)) } }
   }
 
   private func resume(_ job: TransferJob, _ body: (Transfer) -> CURLcode) {

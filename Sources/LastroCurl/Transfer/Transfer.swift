@@ -144,6 +144,8 @@ final class Transfer {
     requestSizeAtStart = size
     requestSent = true
     job.noteSent()
+    // Not before: a body that can be read only once is untouched when no connection comes about.
+    job.upload?.start { [weak job] in if let job { _ = job.loop.post(.resumeSending(job)) } }
     uploadOffset = 0
     if let remote { remoteAddress = String(cString: remote) }
     self.remotePort = Int(remotePort)

@@ -27,6 +27,7 @@ final class UploadChannel: Sendable {
     var first = 0
     var count = 0
     var isEnded = false
+    var isStarted = false
     var isStopped = false
     var failure: TransportError?
     var loopWaits = false
@@ -66,8 +67,13 @@ final class UploadChannel: Sendable {
     }
   }
 
-  /// Starts the task that fills the channel. `resume` is called when the loop waits for bytes.
+  /// Starts the task that fills the channel; once. `resume` is called when the loop waits for bytes.
   func start(resume: @escaping @Sendable () -> Void) {
+    let isStarted = state.withLock { state in
+      defer { state.isStarted = true }
+      return state.isStarted
+    }
+    if isStarted { return }
     let task = Task { [self] in await pump(resume: resume) }
     let isStopped = state.withLock { state in
       if state.isStopped { return true }

@@ -17,8 +17,18 @@ extension LabProperties {
       guard let (origin, amount) = payment ?? (attempt.number == 1 ? last.map { ($0, 1) } : nil) else { return }
       tokens[origin] = min(rules.capacity, tokens[origin, default: rules.capacity] + amount)
     }
+    /// What was paid for and not handed over costs nothing; an answer without distress is a success.
+    func account(_ attempt: Attempt) {
+      if executions(attempt.number).isEmpty, let (origin, amount) = payment {
+        tokens[origin, default: rules.capacity] += amount
+        payment = nil
+      }
+      let isAnswered =
+        attempt.outcome == .status || attempt.error?.code == .noData || attempt.error?.code == .undecodable
+      if attempt.outcome == .succeeded || isAnswered && price(attempt, rules) == nil { settle(attempt) }
+    }
     for (before, after) in zip(attempts, attempts.dropFirst()) {
-      if before.outcome == .status, price(before, rules) == nil { settle(before) }
+      account(before)
       payment = nil
       guard let price = price(before, rules), let origin = executions(before.number).last?.origin ?? nil else {
         expect(after.quotaLeft == nil, "attempt \(after.number) costs nothing")
@@ -29,11 +39,7 @@ extension LabProperties {
       expect(after.quotaLeft == tokens[origin], "attempt \(after.number) leaves \(tokens[origin] ?? 0) tokens")
       expect((0...rules.capacity).contains(tokens[origin] ?? 0), "tokens stay between nothing and the capacity")
     }
-    if let last = attempts.last,
-      last.outcome == .succeeded || last.outcome == .status && price(last, rules) == nil
-    {
-      settle(last)
-    }
+    if let last = attempts.last { account(last) }
     for (origin, left) in tokens {
       expect(quota.tokens(of: origin) == left, "\(origin) has \(left) tokens, not \(quota.tokens(of: origin))")
     }
