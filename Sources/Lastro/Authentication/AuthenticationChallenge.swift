@@ -27,14 +27,14 @@ package struct AuthenticationChallenge: Sendable, Hashable {
   /// The challenges of a response, all its `WWW-Authenticate` fields together, in order.
   ///
   /// Reads what is well-formed: from the first violation of the grammar on, a field is ignored, the challenge in which it
-  /// is included. Bounded: of each field 16 KiB are read, of the fields the first 16.
+  /// is included. Bounded: a field longer than 16 KiB is ignored, and so are those behind the first 16.
   package static func challenges(in fields: HTTPFields) -> [Self] {
     fields[values: .wwwAuthenticate].prefix(16).flatMap { read($0) }
   }
 
-  /// The challenges of one field's value.
-  package static func read(_ value: String) -> [Self] {
-    var parser = ChallengeParser(value)
+  /// The challenges of one field's value; none of one longer than `limit` bytes.
+  package static func read(_ value: String, limit: Int = ChallengeParser.limit) -> [Self] {
+    var parser = ChallengeParser(value, limit: limit)
     return parser.challenges()
   }
 

@@ -21,7 +21,19 @@ extension BearerAuthenticator {
   struct State {
     var machine: TokenMachine
     var flight: Flight?
+    /// Who waits for the refresh that runs, or for a replacement to be complete.
+    var waiters: [UInt64: CheckedContinuation<Settled, any Error>] = [:]
+    /// The refresh whose source has not returned, also when nobody wants its answer any more.
+    var asking: UInt64?
+    /// Number of replacements that are on their way: no refresh begins.
+    var replacements = 0
     var lastID: UInt64 = 0
+
+    /// What the machine is told.
+    var refresh: TokenMachine.Refresh {
+      if replacements > 0 { return .refused }
+      return flight.map { $0.isRefused ? .refused : .ahead } ?? .none
+    }
 
     mutating func makeID() -> UInt64 {
       lastID += 1
@@ -34,32 +46,35 @@ extension BearerAuthenticator {
       self.flight = nil
       return flight
     }
+
+    mutating func takeWaiters() -> [CheckedContinuation<Settled, any Error>] {
+      defer { waiters = [:] }
+      return Array(waiters.values)
+    }
   }
 
-  /// A refresh that runs, and who waits for it.
+  /// A refresh that runs.
   struct Flight {
     let id: UInt64
-    let start: Duration
-    let task: Task<Void, Never>
-    let timeout: Task<Void, Never>
-    var waiters: [UInt64: CheckedContinuation<Settled, any Error>] = [:]
+    /// Whether a request was refused with the token that it replaces.
+    var isRefused = false
+    var start: Duration
+    /// Asks the source; `nil` while the source has not returned from an earlier refresh.
+    var task: Task<Void, Never>?
+    /// The time for that, or for the wait before it.
+    var timeout: Task<Void, Never>
 
+    /// Not to be called with the lock held.
     func cancel() {
-      task.cancel()
+      task?.cancel()
       timeout.cancel()
-    }
-
-    /// Ends the tasks and tells the waiters. Not to be called with the lock held.
-    func end(_ settled: Settled) {
-      cancel()
-      for waiter in waiters.values { waiter.resume(returning: settled) }
     }
   }
 
   /// The token for a request; waits for a refresh where one is needed.
   func token(for call: UInt64, hasFailed: Bool) async throws -> AccessToken {
     let now = timeSource.now()
-    let ready = state.withLock { $0.machine.ready(for: call, isRefreshing: $0.flight != nil, at: now) }
+    let ready = state.withLock { $0.machine.ready(for: call, isRefused: $0.refresh == .refused, at: now) }
     if let ready { return ready }
     while true {
       switch try await settle(.request(hasFailed: hasFailed), call: call) {
@@ -85,42 +100,61 @@ extension BearerAuthenticator {
           // A cancellation from here on finds the waiter, because its handler needs the lock.
           if Task.isCancelled { return .failure(CancellationError()) }
           if let settled = decide(need, call: call, at: now, &state) { return .success(settled) }
-          state.flight?.waiters[waiter] = continuation
+          state.waiters[waiter] = continuation
           return nil
         }
         if let settled { continuation.resume(with: settled) }
       }
     } onCancel: {
-      state.withLock { $0.flight?.waiters.removeValue(forKey: waiter) }?.resume(throwing: CancellationError())
+      state.withLock { $0.waiters.removeValue(forKey: waiter) }?.resume(throwing: CancellationError())
     }
   }
 
   /// `nil`: wait for the refresh that runs now.
   private func decide(_ need: Need, call: UInt64, at now: Duration, _ state: inout State) -> Settled? {
-    let isRefreshing = state.flight != nil
+    let refresh = state.refresh
     let decision: TokenMachine.Decision
+    var isRefused = false
     switch need {
     case .request(let hasFailed):
-      decision = state.machine.decide(for: call, hasFailed: hasFailed, isRefreshing: isRefreshing, at: now)
+      decision = state.machine.decide(for: call, hasFailed: hasFailed, refresh: refresh, at: now)
     case .refused(let carried):
       guard state.machine.isCurrent(carried) else { return .replaced }
-      decision = state.machine.decide(refused: call, isRefreshing: isRefreshing, at: now)
+      decision = state.machine.decide(refused: call, refresh: refresh, at: now)
+      isRefused = true
     }
     switch decision {
     case .use(let token): return .token(token)
     case .fail(let error): return .failed(error)
-    case .join: return nil
-    case .begin(let old):
-      state.flight = begin(state.makeID(), replacing: old, at: now)
+    case .join:
+      if isRefused { state.flight?.isRefused = true }
       return nil
+    case .begin(let token):
+      begin(&state, isRefused: isRefused, at: now)
+      return token.map { .token($0) }
     }
   }
 
-  /// Starts the refresh and its timeout. Their tasks do not keep the authenticator: it ends them when it is dropped.
-  private func begin(_ id: UInt64, replacing old: AccessToken?, at now: Duration) -> Flight {
+  /// Begins a refresh: asks the source, or, while that has not returned from an earlier call, waits for it. A refresh
+  /// token that is sent twice counts as stolen.
+  private func begin(_ state: inout State, isRefused: Bool, at now: Duration) {
+    let id = state.makeID()
+    guard state.asking != nil else {
+      state.flight = Flight(
+        id: id, isRefused: isRefused, start: now, task: ask(id, &state, at: now), timeout: timeout(id))
+      return
+    }
+    let patience = after(refreshTimeout) { $0.askAtLast(id) }
+    state.flight = Flight(id: id, isRefused: isRefused, start: now, task: nil, timeout: patience)
+  }
+
+  /// Asks the source. Its task does not keep the authenticator, which ends it when it is dropped.
+  private func ask(_ id: UInt64, _ state: inout State, at now: Duration) -> Task<Void, Never> {
+    state.asking = id
+    let old = state.machine.current(at: now)
     let source = source
     let marks = Self.refreshing.union([self.id])
-    let task = Task { [weak self] in
+    return Task { [weak self] in
       let result: Result<AccessToken, any Error>
       do {
         result = .success(
@@ -128,28 +162,82 @@ extension BearerAuthenticator {
       } catch {
         result = .failure(error)
       }
-      self?.finish(id, result)
+      self?.finish(id, result, hasReturned: true)
     }
-    let limit = refreshTimeout
+  }
+
+  private func timeout(_ id: UInt64) -> Task<Void, Never> {
+    let error = AccessTokenError.refreshTimedOut(refreshTimeout)
+    return after(refreshTimeout) { $0.finish(id, .failure(error), hasReturned: false) }
+  }
+
+  private func after(
+    _ limit: Duration, _ body: @escaping @Sendable (BearerAuthenticator) -> Void
+  ) -> Task<Void, Never> {
     let wait = timeSource.limit
-    let timeout = Task { [weak self] in
-      guard (try? await wait(limit)) != nil else { return }
-      self?.finish(id, .failure(AccessTokenError.refreshTimedOut(limit)))
+    return Task { [weak self] in
+      guard (try? await wait(limit)) != nil, let self else { return }
+      body(self)
     }
-    return Flight(id: id, start: now, task: task, timeout: timeout)
+  }
+
+  /// The source did not return from the earlier call in good time: asks it all the same.
+  private func askAtLast(_ id: UInt64) {
+    let now = timeSource.now()
+    state.withLock { state in
+      if state.flight?.id == id { askNext(&state, at: now) }
+    }
+  }
+
+  /// Asks for a refresh that waited until it could.
+  private func askNext(_ state: inout State, at now: Duration) {
+    guard var flight = state.flight, flight.task == nil else { return }
+    let patience = flight.timeout
+    flight.start = now
+    flight.task = ask(flight.id, &state, at: now)
+    flight.timeout = timeout(flight.id)
+    state.flight = flight
+    // A sleep that ends under the lock takes no lock of ours: its task goes on elsewhere.
+    patience.cancel()
   }
 
   /// Whichever of answer and timeout comes first ends the refresh.
-  private func finish(_ id: UInt64, _ result: Result<AccessToken, any Error>) {
+  private func finish(_ id: UInt64, _ result: Result<AccessToken, any Error>, hasReturned: Bool) {
     let now = timeSource.now()
-    let flight = state.withLock { state in
-      guard let flight = state.takeFlight(id) else { return Flight?.none }
+    let (flight, waiters) = state.withLock { state -> (Flight?, [CheckedContinuation<Settled, any Error>]) in
+      if hasReturned, state.asking == id {
+        state.asking = nil
+        if state.flight?.id != id { askNext(&state, at: now) }
+      }
+      guard let flight = state.takeFlight(id) else { return (nil, []) }
       state.machine.finish(result, start: flight.start, now: now)
-      return flight
+      return (flight, state.takeWaiters())
     }
+    flight?.cancel()
+    let settled: Settled
     switch result {
-    case .success(let token): flight?.end(.token(token))
-    case .failure(let error): flight?.end(.failed(error))
+    case .success(let token): settled = .token(token)
+    case .failure(let error): settled = .failed(error)
     }
+    for waiter in waiters { waiter.resume(returning: settled) }
+  }
+
+  /// Puts another token in place in three steps, for the source is not to be called with the lock held: no refresh begins,
+  /// the source forgets, the token is there. A refresh in between would be told of the old token by an old caller, or
+  /// have its refresh token forgotten.
+  func replaceAll(with token: AccessToken?) {
+    let flight = state.withLock { state in
+      state.replacements += 1
+      return state.takeFlight()
+    }
+    flight?.cancel()
+    source.forget()
+    let now = timeSource.now()
+    let waiters = state.withLock { state in
+      state.replacements -= 1
+      state.machine.replace(with: token, at: now)
+      return state.takeWaiters()
+    }
+    for waiter in waiters { waiter.resume(returning: .replaced) }
   }
 }

@@ -13,16 +13,19 @@ import Synchronization
 ///
 /// - Requests to other origins than the configured ones pass as they are, and so do requests that have an
 ///   `Authorization` field of another scheme.
-/// - A token is refreshed ahead of its expiry.
+/// - A token is refreshed ahead of its expiry, by a refresh that nobody waits for: requests go on with the token as long as
+///   it is valid.
 /// - A request that was refused with 401 is repeated once: at once when the token it had was replaced meanwhile, else
 ///   after a refresh. A second 401 in the same call stands.
-/// - Requests that are made while a refresh runs wait for it. When it fails they are sent with the old token as long as
-///   that has not expired.
+/// - Requests that are made while a refresh runs because a token was refused, or there is none that is valid, wait for it.
+///   When it fails they are sent with the old token as long as that has not expired.
 /// - One refresh serves all who wait. It runs in a task of its own: neither cancelling one of them nor all ends it, and
 ///   who is cancelled leaves promptly. It has its own limit in time.
 /// - A refresh that fails, fails for all others who wait, with the error of the source: in ``HTTPFetchError/Reason`` it is in
 ///   `noRequest`, or, after a 401, in `retry(.custom(…), …)`. Calls that had begun by then do not refresh again; new
-///   ones do.
+///   ones do, but not within 1 s: until then they get that error too.
+/// - The source is asked one call at a time. One that goes on after its timeout, or after the token was replaced, is waited
+///   for, as long as the timeout again.
 /// - Requests that the source makes in order to refresh may go through the same stack: they pass as they are.
 ///
 /// Dropping the authenticator ends a refresh that runs.
@@ -48,7 +51,7 @@ public final class BearerAuthenticator: RequestAuthenticator, HTTPResourceInterc
   ///     its life. After a refresh ahead of time failed, the next is tried a tenth of it later. Default 30 s.
   ///   - window: how many refreshes are too many; those that fail on the way to the source's server do not count.
   ///     Default 5 within 30 s. `nil`: no limit.
-  ///   - refreshTimeout: how long one refresh may take. Default 30 s.
+  ///   - refreshTimeout: how long one refresh may take; at most 1,000,000,000 s. Default 30 s.
   ///   - allowsInsecureOrigins: whether `http` origins other than loopback are accepted, where everybody on the way can
   ///     read the token. Default false.
   ///   - timeSource: default: the continuous clock.
@@ -67,7 +70,8 @@ public final class BearerAuthenticator: RequestAuthenticator, HTTPResourceInterc
       throw ConfigurationError("the refresh timeout is \(refreshTimeout)", hint: "give a positive duration")
     }
     self.source = source
-    self.refreshTimeout = refreshTimeout
+    // Some thirty years: clocks trap on what they cannot hold.
+    self.refreshTimeout = min(refreshTimeout, .seconds(1_000_000_000))
     self.timeSource = timeSource
     var machine = TokenMachine(leeway: min(leeway, .seconds(1_000_000_000)), window: window)
     if let token { machine.replace(with: token, at: timeSource.now()) }
@@ -94,14 +98,10 @@ public final class BearerAuthenticator: RequestAuthenticator, HTTPResourceInterc
   /// Puts another token in place of the one in use, such as after a login; `nil` forgets it.
   ///
   /// A refresh that runs is cancelled, and its result dropped: who waits for it goes on with the new token, or for `nil`
-  /// with a new refresh.
+  /// with a new refresh. The source forgets what it knows of the old token (``AccessTokenSource/forget()``), its refresh
+  /// token included: after `nil`, ``OAuth2RefreshToken`` has none, and requests fail until there is a login.
   public func replace(with token: AccessToken?) {
-    let now = timeSource.now()
-    let flight = state.withLock { state in
-      state.machine.replace(with: token, at: now)
-      return state.takeFlight()
-    }
-    flight?.end(.replaced)
+    replaceAll(with: token)
   }
 
   /// Puts the token on a request to one of the origins; waits for one where there is none, or it is about to expire.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Reads `1#challenge` (RFC 9110 §11.6.1), in which commas separate challenges as well as parameters.
-struct ChallengeParser {
-  private static let limit = 16 * 1024
+package struct ChallengeParser {
+  /// Longest field of a server that is read, in bytes.
+  package static let limit = 16 * 1024
   private static let token68 = ByteSet("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~+/")
 
   private struct Malformed: Error {}
@@ -10,11 +11,12 @@ struct ChallengeParser {
   private let bytes: [UInt8]
   private var index = 0
 
-  init(_ text: String) { bytes = Array(text.utf8.prefix(Self.limit + 1)) }
+  init(_ text: String, limit: Int = ChallengeParser.limit) {
+    bytes = text.utf8.count <= limit ? Array(text.utf8) : []
+  }
 
   /// The challenges up to the first violation of the grammar.
   mutating func challenges() -> [AuthenticationChallenge] {
-    guard bytes.count <= Self.limit else { return [] }
     var complete: [AuthenticationChallenge] = []
     var current: AuthenticationChallenge?
     do throws(Malformed) {

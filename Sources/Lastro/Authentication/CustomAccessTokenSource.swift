@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Gets access tokens from a closure.
+/// Gets access tokens from a closure. It remembers nothing, so that there is nothing to forget.
 public struct CustomAccessTokenSource: AccessTokenSource {
   private let get: @Sendable (AccessToken?) async throws -> AccessToken
 
@@ -9,11 +9,4 @@ public struct CustomAccessTokenSource: AccessTokenSource {
 
   /// Calls the closure.
   public func token(replacing old: AccessToken?) async throws -> AccessToken { try await get(old) }
-}
-
-extension AccessTokenSource where Self == CustomAccessTokenSource {
-  /// Gets access tokens from a closure; see ``AccessTokenSource/token(replacing:)``.
-  public static func custom(_ get: @escaping @Sendable (_ old: AccessToken?) async throws -> AccessToken) -> Self {
-    CustomAccessTokenSource(get)
-  }
 }

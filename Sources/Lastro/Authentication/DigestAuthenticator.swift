@@ -20,6 +20,12 @@ internal import HTTPTypes
 /// (`nc`) of their own. When the server calls a nonce stale, the call is tried with the new one. A call is sent three
 /// times at most, and a refusal of proper credentials is final.
 ///
+/// A server may have several realms: each has a challenge of its own, and a retry answers the one of its own 401. Requests
+/// are authenticated beforehand for the realm that asked last.
+///
+/// A digest is of method, path, query and, with `auth-int`, body. Interceptors that change those have to come before this
+/// one: put it last. A request that has an `Authorization` field of another scheme keeps it, and is left alone.
+///
 /// A body is sent again with the request. One that cannot be (``RequestBody/isReplayable``) is not retried: fetch
 /// something else first, so that the challenge is known.
 ///
@@ -70,13 +76,31 @@ public final class DigestAuthenticator: RequestAuthenticator, HTTPResourceInterc
     self.random = random
   }
 
-  /// Answers the origin's challenge where it is known; a digest that is already there is removed where it is not.
+  /// Answers the origin's challenge where it is known, that of the realm that asked last; a digest that is already there
+  /// is removed where it is not. Other credentials that are there stay.
   ///
   /// - Throws: ``HashingError`` when OpenSSL fails.
   public func authenticate(_ request: ResourceRequest) async throws -> ResourceRequest {
-    guard let origin = scope.origin(of: request) else { return request }
+    try authenticate(request, realm: nil)
+  }
+
+  /// As ``authenticate(_:)``; in a retry, answers the challenge of the call's last 401.
+  public func interceptMakeRequest(
+    _ result: Result<ResourceRequest, any Error>, context: AttemptContext
+  ) async -> Result<ResourceRequest, any Error> {
+    guard case .success(let request) = result else { return result }
+    do {
+      let realm = scope.origin(of: request).flatMap { refusedRealm(in: context.retryState, of: $0) }
+      return .success(try authenticate(request, realm: realm))
+    } catch {
+      return .failure(error)
+    }
+  }
+
+  private func authenticate(_ request: ResourceRequest, realm: String?) throws -> ResourceRequest {
+    guard let origin = scope.origin(of: request), !Self.hasOtherCredentials(request) else { return request }
     var request = request
-    guard let answer = answer(to: origin, for: request) else {
+    guard let answer = answer(to: origin, realm: realm, for: request) else {
       // Of the request before a redirect: it is for another path.
       if Self.answeredChallenge(of: request) != nil { request.head.headerFields[.authorization] = nil }
       return request
@@ -90,7 +114,8 @@ public final class DigestAuthenticator: RequestAuthenticator, HTTPResourceInterc
     _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
     retryState: Retry.State
   ) async -> Retry.Action {
-    guard let request, let response, let origin = scope.origin(of: request) else { return .none }
+    guard let request, let response, let origin = scope.origin(of: request), !Self.hasOtherCredentials(request)
+    else { return .none }
     let answered = Self.answeredChallenge(of: request)
     guard response.status == .unauthorized else {
       takeInformation(of: response, to: request, at: origin)
@@ -103,9 +128,12 @@ public final class DigestAuthenticator: RequestAuthenticator, HTTPResourceInterc
     let refusals = retryState.errors.count {
       ($0 as? HTTPFetchError<any Error>)?.statusCode == .unauthorized
     }
-    let refused = answered?["nonce"]
-    guard Self.mayHelp(challenge, afterRefusals: refusals, refused: refused) else {
-      if let refused { sessions.withLock { $0.end(refused, at: origin) } }
+    // A realm that refuses what another one asked for says nothing about the password.
+    let isOwn = answered?["realm"] == challenge.realm
+    let refused = isOwn ? answered?["nonce"] : nil
+    let isOther = answered != nil && !isOwn
+    guard Self.mayHelp(challenge, afterRefusals: refusals, refused: refused, isOther: isOther) else {
+      if let refused { sessions.withLock { $0.end(refused, at: origin, realm: challenge.realm) } }
       return .none
     }
     let clientNonce = clientNonce()
@@ -125,21 +153,25 @@ public final class DigestAuthenticator: RequestAuthenticator, HTTPResourceInterc
   }
 
   /// Whether another attempt may be answered otherwise.
-  private static func mayHelp(_ challenge: DigestChallenge, afterRefusals refusals: Int, refused: String?) -> Bool {
+  private static func mayHelp(
+    _ challenge: DigestChallenge, afterRefusals refusals: Int, refused: String?, isOther: Bool
+  ) -> Bool {
     switch refusals {
     // The same nonce again, and not stale: it is the password that was refused.
     case 0: challenge.isStale || challenge.nonce != refused
-    case 1: challenge.isStale
+    case 1: challenge.isStale || isOther
     default: false
     }
   }
 }
 
 extension DigestAuthenticator {
-  private func answer(to origin: Origin, for request: ResourceRequest) -> DigestAnswer? {
+  private func answer(to origin: Origin, realm: String?, for request: ResourceRequest) -> DigestAnswer? {
     let turn = sessions.withLock { sessions -> DigestSessions.Turn? in
-      guard sessions.current(at: origin)?.challenge.protection(for: request.body) != .impossible else { return nil }
-      return sessions.turn(at: origin)
+      guard let current = sessions.current(at: origin, realm: realm),
+        current.challenge.protection(for: request.body) != .impossible
+      else { return nil }
+      return sessions.turn(at: origin, realm: realm)
     }
     guard let turn else { return nil }
     return DigestAnswer(
@@ -159,23 +191,41 @@ extension DigestAuthenticator {
   /// The parameters of the digest on a request; `nil` where it has none.
   private static func answeredChallenge(of request: ResourceRequest) -> AuthenticationChallenge? {
     guard let value = request.head.headerFields[.authorization],
-      let answered = AuthenticationChallenge.read(value).first, answered.scheme == "digest"
+      // Of our own making: the URL in it may be long.
+      let answered = AuthenticationChallenge.read(value, limit: value.utf8.count).first, answered.scheme == "digest"
     else { return nil }
     return answered
+  }
+
+  /// Whether somebody else's credentials are on a request.
+  private static func hasOtherCredentials(_ request: ResourceRequest) -> Bool {
+    let values = request.head.headerFields[values: .authorization]
+    return values.contains { $0.prefix(7).lowercased() != "digest " }
+  }
+
+  /// The realm whose challenge a retry answers; `nil` where no 401 of the origin is known.
+  private func refusedRealm(in retryState: Retry.State, of origin: Origin) -> String? {
+    let refusal = retryState.errors.last { error in
+      guard let error = error as? HTTPFetchError<any Error>, error.statusCode == .unauthorized else { return false }
+      return (error.response?.url).flatMap { Origin($0) } == origin
+    }
+    guard let fields = (refusal as? HTTPFetchError<any Error>)?.response?.headerFields else { return nil }
+    let offered = AuthenticationChallenge.challenges(in: fields)
+    return DigestChallenge.strongest(of: offered, allowsMD5: allowsMD5)?.realm
   }
 
   private func takeInformation(of response: ResourceResponse, to request: ResourceRequest, at origin: Origin) {
     guard let name = HTTPField.Name("Authentication-Info"),
       let value = response.headerFields[name], let information = AuthenticationChallenge.information(in: value),
-      let answered = Self.answeredChallenge(of: request), let nonce = answered["nonce"]
+      let answered = Self.answeredChallenge(of: request), let nonce = answered["nonce"], let realm = answered["realm"]
     else { return }
     // Without the challenge that was answered, the proof cannot be judged.
-    let current = sessions.withLock { $0.current(at: origin) }
+    let current = sessions.withLock { $0.current(at: origin, realm: realm) }
     guard let current, current.challenge.nonce == nonce else { return }
     if let proof = information["rspauth"], isWrong(proof, answered, request, current) {
-      sessions.withLock { $0.end(nonce, at: origin) }
+      sessions.withLock { $0.end(nonce, at: origin, realm: realm) }
     } else if let next = information["nextnonce"], !next.isEmpty, next.utf8.count <= DigestChallenge.echoedBytes {
-      sessions.withLock { $0.advance(to: next, from: nonce, at: origin) }
+      sessions.withLock { $0.advance(to: next, from: nonce, at: origin, realm: realm) }
     }
   }
 

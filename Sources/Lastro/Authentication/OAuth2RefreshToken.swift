@@ -9,6 +9,8 @@ public final class OAuth2RefreshToken: AccessTokenSource {
     var current: Secret?
     /// The latest that were replaced.
     var spent: [Secret] = []
+    /// Counts what ``forget()`` ended: an answer to an earlier request is nobody's any more.
+    var generation: UInt64 = 0
   }
 
   private let client: OAuth2Client
@@ -46,11 +48,13 @@ public final class OAuth2RefreshToken: AccessTokenSource {
 
   /// Asks the endpoint for a token, with the latest refresh token: that of `old`, unless it has been replaced.
   ///
-  /// - Throws: ``OAuth2Error``.
+  /// - Throws: ``OAuth2Error``; `CancellationError` when the token was forgotten meanwhile (``forget()``).
   public func token(replacing old: AccessToken?) async throws -> AccessToken {
-    let refreshToken = state.withLock { state in
+    let (refreshToken, generation) = try state.withLock { state in
+      // Cancelled before it began: `old` may be from before a `forget()`.
+      try Task.checkCancellation()
       if let known = old?.refreshToken, !state.spent.contains(known) { state.current = known }
-      return state.current
+      return (state.current, state.generation)
     }
     guard let refreshToken else { throw OAuth2Error.noRefreshToken }
     var fields: [(String, Secret)] = [("grant_type", "refresh_token"), ("refresh_token", refreshToken)]
@@ -58,15 +62,30 @@ public final class OAuth2RefreshToken: AccessTokenSource {
     fields += parameters
     let request = OAuth2TokenRequest(client: client, fields: fields, scope: scope ?? old?.scope)
     let token = try await request.send(over: stack)
-    guard let next = token.refreshToken, next != refreshToken else {
+    let next = token.refreshToken.flatMap { $0 == refreshToken ? nil : $0 }
+    let isForgotten = state.withLock { state in
+      guard state.generation == generation else { return true }
+      if let next {
+        state.spent = state.spent.suffix(15) + [refreshToken]
+        state.current = next
+      }
+      return false
+    }
+    if isForgotten { throw CancellationError() }
+    guard let next else {
       return AccessToken(
         unchecked: token.value, expiresIn: token.expiresIn, refreshToken: refreshToken, scope: token.scope)
     }
-    state.withLock { state in
-      state.spent = state.spent.suffix(15) + [refreshToken]
-      state.current = next
-    }
     await onRotation(next)
     return token
+  }
+
+  /// Forgets the refresh token, the one that it was made with included: the next is that of the token to replace. An
+  /// answer that comes later is dropped, and `onRotation` not called for it.
+  public func forget() {
+    state.withLock { state in
+      state.current = nil
+      state.generation += 1
+    }
   }
 }

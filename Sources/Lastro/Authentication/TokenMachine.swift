@@ -10,8 +10,17 @@ struct TokenMachine {
     case fail(any Error)
     /// A refresh runs: wait for it.
     case join
-    /// Begin a refresh, and wait for it.
-    case begin(replacing: AccessToken?)
+    /// Begin a refresh; go on with a token that still is valid, or wait.
+    case begin(using: AccessToken?)
+  }
+
+  /// What runs.
+  enum Refresh {
+    case none
+    /// Nothing says that the token is not good any more, if there is one.
+    case ahead
+    /// The token was refused, or is being replaced.
+    case refused
   }
 
   private struct Credential {
@@ -29,6 +38,9 @@ struct TokenMachine {
     var lastCall: UInt64
     var time: Duration
   }
+
+  /// How long the failure of a refresh is everybody's answer: without it, every request asks a token server that is down.
+  static let failurePause = Duration.seconds(1)
 
   let leeway: Duration
   let window: RefreshWindow?
@@ -54,11 +66,12 @@ struct TokenMachine {
     }
   }
 
-  /// A token that needs no refresh; `nil` also while one runs: it may run because the token was refused. `call` is 0 where
-  /// it is not known.
-  mutating func ready(for call: UInt64, isRefreshing: Bool, at now: Duration) -> AccessToken? {
+  /// A token that needs no refresh. `call` is 0 where it is not known.
+  ///
+  /// - Parameter isRefused: whether a refresh runs because the token was refused.
+  mutating func ready(for call: UInt64, isRefused: Bool, at now: Duration) -> AccessToken? {
     lastCall = max(lastCall, call)
-    guard !isRefreshing, let credential, credential.due.map({ now < $0 }) ?? true else { return nil }
+    guard !isRefused, let credential, credential.due.map({ now < $0 }) ?? true else { return nil }
     return credential.token
   }
 
@@ -70,19 +83,26 @@ struct TokenMachine {
 
   /// For a request that is to be sent.
   ///
-  /// - Parameter hasFailed: whether an earlier attempt of the call failed for want of a token, or was refused.
-  mutating func decide(for call: UInt64, hasFailed: Bool, isRefreshing: Bool, at now: Duration) -> Decision {
-    if isRefreshing { return .join }
-    if let token = ready(for: call, isRefreshing: false, at: now) { return .use(token) }
-    if let token = valid(at: now), isPausing(at: now) || isExcessive(at: now) { return .use(token) }
-    if hasFailed, let error = knownFailure(of: call) { return .fail(error) }
+  /// A refresh ahead of time holds nobody up: servers take the token until it expires, and what was sent a moment ago
+  /// went out with it too. Only a refusal tells that it is worthless; then requests wait.
+  ///
+  /// - Parameters:
+  ///   - hasFailed: whether an earlier attempt of the call failed for want of a token, or was refused.
+  ///   - refresh: what runs.
+  mutating func decide(for call: UInt64, hasFailed: Bool, refresh: Refresh, at now: Duration) -> Decision {
+    if refresh == .refused { return .join }
+    if let token = ready(for: call, isRefused: false, at: now) { return .use(token) }
+    let valid = valid(at: now)
+    if refresh == .ahead { return valid.map { .use($0) } ?? .join }
+    if let valid { return isPausing(at: now) || isExcessive(at: now) ? .use(valid) : .begin(using: valid) }
+    if let error = knownFailure(of: hasFailed ? call : 0, at: now) { return .fail(error) }
     return begin(at: now)
   }
 
   /// For a request that was refused with the current token in it.
-  mutating func decide(refused call: UInt64, isRefreshing: Bool, at now: Duration) -> Decision {
-    if isRefreshing { return .join }
-    if let error = knownFailure(of: call) { return .fail(error) }
+  mutating func decide(refused call: UInt64, refresh: Refresh, at now: Duration) -> Decision {
+    if refresh != .none { return .join }
+    if let error = knownFailure(of: call, at: now) { return .fail(error) }
     return begin(at: now)
   }
 
@@ -117,13 +137,15 @@ struct TokenMachine {
 
   private mutating func begin(at now: Duration) -> Decision {
     if let window, isExcessive(at: now) { return .fail(AccessTokenError.excessiveRefresh(window)) }
-    return .begin(replacing: current(at: now))
+    return .begin(using: nil)
   }
 
-  /// The failure of a refresh that this call, having begun before, waited for or came too late for.
-  private func knownFailure(of call: UInt64) -> (any Error)? {
-    guard let failure, failure.version == version, call != 0, call <= failure.lastCall else { return nil }
-    return failure.error
+  /// The failure of a refresh that ended a moment ago, or that this call, having begun before, waited for or came too
+  /// late for.
+  private func knownFailure(of call: UInt64, at now: Duration) -> (any Error)? {
+    guard let failure, failure.version == version else { return nil }
+    let isOld = call != 0 && call <= failure.lastCall
+    return isOld || now - failure.time < Self.failurePause ? failure.error : nil
   }
 
   /// Whether a refresh ahead of time failed a moment ago: while its source is down, not every call waits for it.

@@ -15,6 +15,7 @@ final class GatedSource: AccessTokenSource {
     var cancelled: Set<Int> = []
     var running = 0
     var mostRunning = 0
+    var forgotten = 0
   }
 
   private let state = Lock(State())
@@ -54,6 +55,11 @@ final class GatedSource: AccessTokenSource {
       waiting?.resume(throwing: CancellationError())
     }
   }
+
+  /// How often it was told to forget.
+  var forgotten: Int { state.withLock { $0.forgotten } }
+
+  func forget() { state.withLock { $0.forgotten += 1 } }
 
   /// Answers the oldest call that waits.
   func answer(_ result: Result<AccessToken, any Error>) {
@@ -126,7 +132,9 @@ extension BearerAuthenticator {
       window: window, timeSource: clock.countingSource)
   }
 
-  var waiters: Int { state.withLock { $0.flight?.waiters.count ?? 0 } }
+  var waiters: Int { state.withLock { $0.waiters.count } }
+  /// Whether its source has not returned.
+  var isAsking: Bool { state.withLock { $0.asking != nil } }
   var isRefreshing: Bool { state.withLock { $0.flight != nil } }
 
   /// The `Authorization` field of a request that it authenticates.

@@ -36,6 +36,9 @@ struct BearerModelTests {
     var expiry: Duration?
     var due: Duration?
     var failedAt: Duration?
+    var failedWith = ""
+    /// Whether the refresh that runs is for a token that was refused.
+    var isRefused = false
     /// Number of the source's call that runs.
     var refresh: Int?
     var refreshStart = Duration.zero
@@ -53,6 +56,8 @@ struct BearerModelTests {
     var isValid: Bool { token != nil && expiry.map { clock.now < $0 } ?? true }
     var isDue: Bool { token == nil || due.map { clock.now >= $0 } ?? false }
     var isPausing: Bool { failedAt.map { clock.now - $0 < .seconds(3) } ?? false }
+
+    var isFailing: Bool { failedAt.map { clock.now - $0 < .seconds(1) } ?? false }
 
     func expect(_ isTrue: Bool, _ what: String) throws {
       guard isTrue else { throw TestFailure("\(what), after \(history.joined(separator: ", "))") }
@@ -73,6 +78,12 @@ struct BearerModelTests {
     /// Lets it join, and expects that there is exactly one refresh for it.
     func join(_ waiter: Waiter) async throws {
       waiters.append(waiter)
+      if !waiter.isRequest { isRefused = true }
+      try await beginRefresh()
+    }
+
+    /// Expects a refresh, whether or not it is waited for.
+    func beginRefresh() async throws {
       if refresh == nil {
         calls += 1
         refresh = calls
@@ -104,11 +115,16 @@ extension BearerModelTests.Run {
         return .cancelled
       } catch { return .failed("\(error)") }
     }
-    guard refresh != nil || isDue && !(isValid && isPausing) else {
+    if refresh != nil && isRefused || refresh != nil && !isValid { return try await join(waiter) }
+    if refresh == nil, !isValid {
+      guard isFailing else { return try await join(waiter) }
       let end = await waiter.task.value
-      return try expect(end == .field("Bearer \(token ?? "")"), "a request ended \(end)")
+      return try expect(end == .failed(failedWith), "a request after a failure ended \(end)")
     }
-    try await join(waiter)
+    let end = await waiter.task.value
+    try expect(end == .field("Bearer \(token ?? "")"), "a request ended \(end)")
+    if isDue, !isPausing, refresh == nil { isRefused = false }
+    if isDue, !isPausing || refresh != nil { try await beginRefresh() }
   }
 
   func refusal() async throws {
@@ -122,6 +138,10 @@ extension BearerModelTests.Run {
     guard carried == token else {
       let end = await waiter.task.value
       return try expect(end == .action("retry"), "an older token ended \(end)")
+    }
+    if refresh == nil, isFailing {
+      let end = await waiter.task.value
+      return try expect(end == .action(failedWith), "a refusal after a failure ended \(end)")
     }
     try await join(waiter)
   }
@@ -152,6 +172,7 @@ extension BearerModelTests.Run {
     due = life.map { since + .seconds($0) - min(.seconds(30), .seconds($0) / 2) }
     failedAt = nil
     refresh = nil
+    isRefused = false
   }
 
   func fail() async throws {
@@ -163,7 +184,9 @@ extension BearerModelTests.Run {
 
   func failed(with word: String) async throws {
     refresh = nil
+    isRefused = false
     failedAt = clock.now
+    failedWith = word
     let old = isValid ? token : nil
     try await end { waiter in
       if waiter.isRequest, let old { return .field("Bearer \(old)") }
@@ -177,7 +200,7 @@ extension BearerModelTests.Run {
     try await clock.waitForSleepers(count: 1)
     clock.advance(by: step)
     guard clock.now - refreshStart >= .seconds(30) else { return }
-    try await until { !bearer.isRefreshing && source.running == 0 }
+    try await until { !bearer.isRefreshing && !bearer.isAsking }
     try await failed(with: "\(AccessTokenError.refreshTimedOut(.seconds(30)))")
   }
 
@@ -186,7 +209,7 @@ extension BearerModelTests.Run {
     let value = "u\(issued)"
     bearer.replace(with: try .test(value, expiresIn: 60))
     adopt(value, 60, since: clock.now)
-    try await until { source.running == 0 }
+    try await until { !bearer.isAsking }
     try await end { $0.isRequest ? .field("Bearer \(value)") : .action("retry") }
   }
 

@@ -139,6 +139,7 @@ struct BearerRefreshTests {
       #expect(try await error(of: task) as? AccessTokenError == .refreshTimedOut(.seconds(30)))
     }
     #expect(source.cancelled == [0])
+    clock.advance(by: TokenMachine.failurePause)
     let next = try await waiting(1, for: bearer)
     source.answer(.success(try .test("late")))
     try await source.waitForCall(2)
@@ -160,19 +161,47 @@ struct BearerRefreshTests {
     #expect(try await bearer.field() == "Bearer t1")
   }
 
-  @Test("ahead of expiry: from the leeway on requests wait for one refresh, not before")
+  @Test("ahead of expiry: one refresh from the leeway on, not before; requests go on with the token while it is valid")
   func ahead() async throws {
     let bearer = try BearerAuthenticator.test(source, token: .test("t1", expiresIn: 100), clock: clock)
     clock.advance(by: .milliseconds(69_999))
     #expect(try await bearer.field() == "Bearer t1")
     #expect(source.asked.isEmpty)
     clock.advance(by: .milliseconds(1))
-    let tasks = try await waiting(10, for: bearer)
+    for _ in 0..<10 { #expect(try await bearer.field() == "Bearer t1") }
     try await source.waitForCall(1)
     #expect(source.asked.map(\.?.value) == ["t1"] && source.asked.map(\.?.expiresIn) == [.seconds(30)])
+    #expect(bearer.isRefreshing && bearer.waiters == 0)
     source.answer(.success(try .test("t2", expiresIn: 100)))
-    for task in tasks { #expect(try await task.value == "Bearer t2") }
-    #expect(source.asked.count == 1)
+    try await until { !bearer.isRefreshing }
+    #expect(try await bearer.field() == "Bearer t2" && source.asked.count == 1)
+  }
+
+  @Test("a refresh ahead of time is waited for once the token is refused, or has expired", arguments: [true, false])
+  func aheadTurnsNeeded(isRefused: Bool) async throws {
+    let bearer = try BearerAuthenticator.test(source, token: .test("t1", expiresIn: 100), clock: clock)
+    clock.advance(by: .seconds(80))
+    #expect(try await bearer.field() == "Bearer t1")
+    try await source.waitForCall(1)
+    let refused = isRefused ? Task { try await bearer.action(refused: "t1") } : nil
+    if isRefused { try await until { bearer.waiters == 1 } } else { clock.advance(by: .seconds(20)) }
+    let request = Task { try await bearer.field() }
+    try await until { bearer.waiters == (isRefused ? 2 : 1) }
+    source.answer(.success(try .test("t2")))
+    #expect(try await request.value == "Bearer t2" && source.asked.count == 1)
+    if let refused { #expect(try await refused.value.word == "retry") }
+  }
+
+  @Test("limits beyond all measure do not trap the system's clock")
+  func longTimeout() async throws {
+    let bearer = try BearerAuthenticator(
+      source: source, origins: [try #require(Origin("https://example.com"))], leeway: .seconds(Int64.max),
+      refreshTimeout: .seconds(Int64.max))
+    let tasks = try await waiting(1, for: bearer)
+    try await source.waitForCall(1)
+    #expect(bearer.refreshTimeout == .seconds(1_000_000_000))
+    source.answer(.success(try .test("t1")))
+    #expect(try await tasks[0].value == "Bearer t1")
   }
 
   @Test("a lifetime counts from when the refresh began")
@@ -194,7 +223,9 @@ struct BearerRefreshTests {
     clock.advance(by: .milliseconds(4_999))
     #expect(try await bearer.field() == "Bearer t1")
     clock.advance(by: .milliseconds(1))
-    _ = try await waiting(1, for: bearer)
+    #expect(source.asked.isEmpty)
+    #expect(try await bearer.field() == "Bearer t1")
+    try await source.waitForCall(1)
     source.answer(.failure(TestError()))
   }
 
@@ -218,19 +249,20 @@ struct BearerRefreshTests {
   func aheadFails() async throws {
     let bearer = try BearerAuthenticator.test(source, token: .test("t1", expiresIn: 100), clock: clock)
     clock.advance(by: .seconds(70))
-    let tasks = try await waiting(5, for: bearer)
+    #expect(try await bearer.field() == "Bearer t1")
     try await source.waitForCall(1)
     source.answer(.failure(TestError()))
-    for task in tasks { #expect(try await task.value == "Bearer t1") }
+    try await until { !bearer.isRefreshing }
     clock.advance(by: .milliseconds(2_999))
     #expect(try await bearer.field() == "Bearer t1")
     #expect(source.asked.count == 1)
     clock.advance(by: .milliseconds(1))
-    let again = try await waiting(1, for: bearer)
+    #expect(try await bearer.field() == "Bearer t1")
     try await source.waitForCall(2)
     clock.advance(by: .seconds(27))
+    let expired = try await waiting(1, for: bearer)
     source.answer(.failure(TestError()))
-    #expect(try await error(of: again[0]) is TestError, "expired meanwhile")
+    #expect(try await error(of: expired[0]) is TestError)
   }
 
   @Test("a refresh that fails, fails for all who wait, with the error of the source")
@@ -272,7 +304,10 @@ struct BearerRefreshTests {
     source.answer(.failure(TestError()))
     #expect(try await first.word == "\(TestError())")
     #expect(try await bearer.action(refused: "t1", call: 7).word == "\(TestError())")
+    #expect(try await bearer.action(refused: "t1", call: 8).word == "\(TestError())", "within 1 s")
     #expect(source.asked.count == 1)
+    clock.advance(by: TokenMachine.failurePause)
+    #expect(try await bearer.action(refused: "t1", call: 7).word == "\(TestError())")
     async let next = bearer.action(refused: "t1", call: 8)
     try await source.waitForCall(2)
     source.answer(.success(try .test("t2")))
@@ -297,75 +332,8 @@ struct BearerRefreshTests {
     #expect(count.values.count == 1 && error.attempts.count == 6)
     guard case .noRequest(let cause) = error.lastError.reason else { throw error }
     #expect(cause is TestError)
+    clock.advance(by: TokenMachine.failurePause)
     _ = try await stack.failure(of: .test())
     #expect(count.values.count == 2, "a new call tries again")
-  }
-
-  @Test("more refreshes than the window lets through are refused, until it has slid on")
-  func excessive() async throws {
-    let count = Recorder<Int>()
-    let window = try RefreshWindow(count: 3, per: .seconds(10))
-    let bearer = try BearerAuthenticator.test(
-      CustomAccessTokenSource { _ in try .test("t\(count.append(0) + 2)") }, token: .test("t1"), clock: clock,
-      window: window)
-    for index in 1...3 {
-      #expect(try await bearer.action(refused: "t\(index)").word == "retry")
-      clock.advance(by: .seconds(1))
-    }
-    let refusal = AccessTokenError.excessiveRefresh(window)
-    #expect(try await bearer.action(refused: "t4").word == "\(refusal)")
-    #expect(count.values.count == 3)
-    bearer.replace(with: nil)
-    await #expect(throws: refusal) { try await bearer.field() }
-    clock.advance(by: .seconds(7))
-    #expect(try await bearer.field() == "Bearer t5")
-    await #expect(throws: refusal) {
-      bearer.replace(with: nil)
-      _ = try await bearer.field()
-    }
-  }
-
-  @Test("when refreshes are excessive, a token that is still valid is used")
-  func excessiveAhead() async throws {
-    let bearer = try BearerAuthenticator.test(
-      CustomAccessTokenSource { _ in throw TestError() }, token: .test("t1", expiresIn: 100), clock: clock,
-      window: RefreshWindow(count: 1, per: .seconds(3600)), leeway: .seconds(50))
-    clock.advance(by: .seconds(50))
-    for _ in 0..<4 {
-      #expect(try await bearer.field() == "Bearer t1")
-      clock.advance(by: .seconds(10))
-    }
-    clock.advance(by: .seconds(10))
-    await #expect(throws: AccessTokenError.self) { try await bearer.field() }
-  }
-
-  @Test(
-    "failures on the way do not count for the window; answers do",
-    arguments: [
-      (TransportError(stage: .connect, code: .connectFailed, message: "") as any Error, false),
-      (HTTPFetchError<TestError>(.transport(TransportError(stage: .timeout, code: .idleTimeout, message: ""))), false),
-      (OAuth2Error.fetch(.init(.badResponse(.init(stage: .response, code: .truncatedBody, message: "")))), false),
-      (CancellationError(), false), (AccessTokenError.refreshTimedOut(.seconds(1)), false),
-      (OAuth2Error.refused(.init(error: "invalid_grant")), true),
-      (OAuth2Error.fetch(.init(.http(.serviceUnavailable, nil))), true), (TestError(), true),
-    ])
-  func counting(error: any Error, counts: Bool) async throws {
-    let bearer = try BearerAuthenticator.test(
-      CustomAccessTokenSource { _ in throw error }, clock: clock, window: RefreshWindow(count: 2, per: .seconds(60)))
-    var errors: [any Error] = []
-    for _ in 0..<20 {
-      do { _ = try await bearer.field() } catch { errors.append(error) }
-    }
-    #expect(errors.filter { $0 is AccessTokenError }.count == (counts ? 18 : error is AccessTokenError ? 20 : 0))
-    #expect(
-      errors.filter { if case AccessTokenError.excessiveRefresh? = $0 as? AccessTokenError { true } else { false } }
-        .count == (counts ? 18 : 0))
-  }
-
-  @Test("without a window nothing is excessive")
-  func noWindow() async throws {
-    let bearer = try BearerAuthenticator.test(
-      CustomAccessTokenSource { _ in throw TestError() }, clock: clock, window: nil)
-    for _ in 0..<20 { await #expect(throws: TestError.self) { try await bearer.field() } }
   }
 }

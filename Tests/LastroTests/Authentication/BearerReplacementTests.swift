@@ -53,6 +53,18 @@ struct BearerReplacementTests {
     #expect(try await request.value == "Bearer t2")
   }
 
+  @Test("the source is told to forget with every replacement, and with nothing else")
+  func tellsSource() async throws {
+    let bearer = try BearerAuthenticator.test(source, token: .test("t1"), clock: clock)
+    let refused = Task { try await bearer.action(refused: "t1") }
+    try await source.waitForCall(1)
+    source.answer(.success(try .test("t2")))
+    #expect(try await refused.value.word == "retry" && source.forgotten == 0)
+    bearer.replace(with: try .test("t3"))
+    bearer.replace(with: nil)
+    #expect(source.forgotten == 2)
+  }
+
   @Test("dropping the authenticator ends a refresh that nobody waits for, and frees everything")
   func release() async throws {
     weak var held: BearerAuthenticator?

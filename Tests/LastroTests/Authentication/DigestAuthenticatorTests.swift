@@ -103,7 +103,7 @@ struct DigestAuthenticatorTests {
     _ = try await stack.fetch(.test(url: Self.url))
     #expect(try await stack.failure(of: .test(url: Self.url)).attempts.count == 1)
     #expect(try await stack.failure(of: .test(url: Self.url)).attempts.count == 2)
-    #expect(Self.words(transport) == ["-", "n1/1", "n1/2", "-", "n1/1"])
+    #expect(Self.words(transport) == ["-", "n1/1", "n1/2", "-", "n1/3"])
   }
 
   @Test("a nonce that the server forgot without saying stale is replaced")
@@ -249,6 +249,86 @@ struct DigestAuthenticatorTests {
     #expect(Set(used.values).count == 3_000)
     // All with the challenge that came first: what others got was not needed.
     #expect(Set(used.values.compactMap { $0.split(separator: " ").first }).count == 1)
+  }
+
+  @Test("no count twice: nextnonce with the nonce in use, a nonce that is called stale and offered again")
+  func sameNonceAgain() async throws {
+    let (stack, transport) = Self.stack(
+      try Self.authenticator(), Self.ask("n1"), try Self.success("nextnonce=n1"), .respond(status: 200),
+      Self.ask("n1", ", stale=true"), .respond(status: 200))
+    for _ in 0..<3 { _ = try await stack.fetch(.test(url: Self.url)) }
+    #expect(Self.words(transport) == ["-", "n1/1", "n1/2", "n1/3", "n1/4"])
+  }
+
+  @Test("two realms at one origin, many calls at a time: each answers the challenge of its own 401")
+  func realms() async throws {
+    let used = Recorder<String>()
+    let transport = ScriptedTransport(handler: { request throws(TransportError) in
+      let realm = request.head.path == "/a" ? "a" : "b"
+      let sent = Self.parameters(request)
+      guard let sent, sent["realm"] == realm else {
+        let challenge = "Digest realm=\(realm), qop=auth, algorithm=SHA-256, nonce=n-\(realm)"
+        return .answer(401, fields: [.wwwAuthenticate: challenge])
+      }
+      used.append("\(sent["nonce"] ?? "") \(sent["nc"] ?? "")")
+      return .answer(200)
+    })
+    var configuration = StackConfiguration()
+    configuration.interceptors = [try Self.authenticator()]
+    let stack = TransportNetworkStack(transport: transport, configuration: configuration)
+    try await withThrowingTaskGroup(of: Int.self) { group in
+      for index in 0..<1_000 {
+        let path = index % 2 == 0 ? "a" : "b"
+        group.addTask { try await stack.fetch(.test(url: "https://example.com/\(path)")).response.attempts.count }
+      }
+      for try await attempts in group { #expect(attempts <= 2) }
+    }
+    #expect(used.values.count == 1_000 && Set(used.values).count == 1_000)
+  }
+
+  @Test("a refusal of another realm's digest is not final; three sendings are the most all the same")
+  func changingRealm() async throws {
+    func ask(_ realm: String) -> ScriptedTransport.Step {
+      Self.refusal("Digest realm=\(realm), qop=auth, algorithm=SHA-256, nonce=n-\(realm)")
+    }
+    let (stack, transport) = Self.stack(
+      try Self.authenticator(), ask("a"), ask("b"), .respond(status: 200), ask("c"), ask("d"), ask("e"))
+    _ = try await stack.fetch(.test(url: Self.url))
+    #expect(try await stack.failure(of: .test(url: Self.url)).attempts.count == 3)
+    #expect(Self.words(transport) == ["-", "n-a/1", "n-b/1", "n-b/2", "n-c/1", "n-d/1"])
+  }
+
+  @Test("realms that a server makes up are bounded; those that asked last stay")
+  func manyRealms() throws {
+    var sessions = DigestSessions()
+    let origin = try #require(Origin("https://example.com"))
+    for index in 0..<100 {
+      let offered = AuthenticationChallenge.read("Digest realm=r\(index), nonce=n")
+      let challenge = try #require(DigestChallenge.strongest(of: offered, allowsMD5: true))
+      sessions.begin(challenge, at: origin, refused: nil, clientNonce: "c")
+    }
+    let known = (0..<100).filter { sessions.current(at: origin, realm: "r\($0)") != nil }
+    #expect(known == Array(84..<100) && sessions.current(at: origin)?.challenge.realm == "r99")
+  }
+
+  @Test("credentials of another scheme stay, and their refusal is not ours to answer")
+  func otherCredentials() async throws {
+    let (stack, transport) = Self.stack(
+      try Self.authenticator(), Self.ask("n1"), .respond(status: 200), Self.ask("n1"), .respond(status: 200))
+    _ = try await stack.fetch(.test(url: Self.url))
+    let resource = try RawHTTPResource.test(url: Self.url, fields: [.authorization: "Bearer t"])
+    #expect(try await stack.failure(of: resource).attempts.count == 1)
+    _ = try await stack.fetch(.test(url: Self.url))
+    #expect(transport.requests[2].head.headerFields[.authorization] == "Bearer t")
+    #expect(Self.parameters(transport.requests[3])?["nc"] == "00000002")
+  }
+
+  @Test("a digest for a URL longer than what is read of a server's field is recognised as our own")
+  func longURL() async throws {
+    let url = "https://example.com/a?" + String(repeating: "x", count: 20_000)
+    let (stack, transport) = Self.stack(try Self.authenticator(), Self.ask("n1"), Self.ask("n2"), .respond(status: 200))
+    #expect(try await stack.failure(of: .test(url: url)).attempts.count == 2)
+    #expect(transport.remainingSteps == 1)
   }
 
   @Test("a count that is used up begins anew")

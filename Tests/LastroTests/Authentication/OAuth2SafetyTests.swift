@@ -154,7 +154,7 @@ struct OAuth2SafetyTests {
     let error = try await stack.failure(of: .test())
     guard case .retry(.custom(let cause as OAuth2Error), _) = error.reason else { throw error }
     #expect(cause.refusal?.error == "invalid_grant")
-    #expect(api.seen.values == ["Bearer a1", "Bearer a2", "Bearer a2"])
+    #expect(api.seen.values == ["Bearer a1", "Bearer a1", "Bearer a2", "Bearer a2"])
     #expect(try tokens.requests.map { try Sources.form($0).split(separator: "=").last } == ["r0", "r1", "r1"])
   }
 

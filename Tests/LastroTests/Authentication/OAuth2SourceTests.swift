@@ -133,6 +133,59 @@ struct OAuth2SourceTests {
       try transport.requests.map { try Self.form($0).split(separator: "=").last } == ["r0", "r1", "login"])
   }
 
+  @Test("after a logout nothing of the user is left: no refresh token, whatever it was made with or got")
+  func logout() async throws {
+    let transport = ScriptedTransport([
+      Self.answer(#"{"access_token":"a1","token_type":"Bearer","refresh_token":"r1","expires_in":100}"#),
+      Self.answer(#"{"access_token":"b2","token_type":"Bearer"}"#),
+    ])
+    let source = try OAuth2RefreshToken(client: Self.client(), refreshToken: "r0", stack: Self.stack(transport))
+    let bearer = try BearerAuthenticator.test(source)
+    #expect(try await bearer.field() == "Bearer a1")
+    bearer.replace(with: nil)
+    let error = try await #require(throws: OAuth2Error.self) { try await bearer.field() }
+    guard case .noRefreshToken = error else { throw error }
+    // Another user, without a refresh token and then with one.
+    bearer.replace(with: try .test("b0"))
+    guard case .noRetry = try await bearer.action(refused: "b0") else { throw TestFailure("refreshed") }
+    bearer.replace(with: try .test("b1", refreshToken: "rb"))
+    #expect(try await bearer.action(refused: "b1").word == "retry")
+    #expect(try transport.requests.map { try Self.form($0).split(separator: "=").last } == ["r0", "rb"])
+  }
+
+  @Test("an answer that comes after the token was forgotten is dropped: no rotation, nothing remembered")
+  func lateAnswer() async throws {
+    let rotated = Recorder<String>()
+    let late = Lock<OAuth2RefreshToken?>(nil)
+    let body = #"{"access_token":"a1","token_type":"Bearer","refresh_token":"r1"}"#
+    let transport = ScriptedTransport(handler: { _ throws(TransportError) in
+      late.withLock { $0 }?.forget()
+      return .answer(200, body: body)
+    })
+    let source = try OAuth2RefreshToken(
+      client: Self.client(), refreshToken: "r0", stack: Self.stack(transport)
+    ) { rotated.append($0.reveal()) }
+    late.withLock { $0 = source }
+    await #expect(throws: CancellationError.self) { try await source.token(replacing: nil) }
+    late.withLock { $0 = nil }
+    #expect(rotated.values.isEmpty)
+    await #expect(throws: OAuth2Error.self) { try await source.token(replacing: nil) }
+    #expect(transport.requests.count == 1)
+  }
+
+  @Test("a task that was cancelled before it asks takes no refresh token along")
+  func cancelledBefore() async throws {
+    let transport = ScriptedTransport()
+    let source = try OAuth2RefreshToken(client: Self.client(), stack: Self.stack(transport))
+    let task = Task {
+      withUnsafeCurrentTask { $0?.cancel() }
+      return try await source.token(replacing: .test("a", refreshToken: "r"))
+    }
+    await #expect(throws: CancellationError.self) { try await task.value }
+    let error = try await #require(throws: OAuth2Error.self) { try await source.token(replacing: nil) }
+    guard case .noRefreshToken = error else { throw error }
+  }
+
   @Test("refusals (§5.2), with 400, 401, or 200 as some send them")
   func refusals() async throws {
     let body = #"""

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import LastroTesting
+import Testing
+
+@testable import Lastro
+
+@Suite("Bearer authenticator: how often the source is asked", .timeLimit(.minutes(10)))
+struct BearerAskingTests {
+  let clock = ManualClock()
+
+  @Test(
+    "a refresh waits until the source has returned from the one before it, but not forever", arguments: [true, false])
+  func oneAtATime(returns: Bool) async throws {
+    let source = GatedSource(ignoresCancellation: true)
+    let bearer = try BearerAuthenticator.test(source, token: .test("t0"), clock: clock)
+    let first = Task { try await bearer.action(refused: "t0") }
+    try await source.waitForCall(1)
+    bearer.replace(with: nil)
+    #expect(try await first.value.word == "retry" && source.cancelled == [0])
+    let request = Task { try await bearer.field() }
+    try await until { bearer.waiters == 1 }
+    #expect(bearer.isRefreshing && source.asked.count == 1)
+    // The first limit's sleeper is gone, or about to go.
+    try await clock.waitForSleepers(count: 1)
+    try await until { clock.sleepers == 1 }
+    if returns {
+      source.answer(.success(try .test("late")))
+    } else {
+      clock.advance(by: .seconds(30))
+    }
+    try await until { source.asked.count == 2 && source.running == (returns ? 1 : 2) }
+    if !returns {
+      source.answer(.success(try .test("late")))
+      try await until { source.running == 1 }
+    }
+    try await source.waitForCall(2)
+    #expect(bearer.isAsking && bearer.waiters == 1)
+    source.answer(.success(try .test("t1")))
+    #expect(try await request.value == "Bearer t1")
+  }
+
+  @Test("the source is down and there is no token: within 1 s of a failure nobody asks it again")
+  func noStorm() async throws {
+    let count = Recorder<Int>()
+    let bearer = try BearerAuthenticator.test(
+      CustomAccessTokenSource { _ in
+        count.append(0)
+        throw TestError(name: "down")
+      }, clock: clock)
+    for call in 1...50 as ClosedRange<UInt64> {
+      let result = await bearer.interceptMakeRequest(.success(try .test()), context: AttemptContext(callID: call))
+      #expect(throws: TestError(name: "down")) { try result.get() }
+    }
+    #expect(count.values.count == 1)
+    clock.advance(by: .milliseconds(999))
+    await #expect(throws: TestError.self) { try await bearer.field() }
+    #expect(count.values.count == 1)
+    clock.advance(by: .milliseconds(1))
+    await #expect(throws: TestError.self) { try await bearer.field() }
+    #expect(count.values.count == 2)
+    bearer.replace(with: nil)
+    await #expect(throws: TestError.self) { try await bearer.field() }
+    #expect(count.values.count == 3, "a replacement is a new beginning")
+  }
+
+  @Test("more refreshes than the window lets through are refused, until it has slid on")
+  func excessive() async throws {
+    let count = Recorder<Int>()
+    let window = try RefreshWindow(count: 3, per: .seconds(10))
+    let bearer = try BearerAuthenticator.test(
+      CustomAccessTokenSource { _ in try .test("t\(count.append(0) + 2)") }, token: .test("t1"), clock: clock,
+      window: window)
+    for index in 1...3 {
+      #expect(try await bearer.action(refused: "t\(index)").word == "retry")
+      clock.advance(by: .seconds(1))
+    }
+    let refusal = AccessTokenError.excessiveRefresh(window)
+    #expect(try await bearer.action(refused: "t4").word == "\(refusal)")
+    #expect(count.values.count == 3)
+    bearer.replace(with: nil)
+    await #expect(throws: refusal) { try await bearer.field() }
+    clock.advance(by: .seconds(7))
+    #expect(try await bearer.field() == "Bearer t5")
+    await #expect(throws: refusal) {
+      bearer.replace(with: nil)
+      _ = try await bearer.field()
+    }
+  }
+
+  @Test("when refreshes are excessive, a token that is still valid is used")
+  func excessiveAhead() async throws {
+    let bearer = try BearerAuthenticator.test(
+      CustomAccessTokenSource { _ in throw TestError() }, token: .test("t1", expiresIn: 100), clock: clock,
+      window: RefreshWindow(count: 1, per: .seconds(3600)), leeway: .seconds(50))
+    clock.advance(by: .seconds(50))
+    for _ in 0..<4 {
+      #expect(try await bearer.field() == "Bearer t1")
+      try await until { !bearer.isRefreshing }
+      clock.advance(by: .seconds(10))
+    }
+    clock.advance(by: .seconds(10))
+    await #expect(throws: AccessTokenError.self) { try await bearer.field() }
+  }
+
+  @Test(
+    "failures on the way do not count for the window; answers do",
+    arguments: [
+      (TransportError(stage: .connect, code: .connectFailed, message: "") as any Error, false),
+      (HTTPFetchError<TestError>(.transport(TransportError(stage: .timeout, code: .idleTimeout, message: ""))), false),
+      (OAuth2Error.fetch(.init(.badResponse(.init(stage: .response, code: .truncatedBody, message: "")))), false),
+      (CancellationError(), false), (AccessTokenError.refreshTimedOut(.seconds(1)), false),
+      (OAuth2Error.refused(.init(error: "invalid_grant")), true),
+      (OAuth2Error.fetch(.init(.http(.serviceUnavailable, nil))), true), (TestError(), true),
+    ])
+  func counting(error: any Error, counts: Bool) async throws {
+    let bearer = try BearerAuthenticator.test(
+      CustomAccessTokenSource { _ in throw error }, clock: clock, window: RefreshWindow(count: 2, per: .seconds(60)))
+    var errors: [any Error] = []
+    for _ in 0..<20 {
+      do { _ = try await bearer.field() } catch { errors.append(error) }
+      clock.advance(by: TokenMachine.failurePause)
+    }
+    #expect(errors.filter { $0 is AccessTokenError }.count == (counts ? 18 : error is AccessTokenError ? 20 : 0))
+    #expect(
+      errors.filter { if case AccessTokenError.excessiveRefresh? = $0 as? AccessTokenError { true } else { false } }
+        .count == (counts ? 18 : 0))
+  }
+
+  @Test("without a window nothing is excessive")
+  func noWindow() async throws {
+    let bearer = try BearerAuthenticator.test(
+      CustomAccessTokenSource { _ in throw TestError() }, clock: clock, window: nil)
+    for _ in 0..<20 {
+      await #expect(throws: TestError.self) { try await bearer.field() }
+      clock.advance(by: TokenMachine.failurePause)
+    }
+  }
+}
