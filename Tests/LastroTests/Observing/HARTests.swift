@@ -148,8 +148,8 @@ import Testing
     var options = RequestOptions()
     options.secrets = ["PLANTED-1"]
     options.operation = "get PLANTED-1"
-    let request = try ResourceRequest.test(.put, fields: [.cookie: "PLANTED-1=x"], body: .raw("b"), options: options)
-    _ = try await stack(recorder, echo).fetch(request)
+    _ = try await stack(recorder, echo).fetch(
+      .test(.put, fields: [.cookie: "PLANTED-1=x"], body: .raw("b"), options: options))
     let text = String(decoding: try recorder.har().json(), as: UTF8.self)
     #expect(!text.contains("PLANTED"))
     let response = try #require(recorder.har().log.entries.first).response
@@ -251,8 +251,9 @@ import Testing
 
   @Test func whatACutMakesUnrecognizableIsNotKept() throws {
     // Many masks bring what stands at the cut before the limit: a URL whose password is cut off there.
-    let items = String(repeating: "token=" + String(repeating: "t", count: 200) + "&", count: 160)
-    let text = String(items.prefix(32_768 + 16_384 - 40)) + " https://user:PLANTEDPLANTEDPLANTEDPLANTEDPLANTED@host/ "
+    let items = String(repeating: "token=" + String(repeating: "t", count: 200) + "&", count: 240)
+    let text =
+      String(items.prefix(32_768 + 16_384 - 44)) + "&x=1 https://user:PLANTEDPLANTEDPLANTEDPLANTEDPLANTED@host/ "
     let body = HARBody(Data((text + items).utf8), limit: 32_768, redaction: .standard)
     #expect(body.isTruncated && body.text?.contains("PLANTED") == false)
   }

@@ -141,7 +141,6 @@ struct ScriptedTransportTests {
     let clock = ManualClock()
     var configuration = StackConfiguration()
     configuration.timeSource = clock.timeSource
-    configuration.totalTimeout = .seconds(30)
     let transport = ScriptedTransport([.hang], time: clock.timeSource)
     let stack = TransportNetworkStack(transport: transport, configuration: configuration)
     let task = Task {

@@ -13,14 +13,14 @@ struct HARBody {
   var comment: String?
   var isTruncated = false
 
-  /// So many bytes beyond the limit are masked too, so that a value which the limit cuts is seen whole by most searches.
+  /// So many bytes beyond the limit are masked too, so that most values which the limit cuts are seen whole.
   private static let slack = 16 * 1024
 
   init(_ data: Data, limit: Int, redaction: Redaction?) {
     isTruncated = data.count > limit
     if isTruncated { comment = "cut off after \(limit) of \(data.count) bytes" }
-    // Masked before it is cut: a secret that is cut in two is none that can be told. What lies far behind the limit is not
-    // looked at: this runs on the task of the call.
+    // Masked before it is cut: a secret that is cut in two is none that can be told. What lies far behind the limit is
+    // not looked at: this runs on the task of the call.
     let isCut = data.count - Self.slack > limit
     let head = isCut ? data.prefix(limit + Self.slack) : data
     // Whatever stands at a cut may be half of something; masks can have brought it before the limit.
