@@ -205,21 +205,29 @@ struct FetchTests {
     #expect(try await Lastro.run(bypass + [nginx("/json")]).status == 0)
   }
 
-  @Test("proxies of the environment are used, no_proxy and --noproxy pass them by, HTTP_PROXY is not heard")
+  @Test(
+    "proxies of the environment are used, no_proxy and --noproxy pass them by, loopback does, HTTP_PROXY is not heard")
   func environment() async throws {
     let dead = "http://127.0.0.1:\(try Loopback.freePort())"
+    let port = try Peers.nginx.ports.plain
+    // By a name: what is at a loopback address goes through no proxy of the environment.
     func status(_ environment: [String: String], _ flags: [String] = []) async throws -> Int32 {
-      try await Lastro.run(["fetch"] + flags + [nginx("/json")], environment: environment).status
+      let arguments = ["fetch", "--resolve", "api.test:\(port):127.0.0.1"] + flags + ["http://api.test:\(port)/json"]
+      return try await Lastro.run(arguments, environment: environment).status
     }
     #expect(try await status(["http_proxy": dead]) == 5)
     #expect(try await status(["all_proxy": dead]) == 5)
     #expect(try await status(["ALL_PROXY": dead]) == 5)
     #expect(try await status(["https_proxy": dead]) == 0)
     #expect(try await status(["HTTP_PROXY": dead]) == 0)
-    #expect(try await status(["http_proxy": dead, "no_proxy": "127.0.0.1"]) == 0)
+    #expect(try await status(["http_proxy": dead, "no_proxy": "api.test"]) == 0)
     #expect(try await status(["http_proxy": dead, "NO_PROXY": "*"]) == 0)
-    #expect(try await status(["http_proxy": dead], ["--noproxy", "127.0.0.1"]) == 0)
+    #expect(try await status(["http_proxy": dead], ["--noproxy", "api.test"]) == 0)
     #expect(try await status(["http_proxy": dead], ["--proxy", ""]) == 0)
+    let loopback = ["fetch", "http://127.0.0.1:\(port)/json"]
+    #expect(try await Lastro.run(loopback, environment: ["http_proxy": dead]).status == 0)
+    let listed = ["fetch", "--noproxy", "other.test", "http://127.0.0.1:\(port)/json"]
+    #expect(try await Lastro.run(listed, environment: ["http_proxy": dead]).status == 5)
   }
 
   @Test("--retries retries what is eligible, with the delays of --backoff; --retry-all lifts that")

@@ -137,8 +137,8 @@ extension AttemptLedger: Encodable {
     try container.encode(request, forKey: .request)
     try container.encode(operation, forKey: .operation)
     try container.encode(idempotencyKey, forKey: .idempotencyKey)
-    try container.encode(limit?.inSeconds, forKey: .limit)
-    try container.encode(elapsed.inSeconds, forKey: .elapsed)
+    try container.encode(limit?.inRoundedSeconds, forKey: .limit)
+    try container.encode(elapsed.inRoundedSeconds, forKey: .elapsed)
     try container.encode(attempts.map { $0.masked(by: redaction) }, forKey: .attempts)
     try container.encode(notRetried.map { redaction.text($0) }, forKey: .notRetried)
   }

@@ -45,13 +45,13 @@ extension TransferFacts.Timings: Encodable {
   /// In seconds; phases that did not happen are left out.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
-    try container.encode(queued.inSeconds, forKey: .queued)
-    try container.encodeIfPresent(nameLookup?.inSeconds, forKey: .nameLookup)
-    try container.encodeIfPresent(connect?.inSeconds, forKey: .connect)
-    try container.encodeIfPresent(tls?.inSeconds, forKey: .tls)
-    try container.encodeIfPresent(requestStart?.inSeconds, forKey: .requestStart)
-    try container.encodeIfPresent(firstByte?.inSeconds, forKey: .firstByte)
-    try container.encode(total.inSeconds, forKey: .total)
+    try container.encode(queued.inRoundedSeconds, forKey: .queued)
+    try container.encodeIfPresent(nameLookup?.inRoundedSeconds, forKey: .nameLookup)
+    try container.encodeIfPresent(connect?.inRoundedSeconds, forKey: .connect)
+    try container.encodeIfPresent(tls?.inRoundedSeconds, forKey: .tls)
+    try container.encodeIfPresent(requestStart?.inRoundedSeconds, forKey: .requestStart)
+    try container.encodeIfPresent(firstByte?.inRoundedSeconds, forKey: .firstByte)
+    try container.encode(total.inRoundedSeconds, forKey: .total)
   }
 
   /// Those that took any time, in the order of their happening.

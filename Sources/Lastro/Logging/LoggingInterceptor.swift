@@ -137,7 +137,7 @@ extension LoggingInterceptor {
     guard let request else { return metadata }
     metadata["method"] = "\(request.head.method.rawValue)"
     metadata["url"] = "\(redaction.url(request.url).onOneLine)"
-    if let operation = request.options.operation { metadata["operation"] = "\(operation)" }
+    if let operation = request.options.operation { metadata["operation"] = "\(redaction.text(operation).onOneLine)" }
     return metadata
   }
 

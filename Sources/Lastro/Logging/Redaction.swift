@@ -20,7 +20,8 @@ public struct Redaction: Sendable, Hashable {
   public var words: Set<String>
   /// Whole secret names: lower case, without `-` and `_`.
   public var names: Set<String>
-  /// Whole names that are secret in queries and forms only. In JSON a `code` is most often an error's.
+  /// Whole names that are secret in queries and forms only. In JSON a `code` is most often an error's, and
+  /// `pass` a result.
   public var queryNames: Set<String>
   /// Header fields that are secret besides those with secret names.
   public var headers: Set<HTTPField.Name>
@@ -40,9 +41,11 @@ public struct Redaction: Sendable, Hashable {
   public init(
     words: Set<String> = [
       "token", "secret", "passw", "passphrase", "pwd", "apikey", "accesskey", "privatekey", "authorization",
-      "credential", "session", "cookie", "signature", "assertion", "bearer", "jwt",
+      "credential", "session", "cookie", "signature", "assertion", "bearer", "jwt", "authkey", "subscriptionkey",
+      "functionskey",
     ],
-    names: Set<String> = ["key", "sig", "auth", "otp", "pin"], queryNames: Set<String> = ["code"],
+    names: Set<String> = ["key", "sig", "auth", "xauth", "otp", "pin", "codeverifier", "devicecode"],
+    queryNames: Set<String> = ["code", "pass"],
     headers: Set<HTTPField.Name> = []
   ) {
     self.words = words

@@ -8,7 +8,7 @@
 
 /// Something that happened in a call, as a ``FetchObserver`` is told.
 public struct FetchEvent: Sendable {
-  /// What happened. Other kinds may come: a `switch` needs a `default`.
+  /// What happened. Other kinds may come: a `switch` needs an `@unknown default`.
   @nonexhaustive
   public enum Kind: Sendable {
     /// The call began.

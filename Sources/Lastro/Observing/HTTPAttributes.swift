@@ -19,8 +19,9 @@ struct HTTPAttributes: Sendable {
   let address: String
   /// `server.port`.
   let port: Int?
-  /// `url.template`: the name of the operation.
-  let template: String?
+  /// `lastro.operation`: the name of the operation. No `url.template`, which the conventions define as a path with
+  /// placeholders.
+  let operation: String?
 
   init(_ request: ResourceRequest, operation: String?) {
     let method = request.head.method.rawValue
@@ -32,7 +33,7 @@ struct HTTPAttributes: Sendable {
     let host = origin?.host ?? ""
     address = host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host
     port = origin?.port
-    template = operation
+    self.operation = operation
   }
 
   /// `error.type` of an answer; `nil` below 400.

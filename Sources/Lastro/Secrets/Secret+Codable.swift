@@ -48,13 +48,16 @@ extension JSONEncoder {
 final class SecretCollector: Sendable {
   @TaskLocal static var current: SecretCollector?
 
-  private let collected = Lock<[Secret]>([])
-
-  func add(_ secret: Secret) {
-    collected.withLock { secrets in
-      if !secrets.contains(secret) { secrets.append(secret) }
-    }
+  private struct State {
+    var inOrder: [Secret] = []
+    var known: Set<Secret> = []
   }
 
-  var secrets: [Secret] { collected.withLock { $0 } }
+  private let collected = Lock(State())
+
+  func add(_ secret: Secret) {
+    collected.withLock { if $0.known.insert(secret).inserted { $0.inOrder.append(secret) } }
+  }
+
+  var secrets: [Secret] { collected.withLock { $0.inOrder } }
 }

@@ -26,10 +26,9 @@ struct SecretMatcher: Sendable, Hashable {
   /// Looks for these too.
   mutating func add(_ added: Set<Secret>) {
     guard !added.isSubset(of: secrets) else { return }
+    var known = Set(patterns)
     for secret in added where secrets.insert(secret).inserted {
-      for pattern in Self.patterns(of: secret) where !patterns.contains(pattern) {
-        patterns.append(pattern)
-      }
+      for pattern in Self.patterns(of: secret) where known.insert(pattern).inserted { patterns.append(pattern) }
     }
     patternsByFirst = Array(repeating: [], count: 256)
     for (index, pattern) in patterns.enumerated() { patternsByFirst[Int(pattern[0])].append(index) }

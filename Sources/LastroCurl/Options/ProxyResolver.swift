@@ -15,6 +15,9 @@ struct ProxyResolver: Sendable {
   private let tls: String
   private let bypass: BypassList
 
+  /// The machine itself: IPv4, IPv6, IPv4 within IPv6, and names (RFC 6761 §6.3).
+  private static let loopback = ["localhost", "127.0.0.0/8", "::1", "::ffff:127.0.0.0/104"]
+
   init(_ options: ProxyOptions, environment: ProxyResolver) throws(TransportError) {
     switch options {
     case .none:
@@ -39,7 +42,8 @@ struct ProxyResolver: Sendable {
     let tls = first("https_proxy", "HTTPS_PROXY")
     self.init(
       plain: plain.isEmpty ? all : plain, tls: tls.isEmpty ? all : tls,
-      bypass: first("no_proxy", "NO_PROXY").split(whereSeparator: { $0 == "," || $0 == " " }).map(String.init))
+      bypass: Self.loopback
+        + first("no_proxy", "NO_PROXY").split(whereSeparator: { $0 == "," || $0 == " " }).map(String.init))
   }
 
   private init(plain: String, tls: String, bypass: [String]) {

@@ -74,7 +74,8 @@ public final class LoopbackHTTP2Connection {
   public func readRequest() throws(LoopbackError) -> LoopbackRequest? {
     while true {
       if let request = nextRequest() { return request }
-      guard try step() else { return nil }
+      guard !isOver, try step() else { return nil }
+      try sendWhatFits()
     }
   }
 

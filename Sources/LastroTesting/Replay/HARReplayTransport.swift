@@ -38,6 +38,7 @@ public final class HARReplayTransport: Transport {
   private let entries: [HAR.Entry]
   private let matching: Matching
   private let matcher: HARMatcher
+  private let time: TimeSource
   private let state = Lock(State())
 
   /// Replays an archive.
@@ -46,8 +47,12 @@ public final class HARReplayTransport: Transport {
   ///   - har: the exchanges.
   ///   - matching: default ``Matching/strict``.
   ///   - headers: names of the header fields that strict matching compares. Default none.
-  public init(_ har: HAR, matching: Matching = .strict, headers: Set<HTTPField.Name> = []) {
+  ///   - time: measures the deadlines of requests. Default: the system's clock.
+  public init(
+    _ har: HAR, matching: Matching = .strict, headers: Set<HTTPField.Name> = [], time: TimeSource = .continuous
+  ) {
     entries = har.log.entries
+    self.time = time
     self.matching = matching
     matcher = HARMatcher(headers: matching == .strict ? headers : [], comparesBody: matching == .strict)
   }
@@ -58,9 +63,11 @@ public final class HARReplayTransport: Transport {
   ///   - path: of the file.
   ///   - matching: default ``Matching/strict``.
   ///   - headers: names of the header fields that strict matching compares. Default none.
+  ///   - time: measures the deadlines of requests. Default: the system's clock.
   /// - Throws: `ConfigurationError` when it cannot be read, or is no HTTP archive.
   public convenience init(
-    contentsOfFile path: String, matching: Matching = .strict, headers: Set<HTTPField.Name> = []
+    contentsOfFile path: String, matching: Matching = .strict, headers: Set<HTTPField.Name> = [],
+    time: TimeSource = .continuous
   ) throws(ConfigurationError) {
     let data: Data
     do {
@@ -75,7 +82,7 @@ public final class HARReplayTransport: Transport {
     } catch {
       throw ConfigurationError("\(path): \(error.message)", hint: error.hint)
     }
-    self.init(har, matching: matching, headers: headers)
+    self.init(har, matching: matching, headers: headers, time: time)
   }
 
   /// Every request, in the order of their arrival.
@@ -86,7 +93,8 @@ public final class HARReplayTransport: Transport {
 
   /// Answers from the archive.
   ///
-  /// - Throws: the failure that was recorded; code `not_recorded` or `incomplete_recording`; the cancelled error.
+  /// - Throws: the failure that was recorded; code `not_recorded` or `incomplete_recording`; stage `timeout`
+  ///   when a streamed body of the request does not end before the request's deadline; the cancelled error.
   public func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
     if Task.isCancelled { throw .cancelled() }
     let index = state.withLock { state in
@@ -100,7 +108,9 @@ public final class HARReplayTransport: Transport {
     }
     guard let index else { throw notRecorded(request) }
     let replay = HARReplay(entry: entries[index], number: index + 1)
-    if replay.wasSent { try await Self.drain(request.body) }
+    if replay.wasSent, case .stream = request.body.source {
+      try await withinDeadline(of: request, time) { () throws(TransportError) in try await Self.drain(request.body) }
+    }
     if Task.isCancelled { throw .cancelled(requestSent: true) }
     return try replay.response(to: request)
   }
@@ -121,7 +131,8 @@ public final class HARReplayTransport: Transport {
   }
 
   private func notRecorded(_ request: TransferRequest) -> TransportError {
-    let asked = "\(request.head.method.rawValue) \(Redaction.standard.url(HARMatcher.url(of: request)))"
+    let redaction = Redaction.standard.adding(request.secrets)
+    let asked = "\(request.head.method.rawValue) \(redaction.url(HARMatcher.url(of: request)))"
     var message = "no recorded exchange is like \(asked)"
     let next = state.withLock { $0.next }
     if matching == .strict, next >= entries.count {
@@ -135,7 +146,7 @@ public final class HARReplayTransport: Transport {
         let entry = entries[nearest]
         message +=
           "; the \(matching == .strict ? "next" : "nearest") is #\(nearest + 1), \(entry.request.method) "
-          + "\(Redaction.standard.url(entry.request.url)), which differs in "
+          + "\(redaction.url(entry.request.url)), which differs in "
           + matcher.differences(request, entry).map(\.rawValue).joined(separator: ", ")
       }
     }

@@ -4,7 +4,7 @@
 public struct ScriptViolation: Error, Sendable, Hashable, CustomStringConvertible {
   /// The steps nobody asked for, such as `step 3: respond 200`.
   public var unusedSteps: [String]
-  /// The requests beyond the script, such as `GET https://api.example/users`.
+  /// The requests beyond the script, such as `GET https://api.example/users`; secrets in URLs are masked.
   public var unexpectedRequests: [String]
   /// The requests that were not what their step expected, such as
   /// `step 1 expected POST /payments, but GET https://api.example/users came`.

@@ -19,6 +19,9 @@ public import Lastro
 /// else fails with stage `request`, code `script_exhausted` and a message that names it. A step may expect something of
 /// its request (``Step/expect(method:path:then:)``); one that is not like that fails with code `script_mismatch`.
 ///
+/// Steps that wait, and the handler, are given up when the request's deadline passes: stage `timeout`, with its code, as any
+/// transport does it. The time is ``init(_:time:handler:)``'s; give it the clock of the stack.
+///
 /// The code under test may hide such a failure, by a retry for one. ``verify()`` does not:
 ///
 /// ```swift
@@ -38,7 +41,7 @@ public final class ScriptedTransport: Transport {
     case reply(TransferResponse)
     /// Fails it.
     case fail(TransportError)
-    /// Never answers; fails with the cancelled error when the task is cancelled.
+    /// Never answers; fails when the request's deadline passes, and with the cancelled error when the task is cancelled.
     case hang
     /// Calls a closure.
     case perform(Handler)
@@ -72,14 +75,17 @@ public final class ScriptedTransport: Transport {
 
   private let state: Lock<State>
   private let handler: Handler?
+  private let time: TimeSource
 
   /// Makes a transport.
   ///
   /// - Parameters:
   ///   - steps: one a request, in order.
+  ///   - time: measures the deadlines of requests. Default: the system's clock.
   ///   - handler: for requests beyond them. Default: they fail.
-  public init(_ steps: [Step] = [], handler: Handler? = nil) {
+  public init(_ steps: [Step] = [], time: TimeSource = .continuous, handler: Handler? = nil) {
     state = Lock(State(steps: steps[...]))
+    self.time = time
     self.handler = handler
   }
 
@@ -110,7 +116,8 @@ public final class ScriptedTransport: Transport {
 
   /// Takes the next step. A collected body larger than the request's limit fails, as with any transport.
   ///
-  /// - Throws: what the step says; the cancelled error when the task is cancelled.
+  /// - Throws: what the step says; stage `timeout` when the request's deadline passes; the cancelled error when the task is
+  ///   cancelled.
   public func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
     let (step, number) = state.withLock { state in
       state.requests.append(request)
@@ -122,7 +129,7 @@ public final class ScriptedTransport: Transport {
     defer { state.withLock { $0.running -= 1 } }
     if Task.isCancelled { throw .cancelled() }
     if let step { return try await perform(step, number: number, request) }
-    if let handler { return try await handler(request) }
+    if let handler { return try await answer(of: handler, request) }
     throw Self.exhausted(request)
   }
 
@@ -135,12 +142,19 @@ public final class ScriptedTransport: Transport {
       return try limited(TransferResponse(head: head, body: ResponseBody(body)), to: request)
     case .reply(let response): return try limited(response, to: request)
     case .fail(let error): throw error
-    case .hang: throw await Self.hang()
-    case .perform(let handler): return try await handler(request)
+    case .hang:
+      return try await withinDeadline(of: request, time) { () throws(TransportError) in throw await Self.hang() }
+    case .perform(let handler): return try await answer(of: handler, request)
     case .expecting(let expectation, let step):
       guard expectation.isMet(by: request) else { throw mismatch(expectation, number: number, request) }
       return try await perform(step, number: number, request)
     }
+  }
+
+  private func answer(of handler: @escaping Handler, _ request: TransferRequest) async throws(TransportError)
+    -> TransferResponse
+  {
+    try await withinDeadline(of: request, time) { () throws(TransportError) in try await handler(request) }
   }
 
   private func limited(
@@ -182,7 +196,8 @@ public final class ScriptedTransport: Transport {
 
   private static func line(_ request: TransferRequest) -> String {
     let head = request.head
-    return "\(head.method) \(head.scheme ?? "")://\(head.authority ?? "")\(head.path ?? "")"
+    let url = "\(head.scheme ?? "")://\(head.authority ?? "")\(head.path ?? "")"
+    return "\(head.method) \(Redaction.standard.adding(request.secrets).url(url))"
   }
 
   /// Returns when the task is cancelled.

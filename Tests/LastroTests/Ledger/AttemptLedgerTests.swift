@@ -90,6 +90,18 @@ struct AttemptLedgerTests {
     #expect(!ledger.json().contains("hush"))
   }
 
+  @Test("JSON has times to the microsecond, without the rest of binary fractions")
+  func times() throws {
+    var timings = TransferFacts.Timings(total: .microseconds(2_247))
+    timings.queued = .nanoseconds(247_000)
+    timings.firstByte = .nanoseconds(1_000_499)
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = .sortedKeys
+    let text = String(decoding: try encoder.encode(timings), as: UTF8.self)
+    #expect(text == #"{"first_byte_s":0.001,"queued_s":0.000247,"total_s":0.002247}"#)
+    #expect(Duration.seconds(Int64.max).inRoundedSeconds == 9.223372036854776e18)
+  }
+
   @Test("a success has it too")
   func success() async throws {
     let value = try await TransportNetworkStack(StubTransport(.answer(503), .answer(200))).fetch(

@@ -105,6 +105,15 @@ struct LoggingInterceptorTests {
     #expect(entries[1].metadata["status"] == "200")
   }
 
+  @Test("the operation is masked, and on one line")
+  func operation() async throws {
+    var request = try Self.secretRequest()
+    request.options.operation = "get\nPLANTED-9 token=PLANTED"
+    request.options.secrets = ["PLANTED-9"]
+    let entries = try await Self.entries(.basic, [Self.secretResponse], request: request)
+    #expect(entries.count == 2 && entries.allSatisfy { $0.metadata["operation"] == "get\\n*** token=***" })
+  }
+
   @Test("headers: in order, secrets masked")
   func headers() async throws {
     let entries = try await Self.entries(.headers, [Self.secretResponse])

@@ -65,6 +65,22 @@ struct RedactionTests {
     #expect(Redaction.standard.value(of: field) == masked)
   }
 
+  @Test(
+    "the names that well-known services use",
+    arguments: ["X-Auth-Key", "Ocp-Apim-Subscription-Key", "X-Functions-Key", "X-Auth", "X-Auth-Token", "X-Access-Key"])
+  func knownHeaders(name: String) throws {
+    #expect(Redaction.standard.isSecret(try #require(HTTPField.Name(name))))
+    #expect(Redaction.standard.url("https://h/?\(name)=x") == "https://h/?\(name)=***")
+  }
+
+  @Test("the names of forms, which mean other things in JSON")
+  func knownItems() {
+    #expect(
+      Redaction.standard.text("code_verifier=x&device_code=y&pass=z&passed=1&a=b")
+        == "code_verifier=***&device_code=***&pass=***&passed=1&a=b")
+    #expect(Redaction.standard.text(#"{"device_code":"x","pass":3}"#) == #"{"device_code":"***","pass":3}"#)
+  }
+
   @Test("what a request's options name")
   func options() throws {
     var options = RequestOptions()

@@ -41,7 +41,7 @@ import Testing
     _ = try await stack.fetch(.test(.post, body: .raw("12345"), options: options))
     var expected = Self.base
     expected[0].1 = "POST"
-    expected.append(("url.template", "getThing"))
+    expected.append(("lastro.operation", "getThing"))
     #expect(metrics.meters(label: "http.client.active_requests", dimensions: expected).map(\.values) == [[1, 0]])
     #expect(values("lastro.client.call.duration", expected) == [0.25])
     #expect(values("lastro.client.attempts", expected) == [1])

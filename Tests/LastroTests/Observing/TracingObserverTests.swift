@@ -52,13 +52,13 @@ import Tracing
     #expect(
       attempts[0].attributes.text == [
         "http.request.method": "GET", "url.full": "https://example.com/a?q=1&token=***", "url.scheme": "https",
-        "url.template": "getThing", "server.address": "example.com", "server.port": "443", "lastro.attempt": "1",
+        "lastro.operation": "getThing", "server.address": "example.com", "server.port": "443", "lastro.attempt": "1",
         "http.response.status_code": "503", "error.type": "503",
       ])
     #expect(
       attempts[1].attributes.text == [
         "http.request.method": "GET", "url.full": "https://example.com/a?q=1&token=***", "url.scheme": "https",
-        "url.template": "getThing", "server.address": "example.com", "server.port": "443", "lastro.attempt": "2",
+        "lastro.operation": "getThing", "server.address": "example.com", "server.port": "443", "lastro.attempt": "2",
         "http.response.status_code": "200", "http.request.resend_count": "1", "network.protocol.version": "1.1",
         "network.peer.address": "192.0.2.1", "network.peer.port": "443",
       ])

@@ -55,6 +55,12 @@ struct SecretCodingTests {
     #expect(plain.secrets.isEmpty)
   }
 
+  @Test("many secrets of a body are kept once each, in the order of their coding")
+  func manySecrets() throws {
+    let secrets = (0..<5000).map { Secret("PLANTED-\($0 % 2500)") }
+    #expect(try RequestBody.json(secrets).secrets == Array(secrets.prefix(2500)))
+  }
+
   @Test("bodies made at the same time with one encoder know their own secrets each")
   func concurrentBodies() async throws {
     let encoder = JSONEncoder()

@@ -2,8 +2,10 @@
 
 import Foundation
 import HTTPTypes
+import InMemoryTracing
 import LastroTesting
 import Logging
+import Tracing
 
 @testable import Lastro
 
@@ -42,7 +44,11 @@ struct SecretFetch {
     configuration.timeSource = ManualTime().source
     configuration.bodySnippetBytes = 1_000_000
     if scenario == .bodyTooLarge { configuration.maximumBodyBytes = 1000 }
-    if endpoint.isMarked { configuration.observers = [Observer(fetch: self)] }
+    let recorder = HARRecorder()
+    let tracer = InMemoryTracer()
+    if endpoint.isMarked {
+      configuration.observers = [Observer(fetch: self), recorder, TracingObserver(tracer: tracer)]
+    }
     configuration.interceptors = [SessionInterceptor(isMarked: endpoint.isMarked), hooks, logging, short]
     let stack = TransportNetworkStack(transport: transport, configuration: configuration)
     var resource = HTTPResource<M, E>(endpoint, decoding: .json(M.self), errorDecoding: errors)
@@ -55,6 +61,8 @@ struct SecretFetch {
     keep("resource", resource)
     keep("endpoint's options", endpoint.options)
     if endpoint.isMarked { for request in transport.requests.prefix(4) { keep("transport's request", request) } }
+    keepText("archive", String(decoding: try recorder.har().json(), as: UTF8.self))
+    for span in tracer.finishedSpans { keep(span) }
     for entry in entries.withLock({ $0 }) {
       outputs.withLock { $0.append(Output(place: "log, \(entry.message)", text: entry.text)) }
     }
@@ -140,6 +148,18 @@ struct SecretFetch {
       return scenario.action(failure.context)
     }
     return hooks
+  }
+
+  private func keepText(_ place: String, _ text: String) {
+    outputs.withLock { $0.append(Output(place: place, text: text)) }
+  }
+
+  private func keep(_ span: FinishedInMemorySpan) {
+    var texts = [span.operationName, span.status?.message ?? ""]
+    for attributes in [span.attributes] + span.events.map(\.attributes) {
+      attributes.forEach { name, value in texts.append("\(name)=\(value)") }
+    }
+    keepText("span", texts.joined(separator: "\n"))
   }
 
   /// Keeps a value in every way in which people print one.

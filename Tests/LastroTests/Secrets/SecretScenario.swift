@@ -22,6 +22,11 @@ enum SecretScenario: String, CaseIterable, Sendable {
       .setCookie: "sid=" + Planted.cookie.text, .wwwAuthenticate: "Basic realm=\"\(Planted.header.text)\"",
       .retryAfter: "7 " + Planted.query.text, .server: Planted.echoField,
     ]
+    fields[.contentType] = "text/plain; note=\"\(Planted.header.text)\""
+    fields.append(
+      HTTPField(
+        name: .setCookie,
+        value: "n-\(Planted.cookie.text)=1; Path=/\(Planted.cookie.text); Domain=\(Planted.cookie.text)"))
     if let name = HTTPField.Name("X-Echo") { fields[name] = Planted.header.text }
     return fields
   }()

@@ -79,6 +79,20 @@ struct LoopbackHTTP2Tests {
     #expect(try client.frames(2) == [.data(body.prefix(70_000 - 65_535), stream: 1), .data([], stream: 1, ends: true)])
   }
 
+  @Test("in a script too, a body that the windows had no room for is sent while requests are read")
+  func windowsOfAScript() throws {
+    let server = try LoopbackServer.http2Script { connection in
+      while let request = try connection.readRequest() {
+        try connection.respond(to: request, with: LoopbackResponse(body: [1, 2, 3, 4, 5]))
+      }
+    }
+    let client = try HTTP2TestClient(server, settings: [.init(4, 3)])
+    try client.get("/", stream: 1)
+    #expect(try client.frames(2).last == .data([1, 2, 3], stream: 1))
+    try client.send(.windowUpdate(9, stream: 1))
+    #expect(try client.frames(2) == [.data([4, 5], stream: 1), .data([], stream: 1, ends: true)])
+  }
+
   @Test("a header block may be Huffman-coded, indexed, padded, with a priority, and in pieces")
   func headerBlocks() throws {
     let server = try echo()

@@ -3,6 +3,7 @@
 import HTTPTypes
 import Lastro
 import LastroTesting
+import Synchronization
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -69,6 +70,124 @@ struct ScriptedTransportTests {
     }
     let early = await #expect(throws: TransportError.self) { try await cancelled.value }
     #expect(early?.requestSent == false)
+  }
+
+  /// Moves a clock until an answer is there.
+  private func answer(
+    _ transport: any Transport, _ request: TransferRequest, _ clock: ManualClock
+  ) async -> TransportError? {
+    let isDone = Atomic(false)
+    async let error: TransportError? = {
+      defer { isDone.store(true, ordering: .sequentiallyConsistent) }
+      do throws(TransportError) {
+        _ = try await transport.execute(request)
+        return nil
+      } catch {
+        return error
+      }
+    }()
+    while !isDone.load(ordering: .sequentiallyConsistent) {
+      clock.advance(by: .seconds(1))
+      await Task.yield()
+    }
+    return await error
+  }
+
+  @Test("what waits ends at the deadline of its request", arguments: ["hang", "step", "handler", "expected"])
+  func deadline(waiting: String) async throws {
+    let clock = ManualClock()
+    let gate = AsyncStream.makeStream(of: Never.self)
+    // Heeds no cancellation.
+    let stubborn: ScriptedTransport.Handler = { _ in
+      await Task { for await _ in gate.stream {} }.value
+      return TransferResponse(head: HTTPResponse(status: 200), body: ResponseBody(Data()))
+    }
+    let steps: [ScriptedTransport.Step] =
+      switch waiting {
+      case "hang": [.hang]
+      case "step": [.perform(stubborn)]
+      case "expected": [.expect(then: .hang)]
+      default: []
+      }
+    let transport = ScriptedTransport(steps, time: clock.timeSource, handler: stubborn)
+    var request = request("/")
+    request.deadline = .seconds(30)
+    request.deadlineCode = .attemptTimeout
+    let error = await answer(transport, request, clock)
+    #expect(error?.stage == .timeout && error?.code == .attemptTimeout && error?.requestSent == true)
+    #expect(clock.now >= .seconds(30) && transport.runningRequests == 0)
+    gate.continuation.finish()
+  }
+
+  @Test("an answer before the deadline is the answer; a cancelled wait is cancelled")
+  func beforeDeadline() async throws {
+    let clock = ManualClock()
+    let transport = ScriptedTransport([.hang], time: clock.timeSource) { _ in
+      TransferResponse(head: HTTPResponse(status: 204), body: ResponseBody(Data()))
+    }
+    var request = request("/")
+    request.deadline = .seconds(30)
+    let task = Task { [request] in try await transport.execute(request) }
+    while transport.runningRequests == 0 { await Task.yield() }
+    task.cancel()
+    let error = await #expect(throws: TransportError.self) { try await task.value }
+    #expect(error?.code == .cancelled && error?.requestSent == true)
+    #expect(try await transport.execute(request).head.status == 204)
+    #expect(clock.now == .zero)
+  }
+
+  @Test("a stack's total timeout ends a hang")
+  func totalTimeout() async throws {
+    let clock = ManualClock()
+    var configuration = StackConfiguration()
+    configuration.timeSource = clock.timeSource
+    let transport = ScriptedTransport([.hang], time: clock.timeSource)
+    let stack = TransportNetworkStack(transport: transport, configuration: configuration)
+    let task = Task {
+      try await stack.fetch(RawHTTPResource(request: ResourceRequest(method: .get, url: "https://h.com/")))
+    }
+    while transport.runningRequests == 0 { await Task.yield() }
+    while transport.runningRequests == 1 {
+      clock.advance(by: .seconds(1))
+      await Task.yield()
+    }
+    let error = await #expect(throws: HTTPFetchError<any Error>.self) { try await task.value }
+    #expect(error?.lastError.code == .totalTimeout)
+  }
+
+  @Test("a replay's wait for a streamed body ends at the deadline")
+  func replayDeadline() async throws {
+    let clock = ManualClock()
+    let entry = HAR.Entry(
+      startedDateTime: "2001-09-09T01:46:42.000Z", time: 0,
+      request: HAR.Request(method: "POST", url: "https://api.example/", postData: HAR.PostData(mimeType: "")),
+      response: HAR.Response(status: 200), timings: HAR.Timings())
+    let transport = HARReplayTransport(HAR(entries: [entry]), time: clock.timeSource)
+    var request = request("/")
+    request.head.method = .post
+    request.deadline = .seconds(30)
+    let gate = AsyncStream.makeStream(of: Data.self)
+    request.body = .stream(gate.stream)
+    let error = await answer(transport, request, clock)
+    #expect(error?.stage == .timeout && error?.code == .totalTimeout)
+    gate.continuation.finish()
+  }
+
+  @Test("secrets in URLs are masked in errors and violations")
+  func masked() async throws {
+    let transport = ScriptedTransport([.expect(path: "/a", then: .hang)])
+    var request = request("/PLANTED-1?token=PLANTED-2")
+    request.secrets = ["PLANTED-1"]
+    for code in [FailureCode.scriptMismatch, .scriptExhausted] {
+      let error = await #expect(throws: TransportError.self) { try await transport.execute(request) }
+      #expect(error?.code == code && error?.message.contains("PLANTED") == false)
+      #expect(error?.message.contains("GET https://api.example/***?token=***") == true)
+    }
+    let violation = #expect(throws: ScriptViolation.self) { try transport.verify() }
+    #expect(violation?.description.contains("PLANTED") == false)
+    let replay = HARReplayTransport(HAR(entries: []))
+    let error = await #expect(throws: TransportError.self) { try await replay.execute(request) }
+    #expect(error?.message.contains("GET https://api.example/***?token=***") == true)
   }
 
   @Test("the limit of a body holds")

@@ -73,12 +73,19 @@ public struct HAR: Codable, Sendable, Hashable {
   }
 
   /// The archive as JSON: indented, keys sorted, so that two of them can be compared.
-  public func json() -> Data {
+  ///
+  /// - Throws: ``ConfigurationError`` when it cannot be written. An archive that a ``HARRecorder`` made always can.
+  public func json() throws(ConfigurationError) -> Data {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
     // Numbers that JSON does not have come out as texts instead of failing.
     encoder.nonConformingFloatEncodingStrategy = .convertToString(
       positiveInfinity: "Infinity", negativeInfinity: "-Infinity", nan: "NaN")
-    return (try? encoder.encode(self)) ?? Data("{}".utf8)
+    do {
+      return try encoder.encode(self)
+    } catch {
+      throw ConfigurationError(
+        "the HTTP archive cannot be written as JSON: \(error)", hint: "look at what was put into its entries by hand")
+    }
   }
 }

@@ -19,7 +19,7 @@ struct HARMaker {
     HAR.Entry(
       startedDateTime: HARDate.text(event.sinceEpoch), time: 0, request: self.request(request),
       response: HAR.Response(status: 0), timings: HAR.Timings(), call: event.callID, attempt: event.attempt,
-      hop: event.hop, operation: event.operation)
+      hop: event.hop, operation: event.operation.map(masked))
   }
 
   func answer(_ entry: inout HAR.Entry, _ answer: FetchEvent.Answer) {
@@ -78,14 +78,14 @@ struct HARMaker {
     let fields = request.head.headerFields
     let url = redaction?.url(request.url) ?? request.url
     return HAR.Request(
-      method: request.head.method.rawValue, url: url, cookies: HARCookies.sent(in: fields, masked: redaction != nil),
+      method: request.head.method.rawValue, url: url, cookies: HARCookies.sent(in: fields, redaction),
       headers: headers(fields), queryString: HARQuery.items(ofURL: url), postData: postData(request),
       bodySize: request.body.length ?? -1)
   }
 
   private func response(_ head: HTTPResponse, body: Data?) -> HAR.Response {
     let fields = head.headerFields
-    var content = HAR.Content(mimeType: fields[.contentType] ?? "")
+    var content = HAR.Content(mimeType: masked(fields[.contentType] ?? ""))
     if let body {
       content.size = Int64(body.count)
       let written = HARBody(body, limit: limit, redaction: redaction)
@@ -93,14 +93,14 @@ struct HARMaker {
       content.isTruncated = written.isTruncated ? true : nil
     }
     return HAR.Response(
-      status: head.status.code, statusText: head.status.reasonPhrase,
-      cookies: HARCookies.set(in: fields, masked: redaction != nil), headers: headers(fields), content: content,
+      status: head.status.code, statusText: masked(head.status.reasonPhrase),
+      cookies: HARCookies.set(in: fields, redaction), headers: headers(fields), content: content,
       redirectURL: fields[.location].map { redaction?.url($0) ?? $0 } ?? "",
       bodySize: body.map { Int64($0.count) } ?? -1)
   }
 
   private func postData(_ request: ResourceRequest) -> HAR.PostData? {
-    let type = request.head.headerFields[.contentType] ?? request.body.contentType ?? ""
+    let type = masked(request.head.headerFields[.contentType] ?? request.body.contentType ?? "")
     switch request.body.source {
     case .empty: return nil
     case .bytes(let data):
@@ -123,7 +123,7 @@ struct HARMaker {
         case .location, .referer, .contentLocation: redaction?.url(field.value) ?? field.value
         default: redaction?.value(of: field) ?? field.value
         }
-      return HAR.Field(name: field.name.rawName, value: value)
+      return HAR.Field(name: redaction?.secretsMasked(in: field.name.rawName) ?? field.name.rawName, value: value)
     }
   }
 

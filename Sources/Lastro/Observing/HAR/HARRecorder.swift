@@ -20,11 +20,16 @@ public final class HARRecorder: FetchObserver {
     /// Most bytes of a body, of requests and answers each: what is more is cut off, and a comment says so. Default 1 MiB; a
     /// negative number counts as zero.
     public var bodyBytes: Int
+    /// Most bytes of all exchanges together, by the texts that are kept of them: beyond that the oldest are dropped, and
+    /// counted in ``HARRecorder/droppedEntries``; so is an exchange that is larger by itself. Exchanges that still run do
+    /// not count. Default 64 MiB; a negative number counts as zero.
+    public var totalBytes: Int
 
     /// Makes limits.
-    public init(entries: Int = 1000, bodyBytes: Int = 1 << 20) {
+    public init(entries: Int = 1000, bodyBytes: Int = 1 << 20, totalBytes: Int = 64 << 20) {
       self.entries = max(1, entries)
       self.bodyBytes = max(0, bodyBytes)
+      self.totalBytes = max(0, totalBytes)
     }
   }
 
@@ -37,7 +42,9 @@ public final class HARRecorder: FetchObserver {
 
   private struct State {
     /// In the order of their beginning.
-    var entries: [(number: UInt64, entry: HAR.Entry)] = []
+    var entries: [(number: UInt64, bytes: Int, entry: HAR.Entry)] = []
+    /// Of all entries.
+    var bytes = 0
     var running: [UInt64: (number: UInt64, running: Running)] = [:]
     var last: UInt64 = 0
     var dropped = 0
@@ -47,17 +54,24 @@ public final class HARRecorder: FetchObserver {
       self.running[call] = (last, running)
     }
 
-    mutating func end(_ entry: HAR.Entry, number: UInt64, limit: Int) {
+    mutating func end(_ entry: HAR.Entry, number: UInt64, limits: Limits) {
       let index = entries.lastIndex { $0.number < number }.map { $0 + 1 } ?? 0
-      entries.insert((number, entry), at: index)
+      let size = entry.keptBytes
+      entries.insert((number, size, entry), at: index)
+      bytes += size
       // Not one by one: the array would be moved for each.
-      guard entries.count > limit + limit / 4 else { return }
-      trim(to: limit)
+      guard bytes > limits.totalBytes || entries.count - limits.entries > limits.entries / 4 else { return }
+      trim(to: limits)
     }
 
-    mutating func trim(to limit: Int) {
-      let excess = entries.count - limit
-      guard excess > 0 else { return }
+    mutating func trim(to limits: Limits) {
+      var excess = max(0, entries.count - limits.entries)
+      var left = bytes - entries.prefix(excess).reduce(0) { $0 + $1.bytes }
+      while left > limits.totalBytes, excess < entries.count {
+        left -= entries[excess].bytes
+        excess += 1
+      }
+      bytes = left
       entries.removeFirst(excess)
       dropped += excess
     }
@@ -70,7 +84,7 @@ public final class HARRecorder: FetchObserver {
   /// Makes a recorder.
   ///
   /// - Parameters:
-  ///   - limits: what to keep. Default: 1000 exchanges, 1 MiB of each body.
+  ///   - limits: what to keep. Default: 1000 exchanges, 1 MiB of each body, 64 MiB of all.
   ///   - secrets: default: masked.
   public init(limits: Limits = Limits(), secrets: HARSecrets = .masked) {
     self.secrets = secrets
@@ -80,7 +94,7 @@ public final class HARRecorder: FetchObserver {
   /// Number of exchanges that were dropped, being the oldest, for want of room.
   public var droppedEntries: Int {
     state.withLock { state in
-      state.trim(to: limits.entries)
+      state.trim(to: limits)
       return state.dropped
     }
   }
@@ -92,11 +106,16 @@ public final class HARRecorder: FetchObserver {
   public func har(forCall callID: UInt64) -> HAR { HAR(entries: entries { $0.call == callID }) }
 
   /// Forgets the exchanges that have ended.
-  public func removeAll() { state.withLock { $0.entries = [] } }
+  public func removeAll() {
+    state.withLock { state in
+      state.entries = []
+      state.bytes = 0
+    }
+  }
 
   private func entries(where isWanted: (HAR.Entry) -> Bool) -> [HAR.Entry] {
     let all = state.withLock { state in
-      state.trim(to: limits.entries)
+      state.trim(to: limits)
       return state.entries
     }
     return all.lazy.map(\.entry).filter(isWanted)
@@ -107,7 +126,7 @@ public final class HARRecorder: FetchObserver {
     switch event.kind {
     case .transferStarted(let request):
       close(event, nil)
-      let redaction = secrets.redaction(for: request.options)
+      let redaction = secrets.redaction(for: request)
       let entry = HARMaker(redaction: redaction, limit: limits.bodyBytes).entry(request, event)
       state.withLock { $0.begin(Running(entry: entry, start: event.time, redaction: redaction), call: event.callID) }
     case .transferEnded(.success(let answer)) where event.isStream && answer.body == nil:
@@ -147,6 +166,6 @@ public final class HARRecorder: FetchObserver {
   private func finish(_ event: FetchEvent, _ body: (inout Running, HARMaker) -> Void) {
     guard var found = state.withLock({ $0.running.removeValue(forKey: event.callID) }) else { return }
     body(&found.running, HARMaker(redaction: found.running.redaction, limit: limits.bodyBytes))
-    state.withLock { $0.end(found.running.entry, number: found.number, limit: limits.entries) }
+    state.withLock { $0.end(found.running.entry, number: found.number, limits: limits) }
   }
 }

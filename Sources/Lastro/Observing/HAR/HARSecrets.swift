@@ -10,9 +10,9 @@ public enum HARSecrets: Sendable, Hashable {
   /// Masked by the usual names, and by what the options of requests name.
   public static let masked = HARSecrets.masked(.standard)
 
-  func redaction(for options: RequestOptions) -> Redaction? {
+  func redaction(for request: ResourceRequest) -> Redaction? {
     switch self {
-    case .masked(let redaction): redaction.adding(options)
+    case .masked(let redaction): redaction.adding(request)
     case .writtenInTheClearForWhoeverReadsTheArchive: nil
     }
   }

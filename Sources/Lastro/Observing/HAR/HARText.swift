@@ -59,23 +59,24 @@ enum HARQuery {
 
 /// Cookies of archives.
 enum HARCookies {
-  static func sent(in fields: HTTPFields, masked: Bool) -> [HAR.Cookie] {
-    fields[values: .cookie].flatMap { $0.split(separator: ";") }.map { pair in
+  /// - Parameter redaction: what is masked besides the values, since a server names cookies as it likes; `nil`: nothing.
+  static func sent(in fields: HTTPFields, _ redaction: Redaction?) -> [HAR.Cookie] {
+    fields[values: .cookie].flatMap { masked($0, redaction).split(separator: ";") }.map { pair in
       let (name, value) = split(pair)
-      return HAR.Cookie(name: name, value: masked ? Redaction.mask : value)
+      return HAR.Cookie(name: redaction?.text(name) ?? name, value: redaction == nil ? value : Redaction.mask)
     }
   }
 
-  static func set(in fields: HTTPFields, masked: Bool) -> [HAR.Cookie] {
+  static func set(in fields: HTTPFields, _ redaction: Redaction?) -> [HAR.Cookie] {
     fields[values: .setCookie].map { line in
-      let parts = line.split(separator: ";")
+      let parts = masked(line, redaction).split(separator: ";")
       let (name, value) = split(parts.first ?? "")
-      var cookie = HAR.Cookie(name: name, value: masked ? Redaction.mask : value)
+      var cookie = HAR.Cookie(name: redaction?.text(name) ?? name, value: redaction == nil ? value : Redaction.mask)
       for part in parts.dropFirst() {
         let (attribute, value) = split(part)
         switch attribute.lowercased() {
-        case "path": cookie.path = value
-        case "domain": cookie.domain = value
+        case "path": cookie.path = redaction?.text(value) ?? value
+        case "domain": cookie.domain = redaction?.text(value) ?? value
         case "httponly": cookie.httpOnly = true
         case "secure": cookie.secure = true
         default: break
@@ -83,6 +84,11 @@ enum HARCookies {
       }
       return cookie
     }
+  }
+
+  /// By value, before anything is split: a delimiter may be in a secret.
+  private static func masked(_ line: String, _ redaction: Redaction?) -> String {
+    redaction?.secretsMasked(in: line) ?? line
   }
 
   private static func split(_ pair: Substring) -> (name: String, value: String) {

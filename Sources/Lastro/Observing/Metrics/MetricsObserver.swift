@@ -14,10 +14,10 @@ public import CoreMetrics
 /// | `lastro.client.attempts` | recorder | number of attempts of each call |
 ///
 /// The first four have the attributes `http.request.method` (`_OTHER` for methods that no standard knows), `server.address`,
-/// `server.port`, `url.scheme` and, where the request has an ``RequestOptions/operation``, `url.template`; when a request has
+/// `server.port`, `url.scheme` and, where the request has an ``RequestOptions/operation``, `lastro.operation`; when a request has
 /// ended also `http.response.status_code`, `network.protocol.version`, and `error.type` (the status from 400 on, or stage
 /// and code such as `timeout/total_timeout`). The duration of a streamed answer ends with its body. The last two, which no
-/// convention has, have `http.request.method`, `server.address`, `server.port`, `url.scheme`, `url.template` and
+/// convention has, have `http.request.method`, `server.address`, `server.port`, `url.scheme`, `lastro.operation` and
 /// `error.type`; without the first four when no request could be made.
 ///
 /// No URL is in an attribute. Hosts and operations may still be many: beyond ``init(factory:maximumAttributeSets:)``'s limit
@@ -158,7 +158,7 @@ public final class MetricsObserver: FetchObserver {
     let call = calls.withLock { isOpen ? $0[event.callID] : $0.removeValue(forKey: event.callID) }
     guard let call else { return }
     var attributes = call.request?.metric ?? MetricAttributes()
-    attributes.template = event.operation
+    attributes.operation = event.operation
     attributes.errorType = errorType
     instruments.record((event.time - call.start).inSeconds, "lastro.client.call.duration", attributes)
     instruments.record(Double(count), "lastro.client.attempts", attributes)
@@ -167,6 +167,6 @@ public final class MetricsObserver: FetchObserver {
 
 extension HTTPAttributes {
   fileprivate var metric: MetricAttributes {
-    MetricAttributes(method: method, address: address, port: port, scheme: scheme, template: template)
+    MetricAttributes(method: method, address: address, port: port, scheme: scheme, operation: operation)
   }
 }

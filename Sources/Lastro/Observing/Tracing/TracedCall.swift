@@ -48,7 +48,7 @@ struct TracedCall {
       attempt.addEvent(SpanEvent(name: "redirect", at: instant(event), attributes: attributes))
     }
     let method = http.originalMethod == nil ? http.method : Self.unnamedAttempt
-    attempt.operationName = http.template.map { "\(method) \($0)" } ?? method
+    attempt.operationName = http.operation.map { "\(method) \($0)" } ?? method
     let sentBefore = transfers
     transfers += 1
     attempt.updateAttributes { attributes in
@@ -56,7 +56,7 @@ struct TracedCall {
       attributes["http.request.method_original"] = http.originalMethod
       attributes["url.full"] = url
       attributes["url.scheme"] = http.scheme
-      attributes["url.template"] = http.template
+      attributes["lastro.operation"] = http.operation
       attributes["server.address"] = http.address
       attributes["server.port"] = http.port.map { Int64($0) }
       if sentBefore > 0 { attributes["http.request.resend_count"] = Int64(sentBefore) }

@@ -12,7 +12,7 @@ public import Tracing
 ///   retry         event      one for each wait between attempts
 /// ```
 ///
-/// A span of an attempt has `http.request.method`, `url.full`, `server.address`, `server.port`, `url.scheme`, `url.template`,
+/// A span of an attempt has `http.request.method`, `url.full`, `server.address`, `server.port`, `url.scheme`, `lastro.operation`,
 /// `http.request.resend_count` (requests that the call sent before this one), `http.response.status_code`,
 /// `network.protocol.version`, `network.peer.address`, `network.peer.port` and `error.type`; after redirects those of the
 /// last request. Where a redirect goes is told by its event, as the attempt is what the trace is propagated from: all its
