@@ -15,13 +15,16 @@ struct BearerStressTests {
     let counts = Lock<[Int: Int]>([:])
     let transport: ScriptedTransport
 
-    init(least: Int) {
+    /// - Parameter gathering: so many requests are answered together.
+    init(least: Int, gathering: Int = 0) {
+      let gathered = Gathering(gathering)
       let lock = Lock(least)
       self.least = lock
       let counts = counts
       transport = ScriptedTransport(handler: { (request) throws(TransportError) in
         let number = request.head.headerFields[.authorization].flatMap { Int($0.dropFirst("Bearer t".count)) }
         counts.withLock { $0[number ?? -1, default: 0] += 1 }
+        await gathered.arrive()
         return .answer((number ?? -1) >= lock.withLock { $0 } ? 200 : 401, body: "{}")
       })
     }
@@ -36,7 +39,7 @@ struct BearerStressTests {
 
   @Test("1,000 calls that are all refused at first: exactly one refresh, each repeated once")
   func thousand() async throws {
-    let api = NumberedAPI(least: 2)
+    let api = NumberedAPI(least: 2, gathering: 1000)
     let source = GatedSource()
     let bearer = try BearerAuthenticator.test(source, token: .test("t1"))
     let stack = Self.stack(api.transport, bearer)
@@ -128,5 +131,25 @@ struct BearerStressTests {
     }
     #expect(ends.values.sorted() == Array(0..<100))
     #expect(running.withLock { $0.most } <= 1 && refreshes.values.count <= 2)
+  }
+}
+
+/// Holds those that arrive until there are enough of them; whoever comes later passes.
+private final class Gathering: Sendable {
+  private let state: Lock<(missing: Int, waiters: [CheckedContinuation<Void, Never>])>
+
+  init(_ count: Int) { state = Lock((count, [])) }
+
+  func arrive() async {
+    await withCheckedContinuation { continuation in
+      let freed = state.withLock { state in
+        state.waiters.append(continuation)
+        state.missing -= 1
+        guard state.missing <= 0 else { return [CheckedContinuation<Void, Never>]() }
+        defer { state.waiters = [] }
+        return state.waiters
+      }
+      for waiter in freed { waiter.resume() }
+    }
   }
 }
