@@ -98,7 +98,7 @@ extension LabProperties {
     expect(!ledger.json().contains("\n"), "JSON stands on a line")
     for (attempt, entry) in zip(attempts, listed) {
       func isEqual(_ key: String, _ duration: Duration) -> Bool {
-        (entry[key] as? Double).map { abs($0 - duration.inSeconds) <= 1e-9 * max(1, abs($0)) } ?? false
+        (entry[key] as? Double).map { abs($0 - duration.inRoundedSeconds) <= 1e-9 * max(1, abs($0)) } ?? false
       }
       expect(
         entry["number"] as? Int == attempt.number && entry["sent"] as? Bool == attempt.requestSent
