@@ -58,6 +58,8 @@ extension BearerAuthenticator {
     let id: UInt64
     /// Whether a request was refused with the token that it replaces.
     var isRefused = false
+    /// On whose behalf it runs: who began it may be refreshing for another authenticator.
+    let marks: Set<UInt64>
     var start: Duration
     /// Asks the source; `nil` while the source has not returned from an earlier refresh.
     var task: Task<Void, Never>?
@@ -139,21 +141,21 @@ extension BearerAuthenticator {
   /// token that is sent twice counts as stolen.
   private func begin(_ state: inout State, isRefused: Bool, at now: Duration) {
     let id = state.makeID()
-    guard state.asking != nil else {
-      state.flight = Flight(
-        id: id, isRefused: isRefused, start: now, task: ask(id, &state, at: now), timeout: timeout(id))
-      return
-    }
-    let patience = after(refreshTimeout) { $0.askAtLast(id) }
-    state.flight = Flight(id: id, isRefused: isRefused, start: now, task: nil, timeout: patience)
+    let marks = Self.refreshing.union([self.id])
+    let mustWait = state.asking != nil
+    state.flight = Flight(
+      id: id, isRefused: isRefused, marks: marks, start: now,
+      task: mustWait ? nil : ask(id, marks, &state, at: now),
+      timeout: mustWait ? after(refreshTimeout) { $0.askAtLast(id) } : timeout(id))
   }
 
   /// Asks the source. Its task does not keep the authenticator, which ends it when it is dropped.
-  private func ask(_ id: UInt64, _ state: inout State, at now: Duration) -> Task<Void, Never> {
+  private func ask(
+    _ id: UInt64, _ marks: Set<UInt64>, _ state: inout State, at now: Duration
+  ) -> Task<Void, Never> {
     state.asking = id
     let old = state.machine.current(at: now)
     let source = source
-    let marks = Self.refreshing.union([self.id])
     return Task { [weak self] in
       let result: Result<AccessToken, any Error>
       do {
@@ -194,7 +196,7 @@ extension BearerAuthenticator {
     guard var flight = state.flight, flight.task == nil else { return }
     let patience = flight.timeout
     flight.start = now
-    flight.task = ask(flight.id, &state, at: now)
+    flight.task = ask(flight.id, flight.marks, &state, at: now)
     flight.timeout = timeout(flight.id)
     state.flight = flight
     // A sleep that ends under the lock takes no lock of ours: its task goes on elsewhere.

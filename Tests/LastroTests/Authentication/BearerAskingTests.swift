@@ -42,6 +42,39 @@ struct BearerAskingTests {
     #expect(try await request.value == "Bearer t1")
   }
 
+  @Test("a refresh that had to wait still is on behalf of whoever began it")
+  func marksOfWaiting() async throws {
+    let outer = Lock<BearerAuthenticator?>(nil)
+    let inner = Lock<BearerAuthenticator?>(nil)
+    let gate = GatedSource(ignoresCancellation: true)
+    let count = Recorder<Int>()
+    // Refreshes by way of the outer one, which refreshes by way of this one.
+    let innerSource = CustomAccessTokenSource { old in
+      if count.append(0) == 0 { return try await gate.token(replacing: old) }
+      let passed = try await outer.withLock { $0 }?.field()
+      return try .test(passed == nil ? "inner" : "wrong")
+    }
+    let outerSource = CustomAccessTokenSource { _ in
+      _ = try await inner.withLock { $0 }?.field()
+      return try .test("outer")
+    }
+    let first = try BearerAuthenticator.test(innerSource, token: .test("t0"), clock: clock)
+    let second = try BearerAuthenticator.test(outerSource, clock: clock)
+    inner.withLock { $0 = first }
+    outer.withLock { $0 = second }
+    let refused = Task { try await first.action(refused: "t0") }
+    try await gate.waitForCall(1)
+    first.replace(with: nil)
+    _ = try await refused.value
+    let request = Task { try await second.field() }
+    try await until { first.waiters == 1 }
+    gate.answer(.success(try .test("late")))
+    #expect(try await request.value == "Bearer outer")
+    #expect(try await first.field() == "Bearer inner")
+    inner.withLock { $0 = nil }
+    outer.withLock { $0 = nil }
+  }
+
   @Test("the source is down and there is no token: within 1 s of a failure nobody asks it again")
   func noStorm() async throws {
     let count = Recorder<Int>()
