@@ -24,9 +24,10 @@ struct RetryAfterTests {
     #expect(Self.wait("120") == .seconds(120))
     #expect(Self.wait("007") == .seconds(7))
     #expect(Self.wait("0") == nil)
+    #expect(Self.wait("5, 10 ,7") == .seconds(10), "fields that a proxy joined")
     #expect(Self.wait("99999999999999999999999") == .seconds(1_000_000_000))
     #expect(Self.wait("9223372036854775807") == .seconds(1_000_000_000))
-    for text in ["", "-1", "+1", "1.5", "1e3", "0x10", "١", "5, 10", "soon", "NaN", "1 s"] {
+    for text in ["", "-1", "+1", "1.5", "1e3", "0x10", "١", "5 10", "5; 10", "soon", "NaN", "1 s"] {
       #expect(Self.wait(text) == nil, "\(text)")
     }
     #expect(RetryAfter.wait([:]) { .zero } == nil)
