@@ -32,16 +32,22 @@ struct HMACSigner: RequestSigner {
 }
 // end
 
+private func configuration(signedBy signer: some RequestSigner) -> StackConfiguration {
+  // sample: configuration
+  var configuration = StackConfiguration()
+  configuration.signers = [signer]
+  // end
+  return configuration
+}
+
 extension Page {
   static let signing = Page("Signing") { stage in
     let origins = [Origin("https://api.github.com")].compactMap(\.self)
     let signer = HMACSigner(origins: origins, keyName: "demo", key: Secret("a key"), now: { 1_700_000_000 })
-    let body = Data("hello".utf8)
-    let request = try await signer.sign(
-      ResourceRequest(method: .post, url: "https://api.github.com/signed", body: .raw(body)),
-      bodyDigest: .sha256(try MessageDigest(of: body)), context: AttemptContext())
-    let resource = RawHTTPResource(baseRequestMaking: .request(request))
-    _ = try? await stage.github().fetch(resource)
+    let github = try stage.github(configuration(signedBy: signer))
+    let request = try ResourceRequest(
+      method: .post, url: "https://api.github.com/signed", body: .raw(Data("hello".utf8)))
+    _ = try? await github.fetch(.raw(request))
     let text = [
       "1700000000", "POST", "/signed", "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824",
     ].joined(separator: "\n")
