@@ -98,7 +98,11 @@ struct HTTP2FaultTests {
       #expect(server.requests.count { $0.path == "/fault" } == 1, "nothing is sent twice")
       // A connection that goes silent in the midst of an answer libcurl keeps.
       if row.fault != .stallConnection || row.point == .beforeHeaders {
-        let next = await lab.outcome(server, "/ok")
+        var next = await lab.outcome(server, "/ok")
+        // The rest of a frame that never comes: libcurl may hand the connection out before it sees the end of it.
+        if row.fault == .truncateFrame, next == .failed("response/connection_lost") {
+          next = await lab.outcome(server, "/ok")
+        }
         #expect(next == .answered(200, "fine"), "\(method) \(isReused) the next request on the same host: \(next)")
       }
       if row.keepsConnection { #expect(server.acceptedConnections == 1) }
