@@ -12,7 +12,7 @@ public import HTTPTypes
 ///
 /// `APIError` is the API's own error, decoded from an answer outside 200–299.
 public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
-  /// The failure by kind. Other kinds may come: a `switch` needs a `default`.
+  /// The failure by kind. Other kinds may come: a `switch` needs an `@unknown default`.
   @nonexhaustive
   public enum Reason: Sendable {
     /// No request could be made, or it was refused, before anything was sent.
