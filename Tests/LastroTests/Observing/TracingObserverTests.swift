@@ -77,6 +77,7 @@ import Tracing
 
   @Test func theParentIsTheContextOfTheCaller() async throws {
     let outer = tracer.startSpan("outer")
+    defer { outer.end() }
     let stack = stack(ScriptedTransport([.respond(status: 200)]))
     try await ServiceContext.withValue(outer.context) { _ = try await stack.fetch(.test()) }
     #expect(spans().call?.parentSpanID == outer.spanID)
