@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import Testing
+
+@testable import Lastro
+
+@Suite("One-shot bodies and signers")
+struct BodyConsumptionTests {
+  private static func body(_ opened: Recorder<Int>) -> RequestBody {
+    RequestBody(
+      source: .stream(length: nil, isReplayable: false) {
+        opened.append(1)
+        return { nil }
+      })
+  }
+
+  @Test("a body that was taken away is not opened by the attempt before")
+  func sealed() async throws {
+    let opened = Recorder<Int>()
+    let consumption = BodyConsumption()
+    guard case .stream(_, _, let open) = consumption.watching(Self.body(opened)).source else { throw TestError() }
+    #expect(consumption.seal())
+    let next = open()
+    await #expect(throws: CancellationError.self) { _ = try await next() }
+    #expect(opened.values.isEmpty && consumption.seal())
+  }
+
+  @Test("a body that was opened cannot be taken away")
+  func opened() async throws {
+    let opened = Recorder<Int>()
+    let consumption = BodyConsumption()
+    guard case .stream(_, _, let open) = consumption.watching(Self.body(opened)).source else { throw TestError() }
+    #expect(try await open()() == nil)
+    #expect(!consumption.seal() && opened.values.count == 1)
+  }
+
+  struct TaggingSigner: RequestSigner {
+    var origins: [Origin] { [Origin("https://example.com")].compactMap(\.self) }
+
+    func sign(
+      _ request: ResourceRequest, bodyDigest: BodyDigest, context: AttemptContext
+    ) async throws -> ResourceRequest {
+      var request = request
+      try request.appendQueryItem("tag", Secret("hush-hush-hush"))
+      return request
+    }
+  }
+
+  @Test("what a signer marks secret is masked in what the call gives")
+  func signers() async throws {
+    let stack = TransportNetworkStack(StubTransport(.answer(403, body: "no hush-hush-hush here"))) {
+      $0.signers = [TaggingSigner()]
+    }
+    let error = try await stack.failure(of: .test())
+    #expect(error.body != nil)
+    for text in [error.description, error.debugDescription, error.ledger.json(), "\(error.response as Any)"] {
+      #expect(!text.contains("hush-hush-hush"), "\(text)")
+    }
+  }
+}
