@@ -32,15 +32,15 @@ let package = Package(
     .target(
       name: "CLastro",
       linkerSettings: [.linkedLibrary("curl"), .linkedLibrary("ssl"), .linkedLibrary("crypto")]),
-    // The only door to OpenSSL's message digests. Holds no policy.
-    .target(name: "CLastroDigest", linkerSettings: [.linkedLibrary("crypto")]),
+    // The only door to libcrypto: message digests, and the reading of certificates. Holds no policy.
+    .target(name: "CLastroCrypto", linkerSettings: [.linkedLibrary("crypto")]),
     // Pure machines, bytes to events. Imports nothing, not even Foundation.
     .target(name: "LastroWire", swiftSettings: settings),
     // What features import. May not know libcurl.
     .target(
       name: "Lastro",
       dependencies: [
-        "CLastroDigest", "LastroWire",
+        "CLastroCrypto", "LastroWire",
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "CoreMetrics", package: "swift-metrics"),

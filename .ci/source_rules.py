@@ -9,9 +9,9 @@ import sys
 FORBIDDEN = {
     "LastroWire": None,
     "Lastro": {"CLastro", "LastroCurl", "CLoopback", "LastroTesting", "Testing", "XCTest"},
-    "LastroCurl": {"CLastroDigest", "CLoopback", "LastroTesting", "Testing", "XCTest"},
-    "LastroTesting": {"CLastro", "CLastroDigest", "LastroCurl", "Testing", "XCTest"},
-    "LastroCommand": {"CLastro", "CLastroDigest", "CLoopback", "LastroTesting", "Testing", "XCTest"},
+    "LastroCurl": {"CLastroCrypto", "CLoopback", "LastroTesting", "Testing", "XCTest"},
+    "LastroTesting": {"CLastro", "CLastroCrypto", "LastroCurl", "Testing", "XCTest"},
+    "LastroCommand": {"CLastro", "CLastroCrypto", "CLoopback", "LastroTesting", "Testing", "XCTest"},
 }
 ALLOWED = {"LastroWire": {"CLastroZlib"}}
 EVERYWHERE = {"FoundationNetworking", "CCurl", "Ccurl", "curl"}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CLastroDigest
+internal import CLastroCrypto
 
 #if canImport(FoundationEssentials)
   public import FoundationEssentials

@@ -60,6 +60,17 @@ extension FailureCode {
   /// The configured CA file, client certificate or key cannot be used.
   public static let invalidTLSConfiguration = Self("invalid_tls_configuration")
 
+  // MARK: trust
+
+  /// None of the keys of the verified chain is pinned.
+  public static let pinMismatch = Self("pin_mismatch")
+  /// The policy for the host has expired, and refuses then.
+  public static let policyExpired = Self("policy_expired")
+  /// No policy is for the host, and hosts without one are refused.
+  public static let hostNotPinned = Self("host_not_pinned")
+  /// A judge of the application's own refused the server.
+  public static let trustRefused = Self("trust_refused")
+
   // MARK: send, response
 
   /// Sending failed midway.

@@ -23,6 +23,19 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
   /// Head of the final response, where it had come before the failure: of a body that is truncated, too large or
   /// stalls. Default `nil`.
   public var head: HTTPResponse?
+  /// What a trust judge refused, where it did.
+  public var trustFailure: TrustFailure? {
+    get { refusal?.failure }
+    set { refusal = newValue.map(Refusal.init) }
+  }
+
+  /// A reference, so that the error of every other failure stays small.
+  private final class Refusal: Sendable {
+    let failure: TrustFailure
+    init(_ failure: TrustFailure) { self.failure = failure }
+  }
+
+  private var refusal: Refusal?
 
   /// Makes an error.
   public init(

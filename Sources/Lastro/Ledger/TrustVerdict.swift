@@ -12,4 +12,10 @@ public struct TrustVerdict: RawRepresentable, Sendable, Hashable, Codable {
   public static let plain = Self(rawValue: "plain")
   /// The chain leads to a trusted root, and the certificate is for this host.
   public static let validated = Self(rawValue: "validated")
+  /// As ``validated``, and one of the keys of the chain is pinned.
+  public static let pinned = Self(rawValue: "pinned")
+  /// As ``validated``; no key is pinned, which a policy in report-only mode let pass.
+  public static let reported = Self(rawValue: "reported")
+  /// As ``validated``; the policy for this host has expired, and says that this lets pass.
+  public static let policyExpired = Self(rawValue: "policy_expired")
 }

@@ -62,6 +62,24 @@ public struct TLSOptions: Sendable, Hashable {
   /// Default TLS 1.2.
   public var minimumVersion: Version = .v1_2
 
+  /// Judges servers after chain and host name are checked. Default `nil`: these suffice.
+  ///
+  /// The judge of a transport's own options holds for every request. One in a request's options is asked in addition.
+  public var trustJudge: (any ServerTrustJudge)? {
+    get { judge?.judge }
+    set { judge = newValue.map(JudgeReference.init) }
+  }
+
+  /// Equal where it is the same object: two judges with equal rules may come to differ.
+  private struct JudgeReference: Sendable, Hashable {
+    let judge: any ServerTrustJudge
+
+    static func == (left: Self, right: Self) -> Bool { left.judge === right.judge }
+    func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(judge)) }
+  }
+
+  private var judge: JudgeReference?
+
   /// Makes the default options.
   public init() {}
 }

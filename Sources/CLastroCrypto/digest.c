@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "CLastroDigest.h"
+#include "clastro_digest.h"
 
 #include <openssl/err.h>
 #include <openssl/evp.h>

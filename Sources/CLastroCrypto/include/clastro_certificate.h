@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading of X.509 certificates and public keys. Nothing here verifies anything. A failure leaves nothing in OpenSSL's
+// error queue.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#pragma clang assume_nonnull begin
+
+enum { CLASTRO_PIN_LENGTH = 32 };
+
+// What a certificate says. The strings are UTF-8, freed by clastro_certificate_facts_free.
+typedef struct {
+  char *_Nullable subject;
+  char *_Nullable issuer;
+  // Seconds since 1970.
+  int64_t not_before;
+  int64_t not_after;
+  // OpenSSL's name of the algorithm, such as RSA, EC, ED25519; and of the curve, such as prime256v1.
+  char *_Nullable key_algorithm;
+  char *_Nullable key_curve;
+  int key_bits;
+  bool is_authority;
+  bool is_self_issued;
+} clastro_certificate_facts;
+
+// False when `der` is no certificate; there is nothing to free then.
+bool clastro_certificate_read(const uint8_t *der, size_t length, clastro_certificate_facts *facts);
+void clastro_certificate_facts_free(clastro_certificate_facts *facts);
+
+// SHA-256 of the SubjectPublicKeyInfo of a certificate. False when `der` is none.
+bool clastro_certificate_pin(const uint8_t *der, size_t length, uint8_t *pin);
+
+// Calls `each` with the DER form of every CERTIFICATE block. Their number; -1 when a block is broken.
+typedef void (*clastro_certificate_visitor)(void *_Nullable context, const uint8_t *der, size_t length);
+int clastro_pem_certificates(
+  const char *pem, size_t length, void *_Nullable context, clastro_certificate_visitor each);
+
+// SHA-256 of the SubjectPublicKeyInfo of the first block, which is CERTIFICATE, CERTIFICATE REQUEST or PUBLIC KEY.
+bool clastro_pem_pin(const char *pem, size_t length, uint8_t *pin);
+
+#pragma clang assume_nonnull end

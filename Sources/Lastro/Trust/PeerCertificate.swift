@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastroCrypto
+
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
+/// An X.509 certificate as a peer presented it: its DER form and its pin; ``facts`` reads the rest when asked.
+public struct PeerCertificate: Sendable, Hashable {
+  /// What a certificate says of itself. None of it is verified.
+  public struct Facts: Sendable, Hashable {
+    /// Subject, such as `C=PT, O=Example, CN=api.example.com`.
+    public var subject: String
+    /// Issuer, in the same form.
+    public var issuer: String
+    /// First moment of its validity.
+    public var notBefore: Date
+    /// Last moment of its validity.
+    public var notAfter: Date
+    /// The kind of its key.
+    public var key: PublicKeyKind
+    /// Whether it may issue certificates (`basicConstraints`).
+    public var isAuthority: Bool
+    /// Whether subject and issuer are the same, as in roots.
+    public var isSelfIssued: Bool
+  }
+
+  /// The certificate (RFC 5280 §4.1) in DER.
+  public let der: [UInt8]
+  /// The pin of its key.
+  public let pin: SPKIHash
+
+  /// Wraps what the engine has read already.
+  package init(der: [UInt8], pin: SPKIHash) {
+    self.der = der
+    self.pin = pin
+  }
+
+  /// Reads a certificate; `nil` where it is none.
+  public init?(der: [UInt8]) {
+    var bytes = [UInt8](repeating: 0, count: SPKIHash.length)
+    guard clastro_certificate_pin(der, der.count, &bytes), let pin = SPKIHash(bytes) else { return nil }
+    self.init(der: der, pin: pin)
+  }
+
+  /// Reads every `CERTIFICATE` block of a PEM text, in order.
+  ///
+  /// - Throws: `ConfigurationError` when there is none, or one is broken.
+  public static func certificates(pem: String) throws(ConfigurationError) -> [PeerCertificate] {
+    var found: [[UInt8]] = []
+    var pem = pem
+    let count = pem.withUTF8 { text in
+      text.withMemoryRebound(to: CChar.self) { text -> Int32 in
+        guard let base = text.baseAddress else { return 0 }
+        return withUnsafeMutablePointer(to: &found) { found in
+          clastro_pem_certificates(base, text.count, found) { context, der, length in
+            context?.assumingMemoryBound(to: [[UInt8]].self).pointee.append(
+              [UInt8](UnsafeBufferPointer(start: der, count: length)))
+          }
+        }
+      }
+    }
+    let certificates = found.compactMap { PeerCertificate(der: $0) }
+    guard count > 0, certificates.count == Int(count) else {
+      throw ConfigurationError(
+        count == 0 ? "the PEM text holds no certificate" : "the PEM text has a block that is no certificate",
+        hint: "a certificate stands between BEGIN CERTIFICATE and END CERTIFICATE")
+    }
+    return certificates
+  }
+
+  /// What it says of itself; `nil` where it cannot be read. Parses each time: microseconds, but not for free.
+  public var facts: Facts? {
+    var facts = clastro_certificate_facts()
+    guard clastro_certificate_read(der, der.count, &facts) else { return nil }
+    defer { clastro_certificate_facts_free(&facts) }
+    return Facts(
+      subject: facts.subject.map { String(cString: $0) } ?? "",
+      issuer: facts.issuer.map { String(cString: $0) } ?? "",
+      notBefore: Date(timeIntervalSince1970: TimeInterval(facts.not_before)),
+      notAfter: Date(timeIntervalSince1970: TimeInterval(facts.not_after)),
+      key: PublicKeyKind(
+        algorithm: facts.key_algorithm.map { String(cString: $0) } ?? "unknown",
+        curve: facts.key_curve.map { String(cString: $0) }, bits: Int(facts.key_bits)),
+      isAuthority: facts.is_authority, isSelfIssued: facts.is_self_issued)
+  }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastroCrypto
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// A pin: SHA-256 of a certificate's DER SubjectPublicKeyInfo (RFC 7469 §2.4), for keys of any type.
+///
+/// It stays the same when a certificate is renewed with the same key. Two are equal when their 32 bytes are.
+public struct SPKIHash: Sendable, Hashable, LosslessStringConvertible {
+  /// Its length in bytes.
+  public static let length = 32
+
+  /// The 32 bytes.
+  public let bytes: [UInt8]
+
+  /// Wraps 32 bytes; `nil` for any other number of them.
+  public init?(_ bytes: [UInt8]) {
+    guard bytes.count == Self.length else { return nil }
+    self.bytes = bytes
+  }
+
+  /// Reads `sha256/` and Base64 (RFC 4648 §4, with padding), or the Base64 alone.
+  ///
+  /// `nil` for anything else: another hash, 31 bytes, spaces, the alphabet of URLs.
+  public init?(_ description: String) {
+    let text = description.hasPrefix(Self.prefix) ? description.dropFirst(Self.prefix.count) : description[...]
+    guard text.utf8.count == 44, let data = Data(base64Encoded: String(text)) else { return nil }
+    self.init([UInt8](data))
+  }
+
+  /// The pin of the first block of a PEM text: a certificate, a certificate request, or a public key. So the pin of a
+  /// backup key is known before there is a certificate for it. `nil` where there is no such block.
+  public init?(pem: String) {
+    var bytes = [UInt8](repeating: 0, count: Self.length)
+    var pem = pem
+    let isGood = pem.withUTF8 { text in
+      text.withMemoryRebound(to: CChar.self) { text in
+        text.baseAddress.map { clastro_pem_pin($0, text.count, &bytes) } ?? false
+      }
+    }
+    guard isGood else { return nil }
+    self.bytes = bytes
+  }
+
+  /// `sha256/` and Base64: the form of configurations, and of every message.
+  public var description: String { Self.prefix + base64 }
+
+  /// Base64 without prefix.
+  public var base64: String { Data(bytes).base64EncodedString() }
+
+  private static let prefix = "sha256/"
+}
+
+extension SPKIHash: Codable {
+  /// Reads the text of ``init(_:)-(String)``.
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    let text = try container.decode(String.self)
+    guard let hash = Self(text) else {
+      throw DecodingError.dataCorruptedError(
+        in: container, debugDescription: "\"\(text)\" is no pin: write sha256/ and the Base64 of 32 bytes")
+    }
+    self = hash
+  }
+
+  /// Writes ``description``.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(description)
+  }
+}

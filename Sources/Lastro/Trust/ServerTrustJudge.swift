@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Decides whether a server that ordinary validation accepted may be talked to. ``ServerTrustEvaluator`` is the judge that
+/// Lastro has; write another for rules that pins cannot express.
+///
+/// A judge only narrows: it is never asked about a chain or host name that validation refused. The engine asks it within
+/// the handshake, and again before a request is sent on a connection for a host or under a ``revision`` that it has not
+/// judged yet. Resumption of TLS sessions is off where there is a judge, so that there always is a chain to judge.
+///
+/// It is asked on the engine's thread, where it holds up every transfer: it must not block, and no more than compute.
+public protocol ServerTrustJudge: AnyObject, Sendable {
+  /// Names the rules in force. When it changes, connections judged before serve no further request. Read before every
+  /// transfer, from any thread. Default 0, for rules that never change.
+  var revision: UInt64 { get }
+
+  /// Decides.
+  func judge(_ trust: ServerTrust) -> TrustDecision
+
+  /// What it would demand of a host, in a few words, for `explain`. Default: that there is a judge.
+  func explanation(for host: HostName) -> String
+}
+
+extension ServerTrustJudge {
+  /// 0.
+  public var revision: UInt64 { 0 }
+
+  /// Names the type.
+  public func explanation(for host: HostName) -> String { "judged by \(Self.self)" }
+}
+
+/// What a ``ServerTrustJudge`` decides.
+@frozen
+public enum TrustDecision: Sendable, Hashable {
+  /// The server may be talked to. The word stands in ``TransferFacts/trust``.
+  case accepted(TrustVerdict)
+  /// It may not, and nothing is sent. The failure ends the fetch with stage `trust`, and is never retried.
+  case refused(TrustFailure)
+}
