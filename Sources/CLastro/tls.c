@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "CLastro.h"
 
+#include <limits.h>
 #include <netinet/in.h>
 #include <openssl/bio.h>
 #include <openssl/crypto.h>
@@ -8,35 +9,45 @@
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
+#include <openssl/x509v3.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 
 struct clastro_roots {
   X509_STORE *store;
 };
 
-clastro_roots *clastro_roots_parse(const char *pem, size_t length) {
-  BIO *bio = BIO_new_mem_buf(pem, (int)length);
-  X509_STORE *store = X509_STORE_new();
-  int count = 0;
-  X509 *certificate;
-  while (bio && store && (certificate = PEM_read_bio_X509_AUX(bio, NULL, NULL, NULL))) {
-    if (X509_STORE_add_cert(store, certificate) == 1) count++;
-    X509_free(certificate);
-  }
-  ERR_clear_error();
-  BIO_free(bio);
-  clastro_roots *roots = count > 0 ? malloc(sizeof *roots) : NULL;
-  if (!roots) {
-    X509_STORE_free(store);
+clastro_roots *clastro_roots_new(void) {
+  clastro_roots *roots = malloc(sizeof *roots);
+  if (!roots) return NULL;
+  roots->store = X509_STORE_new();
+  if (!roots->store) {
+    free(roots);
     return NULL;
   }
   // As libcurl does by default: a trusted intermediate is enough.
-  X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN);
-  roots->store = store;
+  X509_STORE_set_flags(roots->store, X509_V_FLAG_PARTIAL_CHAIN);
   return roots;
+}
+
+int clastro_roots_add(clastro_roots *roots, const char *pem, size_t length) {
+  if (length > INT_MAX) return -1;
+  ERR_set_mark();
+  BIO *bio = BIO_new_mem_buf(pem, (int)length);
+  int count = 0;
+  X509 *certificate;
+  while (bio && (certificate = PEM_read_bio_X509_AUX(bio, NULL, NULL, NULL))) {
+    if (X509_STORE_add_cert(roots->store, certificate) == 1) count++;
+    X509_free(certificate);
+  }
+  // The end of the text is told as "no start line".
+  bool is_end = bio && ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+  BIO_free(bio);
+  ERR_pop_to_mark();
+  return is_end ? count : -1;
 }
 
 void clastro_roots_free(clastro_roots *roots) {
@@ -48,6 +59,10 @@ struct clastro_connection {
   atomic_int references;
   atomic_bool closed_cleanly;
   atomic_int fatal_alert;
+  void *owner;
+  bool (*accept)(void *, const clastro_peer_certificate *, size_t, size_t);
+  void (*log_key)(void *, const char *);
+  void (*release)(void *);
 };
 
 static int connection_index = -1;
@@ -79,42 +94,157 @@ static void watch_alerts(const SSL *ssl, int where, int value) {
   }
 }
 
-static CURLcode prepare_context(CURL *easy, void *context, void *roots) {
-  (void)easy;
-  SSL_CTX *ssl_context = context;
+static void log_key(const SSL *ssl, const char *line) {
+  clastro_connection *connection = connection_of(ssl);
+  if (connection && connection->log_key) connection->log_key(connection->owner, line);
+}
+
+static bool describe(X509 *certificate, clastro_peer_certificate *out) {
+  unsigned char *der = NULL, *key = NULL;
+  int length = i2d_X509(certificate, &der);
+  int key_length = i2d_X509_PUBKEY(X509_get_X509_PUBKEY(certificate), &key);
+  bool good = length > 0 && key_length > 0 &&
+              EVP_Digest(key, (size_t)key_length, out->pin, NULL, EVP_sha256(), NULL) == 1;
+  OPENSSL_free(key);
+  out->der = der;
+  out->length = good ? (size_t)length : 0;
+  return good;
+}
+
+static bool is_in(X509 *certificate, STACK_OF(X509) *chain) {
+  for (int index = 0; index < sk_X509_num(chain); index++) {
+    if (X509_cmp(certificate, sk_X509_value(chain, index)) == 0) return true;
+  }
+  return false;
+}
+
+// Hands the verified chain, and what else was sent, to the owner.
+static bool is_accepted(clastro_connection *connection, X509_STORE_CTX *verification) {
+  STACK_OF(X509) *chain = X509_STORE_CTX_get0_chain(verification);
+  STACK_OF(X509) *sent = X509_STORE_CTX_get0_untrusted(verification);
+  int chain_count = chain ? sk_X509_num(chain) : 0, sent_count = sent ? sk_X509_num(sent) : 0;
+  if (chain_count <= 0) return false;
+  clastro_peer_certificate *certificates =
+    calloc((size_t)chain_count + (size_t)(sent_count > 0 ? sent_count : 0), sizeof *certificates);
+  if (!certificates) return false;
+  size_t count = 0;
+  bool good = true;
+  for (int index = 0; good && index < chain_count; index++) {
+    good = describe(sk_X509_value(chain, index), &certificates[count++]);
+  }
+  for (int index = 0; good && index < sent_count; index++) {
+    X509 *certificate = sk_X509_value(sent, index);
+    if (!is_in(certificate, chain)) good = describe(certificate, &certificates[count++]);
+  }
+  good = good && connection->accept(connection->owner, certificates, (size_t)chain_count, count);
+  for (size_t index = 0; index < count; index++) OPENSSL_free((void *)certificates[index].der);
+  free(certificates);
+  return good;
+}
+
+static int verify_chain(X509_STORE_CTX *verification, void *argument) {
+  clastro_connection *connection = argument;
+  int verdict = X509_verify_cert(verification);
+  // What OpenSSL refuses stays refused: the owner is not even asked.
+  if (verdict != 1 || !connection->accept) return verdict;
+  if (is_accepted(connection, verification)) return 1;
+  X509_STORE_CTX_set_error(verification, X509_V_ERR_APPLICATION_VERIFICATION);
+  return 0;
+}
+
+CURLcode clastro_install_context_hook(CURL *easy, clastro_context_callback prepare, void *transfer) {
+  pthread_once(&connection_index_once, make_connection_index);
+  if (connection_index < 0) return CURLE_OUT_OF_MEMORY;
+  CURLcode code = curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, prepare);
+  return code ? code : curl_easy_setopt(easy, CURLOPT_SSL_CTX_DATA, transfer);
+}
+
+// CURLSSLOPT_ALLOW_BEAST leaves this option set, which libcurl otherwise clears. It concerns CBC in TLS 1.0 alone.
+static const uint64_t proxy_mark = SSL_OP_DONT_INSERT_EMPTY_FRAGMENTS;
+
+void clastro_mark_proxy_contexts(CURL *easy) {
+  curl_easy_setopt(easy, CURLOPT_PROXY_SSL_OPTIONS, (long)CURLSSLOPT_ALLOW_BEAST);
+}
+
+bool clastro_context_takes_proxy_mark(void *context) {
+  bool is_marked = (SSL_CTX_get_options(context) & proxy_mark) != 0;
+  SSL_CTX_clear_options(context, proxy_mark);
+  return is_marked;
+}
+
+static clastro_connection *make_connection(const clastro_connection_rules *rules) {
   clastro_connection *connection = malloc(sizeof *connection);
-  if (!connection) return CURLE_OUT_OF_MEMORY;
+  if (!connection) {
+    rules->release(rules->owner);
+    return NULL;
+  }
   atomic_init(&connection->references, 1);
   atomic_init(&connection->closed_cleanly, false);
   atomic_init(&connection->fatal_alert, 0);
-  if (SSL_CTX_set_ex_data(ssl_context, connection_index, connection) != 1) {
-    free(connection);
-    return CURLE_OUT_OF_MEMORY;
-  }
-  SSL_CTX_set_info_callback(ssl_context, watch_alerts);
-  SSL_CTX_set_options(ssl_context, SSL_OP_NO_RENEGOTIATION);
-  if (roots) SSL_CTX_set1_cert_store(ssl_context, ((const clastro_roots *)roots)->store);
-  return CURLE_OK;
+  connection->owner = rules->owner;
+  connection->accept = rules->accept;
+  connection->log_key = rules->log_key;
+  connection->release = rules->release;
+  return connection;
 }
 
-CURLcode clastro_install_tls_hook(CURL *easy, const clastro_roots *roots) {
-  pthread_once(&connection_index_once, make_connection_index);
-  if (connection_index < 0) return CURLE_OUT_OF_MEMORY;
-  CURLcode code = curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, prepare_context);
-  return code ? code : curl_easy_setopt(easy, CURLOPT_SSL_CTX_DATA, (void *)roots);
+// The certificate must be for the host, by its subject alternative names alone (RFC 9525 §2).
+static bool set_host(X509_VERIFY_PARAM *parameters, const clastro_connection_rules *rules) {
+  if (rules->host_is_address) return X509_VERIFY_PARAM_set1_ip_asc(parameters, rules->host) == 1;
+  X509_VERIFY_PARAM_set_hostflags(
+    parameters, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
+  return X509_VERIFY_PARAM_set1_host(parameters, rules->host, 0) == 1;
+}
+
+bool clastro_context_apply(void *context, const clastro_connection_rules *rules) {
+  clastro_connection *connection = make_connection(rules);
+  if (!connection) return false;
+  if (SSL_CTX_set_ex_data(context, connection_index, connection) != 1) {
+    clastro_connection_release(connection);
+    return false;
+  }
+  X509_VERIFY_PARAM *parameters = SSL_CTX_get0_param(context);
+  ERR_set_mark();
+  bool good = set_host(parameters, rules);
+  ERR_pop_to_mark();
+  if (!good) return false;
+  if (rules->is_strict) X509_VERIFY_PARAM_set_flags(parameters, X509_V_FLAG_X509_STRICT);
+  if (rules->roots) SSL_CTX_set1_cert_store(context, rules->roots->store);
+  SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
+  SSL_CTX_set_cert_verify_callback(context, verify_chain, connection);
+  SSL_CTX_set_info_callback(context, watch_alerts);
+  SSL_CTX_set_keylog_callback(context, rules->log_key ? log_key : NULL);
+  SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION);
+  if (!rules->allows_resumption) {
+    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+    SSL_CTX_sess_set_new_cb(context, NULL);
+  }
+  return true;
+}
+
+static SSL *session_of(CURL *easy) {
+  struct curl_tlssessioninfo *session = NULL;
+  if (curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session) || !session) return NULL;
+  return session->backend == CURLSSLBACKEND_OPENSSL ? session->internals : NULL;
 }
 
 clastro_connection *clastro_connection_retain(CURL *easy) {
-  struct curl_tlssessioninfo *session = NULL;
-  if (curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session) || !session || !session->internals) return NULL;
-  if (session->backend != CURLSSLBACKEND_OPENSSL) return NULL;
-  clastro_connection *connection = connection_of(session->internals);
+  clastro_connection *connection = connection_of(session_of(easy));
   if (connection) atomic_fetch_add(&connection->references, 1);
   return connection;
 }
 
 void clastro_connection_release(clastro_connection *connection) {
-  if (atomic_fetch_sub(&connection->references, 1) == 1) free(connection);
+  if (atomic_fetch_sub(&connection->references, 1) != 1) return;
+  connection->release(connection->owner);
+  free(connection);
+}
+
+void *clastro_connection_owner(const clastro_connection *connection) { return connection->owner; }
+
+bool clastro_connection_was_resumed(CURL *easy) {
+  SSL *ssl = session_of(easy);
+  return ssl && SSL_session_reused(ssl) == 1;
 }
 
 bool clastro_connection_closed_cleanly(const clastro_connection *connection) {
@@ -145,18 +275,34 @@ bool clastro_has_unsolicited_input(CURL *easy, int socket, int local_port) {
   long new_connections = 1;
   curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &new_connections);
   if (new_connections > 0) return false;
-  struct curl_tlssessioninfo *session = NULL;
-  if (!curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session) && session && session->internals &&
-      session->backend == CURLSSLBACKEND_OPENSSL) {
+  SSL *ssl = session_of(easy);
+  if (ssl) {
     const unsigned char *protocol = NULL;
     unsigned int length = 0;
-    SSL_get0_alpn_selected(session->internals, &protocol, &length);
+    SSL_get0_alpn_selected(ssl, &protocol, &length);
     // HTTP/2 sends frames whenever it likes.
     if (length == 2 && protocol[0] == 'h' && protocol[1] == '2') return false;
   }
   if (!is_bound_to(socket, local_port)) return false;
   char byte;
   return recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0;
+}
+
+bool clastro_knows_cipher(const char *name, bool is_tls13) {
+  ERR_set_mark();
+  SSL_CTX *context = SSL_CTX_new(TLS_client_method());
+  bool knows = context && (is_tls13 ? SSL_CTX_set_ciphersuites(context, name) : SSL_CTX_set_cipher_list(context, name));
+  if (knows && is_tls13) {
+    // Unknown names are skipped without an error: only those that are known leave a suite of TLS 1.3.
+    STACK_OF(SSL_CIPHER) *ciphers = SSL_CTX_get_ciphers(context);
+    knows = false;
+    for (int index = 0; index < sk_SSL_CIPHER_num(ciphers); index++) {
+      knows = knows || strcmp(SSL_CIPHER_get_name(sk_SSL_CIPHER_value(ciphers, index)), name) == 0;
+    }
+  }
+  SSL_CTX_free(context);
+  ERR_pop_to_mark();
+  return knows;
 }
 
 const char *clastro_openssl_version(void) { return OpenSSL_version(OPENSSL_VERSION); }

@@ -44,6 +44,6 @@ public struct CurlCapabilities: Sendable, Hashable, Codable {
       curlVersion: String(cString: info.version), tlsBackend: info.ssl_version.map { String(cString: $0) } ?? "none",
       openSSLVersion: String(cString: clastro_openssl_version()), http2: has(16), http3: has(25), gzip: has(3),
       brotli: has(23), zstd: has(26), internationalNames: has(10), unixSockets: has(19), asynchronousDNS: has(7),
-      ipv6: has(0), httpsProxy: has(21), threadSafeInit: has(30), caFile: TrustedRoots.systemFile)
+      ipv6: has(0), httpsProxy: has(21), threadSafeInit: has(30), caFile: RootFiles.systemFile)
   }()
 }

@@ -73,6 +73,7 @@ public struct CurlConfiguration: Sendable {
       connectionsPerHost: connectionsPerHost, http2StreamsPerHost: http2StreamsPerHost,
       queuedRequests: maximumQueuedRequests, idleConnections: idleConnections, idleLifetime: idleLifetime,
       connectionLifetime: connectionLifetime, lookups: coldRequestsPerHost, environmentProxies: .environment(),
+      trustJudge: connection.tls.trustJudge,
       transfer: TransferLimits(
         headBytes: maximumHeadBytes, headFields: maximumHeaderFields, interimResponses: maximumInterimResponses,
         decompresses: decompresses, decompressionRatio: maximumDecompressionRatio,

@@ -77,6 +77,15 @@ public struct CurlNetworkStack: HTTPNetworkStack, Service {
     await stack.explain(resource, asStream: asStream)
   }
 
+  /// Connects to a server as a fetch would, checks its chain and host name, and tells what it presented. Nothing is sent.
+  ///
+  /// See ``CurlTransport/inspect(_:connection:timeout:)``.
+  public func inspect(
+    _ url: String, connection: ConnectionOptions? = nil, timeout: Duration = .seconds(10)
+  ) async throws(TransportError) -> ServerTrust {
+    try await transport.inspect(url, connection: connection, timeout: timeout)
+  }
+
   /// Takes no more transfers, and returns when the running ones have ended and the engine's threads are gone.
   ///
   /// Optional. When the calling task is cancelled, the running transfers are cancelled too.

@@ -20,7 +20,15 @@ extension CurlTransport {
       facts.append(.init("address of \(resolution.host):\(resolution.port)", "\(resolution.addresses)"))
     }
     facts.append(.init("trust", isTLS ? Self.trust(options.tls) : "none: plain http"))
-    return facts
+    return facts + judges(of: request, options)
+  }
+
+  private func judges(of request: TransferRequest, _ options: ConnectionOptions) -> [FetchExplanation.Fact] {
+    guard let host = TrustTarget(authority: request.head.authority ?? "", defaultPort: 443)?.host else { return [] }
+    let standing = settings.trustJudge, additional = options.tls.trustJudge
+    return [standing, standing === additional ? nil : additional].compactMap { judge in
+      judge.map { .init("judge", $0.explanation(for: host)) }
+    }
   }
 
   private func proxy(of request: TransferRequest, _ options: ConnectionOptions, isTLS: Bool) -> String {
@@ -47,9 +55,11 @@ extension CurlTransport {
       switch options.roots {
       case .system: "the system's roots"
       case .file(let path): "the roots in \(path)"
+      case .directory(let path): "the roots in the directory \(path)"
       case .pem: "given roots"
       }
-    let identity = options.identity == nil ? "no client certificate" : "a client certificate"
+    let identity =
+      options.identity == nil && options.hostIdentities.isEmpty ? "no client certificate" : "a client certificate"
     return "chain to \(roots), and host name; \(options.minimumVersion) at least; \(identity)"
   }
 }

@@ -38,12 +38,18 @@ public final class CurlTransport: Transport {
   ///
   /// - Throws: `TransportError`; stage `cancelled`, code `shut_down`, after ``shutDown(cancelling:)``.
   public func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
+    try await perform(request).response
+  }
+
+  func perform(
+    _ request: TransferRequest, isInspection: Bool = false
+  ) async throws(TransportError) -> (job: TransferJob, response: TransferResponse) {
     if isShutDown.load(ordering: .relaxed) { throw .shutDown }
     if Task.isCancelled { throw .cancelled() }
     let job = TransferJob(
       request: request, options: request.connection ?? connection,
       usesDefaultOptions: request.connection == nil || request.connection == connection, loop: pickLoop(),
-      streamBufferBytes: streamBufferBytes)
+      streamBufferBytes: streamBufferBytes, isInspection: isInspection)
     let answer = await withTaskCancellationHandler {
       job.loop.load.begin()
       if !job.loop.post(.start(job)) {
@@ -54,7 +60,7 @@ public final class CurlTransport: Transport {
     } onCancel: {
       job.cancel()
     }
-    return try answer.get()
+    return (job, try answer.get())
   }
 
   /// Takes no more requests, and returns when the running ones have ended and the threads are gone.

@@ -4,31 +4,81 @@
 #include <curl/curl.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #pragma clang assume_nonnull begin
 
-// A parsed set of trusted roots (X509_STORE), shared by all connections that use it.
+// A set of trusted roots (X509_STORE), shared by all connections that use it. Filled first, then only read, by any thread.
 typedef struct clastro_roots clastro_roots;
-// NULL when `pem` holds no certificate. The caller owns it: clastro_roots_free.
-clastro_roots *_Nullable clastro_roots_parse(const char *pem, size_t length);
+clastro_roots *_Nullable clastro_roots_new(void);
+// Adds every certificate of a PEM text. Their number; -1 when a block is broken.
+int clastro_roots_add(clastro_roots *roots, const char *pem, size_t length);
 void clastro_roots_free(clastro_roots *roots);
 
-// Installs the SSL_CTX hook (CURLOPT_SSL_CTX_FUNCTION): records close_notify, refuses renegotiation, uses `roots`
-// where given. `roots` must outlive the transfer.
-CURLcode clastro_install_tls_hook(CURL *easy, const clastro_roots *_Nullable roots);
+// A certificate as it was presented: DER, and SHA-256 of its SubjectPublicKeyInfo.
+typedef struct {
+  const uint8_t *der;
+  size_t length;
+  uint8_t pin[32];
+} clastro_peer_certificate;
 
 // What is remembered of one TLS connection, reference-counted: it outlives the SSL object.
 typedef struct clastro_connection clastro_connection;
+
+// What a new connection obeys.
+typedef struct {
+  // NULL: there is no root, and no server is trusted. Used while the connection is made.
+  const clastro_roots *_Nullable roots;
+  // The name or address that the certificate must be for; checked together with the chain.
+  const char *host;
+  bool host_is_address;
+  // X509_V_FLAG_X509_STRICT.
+  bool is_strict;
+  // Whether a session may be kept for resumption.
+  bool allows_resumption;
+  // Handed to the functions below, and released with the connection.
+  void *owner;
+  // Is given the verified chain (leaf to root), and after it the other certificates that were sent. False refuses.
+  // NULL accepts every chain that OpenSSL accepts.
+  bool (*_Nullable accept)(
+    void *owner, const clastro_peer_certificate *certificates, size_t chain_count, size_t count);
+  // Is given lines of the key log (SSLKEYLOGFILE format), without a newline. NULL: there is no log.
+  void (*_Nullable log_key)(void *owner, const char *line);
+  void (*release)(void *owner);
+} clastro_connection_rules;
+
+// Installs CURLOPT_SSL_CTX_FUNCTION: `prepare` runs once for each new TLS connection of the transfer, also for that to an
+// https proxy, and calls clastro_context_apply.
+typedef CURLcode (*clastro_context_callback)(CURL *_Nullable easy, void *_Nullable context, void *_Nullable transfer);
+CURLcode clastro_install_context_hook(CURL *easy, clastro_context_callback prepare, void *transfer);
+
+// Marks the TLS connections to the transfer's https proxy, by an option of libcurl that OpenSSL's context shows: libcurl
+// does not tell the hook which connection it is called for.
+void clastro_mark_proxy_contexts(CURL *easy);
+// Whether the context is for the connection to the proxy. Takes the mark away.
+bool clastro_context_takes_proxy_mark(void *context);
+
+// Has a context obey `rules`; takes over `rules->owner`, also when it fails. Always refuses renegotiation, watches alerts,
+// and replaces libcurl's own key log (the environment's SSLKEYLOGFILE).
+bool clastro_context_apply(void *context, const clastro_connection_rules *rules);
+
 // The connection that serves `easy`, retained; NULL for plain text. Only inside a callback of the transfer
 // (CURLINFO_TLS_SSL_PTR is NULL afterwards).
 clastro_connection *_Nullable clastro_connection_retain(CURL *easy);
 void clastro_connection_release(clastro_connection *connection);
+// `rules.owner`. Lives as long as the connection.
+void *clastro_connection_owner(const clastro_connection *connection);
+// Whether the connection that serves `easy` resumed a TLS session. Only inside a callback of the transfer.
+bool clastro_connection_was_resumed(CURL *easy);
 // Whether the peer ended the stream with close_notify (RFC 8446 §6.1); a bare TCP FIN leaves it false.
 bool clastro_connection_closed_cleanly(const clastro_connection *connection);
 // The last fatal alert the peer sent (RFC 8446 §6.2); 0 when it sent none. In TLS 1.3 the refusal of a client certificate
 // comes after the handshake, where libcurl reports a failed read.
 int clastro_connection_fatal_alert(const clastro_connection *connection);
 const char *clastro_alert_text(int alert);
+
+// Whether OpenSSL knows a cipher: of TLS 1.3 (RFC 8446 §B.4 names), or of older versions (OpenSSL's list syntax).
+bool clastro_knows_cipher(const char *name, bool is_tls13);
 
 // Whether the connection about to serve `easy` is a reused HTTP/1.1 one on which something has arrived already: bytes
 // nobody asked for, or its end. Only inside the prereq callback. `socket` may have been closed meanwhile: it is believed

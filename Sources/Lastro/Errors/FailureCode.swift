@@ -57,6 +57,8 @@ extension FailureCode {
   public static let hostMismatch = Self("host_mismatch")
   /// The certificate is past its validity period, or not yet in it.
   public static let certificateExpired = Self("certificate_expired")
+  /// The server stapled no good OCSP response, where one is required.
+  public static let certificateStatusInvalid = Self("certificate_status_invalid")
   /// The configured CA file, client certificate or key cannot be used.
   public static let invalidTLSConfiguration = Self("invalid_tls_configuration")
 
@@ -68,6 +70,8 @@ extension FailureCode {
   public static let policyExpired = Self("policy_expired")
   /// No policy is for the host, and hosts without one are refused.
   public static let hostNotPinned = Self("host_not_pinned")
+  /// The request is for plain `http`, and the host's key is pinned.
+  public static let plaintextRefused = Self("plaintext_refused")
   /// A judge of the application's own refused the server.
   public static let trustRefused = Self("trust_refused")
 

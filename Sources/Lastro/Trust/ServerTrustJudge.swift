@@ -16,6 +16,9 @@ public protocol ServerTrustJudge: AnyObject, Sendable {
   /// Decides.
   func judge(_ trust: ServerTrust) -> TrustDecision
 
+  /// Decides whether a host may be talked to over plain `http`, where nobody proves anything. Default: it may.
+  func judgePlaintext(host: HostName, port: Int) -> TrustDecision
+
   /// What it would demand of a host, in a few words, for `explain`. Default: that there is a judge.
   func explanation(for host: HostName) -> String
 }
@@ -23,6 +26,9 @@ public protocol ServerTrustJudge: AnyObject, Sendable {
 extension ServerTrustJudge {
   /// 0.
   public var revision: UInt64 { 0 }
+
+  /// Accepts.
+  public func judgePlaintext(host: HostName, port: Int) -> TrustDecision { .accepted(.plain) }
 
   /// Names the type.
   public func explanation(for host: HostName) -> String { "judged by \(Self.self)" }

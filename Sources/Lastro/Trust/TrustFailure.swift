@@ -18,6 +18,8 @@ public struct TrustFailure: Error, Sendable, Hashable {
     case policyExpired(Date)
     /// No policy is for this host, and hosts without one are refused.
     case hostNotPinned
+    /// The request is for plain `http`, and the host's key is pinned.
+    case plaintext
     /// A judge of the application's own, in its words.
     case refused(String)
   }

@@ -31,16 +31,28 @@ final class HostQueue {
   private(set) var isWarm = false
   /// Whether its requests go through a proxy.
   let isProxied: Bool
+  /// Who has to answer.
+  let target: TrustTarget
+  /// The https proxy on the way to it.
+  let proxyTarget: TrustTarget?
   /// Whether requests may come to share a connection.
   private let mayMultiplex: Bool
   /// Descriptors of connections that were fit to be used again when last seen, by local port. Some are closed by now.
   private(set) var sockets: [Int32: Int32] = [:]
   private unowned let partition: Partition
 
-  init(key: Key, partition: Partition, isProxied: Bool, mayMultiplex: Bool) {
+  /// - Parameter proxy: its URL; empty for none.
+  init(key: Key, partition: Partition, proxy: String, mayMultiplex: Bool) throws(TransportError) {
     self.key = key
     self.partition = partition
-    self.isProxied = isProxied
+    isProxied = !proxy.isEmpty
+    guard let target = TrustTarget(authority: key.authority, defaultPort: key.isTLS ? 443 : 80) else {
+      throw .refused(.invalidURL, "the URL's host is no name and no address")
+    }
+    self.target = target
+    let isTLSProxy = proxy.lowercased().hasPrefix("https:")
+    proxyTarget = isTLSProxy ? TrustTarget(proxy: proxy) : nil
+    if isTLSProxy, proxyTarget == nil { throw .refused(.invalidOption, "the proxy's URL has no readable host") }
     self.mayMultiplex = mayMultiplex
   }
 

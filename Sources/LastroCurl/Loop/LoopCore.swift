@@ -11,6 +11,8 @@ internal import Lastro
 /// within itself.
 final class LoopCore {
   private static let wakeOwner = UInt32.max
+  /// Of one job, because rules of trust changed meanwhile. Nobody changes them so often on purpose.
+  private static let mostRestarts = 16
 
   private let settings: LoopSettings
   private let inbox: LoopInbox
@@ -28,6 +30,8 @@ final class LoopCore {
   /// No transfer and no waiting job expires before.
   private var nextExpiry = Int64.max
   private var isShuttingDown = false
+  /// Jobs of retired partitions, to begin anew under what is trusted now.
+  private var displaced: [TransferJob] = []
 
   init(settings: LoopSettings, inbox: LoopInbox, poller: Poller, load: LoadCounter) {
     self.settings = settings
@@ -46,7 +50,9 @@ final class LoopCore {
     partitions = [:]
   }
 
-  private var isEmpty: Bool { waiting.isEmpty && partitions.values.allSatisfy { $0.transfers.isEmpty } }
+  private var isEmpty: Bool {
+    waiting.isEmpty && displaced.isEmpty && partitions.values.allSatisfy { $0.transfers.isEmpty }
+  }
 
   private func turn() {
     var wasWoken = false
@@ -64,6 +70,7 @@ final class LoopCore {
     }
     if now >= nextExpiry { expire(now: now) }
     closeIdlePartitions(now: now)
+    takeDisplaced()
   }
 
   /// Milliseconds until something is due, rounded up so that nothing is woken early in a loop.
@@ -101,13 +108,15 @@ final class LoopCore {
   private func start(_ job: TransferJob) {
     if job.isCancelled { return end(job, .cancelled()) }
     if isShuttingDown { return end(job, .shutDown) }
-    let partition: Partition
     do {
-      partition = try self.partition(for: job)
+      let partition = try self.partition(for: job)
+      enter(job, try partition.host(HostQueue.Key(job.request.head)), in: partition)
     } catch {
-      return end(job, error)
+      end(job, error)
     }
-    let host = partition.host(HostQueue.Key(job.request.head))
+  }
+
+  private func enter(_ job: TransferJob, _ host: HostQueue, in partition: Partition) {
     if host.waitingCount == 0, host.running < host.limit(settings) {
       run(job, on: host, in: partition)
     } else if waiting.count >= settings.queuedRequests {
@@ -122,10 +131,13 @@ final class LoopCore {
   private func run(_ job: TransferJob, on host: HostQueue, in partition: Partition, isFresh: Bool = false) {
     if job.isCancelled { return end(job, .cancelled()) }
     if monotonicNow() >= job.expiresAt { return end(job, .expiredInQueue(job)) }
+    if !host.key.isTLS, case .refused(let failure) = partition.trust.rules.judgePlaintext(host.target) {
+      return end(job, .refusedTrust(failure))
+    }
     guard let easy = partition.pool.take() else {
       return end(job, TransportError(stage: .request, code: .engineFailure, message: "libcurl cannot make a handle"))
     }
-    let transfer = Transfer(job: job, easy: easy, host: host, limits: settings.transfer)
+    let transfer = Transfer(job: job, easy: easy, host: host, limits: settings.transfer, trust: partition.trust)
     do {
       try partition.applier.apply(transfer)
       if isFresh { easy.set(CURLOPT_FRESH_CONNECT, 1) }
@@ -163,7 +175,8 @@ final class LoopCore {
     }
     guard waiting.remove(ObjectIdentifier(job)) != nil else { return }
     end(job, .cancelled())
-    try? partition(for: job).host(HostQueue.Key(job.request.head)).noteCancellation()
+    let host = partitionIDs[job.options].flatMap { partitions[$0] }?.hosts[HostQueue.Key(job.request.head)]
+    host?.noteCancellation()
   }
 
   private func cancelAll() {
@@ -190,17 +203,28 @@ final class LoopCore {
 
   private func finishTransfers(of partition: Partition) {
     while let (transfer, code) = partition.nextFinished() {
-      if transfer.needsFreshConnection {
-        partition.remove(transfer, now: monotonicNow())
-        transfer.host.running -= 1
-        run(transfer.job, on: transfer.host, in: partition, isFresh: true)
-        admit(to: transfer.host, in: partition)  // in case it did not come to run
+      if let restart = transfer.restart {
+        begin(transfer, anew: restart, in: partition)
         continue
       }
       transfer.abandonBrokenConnection(code)
       let failure = transfer.outcome(code)
       conclude(transfer, in: partition, failure: failure)
     }
+  }
+
+  /// Begins a job anew whose transfer ended before anything was sent.
+  private func begin(_ transfer: Transfer, anew restart: Transfer.Restart, in partition: Partition) {
+    partition.remove(transfer, now: monotonicNow())
+    transfer.host.running -= 1
+    switch restart {
+    case .onFreshConnection: run(transfer.job, on: transfer.host, in: partition, isFresh: true)
+    case .underCurrentTrust where transfer.job.noteRestart() > Self.mostRestarts:
+      end(transfer.job, .unsteadyTrust)
+    case .underCurrentTrust: displaced.append(transfer.job)
+    }
+    admit(to: transfer.host, in: partition)  // in case it did not come to run
+    forget(partition)
   }
 
   /// Takes a transfer out of libcurl, answers its job, and lets the next one in.
@@ -218,6 +242,7 @@ final class LoopCore {
     transfer.report(failure, facts: facts)
     admit(to: host, in: partition)
     partition.forgetIdleHosts()
+    forget(partition)
   }
 
   private func admit(to host: HostQueue, in partition: Partition) {
@@ -261,14 +286,46 @@ final class LoopCore {
   // MARK: Partitions
 
   private func partition(for job: TransferJob) throws(TransportError) -> Partition {
-    if job.usesDefaultOptions, let defaultPartition { return defaultPartition }
-    if let id = partitionIDs[job.options], let partition = partitions[id] { return partition }
+    let known =
+      job.usesDefaultOptions && defaultPartition != nil
+      ? defaultPartition : partitionIDs[job.options].flatMap { partitions[$0] }
+    if let known {
+      if known.trust.isCurrent(now: monotonicNow()) { return known }
+      retire(known)
+    }
     let partition = try Partition(id: nextPartitionID, options: job.options, settings: settings, poller: poller)
     partitions[partition.id] = partition
     partitionIDs[job.options] = partition.id
     if job.usesDefaultOptions { defaultPartition = partition }
     nextPartitionID += 1
     return partition
+  }
+
+  /// What connections were trusted by has changed: none of them serves another request. Transfers that have sent theirs
+  /// finish; those that wait begin anew.
+  private func retire(_ partition: Partition) {
+    partition.retire()
+    partitionIDs[partition.options] = nil
+    if defaultPartition === partition { defaultPartition = nil }
+    for host in partition.hosts.values {
+      for job in host.remove(where: { _ in true }) where waiting.remove(ObjectIdentifier(job)) != nil {
+        displaced.append(job)
+      }
+    }
+    forget(partition)
+  }
+
+  /// Closes a retired partition, with its connections, once nobody uses it.
+  private func forget(_ partition: Partition) {
+    if partition.isRetired, partition.transfers.isEmpty { partitions[partition.id] = nil }
+  }
+
+  private func takeDisplaced() {
+    while !displaced.isEmpty {
+      let jobs = displaced
+      displaced = []
+      for job in jobs { start(job) }
+    }
   }
 
   private func closingTime(of partition: Partition) -> Int64? {
@@ -278,7 +335,8 @@ final class LoopCore {
   /// libcurl looks at the age of pooled connections only when a transfer begins; without any, they are closed here.
   private func closeIdlePartitions(now: Int64) {
     for partition in partitions.values {
-      guard let closing = closingTime(of: partition), now >= closing, partition.transfers.isEmpty else { continue }
+      guard let closing = closingTime(of: partition), partition.transfers.isEmpty else { continue }
+      guard now >= closing || !partition.trust.isCurrent(now: now) else { continue }
       partitions[partition.id] = nil
       partitionIDs[partition.options] = nil
       if defaultPartition === partition { defaultPartition = nil }

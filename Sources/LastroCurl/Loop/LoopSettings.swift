@@ -13,6 +13,8 @@ struct LoopSettings: Sendable {
   var lookups: Int
   /// As the environment said when the engine was made.
   var environmentProxies: ProxyResolver
+  /// Holds for every request, whatever its own options say.
+  var trustJudge: (any ServerTrustJudge)?
   var transfer: TransferLimits
 }
 

@@ -11,6 +11,9 @@ final class Partition {
   let id: UInt32
   let options: ConnectionOptions
   let applier: OptionApplier
+  let trust: PartitionTrust
+  /// Takes no more jobs: what its connections were trusted by has changed. It ends with its last transfer.
+  private(set) var isRetired = false
   let multi: UnsafeMutableRawPointer
   /// Monotonic nanoseconds at which libcurl wants to be called; `nil` when it does not.
   private(set) var timerAt: Int64?
@@ -33,7 +36,9 @@ final class Partition {
     self.poller = poller
     pool = EasyHandlePool(capacity: settings.connectionsPerHost * 2)
     do {
-      applier = try OptionApplier(options: options, limits: settings.transfer, environment: settings.environmentProxies)
+      trust = try PartitionTrust(options.tls, standing: settings.trustJudge)
+      applier = try OptionApplier(
+        options: options, trust: trust, limits: settings.transfer, environment: settings.environmentProxies)
     } catch {
       curl_multi_cleanup(multi)
       throw error
@@ -50,14 +55,17 @@ final class Partition {
     curl_multi_cleanup(multi)
   }
 
-  func host(_ key: HostQueue.Key) -> HostQueue {
+  func host(_ key: HostQueue.Key) throws(TransportError) -> HostQueue {
     if let host = hosts[key] { return host }
-    let host = HostQueue(
-      key: key, partition: self, isProxied: applier.usesProxy(for: key),
+    let host = try HostQueue(
+      key: key, partition: self, proxy: applier.proxy(for: key),
       mayMultiplex: applier.mayMultiplex(isTLS: key.isTLS))
     hosts[key] = host
     return host
   }
+
+  /// Closes it to new jobs.
+  func retire() { isRetired = true }
 
   /// Noted inside a callback; the loop lets waiting jobs in afterwards.
   func limitRose(of host: HostQueue) { if host.waitingCount > 0 { risenHosts.append(host) } }

@@ -8,15 +8,20 @@ internal import Lastro
 final class OptionApplier {
   private let options: ConnectionOptions
   private let limits: TransferLimits
-  private let roots: TrustedRoots
+  private let trust: PartitionTrust
+  private let identities: ClientIdentities
   private let proxies: ProxyResolver
   /// Fixed name answers in libcurl's syntax. Read by libcurl while transfers run, so kept as long as the partition.
   private var resolutions = HeaderList()
 
-  init(options: ConnectionOptions, limits: TransferLimits, environment: ProxyResolver) throws(TransportError) {
+  init(
+    options: ConnectionOptions, trust: PartitionTrust, limits: TransferLimits, environment: ProxyResolver
+  ) throws(TransportError) {
     self.options = options
+    self.trust = trust
     self.limits = limits
-    roots = try TrustedRoots(options.tls.roots)
+    identities = try ClientIdentities(options.tls)
+    try CipherNames.check(options.tls)
     proxies = try ProxyResolver(options.proxy, environment: environment)
     for resolution in options.resolutions {
       let addresses = resolution.addresses.map { $0.contains(":") ? "[\($0)]" : $0 }.joined(separator: ",")
@@ -24,8 +29,9 @@ final class OptionApplier {
     }
   }
 
-  func usesProxy(for host: HostQueue.Key) -> Bool {
-    options.unixSocketPath == nil && !proxies.proxy(isTLS: host.isTLS, authority: host.authority).isEmpty
+  /// The proxy's URL; empty for none.
+  func proxy(for host: HostQueue.Key) -> String {
+    options.unixSocketPath == nil ? proxies.proxy(isTLS: host.isTLS, authority: host.authority) : ""
   }
 
   /// Sets everything up; libcurl's refusal of an option is a typed error, not a trap.
@@ -35,9 +41,8 @@ final class OptionApplier {
     applyBasics(easy, timeout: request.connectTimeout)
     try applyTarget(easy, request.head)
     applyVersion(easy, isTLS: request.head.scheme == "https")
-    let proxy = proxies.proxy(isTLS: request.head.scheme == "https", authority: request.head.authority ?? "")
-    if request.head.scheme == "https" { try applyTLS(easy) }
-    if proxy.lowercased().hasPrefix("https:") { try applyProxyTLS(easy) }
+    try applyTLS(transfer)
+    if transfer.job.isInspection { easy.set(CURLOPT_CONNECT_ONLY, 1) }
     applyBody(easy, request)
     try applyHeaders(transfer, request)
     TransferCallbacks.install(on: transfer)
@@ -111,13 +116,25 @@ final class OptionApplier {
 
   private static let reusesPriorKnowledge = clastro_version().pointee.version_num >= 0x080000
 
-  private func applyTLS(_ easy: EasyHandle) throws(TransportError) {
-    roots.apply(to: easy)
-    // Versions share the option with a maximum in the upper half; 0 there means the newest.
-    let minimum = [4, 5, 6, 7][options.tls.minimumVersion.rawValue]  // CURL_SSLVERSION_TLSv1_0 …
-    easy.set(CURLOPT_SSLVERSION, minimum)
-    try installHook(easy)
-    guard let identity = options.tls.identity else { return }
+  private func applyTLS(_ transfer: Transfer) throws(TransportError) {
+    let isTLS = transfer.host.key.isTLS
+    guard isTLS || transfer.host.proxyTarget != nil else { return }
+    try trust.prepare()
+    if !trust.allowsResumption { transfer.easy.set(CURLOPT_SSL_SESSIONID_CACHE, 0) }
+    try TransferCallbacks.installContextHook(on: transfer)
+    if isTLS { try applyServerTLS(transfer.easy, host: transfer.host) }
+    if transfer.host.proxyTarget != nil { try applyProxyTLS(transfer.easy) }
+  }
+
+  private func applyServerTLS(_ easy: EasyHandle, host: HostQueue) throws(TransportError) {
+    // The hook gives the roots.
+    easy.set(CURLOPT_CAPATH, pointer: nil)
+    easy.set(CURLOPT_CAINFO, pointer: nil)
+    easy.set(CURLOPT_SSLVERSION, minimumVersion)
+    if let ciphers = options.tls.legacyCiphers { easy.set(CURLOPT_SSL_CIPHER_LIST, ciphers.joined(separator: ":")) }
+    if let suites = options.tls.cipherSuites { easy.set(CURLOPT_TLS13_CIPHERS, suites.joined(separator: ":")) }
+    if options.tls.requiresStapledStatus { easy.set(CURLOPT_SSL_VERIFYSTATUS, 1) }
+    guard let identity = identities.identity(for: host.target.host) else { return }
     try apply(identity.certificate, to: easy, file: CURLOPT_SSLCERT, blob: CURLOPT_SSLCERT_BLOB)
     try apply(identity.key ?? identity.certificate, to: easy, file: CURLOPT_SSLKEY, blob: CURLOPT_SSLKEY_BLOB)
     if let password = identity.keyPassword { easy.set(CURLOPT_KEYPASSWD, password) }
@@ -126,18 +143,13 @@ final class OptionApplier {
   /// The proxy's own certificate is verified like a server's, against the same roots. No client certificate goes to it.
   private func applyProxyTLS(_ easy: EasyHandle) throws(TransportError) {
     easy.set(CURLOPT_PROXY_CAPATH, pointer: nil)
-    if let file = roots.file { easy.set(CURLOPT_PROXY_CAINFO, file) }
-    easy.set(CURLOPT_PROXY_SSLVERSION, [4, 5, 6, 7][options.tls.minimumVersion.rawValue])
-    try installHook(easy)
+    easy.set(CURLOPT_PROXY_CAINFO, pointer: nil)
+    easy.set(CURLOPT_PROXY_SSLVERSION, minimumVersion)
+    clastro_mark_proxy_contexts(easy.raw)
   }
 
-  private func installHook(_ easy: EasyHandle) throws(TransportError) {
-    guard clastro_install_tls_hook(easy.raw, roots.store) == CURLE_OK else {
-      throw TransportError(
-        stage: .tls, code: .invalidTLSConfiguration, message: "this libcurl has no OpenSSL context to hook into",
-        hint: "install the OpenSSL flavour of libcurl (Debian: libcurl4)")
-    }
-  }
+  /// Versions share the option with a maximum in the upper half; 0 there means the newest.
+  private var minimumVersion: Int { [4, 5, 6, 7][options.tls.minimumVersion.rawValue] }  // CURL_SSLVERSION_TLSv1_0 …
 
   /// An identity that libcurl does not take must not turn into a request without one.
   private func apply(

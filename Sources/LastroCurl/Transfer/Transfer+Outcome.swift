@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CLastro
+internal import HTTPTypes
 internal import Lastro
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
 
 extension Transfer {
   /// Whether the request goes through a proxy, for telling whose fault a failed connection is.
@@ -15,6 +22,7 @@ extension Transfer {
       // What matters of such an answer is its status; a body that breaks off must not hide it.
       return isErrorAnswer && (found.stage == .response || found.stage == .limit) ? nil : found
     }
+    if job.isInspection { return nil }
     guard response != nil else {
       return TransportError(
         stage: .response, code: .malformedResponse, message: "the transfer ended without a complete response head",
@@ -41,6 +49,11 @@ extension Transfer {
       failure.facts = facts
       failure.head = response
       return job.finish(failure, facts: facts)
+    }
+    if job.isInspection {
+      job.inspected.withLock { $0 = peer?.trust }
+      job.answer(
+        .success(TransferResponse(head: HTTPResponse(status: .noContent), body: ResponseBody(Data()), facts: facts)))
     }
     if case .collect = sink, let response {
       job.answer(.success(TransferResponse(head: response, body: ResponseBody(collected), facts: facts)))

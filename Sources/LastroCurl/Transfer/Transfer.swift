@@ -29,6 +29,7 @@ final class Transfer {
   let easy: EasyHandle
   let host: HostQueue
   let limits: TransferLimits
+  let trust: PartitionTrust
   var headerList = HeaderList()
 
   private(set) var machine: ResponseHeadMachine
@@ -43,9 +44,16 @@ final class Transfer {
   /// Whether request bytes may have left.
   private(set) var requestSent = false
   private(set) var resends = 0
-  /// Whether libcurl took a pooled connection on which something lies already: nothing was sent, and another connection
-  /// must be opened. libcurl 7.88 would take those bytes for the answer.
-  private(set) var needsFreshConnection = false
+  /// Why the job must begin anew, where nothing was sent.
+  private(set) var restart: Restart?
+
+  enum Restart {
+    /// libcurl took a pooled connection on which something lies already. libcurl 7.88 would take it for the answer.
+    case onFreshConnection
+    /// What its connection was trusted by has changed.
+    case underCurrentTrust
+  }
+
   /// The descriptor libcurl last asked to watch for this transfer: that of its connection.
   var socket: Int32?
   private(set) var remoteAddress: String?
@@ -58,12 +66,17 @@ final class Transfer {
   /// Set where somebody wants to know.
   var progress: ProgressMeter?
   private var tls: OpaquePointer?
+  /// The latest TLS connection that was begun for it: to the proxy, or to the server.
+  var peer: TLSPeer?
+  /// What the server was accepted as.
+  private var verdict: TrustVerdict?
 
   let startedAt: Int64
   var lastActivity: Int64
 
-  init(job: TransferJob, easy: EasyHandle, host: HostQueue, limits: TransferLimits) {
+  init(job: TransferJob, easy: EasyHandle, host: HostQueue, limits: TransferLimits, trust: PartitionTrust) {
     self.job = job
+    self.trust = trust
     self.easy = easy
     self.host = host
     self.limits = limits
@@ -124,7 +137,7 @@ final class Transfer {
     if remoteAddress == nil, !speaksHTTP2InTheClear, let socket = host.sockets[localPort],
       clastro_has_unsolicited_input(easy.raw, socket, localPort)
     {
-      needsFreshConnection = true
+      restart = .onFreshConnection
       return Int32(CURL_PREREQFUNC_ABORT)
     }
     let size = clastro_request_size(easy.raw)
@@ -132,15 +145,12 @@ final class Transfer {
       // A pooled connection died with the request on it. Sending again is the caller's decision unless harmless.
       // A source that was partly read cannot be sent again from its start.
       guard job.request.allowsResend, job.upload == nil || uploadOffset == 0 else {
-        failure = TransportError(
-          stage: .send, code: .connectionLost,
-          message: "the connection was closed after the request was sent and before a response came",
-          hint: "the server may have acted on it; mark the request idempotent to allow sending it again",
-          requestSent: true)
+        failure = .connectionLost("the connection was closed after the request was sent and before a response came")
         return Int32(CURL_PREREQFUNC_ABORT)
       }
       resends += 1
     }
+    guard isTrusted() else { return Int32(CURL_PREREQFUNC_ABORT) }
     requestSizeAtStart = size
     requestSent = true
     job.noteSent()
@@ -150,9 +160,48 @@ final class Transfer {
     if let remote { remoteAddress = String(cString: remote) }
     self.remotePort = Int(remotePort)
     self.localPort = Int(localPort)
-    if let tls { clastro_connection_release(tls) }
-    tls = job.request.head.scheme == "https" ? clastro_connection_retain(easy.raw) : nil
     return Int32(CURL_PREREQFUNC_OK)
+  }
+
+  /// Whether the request may be sent on the connection that libcurl chose: new, pooled, shared or for a resend.
+  private func isTrusted() -> Bool {
+    guard trust.isCurrent(now: lastActivity) else {
+      if requestSent {
+        failure = .connectionLost("the rules of trust changed when the request was to be sent again")
+      } else {
+        restart = .underCurrentTrust
+      }
+      return false
+    }
+    guard host.key.isTLS else {
+      verdict = .plain
+      return true
+    }
+    if let tls { clastro_connection_release(tls) }
+    tls = clastro_connection_retain(easy.raw)
+    do throws(TrustFailure) {
+      verdict = try verdictOnConnection()
+      return true
+    } catch {
+      failure = .refusedTrust(error)
+      return false
+    }
+  }
+
+  private func verdictOnConnection() throws(TrustFailure) -> TrustVerdict {
+    guard !trust.rules.isEmpty else { return .validated }
+    guard let tls, !clastro_connection_was_resumed(easy.raw) else { throw .unproven(host.target) }
+    let peer = Unmanaged<TLSPeer>.fromOpaque(clastro_connection_owner(tls)).takeUnretainedValue()
+    return try peer.admit(host.target)
+  }
+
+  /// A TLS connection is about to be made for it (`CURLOPT_SSL_CTX_FUNCTION`), to the server or its https proxy.
+  func prepareTLS(_ context: UnsafeMutableRawPointer) -> Bool {
+    let isProxy = clastro_context_takes_proxy_mark(context)
+    guard let target = isProxy ? host.proxyTarget : host.target else { return false }
+    peer = trust.attach(
+      context, to: target, role: isProxy ? .proxy : .server, recordsChain: job.isInspection && !isProxy)
+    return peer != nil
   }
 
   /// One raw header line. False ends the transfer.
@@ -252,15 +301,8 @@ final class Transfer {
   func facts() -> TransferFacts {
     TransferFacts(
       easy.facts, remoteAddress: remoteAddress, remotePort: remotePort, localPort: localPort, resends: resends,
-      trust: trust, queued: startedAt - job.enqueuedAt,
+      trust: verdict, queued: startedAt - job.enqueuedAt,
       elapsed: monotonicNow() - startedAt)
-  }
-
-  /// Nothing is sent before chain and host name are checked: a request that left says that they were.
-  private var trust: TrustVerdict? {
-    guard remoteAddress != nil else { return nil }
-    guard job.request.head.scheme == "https" else { return .plain }
-    return requestSent ? .validated : nil
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CLastro
+internal import Lastro
 
 /// The C functions libcurl calls, each a door to a method of ``Transfer``. They run on the loop thread, inside a call
 /// the loop made, and must not call libcurl's multi interface.
@@ -8,6 +9,22 @@ enum TransferCallbacks {
   static func install(on transfer: Transfer) {
     clastro_install_callbacks(
       transfer.easy.raw, Unmanaged.passUnretained(transfer).toOpaque(), header, write, read, seek, prereq)
+  }
+
+  static func installContextHook(on transfer: Transfer) throws(TransportError) {
+    let context = Unmanaged.passUnretained(transfer).toOpaque()
+    guard clastro_install_context_hook(transfer.easy.raw, prepareTLS, context) == CURLE_OK else {
+      throw .invalidTLSOptions(
+        "this libcurl has no OpenSSL context to hook into",
+        hint: "install the OpenSSL flavour of libcurl (Debian: libcurl4)")
+    }
+  }
+
+  private static let prepareTLS: clastro_context_callback = { _, context, transfer in
+    guard let context, let transfer = Self.transfer(transfer), transfer.prepareTLS(context) else {
+      return CURLE_SSL_CONNECT_ERROR
+    }
+    return CURLE_OK
   }
 
   private static let header: clastro_data_callback = { buffer, size, count, context in

@@ -24,11 +24,28 @@ extension TransportError {
       hint: "send less at once, or raise maximumQueuedRequests")
   }
 
+  static func connectionLost(_ message: String) -> TransportError {
+    TransportError(
+      stage: .send, code: .connectionLost, message: message,
+      hint: "the server may have acted on it; mark the request idempotent to allow sending it again",
+      requestSent: true)
+  }
+
+  static let unsteadyTrust = TransportError(
+    stage: .trust, code: .trustRefused,
+    message: "the rules of trust changed again and again before the request was sent",
+    hint: "let ServerTrustJudge.revision change only when the rules do")
+
   static let shutDown = TransportError(
     stage: .cancelled, code: .shutDown, message: "the stack was shut down")
 
   /// What libcurl's result means for this transfer.
   init(_ code: CURLcode, transfer: Transfer) {
+    if code == CURLE_PEER_FAILED_VERIFICATION, let refusal = transfer.peer?.failure {
+      self = .refusedTrust(refusal)
+      engineCode = Int32(bitPattern: code.rawValue)
+      return
+    }
     if let alert = transfer.fatalAlert {
       self.init(
         stage: .tls, code: .handshakeFailed, message: "the server ended TLS with the alert \"\(alert)\"",

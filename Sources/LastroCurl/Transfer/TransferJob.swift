@@ -23,6 +23,10 @@ final class TransferJob: Sendable {
   /// Monotonic nanoseconds at which the transfer was asked for, and must have ended.
   let enqueuedAt: Int64
   let expiresAt: Int64
+  /// Whether only the connection is wanted, with the chain that the server shows; nothing is sent.
+  let isInspection: Bool
+  /// What an inspection found.
+  let inspected = Lock<ServerTrust?>(nil)
   /// The loop to talk to. Holding it keeps the loop alive while the body is read.
   let loop: EventLoop
   /// The upload, when the request's body does not lie in memory.
@@ -49,8 +53,9 @@ final class TransferJob: Sendable {
 
   init(
     request: TransferRequest, options: ConnectionOptions, usesDefaultOptions: Bool, loop: EventLoop,
-    streamBufferBytes: Int
+    streamBufferBytes: Int, isInspection: Bool = false
   ) {
+    self.isInspection = isInspection
     self.request = request
     self.options = options
     self.usesDefaultOptions = usesDefaultOptions
@@ -61,6 +66,11 @@ final class TransferJob: Sendable {
     body = BodyChannel(capacity: streamBufferBytes)
     upload = UploadChannel(body: request.body)
   }
+
+  private let restarts = Atomic<Int>(0)
+
+  /// Counts a restart, and tells their number.
+  func noteRestart() -> Int { restarts.add(1, ordering: .relaxed).newValue }
 
   func noteSent() { wasSent.store(true, ordering: .relaxed) }
 

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import HTTPTypes
+public import Lastro
+
+extension CurlTransport {
+  /// Connects to a server as a request would, checks its chain and host name, and tells what it presented. No request is
+  /// sent, and the connection is closed.
+  ///
+  /// This is how pins are found and checked: ``ServerTrust/chain`` has the pins of the verified chain.
+  ///
+  /// - Parameters:
+  ///   - url: an `https` URL; only scheme, host and port count.
+  ///   - connection: how to connect; default: the transport's own options.
+  ///   - timeout: limit for all of it. Default 10 s.
+  /// - Throws: `TransportError`, as a request would: for an untrusted chain, for another host's certificate, and for a
+  ///   server that a trust judge refuses. The last has the chain in `trustFailure`.
+  public func inspect(
+    _ url: String, connection: ConnectionOptions? = nil, timeout: Duration = .seconds(10)
+  ) async throws(TransportError) -> ServerTrust {
+    let request = try ResourceRequest(url: url)
+    guard request.head.scheme == "https" else {
+      throw .refused(.unsupportedScheme, "only https servers present a certificate", hint: "write https://HOST")
+    }
+    guard timeout > .zero else {
+      throw .refused(.invalidOption, "the timeout is \(timeout)", hint: "give a positive duration")
+    }
+    var options = connection ?? self.connection
+    // A server that speaks HTTP/2 alone shows the same certificate.
+    options.httpVersion = .http1
+    let transfer = TransferRequest(
+      head: request.head, connection: options, connectTimeout: timeout, deadline: timeout)
+    let job = try await perform(transfer, isInspection: true).job
+    guard let trust = job.inspected.withLock({ $0 }) else {
+      throw TransportError(
+        stage: .tls, code: .engineFailure, message: "the connection was made, and its chain was not recorded")
+    }
+    return trust
+  }
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastro
+internal import Lastro
+
+/// OpenSSL skips ciphers that it does not know: a list with a slip of the pen would be another list.
+enum CipherNames {
+  static func check(_ options: TLSOptions) throws(TransportError) {
+    try check(options.legacyCiphers, isTLS13: false)
+    try check(options.cipherSuites, isTLS13: true)
+  }
+
+  private static func check(_ names: [String]?, isTLS13: Bool) throws(TransportError) {
+    guard let names else { return }
+    guard !names.isEmpty else {
+      throw .invalidTLSOptions("the list of ciphers is empty", hint: "leave it nil for OpenSSL's choice")
+    }
+    for name in names {
+      let isName = !name.isEmpty && !name.utf8.contains { $0 <= 0x20 || $0 == UInt8(ascii: ":") || $0 == 0x7F }
+      guard isName, clastro_knows_cipher(name, isTLS13) else {
+        throw .invalidTLSOptions(
+          "OpenSSL knows no cipher \"\(name)\" of \(isTLS13 ? "TLS 1.3" : "TLS 1.2 or older")",
+          hint: "`openssl ciphers -v` lists them; those of TLS 1.3 go into cipherSuites, older ones into legacyCiphers")
+      }
+    }
+  }
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+
+/// Which client certificate goes to which host.
+struct ClientIdentities {
+  private let byHost: [HostName: TLSOptions.Identity]
+  private let otherwise: TLSOptions.Identity?
+
+  init(_ options: TLSOptions) throws(TransportError) {
+    otherwise = options.identity
+    var byHost: [HostName: TLSOptions.Identity] = [:]
+    for (name, identity) in options.hostIdentities {
+      let host: HostName
+      do {
+        host = try HostName(name)
+      } catch {
+        throw .invalidTLSOptions("a client certificate is for \"\(name)\": \(error.message)", hint: error.hint)
+      }
+      guard byHost.updateValue(identity, forKey: host) == nil else {
+        throw .invalidTLSOptions("there are two client certificates for \(host)", hint: "name each host once")
+      }
+    }
+    self.byHost = byHost
+  }
+
+  func identity(for host: HostName) -> TLSOptions.Identity? { byHost[host] ?? otherwise }
+}
+
+extension TransportError {
+  static func invalidTLSOptions(_ message: String, hint: String?) -> TransportError {
+    TransportError(stage: .tls, code: .invalidTLSConfiguration, message: message, hint: hint)
+  }
+}

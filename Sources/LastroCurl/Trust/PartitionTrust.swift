@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastro
+internal import Lastro
+
+/// What makes the TLS connections of a partition trustworthy: roots, rules, and what else every handshake obeys.
+///
+/// All of it is fixed as long as the partition lives. When something has changed, the partition is no longer current, and
+/// another takes its place, with connections of its own.
+final class PartitionTrust {
+  let rules: TrustRules
+  private let roots: TrustedRoots
+  private let keyLog: KeyLogFile?
+  private let isStrict: Bool
+  let allowsResumption: Bool
+
+  init(_ options: TLSOptions, standing: (any ServerTrustJudge)?) throws(TransportError) {
+    rules = TrustRules(standing: standing, additional: options.trustJudge)
+    roots = TrustedRoots(options.roots)
+    keyLog = try options.keyLogFile.map { path throws(TransportError) in try KeyLogFile(path: path) }
+    isStrict = options.chainChecks == .strict
+    // A resumed session shows no chain to judge, and no stapled status.
+    allowsResumption = rules.isEmpty && !options.requiresStapledStatus
+  }
+
+  /// Whether requests may still be sent on connections made under it.
+  func isCurrent(now: Int64) -> Bool { rules.isCurrent && roots.isCurrent(now: now) }
+
+  /// Loads the roots, if they are not; typed failure instead of a handshake that cannot succeed.
+  func prepare() throws(TransportError) { _ = try roots.store() }
+
+  /// A new connection to a target, made to obey. `nil` when it cannot be.
+  func attach(
+    _ context: UnsafeMutableRawPointer, to target: TrustTarget, role: ServerTrust.Role, recordsChain: Bool
+  ) -> TLSPeer? {
+    guard let store = try? roots.store() else { return nil }
+    let peer = TLSPeer(target: target, role: role, rules: rules, keyLog: keyLog)
+    let isAttached = peer.attach(
+      to: context, roots: store, isStrict: isStrict, allowsResumption: allowsResumption, recordsChain: recordsChain)
+    return isAttached ? peer : nil
+  }
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastro
+internal import Lastro
+
+/// Parsed roots. Filled before it is shared, and only read afterwards.
+final class RootStore: @unchecked Sendable {
+  // Sendable because an X509_STORE that is no longer added to is locked by OpenSSL itself, and `version` is constant.
+  let pointer: OpaquePointer
+  let version: RootFiles.Version?
+
+  /// - Parameter texts: PEM texts, each of a file.
+  init(_ texts: [[UInt8]], version: RootFiles.Version?, isDirectory: Bool) throws(TransportError) {
+    guard let pointer = clastro_roots_new() else { throw .invalidRoots("out of memory for trusted roots") }
+    self.pointer = pointer
+    self.version = version
+    var count: Int32 = 0
+    for text in texts {
+      let added = text.withUnsafeBytes { buffer -> Int32 in
+        guard let base = buffer.baseAddress else { return 0 }
+        return clastro_roots_add(pointer, base.assumingMemoryBound(to: CChar.self), buffer.count)
+      }
+      // Directories hold other files too.
+      guard added >= 0 || isDirectory else { throw .invalidRoots("the PEM given as roots has a broken certificate") }
+      count += max(0, added)
+    }
+    guard count > 0 else { throw .invalidRoots("the PEM given as roots holds no certificate") }
+  }
+
+  deinit { clastro_roots_free(pointer) }
+}
+
+/// The stores that somebody uses, so that stacks, loops and partitions with the same roots share one.
+final class RootStoreCache: Sendable {
+  static let shared = RootStoreCache()
+
+  private struct Entry {
+    weak var store: RootStore?
+  }
+
+  private let entries = Lock([TLSOptions.Roots: Entry]())
+
+  /// The store for what the files hold now.
+  func store(for source: TLSOptions.Roots) throws(TransportError) -> RootStore {
+    // Before the files are read: what changes in between is noticed the next time.
+    let version = RootFiles.version(of: source)
+    if let store = entries.withLock({ $0[source]?.store }), store.version == version { return store }
+    let isDirectory = if case .directory = source { true } else { false }
+    let store = try RootStore(try RootFiles.texts(of: source), version: version, isDirectory: isDirectory)
+    entries.withLock { entries in
+      entries = entries.filter { $0.value.store != nil }
+      entries[source] = Entry(store: store)
+    }
+    return store
+  }
+}
+
+extension TransportError {
+  static func invalidRoots(_ message: String) -> TransportError {
+    TransportError(
+      stage: .tls, code: .invalidTLSConfiguration, message: message,
+      hint: "give readable PEM with at least one BEGIN CERTIFICATE block")
+  }
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastro
+internal import Lastro
+
+/// The other end of one TLS connection: who it is to be, the chain that OpenSSL verified, and what the judges said to it.
+///
+/// Owner: the connection (its SSL context), and the transfers that use it. Thread: the loop's.
+final class TLSPeer {
+  let target: TrustTarget
+  let role: ServerTrust.Role
+  private let rules: TrustRules
+  private let keyLog: KeyLogFile?
+  /// Set in the handshake, before it is over.
+  private(set) var trust: ServerTrust?
+  /// What the judges accepted it as.
+  private var verdict: TrustVerdict?
+  /// Why a judge refused it.
+  private(set) var failure: TrustFailure?
+
+  init(target: TrustTarget, role: ServerTrust.Role, rules: TrustRules, keyLog: KeyLogFile?) {
+    self.target = target
+    self.role = role
+    self.rules = rules
+    self.keyLog = keyLog
+  }
+
+  /// Has a new connection obey: roots, host name, and this object's say.
+  ///
+  /// - Parameter recordsChain: whether the chain is wanted even where nobody judges it.
+  func attach(
+    to context: UnsafeMutableRawPointer, roots: RootStore, isStrict: Bool, allowsResumption: Bool, recordsChain: Bool
+  ) -> Bool {
+    target.host.text.withCString { host in
+      var rules = clastro_connection_rules(
+        roots: roots.pointer, host: host, host_is_address: target.host.isIPAddress, is_strict: isStrict,
+        allows_resumption: allowsResumption, owner: Unmanaged.passRetained(self).toOpaque(),
+        accept: rules.isEmpty && !recordsChain ? nil : Self.accept, log_key: keyLog == nil ? nil : Self.logKey,
+        release: Self.release)
+      return clastro_context_apply(context, &rules)
+    }
+  }
+
+  /// Whether a request to `target` may be sent on this connection; throws why not.
+  ///
+  /// Without a chain, as on a resumed session or one that did not pass through here, nothing is proven: it may not.
+  func admit(_ target: TrustTarget) throws(TrustFailure) -> TrustVerdict {
+    guard role == .server, target == self.target, let verdict else { throw .unproven(target) }
+    return verdict
+  }
+
+  private func accept(_ chain: [PeerCertificate], others: [PeerCertificate]) -> Bool {
+    let trust = ServerTrust(
+      host: target.host, port: target.port, role: role, chain: chain, otherCertificates: others)
+    self.trust = trust
+    switch rules.judge(trust) {
+    case .accepted(let verdict):
+      self.verdict = verdict
+      return true
+    case .refused(let failure):
+      self.failure = failure
+      return false
+    }
+  }
+
+  // MARK: Called by OpenSSL, inside a call the loop made
+
+  private static let accept:
+    @convention(c) (
+      UnsafeMutableRawPointer, UnsafePointer<clastro_peer_certificate>, Int, Int
+    ) -> Bool = { owner, certificates, chainCount, count in
+      let peer = Unmanaged<TLSPeer>.fromOpaque(owner).takeUnretainedValue()
+      let all = UnsafeBufferPointer(start: certificates, count: count).compactMap(PeerCertificate.init)
+      // One that cannot be read would shift the others.
+      guard all.count == count else { return false }
+      return peer.accept(Array(all[..<chainCount]), others: Array(all[chainCount...]))
+    }
+
+  private static let logKey: @convention(c) (UnsafeMutableRawPointer, UnsafePointer<CChar>) -> Void = { owner, line in
+    Unmanaged<TLSPeer>.fromOpaque(owner).takeUnretainedValue().keyLog?.append(line)
+  }
+
+  private static let release: @convention(c) (UnsafeMutableRawPointer) -> Void = { owner in
+    Unmanaged<TLSPeer>.fromOpaque(owner).release()
+  }
+}
+
+extension TrustFailure {
+  /// The connection cannot show a chain that was verified on it.
+  static func unproven(_ target: TrustTarget) -> TrustFailure {
+    TrustFailure(
+      .refused("the connection has no chain that was verified in its own handshake"),
+      trust: ServerTrust(host: target.host, port: target.port, chain: []))
+  }
+}
+
+extension PeerCertificate {
+  fileprivate init?(_ certificate: clastro_peer_certificate) {
+    guard let pin = withUnsafeBytes(of: certificate.pin, { SPKIHash([UInt8]($0)) }) else { return nil }
+    self.init(der: [UInt8](UnsafeBufferPointer(start: certificate.der, count: certificate.length)), pin: pin)
+  }
+}

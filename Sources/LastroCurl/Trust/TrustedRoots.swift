@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastro
+internal import Lastro
+
+/// The trusted roots of a partition as a store of our own, parsed once and shared by all its handshakes. libcurl would parse
+/// roots from memory, or with a directory, at every handshake (15 ms), and does not notice a file that was replaced.
+final class TrustedRoots {
+  private let source: TLSOptions.Roots
+  private var loaded: RootStore?
+  /// Monotonic nanoseconds; files are not looked at before.
+  private var nextLook = Int64.min
+
+  init(_ source: TLSOptions.Roots) { self.source = source }
+
+  /// The store; loaded when it is first asked for.
+  func store() throws(TransportError) -> RootStore {
+    if let loaded { return loaded }
+    let store = try RootStoreCache.shared.store(for: source)
+    loaded = store
+    return store
+  }
+
+  /// Whether nothing newer is to be had. A file that has become unreadable is not newer: the roots in use stay.
+  func isCurrent(now: Int64) -> Bool {
+    guard let loaded, now >= nextLook else { return true }
+    nextLook = now.adding(.seconds(1))
+    guard let version = RootFiles.version(of: source), version != loaded.version else { return true }
+    return (try? RootStoreCache.shared.store(for: source))?.version ?? loaded.version == loaded.version
+  }
+}
