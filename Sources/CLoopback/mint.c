@@ -27,7 +27,7 @@ void cloopback_free(void *memory) { free(memory); }
 
 BIO *cloopback_memory(const char *text) { return BIO_new_mem_buf(text, -1); }
 
-static X509 *read_certificate(const char *pem) {
+X509 *cloopback_read_certificate(const char *pem) {
   BIO *bio = cloopback_memory(pem);
   X509 *certificate = bio ? PEM_read_bio_X509(bio, NULL, NULL, NULL) : NULL;
   BIO_free(bio);
@@ -76,7 +76,7 @@ static EVP_PKEY *make_key(int type) {
   }
 }
 
-static const EVP_MD *digest_for(EVP_PKEY *key) {
+const EVP_MD *cloopback_digest_for(EVP_PKEY *key) {
   if (EVP_PKEY_get_base_id(key) == EVP_PKEY_ED25519) return NULL;
   int bits = EVP_PKEY_get_security_bits(key);
   return bits >= 256 ? EVP_sha512() : bits >= 192 ? EVP_sha384() : EVP_sha256();
@@ -92,14 +92,8 @@ static bool add_extension(X509 *certificate, X509 *issuer, int nid, const char *
   return added;
 }
 
-static GENERAL_NAME *general_name(const char *host) {
+static GENERAL_NAME *dns_name(const char *host) {
   GENERAL_NAME *name = GENERAL_NAME_new();
-  ASN1_OCTET_STRING *address = a2i_IPADDRESS(host);
-  if (address) {
-    GENERAL_NAME_set0_value(name, GEN_IPADD, address);
-    return name;
-  }
-  ERR_clear_error();
   ASN1_IA5STRING *dns = ASN1_IA5STRING_new();
   if (!dns || !ASN1_STRING_set(dns, host, -1)) {
     ASN1_IA5STRING_free(dns);
@@ -107,6 +101,17 @@ static GENERAL_NAME *general_name(const char *host) {
     return NULL;
   }
   GENERAL_NAME_set0_value(name, GEN_DNS, dns);
+  return name;
+}
+
+static GENERAL_NAME *general_name(const char *host) {
+  ASN1_OCTET_STRING *address = a2i_IPADDRESS(host);
+  if (!address) {
+    ERR_clear_error();
+    return dns_name(host);
+  }
+  GENERAL_NAME *name = GENERAL_NAME_new();
+  GENERAL_NAME_set0_value(name, GEN_IPADD, address);
   return name;
 }
 
@@ -123,6 +128,57 @@ static bool add_hosts(X509 *certificate, const cloopback_certificate_request *re
   return good;
 }
 
+static bool add_subtrees(STACK_OF(GENERAL_SUBTREE) **subtrees, const char *const *names, size_t count) {
+  for (size_t index = 0; index < count; index++) {
+    if (!*subtrees) *subtrees = sk_GENERAL_SUBTREE_new_null();
+    GENERAL_SUBTREE *subtree = GENERAL_SUBTREE_new();
+    GENERAL_NAME *name = dns_name(names[index]);
+    if (!*subtrees || !subtree || !name || sk_GENERAL_SUBTREE_push(*subtrees, subtree) <= 0) {
+      GENERAL_NAME_free(name);
+      GENERAL_SUBTREE_free(subtree);
+      return false;
+    }
+    GENERAL_NAME_free(subtree->base);
+    subtree->base = name;
+  }
+  return true;
+}
+
+static bool add_name_constraints(X509 *certificate, const cloopback_certificate_request *request) {
+  if (request->permitted_count == 0 && request->excluded_count == 0) return true;
+  NAME_CONSTRAINTS *constraints = NAME_CONSTRAINTS_new();
+  bool good = constraints
+              && add_subtrees(&constraints->permittedSubtrees, request->permitted, request->permitted_count)
+              && add_subtrees(&constraints->excludedSubtrees, request->excluded, request->excluded_count)
+              && X509_add1_ext_i2d(certificate, NID_name_constraints, constraints, 1, 0) == 1;
+  NAME_CONSTRAINTS_free(constraints);
+  return good;
+}
+
+static bool add_unknown_critical(X509 *certificate) {
+  // Below the arc that is set aside for documentation.
+  ASN1_OBJECT *identifier = OBJ_txt2obj("2.999.1", 1);
+  ASN1_OCTET_STRING *value = ASN1_OCTET_STRING_new();
+  static const unsigned char null[] = {5, 0};
+  bool good = identifier && value && ASN1_OCTET_STRING_set(value, null, sizeof null);
+  X509_EXTENSION *extension = good ? X509_EXTENSION_create_by_OBJ(NULL, identifier, 1, value) : NULL;
+  good = extension && X509_add_ext(certificate, extension, -1);
+  X509_EXTENSION_free(extension);
+  ASN1_OCTET_STRING_free(value);
+  ASN1_OBJECT_free(identifier);
+  return good;
+}
+
+static bool add_usages(X509 *certificate, X509 *issuer, const cloopback_certificate_request *request) {
+  const char *usage = request->is_authority ? "critical,keyCertSign,cRLSign" : "critical,digitalSignature";
+  if (!add_extension(certificate, issuer, NID_key_usage, usage)) return false;
+  if (request->is_authority || request->usages == 0) return true;
+  bool server = request->usages & CLOOPBACK_USAGE_SERVER;
+  bool client = request->usages & CLOOPBACK_USAGE_CLIENT;
+  const char *extended = server && client ? "serverAuth,clientAuth" : server ? "serverAuth" : "clientAuth";
+  return add_extension(certificate, issuer, NID_ext_key_usage, extended);
+}
+
 static bool add_extensions(X509 *certificate, X509 *issuer, const cloopback_certificate_request *request) {
   char constraints[48] = "critical,CA:FALSE";
   if (request->is_authority && request->path_length >= 0) {
@@ -130,19 +186,20 @@ static bool add_extensions(X509 *certificate, X509 *issuer, const cloopback_cert
   } else if (request->is_authority) {
     snprintf(constraints, sizeof constraints, "critical,CA:TRUE");
   }
-  const char *usage = request->is_authority ? "critical,keyCertSign,cRLSign" : "critical,digitalSignature";
   return add_extension(certificate, issuer, NID_basic_constraints, constraints)
-         && add_extension(certificate, issuer, NID_key_usage, usage)
-         && (request->is_authority
-             || add_extension(certificate, issuer, NID_ext_key_usage, "serverAuth,clientAuth"))
-         && add_extension(certificate, issuer, NID_subject_key_identifier, "hash")
-         && add_extension(certificate, issuer, NID_authority_key_identifier, "keyid")
+         && add_usages(certificate, issuer, request)
+         && (request->omits_key_identifiers
+             || (add_extension(certificate, issuer, NID_subject_key_identifier, "hash")
+                 && add_extension(certificate, issuer, NID_authority_key_identifier, "keyid")))
+         && add_name_constraints(certificate, request)
+         && (!request->has_unknown_critical || add_unknown_critical(certificate))
+         && (!request->requires_staple || add_extension(certificate, issuer, NID_tlsfeature, "status_request"))
          && add_hosts(certificate, request);
 }
 
 static bool fill(X509 *certificate, EVP_PKEY *key, X509 *issuer, const cloopback_certificate_request *request) {
   X509_NAME *subject = X509_get_subject_name(certificate);
-  return X509_set_version(certificate, X509_VERSION_3)
+  return X509_set_version(certificate, request->is_version1 ? X509_VERSION_1 : X509_VERSION_3)
          && ASN1_INTEGER_set_uint64(X509_get_serialNumber(certificate), request->serial)
          && ASN1_TIME_adj(X509_getm_notBefore(certificate), (time_t)request->not_before, 0, 0)
          && ASN1_TIME_adj(X509_getm_notAfter(certificate), (time_t)request->not_after, 0, 0)
@@ -150,7 +207,7 @@ static bool fill(X509 *certificate, EVP_PKEY *key, X509 *issuer, const cloopback
                                        -1, -1, 0)
          && X509_set_issuer_name(certificate, issuer ? X509_get_subject_name(issuer) : subject)
          && X509_set_pubkey(certificate, key)
-         && add_extensions(certificate, issuer ? issuer : certificate, request);
+         && (request->is_version1 || add_extensions(certificate, issuer ? issuer : certificate, request));
 }
 
 static char *text_of(BIO *bio) {
@@ -178,7 +235,7 @@ bool cloopback_mint(const cloopback_certificate_request *request, char **certifi
   *certificate_pem = NULL;
   *key_pem = NULL;
   bool signed_by_other = request->issuer_certificate_pem && request->issuer_key_pem;
-  X509 *issuer = signed_by_other ? read_certificate(request->issuer_certificate_pem) : NULL;
+  X509 *issuer = signed_by_other ? cloopback_read_certificate(request->issuer_certificate_pem) : NULL;
   EVP_PKEY *issuer_key = signed_by_other ? cloopback_read_key(request->issuer_key_pem) : NULL;
   EVP_PKEY *key = request->key_pem ? cloopback_read_key(request->key_pem) : make_key(request->key_type);
   X509 *certificate = X509_new();
@@ -191,7 +248,7 @@ bool cloopback_mint(const cloopback_certificate_request *request, char **certifi
     cloopback_explain(error, "the certificate cannot be filled in");
   } else {
     EVP_PKEY *signer = issuer_key ? issuer_key : key;
-    good = X509_sign(certificate, signer, digest_for(signer)) > 0
+    good = X509_sign(certificate, signer, cloopback_digest_for(signer)) > 0
            && write_pem(certificate, key, certificate_pem, key_pem);
     if (!good) cloopback_explain(error, "the certificate cannot be signed");
   }
@@ -199,63 +256,5 @@ bool cloopback_mint(const cloopback_certificate_request *request, char **certifi
   X509_free(issuer);
   EVP_PKEY_free(issuer_key);
   EVP_PKEY_free(key);
-  return good;
-}
-
-static bool set_host(X509_VERIFY_PARAM *parameters, const char *host) {
-  if (X509_VERIFY_PARAM_set1_ip_asc(parameters, host)) return true;
-  ERR_clear_error();
-  return X509_VERIFY_PARAM_set1_host(parameters, host, 0) == 1;
-}
-
-static int verify(X509_STORE_CTX *context, X509_STORE *store, STACK_OF(X509) *chain, const char *host, int64_t at,
-                  char *error) {
-  if (!X509_STORE_CTX_init(context, store, sk_X509_value(chain, 0), chain)) {
-    cloopback_explain(error, "verification cannot be set up");
-    return -1;
-  }
-  X509_VERIFY_PARAM *parameters = X509_STORE_CTX_get0_param(context);
-  X509_VERIFY_PARAM_set_time(parameters, (time_t)at);
-  X509_VERIFY_PARAM_set_purpose(parameters, X509_PURPOSE_SSL_SERVER);
-  if (host && !set_host(parameters, host)) {
-    cloopback_explain(error, "the host is no name");
-    return -1;
-  }
-  if (X509_verify_cert(context) == 1) return X509_V_OK;
-  int code = X509_STORE_CTX_get_error(context);
-  snprintf(error, CLOOPBACK_ERROR_SIZE, "%s", X509_verify_cert_error_string(code));
-  ERR_clear_error();
-  return code;
-}
-
-int cloopback_verify(const char *chain_pem, const char *roots_pem, const char *host, int64_t at, char *error) {
-  STACK_OF(X509) *chain = cloopback_read_certificates(chain_pem);
-  STACK_OF(X509) *roots = cloopback_read_certificates(roots_pem);
-  X509_STORE *store = X509_STORE_new();
-  X509_STORE_CTX *context = X509_STORE_CTX_new();
-  int code = -1;
-  if (chain && roots && store && context) {
-    for (int index = 0; index < sk_X509_num(roots); index++) {
-      X509_STORE_add_cert(store, sk_X509_value(roots, index));
-    }
-    code = verify(context, store, chain, host, at, error);
-  } else {
-    cloopback_explain(error, "the certificates cannot be read");
-  }
-  X509_STORE_CTX_free(context);
-  X509_STORE_free(store);
-  sk_X509_pop_free(chain, X509_free);
-  sk_X509_pop_free(roots, X509_free);
-  return code;
-}
-
-bool cloopback_public_key_sha256(const char *certificate_pem, uint8_t *digest, char *error) {
-  X509 *certificate = read_certificate(certificate_pem);
-  unsigned char *encoded = NULL;
-  int length = certificate ? i2d_X509_PUBKEY(X509_get_X509_PUBKEY(certificate), &encoded) : -1;
-  bool good = length > 0 && EVP_Digest(encoded, (size_t)length, digest, NULL, EVP_sha256(), NULL) == 1;
-  if (!good) cloopback_explain(error, "the certificate cannot be read");
-  OPENSSL_free(encoded);
-  X509_free(certificate);
   return good;
 }

@@ -6,18 +6,26 @@
 #include <openssl/x509.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "CLoopback.h"
 #include "shared.h"
+
+struct identity {
+  char *name;
+  X509 *leaf;
+  STACK_OF(X509) *chain;
+  EVP_PKEY *key;
+};
 
 struct cloopback_tls_context {
   SSL_CTX *context;
   uint8_t *alpn;
   size_t alpn_length;
-};
-
-struct cloopback_tls {
-  SSL *ssl;
+  uint8_t *staple;
+  size_t staple_length;
+  struct identity *identities;
+  size_t identity_count;
 };
 
 static int protocol_version(int version) {
@@ -41,11 +49,13 @@ static int select_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_l
   return SSL_TLSEXT_ERR_OK;
 }
 
-static bool use_identity(SSL_CTX *context, const cloopback_tls_options *options) {
-  STACK_OF(X509) *chain = cloopback_read_certificates(options->chain_pem);
-  EVP_PKEY *key = cloopback_read_key(options->key_pem);
+bool cloopback_use_identity(SSL_CTX *context, const char *chain_pem, const char *key_pem) {
+  STACK_OF(X509) *chain = cloopback_read_certificates(chain_pem);
+  EVP_PKEY *key = cloopback_read_key(key_pem);
   bool good = chain && key;
   if (good) {
+    // Nothing is sent but what is in the chain, though the store may know more.
+    SSL_CTX_set_mode(context, SSL_MODE_NO_AUTO_CHAIN);
     X509 *leaf = sk_X509_shift(chain);
     good = SSL_CTX_use_cert_and_key(context, leaf, key, chain, 1) == 1;
     X509_free(leaf);
@@ -53,6 +63,56 @@ static bool use_identity(SSL_CTX *context, const cloopback_tls_options *options)
   sk_X509_pop_free(chain, X509_free);
   EVP_PKEY_free(key);
   return good;
+}
+
+static int select_identity(SSL *ssl, void *argument) {
+  const cloopback_tls_context *context = argument;
+  const char *name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
+  for (size_t index = 0; name && index < context->identity_count; index++) {
+    const struct identity *identity = &context->identities[index];
+    if (strcasecmp(identity->name, name) == 0) {
+      return SSL_use_cert_and_key(ssl, identity->leaf, identity->key, identity->chain, 1);
+    }
+  }
+  return 1;
+}
+
+static bool copy_identities(cloopback_tls_context *made, const cloopback_tls_options *options) {
+  if (options->name_count == 0) return true;
+  made->identities = calloc(options->name_count, sizeof *made->identities);
+  if (!made->identities) return false;
+  for (size_t index = 0; index < options->name_count; index++) {
+    struct identity *identity = &made->identities[index];
+    made->identity_count++;
+    identity->name = strdup(options->names[index]);
+    identity->chain = cloopback_read_certificates(options->name_chains_pem[index]);
+    identity->key = cloopback_read_key(options->name_keys_pem[index]);
+    if (identity->chain) identity->leaf = sk_X509_shift(identity->chain);
+    if (!identity->name || !identity->leaf || !identity->key) return false;
+    if (X509_check_private_key(identity->leaf, identity->key) != 1) return false;
+  }
+  SSL_CTX_set_cert_cb(made->context, select_identity, made);
+  return true;
+}
+
+static int send_staple(SSL *ssl, void *argument) {
+  const cloopback_tls_context *context = argument;
+  unsigned char *copy = OPENSSL_memdup(context->staple, context->staple_length);
+  if (!copy) return SSL_TLSEXT_ERR_ALERT_FATAL;
+  // The connection frees it.
+  SSL_set_tlsext_status_ocsp_resp(ssl, copy, (long)context->staple_length);
+  return SSL_TLSEXT_ERR_OK;
+}
+
+static bool copy_staple(cloopback_tls_context *made, const cloopback_tls_options *options) {
+  if (options->staple_length == 0) return true;
+  made->staple = malloc(options->staple_length);
+  if (!made->staple) return false;
+  memcpy(made->staple, options->staple, options->staple_length);
+  made->staple_length = options->staple_length;
+  SSL_CTX_set_tlsext_status_cb(made->context, send_staple);
+  SSL_CTX_set_tlsext_status_arg(made->context, made);
+  return true;
 }
 
 static bool require_client(SSL_CTX *context, const char *authorities_pem) {
@@ -86,7 +146,8 @@ static bool configure(cloopback_tls_context *made, const cloopback_tls_options *
   bool good = SSL_CTX_set_min_proto_version(context, protocol_version(options->minimum_version))
               && SSL_CTX_set_max_proto_version(context, protocol_version(options->maximum_version))
               && SSL_CTX_set_session_id_context(context, session_context, sizeof session_context - 1)
-              && use_identity(context, options) && copy_alpn(made, options)
+              && cloopback_use_identity(context, options->chain_pem, options->key_pem) && copy_identities(made, options) && copy_alpn(made, options)
+              && copy_staple(made, options)
               && (!options->client_authorities_pem || require_client(context, options->client_authorities_pem));
   if (!options->allows_resumption) {
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
@@ -105,8 +166,25 @@ cloopback_tls_context *cloopback_tls_context_new(const cloopback_tls_options *op
   return NULL;
 }
 
+bool cloopback_tls_context_share_tickets(cloopback_tls_context *from, cloopback_tls_context *to) {
+  // The length that no keys ask for is the length they have.
+  long length = SSL_CTX_get_tlsext_ticket_keys(from->context, NULL, 0);
+  unsigned char keys[128];
+  if (length <= 0 || (size_t)length > sizeof keys) return false;
+  return SSL_CTX_get_tlsext_ticket_keys(from->context, keys, length) == 1
+         && SSL_CTX_set_tlsext_ticket_keys(to->context, keys, length) == 1;
+}
+
 void cloopback_tls_context_free(cloopback_tls_context *context) {
   SSL_CTX_free(context->context);
+  for (size_t index = 0; index < context->identity_count; index++) {
+    free(context->identities[index].name);
+    X509_free(context->identities[index].leaf);
+    sk_X509_pop_free(context->identities[index].chain, X509_free);
+    EVP_PKEY_free(context->identities[index].key);
+  }
+  free(context->identities);
+  free(context->staple);
   free(context->alpn);
   free(context);
 }
@@ -133,45 +211,6 @@ ssize_t cloopback_tls_read(cloopback_tls *tls, void *buffer, size_t count) {
   if (problem == SSL_ERROR_ZERO_RETURN) return 0;
   if (cut) return CLOOPBACK_READ_TRUNCATED;
   return problem == SSL_ERROR_SYSCALL && system_error == ECONNRESET ? CLOOPBACK_READ_RESET : CLOOPBACK_READ_FAILED;
-}
-
-static SSL_CTX *client_context(const char *roots_pem, const char *chain_pem, const char *key_pem) {
-  SSL_CTX *context = SSL_CTX_new(TLS_client_method());
-  STACK_OF(X509) *roots = cloopback_read_certificates(roots_pem);
-  bool good = context && roots;
-  if (good) {
-    SSL_CTX_set_security_level(context, 0);
-    SSL_CTX_set_min_proto_version(context, TLS1_VERSION);
-    SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
-    for (int index = 0; index < sk_X509_num(roots); index++) {
-      X509_STORE_add_cert(SSL_CTX_get_cert_store(context), sk_X509_value(roots, index));
-    }
-    cloopback_tls_options identity = {.chain_pem = chain_pem, .key_pem = key_pem};
-    if (chain_pem && key_pem) good = use_identity(context, &identity);
-  }
-  sk_X509_pop_free(roots, X509_free);
-  if (good) return context;
-  SSL_CTX_free(context);
-  return NULL;
-}
-
-cloopback_tls *cloopback_tls_connect(int descriptor, const char *roots_pem, const char *host, const uint8_t *alpn,
-                                     size_t alpn_length, const char *chain_pem, const char *key_pem, char *error) {
-  ERR_clear_error();
-  cloopback_tls *tls = calloc(1, sizeof *tls);
-  SSL_CTX *context = client_context(roots_pem, chain_pem, key_pem);
-  if (tls && context) tls->ssl = SSL_new(context);
-  SSL_CTX_free(context);
-  bool good = tls && tls->ssl && SSL_set_fd(tls->ssl, descriptor) == 1;
-  if (good && !X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(tls->ssl), host)) {
-    ERR_clear_error();
-    good = SSL_set1_host(tls->ssl, host) == 1 && SSL_set_tlsext_host_name(tls->ssl, host) == 1;
-  }
-  if (good && alpn_length > 0) good = SSL_set_alpn_protos(tls->ssl, alpn, (unsigned int)alpn_length) == 0;
-  if (good && SSL_connect(tls->ssl) == 1) return tls;
-  cloopback_explain(error, "the TLS handshake failed");
-  if (tls) cloopback_tls_free(tls);
-  return NULL;
 }
 
 ssize_t cloopback_tls_write(cloopback_tls *tls, const void *buffer, size_t count) {

@@ -23,6 +23,8 @@ enum {
   CLOOPBACK_KEY_ED25519 = 6,
 };
 
+enum { CLOOPBACK_USAGE_SERVER = 1, CLOOPBACK_USAGE_CLIENT = 2 };
+
 /// What a certificate says. All strings are UTF-8 and NUL-terminated.
 typedef struct {
   const char *common_name;
@@ -42,6 +44,19 @@ typedef struct {
   /// Both or neither; neither makes a self-signed certificate.
   const char *_Nullable issuer_certificate_pem;
   const char *_Nullable issuer_key_pem;
+  /// DNS subtrees that certificates below may be for, and may not be for (RFC 5280 §4.2.1.10).
+  const char *_Nonnull const *_Nullable permitted;
+  size_t permitted_count;
+  const char *_Nonnull const *_Nullable excluded;
+  size_t excluded_count;
+  /// CLOOPBACK_USAGE_ bits of one that is no authority; 0 leaves the extension out.
+  int usages;
+  bool omits_key_identifiers;
+  bool has_unknown_critical;
+  /// RFC 7633.
+  bool requires_staple;
+  /// Without any extension.
+  bool is_version1;
 } cloopback_certificate_request;
 
 /// Makes a certificate. The two results are freed with cloopback_free().
@@ -75,9 +90,19 @@ typedef struct {
   const uint8_t *_Nullable alpn;
   size_t alpn_length;
   bool allows_resumption;
+  /// An OCSP response in DER for clients that ask for one; empty for none.
+  const uint8_t *_Nullable staple;
+  size_t staple_length;
+  /// Identities for server names (SNI), case ignored; the identity above is for the others.
+  const char *_Nonnull const *_Nullable names;
+  const char *_Nonnull const *_Nullable name_chains_pem;
+  const char *_Nonnull const *_Nullable name_keys_pem;
+  size_t name_count;
 } cloopback_tls_options;
 
 cloopback_tls_context *_Nullable cloopback_tls_context_new(const cloopback_tls_options *options, char *error);
+/// Lets `to` resume the sessions of tickets that `from` gave out.
+bool cloopback_tls_context_share_tickets(cloopback_tls_context *from, cloopback_tls_context *to);
 void cloopback_tls_context_free(cloopback_tls_context *context);
 
 /// The handshake, on a blocking socket. NULL on failure. The socket stays the caller's.
@@ -85,11 +110,6 @@ cloopback_tls *_Nullable cloopback_tls_accept(cloopback_tls_context *context, in
 enum { CLOOPBACK_READ_FAILED = -1, CLOOPBACK_READ_TRUNCATED = -2, CLOOPBACK_READ_RESET = -3 };
 /// Bytes read, 0 at the end, or a CLOOPBACK_READ_ code: TRUNCATED is an end without close_notify.
 ssize_t cloopback_tls_read(cloopback_tls *tls, void *buffer, size_t count);
-/// The client's side of the handshake, verifying the server. `host` may be an IP address. The identity is optional.
-cloopback_tls *_Nullable cloopback_tls_connect(int descriptor, const char *roots_pem, const char *host,
-                                               const uint8_t *_Nullable alpn, size_t alpn_length,
-                                               const char *_Nullable chain_pem, const char *_Nullable key_pem,
-                                               char *error);
 /// Bytes written (all of them) or -1.
 ssize_t cloopback_tls_write(cloopback_tls *tls, const void *buffer, size_t count);
 /// Sends close_notify, does not wait for the peer's.
@@ -105,6 +125,37 @@ const char *_Nullable cloopback_tls_server_name(const cloopback_tls *tls);
 size_t cloopback_tls_alpn(const cloopback_tls *tls, const uint8_t *_Nullable *_Nonnull protocol);
 /// Subject common name of the client's certificate, to be freed with cloopback_free(); NULL when there is none.
 char *_Nullable cloopback_tls_client_name(const cloopback_tls *tls);
+
+// MARK: TLS, client side, for tests of the servers themselves (client.c)
+
+typedef struct cloopback_tls_session cloopback_tls_session;
+
+typedef struct {
+  const char *roots_pem;
+  /// A name or an IP address.
+  const char *host;
+  const uint8_t *_Nullable alpn;
+  size_t alpn_length;
+  /// Both or neither.
+  const char *_Nullable chain_pem;
+  const char *_Nullable key_pem;
+  /// A session to resume.
+  cloopback_tls_session *_Nullable session;
+  bool asks_staple;
+} cloopback_tls_client_options;
+
+/// The handshake, verifying the server. NULL on failure. The socket stays the caller's.
+cloopback_tls *_Nullable cloopback_tls_connect(int descriptor, const cloopback_tls_client_options *options,
+                                               char *error);
+/// The session as it is now: with TLS 1.3, one to resume only after something was read.
+cloopback_tls_session *_Nullable cloopback_tls_session_keep(cloopback_tls *tls);
+void cloopback_tls_session_free(cloopback_tls_session *session);
+/// Length of the stapled OCSP response, 0 for none; the bytes are valid as long as `tls`.
+size_t cloopback_tls_staple(const cloopback_tls *tls, const uint8_t *_Nullable *_Nonnull response);
+typedef void (*cloopback_certificate_callback)(void *_Nullable context, const uint8_t *der, size_t length);
+/// What the server sent, in its order; returns their number. The bytes are valid in the call only.
+size_t cloopback_tls_peer_chain(const cloopback_tls *tls, cloopback_certificate_callback found,
+                                void *_Nullable context);
 
 // MARK: header compression of HTTP/2, RFC 7541 (hpack.c)
 

@@ -11,6 +11,8 @@
 public struct CertificateAuthority: Sendable, Hashable {
   /// Its own certificate and key.
   public let identity: MintedCertificate
+  /// Common name of its subject.
+  public let commonName: String
   /// The root it leads to: its own certificate for a root. What a client is told to trust.
   public let rootPEM: String
 
@@ -23,21 +25,26 @@ public struct CertificateAuthority: Sendable, Hashable {
   ///   - keyType: default P-256.
   ///   - validity: default ten years.
   ///   - pathLength: most intermediates below it; default no limit.
+  ///   - nameConstraints: which names certificates below it may be for; default any.
   /// - Throws: ``CertificateError/cannotMint(_:)``.
   public init(
     commonName: String = "Loopback root", keyType: CertificateKeyType = .p256,
-    validity: CertificateValidity = .days(3650), pathLength: Int? = nil
+    validity: CertificateValidity = .days(3650), pathLength: Int? = nil,
+    nameConstraints: CertificateNameConstraints? = nil
   ) throws(CertificateError) {
     var order = CertificateMint.Order(commonName: commonName, validity: validity, keyType: keyType)
     order.isAuthority = true
     order.pathLength = pathLength
+    order.nameConstraints = nameConstraints
     let made = try CertificateMint.mint(order, issuer: nil)
     identity = MintedCertificate(certificatePEM: made.certificate, privateKeyPEM: made.key, chainPEM: made.certificate)
     rootPEM = made.certificate
+    self.commonName = commonName
   }
 
-  private init(identity: MintedCertificate, rootPEM: String) {
+  private init(identity: MintedCertificate, commonName: String, rootPEM: String) {
     self.identity = identity
+    self.commonName = commonName
     self.rootPEM = rootPEM
   }
 
@@ -46,18 +53,43 @@ public struct CertificateAuthority: Sendable, Hashable {
   /// - Parameters:
   ///   - validity: default five years.
   ///   - pathLength: most intermediates below it; default no limit.
+  ///   - nameConstraints: which names certificates below it may be for; default any.
   /// - Throws: ``CertificateError/cannotMint(_:)``.
   public func intermediate(
     commonName: String = "Loopback intermediate", keyType: CertificateKeyType = .p256,
-    validity: CertificateValidity = .days(1825), pathLength: Int? = nil
+    validity: CertificateValidity = .days(1825), pathLength: Int? = nil,
+    nameConstraints: CertificateNameConstraints? = nil
   ) throws(CertificateError) -> CertificateAuthority {
     var order = CertificateMint.Order(commonName: commonName, validity: validity, keyType: keyType)
     order.isAuthority = true
     order.pathLength = pathLength
-    return CertificateAuthority(identity: try mint(order), rootPEM: rootPEM)
+    order.nameConstraints = nameConstraints
+    return CertificateAuthority(identity: try mint(order), commonName: commonName, rootPEM: rootPEM)
   }
 
-  /// Issues a certificate for servers and clients alike (`serverAuth`, `clientAuth`).
+  /// Certifies this authority's name and key under another one, so that what it has issued leads to that one's root too.
+  ///
+  /// A server sends the result along: `leaf.adding(try old.crossSigned(by: new))`.
+  ///
+  /// - Parameters:
+  ///   - other: who signs.
+  ///   - validity: default five years.
+  ///   - pathLength: most intermediates below it; default no limit.
+  ///   - nameConstraints: which names certificates below it may be for; default any.
+  /// - Throws: ``CertificateError/cannotMint(_:)``.
+  public func crossSigned(
+    by other: CertificateAuthority, validity: CertificateValidity = .days(1825), pathLength: Int? = nil,
+    nameConstraints: CertificateNameConstraints? = nil
+  ) throws(CertificateError) -> MintedCertificate {
+    var order = CertificateMint.Order(commonName: commonName, validity: validity, keyType: .p256)
+    order.isAuthority = true
+    order.pathLength = pathLength
+    order.nameConstraints = nameConstraints
+    order.privateKeyPEM = identity.privateKeyPEM
+    return try other.mint(order)
+  }
+
+  /// Issues a certificate, by default for servers and clients alike (`serverAuth`, `clientAuth`).
   ///
   /// - Parameters:
   ///   - hosts: DNS names and IP addresses of the subject alternative name. Empty for none, as for a client.
@@ -66,16 +98,19 @@ public struct CertificateAuthority: Sendable, Hashable {
   ///   - keyType: default P-256.
   ///   - serial: default a random one.
   ///   - privateKeyPEM: a key to certify instead of a new one, as when a certificate is renewed and its pin stays.
+  ///   - profile: what else it says.
   /// - Throws: ``CertificateError/cannotMint(_:)``.
   public func issue(
     hosts: [String], commonName: String? = nil, validity: CertificateValidity = .days(365),
-    keyType: CertificateKeyType = .p256, serial: UInt64? = nil, privateKeyPEM: String? = nil
+    keyType: CertificateKeyType = .p256, serial: UInt64? = nil, privateKeyPEM: String? = nil,
+    profile: CertificateProfile = CertificateProfile()
   ) throws(CertificateError) -> MintedCertificate {
     var order = CertificateMint.Order(
       commonName: commonName ?? hosts.first ?? "loopback", validity: validity, keyType: keyType)
     order.hosts = hosts
     order.serial = serial ?? order.serial
     order.privateKeyPEM = privateKeyPEM
+    order.profile = profile
     return try mint(order)
   }
 

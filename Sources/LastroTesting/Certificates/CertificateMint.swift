@@ -30,6 +30,8 @@ public enum CertificateMint {
     // RFC 5280 §4.1.2.2: positive, so never 0.
     var serial = UInt64.random(in: 1...UInt64(Int64.max))
     var privateKeyPEM: String?
+    var nameConstraints: CertificateNameConstraints?
+    var profile = CertificateProfile()
 
     init(commonName: String, validity: CertificateValidity, keyType: CertificateKeyType) {
       self.commonName = commonName
@@ -54,7 +56,16 @@ public enum CertificateMint {
       key_type: order.keyType.code,
       key_pem: order.privateKeyPEM.map(strings.copy),
       issuer_certificate_pem: (issuer?.certificatePEM).map(strings.copy),
-      issuer_key_pem: (issuer?.privateKeyPEM).map(strings.copy))
+      issuer_key_pem: (issuer?.privateKeyPEM).map(strings.copy),
+      permitted: strings.copy(order.nameConstraints?.permitted ?? []),
+      permitted_count: order.nameConstraints?.permitted.count ?? 0,
+      excluded: strings.copy(order.nameConstraints?.excluded ?? []),
+      excluded_count: order.nameConstraints?.excluded.count ?? 0,
+      usages: order.profile.usages.reduce(0) { $0 | $1.bit },
+      omits_key_identifiers: !order.profile.hasKeyIdentifiers,
+      has_unknown_critical: order.profile.hasUnknownCriticalExtension,
+      requires_staple: order.profile.requiresStaple,
+      is_version1: order.profile.isVersion1)
     var certificate: UnsafeMutablePointer<CChar>?
     var key: UnsafeMutablePointer<CChar>?
     defer {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CLoopback
+public import Lastro
 
 /// A certificate with its private key, and what leads from it to its root, as PEM texts.
 ///
@@ -27,6 +27,34 @@ public struct MintedCertificate: Sendable, Hashable {
   /// - Throws: ``CertificateError/unreadable(_:)``.
   public func publicKeySHA256() throws(CertificateError) -> [UInt8] {
     try CertificateMint.publicKeySHA256(certificatePEM)
+  }
+
+  /// The pin of its key, as Lastro's policies take it.
+  ///
+  /// - Throws: ``CertificateError/unreadable(_:)``.
+  public var pin: SPKIHash {
+    get throws(CertificateError) {
+      guard let pin = SPKIHash(try publicKeySHA256()) else { throw .unreadable("its key has no SHA-256") }
+      return pin
+    }
+  }
+
+  /// This certificate, sending others after its chain: cross-signed authorities, or ones that have nothing to do here.
+  /// Of each, its own certificate alone is sent.
+  public func adding(_ certificates: MintedCertificate...) -> MintedCertificate {
+    with(chainPEM: chainPEM + certificates.map(\.certificatePEM).joined())
+  }
+
+  /// This certificate, sending exactly these after it, in this order, which may be wrong.
+  public func sending(_ certificates: [MintedCertificate]) -> MintedCertificate {
+    with(chainPEM: certificatePEM + certificates.map(\.certificatePEM).joined())
+  }
+
+  /// This certificate, sent alone: a common mistake, which clients cannot mend.
+  public var withoutIntermediates: MintedCertificate { sending([]) }
+
+  private func with(chainPEM: String) -> MintedCertificate {
+    MintedCertificate(certificatePEM: certificatePEM, privateKeyPEM: privateKeyPEM, chainPEM: chainPEM)
   }
 
   /// Verifies the chain as a TLS client would (`X509_verify_cert`, purpose server authentication).

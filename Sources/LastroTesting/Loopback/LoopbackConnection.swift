@@ -15,6 +15,9 @@ public final class LoopbackConnection {
   private(set) var tls: OpaquePointer?
   private var buffer: [UInt8] = []
   private var position = 0
+  /// Kept for the callbacks of its handshake.
+  private var context: TLSContext?
+  private var isInHandshake = false
 
   init(core: LoopbackCore, number: Int, descriptor: Int32) {
     self.core = core
@@ -94,6 +97,7 @@ public final class LoopbackConnection {
         }
       count = max(0, got)
     }
+    if !isInHandshake { core.received(buffer.count) }
     return !buffer.isEmpty
   }
 
@@ -235,6 +239,7 @@ public final class LoopbackConnection {
 
   /// The handshake, or the failure of it that was asked for. Returns whether the handler may run.
   func startTLS(_ context: TLSContext, fault: LoopbackTLS.HandshakeFault?) throws(LoopbackError) -> Bool {
+    self.context = context
     if fault == .stallInHandshake {
       stall()
       return false
@@ -245,6 +250,7 @@ public final class LoopbackConnection {
       if tls == nil { throw .handshakeFailed(problem.text) }
       return true
     }
+    isInHandshake = true
     // The ClientHello: a record of five bytes and the length they end with (RFC 8446 §5.1).
     let header = try read(exactly: 5)
     _ = try read(exactly: Int(header[3]) << 8 | Int(header[4]))

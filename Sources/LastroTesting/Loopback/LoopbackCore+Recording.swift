@@ -11,6 +11,10 @@ extension LoopbackCore {
     for waiter in due { waiter.resume() }
   }
 
+  func received(_ count: Int) {
+    if count > 0 { state.withLock { $0.receivedBytes += count } }
+  }
+
   /// Adds the body to the latest request of the connection, and stream where there are streams.
   func complete(connection: Int, stream: UInt32? = nil, body: [UInt8]) {
     let due = state.withLock { state -> [CheckedContinuation<Void, any Error>] in

@@ -12,6 +12,12 @@ final class LoopbackCore: Sendable {
     let handle: OpaquePointer
   }
 
+  /// How new connections are met.
+  struct TLS {
+    let context: TLSContext
+    let fault: LoopbackTLS.HandshakeFault?
+  }
+
   struct State {
     var isStopping = false
     var acceptor: Thread?
@@ -20,6 +26,9 @@ final class LoopbackCore: Sendable {
     var descriptors: [Int: Int32] = [:]
     var accepted = 0
     var handshakes = 0
+    var resumptions = 0
+    var receivedBytes = 0
+    var tls: TLS?
     var requests: [LoopbackRequest] = []
     var errors: [any Error] = []
     var stopSource: Int32
@@ -38,13 +47,11 @@ final class LoopbackCore: Sendable {
   /// Held while threads are joined, so that a second caller of `stop` returns no sooner than the first.
   private let joining = Lock(())
   private let listener: Int32
-  private let tls: (context: TLSContext, fault: LoopbackTLS.HandshakeFault?)?
   private let socketPath: String?
   private let handler: Handler
 
   init(
-    listener: Int32, socketPath: String?, tls: (context: TLSContext, fault: LoopbackTLS.HandshakeFault?)?,
-    handler: @escaping Handler
+    listener: Int32, socketPath: String?, tls: TLS?, handler: @escaping Handler
   ) throws(LoopbackError) {
     var stopSignal: Int32 = -1
     var stopSource: Int32 = -1
@@ -55,9 +62,8 @@ final class LoopbackCore: Sendable {
     self.stopSignal = stopSignal
     self.listener = listener
     self.socketPath = socketPath
-    self.tls = tls
     self.handler = handler
-    state = Lock(State(stopSource: stopSource))
+    state = Lock(State(tls: tls, stopSource: stopSource))
   }
 
   deinit {
@@ -131,9 +137,13 @@ final class LoopbackCore: Sendable {
     let connection = LoopbackConnection(core: self, number: number, descriptor: descriptor)
     do {
       var runs = true
-      if let tls { runs = try connection.startTLS(tls.context, fault: tls.fault) }
+      if let tls = state.withLock({ $0.tls }) { runs = try connection.startTLS(tls.context, fault: tls.fault) }
       if runs {
-        state.withLock { $0.handshakes += 1 }
+        let isResumed = connection.isResumed
+        state.withLock { state in
+          state.handshakes += 1
+          if isResumed { state.resumptions += 1 }
+        }
         try handler(connection)
       }
     } catch {

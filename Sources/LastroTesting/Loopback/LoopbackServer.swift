@@ -61,9 +61,9 @@ public final class LoopbackServer: Sendable {
 
   private static func context(
     _ tls: LoopbackTLS?
-  ) throws(LoopbackError) -> (context: TLSContext, fault: LoopbackTLS.HandshakeFault?)? {
+  ) throws(LoopbackError) -> LoopbackCore.TLS? {
     guard let tls else { return nil }
-    return (try TLSContext(tls), tls.handshakeFault)
+    return LoopbackCore.TLS(context: try TLSContext(tls), fault: tls.handshakeFault)
   }
 
   /// Closes the listener and every connection, and waits until all threads have ended. May be called from any thread
@@ -85,6 +85,23 @@ public final class LoopbackServer: Sendable {
     return isTLS ? "https://localhost:\(port)" : "http://127.0.0.1:\(port)"
   }
 
+  // MARK: a certificate that changes
+
+  /// Meets connections that are accepted from now on in another way: a certificate replaced at night. Those that are open
+  /// go on as they are. May be called from any thread.
+  ///
+  /// - Parameters:
+  ///   - tls: the new options.
+  ///   - keepingSessions: whether sessions begun before may be resumed, so that a client may meet the new certificate
+  ///     without seeing it. Default false: as after a restart.
+  /// - Throws: ``LoopbackError/invalidTLS(_:)``: unusable options, or a server without TLS. It then goes on as it was.
+  public func replaceTLS(_ tls: LoopbackTLS, keepingSessions: Bool = false) throws(LoopbackError) {
+    guard let old = core.state.withLock({ $0.tls }) else { throw .invalidTLS("the server was started without TLS") }
+    let context = try TLSContext(tls)
+    if keepingSessions { try context.takeOverSessions(of: old.context) }
+    core.state.withLock { $0.tls = LoopbackCore.TLS(context: context, fault: tls.handshakeFault) }
+  }
+
   // MARK: what happened
 
   /// Number of connections accepted so far.
@@ -93,6 +110,13 @@ public final class LoopbackServer: Sendable {
   public var openConnections: Int { core.state.withLock { $0.descriptors.count } }
   /// Number of connections whose handler was begun: over TLS, the handshakes completed.
   public var establishedConnections: Int { core.state.withLock { $0.handshakes } }
+  /// Number of TLS handshakes completed in full: the client saw the certificate.
+  public var fullHandshakes: Int { core.state.withLock { isTLS ? $0.handshakes - $0.resumptions : 0 } }
+  /// Number of TLS handshakes that resumed a session (RFC 8446 §2.2, RFC 5077): the client saw no certificate.
+  public var resumedHandshakes: Int { core.state.withLock { $0.resumptions } }
+  /// Number of bytes that handlers have been given to read, over all connections: over TLS, decrypted ones. 0 proves
+  /// that nothing a client wanted to say has arrived, provided that its connection was read.
+  public var receivedBytes: Int { core.state.withLock { $0.receivedBytes } }
   /// Every request read, in the order of the ends of their heads.
   public var requests: [LoopbackRequest] { core.state.withLock { $0.requests } }
   /// What handlers threw, failed handshakes among it, in order.

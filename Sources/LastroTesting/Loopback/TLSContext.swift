@@ -17,20 +17,38 @@ final class TLSContext: @unchecked Sendable {
       alpn.append(UInt8(bytes.count))
       alpn += bytes
     }
+    let names = options.identitiesByName.keys.sorted()
+    let named = names.compactMap { options.identitiesByName[$0] }
+    let staple = options.ocspResponse ?? []
     let made = alpn.withUnsafeBufferPointer { alpn in
-      var settings = cloopback_tls_options(
-        chain_pem: strings.copy(options.identity.chainPEM),
-        key_pem: strings.copy(options.identity.privateKeyPEM),
-        client_authorities_pem: options.clientAuthoritiesPEM.map(strings.copy),
-        minimum_version: Int32(options.minimumVersion.rawValue),
-        maximum_version: Int32(options.maximumVersion.rawValue),
-        alpn: alpn.baseAddress,
-        alpn_length: alpn.count,
-        allows_resumption: options.allowsResumption)
-      return cloopback_tls_context_new(&settings, problem.buffer)
+      staple.withUnsafeBufferPointer { staple in
+        var settings = cloopback_tls_options(
+          chain_pem: strings.copy(options.identity.chainPEM),
+          key_pem: strings.copy(options.identity.privateKeyPEM),
+          client_authorities_pem: options.clientAuthoritiesPEM.map(strings.copy),
+          minimum_version: Int32(options.minimumVersion.rawValue),
+          maximum_version: Int32(options.maximumVersion.rawValue),
+          alpn: alpn.baseAddress,
+          alpn_length: alpn.count,
+          allows_resumption: options.allowsResumption,
+          staple: staple.baseAddress,
+          staple_length: staple.count,
+          names: strings.copy(names),
+          name_chains_pem: strings.copy(named.map(\.chainPEM)),
+          name_keys_pem: strings.copy(named.map(\.privateKeyPEM)),
+          name_count: names.count)
+        return cloopback_tls_context_new(&settings, problem.buffer)
+      }
     }
     guard let made else { throw .invalidTLS(problem.text) }
     pointer = made
+  }
+
+  /// Lets sessions that another context began be resumed with this one.
+  func takeOverSessions(of other: TLSContext) throws(LoopbackError) {
+    guard cloopback_tls_context_share_tickets(other.pointer, pointer) else {
+      throw .invalidTLS("the keys of its session tickets cannot be taken over")
+    }
   }
 
   deinit { cloopback_tls_context_free(pointer) }

@@ -16,6 +16,15 @@ package final class LoopbackClient {
     case failed
   }
 
+  /// A TLS session that another connection may resume.
+  package final class Session {
+    fileprivate let pointer: OpaquePointer
+
+    fileprivate init(_ pointer: OpaquePointer) { self.pointer = pointer }
+
+    deinit { cloopback_tls_session_free(pointer) }
+  }
+
   private let descriptor: Int32
   private let tls: OpaquePointer?
 
@@ -28,15 +37,19 @@ package final class LoopbackClient {
   /// Connects, and verifies the server against roots.
   package init(
     to endpoint: LoopbackEndpoint, host: String = "localhost", trusting roots: String, protocols: [String] = [],
-    identity: MintedCertificate? = nil
+    identity: MintedCertificate? = nil, resuming session: Session? = nil, asksStaple: Bool = false
   ) throws(LoopbackError) {
     let descriptor = try Self.connect(to: endpoint)
     let strings = CStrings()
     let problem = ErrorText()
     let alpn = protocols.flatMap { [UInt8(truncatingIfNeeded: $0.utf8.count)] + Array($0.utf8) }
-    let tls = cloopback_tls_connect(
-      descriptor, strings.copy(roots), strings.copy(host), alpn, alpn.count,
-      (identity?.chainPEM).map(strings.copy), (identity?.privateKeyPEM).map(strings.copy), problem.buffer)
+    let tls = alpn.withUnsafeBufferPointer { alpn in
+      var options = cloopback_tls_client_options(
+        roots_pem: strings.copy(roots), host: strings.copy(host), alpn: alpn.baseAddress, alpn_length: alpn.count,
+        chain_pem: (identity?.chainPEM).map(strings.copy), key_pem: (identity?.privateKeyPEM).map(strings.copy),
+        session: session?.pointer, asks_staple: asksStaple)
+      return cloopback_tls_connect(descriptor, &options, problem.buffer)
+    }
     guard let tls else {
       cloopback_close(descriptor)
       throw .handshakeFailed(problem.text)
@@ -59,6 +72,34 @@ package final class LoopbackClient {
       }
     if descriptor < 0 { throw .disconnected }
     return descriptor
+  }
+
+  /// The session so far: with TLS 1.3, one to resume only after something was read.
+  package var session: Session? { tls.flatMap { cloopback_tls_session_keep($0) }.map(Session.init) }
+
+  /// Whether a session was resumed.
+  package var isResumed: Bool { tls.map { cloopback_tls_resumed($0) } ?? false }
+
+  /// The stapled OCSP response; empty for none.
+  package var staple: [UInt8] {
+    var bytes: UnsafePointer<UInt8>?
+    guard let tls, case let count = cloopback_tls_staple(tls, &bytes), count > 0, let bytes else { return [] }
+    return Array(UnsafeBufferPointer(start: bytes, count: count))
+  }
+
+  /// DER of what the server sent, in its order; empty when the session was resumed.
+  package var peerChain: [[UInt8]] {
+    guard let tls else { return [] }
+    var found: [[UInt8]] = []
+    withUnsafeMutablePointer(to: &found) { found in
+      _ = cloopback_tls_peer_chain(
+        tls,
+        { context, der, length in
+          context?.assumingMemoryBound(to: [[UInt8]].self).pointee.append(
+            Array(UnsafeBufferPointer(start: der, count: length)))
+        }, found)
+    }
+    return found
   }
 
   /// Sends all of it; for plain connections and for TLS ones whose peer still listens.
