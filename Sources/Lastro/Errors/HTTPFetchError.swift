@@ -134,6 +134,9 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
     return record.transportError?.engineCode
   }
 
+  /// What a trust judge refused; `nil` where none did. Its description is what one needs to mend a policy.
+  public var trustFailure: TrustFailure? { lastError.record.transportError?.trustFailure }
+
   /// Whether it is the cancelled error.
   public var isCancelled: Bool {
     if case .cancelled = record.kind { true } else { false }
@@ -163,11 +166,16 @@ extension HTTPFetchError: CustomStringConvertible, CustomDebugStringConvertible,
     return line
   }
 
-  /// Several lines: the description, the ledger, and what the body said.
+  /// Several lines: the description, the ledger, what a trust judge refused, and what the body said.
   public var debugDescription: String {
     var lines = [description]
     if let request { lines.append("  request: \(request)") }
     if !attempts.isEmpty { lines.append("  \(ledger.description.replacing("\n", with: "\n  "))") }
+    if let trustFailure {
+      // By value only: pins are no secrets, and a certificate's subject may well read like `key=…`.
+      let text = record.redaction.secretsMasked(in: "\(trustFailure)")
+      lines.append("  \(text.replacing("\n", with: "\n  "))")
+    }
     if let apiError { lines.append("  API error: \(masked(apiError))") }
     if let failure = apiErrorDecodingFailure {
       lines.append("  the error body did not decode: \(masked(DecodeFailure.line(failure)))")

@@ -1,9 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension TransportError {
-  /// The refusal of a server by a trust judge.
-  package static func refusedTrust(_ failure: TrustFailure) -> TransportError {
-    var error = TransportError(stage: .trust, code: .pinMismatch, message: "the server is not trusted")
+  /// A server that a trust judge refused: stage `trust`, nothing sent, never retried.
+  ///
+  /// - Parameters:
+  ///   - failure: why; kept as ``trustFailure``.
+  ///   - engineCode: the engine's own code. Default `nil`.
+  ///   - facts: what is known about the transfer. Default `nil`.
+  public static func refusedTrust(
+    _ failure: TrustFailure, engineCode: Int32? = nil, facts: TransferFacts? = nil
+  ) -> Self {
+    var error = Self(
+      stage: .trust, code: failure.code, message: failure.message, hint: failure.hint, engineCode: engineCode,
+      facts: facts)
     error.trustFailure = failure
     return error
   }

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+extension PeerCertificate {
+  /// The certificate in PEM (RFC 7468), with a final newline.
+  public var pem: String {
+    let base64 = Data(der).base64EncodedString(options: [.lineLength64Characters, .endLineWithLineFeed])
+    return "-----BEGIN CERTIFICATE-----\n\(base64)\n-----END CERTIFICATE-----\n"
+  }
+
+  /// One line: subject, kind of key, expiry. Subjects are what somebody wrote: on one line, and not endless.
+  var summary: String {
+    guard let facts else { return "a certificate that cannot be read" }
+    let subject = facts.subject.isEmpty ? "no subject" : String(facts.subject.onOneLine.prefix(200))
+    return "\(subject); \(facts.key); expires \(facts.notAfter.inCalendar)"
+  }
+}
+
+extension Date {
+  /// As RFC 3339 has it, in UTC: to the second, or to the millisecond where it has any.
+  var inCalendar: String {
+    guard timeIntervalSince1970.isFinite else { return "never" }
+    let hasFraction = timeIntervalSince1970 != timeIntervalSince1970.rounded()
+    return formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: hasFraction))
+  }
+}

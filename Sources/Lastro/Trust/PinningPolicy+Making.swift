@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+extension PinningPolicy {
+  /// Makes a policy for a host by its name.
+  ///
+  /// - Parameters:
+  ///   - domainName: the name, in any case, also international. No scheme, port or wildcard.
+  ///   - includeSubdomains: whether it also holds for every host below, at any depth. Default `false`.
+  ///   - expiration: until when it holds, and what is then. Default ``Expiration/never``.
+  ///   - pinnedHashes: the pins, as `sha256/` and Base64, or the Base64 alone (``SPKIHash/init(_:)-(String)``).
+  ///   - enforceBackupPin: whether two different pins are demanded, as RFC 7469 §2.5 has it: with a single key, its loss
+  ///     cuts off the host. Default `true`.
+  ///   - mode: what is done with a server that presents none of the keys. Default ``Mode/enforce``.
+  /// - Throws: ``PinningPolicyValidationError``; of the domain first, then of the pins.
+  public init(
+    domainName: String, includeSubdomains: Bool = false, expiration: Expiration = .never, pinnedHashes: Set<String>,
+    enforceBackupPin: Bool = true, mode: Mode = .enforce
+  ) throws(PinningPolicyValidationError) {
+    let host = try Self.domain(domainName, includeSubdomains: includeSubdomains)
+    try self.init(host, includeSubdomains, expiration, pinnedHashes, enforceBackupPin, mode)
+  }
+
+  /// Makes a policy for an IP address, which no policy for a name ever matches (RFC 7469 §2.1).
+  ///
+  /// Its server needs a certificate that is for the address.
+  ///
+  /// - Parameters:
+  ///   - ipAddress: an IPv4 or IPv6 address.
+  ///   - expiration: until when it holds, and what is then. Default ``Expiration/never``.
+  ///   - pinnedHashes: the pins, as `sha256/` and Base64, or the Base64 alone.
+  ///   - enforceBackupPin: whether two different pins are demanded. Default `true`.
+  ///   - mode: what is done with a server that presents none of the keys. Default ``Mode/enforce``.
+  /// - Throws: ``PinningPolicyValidationError``; of the address first, then of the pins.
+  public init(
+    ipAddress: String, expiration: Expiration = .never, pinnedHashes: Set<String>, enforceBackupPin: Bool = true,
+    mode: Mode = .enforce
+  ) throws(PinningPolicyValidationError) {
+    let host = try Self.address(ipAddress)
+    try self.init(host, false, expiration, pinnedHashes, enforceBackupPin, mode)
+  }
+
+  /// Makes a policy that takes a host out of its parent's: chain and host name suffice for it.
+  ///
+  /// - Parameters:
+  ///   - domainName: the name.
+  ///   - includeSubdomains: whether the hosts below are taken out as well. Default `false`.
+  /// - Throws: ``PinningPolicyValidationError`` of the domain.
+  public static func excluding(
+    domainName: String, includeSubdomains: Bool = false
+  ) throws(PinningPolicyValidationError) -> PinningPolicy {
+    PinningPolicy(
+      host: try domain(domainName, includeSubdomains: includeSubdomains), includeSubdomains: includeSubdomains,
+      expiration: .never, pins: [], enforceBackupPin: false, mode: .off)
+  }
+
+  private init(
+    _ host: HostName, _ includeSubdomains: Bool, _ expiration: Expiration, _ hashes: Set<String>,
+    _ enforceBackupPin: Bool, _ mode: Mode
+  ) throws(PinningPolicyValidationError) {
+    guard !hashes.isEmpty else { throw .emptyPins }
+    let invalid = hashes.filter { SPKIHash($0) == nil }
+    guard invalid.isEmpty else { throw .invalidPins(invalid) }
+    // The same key may have been written twice, with and without prefix.
+    let pins = Set(hashes.compactMap { SPKIHash($0) })
+    guard pins.count > 1 || !enforceBackupPin else { throw .missingBackupPin }
+    if let date = expiration.date, !date.isInCalendar { throw .invalidExpiration(date) }
+    self.init(
+      host: host, includeSubdomains: includeSubdomains, expiration: expiration, pins: pins,
+      enforceBackupPin: enforceBackupPin, mode: mode)
+  }
+
+  private static func domain(
+    _ name: String, includeSubdomains: Bool
+  ) throws(PinningPolicyValidationError) -> HostName {
+    guard !name.contains("*") else { throw .wildcard(name) }
+    let host: HostName
+    do {
+      host = try HostName(name)
+    } catch {
+      throw .invalidDomainName(name, error)
+    }
+    guard !host.isIPAddress else { throw .ipAddress(name) }
+    if includeSubdomains, PublicSuffixList.system.isPublicSuffix(host) { throw .publicSuffix(host.text) }
+    return host
+  }
+
+  private static func address(_ text: String) throws(PinningPolicyValidationError) -> HostName {
+    guard let host = try? HostName(text), host.isIPAddress else { throw .notAnIPAddress(text) }
+    return host
+  }
+}
+
+extension Date {
+  /// Whether it can be written with a year of four digits: neither NaN nor out of reach.
+  fileprivate var isInCalendar: Bool { (-62_135_596_800...253_402_300_799).contains(timeIntervalSince1970) }
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+extension PinningPolicy {
+  /// The policy as Swift source, to paste into a program.
+  public var swiftSource: String { swiftSource(candidates: []) }
+
+  /// The host, and whether the hosts below are meant too.
+  var scope: String { host.text + (includeSubdomains ? " and its subdomains" : "") }
+
+  /// In an order that is the same each time.
+  var sortedPins: [SPKIHash] { pins.sorted { $0.base64 < $1.base64 } }
+
+  /// - Parameter candidates: certificates whose pins are written as comments, for somebody to choose from.
+  func swiftSource(candidates: [PeerCertificate]) -> String {
+    guard mode != .off || !pins.isEmpty else {
+      return "try PinningPolicy.excluding(domainName: \"\(host.text)\""
+        + (includeSubdomains ? ", includeSubdomains: true)" : ")")
+    }
+    var lines = ["try PinningPolicy(", "  \(host.isIPAddress ? "ipAddress" : "domainName"): \"\(host.text)\","]
+    if includeSubdomains { lines.append("  includeSubdomains: true,") }
+    if let date = expiration.date {
+      let name = if case .refuse = expiration { "refuse" } else { "fallBack" }
+      lines.append("  // \(date.inCalendar)")
+      lines.append(
+        "  expiration: .\(name)(after: Date(timeIntervalSince1970: \(Self.number(date.timeIntervalSince1970)))),")
+    }
+    lines.append("  pinnedHashes: [")
+    lines += sortedPins.map { "    \"\($0)\"," }
+    lines += candidates.map { "    // \"\($0.pin)\",  // \($0.summary)" }
+    lines.append("  ]" + (enforceBackupPin && mode == .enforce ? ")" : ","))
+    if !enforceBackupPin { lines.append("  enforceBackupPin: false" + (mode == .enforce ? ")" : ",")) }
+    if mode != .enforce { lines.append("  mode: .\(mode.rawValue))") }
+    return lines.joined(separator: "\n")
+  }
+
+  /// Without `.0`.
+  private static func number(_ seconds: TimeInterval) -> String {
+    Int64(exactly: seconds).map { "\($0)" } ?? "\(seconds)"
+  }
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+extension TrustFailure {
+  /// One sentence: host, policy, reason.
+  public var message: String {
+    let name = policy.map { "the pinning policy for \($0.scope)" }
+    switch reason {
+    case .noPinMatches:
+      let keys =
+        trust.chain.count == 1
+        ? "the key of its chain is not" : "none of the \(trust.chain.count) keys of its verified chain is"
+      return "\(server) was refused by \(name ?? "a pinning policy"): \(keys) pinned"
+    case .policyExpired(let date):
+      return "\(server) was refused: \(name ?? "its pinning policy") expired at \(date.inCalendar)"
+    case .hostNotPinned:
+      return "\(server) was refused: no pinning policy is for it, and hosts without one are not allowed"
+    case .refused(let words):
+      return "\(server) was refused by the application's own judge: \(words.onOneLine)"
+    }
+  }
+
+  /// What to do about it; `nil` for judges of the application's own.
+  public var hint: String? {
+    switch reason {
+    case .noPinMatches:
+      "if the server's keys were changed on purpose, add the new one to the policy; if not, somebody may stand between"
+    case .policyExpired: "renew the policy: check its pins and set a later date"
+    case .hostNotPinned: "add a policy for it, or set allowNotPinnedDomains"
+    case .refused: nil
+    }
+  }
+
+  /// Why, as a stable word.
+  public var code: FailureCode {
+    switch reason {
+    case .noPinMatches: .pinMismatch
+    case .policyExpired: .policyExpired
+    case .hostNotPinned: .hostNotPinned
+    case .refused: .trustRefused
+    }
+  }
+
+  private var server: String {
+    let host = trust.host.text.contains(":") ? "[\(trust.host.text)]" : trust.host.text
+    return (trust.role == .proxy ? "the proxy " : "") + "\(host):\(trust.port)"
+  }
+}
+
+extension TrustFailure: CustomStringConvertible {
+  /// A page of text: the sentence, what the server presented, what is configured, and how that would have to read.
+  public var description: String {
+    var lines = [message]
+    if let hint { lines.append("  \(hint)") }
+    lines.append("  verified chain, leaf first:" + (trust.chain.isEmpty ? " none" : ""))
+    lines += trust.chain.map { "    \($0.pin)  \($0.summary)" }
+    if !trust.otherCertificates.isEmpty {
+      lines.append("  other certificates the server sent, of no use as pins: they are not part of the chain")
+      lines += trust.otherCertificates.prefix(Self.maximumOthers).map { "    \($0.pin)  \($0.summary)" }
+      let more = trust.otherCertificates.count - Self.maximumOthers
+      if more > 0 { lines.append("    and \(more) more") }
+    }
+    if let policy {
+      lines.append("  configured pins:")
+      lines += policy.sortedPins.map { "    \($0)" }
+    }
+    return (lines + remedy).joined(separator: "\n")
+  }
+
+  /// The policy, with the keys of the chain to choose from.
+  private var remedy: [String] {
+    if case .refused = reason { return [] }
+    let source: String
+    if let policy {
+      source = policy.swiftSource(candidates: trust.chain.filter { !policy.pins.contains($0.pin) })
+    } else {
+      let policy = PinningPolicy(
+        host: trust.host, includeSubdomains: false, expiration: .never, pins: [], enforceBackupPin: true,
+        mode: .enforce)
+      source = policy.swiftSource(candidates: trust.chain)
+    }
+    return ["  the policy; uncomment a key only after making sure, over another way, that it is the server's:"]
+      + source.split(separator: "\n").map { "    \($0)" }
+  }
+
+  private static let maximumOthers = 10
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// Hands reports to a handler: identical ones once an interval, one at a time, off the thread that judges.
+final class TrustReporter: Sendable {
+  /// What makes failures identical. Keys, not certificates: a renewed one is no news.
+  private struct Identity: Hashable {
+    var host: HostName
+    var port: Int
+    var role: ServerTrust.Role
+    var reason: TrustFailure.Reason
+    var policy: PinningPolicy?
+    var chain: [SPKIHash]
+
+    init(_ failure: TrustFailure) {
+      host = failure.trust.host
+      port = failure.trust.port
+      role = failure.trust.role
+      reason = failure.reason
+      policy = failure.policy
+      chain = failure.trust.chain.map(\.pin)
+    }
+  }
+
+  private struct Memory {
+    var reported: Duration
+    var suppressed = 0
+  }
+
+  private struct State {
+    var known: [Identity: Memory] = [:]
+    var waiting: [TrustReport] = []
+    var isHandling = false
+
+    mutating func remember(_ memory: Memory?, of identity: Identity) {
+      known[identity] = memory
+      guard known.count > maximumRemembered else { return }
+      // Rare, and over a few hundred.
+      if let oldest = known.min(by: { $0.value.reported < $1.value.reported })?.key { known[oldest] = nil }
+    }
+  }
+
+  /// Failures remembered; beyond, the oldest are forgotten, and reported anew should they come again.
+  static let maximumRemembered = 256
+  /// Reports that wait for the handler; beyond, they are suppressed.
+  static let maximumWaiting = 64
+
+  private let interval: Duration
+  private let handler: @Sendable (TrustReport) async -> Void
+  private let state = Lock(State())
+
+  init(interval: Duration, handler: @escaping @Sendable (TrustReport) async -> Void) {
+    self.interval = interval
+    self.handler = handler
+  }
+
+  func report(_ failure: TrustFailure, isEnforced: Bool, at time: TimeSource) {
+    let identity = Identity(failure)
+    let now = time.now()
+    let date = Date(timeIntervalSince1970: time.sinceEpoch().inSeconds)
+    let mustStart = state.withLock { state -> Bool in
+      var memory = state.known[identity]
+      let isDue = memory.map { now - $0.reported >= interval } ?? true
+      guard isDue, state.waiting.count < Self.maximumWaiting else {
+        // A failure that was not reported for want of room is not held back for the interval.
+        memory = memory ?? Memory(reported: now - interval)
+        memory?.suppressed += 1
+        state.remember(memory, of: identity)
+        return false
+      }
+      state.waiting.append(
+        TrustReport(failure, date: date, isEnforced: isEnforced, suppressed: memory?.suppressed ?? 0))
+      state.remember(Memory(reported: now), of: identity)
+      defer { state.isHandling = true }
+      return !state.isHandling
+    }
+    // Detached: neither the priority nor the task-local values of whoever happened to fetch are the handler's.
+    if mustStart { Task.detached { await self.handleAll() } }
+  }
+
+  private func handleAll() async {
+    while let report = next() { await handler(report) }
+  }
+
+  private func next() -> TrustReport? {
+    state.withLock { state in
+      guard !state.waiting.isEmpty else {
+        state.isHandling = false
+        return nil
+      }
+      return state.waiting.removeFirst()
+    }
+  }
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// A configuration in force. Never changes: who has it may go on with it while another one takes its place.
+final class TrustRules: Sendable {
+  /// What was found, and what follows.
+  struct Verdict {
+    /// What an accepted transfer says.
+    var word: TrustVerdict
+    /// The policy that held.
+    var policy: PinningPolicy?
+    /// What is wrong with the server.
+    var failure: TrustFailure?
+    /// Whether that is a refusal.
+    var isEnforced = false
+  }
+
+  let configuration: ServerTrustEvaluator.Configuration
+  let generation: UInt64
+  /// When policies expire, the first first.
+  private let expirations: [Date]
+
+  init(_ configuration: ServerTrustEvaluator.Configuration, generation: UInt64) {
+    self.configuration = configuration
+    self.generation = generation
+    expirations = configuration.pinningPolicies.compactMap { $0.mode == .off ? nil : $0.expiration.date }.sorted()
+  }
+
+  /// Whether the date matters.
+  var everExpires: Bool { !expirations.isEmpty }
+
+  /// Another number for every configuration, and for every number of its policies that have expired.
+  func revision(at now: Date) -> UInt64 {
+    let expired = expirations.firstIndex { $0 >= now } ?? expirations.count
+    // Nobody has 2^32 policies, nor swaps them so often.
+    return generation << 32 | UInt64(truncatingIfNeeded: expired)
+  }
+
+  func judge(_ trust: ServerTrust, at now: Date) -> Verdict {
+    guard let policy = configuration.policy(for: trust.host) else {
+      // A proxy serves hosts of all policies; what it may see of them is what the way to it may see.
+      let isAllowed = configuration.allowNotPinnedDomains || trust.role == .proxy
+      return Verdict(
+        word: .validated, failure: isAllowed ? nil : TrustFailure(.hostNotPinned, trust: trust),
+        isEnforced: !isAllowed)
+    }
+    if policy.mode == .off { return Verdict(word: .validated, policy: policy) }
+    if policy.isExpired(at: now) {
+      guard case .refuse(let date) = policy.expiration else { return Verdict(word: .policyExpired, policy: policy) }
+      return failing(.policyExpired(date), trust, policy)
+    }
+    let order = configuration.certificateCheckingOrder.indices(forChainLength: trust.chain.count)
+    if order.contains(where: { policy.pins.contains(trust.chain[$0].pin) }) {
+      return Verdict(word: .pinned, policy: policy)
+    }
+    return failing(.noPinMatches, trust, policy)
+  }
+
+  private func failing(_ reason: TrustFailure.Reason, _ trust: ServerTrust, _ policy: PinningPolicy) -> Verdict {
+    Verdict(
+      word: .reported, policy: policy, failure: TrustFailure(reason, trust: trust, policy: policy),
+      isEnforced: policy.mode == .enforce)
+  }
+
+  func explanation(for host: HostName, at now: Date) -> String {
+    guard let policy = configuration.policy(for: host) else {
+      return configuration.allowNotPinnedDomains
+        ? "no pinning policy: chain and host name suffice" : "no pinning policy: refused, as every host without one"
+    }
+    let name = "the pinning policy for \(policy.scope)"
+    guard policy.mode != .off else { return "not pinned: \(name) is off, so chain and host name suffice" }
+    if policy.isExpired(at: now), let date = policy.expiration.date {
+      let passes = if case .refuse = policy.expiration, policy.mode == .enforce { false } else { true }
+      return "\(name) expired at \(date.inCalendar): \(passes ? "chain and host name suffice" : "refused")"
+    }
+    let count = policy.pins.count
+    return "\(name): \(count == 1 ? "its key" : "one of \(count) keys") must be in the chain"
+      + (policy.mode == .reportOnly ? ", else it is only reported" : "")
+      + (policy.expiration.date.map { ", until \($0.inCalendar)" } ?? "")
+  }
+}
