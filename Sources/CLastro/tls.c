@@ -242,11 +242,6 @@ void clastro_connection_release(clastro_connection *connection) {
 
 void *clastro_connection_owner(const clastro_connection *connection) { return connection->owner; }
 
-bool clastro_connection_was_resumed(CURL *easy) {
-  SSL *ssl = session_of(easy);
-  return ssl && SSL_session_reused(ssl) == 1;
-}
-
 bool clastro_connection_closed_cleanly(const clastro_connection *connection) {
   return atomic_load(&connection->closed_cleanly);
 }

@@ -68,8 +68,6 @@ clastro_connection *_Nullable clastro_connection_retain(CURL *easy);
 void clastro_connection_release(clastro_connection *connection);
 // `rules.owner`. Lives as long as the connection.
 void *clastro_connection_owner(const clastro_connection *connection);
-// Whether the connection that serves `easy` resumed a TLS session. Only inside a callback of the transfer.
-bool clastro_connection_was_resumed(CURL *easy);
 // Whether the peer ended the stream with close_notify (RFC 8446 §6.1); a bare TCP FIN leaves it false.
 bool clastro_connection_closed_cleanly(const clastro_connection *connection);
 // The last fatal alert the peer sent (RFC 8446 §6.2); 0 when it sent none. In TLS 1.3 the refusal of a client certificate

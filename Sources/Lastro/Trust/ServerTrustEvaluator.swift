@@ -57,8 +57,14 @@ public final class ServerTrustEvaluator: ServerTrustJudge {
   }
 
   /// Accepts a server, or refuses it.
-  public func judge(_ trust: ServerTrust) -> TrustDecision {
-    let verdict = rules.judge(trust, at: now)
+  public func judge(_ trust: ServerTrust) -> TrustDecision { conclude(rules.judge(trust, at: now)) }
+
+  /// Refuses plain `http` to hosts whose keys are pinned, and, where hosts without a policy are refused, to those.
+  public func judgePlaintext(host: HostName, port: Int) -> TrustDecision {
+    conclude(rules.judgePlaintext(ServerTrust(host: host, port: port, chain: []), at: now))
+  }
+
+  private func conclude(_ verdict: TrustRules.Verdict) -> TrustDecision {
     tally.count(verdict)
     if let failure = verdict.failure {
       reporter?.report(failure, isEnforced: verdict.isEnforced, at: timeSource)

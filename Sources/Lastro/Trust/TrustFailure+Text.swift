@@ -20,6 +20,8 @@ extension TrustFailure {
       return "\(server) was refused: \(name ?? "its pinning policy") expired at \(date.inCalendar)"
     case .hostNotPinned:
       return "\(server) was refused: no pinning policy is for it, and hosts without one are not allowed"
+    case .plaintext:
+      return "\(server) was refused: \(name ?? "a pinning policy") is for it, and over plain http no key is shown"
     case .refused(let words):
       return "\(server) was refused by the application's own judge: \(words.onOneLine)"
     }
@@ -32,6 +34,7 @@ extension TrustFailure {
       "if the server's keys were changed on purpose, add the new one to the policy; if not, somebody may stand between"
     case .policyExpired: "renew the policy: check its pins and set a later date"
     case .hostNotPinned: "add a policy for it, or set allowNotPinnedDomains"
+    case .plaintext: "write https in the URL"
     case .refused: nil
     }
   }
@@ -42,6 +45,7 @@ extension TrustFailure {
     case .noPinMatches: .pinMismatch
     case .policyExpired: .policyExpired
     case .hostNotPinned: .hostNotPinned
+    case .plaintext: .plaintextRefused
     case .refused: .trustRefused
     }
   }
@@ -74,7 +78,10 @@ extension TrustFailure: CustomStringConvertible {
 
   /// The policy, with the keys of the chain to choose from.
   private var remedy: [String] {
-    if case .refused = reason { return [] }
+    switch reason {
+    case .refused, .plaintext: return []
+    case .noPinMatches, .policyExpired, .hostNotPinned: break
+    }
     let source: String
     if let policy {
       source = policy.swiftSource(candidates: trust.chain.filter { !policy.pins.contains($0.pin) })

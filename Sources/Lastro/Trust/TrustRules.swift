@@ -61,6 +61,16 @@ final class TrustRules: Sendable {
     return failing(.noPinMatches, trust, policy)
   }
 
+  /// As ``judge(_:at:)``, for plain `http`, where there is no chain: a pinned host must not be asked that way.
+  func judgePlaintext(_ trust: ServerTrust, at now: Date) -> Verdict {
+    guard let policy = configuration.policy(for: trust.host), policy.mode != .off, !policy.isExpired(at: now) else {
+      var verdict = judge(trust, at: now)
+      if verdict.failure == nil { verdict.word = .plain }
+      return verdict
+    }
+    return failing(.plaintext, trust, policy)
+  }
+
   private func failing(_ reason: TrustFailure.Reason, _ trust: ServerTrust, _ policy: PinningPolicy) -> Verdict {
     Verdict(
       word: .reported, policy: policy, failure: TrustFailure(reason, trust: trust, policy: policy),

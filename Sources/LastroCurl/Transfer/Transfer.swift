@@ -190,7 +190,7 @@ final class Transfer {
 
   private func verdictOnConnection() throws(TrustFailure) -> TrustVerdict {
     guard !trust.rules.isEmpty else { return .validated }
-    guard let tls, !clastro_connection_was_resumed(easy.raw) else { throw .unproven(host.target) }
+    guard let tls else { throw .unproven(host.target) }
     let peer = Unmanaged<TLSPeer>.fromOpaque(clastro_connection_owner(tls)).takeUnretainedValue()
     return try peer.admit(host.target)
   }

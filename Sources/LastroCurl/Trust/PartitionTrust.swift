@@ -8,14 +8,14 @@ internal import Lastro
 /// All of it is fixed as long as the partition lives. When something has changed, the partition is no longer current, and
 /// another takes its place, with connections of its own.
 final class PartitionTrust {
-  let rules: TrustRules
+  let rules: JudgePanel
   private let roots: TrustedRoots
   private let keyLog: KeyLogFile?
   private let isStrict: Bool
   let allowsResumption: Bool
 
   init(_ options: TLSOptions, standing: (any ServerTrustJudge)?) throws(TransportError) {
-    rules = TrustRules(standing: standing, additional: options.trustJudge)
+    rules = JudgePanel(standing: standing, additional: options.trustJudge)
     roots = TrustedRoots(options.roots)
     keyLog = try options.keyLogFile.map { path throws(TransportError) in try KeyLogFile(path: path) }
     isStrict = options.chainChecks == .strict

@@ -9,7 +9,7 @@ internal import Lastro
 final class TLSPeer {
   let target: TrustTarget
   let role: ServerTrust.Role
-  private let rules: TrustRules
+  private let rules: JudgePanel
   private let keyLog: KeyLogFile?
   /// Set in the handshake, before it is over.
   private(set) var trust: ServerTrust?
@@ -18,7 +18,7 @@ final class TLSPeer {
   /// Why a judge refused it.
   private(set) var failure: TrustFailure?
 
-  init(target: TrustTarget, role: ServerTrust.Role, rules: TrustRules, keyLog: KeyLogFile?) {
+  init(target: TrustTarget, role: ServerTrust.Role, rules: JudgePanel, keyLog: KeyLogFile?) {
     self.target = target
     self.role = role
     self.rules = rules

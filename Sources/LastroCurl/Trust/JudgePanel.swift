@@ -3,7 +3,7 @@
 internal import Lastro
 
 /// The judges of a partition, at one revision of their rules.
-struct TrustRules {
+struct JudgePanel {
   private let judges: [any ServerTrustJudge]
   private let revisions: [UInt64]
 
@@ -41,29 +41,5 @@ struct TrustRules {
       }
     }
     return .accepted(result)
-  }
-}
-
-/// Who a TLS connection is made to.
-struct TrustTarget: Hashable {
-  var host: HostName
-  var port: Int
-
-  init?(authority: String, defaultPort: Int) {
-    guard let authority = try? Authority(authority[...]) else { return nil }
-    var name = authority.host[...]
-    if name.hasPrefix("[") { name = name.dropFirst().dropLast() }
-    guard let host = try? HostName(String(name)) else { return nil }
-    self.host = host
-    port = authority.port ?? defaultPort
-  }
-
-  /// The proxy that a URL names.
-  init?(proxy url: String) {
-    let afterScheme = url.firstRange(of: "://").map { url[$0.upperBound...] } ?? url[...]
-    let authority = afterScheme.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
-    let host = authority.lastIndex(of: "@").map { authority[authority.index(after: $0)...] } ?? authority
-    // libcurl's default for https proxies.
-    self.init(authority: String(host), defaultPort: 443)
   }
 }

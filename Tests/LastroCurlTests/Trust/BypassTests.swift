@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Lastro
+import LastroCurl
+import LastroTesting
+import Testing
+
+/// Each way in which a request could pass a pin by, tried for real. What counts is what the server saw.
+@Suite("Trust: bypasses", .timeLimit(.minutes(5)))
+struct BypassTests {
+  private let lab: TrustLab
+
+  init() throws { lab = try TrustLab() }
+
+  private func tls(_ protocols: [String] = [], _ version: LoopbackTLS.Version = .tls13) throws -> LoopbackTLS {
+    var tls = LoopbackTLS(try lab.identity("localhost"))
+    tls.applicationProtocols = protocols
+    tls.maximumVersion = version
+    return tls
+  }
+
+  @Test(
+    "a man in the middle with a valid chain of another key gets nothing",
+    arguments: [LoopbackTLS.Version.tls12, .tls13])
+  func manInTheMiddle(_ version: LoopbackTLS.Version) async throws {
+    let server = try LoopbackServer.http(tls: tls([], version)) { _ in .text("stolen") }
+    let evaluator = try TrustLab.evaluator(TrustLab.policy("localhost", TrustLab.absent))
+    let stack = try lab.stack(evaluator)
+    let error = try await failure {
+      try await stack.send(.post, server.baseURL, headers: ["Authorization": "Bearer secret"], body: .raw("secret"))
+    }
+    #expect(error.words == "trust/pin_mismatch")
+    #expect(error.attempts.count == 1)
+    #expect(server.receivedBytes == 0 && server.requests.isEmpty)
+    let found = try #require(error.trustFailure)
+    #expect(found.reason == .noPinMatches && found.trust.host.text == "localhost" && found.trust.port == server.port)
+    #expect(found.trust.chain.count == 2 && found.policy?.pins.count == 2)
+  }
+
+  @Test("a pooled connection that an unpinned request opened does not serve a pinned one")
+  func pooledConnection() async throws {
+    let tls = try tls()
+    let server = try LoopbackServer.http(tls: tls) { _ in .text("answer") }
+    let stack = try lab.stack(nil)
+    #expect(try await stack.send(.get, server.baseURL).text == "answer")
+    let refusing = try TrustLab.evaluator(TrustLab.policy("localhost", TrustLab.absent))
+    var options = RequestOptions.connection {
+      $0.tls.roots = .pem(Array(lab.authority.rootPEM.utf8))
+      $0.tls.trustJudge = refusing
+    }
+    let error = try await failure { try await stack.send(.get, server.baseURL, options: options) }
+    #expect(error.words == "trust/pin_mismatch")
+    #expect(server.requests.count == 1)
+    options.connection?.tls.trustJudge = try TrustLab.evaluator(
+      TrustLab.policy("localhost", TrustLab.pin(tls.identity)))
+    let answer = try await stack.send(.get, server.baseURL, options: options)
+    #expect(answer.response.facts.trust == .pinned && !answer.response.facts.connectionReused)
+    #expect(server.requests.count == 2)
+  }
+
+  @Test("a request's own options do not lose the stack's judge")
+  func optionsOfARequest() async throws {
+    let server = try LoopbackServer.http(tls: tls()) { _ in .text("answer") }
+    let stack = try lab.stack(TrustLab.evaluator(TrustLab.policy("localhost", TrustLab.absent)))
+    let accepting = ScriptedJudge { _, _ in .accepted(.validated) }
+    for judge in [nil, accepting] {
+      let options = RequestOptions.connection {
+        $0.tls.roots = .pem(Array(lab.authority.rootPEM.utf8))
+        $0.tls.trustJudge = judge
+      }
+      let error = try await failure { try await stack.send(.get, server.baseURL, options: options) }
+      #expect(error.words == "trust/pin_mismatch")
+    }
+    #expect(server.receivedBytes == 0)
+  }
+
+  @Test("a policy swapped between two requests holds for the second, on the same connection", arguments: [false, true])
+  func swappedPolicy(isHTTP2: Bool) async throws {
+    let tls = try tls(isHTTP2 ? ["h2"] : [])
+    let respond: @Sendable (LoopbackRequest) throws -> LoopbackResponse = { _ in .text("answer") }
+    let server =
+      isHTTP2 ? try LoopbackServer.http2(tls: tls, respond: respond) : try .http(tls: tls, respond: respond)
+    let pin = try TrustLab.pin(tls.identity)
+    let evaluator = try TrustLab.evaluator(TrustLab.policy("localhost", pin))
+    let stack = try lab.stack(evaluator)
+    #expect(try await stack.send(.get, server.baseURL).response.facts.trust == .pinned)
+    let again = try await stack.send(.get, server.baseURL)
+    #expect(again.response.facts.connectionReused && again.response.facts.trust == .pinned)
+    #expect(again.response.facts.httpVersion == (isHTTP2 ? "2" : "1.1"))
+
+    evaluator.replaceConfiguration(try TrustLab.configuration(TrustLab.policy("localhost", TrustLab.absent)))
+    #expect(try await failure { try await stack.send(.get, server.baseURL) }.words == "trust/pin_mismatch")
+    #expect(server.requests.count == 2)
+
+    evaluator.replaceConfiguration(
+      try TrustLab.configuration(TrustLab.policy("localhost", pin, TrustLab.absent)))
+    let last = try await stack.send(.get, server.baseURL)
+    #expect(last.response.facts.trust == .pinned && !last.response.facts.connectionReused)
+    #expect(server.requests.count == 3 && server.establishedConnections == 2)
+    #expect(await eventually { server.openConnections == 1 })
+  }
+
+  @Test("a swap lets a request in flight finish, and no other onto its connection")
+  func swapInFlight() async throws {
+    let gate = try LoopbackGate()
+    let tls = try tls(["h2"])
+    let server = try LoopbackServer.http2Script(tls: tls) { connection in
+      while let request = try connection.readRequest() {
+        if request.path == "/slow" { _ = connection.connection.wait(for: gate) }
+        try connection.respond(to: request, with: .text("answer"))
+      }
+    }
+    let evaluator = try TrustLab.evaluator(TrustLab.policy("localhost", TrustLab.pin(tls.identity)))
+    let stack = try lab.stack(evaluator)
+    async let slow = stack.send(.get, server.baseURL + "/slow")
+    try await server.waitForRequests(count: 1)
+    evaluator.replaceConfiguration(try TrustLab.configuration(TrustLab.policy("localhost", TrustLab.absent)))
+    #expect(try await failure { try await stack.send(.get, server.baseURL) }.words == "trust/pin_mismatch")
+    gate.open()
+    #expect(try await slow.text == "answer")
+    #expect(server.requests.map(\.path) == ["/slow"])
+    #expect(await eventually { server.openConnections == 0 })
+  }
+
+  @Test("a swap after the handshake and before the request is noticed")
+  func swapBeforeSending() async throws {
+    let server = try LoopbackServer.http(tls: tls()) { _ in .text("answer") }
+    // Accepts in the handshake, and changes its mind before the request is sent.
+    let judge = ScriptedJudge { trust, judge in
+      guard judge.revision == 0 else { return .refused(TrustFailure(.refused("changed"), trust: trust)) }
+      judge.changeRules()
+      return .accepted(.validated)
+    }
+    let stack = try lab.stack(judge)
+    #expect(try await failure { try await stack.send(.get, server.baseURL) }.words == "trust/trust_refused")
+    #expect(judge.asked.count == 2)
+    #expect(server.receivedBytes == 0)
+  }
+
+  @Test("rules that change without end fail the request, instead of going on for ever")
+  func unsteadyRules() async throws {
+    let server = try LoopbackServer.http(tls: tls()) { _ in .text("answer") }
+    let judge = ScriptedJudge { _, judge in
+      judge.changeRules()
+      return .accepted(.validated)
+    }
+    let stack = try lab.stack(judge)
+    #expect(try await failure { try await stack.send(.get, server.baseURL) }.words == "trust/trust_refused")
+    #expect(server.receivedBytes == 0)
+  }
+
+  @Test("a session ticket from before the policy is of no use", arguments: [LoopbackTLS.Version.tls12, .tls13])
+  func ticketFromBefore(_ version: LoopbackTLS.Version) async throws {
+    let server = try LoopbackServer.http(tls: tls([], version)) { _ in
+      LoopbackResponse.text("answer").adding("Connection", "close")
+    }
+    let evaluator = try TrustLab.evaluator(TrustLab.policy("other.test", TrustLab.absent))
+    let stack = try lab.stack(evaluator)
+    for _ in 0..<2 { _ = try await stack.send(.get, server.baseURL) }
+    evaluator.replaceConfiguration(try TrustLab.configuration(TrustLab.policy("localhost", TrustLab.absent)))
+    #expect(try await failure { try await stack.send(.get, server.baseURL) }.words == "trust/pin_mismatch")
+    #expect(server.requests.count == 2 && server.resumedHandshakes == 0)
+  }
+
+  @Test("sessions are resumed without a judge, and never with one", arguments: [LoopbackTLS.Version.tls12, .tls13])
+  func resumption(_ version: LoopbackTLS.Version) async throws {
+    let tls = try tls([], version)
+    let evaluator = try TrustLab.evaluator(TrustLab.policy("localhost", TrustLab.pin(tls.identity)))
+    for judge in [nil, evaluator] {
+      let server = try LoopbackServer.http(tls: tls) { _ in
+        LoopbackResponse.text("answer").adding("Connection", "close")
+      }
+      let stack = try lab.stack(judge)
+      for _ in 0..<4 { #expect(try await stack.send(.get, server.baseURL).text == "answer") }
+      #expect(server.fullHandshakes == (judge == nil ? 1 : 4))
+      #expect(server.resumedHandshakes == (judge == nil ? 3 : 0))
+    }
+  }
+
+  @Test("a server's certificate swapped at night: old connections go on, new ones are judged anew")
+  func swappedCertificate() async throws {
+    let tls = try tls()
+    let server = try LoopbackServer.http(tls: tls) { request in
+      let response = LoopbackResponse.text("answer")
+      return request.path == "/close" ? response.adding("Connection", "close") : response
+    }
+    let renewed = try lab.authority.issue(hosts: ["localhost"], privateKeyPEM: tls.identity.privateKeyPEM)
+    let evaluator = try TrustLab.evaluator(TrustLab.policy("localhost", TrustLab.pin(tls.identity)))
+    let stack = try lab.stack(evaluator)
+    _ = try await stack.send(.get, server.baseURL)
+    try server.replaceTLS(LoopbackTLS(renewed))
+    _ = try await stack.send(.get, server.baseURL + "/close")
+    // Renewed with the same key: the pin stays.
+    #expect(try await stack.send(.get, server.baseURL + "/close").response.facts.trust == .pinned)
+    try server.replaceTLS(LoopbackTLS(lab.identity("localhost")))
+    #expect(try await failure { try await stack.send(.get, server.baseURL) }.words == "trust/pin_mismatch")
+    #expect(server.requests.count == 3)
+  }
+
+  @Test("a silent resend after a dead pooled connection is judged too")
+  func resend() async throws {
+    let tls = try tls()
+    let counter = Lock(0)
+    let server = try LoopbackServer.http(tls: tls) { request in
+      let number = counter.withLock { count in
+        count += 1
+        return count
+      }
+      return number == 2 ? .fault(.close) : .text("answer")
+    }
+    let evaluator = try TrustLab.evaluator(TrustLab.policy("localhost", TrustLab.pin(tls.identity)))
+    let stack = try lab.stack(evaluator)
+    _ = try await stack.send(.get, server.baseURL)
+    // Whoever takes over the address meets the second sending.
+    try server.replaceTLS(LoopbackTLS(lab.identity("localhost")))
+    #expect(try await failure { try await stack.send(.get, server.baseURL) }.words == "trust/pin_mismatch")
+    #expect(server.requests.count == 2)
+  }
+
+  @Test("a redirect to a pinned host is judged, and nothing goes there")
+  func redirect() async throws {
+    let target = try LoopbackServer.http(tls: LoopbackTLS(lab.identity("pinned.test"))) { _ in .text("stolen") }
+    let location = target.url("pinned.test", "/next")
+    let server = try LoopbackServer.http(tls: tls()) { _ in
+      LoopbackResponse(status: 307, headers: ["Location": location])
+    }
+    let stack = try lab.stack(
+      TrustLab.evaluator(TrustLab.policy("pinned.test", TrustLab.absent)), names: ["pinned.test": target.port])
+    #expect(try await failure { try await stack.send(.get, server.baseURL) }.words == "trust/pin_mismatch")
+    #expect(server.requests.count == 1 && target.receivedBytes == 0)
+  }
+
+  @Test("a thousand requests at once, under mixed policies", arguments: [false, true])
+  func thousandRequests(isHTTP2: Bool) async throws {
+    let names = (0..<8).map { "host\($0).test" }
+    let tls = try tls(isHTTP2 ? ["h2"] : [])
+    var options = tls
+    let other = try lab.identity("unused.test")
+    for (index, name) in names.enumerated() {
+      options.identitiesByName[name] = try lab.authority.issue(
+        hosts: [name], privateKeyPEM: index % 2 == 0 ? tls.identity.privateKeyPEM : other.privateKeyPEM)
+    }
+    let respond: @Sendable (LoopbackRequest) throws -> LoopbackResponse = { .text($0.path) }
+    let server =
+      isHTTP2 ? try LoopbackServer.http2(tls: options, respond: respond) : try .http(tls: options, respond: respond)
+    let pin = try TrustLab.pin(tls.identity)
+    let policies = try names.prefix(6).map { try TrustLab.policy($0, pin) }
+    let evaluator = ServerTrustEvaluator(
+      configuration: try .init(pinningPolicies: policies, allowNotPinnedDomains: true))
+    let stack = try lab.stack(evaluator, names: Dictionary(uniqueKeysWithValues: names.map { ($0, server.port) })) {
+      $0.loops = 2
+      $0.connectionsPerHost = 8
+    }
+    let outcomes = await withTaskGroup(of: (Int, String).self) { group in
+      for number in 0..<1_000 {
+        let index = number % names.count
+        let url = server.url(names[index], "/\(index)/\(number)")
+        group.addTask {
+          do {
+            return (index, try await stack.send(.get, url).response.facts.trust?.rawValue ?? "nothing")
+          } catch {
+            return (index, (error as? RawFailure)?.words ?? "\(error)")
+          }
+        }
+      }
+      return await group.reduce(into: [Int: Set<String>]()) { $0[$1.0, default: []].insert($1.1) }
+    }
+    for index in 0..<8 {
+      #expect(outcomes[index] == [index >= 6 ? "validated" : index % 2 == 0 ? "pinned" : "trust/pin_mismatch"])
+    }
+    let seen = Set(server.requests.map { $0.path.split(separator: "/").first ?? "" })
+    #expect(seen == ["0", "2", "4", "6", "7"])
+    #expect(server.requests.count == 625)
+  }
+}
