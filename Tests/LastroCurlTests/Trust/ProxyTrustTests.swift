@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import HTTPTypes
+import Lastro
+import LastroCurl
+import LastroTesting
+import PeerSupport
+import Testing
+
+/// The same guard on the far side of proxies, and on proxies themselves.
+@Suite("Trust: proxies", .peers(.nginx, .squid, .dante))
+struct ProxyTrustTests {
+  private func pin(_ path: String) throws -> String {
+    try #require(SPKIHash(pem: String(decoding: Data(contentsOf: URL(filePath: path)), as: UTF8.self))).description
+  }
+
+  private var server: String { get throws { try pin(Peers.nginx.certificates.server) } }
+  private var proxy: String { get throws { try pin(Peers.squid.certificates.server) } }
+
+  private func stack(_ proxy: String, _ policies: PinningPolicy..., allowsOthers: Bool = true) throws
+    -> CurlNetworkStack
+  {
+    let roots =
+      try Data(contentsOf: URL(filePath: Peers.squid.certificates.authority))
+      + Data(contentsOf: URL(filePath: Peers.nginx.certificates.authority))
+    let configuration = try ServerTrustEvaluator.Configuration(
+      pinningPolicies: policies, allowNotPinnedDomains: allowsOthers)
+    return try .direct {
+      $0.connection.tls.roots = .pem([UInt8](roots))
+      $0.connection.tls.trustJudge = ServerTrustEvaluator(configuration: configuration)
+      $0.connection.proxy = .url(proxy)
+    }
+  }
+
+  @Test("a server behind a proxy is held to its pins, and gets nothing when it fails")
+  func serverBehindProxy() async throws {
+    let nginx = try Peers.nginx
+    let url = "https://localhost:\(nginx.ports.tls)/json"
+    for way in [
+      "http://127.0.0.1:\(try Peers.squid.port)", "https://127.0.0.1:\(try Peers.squid.tlsPort)",
+      "socks5://127.0.0.1:\(try Peers.dante.port)", "socks5h://127.0.0.1:\(try Peers.dante.port)",
+    ] {
+      let pinned = try stack(way, TrustLab.policy("localhost", server))
+      #expect(try await pinned.send(.get, url).response.facts.trust == .pinned, "\(way)")
+      let again = try await pinned.send(.get, url)
+      #expect(again.response.facts.connectionReused && again.response.facts.trust == .pinned, "\(way)")
+      let refusing = try stack(way, TrustLab.policy("localhost", TrustLab.absent))
+      let error = try await failure { try await refusing.send(.get, url + "?refused-behind") }
+      #expect(error.words == "trust/pin_mismatch", "\(way)")
+      #expect(error.trustFailure?.trust.role == .server && error.trustFailure?.trust.port == nginx.ports.tls)
+    }
+    #expect(!nginx.accessLog().contains { $0.contains("refused-behind") })
+  }
+
+  @Test("an HTTPS proxy is pinned where a policy names its host, for http and https alike")
+  func pinnedProxy() async throws {
+    let squid = try Peers.squid, nginx = try Peers.nginx
+    let way = "https://localhost:\(squid.tlsPort)"
+    let urls = ["https://127.0.0.1:\(nginx.ports.tls)/json", "http://127.0.0.1:\(nginx.ports.plain)/json"]
+    for url in urls {
+      let pinned = try stack(way, TrustLab.policy("localhost", proxy))
+      #expect(try await pinned.send(.get, url).response.status.code == 200)
+      // The server's key is not the proxy's: the mark tells the two apart.
+      let refusing = try stack(way, TrustLab.policy("localhost", server))
+      let error = try await failure { try await refusing.send(.get, url + "?refused-proxy") }
+      #expect(error.words == "trust/pin_mismatch", "\(url)")
+      #expect(error.trustFailure?.trust.role == .proxy && error.trustFailure?.trust.port == squid.tlsPort)
+    }
+    #expect(!squid.accessLog().contains { $0.contains("refused-proxy") })
+    #expect(!nginx.accessLog().contains { $0.contains("refused-proxy") })
+  }
+
+  @Test("proxy and server of one name and one address are each judged by what they show")
+  func proxyOfTheSameName() async throws {
+    let squid = try Peers.squid, nginx = try Peers.nginx
+    let way = "https://localhost:\(squid.tlsPort)"
+    let url = "https://localhost:\(nginx.ports.tls)/json"
+    let both = try stack(way, TrustLab.policy("localhost", proxy, server))
+    #expect(try await both.send(.get, url).response.facts.trust == .pinned)
+    for (pin, role) in [(try proxy, ServerTrust.Role.server), (try server, .proxy)] {
+      let error = try await failure {
+        try await stack(way, TrustLab.policy("localhost", pin)).send(.get, url + "?refused-one")
+      }
+      #expect(error.trustFailure?.trust.role == role)
+    }
+    #expect(!nginx.accessLog().contains { $0.contains("refused-one") })
+  }
+
+  @Test("a proxy without a policy is verified normally, also where other hosts are refused")
+  func proxyWithoutPolicy() async throws {
+    let way = "https://127.0.0.1:\(try Peers.squid.tlsPort)"
+    let url = "https://localhost:\(try Peers.nginx.ports.tls)/json"
+    let strict = try stack(way, TrustLab.policy("localhost", server), allowsOthers: false)
+    #expect(try await strict.send(.get, url).response.facts.trust == .pinned)
+  }
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import HTTPTypes
+import Lastro
+import LastroCurl
+import LastroTesting
+import PeerSupport
+import Testing
+
+/// TLS beyond pins: roots, client certificates, ciphers, stapled status, the key log.
+@Suite("Trust: TLS options", .timeLimit(.minutes(5)))
+struct TLSOptionsTests {
+  private let lab: TrustLab
+
+  init() throws { lab = try TrustLab() }
+
+  private func server(_ adapt: (inout LoopbackTLS) -> Void = { _ in }, closes: Bool = false) throws -> LoopbackServer {
+    var tls = LoopbackTLS(try lab.identity("localhost", "other.test"))
+    adapt(&tls)
+    return try .http(tls: tls) { _ in
+      closes ? LoopbackResponse.text("answer").adding("Connection", "close") : .text("answer")
+    }
+  }
+
+  @Test("roots may be a directory, whatever its files are called")
+  func directory() async throws {
+    let server = try server()
+    let directory = try PeerDirectory()
+    let stack = try CurlNetworkStack.direct { $0.connection.tls.roots = .directory(directory.path) }
+    #expect(try await failure { try await stack.send(.get, server.baseURL) }.words == "tls/invalid_tls_configuration")
+    try directory.write("no certificate", to: "README")
+    try directory.write(CertificateAuthority().rootPEM, to: "another")
+    try directory.write(lab.authority.rootPEM, to: "mine.anything")
+    let next = try CurlNetworkStack.direct { $0.connection.tls.roots = .directory(directory.path) }
+    #expect(try await next.send(.get, server.baseURL).text == "answer")
+  }
+
+  @Test("a file of roots that is replaced is noticed, for connections that stand too")
+  func replacedRoots() async throws {
+    let server = try server()
+    let directory = try PeerDirectory()
+    let file = try directory.write(lab.authority.rootPEM, to: "ca.pem")
+    let stack = try CurlNetworkStack.direct { $0.connection.tls.roots = .file(file) }
+    #expect(try await stack.send(.get, server.baseURL).text == "answer")
+
+    try directory.write("broken", to: "ca.pem")
+    try await lookAgain()
+    #expect(try await stack.send(.get, server.baseURL).text == "answer", "unreadable roots leave those in use")
+
+    try directory.write(CertificateAuthority().rootPEM, to: "ca.pem")
+    try await lookAgain()
+    #expect(try await failure { try await stack.send(.get, server.baseURL) }.words == "tls/untrusted_certificate")
+
+    try directory.write(lab.authority.rootPEM, to: "ca.pem")
+    try await lookAgain()
+    #expect(try await stack.send(.get, server.baseURL).text == "answer")
+    #expect(server.requests.count == 3 && server.resumedHandshakes == 0)
+  }
+
+  /// Files are looked at once a second at most.
+  private func lookAgain() async throws { try await Task.sleep(for: .milliseconds(1_100)) }
+
+  @Test("client certificates go to the host they are for, from memory and from files")
+  func hostIdentities() async throws {
+    let client = try lab.authority.issue(hosts: [], commonName: "client")
+    let server = try server { $0.clientAuthoritiesPEM = lab.authority.rootPEM }
+    let directory = try PeerDirectory()
+    let inMemory = TLSOptions.Identity(
+      certificate: .bytes(Array(client.chainPEM.utf8)), key: .bytes(Array(client.privateKeyPEM.utf8)))
+    let inFiles = TLSOptions.Identity(
+      certificate: .file(try directory.write(client.chainPEM, to: "client.pem")),
+      key: .file(try directory.write(client.privateKeyPEM, to: "client.key")))
+    for identity in [inMemory, inFiles] {
+      let stack = try lab.stack(nil, names: ["other.test": server.port]) {
+        $0.connection.tls.hostIdentities = ["LOCALHOST.": identity]
+      }
+      #expect(try await stack.send(.get, server.baseURL).text == "answer")
+      #expect(try await failure { try await stack.send(.get, server.url("other.test")) }.stage == .tls)
+    }
+    #expect(server.requests.count == 2)
+  }
+
+  @Test("names of hosts that are none, and names that mean the same, are refused")
+  func badHostIdentities() async throws {
+    let identity = TLSOptions.Identity(certificate: .file("/nonexistent"))
+    for names in [["": identity], ["a b": identity], ["host.test": identity, "HOST.test.": identity]] {
+      let stack = try lab.stack(nil) { $0.connection.tls.hostIdentities = names }
+      let error = try await failure { try await stack.send(.get, "https://localhost:1") }
+      #expect(error.words == "tls/invalid_tls_configuration" && error.hint != nil)
+    }
+  }
+
+  @Test("ciphers are those asked for; unknown names are refused")
+  func ciphers() async throws {
+    let old = try server { $0.maximumVersion = .tls12 }
+    let stack = try lab.stack(nil) { $0.connection.tls.legacyCiphers = ["ECDHE-ECDSA-AES256-GCM-SHA384"] }
+    #expect(try await stack.send(.get, old.baseURL).text == "answer")
+    // For a key of RSA alone.
+    let unsuitable = try lab.stack(nil) { $0.connection.tls.legacyCiphers = ["ECDHE-RSA-AES256-GCM-SHA384"] }
+    #expect(try await failure { try await unsuitable.send(.get, old.baseURL) }.words == "tls/handshake_failed")
+    let suites = try lab.stack(nil) { $0.connection.tls.cipherSuites = ["TLS_CHACHA20_POLY1305_SHA256"] }
+    #expect(try await suites.send(.get, try server().baseURL).text == "answer")
+    for (legacy, modern) in [
+      (["ECDHE-ECDSA-AES256-GCM-SHA385"], nil), (nil, ["TLS_AES_128_GCM_SHA257"]), ([], nil), (nil, []), ([""], nil),
+      (["A:B"], nil), (["TLS_AES_128_GCM_SHA256"], nil), (nil, ["ECDHE-ECDSA-AES256-GCM-SHA384"]),
+    ] as [([String]?, [String]?)] {
+      let stack = try lab.stack(nil) {
+        $0.connection.tls.legacyCiphers = legacy
+        $0.connection.tls.cipherSuites = modern
+      }
+      let error = try await failure { try await stack.send(.get, "https://localhost:1") }
+      #expect(error.words == "tls/invalid_tls_configuration", "\(legacy ?? []) \(modern ?? [])")
+    }
+  }
+
+  @Test("the key log has a line for each secret where it is asked for, and a path that cannot be written is refused")
+  func keyLog() async throws {
+    let server = try server()
+    let directory = try PeerDirectory()
+    let path = directory.file("keys")
+    let stack = try lab.stack(nil) { $0.connection.tls.keyLogFile = path }
+    _ = try await stack.send(.get, server.baseURL)
+    let lines = directory.text(of: "keys").split(separator: "\n")
+    #expect(lines.contains { $0.hasPrefix("CLIENT_TRAFFIC_SECRET_0 ") } && lines.count >= 4)
+    #expect(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o600)
+    let refused = try lab.stack(nil) { $0.connection.tls.keyLogFile = "/nonexistent/keys" }
+    let error = try await failure { try await refused.send(.get, server.baseURL) }
+    #expect(error.words == "tls/invalid_tls_configuration")
+  }
+
+  @Test("a name stands in the subject alternative names, or the certificate is for nobody")
+  func commonNameAlone() async throws {
+    let bare = try lab.authority.issue(hosts: [], commonName: "localhost")
+    let server = try server { $0.identity = bare }
+    let stack = try lab.stack(nil)
+    #expect(try await failure { try await stack.send(.get, server.baseURL) }.words == "tls/host_mismatch")
+    #expect(server.receivedBytes == 0)
+  }
+
+  @Test("a certificate for another host, or out of its time, is no matter of pins")
+  func toldApart() async throws {
+    let cases: [(MintedCertificate, String)] = [
+      (try lab.identity("elsewhere.test"), "tls/host_mismatch"),
+      (try lab.authority.issue(hosts: ["localhost"], validity: .expired), "tls/certificate_expired"),
+      (try lab.authority.issue(hosts: ["localhost"], validity: .notYetValid), "tls/certificate_expired"),
+      (try CertificateAuthority().issue(hosts: ["localhost"]), "tls/untrusted_certificate"),
+      (try CertificateMint.selfSigned(hosts: ["localhost"]), "tls/untrusted_certificate"),
+    ]
+    for (identity, words) in cases {
+      let server = try server { $0.identity = identity }
+      // Pinned or not: what validation refuses, no pin mends, and no judge is asked.
+      for pin in [TrustLab.absent, try TrustLab.pin(identity)] {
+        let judge = ScriptedJudge { _, _ in .accepted(.pinned) }
+        for judge in [try TrustLab.evaluator(TrustLab.policy("localhost", pin)), judge] as [any ServerTrustJudge] {
+          let error = try await failure { try await lab.stack(judge).send(.get, server.baseURL) }
+          #expect(error.words == words)
+          #expect(error.trustFailure == nil)
+        }
+        #expect(judge.asked.isEmpty)
+      }
+      #expect(server.receivedBytes == 0)
+    }
+  }
+
+  @Test("plain http to a pinned host is refused, on a redirect too; to others it is not")
+  func plaintext() async throws {
+    let plain = try LoopbackServer.http { _ in .text("answer") }
+    let stack = try lab.stack(
+      TrustLab.evaluator(TrustLab.policy("pinned.test", TrustLab.absent, subdomains: true)),
+      names: ["pinned.test": plain.port, "a.pinned.test": plain.port])
+    for host in ["pinned.test", "a.pinned.test"] {
+      let error = try await failure { try await stack.send(.get, "http://\(host):\(plain.port)/") }
+      #expect(error.words == "trust/plaintext_refused" && error.attempts.map(\.requestSent) == [false])
+    }
+    #expect(plain.receivedBytes == 0)
+    #expect(try await stack.send(.get, plain.baseURL).response.facts.trust == .plain)
+    let location = "http://pinned.test:\(plain.port)/"
+    let server = try LoopbackServer.http { _ in LoopbackResponse(status: 302, headers: ["Location": location]) }
+    #expect(try await failure { try await stack.send(.get, server.baseURL) }.words == "trust/plaintext_refused")
+    #expect(plain.requests.count == 1)
+  }
+
+  @Test("an inspection tells the verified chain and sends nothing; what a judge refuses has its chain too")
+  func inspection() async throws {
+    let below = try lab.authority.intermediate()
+    let identity = try below.issue(hosts: ["localhost"])
+    let server = try server { $0.identity = identity }
+    let trust = try await lab.stack(nil).inspect(server.baseURL)
+    #expect(trust.host.text == "localhost" && trust.port == server.port && trust.chain.count == 3)
+    #expect(trust.chain.last?.pin == SPKIHash(pem: lab.authority.rootPEM))
+    let refusing = try lab.stack(TrustLab.evaluator(TrustLab.policy("localhost", TrustLab.absent)))
+    do {
+      _ = try await refusing.inspect(server.baseURL)
+      Issue.record("it should have been refused")
+    } catch {
+      #expect(error.stage == .trust && error.trustFailure?.trust.chain == trust.chain)
+    }
+    for (url, words) in [
+      ("http://localhost:1", "request/unsupported_scheme"), ("localhost", "request/invalid_url"),
+      ("https://elsewhere.test:\(server.port)", "tls/host_mismatch"),
+    ] {
+      let stack = try lab.stack(nil, names: ["elsewhere.test": server.port])
+      let error = await #expect(throws: TransportError.self) { try await stack.inspect(url) }
+      #expect(error?.word == words)
+    }
+    #expect(server.receivedBytes == 0)
+  }
+}
