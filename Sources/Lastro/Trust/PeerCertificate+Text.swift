@@ -22,10 +22,6 @@ extension PeerCertificate {
 }
 
 extension Date {
-  /// As RFC 3339 has it, in UTC: to the second, or to the millisecond where it has any.
-  var inCalendar: String {
-    guard timeIntervalSince1970.isFinite else { return "never" }
-    let hasFraction = timeIntervalSince1970 != timeIntervalSince1970.rounded()
-    return formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: hasFraction))
-  }
+  /// As RFC 3339 has it, in UTC, to the second.
+  var inCalendar: String { timeIntervalSince1970.isFinite ? formatted(.iso8601) : "never" }
 }

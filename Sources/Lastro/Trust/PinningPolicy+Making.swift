@@ -69,9 +69,8 @@ extension PinningPolicy {
     // The same key may have been written twice, with and without prefix.
     let pins = Set(hashes.compactMap { SPKIHash($0) })
     guard pins.count > 1 || !enforceBackupPin else { throw .missingBackupPin }
-    if let date = expiration.date, !date.isInCalendar { throw .invalidExpiration(date) }
     self.init(
-      host: host, includeSubdomains: includeSubdomains, expiration: expiration, pins: pins,
+      host: host, includeSubdomains: includeSubdomains, expiration: try expiration.inSeconds(), pins: pins,
       enforceBackupPin: enforceBackupPin, mode: mode)
   }
 
@@ -96,7 +95,13 @@ extension PinningPolicy {
   }
 }
 
-extension Date {
-  /// Whether it can be written with a year of four digits: neither NaN nor out of reach.
-  fileprivate var isInCalendar: Bool { (-62_135_596_800...253_402_300_799).contains(timeIntervalSince1970) }
+extension PinningPolicy.Expiration {
+  /// To the second, as it is written in files.
+  fileprivate func inSeconds() throws(PinningPolicyValidationError) -> Self {
+    guard let date else { return self }
+    let seconds = date.timeIntervalSince1970.rounded(.down)
+    guard (0...253_402_300_799).contains(seconds) else { throw .invalidExpiration(date) }
+    let rounded = Date(timeIntervalSince1970: seconds)
+    return if case .refuse = self { .refuse(after: rounded) } else { .fallBack(after: rounded) }
+  }
 }

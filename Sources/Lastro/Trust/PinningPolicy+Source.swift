@@ -27,8 +27,8 @@ extension PinningPolicy {
     if let date = expiration.date {
       let name = if case .refuse = expiration { "refuse" } else { "fallBack" }
       lines.append("  // \(date.inCalendar)")
-      lines.append(
-        "  expiration: .\(name)(after: Date(timeIntervalSince1970: \(Self.number(date.timeIntervalSince1970)))),")
+      let seconds = Int64(exactly: date.timeIntervalSince1970) ?? 0
+      lines.append("  expiration: .\(name)(after: Date(timeIntervalSince1970: \(seconds))),")
     }
     lines.append("  pinnedHashes: [")
     lines += sortedPins.map { "    \"\($0)\"," }
@@ -37,10 +37,5 @@ extension PinningPolicy {
     if !enforceBackupPin { lines.append("  enforceBackupPin: false" + (mode == .enforce ? ")" : ",")) }
     if mode != .enforce { lines.append("  mode: .\(mode.rawValue))") }
     return lines.joined(separator: "\n")
-  }
-
-  /// Without `.0`.
-  private static func number(_ seconds: TimeInterval) -> String {
-    Int64(exactly: seconds).map { "\($0)" } ?? "\(seconds)"
   }
 }

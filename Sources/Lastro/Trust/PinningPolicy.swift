@@ -20,7 +20,7 @@
 ///
 /// Two policies are equal when all they say is.
 public struct PinningPolicy: Sendable, Hashable {
-  /// What a policy means after its last moment.
+  /// What a policy means after its last moment. Dates count to the second; a part of one is dropped.
   public enum Expiration: Sendable, Hashable {
     /// It holds until it is replaced.
     case never

@@ -25,8 +25,12 @@ public enum PinningPolicyValidationError: Error, Sendable, Hashable, CustomStrin
   case invalidPins(Set<String>)
   /// There is only one key, and a backup is demanded.
   case missingBackupPin
-  /// The date is none that a calendar has: NaN, infinite, or beyond the years 1 to 9999.
+  /// The date is NaN, infinite, or not within the years 1970 to 9999.
   case invalidExpiration(Date)
+  /// In a file: an IP address with subdomains.
+  case subdomainsOfAddress
+  /// In a file: neither a domain nor an IP address, or both.
+  case unclearHost
 
   /// What is wrong, and how to fix it.
   public var description: String { error.description }
@@ -68,7 +72,12 @@ public enum PinningPolicyValidationError: Error, Sendable, Hashable, CustomStrin
           "add the hash of a second key, kept apart from the first, so that the loss of one cuts nobody off; or say "
           + "enforceBackupPin: false")
     case .invalidExpiration:
-      ConfigurationError("the policy expires at no date of the calendar", hint: "or say that it never does: .never")
+      ConfigurationError(
+        "the policy's expiration is not within the years 1970 to 9999", hint: "for one that never expires, say .never")
+    case .subdomainsOfAddress:
+      ConfigurationError("an IP address has no subdomains", hint: "drop includeSubdomains")
+    case .unclearHost:
+      ConfigurationError("which host it is for is not said", hint: "write either domain or ipAddress")
     }
   }
 

@@ -14,8 +14,9 @@
 /// options.tls.trustJudge = evaluator
 /// ```
 ///
-/// A server is accepted when any key of its verified chain is pinned. Other certificates that it sends do not count. It may
-/// be used, and its configuration replaced, from any thread.
+/// A server is accepted when any key of its verified chain is pinned. Other certificates that it sends do not count. To a
+/// host whose key is pinned nothing is sent over plain `http`. The evaluator may be used, and its configuration replaced,
+/// from any thread.
 public final class ServerTrustEvaluator: ServerTrustJudge {
   private let state: Lock<TrustRules>
   private let tally = TrustTally()
@@ -57,20 +58,11 @@ public final class ServerTrustEvaluator: ServerTrustJudge {
   }
 
   /// Accepts a server, or refuses it.
-  public func judge(_ trust: ServerTrust) -> TrustDecision { conclude(rules.judge(trust, at: now)) }
+  public func judge(_ trust: ServerTrust) -> TrustDecision { decide(rules.judge(trust, at: now)) }
 
-  /// Refuses plain `http` to hosts whose keys are pinned, and, where hosts without a policy are refused, to those.
+  /// Refuses plain `http` where a key would be demanded over TLS, and where a host without a policy is refused.
   public func judgePlaintext(host: HostName, port: Int) -> TrustDecision {
-    conclude(rules.judgePlaintext(ServerTrust(host: host, port: port, chain: []), at: now))
-  }
-
-  private func conclude(_ verdict: TrustRules.Verdict) -> TrustDecision {
-    tally.count(verdict)
-    if let failure = verdict.failure {
-      reporter?.report(failure, isEnforced: verdict.isEnforced, at: timeSource)
-    }
-    if let failure = verdict.failure, verdict.isEnforced { return .refused(failure) }
-    return .accepted(verdict.word)
+    decide(rules.judgePlaintext(ServerTrust(host: host, port: port, chain: []), at: now))
   }
 
   /// As ``judge(_:)``: returns for a server that may be talked to.
@@ -85,6 +77,13 @@ public final class ServerTrustEvaluator: ServerTrustJudge {
 
   /// Which policy holds for a host, and what it demands.
   public func explanation(for host: HostName) -> String { rules.explanation(for: host, at: now) }
+
+  private func decide(_ verdict: TrustRules.Verdict) -> TrustDecision {
+    tally.count(verdict)
+    guard let failure = verdict.failure else { return .accepted(verdict.word) }
+    reporter?.report(failure, isEnforced: verdict.isEnforced, at: timeSource)
+    return verdict.isEnforced ? .refused(failure) : .accepted(verdict.word)
+  }
 
   private var rules: TrustRules { state.withLock { $0 } }
 

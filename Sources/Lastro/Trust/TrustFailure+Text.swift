@@ -21,7 +21,7 @@ extension TrustFailure {
     case .hostNotPinned:
       return "\(server) was refused: no pinning policy is for it, and hosts without one are not allowed"
     case .plaintext:
-      return "\(server) was refused: \(name ?? "a pinning policy") is for it, and over plain http no key is shown"
+      return "\(server) was refused: the request is for plain http, and \(name ?? "a pinning policy") demands a key"
     case .refused(let words):
       return "\(server) was refused by the application's own judge: \(words.onOneLine)"
     }
@@ -34,7 +34,7 @@ extension TrustFailure {
       "if the server's keys were changed on purpose, add the new one to the policy; if not, somebody may stand between"
     case .policyExpired: "renew the policy: check its pins and set a later date"
     case .hostNotPinned: "add a policy for it, or set allowNotPinnedDomains"
-    case .plaintext: "write https in the URL"
+    case .plaintext: "use https"
     case .refused: nil
     }
   }
@@ -61,7 +61,7 @@ extension TrustFailure: CustomStringConvertible {
   public var description: String {
     var lines = [message]
     if let hint { lines.append("  \(hint)") }
-    lines.append("  verified chain, leaf first:" + (trust.chain.isEmpty ? " none" : ""))
+    if !trust.chain.isEmpty { lines.append("  verified chain, leaf first:") }
     lines += trust.chain.map { "    \($0.pin)  \($0.summary)" }
     if !trust.otherCertificates.isEmpty {
       lines.append("  other certificates the server sent, of no use as pins: they are not part of the chain")
@@ -79,8 +79,8 @@ extension TrustFailure: CustomStringConvertible {
   /// The policy, with the keys of the chain to choose from.
   private var remedy: [String] {
     switch reason {
-    case .refused, .plaintext: return []
     case .noPinMatches, .policyExpired, .hostNotPinned: break
+    case .plaintext, .refused: return []
     }
     let source: String
     if let policy {

@@ -42,39 +42,41 @@ final class TrustRules: Sendable {
   }
 
   func judge(_ trust: ServerTrust, at now: Date) -> Verdict {
+    judge(trust, at: now, unchecked: .validated) { policy in
+      let order = configuration.certificateCheckingOrder.indices(forChainLength: trust.chain.count)
+      return order.contains { policy.pins.contains(trust.chain[$0].pin) } ? nil : .noPinMatches
+    }
+  }
+
+  /// As ``judge(_:at:)``, where there is no TLS: no key can be shown.
+  func judgePlaintext(_ server: ServerTrust, at now: Date) -> Verdict {
+    judge(server, at: now, unchecked: .plain) { _ in .plaintext }
+  }
+
+  private func judge(
+    _ trust: ServerTrust, at now: Date, unchecked: TrustVerdict,
+    problem: (PinningPolicy) -> TrustFailure.Reason?
+  ) -> Verdict {
     guard let policy = configuration.policy(for: trust.host) else {
       // A proxy serves hosts of all policies; what it may see of them is what the way to it may see.
       let isAllowed = configuration.allowNotPinnedDomains || trust.role == .proxy
       return Verdict(
-        word: .validated, failure: isAllowed ? nil : TrustFailure(.hostNotPinned, trust: trust),
-        isEnforced: !isAllowed)
+        word: unchecked, failure: isAllowed ? nil : TrustFailure(.hostNotPinned, trust: trust), isEnforced: !isAllowed)
     }
-    if policy.mode == .off { return Verdict(word: .validated, policy: policy) }
+    if policy.mode == .off { return Verdict(word: unchecked, policy: policy) }
+    let reason: TrustFailure.Reason?
     if policy.isExpired(at: now) {
-      guard case .refuse(let date) = policy.expiration else { return Verdict(word: .policyExpired, policy: policy) }
-      return failing(.policyExpired(date), trust, policy)
+      guard case .refuse(let date) = policy.expiration else {
+        return Verdict(word: unchecked == .validated ? .policyExpired : unchecked, policy: policy)
+      }
+      reason = .policyExpired(date)
+    } else {
+      reason = problem(policy)
     }
-    let order = configuration.certificateCheckingOrder.indices(forChainLength: trust.chain.count)
-    if order.contains(where: { policy.pins.contains(trust.chain[$0].pin) }) {
-      return Verdict(word: .pinned, policy: policy)
-    }
-    return failing(.noPinMatches, trust, policy)
-  }
-
-  /// As ``judge(_:at:)``, for plain `http`, where there is no chain: a pinned host must not be asked that way.
-  func judgePlaintext(_ trust: ServerTrust, at now: Date) -> Verdict {
-    guard let policy = configuration.policy(for: trust.host), policy.mode != .off, !policy.isExpired(at: now) else {
-      var verdict = judge(trust, at: now)
-      if verdict.failure == nil { verdict.word = .plain }
-      return verdict
-    }
-    return failing(.plaintext, trust, policy)
-  }
-
-  private func failing(_ reason: TrustFailure.Reason, _ trust: ServerTrust, _ policy: PinningPolicy) -> Verdict {
-    Verdict(
-      word: .reported, policy: policy, failure: TrustFailure(reason, trust: trust, policy: policy),
-      isEnforced: policy.mode == .enforce)
+    guard let reason else { return Verdict(word: .pinned, policy: policy) }
+    return Verdict(
+      word: unchecked == .validated ? .reported : unchecked, policy: policy,
+      failure: TrustFailure(reason, trust: trust, policy: policy), isEnforced: policy.mode == .enforce)
   }
 
   func explanation(for host: HostName, at now: Date) -> String {

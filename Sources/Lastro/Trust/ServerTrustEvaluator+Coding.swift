@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
+extension ServerTrustEvaluator.Configuration: Codable {
+  enum CodingKeys: String, CodingKey, CaseIterable {
+    case policies, allowNotPinnedDomains, certificateCheckingOrder
+  }
+
+  /// Reads an object with `policies`, and `allowNotPinnedDomains` and `certificateCheckingOrder` where they are not the
+  /// default. Members that there are not are errors.
+  ///
+  /// - Throws: `DecodingError`.
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.strictContainer(keyedBy: CodingKeys.self)
+    let policies = try container.decode([PinningPolicy].self, forKey: .policies)
+    let order: ServerTrustEvaluator.CertificateCheckingOrder? = try container.decodeWord(
+      forKey: .certificateCheckingOrder)
+    let allows = try container.decodeIfPresent(Bool.self, forKey: .allowNotPinnedDomains)
+    do throws(ServerTrustEvaluator.ConfigurationValidationError) {
+      try self.init(
+        pinningPolicies: policies, certificateCheckingOrder: order ?? .leafToRoot,
+        allowNotPinnedDomains: allows ?? false)
+    } catch {
+      throw DecodingError.teaching(error.error, at: container.codingPath + [CodingKeys.policies])
+    }
+  }
+
+  /// Writes what ``init(from:)`` reads: all members.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(pinningPolicies, forKey: .policies)
+    try container.encode(allowNotPinnedDomains, forKey: .allowNotPinnedDomains)
+    try container.encode(certificateCheckingOrder, forKey: .certificateCheckingOrder)
+  }
+
+  /// Reads a configuration from JSON.
+  ///
+  /// ```json
+  /// {
+  ///   "policies": [{"domain": "api.example.com", "pins": ["sha256/…", "sha256/…"]}],
+  ///   "allowNotPinnedDomains": false
+  /// }
+  /// ```
+  ///
+  /// - Throws: `ConfigurationError` that names the place, such as `policies[0].pins`.
+  public init(json: Data) throws(ConfigurationError) { try self.init(json: json, name: "the pinning configuration") }
+
+  /// Reads a configuration from a JSON file, on the calling thread.
+  ///
+  /// - Throws: `ConfigurationError` that names the file, and the place in it.
+  public init(contentsOf path: String) throws(ConfigurationError) {
+    let name = "the pinning configuration \(path.onOneLine)"
+    let data: Data
+    do {
+      data = try Data(contentsOf: URL(filePath: path))
+    } catch {
+      throw ConfigurationError("\(name) cannot be read", hint: "is the path right, and may this process read it?")
+    }
+    try self.init(json: data, name: name)
+  }
+
+  private init(json: Data, name: String) throws(ConfigurationError) {
+    do {
+      self = try JSONDecoder().decode(Self.self, from: json)
+    } catch {
+      throw ConfigurationError(decoding: error, of: name)
+    }
+  }
+
+  /// The configuration as JSON on several lines, the same each time: members by name, pins in order.
+  public func json() -> String { trustJSON(self) }
+}
+
+extension PinningPolicy {
+  /// The policy as JSON on several lines: a member of `policies`.
+  public func json() -> String { trustJSON(self) }
+}
+
+private func trustJSON(_ value: some Encodable) -> String {
+  let encoder = JSONEncoder()
+  encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+  // Texts, numbers and truth values: nothing in it fails to encode.
+  return (try? encoder.encode(value)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
+}

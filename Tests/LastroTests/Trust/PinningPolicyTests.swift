@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import LastroTesting
+import Testing
+
+@testable import Lastro
+
+@Suite("Pinning policies")
+struct PinningPolicyTests {
+  static let pins: Set<String> = [SPKIHash.made(of: 1), SPKIHash.made(of: 2)]
+
+  static func problem(_ make: () throws -> PinningPolicy) throws -> PinningPolicyValidationError {
+    try #require(throws: PinningPolicyValidationError.self) { _ = try make() }
+  }
+
+  @Test("CF01: a policy with a backup pin")
+  func backup() throws {
+    let policy = try PinningPolicy(domainName: "Example.COM.", pinnedHashes: Self.pins)
+    #expect(policy.host.text == "example.com" && policy.pins.count == 2 && policy.enforceBackupPin)
+    #expect(!policy.includeSubdomains && policy.expiration == .never && policy.mode == .enforce)
+  }
+
+  @Test("CF02: a single pin where no backup is demanded")
+  func single() throws {
+    let policy = try PinningPolicy(
+      domainName: "example.com", pinnedHashes: [SPKIHash.made(of: 1)], enforceBackupPin: false)
+    #expect(policy.pins.count == 1 && !policy.enforceBackupPin)
+  }
+
+  @Test("CF03: an empty domain is invalid, and so is what no host is called", arguments: ["", "."])
+  func invalidDomain(name: String) throws {
+    let error = try Self.problem { try PinningPolicy(domainName: name, pinnedHashes: []) }
+    guard case .invalidDomainName(name, _) = error else { throw error }
+  }
+
+  @Test("CF04: a policy without pins")
+  func empty() throws {
+    #expect(try Self.problem { try PinningPolicy(domainName: "example.com", pinnedHashes: []) } == .emptyPins)
+  }
+
+  @Test("CF05: every pin that is none is named")
+  func invalidPins() throws {
+    let good = "r/mIkG3eEpVdm+u/ko/cwxzOMo1bk4TyHIlByibiA5E="
+    let bad: Set<String> = [
+      "", "sha256/", "sha1/\(good)", " \(good)", "\(good)\n", good.replacing("=", with: ""),
+      good.replacing("/", with: "_").replacing("+", with: "-"), Data(repeating: 1, count: 31).base64EncodedString(),
+      Data(repeating: 1, count: 33).base64EncodedString(), "sha256/sha256/\(good)", "SHA256/\(good)",
+    ]
+    let error = try Self.problem { try PinningPolicy(domainName: "example.com", pinnedHashes: bad.union([good])) }
+    #expect(error == .invalidPins(bad))
+  }
+
+  @Test("CF06: a single pin where a backup is demanded, also when it is written twice")
+  func missingBackup() throws {
+    let pin = SPKIHash.made(of: 1)
+    for pins in [[pin], [pin, String(pin.dropFirst(7))]] {
+      let error = try Self.problem { try PinningPolicy(domainName: "example.com", pinnedHashes: Set(pins)) }
+      #expect(error == .missingBackupPin)
+    }
+  }
+
+  @Test("CF07: policies are equal when all they say is, however it was spelt")
+  func equal() throws {
+    let bare = Set(Self.pins.map { String($0.dropFirst(7)) })
+    let policy = try PinningPolicy(domainName: "example.com", pinnedHashes: Self.pins)
+    #expect(try policy == PinningPolicy(domainName: "EXAMPLE.com.", pinnedHashes: bare))
+    #expect(try policy.hashValue == PinningPolicy(domainName: "example.com", pinnedHashes: bare).hashValue)
+  }
+
+  @Test("CF08: policies that differ in any member differ")
+  func different() throws {
+    let date = Date.manual()
+    let policies = [
+      try PinningPolicy(domainName: "example.com", pinnedHashes: Self.pins),
+      try PinningPolicy(domainName: "example.org", pinnedHashes: Self.pins),
+      try PinningPolicy(domainName: "example.com", includeSubdomains: true, pinnedHashes: Self.pins),
+      try PinningPolicy(domainName: "example.com", expiration: .refuse(after: date), pinnedHashes: Self.pins),
+      try PinningPolicy(domainName: "example.com", expiration: .fallBack(after: date), pinnedHashes: Self.pins),
+      try PinningPolicy(domainName: "example.com", pinnedHashes: Self.pins.union([SPKIHash.made(of: 3)])),
+      try PinningPolicy(domainName: "example.com", pinnedHashes: Self.pins, enforceBackupPin: false),
+      try PinningPolicy(domainName: "example.com", pinnedHashes: Self.pins, mode: .reportOnly),
+      try PinningPolicy(domainName: "example.com", pinnedHashes: Self.pins, mode: .off),
+    ]
+    #expect(Set(policies).count == policies.count)
+  }
+
+  @Test("what is wrong with the domain comes before what is wrong with the pins")
+  func order() throws {
+    for (name, expected) in [
+      ("*.example.com", PinningPolicyValidationError.wildcard("*.example.com")), ("127.0.0.1", .ipAddress("127.0.0.1")),
+      ("::1", .ipAddress("::1")), ("co.uk", .publicSuffix("co.uk")), ("com", .publicSuffix("com")),
+    ] {
+      let error = try Self.problem {
+        try PinningPolicy(domainName: name, includeSubdomains: true, pinnedHashes: ["no"])
+      }
+      #expect(error == expected)
+    }
+    // Without those below, a public suffix is a host as any other.
+    #expect(try PinningPolicy(domainName: "co.uk", pinnedHashes: Self.pins).host.text == "co.uk")
+  }
+
+  @Test("IP addresses have policies of their own")
+  func addresses() throws {
+    let policy = try PinningPolicy(ipAddress: "192.0.2.1", pinnedHashes: Self.pins)
+    #expect(policy.host.isIPAddress && !policy.includeSubdomains)
+    let error = try Self.problem { try PinningPolicy(ipAddress: "example.com", pinnedHashes: Self.pins) }
+    #expect(error == .notAnIPAddress("example.com"))
+    #expect(try Self.problem { try PinningPolicy(ipAddress: "192.0.2.1", pinnedHashes: []) } == .emptyPins)
+  }
+
+  @Test("expirations that no calendar has are refused; parts of a second are dropped")
+  func expirations() throws {
+    for seconds in [TimeInterval.nan, .infinity, -.infinity, -1, 253_402_300_800, 1e300] {
+      let error = try Self.problem {
+        try .test(expiration: .refuse(after: Date(timeIntervalSince1970: seconds)))
+      }
+      guard case .invalidExpiration = error else { throw error }
+    }
+    let policy = try PinningPolicy.test(expiration: .fallBack(after: .manual(0.75)))
+    #expect(policy.expiration == .fallBack(after: .manual()))
+    #expect(try PinningPolicy.test(expiration: .refuse(after: .distantFuture)).expiration.date == .distantFuture)
+  }
+
+  @Test("every validation error says what is wrong, and how to fix it, on one line")
+  func texts() throws {
+    let errors: [PinningPolicyValidationError] = [
+      .invalidDomainName("a\nb", ConfigurationError("x", hint: "y")), .wildcard("*.a"), .ipAddress("::1"),
+      .notAnIPAddress("a"), .publicSuffix("com"), .emptyPins, .invalidPins(["a\nb", "c"]), .missingBackupPin,
+      .invalidExpiration(.manual()), .subdomainsOfAddress, .unclearHost,
+    ]
+    for error in errors { #expect(error.error.hint != nil && !error.description.contains("\n")) }
+    #expect(Set(errors.map(\.description)).count == errors.count)
+    #expect(PinningPolicyValidationError.invalidPins(["c", "a"]).description.contains(#"no pins: "a", "c""#))
+  }
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import LastroTesting
+import Testing
+
+@testable import Lastro
+
+/// The rows of Alicerce that are rules; those that need a handshake are tested over the engine.
+@Suite("Server trust evaluator")
+struct ServerTrustEvaluatorTests {
+  enum Pinned: String, CaseIterable { case chain, root, intermediate, leaf, leafAndWrong }
+
+  static let wrong = SPKIHash.made(of: 9)
+
+  static func pins(_ pinned: Pinned, of chain: TrustChain) -> [String] {
+    switch pinned {
+    case .chain: chain.all.map { "\($0.pin)" }
+    case .root: ["\(chain.root.pin)"]
+    case .intermediate: ["\(chain.intermediate.pin)"]
+    case .leaf: ["\(chain.leaf.pin)"]
+    case .leafAndWrong: ["\(chain.leaf.pin)", wrong]
+    }
+  }
+
+  @Test("TE01 TE02 TE03 TE04 TE05: any pinned key of the verified chain is enough", arguments: Pinned.allCases)
+  func pinned(_ pinned: Pinned) throws {
+    let chain = try TrustChain()
+    for order in ServerTrustEvaluator.CertificateCheckingOrder.allCases {
+      let configuration = try ServerTrustEvaluator.Configuration(
+        pinningPolicies: [.test(pins: Self.pins(pinned, of: chain))], certificateCheckingOrder: order)
+      let evaluator = ServerTrustEvaluator(configuration: configuration)
+      try evaluator.evaluate(chain.trust())
+      #expect(try evaluator.judge(chain.trust()) == .accepted(.pinned))
+    }
+  }
+
+  @Test("TE11 TE12 TE13 TE14 TE15: and so for a subdomain", arguments: Pinned.allCases)
+  func subdomain(_ pinned: Pinned) throws {
+    let chain = try TrustChain(hosts: ["*.\(TrustChain.domain)"])
+    let evaluator = try ServerTrustEvaluator(.test(includeSubdomains: true, pins: Self.pins(pinned, of: chain)))
+    try evaluator.evaluate(chain.trust("pinning.\(TrustChain.domain)"))
+  }
+
+  @Test("TE06 TE16: none of the keys is pinned", arguments: ["", "sub."])
+  func noPin(prefix: String) throws {
+    let chain = try TrustChain()
+    let policy = try PinningPolicy.test(includeSubdomains: true, pins: [Self.wrong])
+    let trust = try chain.trust(prefix + TrustChain.domain)
+    let failure = try #require(throws: TrustFailure.self) { try ServerTrustEvaluator(policy).evaluate(trust) }
+    #expect(failure == TrustFailure(.noPinMatches, trust: trust, policy: policy))
+  }
+
+  @Test("TE07 TE17: an expired policy is said to be expired, whatever its pins", arguments: ["", "sub."])
+  func expired(prefix: String) throws {
+    let chain = try TrustChain()
+    for pin in [Self.wrong, "\(chain.leaf.pin)"] {
+      let policy = try PinningPolicy.test(
+        includeSubdomains: true, expiration: .refuse(after: .manual(-1)), pins: [pin])
+      let trust = try chain.trust(prefix + TrustChain.domain)
+      let failure = try #require(throws: TrustFailure.self) { try ServerTrustEvaluator(policy).evaluate(trust) }
+      #expect(failure.reason == .policyExpired(.manual(-1)) && failure.policy == policy)
+    }
+  }
+
+  @Test("TE08 TE18 TE21: a host without a policy", arguments: ["other.example.com", "sub.\(TrustChain.domain)"])
+  func notPinned(host: String) throws {
+    let chain = try TrustChain()
+    let policy = try PinningPolicy.test(pins: ["\(chain.leaf.pin)"])
+    let trust = try chain.trust(host)
+    let failure = try #require(throws: TrustFailure.self) { try ServerTrustEvaluator(policy).evaluate(trust) }
+    #expect(failure == TrustFailure(.hostNotPinned, trust: trust))
+    #expect(try ServerTrustEvaluator(policy, allowNotPinnedDomains: true).judge(trust) == .accepted(.validated))
+  }
+
+  @Test("certificates outside the verified chain count for nothing, and neither does an empty chain")
+  func others() throws {
+    let chain = try TrustChain()
+    let policy = try PinningPolicy.test(pins: ["\(chain.unrelated.pin)"])
+    let evaluator = try ServerTrustEvaluator(policy)
+    let trust = try chain.trust(others: [chain.unrelated])
+    #expect(evaluator.judge(trust) == .refused(TrustFailure(.noPinMatches, trust: trust, policy: policy)))
+    let nothing = ServerTrust(host: trust.host, chain: [], otherCertificates: [chain.unrelated])
+    #expect(evaluator.judge(nothing).failure?.reason == .noPinMatches)
+  }
+
+  @Test("keys of every type are judged alike", arguments: CertificateKeyType.allCases)
+  func keyTypes(_ type: CertificateKeyType) throws {
+    let root = try CertificateAuthority(keyType: type)
+    let leaf = try PeerCertificate(minted: root.issue(hosts: ["a.example"], keyType: type).certificatePEM)
+    let chain = [leaf, try PeerCertificate(minted: root.certificatePEM)]
+    for pin in chain.map(\.pin) {
+      let evaluator = try ServerTrustEvaluator(.test("a.example", pins: ["\(pin)"]))
+      try evaluator.evaluate(ServerTrust(host: HostName("a.example"), chain: chain))
+    }
+  }
+
+  @Test("a policy that excludes a host takes it out of its parent's, and no other")
+  func excluding() throws {
+    let chain = try TrustChain()
+    let evaluator = try ServerTrustEvaluator(
+      .test("example.com", includeSubdomains: true), .excluding(domainName: "free.example.com"))
+    #expect(try evaluator.judge(chain.trust("free.example.com")) == .accepted(.validated))
+    #expect(try evaluator.judge(chain.trust("a.free.example.com")).failure?.reason == .noPinMatches)
+    let deep = try ServerTrustEvaluator(
+      .test("example.com", includeSubdomains: true),
+      .excluding(domainName: "free.example.com", includeSubdomains: true))
+    #expect(try deep.judge(chain.trust("a.free.example.com")) == .accepted(.validated))
+  }
+
+  @Test("modes: refused, reported, not looked at")
+  func modes() throws {
+    let chain = try TrustChain()
+    let trust = try chain.trust()
+    #expect(try ServerTrustEvaluator(.test(mode: .enforce)).judge(trust).failure?.reason == .noPinMatches)
+    #expect(try ServerTrustEvaluator(.test(mode: .reportOnly)).judge(trust) == .accepted(.reported))
+    #expect(try ServerTrustEvaluator(.test(mode: .off)).judge(trust) == .accepted(.validated))
+    let expired = try PinningPolicy.test(expiration: .refuse(after: .manual(-1)), mode: .reportOnly)
+    #expect(try ServerTrustEvaluator(expired).judge(trust) == .accepted(.reported))
+    let good = try PinningPolicy.test(pins: ["\(chain.leaf.pin)"], mode: .reportOnly)
+    #expect(try ServerTrustEvaluator(good).judge(trust) == .accepted(.pinned))
+  }
+
+  @Test("expiration: the last moment still counts; then the choice does, and no parent is asked")
+  func expiration() throws {
+    let chain = try TrustChain()
+    let trust = try chain.trust()
+    let clock = ManualClock()
+    let evaluator = try ServerTrustEvaluator(
+      .test(expiration: .fallBack(after: .manual(10))), .test("example.com", includeSubdomains: true), clock: clock)
+    #expect(evaluator.judge(trust).failure?.reason == .noPinMatches)
+    clock.advance(by: .seconds(10))
+    #expect(evaluator.judge(trust).failure?.reason == .noPinMatches)
+    clock.advance(by: .milliseconds(1))
+    #expect(evaluator.judge(trust) == .accepted(.policyExpired))
+  }
+
+  @Test("a proxy needs no policy, and is held to the one it has")
+  func proxies() throws {
+    let chain = try TrustChain()
+    let evaluator = try ServerTrustEvaluator(.test())
+    #expect(try evaluator.judge(chain.trust("proxy.test", role: .proxy)) == .accepted(.validated))
+    #expect(try evaluator.judge(chain.trust("proxy.test", role: .server)).failure?.reason == .hostNotPinned)
+    #expect(try evaluator.judge(chain.trust(role: .proxy)).failure?.reason == .noPinMatches)
+  }
+
+  @Test("plain http shows no key: refused where one is demanded, and where a host needs a policy")
+  func plaintext() throws {
+    let host = try HostName(TrustChain.domain)
+    func judge(_ policy: PinningPolicy, allowing: Bool = false, _ host: HostName = host) throws -> TrustDecision {
+      try ServerTrustEvaluator(policy, allowNotPinnedDomains: allowing).judgePlaintext(host: host, port: 80)
+    }
+    let failure = try #require(judge(.test()).failure)
+    #expect(failure.reason == .plaintext && failure.trust.port == 80 && failure.code == .plaintextRefused)
+    let old = Date.manual(-1)
+    #expect(try judge(.test(expiration: .refuse(after: old))).failure?.reason == .policyExpired(old))
+    #expect(try judge(.test(expiration: .fallBack(after: old))) == .accepted(.plain))
+    #expect(try judge(.test(mode: .reportOnly)) == .accepted(.plain))
+    #expect(try judge(.test(mode: .off)) == .accepted(.plain))
+    #expect(try judge(.test("a.example")).failure?.reason == .hostNotPinned)
+    #expect(try judge(.test("a.example"), allowing: true) == .accepted(.plain))
+  }
+
+  @Test("the explanation says which policy holds, and what it demands")
+  func explanation() throws {
+    let clock = ManualClock()
+    let evaluator = try ServerTrustEvaluator(
+      .test("example.com", includeSubdomains: true, expiration: .refuse(after: .manual(10))),
+      .test("soft.example.com", expiration: .fallBack(after: .manual(10)), mode: .reportOnly),
+      .excluding(domainName: "free.example.com"), clock: clock)
+    func explanation(_ host: String) throws -> String { evaluator.explanation(for: try HostName(host)) }
+    #expect(
+      try explanation("www.example.com")
+        == "the pinning policy for example.com and its subdomains: one of 2 keys must be in the chain, "
+        + "until 2001-09-09T01:46:50Z")
+    #expect(try explanation("soft.example.com").contains("else it is only reported"))
+    #expect(try explanation("free.example.com").hasPrefix("not pinned"))
+    #expect(try explanation("other.test") == "no pinning policy: refused, as every host without one")
+    clock.advance(by: .seconds(11))
+    #expect(try explanation("example.com").hasSuffix("expired at 2001-09-09T01:46:50Z: refused"))
+    #expect(try explanation("soft.example.com").hasSuffix("chain and host name suffice"))
+  }
+}
