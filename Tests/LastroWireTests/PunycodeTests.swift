@@ -33,7 +33,7 @@ struct PunycodeTests {
   ]
 
   @Test("the samples of RFC 3492, both ways", arguments: samples)
-  func samples(unicode: String, ascii: String) {
+  func sample(unicode: String, ascii: String) {
     let scalars = Array(unicode.unicodeScalars)
     #expect(Punycode.encode(scalars).map { String(decoding: $0, as: UTF8.self) } == ascii)
     #expect(Punycode.decode(Array(ascii.utf8)) == scalars)
@@ -47,7 +47,8 @@ struct PunycodeTests {
   @Test(
     "what is no Punycode",
     arguments: [
-      "a", "bcher-kv", "bcher-k_a", "ü", "-\u{80}", "99999999", "9999999999999999999999999999", "a-99999b", "bcher-", "-kva", "-",
+      "a", "bcher-kv", "bcher-k_a", "ü", "-\u{80}", "99999999", "9999999999999999999999999999", "a-99999b", "bcher-",
+      "-kva", "-",
       // A surrogate, and what is beyond U+10FFFF.
       "ib7c", "dc1h2g",
     ])
