@@ -13,6 +13,8 @@ enum Composition {
     /// Where the last starter stands, and the class of what stands between it and the end; 0 for nothing.
     var starter: Int?
     var between: UInt8 = 0
+    /// The last starter as it was written.
+    var written: Unicode.Scalar = "a"
     for scalar in ordered(label) {
       let order = scalar.canonicalOrder
       if let starter, starter == result.count - 1 || between < order {
@@ -20,9 +22,12 @@ enum Composition {
           result[starter] = composite
           continue
         }
-        guard !isUncertain(result[starter], scalar) else { return nil }
+        guard !isUncertain(written, scalar) else { return nil }
       }
-      if order == 0 { starter = result.count }
+      if order == 0 {
+        starter = result.count
+        written = scalar
+      }
       between = order
       result.append(scalar)
     }
@@ -48,9 +53,8 @@ enum Composition {
     scalar.value >= 0x300 && (scalar.isCombiningMark || scalar.value == 0x16D67)
   }
 
-  /// `first` may be composed itself, from a mark that comes after `second` in canonical order: then the pair would have
-  /// to be taken apart. That is so for the marks below and through letters that compose, after a letter that has been
-  /// written composed.
+  /// Whether `first`, as it was written, may be composed from a mark that comes after `second` in canonical order: then
+  /// it would have to be taken apart. That matters for marks that compose with letters, and have a low class.
   private static func isUncertain(_ first: Unicode.Scalar, _ second: Unicode.Scalar) -> Bool {
     switch second.value {
     case 0x31B, 0x323...0x328, 0x32D, 0x32E, 0x330, 0x331, 0x338:
