@@ -82,7 +82,7 @@ let package = Package(
     .testTarget(
       name: "LastroTests",
       dependencies: [
-        "Lastro", "LastroTesting",
+        "Lastro", "LastroTesting", "LastroWire",
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
         .product(name: "Logging", package: "swift-log"),

@@ -162,7 +162,10 @@ struct BatchTests {
     let result = try await Lastro.run(
       ["doctor"], environment: ["https_proxy": "http://user:secret@proxy.test:1", "HTTP_PROXY": "http://x.test"])
     #expect(result.status == 0, "\(result.text)")
-    for word in ["libcurl ", "OpenSSL", "HTTP/2", "gzip", "trusted roots in", "https_proxy=", "descriptors", "clock"] {
+    for word in [
+      "libcurl ", "OpenSSL", "HTTP/2", "gzip", "trusted roots in", "public suffix rules in",
+      "https_proxy=", "descriptors", "clock",
+    ] {
       #expect(result.text.contains(word), "\(word)")
     }
     #expect(result.text.contains("***@proxy.test"))

@@ -8,8 +8,8 @@ package enum RequestCheck {
   ///
   /// Refused are, with stage `request`:
   /// - `invalid_method`: CONNECT, which is the engine's own business (methods are tokens by their type);
-  /// - `unsupported_scheme`, `invalid_url`: anything but `http` and `https`, an authority or path that
-  ///   ``RequestTarget`` would not produce, `*` as a path;
+  /// - `unsupported_scheme`, `invalid_url`: anything but `http` and `https`, an authority that ``RequestTarget`` would not
+  ///   produce (upper case may stay, and a default port), a path that it would not, `*` as a path;
   /// - `invalid_header`: control characters in a value or in the body's type; `Host` other than the authority (virtual
   ///   hosts on another address are what ``ConnectionOptions/resolutions`` is for: the certificate is checked against
   ///   the URL's host, and so must be who the request is for);
@@ -76,7 +76,11 @@ package enum RequestCheck {
       for byte in authority.utf8 where byte <= 0x20 || byte == 0x7F {
         throw .invalidURL("the authority has a space or a control character in it")
       }
-      _ = try Authority(authority[...])
+      let host = try Authority(authority[...]).host
+      guard authority.utf8.allSatisfy({ $0 < 0x80 && $0 != UInt8(ascii: "%") }) else {
+        throw .invalidURL(
+          "the request's authority is not in its ASCII form", hint: "write \(host), or make the request from its URL")
+      }
     }
     guard let path = head.path, path.utf8.first == UInt8(ascii: "/") else {
       throw .invalidURL("the request's path does not begin with a slash")
@@ -89,16 +93,25 @@ package enum RequestCheck {
 
   /// The common case without work: a lower-case name that ends in a letter, and no port.
   private static func isPlainAuthority(_ authority: String) -> Bool {
-    guard let last = authority.utf8.last, last &- 97 < 26, !authority.utf8.starts(with: "0x".utf8) else { return false }
-    var label: UInt8 = 0
+    guard let last = authority.utf8.last, last &- 97 < 26, authority.utf8.count <= 253 else { return false }
+    var first: UInt8 = 0
+    var previous: UInt8 = 0
+    var length = 0
     for byte in authority.utf8 {
-      if byte == UInt8(ascii: ".") { label = 0 } else if label == 0 { label = byte }
-      guard byte &- 97 < 26 || byte.isDigit || byte == UInt8(ascii: ".") || byte == UInt8(ascii: "-") else {
-        return false
+      if byte == UInt8(ascii: ".") {
+        guard length > 0 else { return false }
+        length = 0
+      } else {
+        guard byte &- 97 < 26 || byte.isDigit || byte == UInt8(ascii: "-") else { return false }
+        // Two hyphens may follow xn, and that has to be read.
+        guard length < 63, byte != UInt8(ascii: "-") || previous != byte else { return false }
+        if length == 0 { first = byte }
+        length += 1
       }
+      previous = byte
     }
     // A last label such as 0xff is a number.
-    return label &- 97 < 26
+    return first &- 97 < 26
   }
 
   private static func checkBody(_ body: RequestBody) throws(TransportError) {

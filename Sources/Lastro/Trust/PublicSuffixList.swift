@@ -1,12 +1,85 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Names under which anybody may register one.
-public struct PublicSuffixList: Sendable {
-  /// The system's list.
-  public static let system = PublicSuffixList()
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
 
-  /// Whether anybody may register names below this one.
+/// Under which names anybody can register a name (publicsuffix.org): `com`, `co.uk`, `github.io`.
+///
+/// Rules of registries (ICANN) and of companies (private) count alike. International rules are compared as A-labels.
+/// A name that no rule is about has its last label for a public suffix, as the list's own rules say.
+///
+/// ```swift
+/// let list = PublicSuffixList.system
+/// list.registrableDomain(of: try HostName("www.example.co.uk"))    // example.co.uk
+/// ```
+public struct PublicSuffixList: Sendable {
+  /// The machine's list, from ``systemPath``: Debian's package `publicsuffix`. Read once, when it is first asked for, which
+  /// takes some milliseconds.
+  ///
+  /// Where the file is missing the list ``isEmpty``: only single labels are public suffixes then, and `co.uk` is none.
+  public static let system: PublicSuffixList = {
+    guard let data = try? Data(contentsOf: URL(filePath: systemPath)) else { return PublicSuffixList(text: "") }
+    return data.withUnsafeBytes { bytes in
+      bytes.withMemoryRebound(to: UInt8.self) { PublicSuffixList(PublicSuffixParser($0)) }
+    }
+  }()
+
+  /// Where ``system`` is read from: `/usr/share/publicsuffix/public_suffix_list.dat`.
+  public static let systemPath = "/usr/share/publicsuffix/public_suffix_list.dat"
+
+  /// How many rules it has.
+  public let ruleCount: Int
+  /// Whether it has no rule. Of ``system``: whether the file is missing.
+  public var isEmpty: Bool { ruleCount == 0 }
+  /// Rules that could not be read.
+  package let skipped: [String]
+  private let rules: [String: PublicSuffixRule]
+
+  /// Reads a list in the format of publicsuffix.org. What is no rule is left out.
+  public init(text: String) {
+    var text = text
+    self = text.withUTF8 { PublicSuffixList(PublicSuffixParser($0)) }
+  }
+
+  private init(_ parser: PublicSuffixParser) {
+    ruleCount = parser.count
+    skipped = parser.skipped
+    rules = parser.rules
+  }
+
+  /// Whether `host` is a public suffix itself. IP addresses are none.
   public func isPublicSuffix(_ host: HostName) -> Bool {
-    !host.text.contains(".") || ["co.uk", "github.io"].contains(host.text)
+    !host.isIPAddress && suffix(of: host.text).utf8.count == host.text.utf8.count
+  }
+
+  /// The public suffix of `host` with one more label; `nil` where `host` is a public suffix or an IP address.
+  public func registrableDomain(of host: HostName) -> HostName? {
+    guard !host.isIPAddress else { return nil }
+    let text = host.text
+    let suffix = suffix(of: text)
+    guard suffix.startIndex > text.startIndex else { return nil }
+    let dot = text.utf8.index(before: suffix.startIndex)
+    let start = text.utf8[..<dot].lastIndex(of: UInt8(ascii: ".")).map { text.utf8.index(after: $0) }
+    return HostName(suffix: text[(start ?? text.startIndex)...])
+  }
+
+  /// An exception prevails, without its first label; then the rule with the most labels; then `*`.
+  private func suffix(of name: String) -> Substring {
+    var longest: Substring?
+    var child: Substring?
+    var rest = name[...]
+    while true {
+      let rule = rules[String(rest)] ?? []
+      let parent = rest.utf8.firstIndex(of: UInt8(ascii: ".")).map { name[name.utf8.index(after: $0)...] }
+      if rule.contains(.exception), let parent { return parent }
+      if longest == nil, rule.contains(.wildcard) { longest = child }
+      if longest == nil, rule.contains(.plain) { longest = rest }
+      guard let parent else { return longest ?? rest }
+      child = rest
+      rest = parent
+    }
   }
 }

@@ -3,6 +3,7 @@
 import ArgumentParser
 import FoundationEssentials
 import Glibc
+import Lastro
 import LastroCurl
 
 struct DoctorCommand: ParsableCommand {
@@ -16,6 +17,7 @@ struct DoctorCommand: ParsableCommand {
     checkup.versions(capabilities)
     checkup.features(capabilities)
     checkup.certificates(capabilities)
+    checkup.publicSuffixes(.system)
     checkup.proxies()
     checkup.limits()
     checkup.clock()
@@ -77,6 +79,14 @@ struct Checkup {
       note("ok", "\(count) trusted roots in \(file)")
     } else {
       fail("\(file) holds no certificate: https fails; reinstall ca-certificates")
+    }
+  }
+
+  mutating func publicSuffixes(_ list: PublicSuffixList) {
+    if list.isEmpty {
+      note("--", "no \(PublicSuffixList.systemPath): co.uk passes for a domain of its own; install publicsuffix")
+    } else {
+      note("ok", "\(list.ruleCount) public suffix rules in \(PublicSuffixList.systemPath)")
     }
   }
 

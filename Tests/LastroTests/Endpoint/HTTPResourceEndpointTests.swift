@@ -167,14 +167,13 @@ struct HTTPResourceEndpointTests {
   }
 
   @Test(
-    "international hosts stay Unicode in lower case, or in the form they were given",
+    "hosts become ASCII",
     arguments: [
-      ("https://MÜLLER.test/a", ["müller.test", "xn--mller-kva.test"]),
-      ("https://m%C3%BCller.test/a", ["müller.test", "xn--mller-kva.test"]),
-      ("https://XN--MLLER-kva.test/a", ["xn--mller-kva.test"]), ("https://[::1]:8443/a", ["[::1]:8443"]),
+      ("https://MÜLLER.test/a", "xn--mller-kva.test"), ("https://m%C3%BCller.test/a", "xn--mller-kva.test"),
+      ("https://XN--MLLER-kva.test/a", "xn--mller-kva.test"), ("https://[::1]:8443/a", "[::1]:8443"),
     ])
-  func hosts(base: String, expected: [String]) throws {
-    #expect(expected.contains(try EndpointFixture(base).makeRequest().head.authority ?? ""))
+  func hosts(base: String, expected: String) throws {
+    #expect(try EndpointFixture(base).makeRequest().head.authority == expected)
   }
 
   @Test("injected header fields are refused")

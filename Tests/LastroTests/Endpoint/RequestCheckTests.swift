@@ -133,7 +133,8 @@ struct RequestCheckTests {
   @Test(
     "authorities that pass",
     arguments: [
-      "h.com", "h.com:8443", "127.0.0.1:80", "[::1]", "[::1]:8443", "müller.test", "h-1.x", "H.com", "localhost",
+      "h.com", "h.com:8443", "127.0.0.1:80", "[::1]", "[::1]:8443", "xn--mller-kva.test", "h-1.x", "H.com",
+      "localhost", "a--b.test", "XN--MLLER-KVA.test", "h.com.", "a_b.test",
     ])
   func goodAuthority(authority: String) {
     var request = Self.request()
@@ -147,7 +148,9 @@ struct RequestCheckTests {
       nil as String?, "", "u@h.com", "u:p@h.com", "h.com:0", "h.com:65536", "h.com:x", "h.com:-1", "h.com:80:80",
       "h com", "h.com/x",
       "h.com?x", "h.com#x", "h\\com", "[::1", "[::g]", "[::1]x", "[fe80::1%25eth0]", "127.1", "0x7f.0.0.1", "a.0xff",
-      "256.1.1.1", "1.2.3.04", ":80", "h_com|", "h%2Fcom", "１２７.0.0.1", "h。com",
+      "256.1.1.1", "1.2.3.04", ":80", "h_com|", "h%2Fcom", "１２７.0.0.1", "h。com", "müller.test", "h%6D.com", "a..b",
+      ".h.com", "xn--a.com", "b.xn--0.com", String(repeating: "a", count: 64) + ".com",
+      String(repeating: "a.", count: 126) + "com",
     ])
   func badAuthority(authority: String?) {
     var request = Self.request()

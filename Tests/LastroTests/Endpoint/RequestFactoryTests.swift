@@ -18,8 +18,9 @@ struct RequestFactoryTests {
       ("http://h/%7Ea%2f", "http://h/%7Ea%2f"),
       ("http://h/é?é", "http://h/%C3%A9?%C3%A9"), ("http://h/?q=100%", "http://h/?q=100%25"),
       ("http://h/?a[]=1|2", "http://h/?a%5B%5D=1%7C2"),
-      ("http://MÜLLER.test/", "http://müller.test/"), ("http://straße.test/", "http://straße.test/"),
-      ("http://日本.test", "http://日本.test/"),
+      ("http://MÜLLER.test/", "http://xn--mller-kva.test/"), ("http://straße.test/", "http://xn--strae-oqa.test/"),
+      ("http://日本.test", "http://xn--wgv71a.test/"), ("http://mu\u{308}ller.test", "http://xn--mller-kva.test/"),
+      ("http://[0:0::0:1]/", "http://[::1]/"), ("http://ü.test.:80", "http://xn--tda.test./"),
       ("http://a%41.test", "http://aa.test/"), ("http://h/a/../b/./c", "http://h/a/../b/./c"),
       ("http://h/http://u@x", "http://h/http://u@x"),
       ("http://h/?u=a@b", "http://h/?u=a@b"),
@@ -49,7 +50,8 @@ struct RequestFactoryTests {
       "http://a.1/", "http://１.1.1.1/",
       "http://ｈ.com/", "http://h。com/", "http://a\u{AD}b/", "http://a\u{200B}b/", "http://\u{1F4A9}.test/",
       "http://a<b/", "http://a{b}/", "http://a^b/",
-      "http://\(String(repeating: "a", count: 513))/",
+      "http://\(String(repeating: "a", count: 513))/", "http://\(String(repeating: "a", count: 64))/",
+      "http://xn--/", "http://xn--a/", "http://a..b/", "http://./", "http://xn--mller-kvü/",
     ])
   func badURL(url: String) throws {
     let error = try #require(transportError { _ = try ResourceRequest(url: url) })

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A host in its one canonical form: a name in lower case, its labels in ASCII (A-labels, RFC 5890 §2.3.2.1), without a
+/// final dot; or an IP address.
+///
+/// Requests and policies are read by the same rules, so that what is pinned is what is connected to. International names
+/// may be written in Unicode; what would have to be mapped to other letters first (full-width forms, ligatures,
+/// characters that are not seen), and what RFC 5892 and RFC 5893 do not allow, is refused.
+///
+/// ```swift
+/// let host = try HostName("Bücher.example.")
+/// print(host)                                             // xn--bcher-kva.example
+/// print(host.isSubdomain(of: try HostName("example")))    // true
+/// ```
+public struct HostName: Sendable, Hashable, CustomStringConvertible {
+  /// The canonical text, ASCII. IPv4 addresses are dotted decimal, IPv6 addresses as in RFC 5952 and without brackets.
+  public let text: String
+  /// Whether it is an IP address. Such a host is below no domain.
+  public let isIPAddress: Bool
+
+  /// Reads a name, an IPv4 address, or an IPv6 address with or without brackets.
+  ///
+  /// A label has 1 to 63 bytes in ASCII, a name at most 253; one dot at the end is dropped.
+  ///
+  /// - Throws: `ConfigurationError` for what is no host, such as a URL, a host with a port, or a pattern with `*`.
+  public init(_ text: String) throws(ConfigurationError) {
+    do throws(HostProblem) {
+      (self.text, isIPAddress) = try Self.read(text)
+    } catch {
+      throw ConfigurationError(error.message, hint: error.hint)
+    }
+  }
+
+  /// The end of a name that was read before.
+  init(suffix: Substring) {
+    text = String(suffix)
+    isIPAddress = false
+  }
+
+  private static func read(_ text: String) throws(HostProblem) -> (String, Bool) {
+    guard !text.isEmpty else { throw HostProblem("the host is empty", hint: "write a name, such as example.com") }
+    if text.utf8.first == UInt8(ascii: "[") {
+      guard let end = text.utf8.firstIndex(of: UInt8(ascii: "]")) else {
+        throw HostProblem("the IPv6 address has no closing bracket")
+      }
+      guard text.utf8.index(after: end) == text.endIndex else {
+        throw HostProblem("the host has something after the IPv6 address", hint: "write it without a port")
+      }
+      return (try HostReader.ipv6(String(text[text.utf8.index(after: text.startIndex)..<end])), true)
+    }
+    if text.utf8.contains(UInt8(ascii: ":")), !text.utf8.contains(UInt8(ascii: "/")) {
+      guard text.utf8.lazy.filter({ $0 == UInt8(ascii: ":") }).count > 1 else {
+        throw HostProblem("the host has a port", hint: "write only what stands before the colon")
+      }
+      return (try HostReader.ipv6(text), true)
+    }
+    var name = text
+    if name.utf8.last == UInt8(ascii: "."), name.utf8.count > 1 { name.unicodeScalars.removeLast() }
+    return try HostReader.name(name)
+  }
+
+  /// Whether this name is below `domain`: `a.example.com` is below `example.com` and `com`.
+  ///
+  /// Label by label; a name is not below itself, and an IP address neither has nor is a subdomain.
+  public func isSubdomain(of domain: HostName) -> Bool {
+    !isIPAddress && !domain.isIPAddress && text.utf8.count > domain.text.utf8.count && text.hasSuffix(domain.text)
+      && text.utf8.dropLast(domain.text.utf8.count).last == UInt8(ascii: ".")
+  }
+
+  /// The name without its first label; `nil` for an address, and for a name of one label.
+  package var parent: HostName? {
+    guard !isIPAddress, let dot = text.utf8.firstIndex(of: UInt8(ascii: ".")) else { return nil }
+    return HostName(suffix: text[text.utf8.index(after: dot)...])
+  }
+
+  /// The canonical text.
+  public var description: String { text }
+}
+
+extension HostName: Codable {
+  /// Reads a string, as ``init(_:)`` does.
+  ///
+  /// - Throws: `DecodingError.dataCorrupted` with message and hint.
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    let text = try container.decode(String.self)
+    do throws(ConfigurationError) {
+      try self.init(text)
+    } catch {
+      throw DecodingError.dataCorruptedError(in: container, debugDescription: error.description)
+    }
+  }
+
+  /// Writes ``text``.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(text)
+  }
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LastroWire
+
+/// Domain names in ASCII: UTS 46 ToASCII, non-transitional, for what needs no mapping but lower case.
+///
+/// There are no tables of Unicode data here but short ranges that Unicode promises to keep. Where the standard library
+/// cannot tell whether a name is in its one form, the name is refused: it can be written with `xn--` labels.
+enum DomainName {
+  /// The name in lower case with A-labels (RFC 5890 §2.3.2.1).
+  ///
+  /// - Parameter name: without final dot.
+  static func ascii(_ name: String) throws(HostProblem) -> String {
+    let name = name.lowercased()
+    var result = ""
+    var unicode: [[Unicode.Scalar]] = []
+    var isInternational = false
+    for label in name.unicodeScalars.split(separator: ".", omittingEmptySubsequences: false) {
+      let label = Array(label)
+      guard !label.isEmpty else {
+        throw HostProblem("the host has an empty label", hint: "write one dot between two labels, and none in front")
+      }
+      let (ascii, scalars) = try Self.label(label)
+      guard ascii.utf8.count <= 63 else { throw HostProblem("a label of the host is longer than 63 bytes in ASCII") }
+      if !result.isEmpty { result.append(".") }
+      result.append(ascii)
+      unicode.append(scalars)
+      isInternational = isInternational || !scalars.allSatisfy(\.isASCII)
+    }
+    guard result.utf8.count <= 253 else { throw HostProblem("the host is longer than 253 bytes in ASCII") }
+    if isInternational { try BidiRule.check(unicode) }
+    return result
+  }
+
+  /// The label in ASCII and in Unicode.
+  private static func label(_ label: [Unicode.Scalar]) throws(HostProblem) -> (String, [Unicode.Scalar]) {
+    let isALabel = label.starts(with: "xn--".unicodeScalars)
+    guard label.allSatisfy(\.isASCII) else {
+      guard !isALabel else {
+        throw HostProblem(
+          "a label of the host begins with xn-- and has letters that are not ASCII",
+          hint: "write it all in Unicode, or all in its xn-- form")
+      }
+      let composed = try UnicodeLabel.composed(label)
+      guard let punycode = Punycode.encode(composed) else {
+        throw HostProblem("a label of the host is longer than 63 bytes in ASCII")
+      }
+      return ("xn--" + String(decoding: punycode, as: UTF8.self), composed)
+    }
+    for scalar in label { try UnicodeLabel.checkASCII(scalar) }
+    let text = String(String.UnicodeScalarView(label))
+    return (text, isALabel ? try decoded(label) : label)
+  }
+
+  /// RFC 5891 §5.4: an A-label must be what its U-label is encoded to, and that must be one that a name may have.
+  private static func decoded(_ label: [Unicode.Scalar]) throws(HostProblem) -> [Unicode.Scalar] {
+    let punycode = label.dropFirst(4).map { UInt8(truncatingIfNeeded: $0.value) }
+    // Bounds what decoding costs.
+    guard punycode.count <= 59 else { throw HostProblem("a label of the host is longer than 63 bytes in ASCII") }
+    guard let scalars = Punycode.decode(punycode), scalars.contains(where: { !$0.isASCII }),
+      Punycode.encode(scalars) == punycode
+    else {
+      throw HostProblem(
+        "a label of the host begins with xn-- and is no international label", hint: "look whether it is complete")
+    }
+    try UnicodeLabel.check(scalars)
+    return scalars
+  }
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Musl)
+  internal import Musl
+#else
+  internal import Darwin
+#endif
+
+/// Reads hosts, for requests and policies alike, into the one form that is compared, logged and sent.
+enum HostReader {
+  /// A name, or an IPv4 address in its usual form.
+  ///
+  /// - Parameter text: without final dot and percent-encoding.
+  static func name(_ text: String) throws(HostProblem) -> (text: String, isAddress: Bool) {
+    // Twice the length that a name may have: lower case and composition never take as much away.
+    guard text.utf8.count <= 512 else { throw HostProblem("the host is longer than any host name") }
+    let name = try DomainName.ascii(text)
+    guard endsInNumber(name) else { return (name, false) }
+    guard isIPv4(name) else {
+      throw HostProblem(
+        "the host ends in a number and is no IPv4 address",
+        hint: "write four numbers from 0 to 255, without zeros in front")
+    }
+    return (name, true)
+  }
+
+  /// An IPv6 address without brackets, as RFC 5952 wants it.
+  static func ipv6(_ text: String) throws(HostProblem) -> String {
+    guard !text.utf8.contains(UInt8(ascii: "%")) else {
+      throw HostProblem(
+        "the IPv6 address has a zone", hint: "leave it out, and choose the interface in ConnectionOptions")
+    }
+    var address = in6_addr()
+    guard text.utf8.count < Int(INET6_ADDRSTRLEN), inet_pton(AF_INET6, text, &address) == 1 else {
+      throw HostProblem("the host is no IPv6 address")
+    }
+    return withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(INET6_ADDRSTRLEN)) { buffer in
+      // Cannot fail: the buffer holds any address.
+      inet_ntop(AF_INET6, &address, buffer.baseAddress, socklen_t(buffer.count)).map { String(cString: $0) } ?? text
+    }
+  }
+
+  /// As the WHATWG URL standard decides that a host must be an IPv4 address.
+  private static func endsInNumber(_ host: String) -> Bool {
+    guard let last = host.utf8.split(separator: UInt8(ascii: ".")).last else { return false }
+    return last.allSatisfy(\.isDigit)
+      || (last.starts(with: "0x".utf8) && last.dropFirst(2).allSatisfy { $0.hexadecimalValue != nil })
+  }
+
+  private static func isIPv4(_ host: String) -> Bool {
+    let parts = host.split(separator: ".", omittingEmptySubsequences: false)
+    return parts.count == 4
+      && parts.allSatisfy { part in
+        guard part.utf8.count <= 3, part.utf8.allSatisfy(\.isDigit), let value = Int(part) else { return false }
+        return value < 256 && (part.utf8.count == 1 || part.utf8.first != UInt8(ascii: "0"))
+      }
+  }
+}

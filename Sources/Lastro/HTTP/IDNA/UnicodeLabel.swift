@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Which labels may stand in a name before they are encoded (RFC 5891 §5.4, RFC 5892, UTS 46 §4.1).
+enum UnicodeLabel {
+  /// The label of a name written in Unicode, normalized (NFC).
+  static func composed(_ label: [Unicode.Scalar]) throws(HostProblem) -> [Unicode.Scalar] {
+    try checkScalars(label)
+    guard let composed = Composition.nfc(label) else {
+      throw HostProblem(
+        "the host has combining marks whose normal form is not certain", hint: "write the label in its xn-- form")
+    }
+    try checkContext(composed)
+    return composed
+  }
+
+  /// Checks the label that an A-label encodes: it must be normalized already.
+  static func check(_ label: [Unicode.Scalar]) throws(HostProblem) {
+    try checkScalars(label)
+    // Where the normal form is not certain, the ASCII form is: it is what is compared and sent.
+    guard Composition.nfc(label).map({ $0 == label }) ?? true else {
+      throw HostProblem(
+        "a label of the host encodes text that is not normalized", hint: "encode its NFC form, as every client does")
+    }
+    try checkContext(label)
+  }
+
+  static func checkASCII(_ scalar: Unicode.Scalar) throws(HostProblem) {
+    guard scalar.isASCII, ByteSet.unreserved.contains(UInt8(scalar.value)) else { throw refused(scalar) }
+  }
+
+  private static func checkScalars(_ label: [Unicode.Scalar]) throws(HostProblem) {
+    for scalar in label where !isAllowed(scalar) { throw refused(scalar) }
+    // RFC 5891 §4.2.3.2.
+    if let first = label.first, first.isCombiningMark {
+      throw HostProblem("a label of the host begins with a combining mark")
+    }
+  }
+
+  private static func isAllowed(_ scalar: Unicode.Scalar) -> Bool {
+    if scalar.isASCII { return ByteSet.unreserved.contains(UInt8(scalar.value)) }
+    // Letters that IDNA 2008 has in their own right although case folding changes them.
+    if scalar == "ß" || scalar == "ς" || LabelContext.isContextual(scalar) { return true }
+    guard !scalar.properties.changesWhenNFKCCaseFolded, !isException(scalar.value) else { return false }
+    switch scalar.properties.generalCategory {
+    case .lowercaseLetter, .otherLetter, .modifierLetter, .nonspacingMark, .spacingMark, .decimalNumber: return true
+    default: return false
+    }
+  }
+
+  /// Letters that IDNA 2008 forbids (RFC 5892 §2.6, and §2.9: conjoining Hangul).
+  private static func isException(_ value: UInt32) -> Bool {
+    switch value {
+    case 0x640, 0x7FA, 0x302E, 0x302F, 0x3031...0x3035, 0x303B: true
+    case 0x1100...0x11FF, 0xA960...0xA97F, 0xD7B0...0xD7FF: true
+    default: false
+    }
+  }
+
+  private static func checkContext(_ label: [Unicode.Scalar]) throws(HostProblem) {
+    for index in label.indices where !LabelContext.isSatisfied(at: index, of: label) { throw refused(label[index]) }
+  }
+
+  private static func refused(_ scalar: Unicode.Scalar) -> HostProblem {
+    let name = "U+" + String(scalar.value, radix: 16, uppercase: true)
+    return switch scalar {
+    case "*": HostProblem("the host has * in it", hint: "write the name without it")
+    case "%": HostProblem("the host has % in it", hint: "write the letters themselves, and an address without its zone")
+    case "@": HostProblem("the host has user information in it", hint: "write only what stands after @")
+    case ":", "/": HostProblem("the host has \(scalar) in it", hint: "write the name without scheme, port and path")
+    case " ": HostProblem("the host has a space in it", hint: "remove it")
+    case _ where LabelContext.isContextual(scalar):
+      HostProblem("the host has the character \(name) where no name may have it")
+    case _ where !scalar.isASCII && scalar.properties.changesWhenNFKCCaseFolded:
+      HostProblem(
+        "the host has the character \(name), which stands for others",
+        hint: "write the plain letters, or the host in its xn-- form")
+    default:
+      HostProblem(
+        "the host has the character \(name), which no host name has",
+        hint: scalar.isASCII ? nil : "names have letters, marks, digits and hyphens (RFC 5892)")
+    }
+  }
+}
+
+extension Unicode.Scalar {
+  /// Whether it combines with what stands before it (general category M, but enclosing marks, which no name has).
+  var isCombiningMark: Bool {
+    switch properties.generalCategory {
+    case .nonspacingMark, .spacingMark: true
+    default: false
+    }
+  }
+}

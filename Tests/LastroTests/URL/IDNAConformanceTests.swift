@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Lastro
+import LastroWire
+import Testing
+
+/// The ToASCII cases of web-platform-tests, Unicode's IdnaTestV2 among them, read as ``HostName`` reads.
+@Suite("ToASCII of web-platform-tests")
+struct IDNAConformanceTests {
+  struct Case: Decodable {
+    var input: String
+    var output: String?
+    var comment: String?
+
+    /// What a canonical host would be: without final dot.
+    var expected: String? {
+      guard let output, output.utf8.last == UInt8(ascii: "."), output.utf8.count > 1 else { return output }
+      return String(output.dropLast())
+    }
+  }
+
+  /// The data has comments between its cases.
+  enum Entry: Decodable {
+    case comment
+    case item(Case)
+
+    init(from decoder: any Decoder) throws {
+      let isComment = (try? decoder.singleValueContainer().decode(String.self)) != nil
+      self = isComment ? .comment : .item(try Case(from: decoder))
+    }
+  }
+
+  /// Why we refuse what the standard accepts. The first that applies.
+  enum Refusal: Hashable {
+    /// The URL standard lets all ASCII pass; what its `xn--` labels encode breaks UTS 46 or is none.
+    case brokenALabel
+    case emptyLabel
+    case longerThanDNSHas
+    /// Characters that stand for others or for none, and dots that are not dots.
+    case mapping
+    /// IDNA 2008 has letters, marks and digits only, and no symbols.
+    case symbol
+    /// IDNA 2008 forbids it (RFC 5892 §2.9).
+    case conjoiningHangul
+    case other
+
+    init(_ item: Case, output: String) {
+      let labels = output.split(separator: ".", omittingEmptySubsequences: false)
+      let input = item.input.lowercased().unicodeScalars
+      if Self.isBroken(item) {
+        self = .brokenALabel
+      } else if labels.contains("") {
+        self = .emptyLabel
+      } else if output.utf8.count > 253 || labels.contains(where: { $0.utf8.count > 63 }) {
+        self = .longerThanDNSHas
+      } else if input.contains(where: { $0.properties.changesWhenNFKCCaseFolded && !"ßς".unicodeScalars.contains($0) })
+        || input.contains("。")
+      {
+        self = .mapping
+      } else if input.contains(where: Self.isSymbol) || labels.contains(where: Self.encodesSymbol) {
+        self = .symbol
+      } else if input.contains(where: { 0x1100...0x11FF ~= $0.value }) {
+        self = .conjoiningHangul
+      } else {
+        self = .other
+      }
+    }
+
+    private static func isBroken(_ item: Case) -> Bool {
+      let faults = (item.comment ?? "").split(separator: "; ").filter { !$0.hasSuffix("(ignored)") }
+      if faults.contains(where: { ["V1", "V6", "V7", "C1", "C2", "P4"].contains($0) }) { return true }
+      return ["xn--a", "xn--a.xn--zca", "xn--ls8h=", "xn--1ug.example", "xn--a-yoc", "xn--zn7c.com", "xn--0.com"]
+        .contains(item.input)
+    }
+
+    private static func encodesSymbol(_ label: Substring) -> Bool {
+      label.hasPrefix("xn--") && Self.decoded(label).contains(where: isSymbol)
+    }
+
+    private static func decoded(_ label: Substring) -> [Unicode.Scalar] {
+      Punycode.decode(Array(label.utf8.dropFirst(4))) ?? []
+    }
+
+    private static func isSymbol(_ scalar: Unicode.Scalar) -> Bool {
+      switch scalar.properties.generalCategory {
+      case .lowercaseLetter, .otherLetter, .modifierLetter, .nonspacingMark, .spacingMark, .decimalNumber: false
+      default: scalar.isASCII ? !"-.".unicodeScalars.contains(scalar) : true
+      }
+    }
+  }
+
+  struct Tally: Equatable {
+    var equal = 0
+    var refusedByBoth = 0
+    var refused: [Refusal: Int] = [:]
+  }
+
+  static func tally(_ file: String) throws -> Tally {
+    // A lone surrogate, which no String has, becomes another character that no host has.
+    let text = String(decoding: try Conformance.data(file), as: UTF8.self)
+      .replacing("a\\ud900z", with: "a\\ufffdz").replacing("A\\ud900Z", with: "A\\ufffdZ")
+    var tally = Tally()
+    for case .item(let item) in try JSONDecoder().decode([Entry].self, from: Data(text.utf8)) {
+      let ours = try? HostName(item.input).text
+      switch (ours, item.expected) {
+      case (nil, nil): tally.refusedByBoth += 1
+      case (let ours?, let expected?):
+        #expect(ours == expected, "\(item.input.debugDescription)")
+        tally.equal += 1
+      case (let ours?, nil): Issue.record("\(item.input.debugDescription) must be refused, and is \(ours)")
+      case (nil, let expected?): tally.refused[Refusal(item, output: expected), default: 0] += 1
+      }
+    }
+    return tally
+  }
+
+  @Test("IdnaTestV2: nothing is read otherwise, nothing that is wrong is accepted", .enabled(if: isPresent))
+  func unicodeCases() throws {
+    let tally = try Self.tally("url/IdnaTestV2.json")
+    let refused: [Refusal: Int] = [
+      .brokenALabel: 759, .emptyLabel: 65, .longerThanDNSHas: 44, .mapping: 149, .symbol: 129, .conjoiningHangul: 4,
+    ]
+    #expect(tally == Tally(equal: 404, refusedByBoth: 1117, refused: refused))
+  }
+
+  @Test("the URL standard's own cases, likewise", .enabled(if: isPresent))
+  func ownCases() throws {
+    let tally = try Self.tally("url/toascii.json")
+    let refused: [Refusal: Int] = [
+      .brokenALabel: 7, .emptyLabel: 2, .longerThanDNSHas: 7, .mapping: 12, .symbol: 10,
+    ]
+    #expect(tally == Tally(equal: 30, refusedByBoth: 19, refused: refused))
+  }
+
+  static let isPresent = Conformance.has("url/IdnaTestV2.json")
+}
