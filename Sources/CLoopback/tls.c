@@ -71,6 +71,8 @@ static int select_identity(SSL *ssl, void *argument) {
   for (size_t index = 0; name && index < context->identity_count; index++) {
     const struct identity *identity = &context->identities[index];
     if (strcasecmp(identity->name, name) == 0) {
+      // A key of another type would only be added, and the client choose.
+      SSL_certs_clear(ssl);
       return SSL_use_cert_and_key(ssl, identity->leaf, identity->key, identity->chain, 1);
     }
   }

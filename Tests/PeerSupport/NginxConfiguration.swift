@@ -74,6 +74,7 @@ package enum NginxConfiguration {
         ssl_protocols \(site.protocols);
         ssl_certificate \(try directory.write(site.chainPEM, to: "site\(index).pem"));
         ssl_certificate_key \(try directory.write(site.privateKeyPEM, to: "site\(index).key"));
+        \(try options(of: site, index, directory))
         """
       )
     }
@@ -111,6 +112,21 @@ package enum NginxConfiguration {
         ssl_certificate_key \(certificates.serverKey);
       """
     return ([global, "http {", http] + files + servers + ["}", ""]).joined(separator: "\n")
+  }
+
+  private static func options(
+    of site: NginxPeer.Site, _ index: Int, _ directory: PeerDirectory
+  ) throws -> String {
+    var lines: [String] = []
+    if let authority = site.clientAuthorityPEM {
+      let file = try directory.write(authority, to: "clients\(index).pem")
+      lines.append("ssl_verify_client on; ssl_client_certificate \(file);")
+    }
+    if let response = site.ocspResponse {
+      let file = try directory.write(Data(response), to: "staple\(index).der")
+      lines.append("ssl_stapling on; ssl_stapling_file \(file);")
+    }
+    return lines.joined(separator: "\n")
   }
 
   static func locations(directory: PeerDirectory, upstream: Int) -> String {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
+
 /// nginx with one listener for each way of reaching it. What it answers stands in ``NginxConfiguration``.
 package final class NginxPeer: Sendable {
   /// Who listens where.
@@ -37,12 +39,22 @@ package final class NginxPeer: Sendable {
     let chainPEM: String
     let privateKeyPEM: String
     let protocols: String
+    let clientAuthorityPEM: String?
+    let ocspResponse: [UInt8]?
 
-    /// - Parameter protocols: as nginx writes them.
-    package init(chainPEM: String, privateKeyPEM: String, protocols: String = "TLSv1.2 TLSv1.3") {
+    /// - Parameters:
+    ///   - protocols: as nginx writes them.
+    ///   - clientAuthorityPEM: when given, a client certificate of this authority is required.
+    ///   - ocspResponse: DER of what is stapled; by default nothing is.
+    package init(
+      chainPEM: String, privateKeyPEM: String, protocols: String = "TLSv1.2 TLSv1.3",
+      clientAuthorityPEM: String? = nil, ocspResponse: [UInt8]? = nil
+    ) {
       self.chainPEM = chainPEM
       self.privateKeyPEM = privateKeyPEM
       self.protocols = protocols
+      self.clientAuthorityPEM = clientAuthorityPEM
+      self.ocspResponse = ocspResponse
     }
   }
 
@@ -91,6 +103,29 @@ package final class NginxPeer: Sendable {
 
   /// The bytes that were put to `/upload/NAME`; empty when none were.
   package func uploaded(_ name: String) -> String { directory.text(of: "www/upload/\(name)") }
+
+  /// Puts other files in the place of a site's certificate and key, makes nginx read its configuration again (SIGHUP), as
+  /// `nginx -s reload` does, and waits until new connections see the certificate. Open ones go on.
+  ///
+  /// - Parameters:
+  ///   - index: of the site among those asked for.
+  ///   - site: certificate and key; the rest stays as it was.
+  /// - Throws: ``PeerError`` when nginx does not present it within ten seconds.
+  package func replaceCertificate(ofSite index: Int, with site: Site) async throws {
+    try directory.write(site.chainPEM, to: "site\(index).pem")
+    try directory.write(site.privateKeyPEM, to: "site\(index).key")
+    kill(process.id, SIGHUP)
+    let mark = "-----END CERTIFICATE-----"
+    let leaf = site.chainPEM.split(separator: mark, omittingEmptySubsequences: true).first.map(String.init) ?? ""
+    let scratch = try PeerDirectory()
+    let deadline = ContinuousClock.now + .seconds(10)
+    while ContinuousClock.now < deadline {
+      let seen = try await OpenSSLProgram.run(
+        "openssl s_client -connect 127.0.0.1:\(ports.sites[index]) </dev/null || true", in: scratch)
+      if seen.contains(leaf) { return }
+    }
+    throw PeerError("nginx does not present the new certificate:\n\(directory.text(of: "log"))")
+  }
 
   /// Kills it.
   package func stop() { process.stop() }

@@ -63,6 +63,24 @@ typedef struct {
 bool cloopback_mint(const cloopback_certificate_request *request, char *_Nullable *_Nonnull certificate_pem,
                     char *_Nullable *_Nonnull key_pem, char *error);
 
+enum { CLOOPBACK_OCSP_GOOD = 0, CLOOPBACK_OCSP_REVOKED = 1, CLOOPBACK_OCSP_UNKNOWN = 2 };
+
+/// What an OCSP response says. Revoked means: since `this_update`.
+typedef struct {
+  const char *certificate_pem;
+  const char *issuer_certificate_pem;
+  const char *signer_certificate_pem;
+  const char *signer_key_pem;
+  int status;
+  /// Seconds since 1970.
+  int64_t this_update;
+  int64_t next_update;
+} cloopback_ocsp_request;
+
+/// Makes an OCSP response in DER, to be freed with cloopback_free() (ocsp.c).
+bool cloopback_ocsp(const cloopback_ocsp_request *request, uint8_t *_Nullable *_Nonnull der, size_t *length,
+                    char *error);
+
 /// Verifies the first certificate of `chain_pem` with the others as intermediates. Returns X509_V_OK (0), an
 /// X509_V_ERR_ code, or -1 when an input cannot be read.
 int cloopback_verify(const char *chain_pem, const char *roots_pem, const char *_Nullable host, int64_t at,

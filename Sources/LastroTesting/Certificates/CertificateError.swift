@@ -6,6 +6,8 @@ public enum CertificateError: Error, Sendable, Hashable, CustomStringConvertible
   case cannotMint(String)
   /// A PEM text could not be read.
   case unreadable(String)
+  /// A file could not be written.
+  case cannotWrite(String)
   /// Verification failed with an `X509_V_ERR_` code.
   case invalid(code: Int32, reason: String)
 
@@ -14,6 +16,7 @@ public enum CertificateError: Error, Sendable, Hashable, CustomStringConvertible
     switch self {
     case .cannotMint(let reason): "the certificate cannot be made: \(reason)"
     case .unreadable(let reason): "the certificate cannot be read: \(reason)"
+    case .cannotWrite(let reason): "the certificate's files cannot be written: \(reason)"
     case .invalid(let code, let reason): "the certificate is not valid: \(reason) (\(code))"
     }
   }

@@ -84,6 +84,8 @@ public final class LoopbackConnection {
     return line.isEmpty ? nil : line
   }
 
+  var hasBufferedBytes: Bool { position < buffer.count }
+
   @discardableResult
   private func fill() -> Bool {
     buffer.removeAll(keepingCapacity: true)

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CLoopback
+
+extension LoopbackServer {
+  /// Starts a proxy for CONNECT (RFC 9110 §9.3.6), over TLS or plain, that leads to this machine, whatever host is asked
+  /// for: `CONNECT example.com:40123` reaches port 40123 of 127.0.0.1.
+  ///
+  /// What was asked for stands in ``requests``. As with every server, its certificate can be replaced while it runs
+  /// (``replaceTLS(_:keepingSessions:)``).
+  ///
+  /// - Parameters:
+  ///   - endpoint: default a port of the kernel's choice.
+  ///   - tls: default plain.
+  ///   - answer: decides on a request: `nil` lets it through, a response refuses it. Default lets all through.
+  /// - Throws: ``LoopbackError``.
+  public static func tunnel(
+    _ endpoint: LoopbackEndpoint = .ephemeral, tls: LoopbackTLS? = nil,
+    refusing answer: @escaping @Sendable (RawRequestHead) -> LoopbackResponse? = { _ in nil }
+  ) throws(LoopbackError) -> LoopbackServer {
+    try LoopbackServer(endpoint, tls: tls) { connection in
+      guard let head = try connection.readHead() else { return }
+      if let refusal = answer(head) {
+        return try connection.write(refusal.head(closing: true) + refusal.sentHTTP1Body(to: head.method))
+      }
+      let port = head.target.split(separator: ":").last.flatMap { UInt16($0) }
+      guard head.method == "CONNECT", let port else {
+        return try connection.write(LoopbackResponse(status: 405).head(closing: true))
+      }
+      try connection.tunnel(to: port)
+    }
+  }
+}
+
+extension LoopbackConnection {
+  /// Answers 200 and passes bytes both ways, until either side ends; 502 when nobody listens at the port.
+  fileprivate func tunnel(to port: UInt16) throws(LoopbackError) {
+    let upstream = cloopback_connect_tcp(port)
+    guard upstream >= 0 else { return try write(LoopbackResponse(status: 502).head(closing: true)) }
+    defer { cloopback_close(upstream) }
+    try write("HTTP/1.1 200 Connection established\r\n\r\n")
+    var buffer = [UInt8](repeating: 0, count: 16_384)
+    while true {
+      let ready = hasBufferedBytes ? Int32(CLOOPBACK_WAIT_SECOND) : cloopback_wait(upstream, descriptor, -1, -1)
+      if ready & Int32(CLOOPBACK_WAIT_SECOND) != 0 {
+        let bytes = read(max: .max)
+        if bytes.isEmpty || cloopback_send(upstream, bytes, bytes.count) < 0 { return }
+      }
+      if ready & Int32(CLOOPBACK_WAIT_FIRST) != 0 {
+        let count = cloopback_receive(upstream, &buffer, buffer.count)
+        if count <= 0 { return }
+        try write(buffer.prefix(count))
+      }
+    }
+  }
+}
