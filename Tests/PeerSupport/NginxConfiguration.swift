@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
+
 #if canImport(FoundationEssentials)
   import FoundationEssentials
 #else
@@ -51,7 +53,8 @@ package enum NginxConfiguration {
   }
 
   static func text(
-    ports: NginxPeer.Ports, certificates: PeerCertificates, directory: PeerDirectory, sites: [NginxPeer.Site]
+    ports: NginxPeer.Ports, certificates: PeerCertificates, directory: PeerDirectory, sites: [NginxPeer.Site],
+    reloads: Bool
   ) throws -> String {
     let listeners: [(listen: [String], extra: String)] = [
       (["127.0.0.1:\(ports.plain)", "unix:\(directory.file("nginx.sock"))"], ""),
@@ -88,10 +91,12 @@ package enum NginxConfiguration {
       }
       """
     }
-    // One process without a master: a killed master would leave its workers behind.
+    // One process without a master, where it does: a killed master would leave its workers behind.
+    let processes =
+      reloads ? "worker_processes 1;" + (getuid() == 0 ? " user root;" : "") : "master_process off;"
     let global = """
       daemon off;
-      master_process off;
+      \(processes)
       pid nginx.pid;
       worker_rlimit_nofile 8192;
       events { worker_connections 8000; }

@@ -76,7 +76,11 @@ package final class NginxPeer: Sendable {
   }
 
   /// Starts it and waits until it accepts connections.
-  package static func start(sites: [Site] = []) async throws -> NginxPeer {
+  ///
+  /// - Parameters:
+  ///   - sites: further listeners.
+  ///   - reloads: whether certificates will be replaced: that takes a master process with a worker.
+  package static func start(sites: [Site] = [], reloads: Bool = false) async throws -> NginxPeer {
     let program = try PeerProcess.find(["nginx"], package: "nginx-light")
     let certificates = try await PeerCertificates()
     return try await attempting {
@@ -87,10 +91,13 @@ package final class NginxPeer: Sendable {
       let locations = NginxConfiguration.locations(directory: directory, upstream: ports.plain)
       try directory.write(locations, to: "locations.conf")
       let configuration = try NginxConfiguration.text(
-        ports: ports, certificates: certificates, directory: directory, sites: sites)
+        ports: ports, certificates: certificates, directory: directory, sites: sites, reloads: reloads)
       let file = try directory.write(configuration, to: "nginx.conf")
       // `-e` before the configuration is read: the built-in path may not be ours to write.
-      let launch = PeerProcess.Launch(program: program, arguments: ["-e", "stderr", "-p", directory.path, "-c", file])
+      // A master that dies takes its workers along when it is asked to.
+      let launch = PeerProcess.Launch(
+        program: program, arguments: ["-e", "stderr", "-p", directory.path, "-c", file],
+        deathSignal: reloads ? "TERM" : "KILL")
       let process = try await PeerProcess.start(launch, in: directory, ports: ports.all)
       return NginxPeer(ports: ports, certificates: certificates, directory: directory, process: process)
     }
@@ -104,8 +111,8 @@ package final class NginxPeer: Sendable {
   /// The bytes that were put to `/upload/NAME`; empty when none were.
   package func uploaded(_ name: String) -> String { directory.text(of: "www/upload/\(name)") }
 
-  /// Puts other files in the place of a site's certificate and key, makes nginx read its configuration again (SIGHUP), as
-  /// `nginx -s reload` does, and waits until new connections see the certificate. Open ones go on.
+  /// For one started with `reloads`. Puts other files in the place of a site's certificate and key, makes nginx read its configuration again (SIGHUP), as
+  /// `nginx -s reload` does, and waits until new connections see the certificate. Idle connections are closed.
   ///
   /// - Parameters:
   ///   - index: of the site among those asked for.

@@ -27,7 +27,7 @@ struct NginxSiteTests {
   @Test("a certificate is replaced while nginx runs")
   func replacement() async throws {
     let (old, new) = (try await PeerCertificates(), try await PeerCertificates())
-    let nginx = try await NginxPeer.start(sites: [try site(old), try site(old)])
+    let nginx = try await NginxPeer.start(sites: [try site(old), try site(old)], reloads: true)
     let port = nginx.ports.sites[0]
     try await old.handshake(port: port)
     try await nginx.replaceCertificate(ofSite: 0, with: try site(new))

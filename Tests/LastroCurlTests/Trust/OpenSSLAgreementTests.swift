@@ -60,7 +60,6 @@ struct OpenSSLAgreementTests {
       """, in: directory(leaf))
     let facts = try #require(try PeerCertificate.certificates(pem: leaf.certificatePEM).first?.facts)
     let lines = printed.split(separator: "\n").map { $0.trimmingPrefix { $0 == " " } }
-    print("FACTS", type, facts, lines)
     #expect(lines.contains { $0 == "subject=\(facts.subject)" }, "\(printed)")
     #expect(lines.contains { $0 == "issuer=\(facts.issuer)" }, "\(printed)")
     let style = Date.ISO8601FormatStyle(dateTimeSeparator: .space)
