@@ -8,7 +8,7 @@ import pathlib
 import re
 import sys
 
-FAMILIES = "EP HT BR ED NW NS MD ER ST IN RT CB WC DC UT OL AU".split()
+FAMILIES = "EP HT BR ED NW NS MD ER ST IN RT CB WC DC UT OL AU SH PK SC CF TE".split()
 IDENTIFIER = re.compile(rf"\b(?:{'|'.join(FAMILIES)})\d\d\b")
 NAME = re.compile(r'@Test\(\s*"((?:[^"\\]|\\.)*)"')
 ROW = re.compile(r"^\| ([A-Z]{2}\d\d) \| (.+) \| (.+?) \|$", re.MULTILINE)

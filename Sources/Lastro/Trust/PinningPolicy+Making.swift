@@ -100,7 +100,7 @@ extension PinningPolicy.Expiration {
   fileprivate func inSeconds() throws(PinningPolicyValidationError) -> Self {
     guard let date else { return self }
     let seconds = date.timeIntervalSince1970.rounded(.down)
-    guard (0...253_402_300_799).contains(seconds) else { throw .invalidExpiration(date) }
+    guard (0...253_402_300_799).contains(seconds) else { throw .invalidExpiration }
     let rounded = Date(timeIntervalSince1970: seconds)
     return if case .refuse = self { .refuse(after: rounded) } else { .fallBack(after: rounded) }
   }

@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if canImport(FoundationEssentials)
-  public import FoundationEssentials
-#else
-  public import Foundation
-#endif
-
 /// Why there can be no such ``PinningPolicy``. Others may come: a `switch` needs an `@unknown default`.
 @nonexhaustive
 public enum PinningPolicyValidationError: Error, Sendable, Hashable, CustomStringConvertible {
@@ -25,8 +19,8 @@ public enum PinningPolicyValidationError: Error, Sendable, Hashable, CustomStrin
   case invalidPins(Set<String>)
   /// There is only one key, and a backup is demanded.
   case missingBackupPin
-  /// The date is NaN, infinite, or not within the years 1970 to 9999.
-  case invalidExpiration(Date)
+  /// Its date is NaN, infinite, or not within the years 1970 to 9999.
+  case invalidExpiration
   /// In a file: an IP address with subdomains.
   case subdomainsOfAddress
   /// In a file: neither a domain nor an IP address, or both.

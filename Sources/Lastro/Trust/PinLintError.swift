@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What is wrong with a pinning configuration: what a test that checks one fails with.
+public struct PinLintError: Error, Sendable, Hashable, CustomStringConvertible {
+  /// What was found, the worst first.
+  public let findings: [PinFinding]
+
+  /// One line for each.
+  public var description: String {
+    let count = findings.count == 1 ? "1 problem" : "\(findings.count) problems"
+    return (["\(count) with the pinning configuration:"] + findings.map { "  \($0)" }).joined(separator: "\n")
+  }
+}
+
+extension [PinFinding] {
+  /// Passes when nothing that bad was found.
+  ///
+  /// ```swift
+  /// try configuration.lint(served: chains).check()
+  /// ```
+  ///
+  /// - Parameter severity: the least that counts. Default ``PinFinding/Severity/warning``.
+  /// - Throws: ``PinLintError`` with those that do.
+  public func check(atLeast severity: PinFinding.Severity = .warning) throws(PinLintError) {
+    let bad = filter { $0.severity >= severity }
+    guard bad.isEmpty else { throw PinLintError(findings: bad.sorted { $0.severity > $1.severity }) }
+  }
+}

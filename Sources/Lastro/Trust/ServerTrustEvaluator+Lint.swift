@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
+extension ServerTrustEvaluator.Configuration {
+  /// Looks for what is wrong, will be, or should be known. Connects to nobody.
+  ///
+  /// - Parameters:
+  ///   - served: the verified chains of hosts, leaf first, as their servers present them now. Without them, what depends
+  ///     on chains is not looked at. Default none.
+  ///   - date: the moment that counts as now. Default: now.
+  ///   - thresholds: how long before an end it is spoken of.
+  /// - Returns: what was found: policy by policy in their order, then hosts without one.
+  public func lint(
+    served: [HostName: [PeerCertificate]] = [:], at date: Date = Date(),
+    thresholds: PinLintThresholds = PinLintThresholds()
+  ) -> [PinFinding] {
+    let chains = served.sorted { $0.key.text < $1.key.text }
+    let ofPolicies = pinningPolicies.flatMap { policy in
+      let linter = PinLinter(
+        policy: policy, parent: parentPolicy(of: policy.host), configuration: self,
+        chains: chains.filter { self.policy(for: $0.key) == policy }.map { ($0.key, $0.value) }, date: date,
+        thresholds: thresholds)
+      return linter.findings
+    }
+    let strangers = allowNotPinnedDomains ? [] : chains.map(\.key).filter { policy(for: $0) == nil }
+    return ofPolicies
+      + strangers.map { host in
+        PinFinding(
+          .error, .hostNotPinned, host: host, message: "no policy is for it, so it is refused",
+          hint: "add a policy for it, or set allowNotPinnedDomains")
+      }
+  }
+}
+
+/// Looks at one policy.
+struct PinLinter {
+  let policy: PinningPolicy
+  /// What would hold without it.
+  let parent: PinningPolicy?
+  let configuration: ServerTrustEvaluator.Configuration
+  /// The served chains that it holds for.
+  let chains: [(host: HostName, chain: [PeerCertificate])]
+  let date: Date
+  let thresholds: PinLintThresholds
+
+  var findings: [PinFinding] {
+    if policy.mode == .off { return ofOff }
+    var result = ofExpiration + ofParent
+    if policy.mode == .reportOnly {
+      result.append(
+        finding(
+          .warning, .reportOnly, "it refuses nothing: it is in report-only mode",
+          "once no more failures are reported, set the mode to enforce"))
+    }
+    return result + ofPins + chains.flatMap { matches(of: $0.host, $0.chain) + expiration(of: $0.host, $0.chain) }
+  }
+
+  private func finding(
+    _ severity: PinFinding.Severity, _ code: PinFinding.Code, _ message: String, _ hint: String
+  ) -> PinFinding { PinFinding(severity, code, host: policy.host, message: message, hint: hint) }
+
+  private var ofOff: [PinFinding] {
+    if let parent, parent.mode != .off {
+      return [
+        finding(
+          .note, .off, "it is not pinned, although the policy for \(parent.scope) would",
+          "drop this policy once it can be pinned as well")
+      ]
+    }
+    return configuration.allowNotPinnedDomains
+      ? [
+        finding(
+          .warning, .unreachable, "the policy is off, and no other would pin the host: it has no effect",
+          "drop it, or set its mode to enforce")
+      ] : [finding(.note, .off, "it is not pinned, although hosts without a policy are refused", "pin it")]
+  }
+
+  private var ofExpiration: [PinFinding] {
+    guard let end = policy.expiration.date else {
+      return [
+        finding(
+          .note, .noExpiration, "it never expires",
+          "programs that nobody updates lose the host with the last of its pinned keys; consider an expiration")
+      ]
+    }
+    let refuses = if case .refuse = policy.expiration { policy.mode == .enforce } else { false }
+    let hint = "check its pins, and set a later date"
+    if policy.isExpired(at: date) {
+      return [
+        finding(
+          refuses ? .error : .warning, .policyExpired,
+          "it expired at \(end.inCalendar): \(refuses ? "the host is refused" : "the host is no longer pinned")", hint)
+      ]
+    }
+    guard end.timeIntervalSince(date) < thresholds.policyExpiration.inSeconds else { return [] }
+    return [
+      finding(
+        .warning, .policyExpires,
+        "it expires at \(end.inCalendar): then the host is \(refuses ? "refused" : "no longer pinned")", hint)
+    ]
+  }
+
+  private var ofParent: [PinFinding] {
+    guard let parent, parent.mode != .off else { return [] }
+    let name = "the policy for \(parent.scope)"
+    if parent.pins == policy.pins, parent.mode == policy.mode, parent.expiration == policy.expiration {
+      return [finding(.note, .redundant, "it says what \(name) says", "drop it")]
+    }
+    var result: [PinFinding] = []
+    if policy.mode == .reportOnly, parent.mode == .enforce {
+      result.append(
+        finding(
+          .warning, .weakerThanParent, "it only reports what \(name) would refuse",
+          "it takes the other's place; set its mode to enforce, or drop it"))
+    }
+    if case .fallBack = policy.expiration {
+      if case .fallBack = parent.expiration { return result }
+      result.append(
+        finding(
+          .warning, .weakerThanParent, "once it expires the host is not pinned, although \(name) would go on to",
+          "let it refuse after its expiration, or drop it in time"))
+    }
+    return result
+  }
+}
+
+extension PinLinter {
+  private var ofPins: [PinFinding] {
+    if policy.pins.count == 1 {
+      return [
+        finding(
+          .warning, .noBackupPin, "there is only one pin: with the loss of its key the host is cut off",
+          "add that of a backup key")
+      ]
+    }
+    let served = Set(chains.flatMap(\.chain).map(\.pin))
+    guard !policy.pins.isDisjoint(with: served) else { return [] }
+    let others = policy.sortedPins.filter { !served.contains($0) }
+    switch others.count {
+    case 0:
+      return [
+        finding(
+          .warning, .noBackupPin, "every pin is of a key in use: none is a backup (RFC 7469 §2.5)",
+          "add the pin of a key that is kept apart, for which there need be no certificate yet")
+      ]
+    case 1: return []
+    default:
+      let names = others.map(\.description).joined(separator: ", ")
+      return [
+        finding(
+          .note, .pinsNotServed, "\(others.count) pins are of keys that are not served: \(names)",
+          "keep the backup keys, and drop those that were retired")
+      ]
+    }
+  }
+
+  private func matches(of host: HostName, _ chain: [PeerCertificate]) -> [PinFinding] {
+    guard !policy.isExpired(at: date) else { return [] }
+    let matching = chain.indices.filter { policy.pins.contains(chain[$0].pin) }
+    if matching.isEmpty {
+      let keys = chain.map { "\($0.pin)" }.joined(separator: ", ")
+      return [
+        finding(
+          policy.mode == .enforce ? .error : .warning, .noPinMatches,
+          "none of the keys that \(host) serves is pinned, so it \(policy.mode == .enforce ? "is" : "would be") refused",
+          "its verified chain, leaf first: \(keys)")
+      ]
+    }
+    guard matching == [0], chain.count > 1, let facts = chain[0].facts else { return [] }
+    let days = Int(exactly: (facts.notAfter.timeIntervalSince(facts.notBefore) / 86_400).rounded()) ?? 0
+    return [
+      finding(
+        .warning, .leafOnly,
+        "of the chain of \(host) only the leaf is pinned, whose certificate lives for \(days) days",
+        "renew it with the same key each time (from 2029 on certificates live for 47 days at most), or pin its issuer too"
+      )
+    ]
+  }
+
+  private func expiration(of host: HostName, _ chain: [PeerCertificate]) -> [PinFinding] {
+    chain.compactMap { certificate in
+      guard let facts = certificate.facts else { return nil }
+      let left = facts.notAfter.timeIntervalSince(date)
+      guard left < thresholds.certificateExpiration.inSeconds else { return nil }
+      return finding(
+        left < 0 ? .error : .warning, left < 0 ? .certificateExpired : .certificateExpires,
+        "of the chain of \(host), \(certificate.summary)",
+        "a certificate for the same key keeps its pin; for a new key, add its pin first")
+    }
+  }
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import LastroTesting
+import Testing
+
+@testable import Lastro
+
+@Suite("Pin linter")
+struct PinLintTests {
+  typealias Finding = PinFinding
+
+  static let day: TimeInterval = 86_400
+  static let backup = SPKIHash.made(of: 8)
+  let chain: TrustChain
+  /// Now: the chain is valid from an hour ago, for a year.
+  let now: Date
+
+  init() throws {
+    chain = try TrustChain()
+    now = try #require(chain.leaf.facts?.notBefore).addingTimeInterval(3600)
+  }
+
+  /// A policy that nothing is wrong with.
+  func good(
+    _ domain: String = TrustChain.domain, expiration: PinningPolicy.Expiration? = nil, pins: [String]? = nil,
+    mode: PinningPolicy.Mode = .enforce
+  ) throws -> PinningPolicy {
+    try .test(
+      domain, includeSubdomains: true,
+      expiration: expiration ?? .refuse(after: now.addingTimeInterval(100 * Self.day)),
+      pins: pins ?? ["\(chain.intermediate.pin)", Self.backup], mode: mode)
+  }
+
+  func lint(
+    _ policies: PinningPolicy..., hosts: [String] = [TrustChain.domain], allowing: Bool = false, after days: Double = 0
+  ) throws -> [Finding] {
+    let configuration = try ServerTrustEvaluator.Configuration(
+      pinningPolicies: policies, allowNotPinnedDomains: allowing)
+    let served = try Dictionary(uniqueKeysWithValues: hosts.map { (try HostName($0), chain.all) })
+    return configuration.lint(served: served, at: now.addingTimeInterval(days * Self.day))
+  }
+
+  func summary(_ findings: [Finding]) -> [String] { findings.map { "\($0.severity.rawValue) \($0.code.rawValue)" } }
+
+  @Test("a policy with the issuer's key, a backup and an expiration is good")
+  func nothing() throws {
+    #expect(try lint(good()).isEmpty)
+    #expect(try lint(good(), hosts: []).isEmpty)
+    try lint(good()).check(atLeast: .note)
+  }
+
+  @Test("no pin matches: an error, or a warning where it is only reported")
+  func noMatch() throws {
+    let pins = [Self.backup, SPKIHash.made(of: 7)]
+    let findings = try lint(good(pins: pins))
+    #expect(summary(findings) == ["error no_pin_matches"])
+    #expect(findings.first?.hint.contains("\(chain.leaf.pin), \(chain.intermediate.pin)") == true)
+    #expect(
+      try summary(lint(good(pins: pins, mode: .reportOnly))) == ["warning report_only", "warning no_pin_matches"])
+  }
+
+  @Test("no backup: a single pin, or pins of the served chain alone")
+  func noBackup() throws {
+    #expect(try summary(lint(good(pins: ["\(chain.root.pin)"]))) == ["warning no_backup_pin"])
+    #expect(
+      try summary(lint(good(pins: ["\(chain.root.pin)", "\(chain.leaf.pin)"]))) == ["warning no_backup_pin"])
+    // Nobody knows without the chain.
+    #expect(try lint(good(pins: ["\(chain.root.pin)", "\(chain.leaf.pin)"]), hosts: []).isEmpty)
+  }
+
+  @Test("only the leaf is pinned: said with the life of its certificate")
+  func leafOnly() throws {
+    let findings = try lint(good(pins: ["\(chain.leaf.pin)", Self.backup]))
+    #expect(summary(findings) == ["warning leaf_only"])
+    #expect(findings.first?.message.contains("365 days") == true && findings.first?.hint.contains("47 days") == true)
+  }
+
+  @Test("several pins of keys that are not served")
+  func notServed() throws {
+    let findings = try lint(good(pins: ["\(chain.root.pin)", Self.backup, SPKIHash.made(of: 7)]))
+    #expect(summary(findings) == ["note pins_not_served"] && findings.first?.message.contains(Self.backup) == true)
+  }
+
+  @Test("the expiration of policies: near, past, none")
+  func policyExpiration() throws {
+    #expect(try summary(lint(good(), after: 69)) == [])
+    #expect(try summary(lint(good(), after: 71)) == ["warning policy_expires"])
+    #expect(try summary(lint(good(), after: 101)) == ["error policy_expired"])
+    let soft = try good(expiration: .fallBack(after: now.addingTimeInterval(100 * Self.day)))
+    #expect(try summary(lint(soft, after: 101)) == ["warning policy_expired"])
+    #expect(try summary(lint(good(expiration: .never))) == ["note no_expiration"])
+  }
+
+  @Test("the expiration of served certificates: near and past")
+  func certificateExpiration() throws {
+    let policy = try good(expiration: .refuse(after: now.addingTimeInterval(2000 * Self.day)))
+    #expect(try summary(lint(policy, after: 357)) == [])
+    #expect(try summary(lint(policy, after: 360)) == ["warning certificate_expires"])
+    let findings = try lint(policy, after: 366)
+    #expect(summary(findings) == ["error certificate_expired"])
+    #expect(findings.first?.message.contains("CN=lastro.example.com") == true)
+  }
+
+  @Test("a child that says what its parent says, or demands less")
+  func overlapping() throws {
+    let parent = try good("example.com")
+    #expect(try summary(lint(parent, good())) == ["note redundant"])
+    #expect(
+      try summary(lint(parent, good(mode: .reportOnly))) == ["warning weaker_than_parent", "warning report_only"])
+    let soft = try good(expiration: .fallBack(after: now.addingTimeInterval(100 * Self.day)))
+    #expect(try summary(lint(parent, soft)) == ["warning weaker_than_parent"])
+    // Other pins, as strict: that is what policies of children are for.
+    #expect(try lint(parent, good(pins: ["\(chain.root.pin)", Self.backup])).isEmpty)
+    // A parent that is off, or does not reach below, is none.
+    #expect(try summary(lint(.excluding(domainName: "example.com"), good())) == ["note off"])
+  }
+
+  @Test("a policy that excludes a host from nothing")
+  func unreachable() throws {
+    let excluding = try PinningPolicy.excluding(domainName: TrustChain.domain)
+    #expect(try summary(lint(excluding, allowing: true)) == ["warning unreachable"])
+    #expect(try summary(lint(excluding)) == ["note off"])
+    #expect(try summary(lint(good("example.com"), excluding, allowing: true)) == ["note off"])
+  }
+
+  @Test("a served host without a policy, where it is refused")
+  func notPinned() throws {
+    let findings = try lint(good(), hosts: [TrustChain.domain, "other.test"])
+    #expect(summary(findings) == ["error host_not_pinned"] && findings.first?.host.text == "other.test")
+    #expect(try lint(good(), hosts: ["other.test"], allowing: true).isEmpty)
+  }
+
+  @Test("as a check: fails with what is bad enough, the worst first")
+  func check() throws {
+    let findings = try lint(
+      good("a.example", mode: .reportOnly), good(expiration: .never, pins: [Self.backup, SPKIHash.made(of: 7)]))
+    let error = try #require(throws: PinLintError.self) { try findings.check() }
+    #expect(summary(error.findings) == ["error no_pin_matches", "warning report_only"])
+    #expect(error.description.hasPrefix("2 problems with the pinning configuration:\n  error no_pin_matches: "))
+    #expect(try #require(throws: PinLintError.self) { try findings.check(atLeast: .note) }.findings.count == 3)
+    #expect(try #require(throws: PinLintError.self) { try findings.check(atLeast: .error) }.findings.count == 1)
+  }
+
+  @Test("findings as JSON, for programs")
+  func json() throws {
+    let findings = try lint(good(expiration: .never))
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = .sortedKeys
+    let text = String(decoding: try encoder.encode(findings), as: UTF8.self)
+    #expect(text.hasPrefix(#"[{"code":"no_expiration","hint":""#) && text.contains(#""host":"lastro.example.com""#))
+    #expect(text.contains(#""severity":"note""#))
+  }
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import LastroTesting
+import Testing
+
+@testable import Lastro
+
+@Suite("Pinning configurations as JSON")
+struct PinningCodingTests {
+  typealias Configuration = ServerTrustEvaluator.Configuration
+
+  static let pins = #"["\#(SPKIHash.made(of: 1))", "\#(SPKIHash.made(of: 2))"]"#
+
+  static func read(_ text: String) throws(ConfigurationError) -> Configuration {
+    try Configuration(json: Data(text.utf8))
+  }
+
+  /// The only policy of a configuration, whose members are these.
+  static func policy(_ members: String) throws(ConfigurationError) -> PinningPolicy? {
+    try read(#"{"policies": [{\#(members)}]}"#).pinningPolicies.first
+  }
+
+  @Test("members default as in Swift")
+  func defaults() throws {
+    let policy = try Self.policy(#""domain": "Example.com", "pins": \#(Self.pins)"#)
+    #expect(try policy == PinningPolicy(domainName: "example.com", pinnedHashes: PinningPolicyTests.pins))
+    let configuration = try Self.read(#"{"policies": [{"domain": "a.example", "pins": \#(Self.pins)}]}"#)
+    #expect(!configuration.allowNotPinnedDomains && configuration.certificateCheckingOrder == .leafToRoot)
+  }
+
+  @Test("what is written is read again as the same, and is the same each time")
+  func roundTrip() throws {
+    let configuration = try Configuration(
+      pinningPolicies: [
+        .test("a.example", includeSubdomains: true, expiration: .refuse(after: .manual(0.5)), mode: .reportOnly),
+        .test("b.example", expiration: .fallBack(after: .distantFuture), pins: [SPKIHash.made(of: 3)]),
+        .test("off.example", mode: .off), .excluding(domainName: "free.a.example", includeSubdomains: true),
+        PinningPolicy(ipAddress: "2001:db8::1", pinnedHashes: PinningPolicyTests.pins),
+      ], certificateCheckingOrder: .rootToLeaf, allowNotPinnedDomains: true)
+    let text = configuration.json()
+    #expect(try Self.read(text) == configuration)
+    #expect(try Self.read(text).json() == text)
+    for policy in configuration.pinningPolicies {
+      #expect(try JSONDecoder().decode(PinningPolicy.self, from: Data(policy.json().utf8)) == policy)
+    }
+  }
+
+  @Test("the form of the file")
+  func form() throws {
+    let policy = try PinningPolicy(
+      domainName: "example.com", expiration: .fallBack(after: .manual()), pinnedHashes: PinningPolicyTests.pins)
+    #expect(
+      try Configuration(pinningPolicies: [policy]).json() == """
+        {
+          "allowNotPinnedDomains" : false,
+          "certificateCheckingOrder" : "leafToRoot",
+          "policies" : [
+            {
+              "afterExpiration" : "fallBack",
+              "domain" : "example.com",
+              "enforceBackupPin" : true,
+              "expires" : "2001-09-09T01:46:40Z",
+              "includeSubdomains" : false,
+              "mode" : "enforce",
+              "pins" : [
+                "\(SPKIHash.made(of: 1))",
+                "\(SPKIHash.made(of: 2))"
+              ]
+            }
+          ]
+        }
+        """)
+  }
+
+  static let good = #""domain": "a.example", "pins": \#(pins)"#
+  /// Members of a policy, and what the error says of them.
+  static let broken: [(members: String, words: [String])] = [
+    (#""domain": "a.example""#, ["policies[0]: the policy has no pins", "backup"]),
+    (#""domain": "a.example", "pins": []"#, ["policies[0]: the policy has no pins"]),
+    (#""domain": "a.example", "pins": ["abc"]"#, ["policies[0]: no pins: \"abc\""]),
+    (#""domain": "a.example", "pins": "abc""#, ["policies[0].pins: "]),
+    (#""domain": "a.example", "pins": [1]"#, ["policies[0].pins[0]: "]),
+    (#""domain": "a.example", "pins": ["\#(SPKIHash.made(of: 1))"]"#, ["no backup", "enforceBackupPin"]),
+    (#""pins": \#(pins)"#, ["policies[0]: which host", "domain or ipAddress"]),
+    (good + #", "ipAddress": "::1""#, ["which host"]),
+    (#""ipAddress": "a.example", "pins": \#(pins)"#, ["no IP address"]),
+    (#""ipAddress": "::1", "includeSubdomains": true, "pins": \#(pins)"#, ["no subdomains"]),
+    (#""domain": "*.a.example", "pins": \#(pins)"#, ["wildcard", "includeSubdomains"]),
+    (#""domain": "::1", "pins": \#(pins)"#, ["ipAddress"]),
+    (#""domain": "com", "includeSubdomains": true, "pins": \#(pins)"#, ["anybody may register"]),
+    (good + #", "includeSubdomain": true"#, ["policies[0].includeSubdomain: there is no such", "includeSubdomains"]),
+    (good + #", "includeSubdomains": "yes""#, ["policies[0].includeSubdomains: "]),
+    (good + #", "mode": "enforced""#, ["policies[0].mode: \"enforced\"", "enforce, reportOnly, off"]),
+    (good + #", "expires": "2027-01-01T00:00:00Z""#, ["policies[0].expires: ", "afterExpiration"]),
+    (good + #", "afterExpiration": "refuse""#, ["policies[0].afterExpiration: ", "add expires"]),
+    (
+      good + #", "expires": "2027-01-01T00:00:00Z", "afterExpiration": "fallback""#,
+      ["policies[0].afterExpiration: \"fallback\"", "refuse, fallBack"]
+    ),
+    (
+      #""domain": "a.example", "mode": "off", "expires": "2027-01-01T00:00:00Z", "afterExpiration": "refuse""#, ["pins"]
+    ),
+  ]
+
+  @Test("each mistake in a policy is an error that names the place and teaches the fix", arguments: broken)
+  func mistakes(members: String, words: [String]) throws {
+    let error = try #require(throws: ConfigurationError.self) { try Self.policy(members) }
+    #expect(error.message.hasPrefix("the pinning configuration: "))
+    for word in words { #expect(error.description.contains(word)) }
+    #expect(!error.description.contains("\n"))
+  }
+
+  @Test(
+    "dates are UTC to the second, and dates of the calendar",
+    arguments: [
+      "2027-01-01", "2027-01-01T00:00:00", "2027-01-01T00:00:00Zjunk", "2027-02-30T00:00:00Z", "tomorrow", "",
+      "2027-01-01T00:00:00+01:00", " 2027-01-01T00:00:00Z", "1969-12-31T23:59:59Z",
+    ])
+  func dates(text: String) throws {
+    let error = try #require(throws: ConfigurationError.self) {
+      try Self.policy(Self.good + #", "expires": "\#(text)", "afterExpiration": "refuse""#)
+    }
+    #expect(error.hint != nil)
+  }
+
+  @Test("a good date")
+  func date() throws {
+    let policy = try Self.policy(
+      Self.good + #", "expires": "2028-02-29T23:59:59Z", "afterExpiration": "refuse""#)
+    #expect(policy?.expiration == .refuse(after: Date(timeIntervalSince1970: 1_835_481_599)))
+  }
+
+  @Test(
+    "mistakes around the policies",
+    arguments: [
+      (#"{"policies": []}"#, ["policies: there is no pinning policy"]), ("{}", ["policies is missing"]),
+      ("[]", ["its top"]), ("", ["is no JSON"]), (#"{"policies": [],}"#, ["the pinning configuration"]),
+      (#"{"policies": [{\#(good)}, {\#(good)}]}"#, ["policies: several policies are for a.example"]),
+      (#"{"policies": [{\#(good)}], "allowNotPinnedHosts": true}"#, ["allowNotPinnedHosts: there is no such"]),
+      (#"{"policies": [{\#(good)}], "certificateCheckingOrder": "up"}"#, ["rootToLeaf, leafToRoot"]),
+      (#"{"policies": [{\#(good)}, {"domain": ""}]}"#, ["policies[1]: "]),
+    ] as [(String, [String])])
+  func around(text: String, words: [String]) throws {
+    let error = try #require(throws: ConfigurationError.self) { try Self.read(text) }
+    for word in words { #expect(error.description.contains(word)) }
+  }
+
+  @Test("a file; one that is not there is named")
+  func files() throws {
+    let path = FileManager.default.temporaryDirectory.appending(path: "lastro-pins-\(UUID().uuidString).json").path
+    let missing = try #require(throws: ConfigurationError.self) { try Configuration(contentsOf: path) }
+    #expect(missing.message == "the pinning configuration \(path) cannot be read")
+    let configuration = try Configuration(pinningPolicies: [.test()])
+    try Data(configuration.json().utf8).write(to: URL(filePath: path))
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    #expect(try Configuration(contentsOf: path) == configuration)
+  }
+}

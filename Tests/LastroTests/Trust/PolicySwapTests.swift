@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import LastroTesting
+import Testing
+
+@testable import Lastro
+
+@Suite("Policy swaps")
+struct PolicySwapTests {
+  typealias Configuration = ServerTrustEvaluator.Configuration
+
+  @Test("another configuration holds at once, can be seen, and changes the revision")
+  func swap() throws {
+    let chain = try TrustChain()
+    let evaluator = try ServerTrustEvaluator(.test())
+    #expect(try evaluator.judge(chain.trust()).failure?.reason == .noPinMatches)
+    let before = evaluator.revision
+    let configuration = try Configuration(pinningPolicies: [.test(pins: ["\(chain.leaf.pin)"])])
+    evaluator.replaceConfiguration(configuration)
+    #expect(evaluator.configuration == configuration && evaluator.revision != before)
+    #expect(try evaluator.judge(chain.trust()) == .accepted(.pinned))
+    // Nor does the same configuration once more pass for the old one.
+    let after = evaluator.revision
+    evaluator.replaceConfiguration(configuration)
+    #expect(evaluator.revision != after && evaluator.revision != before)
+  }
+
+  @Test("the revision changes with every policy that expires, and never repeats after a swap")
+  func revision() throws {
+    let clock = ManualClock()
+    let policies: [PinningPolicy] = try [
+      .test("a.example", expiration: .refuse(after: .manual(10))),
+      .test("b.example", expiration: .fallBack(after: .manual(20))),
+      .test("c.example", expiration: .fallBack(after: .manual(20))), .test("d.example"),
+    ]
+    let configuration = try Configuration(pinningPolicies: policies)
+    let evaluator = ServerTrustEvaluator(configuration: configuration, timeSource: clock.timeSource)
+    var seen = [evaluator.revision]
+    func note() { if seen.last != evaluator.revision { seen.append(evaluator.revision) } }
+    for _ in 0..<30 {
+      clock.advance(by: .seconds(1))
+      note()
+    }
+    #expect(seen.count == 3)
+    evaluator.replaceConfiguration(configuration)
+    note()
+    #expect(seen.count == 4 && Set(seen).count == 4)
+  }
+
+  @Test("the revision and the judgement agree on the moment of expiration")
+  func moment() throws {
+    let chain = try TrustChain()
+    let clock = ManualClock()
+    let policy = try PinningPolicy.test(expiration: .refuse(after: .manual(1)), pins: ["\(chain.leaf.pin)"])
+    let evaluator = try ServerTrustEvaluator(policy, clock: clock)
+    var last = (evaluator.revision, try evaluator.judge(chain.trust()))
+    for _ in 0..<200 {
+      clock.advance(by: .milliseconds(10))
+      let next = (evaluator.revision, try evaluator.judge(chain.trust()))
+      #expect((last.0 == next.0) == (last.1 == next.1))
+      last = next
+    }
+    #expect(last.1.failure?.reason == .policyExpired(.manual(1)))
+  }
+
+  @Test("without expirations the clock is not read for the revision")
+  func noClock() throws {
+    let reads = EventRecorder<Void>()
+    let time = TimeSource(
+      now: { .zero }, sleep: { _ in },
+      sinceEpoch: {
+        reads.record(())
+        return .zero
+      })
+    let never = try Configuration(pinningPolicies: [.test(), .excluding(domainName: "a.example")])
+    let evaluator = ServerTrustEvaluator(configuration: never, timeSource: time)
+    _ = evaluator.revision
+    #expect(reads.count == 0)
+    evaluator.replaceConfiguration(
+      try Configuration(pinningPolicies: [.test(expiration: .refuse(after: .manual()))]))
+    _ = evaluator.revision
+    #expect(reads.count == 1)
+  }
+
+  @Test("swapped from many threads while others judge: each judgement is wholly one configuration's")
+  func concurrently() async throws {
+    let chain = try TrustChain()
+    let trust = try chain.trust()
+    // One has a policy that accepts; the other's refuses, for a reason of its own.
+    let accepting = try Configuration(pinningPolicies: [.test(pins: ["\(chain.leaf.pin)"])])
+    let refusing = try Configuration(
+      pinningPolicies: [.test("other.example")], certificateCheckingOrder: .rootToLeaf)
+    let reports = EventRecorder<TrustReport>()
+    let evaluator = ServerTrustEvaluator(configuration: accepting, onReport: { reports.record($0) })
+    await withTaskGroup { group in
+      for index in 0..<4 {
+        group.addTask {
+          for round in 0..<200 {
+            evaluator.replaceConfiguration((round + index).isMultiple(of: 2) ? accepting : refusing)
+          }
+        }
+        group.addTask {
+          var last: UInt64 = 0
+          for _ in 0..<500 {
+            let decision = evaluator.judge(trust)
+            #expect(decision == .accepted(.pinned) || decision.failure?.reason == .hostNotPinned)
+            let revision = evaluator.revision
+            #expect(revision >= last)
+            last = revision
+            _ = evaluator.statistics
+          }
+        }
+      }
+    }
+    // 1 to begin with, and 4 times 200 swaps.
+    #expect(evaluator.revision == UInt64(801) << 32)
+  }
+}

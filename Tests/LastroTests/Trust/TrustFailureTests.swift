@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import LastroTesting
+import Testing
+
+@testable import Lastro
+
+@Suite("Trust failures")
+struct TrustFailureTests {
+  static func failure(others: Int = 1) throws -> (TrustFailure, TrustChain) {
+    let chain = try TrustChain()
+    let policy = try PinningPolicy(
+      domainName: "example.com", includeSubdomains: true, expiration: .refuse(after: .manual(60)),
+      pinnedHashes: [SPKIHash.made(of: 1), SPKIHash.made(of: 2)])
+    let trust = try chain.trust(port: 8443, others: Array(repeating: chain.unrelated, count: others))
+    return (TrustFailure(.noPinMatches, trust: trust, policy: policy), chain)
+  }
+
+  @Test("the text has all that is needed to mend a policy: host, policy, chain, pins, and the policy to paste")
+  func text() throws {
+    let (failure, chain) = try Self.failure()
+    let expires = chain.all.map { $0.facts?.notAfter.inCalendar ?? "" }
+    let expected = """
+      lastro.example.com:8443 was refused by the pinning policy for example.com and its subdomains: none of the 3 keys of \
+      its verified chain is pinned
+        if the server's keys were changed on purpose, add the new one to the policy; if not, somebody may stand between
+        verified chain, leaf first:
+          \(chain.leaf.pin)  CN=lastro.example.com; EC P-256; expires \(expires[0])
+          \(chain.intermediate.pin)  CN=Test intermediate; EC P-384; expires \(expires[1])
+          \(chain.root.pin)  CN=Test root; EC P-521; expires \(expires[2])
+        other certificates the server sent, of no use as pins: they are not part of the chain
+          \(chain.unrelated.pin)  \(chain.unrelated.summary)
+        configured pins:
+          \(SPKIHash.made(of: 1))
+          \(SPKIHash.made(of: 2))
+        the policy; uncomment a key only after making sure, over another way, that it is the server's:
+          try PinningPolicy(
+            domainName: "example.com",
+            includeSubdomains: true,
+            // 2001-09-09T01:47:40Z
+            expiration: .refuse(after: Date(timeIntervalSince1970: 1000000060)),
+            pinnedHashes: [
+              "\(SPKIHash.made(of: 1))",
+              "\(SPKIHash.made(of: 2))",
+              // "\(chain.leaf.pin)",  // CN=lastro.example.com; EC P-256; expires \(expires[0])
+              // "\(chain.intermediate.pin)",  // CN=Test intermediate; EC P-384; expires \(expires[1])
+              // "\(chain.root.pin)",  // CN=Test root; EC P-521; expires \(expires[2])
+            ])
+      """
+    #expect(failure.description == expected)
+  }
+
+  @Test("however many certificates a server sends, the text is bounded")
+  func bounded() throws {
+    let (failure, _) = try Self.failure(others: 1000)
+    #expect(failure.description.contains("    and 990 more\n"))
+    #expect(failure.description.split(separator: "\n").count < 50)
+  }
+
+  @Test("each reason has its sentence, code and hint")
+  func reasons() throws {
+    let (failure, _) = try Self.failure()
+    let trust = failure.trust
+    let expired = TrustFailure(.policyExpired(.manual()), trust: trust, policy: failure.policy)
+    #expect(expired.code == .policyExpired && expired.message.hasSuffix("expired at 2001-09-09T01:46:40Z"))
+    let stranger = TrustFailure(.hostNotPinned, trust: trust)
+    #expect(stranger.code == .hostNotPinned && stranger.description.contains("domainName: \"lastro.example.com\""))
+    let plain = TrustFailure(.plaintext, trust: trust, policy: failure.policy)
+    #expect(plain.code == .plaintextRefused && plain.hint == "use https")
+    let own = TrustFailure(.refused("not\non Sundays"), trust: trust)
+    #expect(own.code == .trustRefused && own.message.hasSuffix(#"judge: not\non Sundays"#) && own.hint == nil)
+    for failure in [expired, stranger, plain, own] {
+      #expect(failure.message.contains("lastro.example.com:8443") && !failure.message.contains("\n"))
+      // What masks secrets finds none.
+      #expect(Redaction.standard.text(failure.message) == failure.message)
+    }
+    var proxy = trust
+    proxy.role = .proxy
+    proxy.host = try HostName("::1")
+    #expect(TrustFailure(.hostNotPinned, trust: proxy).message.hasPrefix("the proxy [::1]:8443 was refused"))
+  }
+
+  @Test("Swift source of policies: what a program would have to say", arguments: PinningPolicy.Mode.allCases)
+  func source(mode: PinningPolicy.Mode) throws {
+    let policy = try PinningPolicy.test(pins: [SPKIHash.made(of: 1)], mode: mode)
+    let last = mode == .enforce ? "  enforceBackupPin: false)" : "  mode: .\(mode.rawValue))"
+    #expect(policy.swiftSource.hasSuffix(last) && policy.swiftSource.contains("  enforceBackupPin: false"))
+    let address = try PinningPolicy(ipAddress: "::1", pinnedHashes: PinningPolicyTests.pins, mode: mode)
+    #expect(address.swiftSource.contains("  ipAddress: \"::1\",\n"))
+    let excluding = try PinningPolicy.excluding(domainName: "a.example", includeSubdomains: true)
+    #expect(
+      excluding.swiftSource == "try PinningPolicy.excluding(domainName: \"a.example\", includeSubdomains: true)")
+  }
+
+  @Test(
+    "a refusal ends the fetch, whatever policies want; error, ledger and JSON tell of it",
+    arguments: [Retry.Action.retry, .retryAfter(1), .none])
+  func fetch(action: Retry.Action) async throws {
+    let (failure, _) = try Self.failure()
+    let transport = ScriptedTransport([.fail(.refusedTrust(failure)), .respond(status: .ok)])
+    let clock = ManualClock(autoAdvance: true)
+    var configuration = StackConfiguration()
+    configuration.timeSource = clock.timeSource
+    configuration.interceptors = [
+      Hooks(failed: { _ in action }), RetryInterceptor(policy: .standard, eligibility: .any),
+    ]
+    let stack = TransportNetworkStack(transport: transport, configuration: configuration)
+    let error = try await stack.failure(of: .test())
+    #expect(transport.requests.count == 1 && clock.sleeps.isEmpty)
+    #expect(error.stage == .trust && error.code == .pinMismatch && error.trustFailure == failure)
+    #expect(error.message == failure.message && error.hint == failure.hint)
+    #expect(error.attempts.map(\.requestSent) == [false])
+    #expect(error.debugDescription.contains(failure.description.replacing("\n", with: "\n  ")))
+    #expect(error.ledger.json().contains(#""code":"pin_mismatch""#))
+    #expect(error.ledger.json().contains("none of the 3 keys of its verified chain is pinned"))
+    #expect(error.ledger.description.contains("trust/pin_mismatch"))
+  }
+
+  @Test("other failures have no trust failure")
+  func others() async throws {
+    let stack = TransportNetworkStack(transport: ScriptedTransport([.respond(status: .notFound)]))
+    let error = try await stack.failure(of: .test())
+    #expect(error.trustFailure == nil)
+  }
+}
