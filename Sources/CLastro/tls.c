@@ -61,6 +61,7 @@ struct clastro_connection {
   atomic_int fatal_alert;
   void *owner;
   bool (*accept)(void *, const clastro_peer_certificate *, size_t, size_t);
+  void (*reject)(void *, int);
   void (*log_key)(void *, const char *);
   void (*release)(void *);
 };
@@ -145,7 +146,8 @@ static bool is_accepted(clastro_connection *connection, X509_STORE_CTX *verifica
 static int verify_chain(X509_STORE_CTX *verification, void *argument) {
   clastro_connection *connection = argument;
   int verdict = X509_verify_cert(verification);
-  // What OpenSSL refuses stays refused: the owner is not even asked.
+  // What OpenSSL refuses stays refused: the owner is told, and not asked.
+  if (verdict != 1) connection->reject(connection->owner, X509_STORE_CTX_get_error(verification));
   if (verdict != 1 || !connection->accept) return verdict;
   if (is_accepted(connection, verification)) return 1;
   X509_STORE_CTX_set_error(verification, X509_V_ERR_APPLICATION_VERIFICATION);
@@ -183,6 +185,7 @@ static clastro_connection *make_connection(const clastro_connection_rules *rules
   atomic_init(&connection->fatal_alert, 0);
   connection->owner = rules->owner;
   connection->accept = rules->accept;
+  connection->reject = rules->reject;
   connection->log_key = rules->log_key;
   connection->release = rules->release;
   return connection;

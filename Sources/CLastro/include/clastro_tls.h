@@ -42,6 +42,8 @@ typedef struct {
   // NULL accepts every chain that OpenSSL accepts.
   bool (*_Nullable accept)(
     void *owner, const clastro_peer_certificate *certificates, size_t chain_count, size_t count);
+  // Is told OpenSSL's verify result (X509_V_ERR_…) of a chain that it refuses.
+  void (*reject)(void *owner, int result);
   // Is given lines of the key log (SSLKEYLOGFILE format), without a newline. NULL: there is no log.
   void (*_Nullable log_key)(void *owner, const char *line);
   void (*release)(void *owner);

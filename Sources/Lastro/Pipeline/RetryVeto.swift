@@ -54,7 +54,9 @@ enum RetryVeto {
   }
 
   /// Ordinary validation refused the certificate: as much a matter of trust as a pin.
-  static let certificateRefusals: Set<FailureCode> = [.untrustedCertificate, .hostMismatch, .certificateExpired]
+  static let certificateRefusals: Set<FailureCode> = [
+    .untrustedCertificate, .hostMismatch, .certificateExpired, .certificateStatusInvalid,
+  ]
 
   /// Statuses by which a server says that it did not act on the request: credentials missing (401, 407), wrong
   /// connection (421).

@@ -31,13 +31,6 @@ enum CurlCode {
         facts.connect_code == 407 ? "give user and password in the proxy's URL" : nil
       )
     }
-    if isProxied, !requestSent, code == CURLE_PEER_FAILED_VERIFICATION, facts.proxy_verify_result != 0 {
-      return (
-        .proxy, .proxyConnectFailed,
-        "the proxy's certificate is not trusted (OpenSSL verify result \(facts.proxy_verify_result))",
-        "give the root that issued it with TLSOptions.roots"
-      )
-    }
     if requestSent, let meaning = answer(code, facts: facts, isChunked: isChunked) { return meaning }
     return tls(code, facts: facts) ?? exchange(code, requestSent: requestSent, hasHead: hasHead, isProxied: isProxied)
   }
@@ -59,9 +52,12 @@ enum CurlCode {
 
   private static func tls(_ code: CURLcode, facts: clastro_facts) -> Meaning? {
     switch code {
-    case CURLE_PEER_FAILED_VERIFICATION:
-      // An https proxy is judged before the server is.
-      return verification(facts.verify_result == 0 ? facts.proxy_verify_result : facts.verify_result)
+    case CURLE_PEER_FAILED_VERIFICATION: return verification(facts.verify_result, isProxy: false)
+    case CURLE_SSL_INVALIDCERTSTATUS:
+      return (
+        .tls, .certificateStatusInvalid, "the server stapled no good OCSP response for its certificate",
+        "it may be revoked, or the server does not staple; requiresStapledStatus asks for it"
+      )
     case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER, CURLE_USE_SSL_FAILED:
       return (
         .tls, .handshakeFailed, "the TLS handshake failed",
@@ -75,14 +71,20 @@ enum CurlCode {
         "both must be PEM, belong together, and an encrypted key needs its password"
       )
     case CURLE_SSL_ENGINE_NOTFOUND, CURLE_SSL_ENGINE_SETFAILED, CURLE_SSL_ENGINE_INITFAILED, CURLE_SSL_CRL_BADFILE,
-      CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_SHUTDOWN_FAILED, CURLE_SSL_CLIENTCERT:
+      CURLE_SSL_ISSUER_ERROR, CURLE_SSL_SHUTDOWN_FAILED, CURLE_SSL_CLIENTCERT:
       return (.tls, .handshakeFailed, text(code), nil)
     default: return nil
     }
   }
 
   /// Told apart by OpenSSL's verify result (`X509_V_ERR_…`).
-  private static func verification(_ result: Int) -> Meaning {
+  static func verification(_ result: Int, isProxy: Bool) -> Meaning {
+    if isProxy {
+      return (
+        .proxy, .proxyConnectFailed, "the proxy's certificate is not trusted (OpenSSL verify result \(result))",
+        "give the root that issued it with TLSOptions.roots"
+      )
+    }
     switch result {
     case 9, 10:
       return (

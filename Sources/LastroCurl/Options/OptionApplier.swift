@@ -25,7 +25,9 @@ final class OptionApplier {
     proxies = try ProxyResolver(options.proxy, environment: environment)
     for resolution in options.resolutions {
       let addresses = resolution.addresses.map { $0.contains(":") ? "[\($0)]" : $0 }.joined(separator: ",")
-      _ = resolutions.append("\(resolution.host):\(resolution.port):\(addresses)")
+      // In the form in which requests name it.
+      let host = (try? HostName(resolution.host))?.text ?? resolution.host
+      _ = resolutions.append("\(host):\(resolution.port):\(addresses)")
     }
   }
 

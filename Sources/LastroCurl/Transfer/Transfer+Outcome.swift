@@ -60,6 +60,21 @@ extension Transfer {
     }
     job.finish(nil, facts: facts)
   }
+
+  /// A connection on which nothing came in time is not used again: over HTTP/2 libcurl would keep it for the next request,
+  /// which would hang as well.
+  func abandonSilentConnection() {
+    if requestSent, response == nil { easy.set(CURLOPT_FORBID_REUSE, 1) }
+  }
+
+  /// A connection whose framing of HTTP/2 broke is not used again, by nobody: libcurl would keep it until it finds it dead.
+  func abandonBrokenConnection(_ code: CURLcode) {
+    guard code == CURLE_HTTP2, let localPort, let port = Int32(exactly: localPort), let socket = host.sockets[port]
+    else {
+      return
+    }
+    clastro_shut_down_socket(socket, port)
+  }
 }
 
 extension TransportError {

@@ -113,21 +113,6 @@ final class Transfer {
   /// that has begun to answer may be done with us before the upload is.
   private var waitsForUs: Bool { receivingPaused || (sendingPaused && response == nil) }
 
-  /// A connection on which nothing came in time is not used again: over HTTP/2 libcurl would keep it for the next request,
-  /// which would hang as well.
-  func abandonSilentConnection() {
-    if requestSent, response == nil { easy.set(CURLOPT_FORBID_REUSE, 1) }
-  }
-
-  /// A connection whose framing of HTTP/2 broke is not used again, by nobody: libcurl would keep it until it finds it dead.
-  func abandonBrokenConnection(_ code: CURLcode) {
-    guard code == CURLE_HTTP2, let localPort, let port = Int32(exactly: localPort), let socket = host.sockets[port]
-    else {
-      return
-    }
-    clastro_shut_down_socket(socket, port)
-  }
-
   // MARK: Callbacks
 
   /// About to send the request (`CURLOPT_PREREQFUNCTION`): once, and again when libcurl wants to resend it.
@@ -150,7 +135,17 @@ final class Transfer {
       }
       resends += 1
     }
-    guard isTrusted() else { return Int32(CURL_PREREQFUNC_ABORT) }
+    if let tls { clastro_connection_release(tls) }
+    tls = host.key.isTLS ? clastro_connection_retain(easy.raw) : nil
+    switch checkTrust(of: tls) {
+    case .trusted(let verdict): self.verdict = verdict
+    case .outdated:
+      restart = .underCurrentTrust
+      return Int32(CURL_PREREQFUNC_ABORT)
+    case .refused(let error):
+      failure = error
+      return Int32(CURL_PREREQFUNC_ABORT)
+    }
     requestSizeAtStart = size
     requestSent = true
     job.noteSent()
@@ -161,47 +156,6 @@ final class Transfer {
     self.remotePort = Int(remotePort)
     self.localPort = Int(localPort)
     return Int32(CURL_PREREQFUNC_OK)
-  }
-
-  /// Whether the request may be sent on the connection that libcurl chose: new, pooled, shared or for a resend.
-  private func isTrusted() -> Bool {
-    guard trust.isCurrent(now: lastActivity) else {
-      if requestSent {
-        failure = .connectionLost("the rules of trust changed when the request was to be sent again")
-      } else {
-        restart = .underCurrentTrust
-      }
-      return false
-    }
-    guard host.key.isTLS else {
-      verdict = .plain
-      return true
-    }
-    if let tls { clastro_connection_release(tls) }
-    tls = clastro_connection_retain(easy.raw)
-    do throws(TrustFailure) {
-      verdict = try verdictOnConnection()
-      return true
-    } catch {
-      failure = .refusedTrust(error)
-      return false
-    }
-  }
-
-  private func verdictOnConnection() throws(TrustFailure) -> TrustVerdict {
-    guard !trust.rules.isEmpty else { return .validated }
-    guard let tls else { throw .unproven(host.target) }
-    let peer = Unmanaged<TLSPeer>.fromOpaque(clastro_connection_owner(tls)).takeUnretainedValue()
-    return try peer.admit(host.target)
-  }
-
-  /// A TLS connection is about to be made for it (`CURLOPT_SSL_CTX_FUNCTION`), to the server or its https proxy.
-  func prepareTLS(_ context: UnsafeMutableRawPointer) -> Bool {
-    let isProxy = clastro_context_takes_proxy_mark(context)
-    guard let target = isProxy ? host.proxyTarget : host.target else { return false }
-    peer = trust.attach(
-      context, to: target, role: isProxy ? .proxy : .server, recordsChain: job.isInspection && !isProxy)
-    return peer != nil
   }
 
   /// One raw header line. False ends the transfer.

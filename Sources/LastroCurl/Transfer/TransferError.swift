@@ -41,9 +41,8 @@ extension TransportError {
 
   /// What libcurl's result means for this transfer.
   init(_ code: CURLcode, transfer: Transfer) {
-    if code == CURLE_PEER_FAILED_VERIFICATION, let refusal = transfer.peer?.failure {
-      self = .refusedTrust(refusal)
-      engineCode = Int32(bitPattern: code.rawValue)
+    if let error = transfer.peer?.refusal(code, requestSent: transfer.requestSent) {
+      self = error
       return
     }
     if let alert = transfer.fatalAlert {

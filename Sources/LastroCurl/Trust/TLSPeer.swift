@@ -15,6 +15,8 @@ final class TLSPeer {
   private(set) var trust: ServerTrust?
   /// What the judges accepted it as.
   private var verdict: TrustVerdict?
+  /// OpenSSL's verify result (`X509_V_ERR_…`), where it refused chain or host name. libcurl does not always tell.
+  private(set) var verifyResult: Int?
   /// Why a judge refused it.
   private(set) var failure: TrustFailure?
 
@@ -35,7 +37,8 @@ final class TLSPeer {
       var rules = clastro_connection_rules(
         roots: roots.pointer, host: host, host_is_address: target.host.isIPAddress, is_strict: isStrict,
         allows_resumption: allowsResumption, owner: Unmanaged.passRetained(self).toOpaque(),
-        accept: rules.isEmpty && !recordsChain ? nil : Self.accept, log_key: keyLog == nil ? nil : Self.logKey,
+        accept: rules.isEmpty && !recordsChain ? nil : Self.accept, reject: Self.reject,
+        log_key: keyLog == nil ? nil : Self.logKey,
         release: Self.release)
       return clastro_context_apply(context, &rules)
     }
@@ -76,12 +79,29 @@ final class TLSPeer {
       return peer.accept(Array(all[..<chainCount]), others: Array(all[chainCount...]))
     }
 
+  private static let reject: @convention(c) (UnsafeMutableRawPointer, Int32) -> Void = { owner, result in
+    Unmanaged<TLSPeer>.fromOpaque(owner).takeUnretainedValue().verifyResult = Int(result)
+  }
+
   private static let logKey: @convention(c) (UnsafeMutableRawPointer, UnsafePointer<CChar>) -> Void = { owner, line in
     Unmanaged<TLSPeer>.fromOpaque(owner).takeUnretainedValue().keyLog?.append(line)
   }
 
   private static let release: @convention(c) (UnsafeMutableRawPointer) -> Void = { owner in
     Unmanaged<TLSPeer>.fromOpaque(owner).release()
+  }
+}
+
+extension TLSPeer {
+  /// The handshake's end by OpenSSL or a judge, which know better than libcurl why it failed.
+  func refusal(_ code: CURLcode, requestSent: Bool) -> TransportError? {
+    let engineCode = Int32(bitPattern: code.rawValue)
+    if let failure { return .refusedTrust(failure, engineCode: engineCode) }
+    guard let verifyResult else { return nil }
+    let meaning = CurlCode.verification(verifyResult, isProxy: role == .proxy)
+    return TransportError(
+      stage: meaning.stage, code: meaning.code, message: meaning.message, hint: meaning.hint, engineCode: engineCode,
+      requestSent: requestSent)
   }
 }
 

@@ -15,7 +15,7 @@ struct TLSOptionsTests {
 
   init() throws { lab = try TrustLab() }
 
-  private func server(_ adapt: (inout LoopbackTLS) -> Void = { _ in }, closes: Bool = false) throws -> LoopbackServer {
+  private func server(closes: Bool = false, _ adapt: (inout LoopbackTLS) -> Void = { _ in }) throws -> LoopbackServer {
     var tls = LoopbackTLS(try lab.identity("localhost", "other.test"))
     adapt(&tls)
     return try .http(tls: tls) { _ in
@@ -100,7 +100,8 @@ struct TLSOptionsTests {
     let unsuitable = try lab.stack(nil) { $0.connection.tls.legacyCiphers = ["ECDHE-RSA-AES256-GCM-SHA384"] }
     #expect(try await failure { try await unsuitable.send(.get, old.baseURL) }.words == "tls/handshake_failed")
     let suites = try lab.stack(nil) { $0.connection.tls.cipherSuites = ["TLS_CHACHA20_POLY1305_SHA256"] }
-    #expect(try await suites.send(.get, try server().baseURL).text == "answer")
+    let new = try server()
+    #expect(try await suites.send(.get, new.baseURL).text == "answer")
     for (legacy, modern) in [
       (["ECDHE-ECDSA-AES256-GCM-SHA385"], nil), (nil, ["TLS_AES_128_GCM_SHA257"]), ([], nil), (nil, []), ([""], nil),
       (["A:B"], nil), (["TLS_AES_128_GCM_SHA256"], nil), (nil, ["ECDHE-ECDSA-AES256-GCM-SHA384"]),
@@ -111,6 +112,36 @@ struct TLSOptionsTests {
       }
       let error = try await failure { try await stack.send(.get, "https://localhost:1") }
       #expect(error.words == "tls/invalid_tls_configuration", "\(legacy ?? []) \(modern ?? [])")
+    }
+  }
+
+  @Test("a stapled status is demanded where it is asked for, on every connection")
+  func stapledStatus() async throws {
+    let leaf = try lab.identity("localhost")
+    let cases: [(LoopbackServer, String?)] = [
+      (try server { $0.identity = leaf }, "tls/certificate_status_invalid"),
+      (try stapling(.good, leaf), nil), (try stapling(.revoked, leaf), "tls/certificate_status_invalid"),
+      (try stapling(.unknown, leaf), "tls/certificate_status_invalid"),
+    ]
+    for (server, words) in cases {
+      #expect(try await lab.stack(nil).send(.get, server.baseURL).text == "answer")
+      let stack = try lab.stack(nil) { $0.connection.tls.requiresStapledStatus = true }
+      guard let words else {
+        for _ in 0..<3 { #expect(try await stack.send(.get, server.baseURL).text == "answer") }
+        #expect(server.resumedHandshakes == 0 && server.fullHandshakes == 4)
+        continue
+      }
+      let error = try await failure { try await stack.send(.get, server.baseURL) }
+      #expect(error.words == words && error.hint != nil)
+      #expect(server.requests.count == 1)
+    }
+  }
+
+  private func stapling(_ status: OCSPStatus, _ leaf: MintedCertificate) throws -> LoopbackServer {
+    let response = try lab.authority.ocspResponse(for: leaf, status: status)
+    return try server(closes: true) {
+      $0.identity = leaf
+      $0.ocspResponse = response
     }
   }
 

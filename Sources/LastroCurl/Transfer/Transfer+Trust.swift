@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastro
+internal import Lastro
+
+extension Transfer {
+  enum TrustCheck {
+    case trusted(TrustVerdict)
+    /// What the connection was trusted by has changed; nothing was sent yet.
+    case outdated
+    case refused(TransportError)
+  }
+
+  /// Whether the request may be sent on the connection that libcurl chose: new, pooled, shared with other streams, or for
+  /// a resend. Asked before every sending.
+  func checkTrust(of connection: OpaquePointer?) -> TrustCheck {
+    guard trust.isCurrent(now: lastActivity) else {
+      return requestSent
+        ? .refused(.connectionLost("the rules of trust changed when the request was to be sent again")) : .outdated
+    }
+    guard host.key.isTLS else { return .trusted(.plain) }
+    guard !trust.rules.isEmpty else { return .trusted(.validated) }
+    do throws(TrustFailure) {
+      guard let connection else { throw .unproven(host.target) }
+      let peer = Unmanaged<TLSPeer>.fromOpaque(clastro_connection_owner(connection)).takeUnretainedValue()
+      return .trusted(try peer.admit(host.target))
+    } catch {
+      return .refused(.refusedTrust(error))
+    }
+  }
+
+  /// A TLS connection is about to be made for it (`CURLOPT_SSL_CTX_FUNCTION`), to the server or its https proxy.
+  func prepareTLS(_ context: UnsafeMutableRawPointer) -> Bool {
+    let isProxy = clastro_context_takes_proxy_mark(context)
+    guard let target = isProxy ? host.proxyTarget : host.target else { return false }
+    peer = trust.attach(
+      context, to: target, role: isProxy ? .proxy : .server, recordsChain: job.isInspection && !isProxy)
+    return peer != nil
+  }
+}
