@@ -117,11 +117,19 @@ struct TLSOptionsTests {
 
   @Test("a stapled status is demanded where it is asked for, on every connection")
   func stapledStatus() async throws {
-    let leaf = try lab.identity("localhost")
+    // libcurl looks for the issuer among the certificates that are sent.
+    let issuer = try lab.authority.intermediate()
+    let leaf = try issuer.issue(hosts: ["localhost"])
     let cases: [(LoopbackServer, String?)] = [
       (try server { $0.identity = leaf }, "tls/certificate_status_invalid"),
-      (try stapling(.good, leaf), nil), (try stapling(.revoked, leaf), "tls/certificate_status_invalid"),
-      (try stapling(.unknown, leaf), "tls/certificate_status_invalid"),
+      (try stapling(issuer.ocspResponse(for: leaf), leaf), nil),
+      (try stapling(issuer.ocspResponse(for: leaf, status: .revoked), leaf), "tls/certificate_status_invalid"),
+      (try stapling(issuer.ocspResponse(for: leaf, status: .unknown), leaf), "tls/certificate_status_invalid"),
+      (try stapling(issuer.ocspResponse(for: leaf, validity: .expired), leaf), "tls/certificate_status_invalid"),
+      (
+        try stapling(issuer.ocspResponse(for: leaf, signedBy: CertificateAuthority()), leaf),
+        "tls/certificate_status_invalid"
+      ),
     ]
     for (server, words) in cases {
       #expect(try await lab.stack(nil).send(.get, server.baseURL).text == "answer")
@@ -137,9 +145,8 @@ struct TLSOptionsTests {
     }
   }
 
-  private func stapling(_ status: OCSPStatus, _ leaf: MintedCertificate) throws -> LoopbackServer {
-    let response = try lab.authority.ocspResponse(for: leaf, status: status)
-    return try server(closes: true) {
+  private func stapling(_ response: [UInt8], _ leaf: MintedCertificate) throws -> LoopbackServer {
+    try server(closes: true) {
       $0.identity = leaf
       $0.ocspResponse = response
     }
