@@ -20,6 +20,12 @@ struct clastro_roots {
   X509_STORE *store;
 };
 
+// An encrypted block would otherwise have OpenSSL ask for its password on the terminal.
+static int no_password(char *buffer, int size, int is_writing, void *context) {
+  (void)buffer, (void)size, (void)is_writing, (void)context;
+  return -1;
+}
+
 clastro_roots *clastro_roots_new(void) {
   clastro_roots *roots = malloc(sizeof *roots);
   if (!roots) return NULL;
@@ -39,7 +45,7 @@ int clastro_roots_add(clastro_roots *roots, const char *pem, size_t length) {
   BIO *bio = BIO_new_mem_buf(pem, (int)length);
   int count = 0;
   X509 *certificate;
-  while (bio && (certificate = PEM_read_bio_X509_AUX(bio, NULL, NULL, NULL))) {
+  while (bio && (certificate = PEM_read_bio_X509_AUX(bio, NULL, no_password, NULL))) {
     if (X509_STORE_add_cert(roots->store, certificate) == 1) count++;
     X509_free(certificate);
   }
@@ -254,6 +260,8 @@ int clastro_connection_fatal_alert(const clastro_connection *connection) {
 }
 
 const char *clastro_alert_text(int alert) { return SSL_alert_desc_string_long(alert); }
+
+const char *clastro_verify_text(long result) { return X509_verify_cert_error_string(result); }
 
 static bool is_bound_to(int socket, int local_port) {
   struct sockaddr_storage address;

@@ -76,6 +76,8 @@ bool clastro_connection_closed_cleanly(const clastro_connection *connection);
 // comes after the handshake, where libcurl reports a failed read.
 int clastro_connection_fatal_alert(const clastro_connection *connection);
 const char *clastro_alert_text(int alert);
+// What a verify result (X509_V_ERR_…) means.
+const char *clastro_verify_text(long result);
 
 // Whether OpenSSL knows a cipher: of TLS 1.3 (RFC 8446 §B.4 names), or of older versions (OpenSSL's list syntax).
 bool clastro_knows_cipher(const char *name, bool is_tls13);

@@ -79,26 +79,29 @@ enum CurlCode {
 
   /// Told apart by OpenSSL's verify result (`X509_V_ERR_…`).
   static func verification(_ result: Int, isProxy: Bool) -> Meaning {
-    if isProxy {
-      return (
-        .proxy, .proxyConnectFailed, "the proxy's certificate is not trusted (OpenSSL verify result \(result))",
-        "give the root that issued it with TLSOptions.roots"
-      )
-    }
+    let stage: FailureStage = isProxy ? .proxy : .tls
+    let whose = isProxy ? "the proxy's certificate" : "the certificate"
     switch result {
     case 9, 10:
-      return (
-        .tls, .certificateExpired, "the certificate is not valid now", "check the server's certificate, and this clock"
-      )
+      return (stage, .certificateExpired, "\(whose) is not valid now", "check its dates, and this machine's clock")
     case 1, 62, 64:
-      return (.tls, .hostMismatch, "the certificate is not for this host", "check the host name in the URL")
+      return (stage, .hostMismatch, "\(whose) is not for this host", "check the host name in the URL")
+    // Self-signed, or its issuer not found.
+    case 2, 18, 19, 20, 21:
+      return (
+        stage, .untrustedCertificate, "\(whose) leads to no trusted root: \(verifyText(result))",
+        "give the issuing root with TLSOptions.roots, or install it in the system's bundle; the server has to send the "
+          + "certificates in between"
+      )
     default:
       return (
-        .tls, .untrustedCertificate, "the certificate chain leads to no trusted root (OpenSSL verify result \(result))",
-        "give the issuing root with TLSOptions.roots, or install it in the system's bundle"
+        stage, .untrustedCertificate, "the chain of \(whose) is refused: \(verifyText(result))",
+        "whoever issued it has to mend it"
       )
     }
   }
+
+  private static func verifyText(_ result: Int) -> String { String(cString: clastro_verify_text(Int(result))) }
 
   private static func exchange(_ code: CURLcode, requestSent: Bool, hasHead: Bool, isProxied: Bool) -> Meaning {
     switch code {

@@ -58,7 +58,8 @@ final class TLSPeer {
     self.trust = trust
     switch rules.judge(trust) {
     case .accepted(let verdict):
-      self.verdict = verdict
+      // What was judged while the rules changed, or the clock went over a date and back, proves nothing.
+      self.verdict = rules.isCurrent ? verdict : nil
       return true
     case .refused(let failure):
       self.failure = failure

@@ -87,6 +87,20 @@ struct ProxyTrustTests {
     #expect(!nginx.accessLog().contains { $0.contains("refused-one") })
   }
 
+  @Test("a proxy whose certificate is refused is not tried again, whatever a policy says")
+  func untrustedProxyIsNotRetried() async throws {
+    var configuration = StackConfiguration()
+    configuration.interceptors = [
+      RetryInterceptor(
+        policy: .backoff(.constant(delay: 0, until: .maxRetries(3))), eligibility: .any)
+    ]
+    let port = try Peers.squid.tlsPort
+    let stack = try CurlNetworkStack.direct(
+      { $0.connection.proxy = .url("https://localhost:\(port)") }, configuration: configuration)
+    let error = try await failure { try await stack.send(.get, "http://127.0.0.1:1/") }
+    #expect(error.words == "proxy/untrusted_certificate" && error.attempts.count == 1)
+  }
+
   @Test("a proxy without a policy is verified normally, also where other hosts are refused")
   func proxyWithoutPolicy() async throws {
     let way = "https://127.0.0.1:\(try Peers.squid.tlsPort)"
