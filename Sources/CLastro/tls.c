@@ -35,7 +35,7 @@ clastro_roots *clastro_roots_new(void) {
     return NULL;
   }
   // As libcurl does by default: a trusted intermediate is enough.
-  X509_STORE_set_flags(roots->store, X509_V_FLAG_PARTIAL_CHAIN);
+  X509_STORE_set_flags(roots->store, X509_V_FLAG_PARTIAL_CHAIN | X509_V_FLAG_TRUSTED_FIRST);
   return roots;
 }
 
@@ -155,7 +155,11 @@ static int verify_chain(X509_STORE_CTX *verification, void *argument) {
   // What OpenSSL refuses stays refused: the owner is told, and not asked.
   if (verdict != 1) connection->reject(connection->owner, X509_STORE_CTX_get_error(verification));
   if (verdict != 1 || !connection->accept) return verdict;
-  if (is_accepted(connection, verification)) return 1;
+  // libcurl reads the oldest error of the queue, which has to be OpenSSL's own about this verdict.
+  ERR_set_mark();
+  bool good = is_accepted(connection, verification);
+  ERR_pop_to_mark();
+  if (good) return 1;
   X509_STORE_CTX_set_error(verification, X509_V_ERR_APPLICATION_VERIFICATION);
   return 0;
 }
@@ -178,6 +182,13 @@ bool clastro_context_takes_proxy_mark(void *context) {
   bool is_marked = (SSL_CTX_get_options(context) & proxy_mark) != 0;
   SSL_CTX_clear_options(context, proxy_mark);
   return is_marked;
+}
+
+bool clastro_proxy_mark_is_telling(void) {
+  SSL_CTX *context = SSL_CTX_new(TLS_client_method());
+  bool is_telling = context && (SSL_CTX_get_options(context) & proxy_mark) == 0;
+  SSL_CTX_free(context);
+  return is_telling;
 }
 
 static clastro_connection *make_connection(const clastro_connection_rules *rules) {
@@ -218,7 +229,9 @@ bool clastro_context_apply(void *context, const clastro_connection_rules *rules)
   ERR_pop_to_mark();
   if (!good) return false;
   if (rules->is_strict) X509_VERIFY_PARAM_set_flags(parameters, X509_V_FLAG_X509_STRICT);
-  if (rules->roots) SSL_CTX_set1_cert_store(context, rules->roots->store);
+  // Not the context's certificate store, which libcurl replaces once the handshake has begun.
+  if (SSL_CTX_set1_verify_cert_store(context, rules->roots->store) != 1) return false;
+  if (rules->shows_roots_to_curl) SSL_CTX_set1_cert_store(context, rules->roots->store);
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
   SSL_CTX_set_cert_verify_callback(context, verify_chain, connection);
   SSL_CTX_set_info_callback(context, watch_alerts);
@@ -247,6 +260,11 @@ void clastro_connection_release(clastro_connection *connection) {
   if (atomic_fetch_sub(&connection->references, 1) != 1) return;
   connection->release(connection->owner);
   free(connection);
+}
+
+bool clastro_connection_is_ready(CURL *easy) {
+  SSL *ssl = session_of(easy);
+  return ssl && SSL_is_init_finished(ssl);
 }
 
 void *clastro_connection_owner(const clastro_connection *connection) { return connection->owner; }
@@ -297,14 +315,14 @@ bool clastro_has_unsolicited_input(CURL *easy, int socket, int local_port) {
 bool clastro_knows_cipher(const char *name, bool is_tls13) {
   ERR_set_mark();
   SSL_CTX *context = SSL_CTX_new(TLS_client_method());
-  bool knows = context && (is_tls13 ? SSL_CTX_set_ciphersuites(context, name) : SSL_CTX_set_cipher_list(context, name));
-  if (knows && is_tls13) {
-    // Unknown names are skipped without an error: only those that are known leave a suite of TLS 1.3.
-    STACK_OF(SSL_CIPHER) *ciphers = SSL_CTX_get_ciphers(context);
-    knows = false;
-    for (int index = 0; index < sk_SSL_CIPHER_num(ciphers); index++) {
-      knows = knows || strcmp(SSL_CIPHER_get_name(sk_SSL_CIPHER_value(ciphers, index)), name) == 0;
-    }
+  // Names that are unknown, or stand for many, are no error here: what counts is whether the cipher is there afterwards.
+  if (context) is_tls13 ? SSL_CTX_set_ciphersuites(context, name) : SSL_CTX_set_cipher_list(context, name);
+  STACK_OF(SSL_CIPHER) *ciphers = context ? SSL_CTX_get_ciphers(context) : NULL;
+  bool knows = false;
+  for (int index = 0; index < sk_SSL_CIPHER_num(ciphers); index++) {
+    const SSL_CIPHER *cipher = sk_SSL_CIPHER_value(ciphers, index);
+    bool is_of_tls13 = strcmp(SSL_CIPHER_get_version(cipher), "TLSv1.3") == 0;
+    knows = knows || (is_of_tls13 == is_tls13 && strcmp(SSL_CIPHER_get_name(cipher), name) == 0);
   }
   SSL_CTX_free(context);
   ERR_pop_to_mark();

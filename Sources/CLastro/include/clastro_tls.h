@@ -8,7 +8,8 @@
 
 #pragma clang assume_nonnull begin
 
-// A set of trusted roots (X509_STORE), shared by all connections that use it. Filled first, then only read, by any thread.
+// A set of trusted roots (X509_STORE), shared by all connections that use it. Filled first, then only read, by any thread;
+// but see `shows_roots_to_curl`.
 typedef struct clastro_roots clastro_roots;
 clastro_roots *_Nullable clastro_roots_new(void);
 // Adds every certificate of a PEM text. Their number; -1 when a block is broken.
@@ -27,8 +28,11 @@ typedef struct clastro_connection clastro_connection;
 
 // What a new connection obeys.
 typedef struct {
-  // NULL: there is no root, and no server is trusted. Used while the connection is made.
-  const clastro_roots *_Nullable roots;
+  // Used while the connection is made.
+  const clastro_roots *roots;
+  // Whether libcurl, too, gets the roots, for its check of stapled responses. It sets flags in them, keeps them for later
+  // connections of its multi handle, and would do so with any store that is not ours alone.
+  bool shows_roots_to_curl;
   // The name or address that the certificate must be for; checked together with the chain.
   const char *host;
   bool host_is_address;
@@ -57,8 +61,10 @@ CURLcode clastro_install_context_hook(CURL *easy, clastro_context_callback prepa
 // Marks the TLS connections to the transfer's https proxy, by an option of libcurl that OpenSSL's context shows: libcurl
 // does not tell the hook which connection it is called for.
 void clastro_mark_proxy_contexts(CURL *easy);
-// Whether the context is for the connection to the proxy. Takes the mark away.
+// Whether the context is marked. Takes the mark away.
 bool clastro_context_takes_proxy_mark(void *context);
+// Whether the mark means anything: OpenSSL's own configuration file can set the option on every context.
+bool clastro_proxy_mark_is_telling(void);
 
 // Has a context obey `rules`; takes over `rules->owner`, also when it fails. Always refuses renegotiation, watches alerts,
 // and replaces libcurl's own key log (the environment's SSLKEYLOGFILE).
@@ -68,6 +74,9 @@ bool clastro_context_apply(void *context, const clastro_connection_rules *rules)
 // (CURLINFO_TLS_SSL_PTR is NULL afterwards).
 clastro_connection *_Nullable clastro_connection_retain(CURL *easy);
 void clastro_connection_release(clastro_connection *connection);
+// Whether the handshake of the connection that serves `easy` is over. Only inside a callback of the transfer. libcurl 7.88
+// may put a further HTTP/2 stream on a connection that still is in its handshake behind a proxy.
+bool clastro_connection_is_ready(CURL *easy);
 // `rules.owner`. Lives as long as the connection.
 void *clastro_connection_owner(const clastro_connection *connection);
 // Whether the peer ended the stream with close_notify (RFC 8446 §6.1); a bare TCP FIN leaves it false.

@@ -106,8 +106,12 @@ final class LoopCore {
   }
 
   private func start(_ job: TransferJob) {
-    if job.isCancelled { return end(job, .cancelled()) }
     if isShuttingDown { return end(job, .shutDown) }
+    admit(job)
+  }
+
+  private func admit(_ job: TransferJob) {
+    if job.isCancelled { return end(job, .cancelled()) }
     do {
       let partition = try self.partition(for: job)
       enter(job, try partition.host(HostQueue.Key(job.request.head)), in: partition)
@@ -180,6 +184,8 @@ final class LoopCore {
   }
 
   private func cancelAll() {
+    for job in displaced { end(job, .shutDown) }
+    displaced = []
     for partition in partitions.values {
       for host in partition.hosts.values {
         for job in host.remove(where: { _ in true }) where waiting.remove(ObjectIdentifier(job)) != nil {
@@ -305,7 +311,7 @@ final class LoopCore {
   /// finish; those that wait begin anew.
   private func retire(_ partition: Partition) {
     partition.retire()
-    partitionIDs[partition.options] = nil
+    if partitionIDs[partition.options] == partition.id { partitionIDs[partition.options] = nil }
     if defaultPartition === partition { defaultPartition = nil }
     for host in partition.hosts.values {
       for job in host.remove(where: { _ in true }) where waiting.remove(ObjectIdentifier(job)) != nil {
@@ -324,7 +330,7 @@ final class LoopCore {
     while !displaced.isEmpty {
       let jobs = displaced
       displaced = []
-      for job in jobs { start(job) }
+      for job in jobs { admit(job) }
     }
   }
 
@@ -338,7 +344,7 @@ final class LoopCore {
       guard let closing = closingTime(of: partition), partition.transfers.isEmpty else { continue }
       guard now >= closing || !partition.trust.isCurrent(now: now) else { continue }
       partitions[partition.id] = nil
-      partitionIDs[partition.options] = nil
+      if partitionIDs[partition.options] == partition.id { partitionIDs[partition.options] = nil }
       if defaultPartition === partition { defaultPartition = nil }
     }
   }

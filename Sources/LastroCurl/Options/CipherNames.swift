@@ -16,7 +16,15 @@ enum CipherNames {
       throw .invalidTLSOptions("the list of ciphers is empty", hint: "leave it nil for OpenSSL's choice")
     }
     for name in names {
-      let isName = !name.isEmpty && !name.utf8.contains { $0 <= 0x20 || $0 == UInt8(ascii: ":") || $0 == 0x7F }
+      // Not OpenSSL's list syntax, in which `@SECLEVEL=0` is an element too.
+      let isName = name.utf8.allSatisfy { byte in
+        switch byte {
+        case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+          UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+          true
+        default: false
+        }
+      }
       guard isName, clastro_knows_cipher(name, isTLS13) else {
         throw .invalidTLSOptions(
           "OpenSSL knows no cipher \"\(name)\" of \(isTLS13 ? "TLS 1.3" : "TLS 1.2 or older")",

@@ -122,7 +122,7 @@ final class OptionApplier {
     let isTLS = transfer.host.key.isTLS
     guard isTLS || transfer.host.proxyTarget != nil else { return }
     try trust.prepare()
-    if !trust.allowsResumption { transfer.easy.set(CURLOPT_SSL_SESSIONID_CACHE, 0) }
+    if !trust.allowsResumption || transfer.job.isInspection { transfer.easy.set(CURLOPT_SSL_SESSIONID_CACHE, 0) }
     try TransferCallbacks.installContextHook(on: transfer)
     if isTLS { try applyServerTLS(transfer.easy, host: transfer.host) }
     if transfer.host.proxyTarget != nil { try applyProxyTLS(transfer.easy) }
@@ -133,8 +133,7 @@ final class OptionApplier {
     easy.set(CURLOPT_CAPATH, pointer: nil)
     easy.set(CURLOPT_CAINFO, pointer: nil)
     easy.set(CURLOPT_SSLVERSION, minimumVersion)
-    if let ciphers = options.tls.legacyCiphers { easy.set(CURLOPT_SSL_CIPHER_LIST, ciphers.joined(separator: ":")) }
-    if let suites = options.tls.cipherSuites { easy.set(CURLOPT_TLS13_CIPHERS, suites.joined(separator: ":")) }
+    applyCiphers(easy, legacy: CURLOPT_SSL_CIPHER_LIST, suites: CURLOPT_TLS13_CIPHERS)
     if options.tls.requiresStapledStatus { easy.set(CURLOPT_SSL_VERIFYSTATUS, 1) }
     guard let identity = identities.identity(for: host.target.host) else { return }
     try apply(identity.certificate, to: easy, file: CURLOPT_SSLCERT, blob: CURLOPT_SSLCERT_BLOB)
@@ -147,7 +146,20 @@ final class OptionApplier {
     easy.set(CURLOPT_PROXY_CAPATH, pointer: nil)
     easy.set(CURLOPT_PROXY_CAINFO, pointer: nil)
     easy.set(CURLOPT_PROXY_SSLVERSION, minimumVersion)
+    applyCiphers(easy, legacy: CURLOPT_PROXY_SSL_CIPHER_LIST, suites: CURLOPT_PROXY_TLS13_CIPHERS)
+    guard Self.tellsProxiesApart else {
+      throw .invalidTLSOptions(
+        "OpenSSL's configuration sets the option by which the connection to an https proxy is known",
+        hint: "remove Bugs from the Options of openssl.cnf, or use an http proxy")
+    }
     clastro_mark_proxy_contexts(easy.raw)
+  }
+
+  private static let tellsProxiesApart = clastro_proxy_mark_is_telling()
+
+  private func applyCiphers(_ easy: EasyHandle, legacy: CURLoption, suites: CURLoption) {
+    if let ciphers = options.tls.legacyCiphers { easy.set(legacy, ciphers.joined(separator: ":")) }
+    if let names = options.tls.cipherSuites { easy.set(suites, names.joined(separator: ":")) }
   }
 
   /// Versions share the option with a maximum in the upper half; 0 there means the newest.

@@ -6,8 +6,8 @@ internal import Lastro
 extension Transfer {
   enum TrustCheck {
     case trusted(TrustVerdict)
-    /// What the connection was trusted by has changed; nothing was sent yet.
-    case outdated
+    /// Nothing was sent yet, and cannot be on this connection.
+    case restart(Restart)
     case refused(TransportError)
   }
 
@@ -16,9 +16,15 @@ extension Transfer {
   func checkTrust(of connection: OpaquePointer?) -> TrustCheck {
     guard trust.isCurrent(now: lastActivity) else {
       return requestSent
-        ? .refused(.connectionLost("the rules of trust changed when the request was to be sent again")) : .outdated
+        ? .refused(.connectionLost("the rules of trust changed when the request was to be sent again"))
+        : .restart(.underCurrentTrust)
     }
     guard host.key.isTLS else { return .trusted(.plain) }
+    guard clastro_connection_is_ready(easy.raw) else {
+      return requestSent
+        ? .refused(.connectionLost("there was no secured connection when the request was to be sent again"))
+        : .restart(.onFreshConnection)
+    }
     guard !trust.rules.isEmpty else { return .trusted(.validated) }
     do throws(TrustFailure) {
       guard let connection else { throw .unproven(host.target) }
@@ -31,7 +37,9 @@ extension Transfer {
 
   /// A TLS connection is about to be made for it (`CURLOPT_SSL_CTX_FUNCTION`), to the server or its https proxy.
   func prepareTLS(_ context: UnsafeMutableRawPointer) -> Bool {
-    let isProxy = clastro_context_takes_proxy_mark(context)
+    let isMarked = clastro_context_takes_proxy_mark(context)
+    // The mark counts only where both are possible.
+    let isProxy = host.proxyTarget != nil && (isMarked || !host.key.isTLS)
     guard let target = isProxy ? host.proxyTarget : host.target else { return false }
     peer = trust.attach(
       context, to: target, role: isProxy ? .proxy : .server, recordsChain: job.isInspection && !isProxy)

@@ -139,8 +139,8 @@ final class Transfer {
     tls = host.key.isTLS ? clastro_connection_retain(easy.raw) : nil
     switch checkTrust(of: tls) {
     case .trusted(let verdict): self.verdict = verdict
-    case .outdated:
-      restart = .underCurrentTrust
+    case .restart(let reason):
+      restart = reason
       return Int32(CURL_PREREQFUNC_ABORT)
     case .refused(let error):
       failure = error

@@ -13,7 +13,9 @@ final class KeyLogFile {
   private let descriptor: Int32
 
   init(path: String) throws(TransportError) {
-    descriptor = path.utf8.contains(0) ? -1 : open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+    // Without waiting: a pipe that nobody reads would hold up the loop.
+    let flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK
+    descriptor = path.utf8.contains(0) ? -1 : open(path, flags, 0o600)
     guard descriptor >= 0 else {
       throw TransportError(
         stage: .tls, code: .invalidTLSConfiguration,

@@ -12,11 +12,13 @@ final class PartitionTrust {
   private let roots: TrustedRoots
   private let keyLog: KeyLogFile?
   private let isStrict: Bool
+  private let showsRootsToCurl: Bool
   let allowsResumption: Bool
 
   init(_ options: TLSOptions, standing: (any ServerTrustJudge)?) throws(TransportError) {
     rules = JudgePanel(standing: standing, additional: options.trustJudge)
-    roots = TrustedRoots(options.roots)
+    showsRootsToCurl = options.requiresStapledStatus
+    roots = TrustedRoots(options.roots, isShared: !showsRootsToCurl)
     keyLog = try options.keyLogFile.map { path throws(TransportError) in try KeyLogFile(path: path) }
     isStrict = options.chainChecks == .strict
     // A resumed session shows no chain to judge, and no stapled status.
@@ -35,8 +37,11 @@ final class PartitionTrust {
   ) -> TLSPeer? {
     guard let store = try? roots.store() else { return nil }
     let peer = TLSPeer(target: target, role: role, rules: rules, keyLog: keyLog)
-    let isAttached = peer.attach(
-      to: context, roots: store, isStrict: isStrict, allowsResumption: allowsResumption, recordsChain: recordsChain)
+    let isAttached = peer.attach(to: context, roots: store, recordsChain: recordsChain) { rules in
+      rules.shows_roots_to_curl = showsRootsToCurl
+      rules.is_strict = isStrict
+      rules.allows_resumption = allowsResumption && !recordsChain
+    }
     return isAttached ? peer : nil
   }
 }

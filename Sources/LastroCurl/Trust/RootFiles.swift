@@ -92,16 +92,24 @@ enum RootFiles {
 
   private static func read(_ path: String) throws(TransportError) -> [UInt8] {
     // A path with a NUL would be cut there.
-    let descriptor = path.utf8.contains(0) ? -1 : open(path, O_RDONLY | O_CLOEXEC)
+    // Without waiting: a pipe that nobody writes to would hold up the loop.
+    let descriptor = path.utf8.contains(0) ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else {
       throw .invalidRoots("the file of trusted roots \(path) cannot be read: \(SystemError.text(errno))")
     }
     defer { close(descriptor) }
+    var facts = stat()
+    guard fstat(descriptor, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG else {
+      throw .invalidRoots("\(path), given as a file of trusted roots, is no file")
+    }
     var bytes: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 65_536)
     while true {
       let count = Glibc.read(descriptor, &buffer, buffer.count)
       if count < 0, errno == EINTR { continue }
+      guard count >= 0 else {
+        throw .invalidRoots("the file of trusted roots \(path) cannot be read: \(SystemError.text(errno))")
+      }
       guard count > 0 else { break }
       bytes += buffer[..<count]
       // No bundle of roots is so large; /dev/zero is.

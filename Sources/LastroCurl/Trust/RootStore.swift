@@ -9,8 +9,16 @@ final class RootStore: @unchecked Sendable {
   let pointer: OpaquePointer
   let version: RootFiles.Version?
 
+  /// Reads what the files hold now.
+  convenience init(_ source: TLSOptions.Roots) throws(TransportError) {
+    // Before the files are read: what changes in between is noticed the next time.
+    let version = RootFiles.version(of: source)
+    let isDirectory = if case .directory = source { true } else { false }
+    try self.init(try RootFiles.texts(of: source), version: version, isDirectory: isDirectory)
+  }
+
   /// - Parameter texts: PEM texts, each of a file.
-  init(_ texts: [[UInt8]], version: RootFiles.Version?, isDirectory: Bool) throws(TransportError) {
+  private init(_ texts: [[UInt8]], version: RootFiles.Version?, isDirectory: Bool) throws(TransportError) {
     guard let pointer = clastro_roots_new() else { throw .invalidRoots("out of memory for trusted roots") }
     self.pointer = pointer
     self.version = version
@@ -42,11 +50,9 @@ final class RootStoreCache: Sendable {
 
   /// The store for what the files hold now.
   func store(for source: TLSOptions.Roots) throws(TransportError) -> RootStore {
-    // Before the files are read: what changes in between is noticed the next time.
     let version = RootFiles.version(of: source)
     if let store = entries.withLock({ $0[source]?.store }), store.version == version { return store }
-    let isDirectory = if case .directory = source { true } else { false }
-    let store = try RootStore(try RootFiles.texts(of: source), version: version, isDirectory: isDirectory)
+    let store = try RootStore(source)
     entries.withLock { entries in
       entries = entries.filter { $0.value.store != nil }
       entries[source] = Entry(store: store)

@@ -27,20 +27,24 @@ final class TLSPeer {
     self.keyLog = keyLog
   }
 
-  /// Has a new connection obey: roots, host name, and this object's say.
+  /// Has a new connection obey: to roots, host name, and this object's say.
   ///
-  /// - Parameter recordsChain: whether the chain is wanted even where nobody judges it.
+  /// - Parameters:
+  ///   - recordsChain: whether the chain is wanted even where nobody judges it.
+  ///   - roots: the trusted roots.
+  ///   - adapt: sets what every connection of the partition obeys.
   func attach(
-    to context: UnsafeMutableRawPointer, roots: RootStore, isStrict: Bool, allowsResumption: Bool, recordsChain: Bool
+    to context: UnsafeMutableRawPointer, roots: RootStore, recordsChain: Bool,
+    adapting adapt: (inout clastro_connection_rules) -> Void
   ) -> Bool {
     target.host.text.withCString { host in
-      var rules = clastro_connection_rules(
-        roots: roots.pointer, host: host, host_is_address: target.host.isIPAddress, is_strict: isStrict,
-        allows_resumption: allowsResumption, owner: Unmanaged.passRetained(self).toOpaque(),
+      var settings = clastro_connection_rules(
+        roots: roots.pointer, shows_roots_to_curl: false, host: host, host_is_address: target.host.isIPAddress,
+        is_strict: false, allows_resumption: false, owner: Unmanaged.passRetained(self).toOpaque(),
         accept: rules.isEmpty && !recordsChain ? nil : Self.accept, reject: Self.reject,
-        log_key: keyLog == nil ? nil : Self.logKey,
-        release: Self.release)
-      return clastro_context_apply(context, &rules)
+        log_key: keyLog == nil ? nil : Self.logKey, release: Self.release)
+      adapt(&settings)
+      return clastro_context_apply(context, &settings)
     }
   }
 
@@ -76,7 +80,10 @@ final class TLSPeer {
       let peer = Unmanaged<TLSPeer>.fromOpaque(owner).takeUnretainedValue()
       let all = UnsafeBufferPointer(start: certificates, count: count).compactMap(PeerCertificate.init)
       // One that cannot be read would shift the others.
-      guard all.count == count else { return false }
+      guard all.count == count else {
+        peer.failure = .unproven(peer.target)
+        return false
+      }
       return peer.accept(Array(all[..<chainCount]), others: Array(all[chainCount...]))
     }
 

@@ -7,16 +7,23 @@ internal import Lastro
 /// roots from memory, or with a directory, at every handshake (15 ms), and does not notice a file that was replaced.
 final class TrustedRoots {
   private let source: TLSOptions.Roots
+  /// Whether others may use the same store.
+  private let isShared: Bool
   private var loaded: RootStore?
+  /// Contents that turned out to be unusable; not read again until they change.
+  private var unusable: RootFiles.Version?
   /// Monotonic nanoseconds; files are not looked at before.
   private var nextLook = Int64.min
 
-  init(_ source: TLSOptions.Roots) { self.source = source }
+  init(_ source: TLSOptions.Roots, isShared: Bool) {
+    self.source = source
+    self.isShared = isShared
+  }
 
   /// The store; loaded when it is first asked for.
   func store() throws(TransportError) -> RootStore {
     if let loaded { return loaded }
-    let store = try RootStoreCache.shared.store(for: source)
+    let store = try isShared ? RootStoreCache.shared.store(for: source) : RootStore(source)
     loaded = store
     return store
   }
@@ -25,7 +32,11 @@ final class TrustedRoots {
   func isCurrent(now: Int64) -> Bool {
     guard let loaded, now >= nextLook else { return true }
     nextLook = now.adding(.seconds(1))
-    guard let version = RootFiles.version(of: source), version != loaded.version else { return true }
-    return (try? RootStoreCache.shared.store(for: source))?.version ?? loaded.version == loaded.version
+    guard let version = RootFiles.version(of: source), version != loaded.version, version != unusable else {
+      return true
+    }
+    if (try? RootStoreCache.shared.store(for: source)) != nil { return false }
+    unusable = version
+    return true
   }
 }

@@ -182,6 +182,55 @@ struct BypassTests {
     #expect(server.receivedBytes == 0)
   }
 
+  @Test("streams beyond what a connection takes wait for one that is secured", arguments: [false, true])
+  func unfinishedConnection(isJudged: Bool) async throws {
+    let tls = try tls(["h2"])
+    var settings = LoopbackHTTP2Settings()
+    settings.maximumConcurrentStreams = 1
+    let server = try LoopbackServer.http2(tls: tls, settings: settings) { .text($0.path) }
+    let proxy = try LoopbackServer.tunnel()
+    let evaluator = try TrustLab.evaluator(TrustLab.policy("localhost", TrustLab.pin(tls.identity)))
+    let stack = try lab.stack(isJudged ? evaluator : nil) {
+      $0.connection.proxy = .url("http://127.0.0.1:\(proxy.port)")
+    }
+    _ = try await stack.send(.get, server.baseURL)
+    try await withThrowingTaskGroup(of: TrustVerdict?.self) { group in
+      for number in 0..<40 {
+        group.addTask { try await stack.send(.get, server.baseURL + "/\(number)").response.facts.trust }
+      }
+      for try await verdict in group { #expect(verdict == (isJudged ? .pinned : .validated)) }
+    }
+  }
+
+  @Test("a graceful shutdown waits for requests whose rules changed while they waited")
+  func shutdownAfterSwap() async throws {
+    let gate = try LoopbackGate()
+    let tls = try tls()
+    let server = try LoopbackServer(tls: tls) { connection in
+      try connection.serveHTTP { request in
+        if request.path == "/held" { _ = connection.wait(for: gate) }
+        return .text(request.path)
+      }
+    }
+    let evaluator = try TrustLab.evaluator(TrustLab.policy("localhost", TrustLab.pin(tls.identity)))
+    let stack = try lab.stack(evaluator) { $0.connectionsPerHost = 1 }
+    async let held = stack.send(.get, server.baseURL + "/held")
+    try await server.waitForRequests(count: 1)
+    async let waiting = stack.send(.get, server.baseURL + "/waiting")
+    #expect(await eventually { stack.activeTransfers == 2 })
+    evaluator.replaceConfiguration(
+      try TrustLab.configuration(TrustLab.policy("localhost", TrustLab.pin(tls.identity), TrustLab.absent)))
+    async let ended: Void = stack.shutDown()
+    // Once it refuses new requests, it is shutting down.
+    while true {
+      if (try await failure { try await stack.send(.get, "http://127.0.0.1:1") }).code == .shutDown { break }
+    }
+    gate.open()
+    #expect(try await held.text == "/held")
+    #expect(try await waiting.text == "/waiting")
+    await ended
+  }
+
   @Test("a session ticket from before the policy is of no use", arguments: [LoopbackTLS.Version.tls12, .tls13])
   func ticketFromBefore(_ version: LoopbackTLS.Version) async throws {
     let server = try LoopbackServer.http(tls: tls([], version)) { _ in
@@ -288,9 +337,16 @@ struct BypassTests {
       for number in 0..<1_000 {
         let index = number % names.count
         let url = server.url(names[index], "/\(index)/\(number)")
+        var patient = RequestOptions()
+        // A host that is refused takes a handshake for each request.
+        patient.timeouts = try? Timeouts(
+          connect: .seconds(200), attempt: nil, idle: .seconds(200), total: .seconds(250))
+        let options = patient
         group.addTask {
           do {
-            return (index, try await stack.send(.get, url).response.facts.trust?.rawValue ?? "nothing")
+            return (
+              index, try await stack.send(.get, url, options: options).response.facts.trust?.rawValue ?? "nothing"
+            )
           } catch {
             return (index, (error as? RawFailure)?.words ?? "\(error)")
           }

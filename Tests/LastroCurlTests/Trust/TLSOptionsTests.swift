@@ -8,6 +8,12 @@ import LastroTesting
 import PeerSupport
 import Testing
 
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
 /// TLS beyond pins: roots, client certificates, ciphers, stapled status, the key log.
 @Suite("Trust: TLS options", .timeLimit(.minutes(5)))
 struct TLSOptionsTests {
@@ -34,6 +40,21 @@ struct TLSOptionsTests {
     try directory.write(lab.authority.rootPEM, to: "mine.anything")
     let next = try CurlNetworkStack.direct { $0.connection.tls.roots = .directory(directory.path) }
     #expect(try await next.send(.get, server.baseURL).text == "answer")
+  }
+
+  @Test("what is no file is no file of roots, and holds nothing up")
+  func noFile() async throws {
+    let directory = try PeerDirectory()
+    let pipe = directory.file("pipe")
+    #expect(mkfifo(pipe, 0o600) == 0)
+    for path in [pipe, directory.path, "/dev/zero"] {
+      let stack = try CurlNetworkStack.direct { $0.connection.tls.roots = .file(path) }
+      let error = try await failure { try await stack.send(.get, "https://localhost:1") }
+      #expect(error.words == "tls/invalid_tls_configuration", "\(path)")
+      let keyLog = try lab.stack(nil) { $0.connection.tls.keyLogFile = path == "/dev/zero" ? directory.path : path }
+      let refused = try await failure { try await keyLog.send(.get, "https://localhost:1") }
+      #expect(refused.words == "tls/invalid_tls_configuration", "\(path)")
+    }
   }
 
   @Test("a file of roots that is replaced is noticed, for connections that stand too")
@@ -104,7 +125,8 @@ struct TLSOptionsTests {
     #expect(try await suites.send(.get, new.baseURL).text == "answer")
     for (legacy, modern) in [
       (["ECDHE-ECDSA-AES256-GCM-SHA385"], nil), (nil, ["TLS_AES_128_GCM_SHA257"]), ([], nil), (nil, []), ([""], nil),
-      (["A:B"], nil), (["TLS_AES_128_GCM_SHA256"], nil), (nil, ["ECDHE-ECDSA-AES256-GCM-SHA384"]),
+      (["A:B"], nil), (["ALL@SECLEVEL=0"], nil), (["AES"], nil), (["@SECLEVEL=0"], nil),
+      (["TLS_AES_128_GCM_SHA256"], nil), (nil, ["ECDHE-ECDSA-AES256-GCM-SHA384"]),
     ] as [([String]?, [String]?)] {
       let stack = try lab.stack(nil) {
         $0.connection.tls.legacyCiphers = legacy
@@ -224,7 +246,12 @@ struct TLSOptionsTests {
     let below = try lab.authority.intermediate()
     let identity = try below.issue(hosts: ["localhost"])
     let server = try server { $0.identity = identity }
-    let trust = try await lab.stack(nil).inspect(server.baseURL)
+    let stack = try lab.stack(nil) { $0.connection.httpVersion = .http1 }
+    let trust = try await stack.inspect(server.baseURL)
+    _ = try await stack.send(.get, server.baseURL, headers: ["Connection": "close"])
+    // On no connection that was there, and no session.
+    for _ in 0..<2 { #expect(try await stack.inspect(server.baseURL) == trust) }
+    let received = server.receivedBytes
     #expect(trust.host.text == "localhost" && trust.port == server.port && trust.chain.count == 3)
     #expect(trust.chain.last?.pin == SPKIHash(pem: lab.authority.rootPEM))
     let refusing = try lab.stack(TrustLab.evaluator(TrustLab.policy("localhost", TrustLab.absent)))
@@ -242,6 +269,6 @@ struct TLSOptionsTests {
       let error = await #expect(throws: TransportError.self) { try await stack.inspect(url) }
       #expect(error?.word == words)
     }
-    #expect(server.receivedBytes == 0)
+    #expect(server.receivedBytes == received)
   }
 }
