@@ -138,38 +138,6 @@ struct BypassTests {
     #expect(server.receivedBytes == 0)
   }
 
-  @Test("a verdict that fell while the rules changed does not count when they are changed back")
-  func rulesThereAndBack() async throws {
-    let server = try LoopbackServer.http(tls: tls()) { _ in .text("answer") }
-    let judge = ScriptedJudge { trust, judge in
-      guard judge.asked.count == 1 else { return .refused(TrustFailure(.refused("again"), trust: trust)) }
-      judge.changeRules()
-      return .accepted(.validated)
-    }
-    let back = BackAndForth(judge)
-    #expect(try await failure { try await lab.stack(back).send(.get, server.baseURL) }.words == "trust/trust_refused")
-    #expect(server.receivedBytes == 0)
-  }
-
-  /// Changes its rules while it judges, and back before the request is sent.
-  private final class BackAndForth: ServerTrustJudge {
-    private let judge: ScriptedJudge
-    private let reads = Lock(0)
-
-    init(_ judge: ScriptedJudge) { self.judge = judge }
-
-    var revision: UInt64 {
-      guard judge.revision > 0 else { return 0 }
-      // Once: right after the judgement.
-      return reads.withLock { reads in
-        reads += 1
-        return reads == 1 ? 1 : 0
-      }
-    }
-
-    func judge(_ trust: ServerTrust) -> TrustDecision { judge.judge(trust) }
-  }
-
   @Test("rules that change without end fail the request, instead of going on for ever")
   func unsteadyRules() async throws {
     let server = try LoopbackServer.http(tls: tls()) { _ in .text("answer") }
