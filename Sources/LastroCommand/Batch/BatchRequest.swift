@@ -15,7 +15,12 @@ struct BatchRequest: Decodable {
   private enum Key: String, CodingKey, CaseIterable {
     case id, url, method, headers, body
     case bodyBase64 = "body_base64"
-    case cacert, cert, key, proxy, noproxy, resolve
+    case cacert, capath, cert, key, proxy, noproxy, resolve
+    case tlsVersion = "tls_version"
+    case ciphers
+    case tls13Ciphers = "tls13_ciphers"
+    case certStatus = "cert_status"
+    case keyLog = "key_log"
     case unixSocket = "unix_socket"
     case httpVersion = "http_version"
     case maxRedirects = "max_redirects"
@@ -58,6 +63,12 @@ struct BatchRequest: Decodable {
     result.headers = try Self.headers(try read(.headers) ?? [])
     result.body = try Self.body(text: try read(.body), base64: try read(.bodyBase64))
     result.cacert = try read(.cacert)
+    result.capath = try read(.capath)
+    result.tlsVersion = try read(.tlsVersion)
+    result.ciphers = try read(.ciphers)
+    result.tls13Ciphers = try read(.tls13Ciphers)
+    result.certStatus = try read(.certStatus) ?? false
+    result.keyLog = try read(.keyLog)
     result.cert = try read(.cert)
     result.key = try read(.key)
     result.proxy = try read(.proxy)

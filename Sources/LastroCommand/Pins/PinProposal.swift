@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+
+/// A policy to start from: the keys of leaf and issuer, or those of the files given.
+struct PinProposal {
+  /// Stands in for a host that is not known.
+  static let placeholder = "example.com"
+
+  let configuration: ServerTrustEvaluator.Configuration
+  let swift: String
+  /// What to make of it, in one line.
+  let advice: String
+
+  /// - Parameters:
+  ///   - keys: what was found; those that cannot be used are passed over.
+  ///   - host: `nil` for files.
+  init?(_ keys: [PinnableKey], host: HostName?) throws {
+    let usable = keys.filter(\.isUsable)
+    let candidates = host == nil ? usable : Array(usable.prefix(2))
+    guard !candidates.isEmpty else { return nil }
+    let pins = Set(candidates.map(\.pin.description))
+    let isAlone = pins.count == 1
+    let policy =
+      if let host, host.isIPAddress {
+        try PinningPolicy(ipAddress: host.text, pinnedHashes: pins, enforceBackupPin: !isAlone)
+      } else {
+        try PinningPolicy(
+          domainName: host?.text ?? Self.placeholder, pinnedHashes: pins, enforceBackupPin: !isAlone)
+      }
+    configuration = try .init(pinningPolicies: [policy])
+    swift = Self.source(policy, candidates)
+    let name = host == nil ? "put your host for \(Self.placeholder); " : ""
+    advice =
+      name
+      + (isAlone
+        ? "add the pin of a backup key that is kept apart, and drop enforceBackupPin: with the loss of a single key the "
+          + "host is cut off"
+        : "keep the keys you are sure of: the first changes with its certificate unless renewed with the same key, that of "
+          + "an issuer vouches for its other customers too; and add the pin of a backup key that is in no chain")
+  }
+
+  /// Each pin with what it is of, and a line for the backup.
+  private static func source(_ policy: PinningPolicy, _ candidates: [PinnableKey]) -> String {
+    var lines: [String] = []
+    for line in policy.swiftSource.split(separator: "\n").map(String.init) {
+      if let key = candidates.first(where: { line.contains("\"\($0.pin)\"") }) {
+        lines.append("\(line)  // \(key.comment)")
+      } else if line.hasPrefix("  ]") {
+        lines += ["    // \"sha256/…\",  // backup key, in no chain: lastro pins --cert backup.csr", line]
+      } else {
+        lines.append(line)
+      }
+    }
+    return lines.joined(separator: "\n")
+  }
+}
