@@ -46,6 +46,7 @@ struct FetchCommand: AsyncParsableCommand {
       try finish(report, hint: hint)
     } catch let error as BodySink.WriteFailure {
       bar?.finish()
+      await judge?.finish()
       throw Console.give(up: error)
     }
   }

@@ -36,22 +36,17 @@ struct PinProposal {
       + (isAlone
         ? "add the pin of a backup key that is kept apart, and drop enforceBackupPin: with the loss of a single key the "
           + "host is cut off"
-        : "keep the keys you are sure of: the first changes with its certificate unless renewed with the same key, that of "
-          + "an issuer vouches for its other customers too; and add the pin of a backup key that is in no chain")
+        : "keep what you are sure of: a leaf's key may change with its certificate, an issuer's vouches for its other "
+          + "customers too; and add the pin of a backup key that is in no chain")
   }
 
-  /// Each pin with what it is of, and a line for the backup.
+  /// The policy's own source, the pins in the order of the chain and each with what it is of, and a line for the backup.
   private static func source(_ policy: PinningPolicy, _ candidates: [PinnableKey]) -> String {
-    var lines: [String] = []
-    for line in policy.swiftSource.split(separator: "\n").map(String.init) {
-      if let key = candidates.first(where: { line.contains("\"\($0.pin)\"") }) {
-        lines.append("\(line)  // \(key.comment)")
-      } else if line.hasPrefix("  ]") {
-        lines += ["    // \"sha256/…\",  // backup key, in no chain: lastro pins --cert backup.csr", line]
-      } else {
-        lines.append(line)
-      }
-    }
-    return lines.joined(separator: "\n")
+    var seen: Set<SPKIHash> = []
+    let pins = candidates.filter { seen.insert($0.pin).inserted }.map { "    \"\($0.pin)\",  // \($0.comment)" }
+    let backup = "    // \"sha256/…\",  // backup key, in no chain: lastro pins --cert backup.csr"
+    return policy.swiftSource.split(separator: "\n").filter { !$0.hasPrefix("    \"") }.flatMap { line in
+      line.hasPrefix("  ]") ? pins + [backup, String(line)] : [String(line)]
+    }.joined(separator: "\n")
   }
 }
