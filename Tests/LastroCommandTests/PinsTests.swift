@@ -129,6 +129,41 @@ struct PinsTests {
     for host in ["[::1]:\(dead)", "localhost:\(dead)"] { #expect(try await lab.pins(host).status == 7, "\(host)") }
   }
 
+  @Test("through proxies, plain and over TLS; also an IPv6 address in brackets", arguments: [false, true])
+  func proxy(isTLS: Bool) async throws {
+    let server = try lab.server(try lab.leaf("api.test", "::1"))
+    let proxy = try LoopbackServer.tunnel(tls: isTLS ? LoopbackTLS(try lab.leaf("localhost")) : nil)
+    let way = ["--proxy", isTLS ? proxy.baseURL : "http://127.0.0.1:\(proxy.port)"]
+    for host in ["api.test", "[::1]"] {
+      let result = try await Lastro.run(["pins"] + lab.trust + way + ["\(host):\(server.port)"])
+      #expect(result.status == 0, "\(result.errors)")
+      #expect(result.text.hasPrefix("\(host):\(server.port): verified chain\n  leaf          CN=api.test\n"))
+    }
+    #expect(proxy.requests.count == 2 && server.receivedBytes == 0)
+    let url = "https://api.test:\(server.port)/"
+    let pinned = try await Lastro.run(["fetch"] + lab.trust + way + ["--pin", "api.test=\(PinLab.absent)", url])
+    #expect(pinned.status == 60 && pinned.errors.contains("trust/pin_mismatch: api.test:"), "\(pinned.errors)")
+    let ofProxy = try await Lastro.run(["fetch"] + lab.trust + way + ["--pin", "localhost=\(PinLab.absent)", url])
+    #expect(ofProxy.status == (isTLS ? 60 : 0), "\(ofProxy.errors)")
+    #expect(proxy.requests.count == (isTLS ? 3 : 4) && server.requests.count == (isTLS ? 0 : 1))
+  }
+
+  @Test("a server that does not finish the handshake is given up after --connect-timeout")
+  func stall() async throws {
+    let server = try lab.server(try lab.leaf("localhost")) { $0.handshakeFault = .stallInHandshake }
+    let result = try await lab.pins("--connect-timeout", "0.3", "localhost:\(server.port)")
+    #expect(result.status == 28 && result.errors.hasPrefix("lastro: timeout/"), "\(result.errors)")
+  }
+
+  @Test("a subject cannot write lines of its own")
+  func subject() async throws {
+    let leaf = try lab.issuer.issue(hosts: ["localhost"], commonName: "x\n\"sha256/evil\",\u{1B}[2J\u{202E}")
+    let file = try lab.directory.write(leaf.certificatePEM, to: "leaf.pem")
+    let text = try await Lastro.run(["pins", "--cert", file]).text
+    #expect(text.contains(#"CN="x\0A\"sha256/evil"#) && !text.contains("\u{1B}") && !text.contains("\u{202E}"), "\(text)")
+    #expect(text.split(separator: "\n").allSatisfy { !$0.hasPrefix("\"sha256/evil") })
+  }
+
   @Test("a file may hold several certificates, requests, public keys; what it has besides is passed over")
   func files() async throws {
     let leaf = try lab.leaf("localhost")

@@ -75,6 +75,8 @@ struct TLSFlagTests {
     let environment = ["SSLKEYLOGFILE": lab.directory.file("environment.log")]
     let flags = ["fetch"] + lab.trust
     #expect(try await Lastro.run(flags + [server.baseURL], environment: environment).text == "answer")
+    let pins = ["pins"] + lab.trust + ["localhost:\(server.port)"]
+    #expect(try await Lastro.run(pins, environment: environment).status == 0)
     let asked = flags + ["--key-log", lab.directory.file("asked.log"), server.baseURL]
     #expect(try await Lastro.run(asked, environment: environment).text == "answer")
     // libcurl makes the file, and is given nothing to write into it.

@@ -44,9 +44,12 @@ enum KeyFile {
       }
     }
     guard keys.isEmpty else { return keys }
+    let label = blocks[0].label.onOneLine
     throw ConfigurationError(
-      "\(path) holds no certificate, request or public key, but \(blocks[0].label.onOneLine)",
-      hint: "of a private key, give the public one: openssl pkey -in FILE -pubout")
+      "\(path) holds no certificate, request or public key, but \(label)",
+      hint: label.hasSuffix("PRIVATE KEY")
+        ? "of a private key, give the public one: openssl pkey -in FILE -pubout"
+        : "its blocks must be CERTIFICATE, CERTIFICATE REQUEST or PUBLIC KEY")
   }
 }
 

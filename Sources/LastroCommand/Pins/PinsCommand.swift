@@ -35,7 +35,7 @@ struct PinsCommand: AsyncParsableCommand {
 
   func validate() throws {
     guard cert.isEmpty || hosts.isEmpty && check == nil else {
-      throw ValidationError("--cert FILE stands alone: without a host, and without --check.")
+      throw ValidationError("--cert FILE stands alone: repeat it for each file, without a host or --check.")
     }
     guard !cert.isEmpty || !hosts.isEmpty || check != nil else {
       throw ValidationError("give HOST[:PORT], --cert FILE, or --check POLICY.json.")
