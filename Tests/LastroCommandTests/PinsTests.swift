@@ -160,7 +160,8 @@ struct PinsTests {
     let leaf = try lab.issuer.issue(hosts: ["localhost"], commonName: "x\n\"sha256/evil\",\u{1B}[2J\u{202E}")
     let file = try lab.directory.write(leaf.certificatePEM, to: "leaf.pem")
     let text = try await Lastro.run(["pins", "--cert", file]).text
-    #expect(text.contains(#"CN="x\0A\"sha256/evil"#) && !text.contains("\u{1B}") && !text.contains("\u{202E}"), "\(text)")
+    #expect(
+      text.contains(#"CN="x\0A\"sha256/evil"#) && !text.contains("\u{1B}") && !text.contains("\u{202E}"), "\(text)")
     #expect(text.split(separator: "\n").allSatisfy { !$0.hasPrefix("\"sha256/evil") })
   }
 
