@@ -9,5 +9,8 @@ struct LastroCommand: AsyncParsableCommand {
     commandName: "lastro",
     abstract: "Fetches resources over HTTP with Lastro.",
     version: LastroVersion.current,
-    subcommands: [FetchCommand.self, ExplainCommand.self, BatchCommand.self, BenchCommand.self, DoctorCommand.self])
+    subcommands: [
+      FetchCommand.self, ExplainCommand.self, BatchCommand.self, BenchCommand.self, PinsCommand.self,
+      DoctorCommand.self,
+    ])
 }

@@ -10,6 +10,15 @@ struct Report: Encodable, Sendable {
     var stage: String
     var code: String
     var message: String
+
+    init(_ stage: FailureStage, _ code: FailureCode, _ message: String) {
+      self.stage = stage.rawValue
+      self.code = code.rawValue
+      self.message = message
+    }
+
+    /// What is configured in a way that cannot work.
+    init(_ error: ConfigurationError) { self.init(.request, .invalidOption, "\(error)") }
   }
 
   var id: JSONValue?
@@ -26,6 +35,8 @@ struct Report: Encodable, Sendable {
   var error: Failure?
   /// For people; not encoded.
   var ledger: AttemptLedger?
+  /// For people; not encoded.
+  var trustFailure: TrustFailure?
 
   enum CodingKeys: String, CodingKey {
     case id, url, status
@@ -88,7 +99,7 @@ extension Report {
   }
 
   mutating func fail(_ stage: FailureStage, _ code: FailureCode, _ message: String) {
-    error = Failure(stage: stage.rawValue, code: code.rawValue, message: message)
+    error = Failure(stage, code, message)
   }
 }
 

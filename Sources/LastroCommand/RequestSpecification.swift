@@ -32,6 +32,12 @@ struct RequestSpecification: Sendable {
   var headers: [(name: String, value: String)] = []
   var body: Body?
   var cacert: String?
+  var capath: String?
+  var tlsVersion: String?
+  var ciphers: String?
+  var tls13Ciphers: String?
+  var certStatus = false
+  var keyLog: String?
   var cert: String?
   var key: String?
   var proxy: String?
@@ -96,7 +102,8 @@ struct RequestSpecification: Sendable {
     }
   }
 
-  private func timeouts() throws -> Timeouts {
+  /// The times, checked.
+  func timeouts() throws -> Timeouts {
     func duration(_ seconds: Double?, _ name: String) throws -> Duration? {
       guard let seconds else { return nil }
       guard seconds.isFinite, seconds > 0, seconds <= 31_536_000 else {
@@ -119,7 +126,8 @@ struct RequestSpecification: Sendable {
     return try Timeouts(connect: connect, attempt: attempt, idle: idle, total: total)
   }
 
-  private func connection() throws -> ConnectionOptions {
+  /// How to connect, checked.
+  func connection() throws -> ConnectionOptions {
     var options = ConnectionOptions()
     switch httpVersion {
     case nil: break
@@ -128,12 +136,7 @@ struct RequestSpecification: Sendable {
     case let other?:
       throw ConfigurationError("http version \(other) is not known", hint: "give 1.1 or 2")
     }
-    if let cacert { options.tls.roots = .file(cacert) }
-    if let cert {
-      options.tls.identity = .init(certificate: .file(cert), key: key.map(TLSOptions.PEM.file))
-    } else if key != nil {
-      throw ConfigurationError("a key is given without a certificate", hint: "give --cert as well")
-    }
+    options.tls = try tls()
     if let proxy {
       options.proxy = proxy.isEmpty ? .none : .url(proxy, bypass: noProxy)
     } else if !noProxy.isEmpty {
@@ -142,6 +145,31 @@ struct RequestSpecification: Sendable {
     options.resolutions = try resolve.map(Self.resolution)
     options.unixSocketPath = unixSocket
     return options
+  }
+
+  private func tls() throws -> TLSOptions {
+    var tls = TLSOptions()
+    switch (cacert, capath) {
+    case (nil, nil): break
+    case (let file?, nil): tls.roots = .file(file)
+    case (nil, let directory?): tls.roots = .directory(directory)
+    default: throw ConfigurationError("cacert and capath exclude each other", hint: "give one of them")
+    }
+    switch tlsVersion {
+    case nil, "1.2": break
+    case "1.3": tls.minimumVersion = .v1_3
+    case let other?: throw ConfigurationError("TLS version \(other) is not known", hint: "give 1.2 or 1.3")
+    }
+    if let cert {
+      tls.identity = .init(certificate: .file(cert), key: key.map(TLSOptions.PEM.file))
+    } else if key != nil {
+      throw ConfigurationError("a key is given without a certificate", hint: "give --cert as well")
+    }
+    tls.legacyCiphers = ciphers?.split(separator: ":").map(String.init)
+    tls.cipherSuites = tls13Ciphers?.split(separator: ":").map(String.init)
+    tls.requiresStapledStatus = certStatus
+    tls.keyLogFile = keyLog
+    return tls
   }
 
   /// curl's `HOST:PORT:ADDRESS[,ADDRESS]…`, an IPv6 address in brackets or bare.

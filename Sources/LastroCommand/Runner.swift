@@ -49,6 +49,7 @@ struct Runner: Sendable {
       // What ended the last attempt says more than that no other followed.
       let last = error.lastError
       report.fail(last.stage, last.code, error.message)
+      report.trustFailure = error.trustFailure
       if let body = error.body { try sink.write(body) }
       report.bodyBytes = sink.count
       report.bodySHA256 = error.response == nil ? nil : sink.hexDigest()
@@ -76,7 +77,7 @@ struct Runner: Sendable {
   }
 
   /// Such a URL is refused; what refuses it must not print the password.
-  private static func withoutUserInformation(_ url: String) -> String {
+  static func withoutUserInformation(_ url: String) -> String {
     let end = url.firstIndex { "?#".contains($0) } ?? url.endIndex
     guard let at = url[..<end].lastIndex(of: "@") else { return url }
     let scheme = url.firstIndex(of: ":").flatMap { url[$0...].hasPrefix("://") ? url.index($0, offsetBy: 3) : nil }

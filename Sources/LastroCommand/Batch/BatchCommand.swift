@@ -11,7 +11,8 @@ struct BatchCommand: AsyncParsableCommand {
     abstract: "Reads one JSON request a line on standard input, writes one JSON result a line as each finishes.",
     discussion: """
       Keys: id, url, method, headers ([[name, value], …]), body or body_base64, include_body, and the flags of \
-      'lastro fetch' with underscores (max_body, attempt_timeout, cacert, proxy, retries, http_version, …). \
+      'lastro fetch' with underscores (max_body, attempt_timeout, cacert, proxy, retries, http_version, tls_version, …), but for pins, \
+      which hold for all lines. \
       Exit status 0 when the input was read to its end, whatever the results say.
       """)
 
@@ -20,13 +21,15 @@ struct BatchCommand: AsyncParsableCommand {
 
   @Option(help: "Requests in flight at most.")
   var concurrency = 16
+  @OptionGroup var pins: PinFlags
 
   func validate() throws {
     if concurrency < 1 { throw ValidationError("--concurrency must be at least 1.") }
   }
 
   func run() async throws {
-    let runner = Runner(stack: try CurlNetworkStack(), collects: true)
+    let judge = try Console.checked { try pins.judge() }
+    let runner = Runner(stack: try CurlNetworkStack(pins.engine(judge)), collects: true)
     let reader = LineReader()
     let writer = ResultWriter()
     await withTaskGroup(of: Void.self) { group in
@@ -43,6 +46,7 @@ struct BatchCommand: AsyncParsableCommand {
       }
     }
     await runner.stack.shutDown(cancelling: true)
+    await judge?.finish()
     if let failure = await writer.failure { throw Console.give(up: failure) }
   }
 

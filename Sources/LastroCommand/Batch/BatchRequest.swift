@@ -15,7 +15,12 @@ struct BatchRequest: Decodable {
   private enum Key: String, CodingKey, CaseIterable {
     case id, url, method, headers, body
     case bodyBase64 = "body_base64"
-    case cacert, cert, key, proxy, noproxy, resolve
+    case cacert, capath, cert, key, proxy, noproxy, resolve
+    case tlsVersion = "tls_version"
+    case ciphers
+    case tls13Ciphers = "tls13_ciphers"
+    case certStatus = "cert_status"
+    case keyLog = "key_log"
     case unixSocket = "unix_socket"
     case httpVersion = "http_version"
     case maxRedirects = "max_redirects"
@@ -43,29 +48,13 @@ struct BatchRequest: Decodable {
         description:
           "the key \(unknown) is not known; known are \(Key.allCases.map(\.rawValue).joined(separator: ", "))")
     }
-    let container = try decoder.container(keyedBy: Key.self)
-    func read<T: Decodable>(_ key: Key, as type: T.Type = T.self) throws -> T? {
-      do {
-        return try container.decodeIfPresent(T.self, forKey: key)
-      } catch {
-        throw Misunderstood(description: "the value of \(key.rawValue) is not of the type it must be (\(T.self))")
-      }
-    }
+    let read = Fields(container: try decoder.container(keyedBy: Key.self))
     id = try read(.id)
     guard let url: String = try read(.url) else { throw Misunderstood(description: "the key url is missing") }
     var result = RequestSpecification(url: url)
     result.method = try read(.method)
     result.headers = try Self.headers(try read(.headers) ?? [])
     result.body = try Self.body(text: try read(.body), base64: try read(.bodyBase64))
-    result.cacert = try read(.cacert)
-    result.cert = try read(.cert)
-    result.key = try read(.key)
-    result.proxy = try read(.proxy)
-    let bypass: StringOrList? = try read(.noproxy)
-    result.noProxy = bypass?.values.flatMap { $0.split(separator: ",").map(String.init) } ?? []
-    let answers: StringOrList? = try read(.resolve)
-    result.resolve = answers?.values ?? []
-    result.unixSocket = try read(.unixSocket)
     result.httpVersion = try read(.httpVersion)
     result.maxRedirects = try read(.maxRedirects)
     result.maxBody = try read(.maxBody)
@@ -83,8 +72,39 @@ struct BatchRequest: Decodable {
     result.retryAll = try read(.retryAll) ?? false
     result.bearer = try read(.bearer)
     result.basic = try read(.basic)
+    try Self.readConnection(read, into: &result)
     includesBody = try read(.includeBody) ?? false
     specification = result
+  }
+
+  private struct Fields {
+    let container: KeyedDecodingContainer<Key>
+
+    func callAsFunction<T: Decodable>(_ key: Key) throws -> T? {
+      do {
+        return try container.decodeIfPresent(T.self, forKey: key)
+      } catch {
+        throw Misunderstood(description: "the value of \(key.rawValue) is not of the type it must be (\(T.self))")
+      }
+    }
+  }
+
+  private static func readConnection(_ read: Fields, into result: inout RequestSpecification) throws {
+    result.cacert = try read(.cacert)
+    result.capath = try read(.capath)
+    result.tlsVersion = try read(.tlsVersion)
+    result.ciphers = try read(.ciphers)
+    result.tls13Ciphers = try read(.tls13Ciphers)
+    result.certStatus = try read(.certStatus) ?? false
+    result.keyLog = try read(.keyLog)
+    result.cert = try read(.cert)
+    result.key = try read(.key)
+    result.proxy = try read(.proxy)
+    let bypass: StringOrList? = try read(.noproxy)
+    result.noProxy = bypass?.values.flatMap { $0.split(separator: ",").map(String.init) } ?? []
+    let answers: StringOrList? = try read(.resolve)
+    result.resolve = answers?.values ?? []
+    result.unixSocket = try read(.unixSocket)
   }
 
   private static func headers(_ pairs: [[String]]) throws -> [(name: String, value: String)] {

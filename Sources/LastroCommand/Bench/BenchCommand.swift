@@ -35,13 +35,15 @@ struct BenchCommand: AsyncParsableCommand {
   var cacert: String?
   @Option(help: "Event-loop threads.")
   var loops = 1
+  @OptionGroup var pins: PinFlags
 
   func validate() throws {
     if requests < 1 || concurrency < 1 { throw ValidationError("--requests and --concurrency must be at least 1.") }
   }
 
   func run() async throws {
-    var configuration = CurlConfiguration()
+    let judge = try Console.checked { try pins.judge() }
+    var configuration = pins.engine(judge)
     configuration.loops = loops
     configuration.maximumQueuedRequests = max(configuration.maximumQueuedRequests, concurrency)
     configuration.connection.httpVersion = http2 ? .http2 : .http1
@@ -64,6 +66,7 @@ struct BenchCommand: AsyncParsableCommand {
       throw Console.give(up: error)
     }
     await stack.shutDown()
+    await judge?.finish()
     if ok < requests { throw ExitCode(1) }
   }
 

@@ -3,6 +3,7 @@
 import ArgumentParser
 import FoundationEssentials
 import Glibc
+import Lastro
 
 /// Text to the standard streams, whole lines at a time.
 enum Console {
@@ -15,6 +16,24 @@ enum Console {
   static func give(up error: BodySink.WriteFailure) -> ExitCode {
     Self.error("lastro: \(error)")
     return ExitCode(1)
+  }
+
+  /// A failure for people: the page on a refused server, else message and hint.
+  static func tell(_ failure: Report.Failure, hint: String?, trust: TrustFailure? = nil) {
+    let text = trust.map { "\($0)" } ?? failure.message + (hint.map { "\n  hint: \($0)" } ?? "")
+    error("lastro: \(failure.stage)/\(failure.code): \(text)")
+  }
+
+  /// What is configured on the command line, or in a file it names.
+  ///
+  /// - Throws: the exit status of stage `request` where it cannot be used, which is told.
+  static func checked<T>(_ work: () throws -> T) throws -> T {
+    do {
+      return try work()
+    } catch let error as ConfigurationError {
+      tell(.init(error), hint: nil)
+      throw ExitStatus.of(.request)
+    }
   }
 
   static func error(_ line: String) { try? BodySink.writeAll(Data((line + "\n").utf8), to: STDERR_FILENO) }

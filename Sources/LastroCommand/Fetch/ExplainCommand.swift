@@ -18,11 +18,12 @@ struct ExplainCommand: AsyncParsableCommand {
 
   func run() async throws {
     let specification = try flags.specification(url: url)
+    let judge = try Console.checked { try flags.pins.judge() }
     let explanation: FetchExplanation
     do {
       let resource = RawHTTPResource.raw(
-        try specification.request(), interceptors: specification.retryInterceptors())
-      explanation = try await CurlNetworkStack().explain(resource, asStream: true)
+        try Console.checked { try specification.request() }, interceptors: specification.retryInterceptors())
+      explanation = try await CurlNetworkStack(flags.pins.engine(judge)).explain(resource, asStream: true)
     } catch let error as TransportError {
       Console.error("lastro: \(error)")
       throw ExitStatus.of(error.stage)

@@ -21,7 +21,15 @@ struct FetchCommand: AsyncParsableCommand {
 
   func run() async throws {
     let specification = try flags.specification(url: url)
-    let stack = try CurlNetworkStack()
+    let judge: PinJudge?
+    do {
+      judge = try flags.pins.judge()
+    } catch let error as ConfigurationError {
+      var report = Report(url: Runner.withoutUserInformation(url))
+      report.error = .init(error)
+      return try finish(report, hint: nil)
+    }
+    let stack = try CurlNetworkStack(flags.pins.engine(judge))
     let runner = Runner(stack: stack, interceptors: verbose ? [VerboseInterceptor()] : [])
     let (sink, descriptor) = try makeSink()
     defer { if let descriptor { close(descriptor) } }
@@ -34,9 +42,11 @@ struct FetchCommand: AsyncParsableCommand {
       }
       bar?.finish()
       await stack.shutDown(cancelling: true)
+      await judge?.finish()
       try finish(report, hint: hint)
     } catch let error as BodySink.WriteFailure {
       bar?.finish()
+      await judge?.finish()
       throw Console.give(up: error)
     }
   }
@@ -57,9 +67,7 @@ struct FetchCommand: AsyncParsableCommand {
     if json { try Console.out(report.line) }
     if verbose, let ledger = report.ledger { Console.error("\(ledger)") }
     guard let error = report.error else { return }
-    if !json {
-      Console.error("lastro: \(error.stage)/\(error.code): \(error.message)" + (hint.map { "\n  hint: \($0)" } ?? ""))
-    }
+    if !json { Console.tell(error, hint: hint, trust: report.trustFailure) }
     throw FailureStage(rawValue: error.stage).map(ExitStatus.of) ?? ExitCode(1)
   }
 }

@@ -17,21 +17,12 @@ struct FetchFlags: ParsableArguments {
     help: "Body, or @FILE, or @- for standard input. Repeated texts are joined with '&'. A file is sent as it is.")
   var data: [String] = []
 
-  @Option(help: "PEM file of trusted roots, instead of the system's.")
-  var cacert: String?
+  @OptionGroup var connection: ConnectionFlags
+  @OptionGroup var pins: PinFlags
   @Option(help: "PEM file of the client certificate (chain, leaf first).")
   var cert: String?
   @Option(help: "PEM file of its key. Default: in the certificate's file.")
   var key: String?
-
-  @Option(help: "Proxy URL (http, https, socks5, socks5h). '' for none. Default: from the environment.")
-  var proxy: String?
-  @Option(help: "Hosts to reach without the proxy, separated by commas.")
-  var noproxy: String?
-  @Option(help: "Fixed name answer HOST:PORT:ADDRESS. Repeatable.")
-  var resolve: [String] = []
-  @Option(name: .customLong("unix-socket"), help: "Unix socket to connect to instead of the host.")
-  var unixSocket: String?
 
   @Flag(name: .customLong("http1.1"), help: "HTTP/1.1 only.")
   var http1 = false
@@ -43,8 +34,6 @@ struct FetchFlags: ParsableArguments {
   @Option(name: .customLong("max-body"), help: "Most bytes of the decoded body. Default: no limit; batch 10 MiB.")
   var maxBody: Int?
 
-  @Option(name: .customLong("connect-timeout"), help: "Seconds until connected. Default 10.")
-  var connectTimeout: Double?
   @Option(name: .customLong("attempt-timeout"), help: "Seconds for one attempt.")
   var attemptTimeout: Double?
   @Option(name: .customLong("idle-timeout"), help: "Seconds without a byte moving. Default 60.")
@@ -71,18 +60,13 @@ struct FetchFlags: ParsableArguments {
     result.method = method
     result.headers = try headers.map(Self.header)
     result.body = try body()
-    result.cacert = cacert
+    connection.apply(to: &result)
     result.cert = cert
     result.key = key
-    result.proxy = proxy
-    result.noProxy = noproxy?.split(separator: ",").map(String.init) ?? []
-    result.resolve = resolve
-    result.unixSocket = unixSocket
     if http1, http2 { throw ValidationError("--http1.1 and --http2 exclude each other.") }
     result.httpVersion = http1 ? "1.1" : http2 ? "2" : nil
     result.maxRedirects = maxRedirects
     result.maxBody = maxBody
-    result.connectTimeout = connectTimeout
     result.attemptTimeout = attemptTimeout
     result.idleTimeout = idleTimeout
     result.timeout = timeout

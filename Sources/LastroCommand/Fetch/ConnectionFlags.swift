@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Lastro
+
+/// How to reach a server and whom to trust, with curl's names where curl has them.
+struct ConnectionFlags: ParsableArguments {
+  @Option(help: "PEM file of trusted roots, instead of the system's.")
+  var cacert: String?
+  @Option(help: "Directory of PEM files of trusted roots, instead of the system's.")
+  var capath: String?
+
+  @Option(help: "Proxy URL (http, https, socks5, socks5h). '' for none. Default: from the environment.")
+  var proxy: String?
+  @Option(help: "Hosts to reach without the proxy, separated by commas.")
+  var noproxy: String?
+  @Option(help: "Fixed name answer HOST:PORT:ADDRESS. Repeatable.")
+  var resolve: [String] = []
+  @Option(name: .customLong("unix-socket"), help: "Unix socket to connect to instead of the host.")
+  var unixSocket: String?
+  @Option(name: .customLong("connect-timeout"), help: "Seconds until connected. Default 10.")
+  var connectTimeout: Double?
+
+  @Flag(name: .customLong("tlsv1.2"), help: "TLS 1.2 or newer: the default.")
+  var tls12 = false
+  @Flag(name: .customLong("tlsv1.3"), help: "TLS 1.3 or newer.")
+  var tls13 = false
+  @Option(help: "Ciphers of TLS 1.2, by OpenSSL's names, separated by colons, best first.")
+  var ciphers: String?
+  @Option(name: .customLong("tls13-ciphers"), help: "Cipher suites of TLS 1.3, separated by colons, best first.")
+  var tls13Ciphers: String?
+  @Flag(name: .customLong("cert-status"), help: "Demand a stapled OCSP response that is good.")
+  var certStatus = false
+  @Option(
+    name: .customLong("key-log"),
+    help: "File for the connections' secrets, to decrypt captured traffic with. SSLKEYLOGFILE is not heard.")
+  var keyLog: String?
+
+  func validate() throws {
+    if cacert != nil, capath != nil { throw ValidationError("--cacert and --capath exclude each other.") }
+    if tls12, tls13 { throw ValidationError("--tlsv1.2 and --tlsv1.3 exclude each other.") }
+  }
+
+  func apply(to specification: inout RequestSpecification) {
+    specification.cacert = cacert
+    specification.capath = capath
+    specification.proxy = proxy
+    specification.noProxy = noproxy?.split(separator: ",").map(String.init) ?? []
+    specification.resolve = resolve
+    specification.unixSocket = unixSocket
+    specification.connectTimeout = connectTimeout
+    specification.tlsVersion = tls13 ? "1.3" : tls12 ? "1.2" : nil
+    specification.ciphers = ciphers
+    specification.tls13Ciphers = tls13Ciphers
+    specification.certStatus = certStatus
+    specification.keyLog = keyLog
+  }
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Lastro
+import LastroCurl
+
+/// Which keys hosts must present. Holds for the whole stack: for every request, redirect and proxy.
+struct PinFlags: ParsableArguments {
+  @Option(
+    help: "Key that a host must present, as HOST=sha256/…. Repeatable, also for one host; other hosts are not pinned.")
+  var pin: [String] = []
+  @Flag(name: .customLong("pin-subdomains"), help: "--pin holds for the hosts below as well.")
+  var pinSubdomains = false
+  @Option(
+    name: .customLong("pin-policy"), help: "JSON file of pinning policies, which also decides about hosts without one.")
+  var pinPolicy: String?
+  @Flag(name: .customLong("report-only"), help: "Tell on standard error what pins would refuse, and go on.")
+  var reportOnly = false
+
+  func validate() throws {
+    guard pin.isEmpty || pinPolicy == nil else {
+      throw ValidationError("--pin and --pin-policy exclude each other: add the key to the file.")
+    }
+    if pinSubdomains, pin.isEmpty {
+      throw ValidationError("--pin-subdomains is about --pin HOST=sha256/…; a file says includeSubdomains.")
+    }
+    if reportOnly, pin.isEmpty, pinPolicy == nil {
+      throw ValidationError("--report-only needs pins: give --pin HOST=sha256/… or --pin-policy FILE.")
+    }
+    _ = try policies()
+  }
+
+  /// The judge of these pins; `nil` where there are none.
+  ///
+  /// - Throws: `ConfigurationError` for a file that cannot be used.
+  func judge() throws -> PinJudge? {
+    var configuration: ServerTrustEvaluator.Configuration
+    if let pinPolicy {
+      configuration = try .init(contentsOf: pinPolicy)
+    } else if !pin.isEmpty {
+      configuration = try .init(pinningPolicies: try policies(), allowNotPinnedDomains: true)
+    } else {
+      return nil
+    }
+    return try PinJudge(configuration, reportsOnly: reportOnly)
+  }
+
+  /// The options of an engine whose servers these pins decide on.
+  func engine(_ judge: PinJudge?) -> CurlConfiguration {
+    var engine = CurlConfiguration()
+    engine.connection.tls.trustJudge = judge
+    return engine
+  }
+
+  /// One for each host, in the order of the hosts.
+  private func policies() throws -> [PinningPolicy] {
+    var hosts: [HostName] = []
+    var pins: [HostName: Set<String>] = [:]
+    for text in pin {
+      let (host, hash) = try Self.pair(text)
+      if pins[host] == nil { hosts.append(host) }
+      pins[host, default: []].insert(hash)
+    }
+    return try hosts.map { host in
+      let hashes = pins[host] ?? []
+      do throws(PinningPolicyValidationError) {
+        guard host.isIPAddress else {
+          return try PinningPolicy(
+            domainName: host.text, includeSubdomains: pinSubdomains, pinnedHashes: hashes, enforceBackupPin: false)
+        }
+        guard !pinSubdomains else { throw .subdomainsOfAddress }
+        return try PinningPolicy(ipAddress: host.text, pinnedHashes: hashes, enforceBackupPin: false)
+      } catch .subdomainsOfAddress {
+        throw ValidationError("--pin \(host): an IP address has no subdomains; drop --pin-subdomains.")
+      } catch .publicSuffix {
+        throw ValidationError(
+          "--pin \(host): anybody may register a name below it, so its subdomains cannot be pinned; "
+            + "drop --pin-subdomains.")
+      } catch {
+        throw ValidationError("--pin \(host): \(error)")
+      }
+    }
+  }
+
+  /// `HOST=sha256/…`; the first `=` counts, as Base64 ends with others.
+  private static func pair(_ text: String) throws -> (HostName, String) {
+    guard let equals = text.firstIndex(of: "=") else {
+      throw ValidationError(
+        "--pin \(text.onOneLine): write HOST=sha256/…; 'lastro pins HOST' prints the keys of a host.")
+    }
+    let (name, hash) = (String(text[..<equals]), String(text[text.index(after: equals)...]))
+    let host: HostName
+    do {
+      host = try HostName(name)
+    } catch {
+      throw ValidationError("--pin \(text.onOneLine): \(error)")
+    }
+    guard SPKIHash(hash) != nil else {
+      let slash = hash.hasPrefix("sha256//") ? ", with one slash" : ""
+      throw ValidationError(
+        "--pin \(text.onOneLine): \"\(hash.onOneLine)\" is no pin; write sha256/\(slash) and the Base64 of 32 bytes "
+          + "with its final =.")
+    }
+    return (host, hash)
+  }
+}

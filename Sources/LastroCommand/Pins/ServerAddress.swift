@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Lastro
+
+/// A server as it is named on the command line: `HOST` or `HOST:PORT`, an IPv6 address in brackets where a port follows.
+struct ServerAddress: Hashable {
+  var host: HostName
+  var port: Int
+
+  init(_ text: String) throws {
+    do {
+      (host, port) = try Self.read(text)
+    } catch {
+      throw ValidationError("\(text.onOneLine): \(error); write HOST or HOST:PORT, such as example.com:8443.")
+    }
+  }
+
+  private static func read(_ text: String) throws -> (HostName, Int) {
+    guard !text.contains("/") else {
+      throw ConfigurationError("this is a URL", hint: "leave out https:// and the path")
+    }
+    let start = text.hasPrefix("[") ? text.firstIndex(of: "]") ?? text.endIndex : text.startIndex
+    let colons = text[start...].count { $0 == ":" }
+    // Several colons without brackets are an IPv6 address.
+    guard colons == 1, let colon = text[start...].firstIndex(of: ":") else { return (try HostName(text), 443) }
+    let digits = text[text.index(after: colon)...]
+    guard let port = Int(digits), (1...65_535).contains(port), digits.allSatisfy(\.isNumber) else {
+      throw ConfigurationError("\"\(digits.description.onOneLine)\" is no port", hint: "1 to 65535")
+    }
+    return (try HostName(String(text[..<colon])), port)
+  }
+
+  /// The host as it stands in URLs.
+  var name: String { host.text.contains(":") ? "[\(host.text)]" : host.text }
+  var url: String { "https://\(name):\(port)/" }
+}
+
+extension ServerAddress: CustomStringConvertible {
+  var description: String { "\(name):\(port)" }
+}
