@@ -80,7 +80,11 @@ private func failuresToldApart(_ stage: Stage) async throws {
 }
 
 private func clientCertificates(_ stage: Stage) async throws {
-  let site = try Site(stage) { $0.clientAuthoritiesPEM = $1.rootPEM }
+  let site = try Site(stage) { tls, issuer in
+    tls.clientAuthoritiesPEM = issuer.rootPEM
+    // With TLS 1.3 the refusal comes after the handshake, and may be a lost connection.
+    tls.maximumVersion = .tls12
+  }
   let client = try site.issuer.issue(hosts: [], commonName: "client")
   let identity = TLSOptions.Identity(
     certificate: .bytes(Array(client.chainPEM.utf8)), key: .bytes(Array(client.privateKeyPEM.utf8)))
@@ -88,7 +92,6 @@ private func clientCertificates(_ stage: Stage) async throws {
     "a client certificate is presented",
     await words(try site.stack { $0.hostIdentities["API.example.com."] = identity }) == "validated")
   let elsewhere = await words(try site.stack { $0.hostIdentities["example.org"] = identity })
-  say(elsewhere)
   stage.check("not where it is for another host", elsewhere == "tls/handshake_failed")
 }
 
