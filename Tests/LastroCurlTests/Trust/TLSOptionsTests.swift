@@ -241,17 +241,6 @@ struct TLSOptionsTests {
     #expect(plain.requests.count == 1)
   }
 
-  @Test("an inspection has a chain after requests, and after other inspections: it resumes no session")
-  func inspectionAgain() async throws {
-    let server = try server(closes: true)
-    let stack = try lab.stack(nil)
-    for _ in 0..<3 {
-      _ = try await stack.send(.get, server.baseURL)
-      #expect(try await stack.inspect(server.baseURL).chain.count == 2)
-    }
-    #expect(server.requests.count == 3)
-  }
-
   @Test("an inspection tells the verified chain and sends nothing; what a judge refuses has its chain too")
   func inspection() async throws {
     let below = try lab.authority.intermediate()
