@@ -7,7 +7,7 @@ extension CurlTransport {
   /// Connects to a server as a request would, checks its chain and host name, and tells what it presented. No request is
   /// sent, and the connection is closed.
   ///
-  /// This is how pins are found and checked: ``ServerTrust/chain`` has the pins of the verified chain.
+  /// This is how pins are found and checked: `ServerTrust.chain` has the pins of the verified chain.
   ///
   /// - Parameters:
   ///   - url: an `https` URL; only scheme, host and port count.

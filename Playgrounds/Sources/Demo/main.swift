@@ -7,6 +7,7 @@ import LastroTesting
 
 let steps: [Step] = [
   .typedFetch, .pagination, .createIssue, .apiErrors, .retrying, .refreshing, .cancelling, .logging, .streaming,
+  .pinning, .keyRotation,
 ]
 
 let start = ContinuousClock.now

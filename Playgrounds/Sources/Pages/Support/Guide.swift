@@ -51,5 +51,7 @@ struct Guide: Sendable {
       .replacing(/"(?:call|id)":\d+/, with: "\"id\":N")
       .replacing(/(?:call|connection) \d+/, with: "N")
       .replacing(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/, with: "UUID")
+      .replacing(/sha256\/[A-Za-z0-9+\/]{43}=/, with: "PIN")
+      .replacing(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/, with: "DATE")
   }
 }

@@ -4,7 +4,8 @@
 enum Pages {
   static let all: [Page] = [
     .gettingStarted, .resources, .interceptors, .retrying, .authentication, .signing, .secrets, .deadlines, .errors,
-    .observing, .testing, .streaming, .bytesAndCallbacks, .comingFromOtherClients, .comingFromAlicerce,
+    .observing, .testing, .streaming, .bytesAndCallbacks, .pinning, .tls, .comingFromOtherClients,
+    .comingFromAlicerce,
   ]
 
   static func run(_ arguments: [String]) async -> Int32 {

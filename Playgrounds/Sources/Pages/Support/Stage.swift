@@ -5,6 +5,7 @@ import Glibc
 import Lastro
 import LastroCurl
 import LastroTesting
+import Synchronization
 
 /// What every page gets: a server that stands for api.github.com, and an engine that finds it.
 ///
@@ -30,6 +31,13 @@ struct Stage: Sendable {
     engine.connection.proxy = .none
     self.engine = engine
   }
+
+  /// Where another server may listen: another path each time.
+  func socketPath() throws -> String {
+    "\(try Self.directory.get())/\(Self.sockets.add(1, ordering: .relaxed).newValue).socket"
+  }
+
+  private static let sockets = Atomic<Int>(0)
 
   /// Of this process alone.
   private static let directory = Result<String, any Error> {

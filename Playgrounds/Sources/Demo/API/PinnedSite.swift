@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Lastro
+import LastroCurl
+import LastroTesting
+
+/// A server whose key the demo pins, and changes: an authority of its own, and a port of the kernel's choice.
+struct PinnedSite: Sendable {
+  let authority: CertificateAuthority
+  let key: MintedCertificate
+  let server: LoopbackServer
+
+  /// - Parameter authority: who issues its certificate. Default: one of its own.
+  init(_ authority: CertificateAuthority? = nil) throws {
+    self.authority =
+      try authority ?? CertificateAuthority(commonName: "Bank root").intermediate(commonName: "Bank issuing CA")
+    key = try self.authority.issue(hosts: ["localhost"])
+    server = try LoopbackServer.http(tls: LoopbackTLS(key)) { _ in .text("EUR 17.30") }
+  }
+
+  var balance: HTTPResource<String, ForgeError> {
+    let url = server.baseURL + "/balance"
+    return HTTPResource(
+      baseRequestMaking: BaseRequestMaking { try ResourceRequest(url: url) }, decoding: .text, errorDecoding: .json())
+  }
+
+  /// A stack that trusts the authority, and whose servers the judge decides on.
+  func stack(_ judge: any ServerTrustJudge) throws -> CurlNetworkStack {
+    var engine = CurlConfiguration()
+    engine.connection.tls.roots = .pem(Array(authority.rootPEM.utf8))
+    engine.connection.tls.trustJudge = judge
+    engine.connection.proxy = .none
+    return try CurlNetworkStack(engine)
+  }
+
+  static func pins(_ keys: MintedCertificate...) throws -> ServerTrustEvaluator.Configuration {
+    try .init(pinningPolicies: [
+      PinningPolicy(domainName: "localhost", pinnedHashes: Set(keys.map { try $0.pin.description }))
+    ])
+  }
+}
