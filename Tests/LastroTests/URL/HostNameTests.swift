@@ -37,6 +37,7 @@ struct HostNameTests {
       ("[::g]", "IPv6"), ("::1::2", "IPv6"), ("[127.0.0.1]", "IPv6"), ("fe80::1%eth0", "zone"), ("*.example.com", "*"),
       ("https://example.com/", "without scheme"), ("example.com/path", "without scheme"), ("u@example.com", "after @"),
       ("a b.com", "space"), (" a.com", "space"), ("a%41.com", "%"), ("a\tb", "U+9"), ("a\u{0}b", "U+0"),
+      ("::1\u{0}", "control"), ("[::1\u{0}x]", "control"), ("::1\n", "control"), ("[ ::1]", "space"), ("::１", "ASCII"),
       ("1.2.3", "IPv4"), ("1.2.3.4.5", "IPv4"), ("256.1.1.1", "IPv4"), ("01.2.3.4", "IPv4"), ("0x7f.1", "IPv4"),
       ("a.0xff", "IPv4"), ("a.1", "IPv4"), ("0x", "IPv4"),
       (String(repeating: "a", count: 64), "63 bytes"), (String(repeating: "ü", count: 60), "63 bytes"),
