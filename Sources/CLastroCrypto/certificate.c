@@ -102,13 +102,70 @@ bool clastro_certificate_pin(const uint8_t *der, size_t length, uint8_t *pin) {
   return good;
 }
 
+// OpenSSL would ask on the terminal for the password of a block that is encrypted.
+static int no_password(char *buffer, int size, int writing, void *context) {
+  (void)buffer, (void)size, (void)writing, (void)context;
+  return -1;
+}
+
+static bool starts(const char *at, const char *end, const char *word) {
+  size_t length = strlen(word);
+  return (size_t)(end - at) >= length && memcmp(at, word, length) == 0;
+}
+
+static const char *find(const char *at, const char *end, const char *word) {
+  while (at < end && !starts(at, end, word)) at++;
+  return at < end ? at : NULL;
+}
+
+static const char *end_of_line(const char *at, const char *end) {
+  while (at < end && *at != '\n' && *at != '\r') at++;
+  return at;
+}
+
+// Lines that are meant to begin a certificate, whether OpenSSL takes them for one or not.
+static int certificate_markers(const char *pem, size_t length) {
+  const char *end = pem + length;
+  int count = 0;
+  for (const char *at = pem; (at = find(at, end, "BEGIN "));) {
+    bool dashed = at > pem && at[-1] == '-';
+    at += strlen("BEGIN ");
+    if (starts(at, end, "TRUSTED ")) at += strlen("TRUSTED ");
+    if (starts(at, end, "X509 ")) at += strlen("X509 ");
+    if (!starts(at, end, "CERTIFICATE")) continue;
+    at += strlen("CERTIFICATE");
+    const char *line_end = end_of_line(at, end);
+    const char *rest = at;
+    while (rest < line_end && (*rest == ' ' || *rest == '\t')) rest++;
+    if ((at < end && *at == '-') || (dashed && rest == line_end)) count++;
+  }
+  return count;
+}
+
+// Whether the first line that is meant to begin a block is one that OpenSSL takes for one.
+static bool begins_well(const char *pem, size_t length) {
+  const char *end = pem + length;
+  const char *line = pem;
+  while (line < end) {
+    const char *line_end = end_of_line(line, end);
+    const char *begin = find(line, line_end, "BEGIN ");
+    const char *last = line_end;
+    while (last > line && (last[-1] == ' ' || last[-1] == '\t')) last--;
+    if (begin && ((begin > line && begin[-1] == '-') || last[-1] == '-')) {
+      return starts(line, line_end, "-----BEGIN ") && last - line > 5 && starts(last - 5, last, "-----");
+    }
+    line = line_end < end ? line_end + 1 : end;
+  }
+  return false;
+}
+
 int clastro_pem_certificates(const char *pem, size_t length, void *context, clastro_certificate_visitor each) {
-  if (length > INT_MAX) return -1;
+  if (length > INT_MAX) return CLASTRO_PEM_BROKEN;
   ERR_set_mark();
   BIO *bio = BIO_new_mem_buf(pem, (int)length);
   int count = 0;
   X509 *certificate = NULL;
-  while (bio && (certificate = PEM_read_bio_X509_AUX(bio, NULL, NULL, NULL))) {
+  while (bio && (certificate = PEM_read_bio_X509_AUX(bio, NULL, no_password, NULL))) {
     unsigned char *der = NULL;
     int size = i2d_X509(certificate, &der);
     X509_free(certificate);
@@ -118,38 +175,48 @@ int clastro_pem_certificates(const char *pem, size_t length, void *context, clas
     count++;
   }
   // The end of the text is told as "no start line".
-  bool is_end = bio && ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+  unsigned long error = ERR_peek_last_error();
+  bool is_end = bio && ERR_GET_LIB(error) == ERR_LIB_PEM && ERR_GET_REASON(error) == PEM_R_NO_START_LINE;
   BIO_free(bio);
   ERR_pop_to_mark();
-  return is_end ? count : -1;
+  if (!is_end) return CLASTRO_PEM_BROKEN;
+  return certificate_markers(pem, length) == count ? count : CLASTRO_PEM_SKIPPED;
 }
 
-static bool key_pin(EVP_PKEY *key, uint8_t *pin) {
+// Not by way of EVP_PKEY, which there is of the types only that OpenSSL knows.
+static bool request_pin(const unsigned char *der, long length, uint8_t *pin) {
+  const unsigned char *cursor = der;
+  X509_REQ *request = d2i_X509_REQ(NULL, &cursor, length);
   unsigned char *encoded = NULL;
-  int length = key ? i2d_PUBKEY(key, &encoded) : -1;
-  return hash(encoded, length, pin);
+  bool is_whole = request && cursor == der + length;
+  int size = is_whole ? i2d_X509_PUBKEY(X509_REQ_get_X509_PUBKEY(request), &encoded) : -1;
+  X509_REQ_free(request);
+  return hash(encoded, size, pin);
+}
+
+static bool key_pin(const unsigned char *der, long length, uint8_t *pin) {
+  const unsigned char *cursor = der;
+  X509_PUBKEY *key = d2i_X509_PUBKEY(NULL, &cursor, length);
+  bool is_whole = key && cursor == der + length;
+  X509_PUBKEY_free(key);
+  return is_whole && EVP_Digest(der, (size_t)length, pin, NULL, EVP_sha256(), NULL) == 1;
 }
 
 bool clastro_pem_pin(const char *pem, size_t length, uint8_t *pin) {
-  if (length > INT_MAX) return false;
+  if (length > INT_MAX || !begins_well(pem, length)) return false;
   ERR_set_mark();
   BIO *bio = BIO_new_mem_buf(pem, (int)length);
   char *name = NULL, *header = NULL;
   unsigned char *data = NULL;
   long size = 0;
   bool good = false;
-  if (bio && PEM_read_bio(bio, &name, &header, &data, &size) == 1) {
-    const unsigned char *cursor = data;
+  if (bio && PEM_read_bio(bio, &name, &header, &data, &size) == 1 && !strstr(header, "ENCRYPTED")) {
     if (strcmp(name, "CERTIFICATE") == 0) {
       good = clastro_certificate_pin(data, (size_t)size, pin);
     } else if (strcmp(name, "CERTIFICATE REQUEST") == 0 || strcmp(name, "NEW CERTIFICATE REQUEST") == 0) {
-      X509_REQ *request = d2i_X509_REQ(NULL, &cursor, size);
-      good = request && key_pin(X509_REQ_get0_pubkey(request), pin);
-      X509_REQ_free(request);
+      good = request_pin(data, size, pin);
     } else if (strcmp(name, "PUBLIC KEY") == 0) {
-      EVP_PKEY *key = d2i_PUBKEY(NULL, &cursor, size);
-      good = key_pin(key, pin);
-      EVP_PKEY_free(key);
+      good = key_pin(data, size, pin);
     }
   }
   OPENSSL_free(name);

@@ -33,12 +33,21 @@ void clastro_certificate_facts_free(clastro_certificate_facts *facts);
 // SHA-256 of the SubjectPublicKeyInfo of a certificate. False when `der` is none.
 bool clastro_certificate_pin(const uint8_t *der, size_t length, uint8_t *pin);
 
-// Calls `each` with the DER form of every CERTIFICATE block. Their number; -1 when a block is broken.
+enum {
+  // A block is broken, or encrypted.
+  CLASTRO_PEM_BROKEN = -1,
+  // A line was meant to begin a certificate, and was skipped.
+  CLASTRO_PEM_SKIPPED = -2,
+};
+
+// Calls `each` with the DER form of every CERTIFICATE block. Their number, or one of the above. Lines must not be
+// indented.
 typedef void (*clastro_certificate_visitor)(void *_Nullable context, const uint8_t *der, size_t length);
 int clastro_pem_certificates(
   const char *pem, size_t length, void *_Nullable context, clastro_certificate_visitor each);
 
-// SHA-256 of the SubjectPublicKeyInfo of the first block, which is CERTIFICATE, CERTIFICATE REQUEST or PUBLIC KEY.
+// SHA-256 of the SubjectPublicKeyInfo of the first block, which is CERTIFICATE, CERTIFICATE REQUEST or PUBLIC KEY. False
+// when it is another, is broken, or a line before it was meant to begin one.
 bool clastro_pem_pin(const char *pem, size_t length, uint8_t *pin);
 
 #pragma clang assume_nonnull end

@@ -18,8 +18,28 @@ extension TransportError {
   /// With message and hint as they may be seen.
   func redacted(by redaction: Redaction) -> Self {
     var result = self
-    result.message = redaction.text(message)
-    result.hint = hint.map { redaction.text($0) }
+    result.message = redaction.text(message, of: self)
+    result.hint = hint.map { redaction.text($0, of: self) }
     return result
+  }
+}
+
+extension TrustFailure {
+  /// Whether its texts are Lastro's own, of hosts, ports, dates and keys.
+  fileprivate var isInOwnWords: Bool { if case .refused = reason { false } else { true } }
+}
+
+extension Redaction {
+  /// A text of an error, as it may be seen.
+  ///
+  /// What is said of hosts and pins is masked by value only: `token-service:8443` reads like a name and its secret, and
+  /// who has to mend a policy needs it.
+  func text(_ text: String, of error: TransportError?) -> String {
+    error?.trustFailure?.isInOwnWords == true ? secretsMasked(in: text) : self.text(text)
+  }
+
+  /// A text of an error, as it may be seen.
+  func text(_ text: String, of error: HTTPFetchError<any Error>) -> String {
+    self.text(text, of: error.lastError.record.transportError)
   }
 }

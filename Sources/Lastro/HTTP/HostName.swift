@@ -14,6 +14,7 @@
 /// ```
 public struct HostName: Sendable, Hashable, CustomStringConvertible {
   /// The canonical text, ASCII. IPv4 addresses are dotted decimal, IPv6 addresses as in RFC 5952 and without brackets.
+  /// `::ffff:10.0.0.1` (RFC 4291 §2.5.5.2) is read as `10.0.0.1`: it is the same host.
   public let text: String
   /// Whether it is an IP address. Such a host is below no domain.
   public let isIPAddress: Bool
@@ -46,18 +47,28 @@ public struct HostName: Sendable, Hashable, CustomStringConvertible {
       guard text.utf8.index(after: end) == text.endIndex else {
         throw HostProblem("the host has something after the IPv6 address", hint: "write it without a port")
       }
-      return (try HostReader.ipv6(String(text[text.utf8.index(after: text.startIndex)..<end])), true)
+      return (try address(text[text.utf8.index(after: text.startIndex)..<end]), true)
     }
     if text.utf8.contains(UInt8(ascii: ":")), !text.utf8.contains(UInt8(ascii: "/")) {
       guard text.utf8.lazy.filter({ $0 == UInt8(ascii: ":") }).count > 1 else {
         throw HostProblem("the host has a port", hint: "write only what stands before the colon")
       }
-      return (try HostReader.ipv6(text), true)
+      return (try address(text[...]), true)
     }
     var name = text
     if name.utf8.last == UInt8(ascii: "."), name.utf8.count > 1 { name.unicodeScalars.removeLast() }
     return try HostReader.name(name)
   }
+
+  private static func address(_ text: Substring) throws(HostProblem) -> String {
+    let canonical = try HostReader.ipv6(String(text))
+    guard canonical.utf8.starts(with: mappedPrefix.utf8) else { return canonical }
+    // Only mapped ones are written with dots behind that prefix; `::ffff:0:a00:1` is another network.
+    let rest = canonical.dropFirst(mappedPrefix.count)
+    return rest.utf8.contains(UInt8(ascii: ".")) ? String(rest) : canonical
+  }
+
+  private static let mappedPrefix = "::ffff:"
 
   /// Whether this name is below `domain`: `a.example.com` is below `example.com` and `com`.
   ///

@@ -109,7 +109,7 @@ extension AttemptLedger: CustomStringConvertible, CustomDebugStringConvertible, 
     for attempt in attempts {
       var head = "  #\(attempt.number) at \(attempt.start.brief), \(attempt.duration.brief)"
       if attempt.preparation > .milliseconds(1) { head += " (\(attempt.preparation.brief) to make the request)" }
-      lines.append("\(head): \(redaction.text("\(attempt)"))")
+      lines.append("\(head): \(attempt.line(by: redaction))")
     }
     if let notRetried { lines.append("  not retried: \(redaction.text(notRetried))") }
     return lines.joined(separator: "\n")
@@ -153,9 +153,13 @@ extension AttemptLedger: Encodable {
 }
 
 extension Attempt {
+  fileprivate func line(by redaction: Redaction) -> String {
+    error?.trustFailure == nil ? redaction.text("\(self)") : redaction.text("\(masked(by: redaction))", of: error)
+  }
+
   fileprivate func masked(by redaction: Redaction) -> Attempt {
     var result = self
-    if let error { result.error?.message = redaction.text(error.message) }
+    if let error { result.error = error.redacted(by: redaction) }
     result.redirects = redirects.map { redaction.url($0) }
     result.reason = redaction.text(reason)
     return result

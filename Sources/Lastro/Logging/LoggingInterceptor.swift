@@ -110,8 +110,8 @@ public struct LoggingInterceptor: HTTPResourceInterceptor {
     if let response { add(response, body, to: &metadata, redaction) }
     metadata["stage"] = "\(error.stage.rawValue)"
     metadata["code"] = "\(error.code)"
-    metadata["error"] = "\(redaction.text(error.message).onOneLine)"
-    if let hint = error.hint { metadata["hint"] = "\(redaction.text(hint).onOneLine)" }
+    metadata["error"] = "\(redaction.text(error.message, of: error).onOneLine)"
+    if let hint = error.hint { metadata["hint"] = "\(redaction.text(hint, of: error).onOneLine)" }
     if let curlCode = error.engineCode { metadata["engine_code"] = "\(curlCode)" }
     if error.isCancelled {
       logger.log(level: level, "request cancelled", metadata: metadata)

@@ -25,3 +25,19 @@ extension Date {
   /// As RFC 3339 has it, in UTC, to the second.
   var inCalendar: String { timeIntervalSince1970.isFinite ? formatted(.iso8601) : "never" }
 }
+
+extension String {
+  /// The bytes, for OpenSSL, which skips lines of PEM that do not begin in the first column: without a byte order mark,
+  /// and without the blanks that lines begin with.
+  var withoutIndentation: [CChar] {
+    var result: [CChar] = []
+    result.reserveCapacity(utf8.count)
+    var isStart = true
+    for byte in utf8.starts(with: "\u{FEFF}".utf8) ? utf8.dropFirst(3) : utf8[...] {
+      if isStart, byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") { continue }
+      isStart = byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\r")
+      result.append(CChar(bitPattern: byte))
+    }
+    return result
+  }
+}

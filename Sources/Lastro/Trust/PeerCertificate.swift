@@ -46,28 +46,29 @@ public struct PeerCertificate: Sendable, Hashable {
     self.init(der: der, pin: pin)
   }
 
-  /// Reads every `CERTIFICATE` block of a PEM text, in order.
+  /// Reads every `CERTIFICATE` block of a PEM text, in order. Lines may be indented.
   ///
-  /// - Throws: `ConfigurationError` when there is none, or one is broken.
+  /// - Throws: `ConfigurationError` when there is none, one is broken or encrypted, or a line was meant to begin one and
+  ///   does not, for want of dashes.
   public static func certificates(pem: String) throws(ConfigurationError) -> [PeerCertificate] {
     var found: [[UInt8]] = []
-    var pem = pem
-    let count = pem.withUTF8 { text in
-      text.withMemoryRebound(to: CChar.self) { text -> Int32 in
-        guard let base = text.baseAddress else { return 0 }
-        return withUnsafeMutablePointer(to: &found) { found in
-          clastro_pem_certificates(base, text.count, found) { context, der, length in
-            context?.assumingMemoryBound(to: [[UInt8]].self).pointee.append(
-              [UInt8](UnsafeBufferPointer(start: der, count: length)))
-          }
-        }
+    let text = pem.withoutIndentation
+    let count = withUnsafeMutablePointer(to: &found) { found in
+      clastro_pem_certificates(text, text.count, found) { context, der, length in
+        context?.assumingMemoryBound(to: [[UInt8]].self).pointee.append(
+          [UInt8](UnsafeBufferPointer(start: der, count: length)))
       }
+    }
+    guard Int(count) != CLASTRO_PEM_SKIPPED else {
+      throw ConfigurationError(
+        "the PEM text has a line with BEGIN CERTIFICATE that begins no block",
+        hint: "write -----BEGIN CERTIFICATE----- on a line of its own, with five dashes on each side")
     }
     let certificates = found.compactMap { PeerCertificate(der: $0) }
     guard count > 0, certificates.count == Int(count) else {
       throw ConfigurationError(
         count == 0 ? "the PEM text holds no certificate" : "the PEM text has a block that is no certificate",
-        hint: "a certificate stands between BEGIN CERTIFICATE and END CERTIFICATE")
+        hint: "a certificate stands between -----BEGIN CERTIFICATE----- and -----END CERTIFICATE-----, unencrypted")
     }
     return certificates
   }

@@ -34,16 +34,12 @@ public struct SPKIHash: Sendable, Hashable, LosslessStringConvertible {
   }
 
   /// The pin of the first block of a PEM text: a certificate, a certificate request, or a public key. So the pin of a
-  /// backup key is known before there is a certificate for it. `nil` where there is no such block.
+  /// backup key is known before there is a certificate for it. Keys of types that OpenSSL does not know are read too. `nil`
+  /// where there is no such block, or a line before it looks as if one began.
   public init?(pem: String) {
     var bytes = [UInt8](repeating: 0, count: Self.length)
-    var pem = pem
-    let isGood = pem.withUTF8 { text in
-      text.withMemoryRebound(to: CChar.self) { text in
-        text.baseAddress.map { clastro_pem_pin($0, text.count, &bytes) } ?? false
-      }
-    }
-    guard isGood else { return nil }
+    let text = pem.withoutIndentation
+    guard clastro_pem_pin(text, text.count, &bytes) else { return nil }
     self.bytes = bytes
   }
 

@@ -159,6 +159,12 @@ struct ServerTrustEvaluatorTests {
     #expect(try judge(.test(mode: .off)) == .accepted(.plain))
     #expect(try judge(.test("a.example")).failure?.reason == .hostNotPinned)
     #expect(try judge(.test("a.example"), allowing: true) == .accepted(.plain))
+    // The same host in the form of IPv6.
+    let address = try PinningPolicy(ipAddress: "10.0.0.1", pinnedHashes: PinningPolicyTests.pins)
+    for text in ["10.0.0.1", "::ffff:10.0.0.1", "[::FFFF:a00:1]"] {
+      #expect(try judge(address, allowing: true, HostName(text)).failure?.reason == .plaintext)
+    }
+    #expect(try judge(address, allowing: true, HostName("::ffff:10.0.0.2")) == .accepted(.plain))
   }
 
   @Test("the explanation says which policy holds, and what it demands")

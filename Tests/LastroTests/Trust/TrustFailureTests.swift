@@ -2,8 +2,10 @@
 
 import Foundation
 import HTTPTypes
+import InMemoryTracing
 import LastroTesting
 import Testing
+import Tracing
 
 @testable import Lastro
 
@@ -116,6 +118,47 @@ struct TrustFailureTests {
     #expect(error.ledger.json().contains(#""code":"pin_mismatch""#))
     #expect(error.ledger.json().contains("none of the 3 keys of its verified chain is pinned"))
     #expect(error.ledger.description.contains("trust/pin_mismatch"))
+  }
+
+  @Test("what a judge says of a host whose name reads like a secret's stays whole; the judge of others is masked")
+  func names() async throws {
+    let chain = try TrustChain()
+    let trust = try chain.trust("token-service", port: 8443)
+    let failure = TrustFailure(.hostNotPinned, trust: trust)
+    let (logger, entries) = RecordingLogHandler.make()
+    let tracer = InMemoryTracer()
+    let recorder = HARRecorder()
+    let stack = TransportNetworkStack.observed(
+      ScriptedTransport([.fail(.refusedTrust(failure))]), by: TracingObserver(tracer: tracer), recorder,
+      interceptors: [LoggingInterceptor(logger: logger)])
+    let error = try await stack.failure(of: .test())
+    let har = recorder.har().log.entries.compactMap(\.error?.message)
+    let spans = tracer.finishedSpans.compactMap(\.status?.message)
+    #expect(har.count == 1 && spans.count == 2)
+    let logged = entries.withLock { $0.filter { $0.level == .warning }.map(\.text) }
+    #expect(logged.count == 1)
+    var texts = [
+      error.message, error.description, error.debugDescription, error.ledger.description, error.ledger.json(),
+    ]
+    texts += har
+    texts += spans
+    texts += logged
+    for text in texts { #expect(text.contains("token-service:8443 was refused"), "\(text)") }
+    let own = TrustFailure(.refused("token=hunter2"), trust: trust)
+    let other = try await TransportNetworkStack(transport: ScriptedTransport([.fail(.refusedTrust(own))]))
+      .failure(of: .test())
+    #expect(!other.message.contains("hunter2") && !other.ledger.json().contains("hunter2"))
+  }
+
+  @Test("what the request names as secret is masked in a refusal too")
+  func knownSecret() async throws {
+    let failure = TrustFailure(.hostNotPinned, trust: try TrustChain().trust("tenant-4711.example"))
+    let stack = TransportNetworkStack(transport: ScriptedTransport([.fail(.refusedTrust(failure))]))
+    var options = RequestOptions()
+    options.secrets = [Secret("tenant-4711")]
+    let error = try await stack.failure(of: .test(options: options))
+    #expect(error.message.hasPrefix("***.example:443 was refused"))
+    #expect(!error.ledger.json().contains("4711") && !error.ledger.description.contains("4711"))
   }
 
   @Test("other failures have no trust failure")

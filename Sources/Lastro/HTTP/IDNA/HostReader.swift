@@ -32,6 +32,10 @@ enum HostReader {
       throw HostProblem(
         "the IPv6 address has a zone", hint: "leave it out, and choose the interface in ConnectionOptions")
     }
+    // `inet_pton` would read no further than a NUL.
+    guard text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+      throw HostProblem("the IPv6 address has a space, a control character, or one that is not ASCII")
+    }
     var address = in6_addr()
     guard text.utf8.count < Int(INET6_ADDRSTRLEN), inet_pton(AF_INET6, text, &address) == 1 else {
       throw HostProblem("the host is no IPv6 address")

@@ -33,8 +33,8 @@ struct HARMaker {
       entry.response.status = 0
     }
     entry.error = HAR.Failure(
-      stage: error.stage.rawValue, code: error.code.rawValue, message: masked(error.message),
-      hint: error.hint.map(masked), requestSent: error.requestSent, engineCode: error.engineCode,
+      stage: error.stage.rawValue, code: error.code.rawValue, message: masked(error.message, error),
+      hint: error.hint.map { masked($0, error) }, requestSent: error.requestSent, engineCode: error.engineCode,
       status: error.head?.status.code)
     if let facts = error.facts { note(&entry, facts) }
   }
@@ -51,8 +51,8 @@ struct HARMaker {
     }
     guard let error = end?.error else { return }
     entry.error = HAR.Failure(
-      stage: error.stage.rawValue, code: error.code.rawValue, message: masked(error.message),
-      hint: error.hint.map(masked), requestSent: error.requestSent, engineCode: error.engineCode,
+      stage: error.stage.rawValue, code: error.code.rawValue, message: masked(error.message, error),
+      hint: error.hint.map { masked($0, error) }, requestSent: error.requestSent, engineCode: error.engineCode,
       status: entry.response.status)
   }
 
@@ -128,6 +128,8 @@ struct HARMaker {
   }
 
   private func masked(_ text: String) -> String { redaction?.text(text) ?? text }
+
+  private func masked(_ text: String, _ error: TransportError) -> String { redaction?.text(text, of: error) ?? text }
 }
 
 extension HAR.Timings {

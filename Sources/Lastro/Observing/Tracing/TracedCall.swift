@@ -86,7 +86,7 @@ struct TracedCall {
   /// The body of a stream has ended, and the spans with it.
   func end(_ end: FetchEvent.BodyEnd, at instant: DefaultTracerClock.Timestamp) {
     if let error = end.error {
-      let message = redaction.text("\(error)")
+      let message = redaction.text("\(error)", of: error)
       attempt?.fail(error, message)
       span.attributes["error.type"] = HTTPAttributes.errorType(of: error)
       span.setStatus(SpanStatus(code: .error, message: message))

@@ -86,7 +86,7 @@ public final class TracingObserver: FetchObserver {
     change(event) { call in
       // A stream is open: its reader ends it.
       if attempt.outcome == .succeeded, event.isStream { return }
-      if let error = attempt.error { call.attempt?.fail(error, call.redaction.text("\(error)")) }
+      if let error = attempt.error { call.attempt?.fail(error, call.redaction.text("\(error)", of: error)) }
       call.attempt?.end(at: call.instant(event))
       call.attempt = nil
     }
@@ -109,7 +109,7 @@ public final class TracingObserver: FetchObserver {
     guard let call = calls.withLock({ $0.removeValue(forKey: event.callID) }) else { return }
     if case .failure(let error) = result {
       call.span.attributes["error.type"] = HTTPAttributes.errorType(of: error)
-      call.span.setStatus(SpanStatus(code: .error, message: call.redaction.text(error.description)))
+      call.span.setStatus(SpanStatus(code: .error, message: call.redaction.text(error.description, of: error)))
     }
     // A stream that was opened, and given up before the call was over.
     call.attempt?.end(at: call.instant(event))

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LastroTesting
+import Testing
+
+@testable import Lastro
+
+@Suite("PEM as people have it")
+struct PEMReadingTests {
+  let pem: String
+  let certificate: PeerCertificate
+  let other: PeerCertificate
+
+  static let begin = "-----BEGIN CERTIFICATE-----"
+  static let end = "-----END CERTIFICATE-----"
+
+  init() throws {
+    let authority = try CertificateAuthority()
+    certificate = try PeerCertificate(minted: authority.certificatePEM)
+    other = try PeerCertificate(minted: CertificateAuthority().certificatePEM)
+    pem = certificate.pem
+  }
+
+  func problem(_ text: String) throws -> ConfigurationError {
+    try #require(throws: ConfigurationError.self) { try PeerCertificate.certificates(pem: text) }
+  }
+
+  @Test("line ends, a byte order mark, blanks, remarks and other blocks do no harm")
+  func harmless() throws {
+    let key = KnownKey.all[2].pem
+    let texts = [
+      pem.replacing("\n", with: "\r\n"), "\u{FEFF}" + pem, String(pem.dropLast()), "\n\n  # BEGIN CERTIFICATE\n" + pem,
+      "\t " + pem.replacing("\n", with: "\n\t "), pem.replacing("\n", with: "  \n"), "\u{FEFF}  " + pem,
+    ]
+    for text in texts {
+      #expect(try PeerCertificate.certificates(pem: text) == [certificate])
+      #expect(SPKIHash(pem: text) == certificate.pin)
+    }
+    #expect(try PeerCertificate.certificates(pem: key + "\n" + pem) == [certificate])
+    let several = "  " + pem + "the issuer\n" + other.pem.replacing("\n", with: "\r\n") + pem
+    #expect(try PeerCertificate.certificates(pem: several) == [certificate, other, certificate])
+  }
+
+  @Test(
+    "a block whose first line is not quite one is no remark",
+    arguments: ["----BEGIN CERTIFICATE-----", "-----BEGIN CERTIFICATE----", "-----BEGIN CERTIFICATE", "x" + begin])
+  func almost(line: String) throws {
+    let broken = other.pem.replacing(Self.begin, with: line)
+    for text in [broken + pem, pem + broken, broken] {
+      #expect(try problem(text).message.contains("BEGIN CERTIFICATE that begins no block"))
+    }
+    // Not the pin of the one after it.
+    #expect(SPKIHash(pem: broken + pem) == nil && SPKIHash(pem: broken) == nil)
+  }
+
+  @Test("blocks that do not end, or that are encrypted, are errors; nobody is asked for a password")
+  func broken() throws {
+    let lines = pem.split(separator: "\n").map(String.init)
+    let cut = lines.prefix(3).joined(separator: "\n") + "\n"
+    let encrypted = pem.replacing(
+      Self.begin + "\n",
+      with: Self.begin + "\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,00112233445566778899AABBCCDDEEFF\n\n")
+    for text in [
+      cut, cut + pem, pem + cut, String(pem.dropLast()) + pem,
+      pem.replacing(Self.end, with: "----END CERTIFICATE-----"),
+      encrypted, pem + encrypted,
+    ] {
+      #expect(try problem(text).message == "the PEM text has a block that is no certificate")
+    }
+    for text in [cut, cut + pem, encrypted] { #expect(SPKIHash(pem: text) == nil) }
+    #expect(try problem("").message == "the PEM text holds no certificate")
+    #expect(try problem(KnownKey.all[2].pem).message == "the PEM text holds no certificate")
+  }
+
+  /// Made with `openssl req`; the second with the key's algorithm changed to 1.3.101.119, which is none. The third key's
+  /// is 1.2.3.4.
+  static let keys = [
+    (
+      """
+      -----BEGIN CERTIFICATE REQUEST-----
+      MIGLMD8CAQAwDDEKMAgGA1UEAwwBYTAqMAUGAytlcAMhAF2jkYpvqoOCo+8k9DOY
+      CcMWyfkUTc1izPplEqzvzJi+oAAwBQYDK2VwA0EA4k6NADnR52wb3p1ygW1rKkQn
+      YBHX2qnaC1sNUKD74eAhxgs2JOtJzVPF3HNAFpN4o/eMPH7MA5A2n50q7ym5Dw==
+      -----END CERTIFICATE REQUEST-----
+      """, "q/nDqgN+7HZvMIp94eRFD36UxpWuZjrtyfIqsLBLz6w="
+    ),
+    (
+      """
+      -----BEGIN CERTIFICATE REQUEST-----
+      MIGLMD8CAQAwDDEKMAgGA1UEAwwBYTAqMAUGAytldwMhAF2jkYpvqoOCo+8k9DOY
+      CcMWyfkUTc1izPplEqzvzJi+oAAwBQYDK2VwA0EA4k6NADnR52wb3p1ygW1rKkQn
+      YBHX2qnaC1sNUKD74eAhxgs2JOtJzVPF3HNAFpN4o/eMPH7MA5A2n50q7ym5Dw==
+      -----END CERTIFICATE REQUEST-----
+      """, "HRedK0BpuWByVtGB8jlsibm695yHhmE1FsbFr8d+8xQ="
+    ),
+    (
+      """
+      -----BEGIN PUBLIC KEY-----
+      MAwwBQYDKgMEAwMAAQI=
+      -----END PUBLIC KEY-----
+      """, "V2rild7Lhh8O94QzPG5knO95ZLe0Ts+D4llUH2h7GLA="
+    ),
+  ]
+
+  @Test("the pins of requests and keys, whatever the key's type", arguments: keys)
+  func keyTypes(pem: String, pin: String) {
+    #expect(SPKIHash(pem: pem)?.base64 == pin)
+    #expect(SPKIHash(pem: pem + "\n" + self.pem)?.base64 == pin)
+  }
+
+  @Test("what follows the key in its block makes it none")
+  func trailing() {
+    // The third of `keys`, and two bytes.
+    #expect(SPKIHash(pem: "-----BEGIN PUBLIC KEY-----\nMAwwBQYDKgMEAwMAAQIFAA==\n-----END PUBLIC KEY-----\n") == nil)
+  }
+}
