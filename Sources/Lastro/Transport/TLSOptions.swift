@@ -23,7 +23,8 @@ public struct TLSOptions: Sendable, Hashable {
   /// Where trusted roots come from.
   ///
   /// Files are read once, and looked at again once a second at most: when one has changed, requests go out on new
-  /// connections, which know the new roots. While it cannot be read, the roots read before stay.
+  /// connections, which know the new roots. While it cannot be read, connections and
+  /// requests go on with the roots read before; only after idleness, when nobody holds them any more, requests fail.
   public enum Roots: Sendable, Hashable {
     /// The system's bundle: the file that `SSL_CERT_FILE` names, or the distribution's.
     case system

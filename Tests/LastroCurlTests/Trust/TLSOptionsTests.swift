@@ -85,7 +85,11 @@ struct TLSOptionsTests {
   @Test("client certificates go to the host they are for, from memory and from files")
   func hostIdentities() async throws {
     let client = try lab.authority.issue(hosts: [], commonName: "client")
-    let server = try server { $0.clientAuthoritiesPEM = lab.authority.rootPEM }
+    let server = try server {
+      $0.clientAuthoritiesPEM = lab.authority.rootPEM
+      // In TLS 1.3 the refusal comes after the handshake, and may meet a connection that is reset already.
+      $0.maximumVersion = .tls12
+    }
     let directory = try PeerDirectory()
     let inMemory = TLSOptions.Identity(
       certificate: .bytes(Array(client.chainPEM.utf8)), key: .bytes(Array(client.privateKeyPEM.utf8)))

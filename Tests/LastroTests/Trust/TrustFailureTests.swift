@@ -4,6 +4,7 @@ import Foundation
 import HTTPTypes
 import InMemoryTracing
 import LastroTesting
+import Logging
 import Testing
 import Tracing
 
