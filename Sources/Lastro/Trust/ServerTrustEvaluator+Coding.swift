@@ -47,6 +47,8 @@ extension ServerTrustEvaluator.Configuration: Codable {
   /// }
   /// ```
   ///
+  /// It is UTF-8. A member that an object has twice is an error.
+  ///
   /// - Throws: `ConfigurationError` that names the place, such as `policies[0].pins`.
   public init(json: Data) throws(ConfigurationError) { try self.init(json: json, name: "the pinning configuration") }
 
@@ -65,7 +67,13 @@ extension ServerTrustEvaluator.Configuration: Codable {
   }
 
   private init(json: Data, name: String) throws(ConfigurationError) {
+    // A NUL stands in no JSON of UTF-8; decoders read UTF-16 and UTF-32 too.
+    guard !json.contains(0) else { throw ConfigurationError("\(name) is no UTF-8", hint: "save it as UTF-8") }
     do {
+      if let path = RepeatedMember.path(in: [UInt8](json)) {
+        throw DecodingError.teaching(
+          ConfigurationError("the member is there twice", hint: "leave one: the other would not count"), at: path)
+      }
       self = try JSONDecoder().decode(Self.self, from: json)
     } catch {
       throw ConfigurationError(decoding: error, of: name)

@@ -72,8 +72,8 @@ struct PEMReadingTests {
     #expect(try problem(KnownKey.all[2].pem).message == "the PEM text holds no certificate")
   }
 
-  /// Made with `openssl req`; the second with the key's algorithm changed to 1.3.101.119, which is none. The third key's
-  /// is 1.2.3.4.
+  /// Made with `openssl req`; the second with its key's algorithm changed to 1.3.101.119, which is none. The third
+  /// key's is 1.2.3.4.
   static let keys = [
     (
       """

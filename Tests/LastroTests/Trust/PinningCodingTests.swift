@@ -99,6 +99,13 @@ struct PinningCodingTests {
       ["policies[0].afterExpiration: \"fallback\"", "refuse, fallBack"]
     ),
     (
+      #""domain": "a.example", "pins": [], "pins": \#(pins)"#,
+      ["policies[0].pins: the member is there twice", "leave one"]
+    ),
+    (#""mode": "off", "mode": "enforce", "# + good, ["policies[0].mode: the member is there twice"]),
+    (good + #", "mod\u0065": "off", "mode": "enforce""#, ["policies[0].mode: the member is there twice"]),
+    (good + #", "x": {"a\"": [1, {"b,": "}", "c": 2}], "a\"": 3}"#, [#"policies[0].x.a": the member"#]),
+    (
       #""domain": "a.example", "mode": "off", "expires": "2027-01-01T00:00:00Z", "afterExpiration": "refuse""#, ["pins"]
     ),
   ]
@@ -137,6 +144,8 @@ struct PinningCodingTests {
       (#"{"policies": []}"#, ["policies: there is no pinning policy"]), ("{}", ["policies is missing"]),
       ("[]", ["its top"]), ("", ["is no JSON"]), (#"{"policies": [],}"#, ["the pinning configuration"]),
       (#"{"policies": [{\#(good)}, {\#(good)}]}"#, ["policies: several policies are for a.example"]),
+      (#"{"policies": [], "policies": [{\#(good)}]}"#, ["policies: the member is there twice"]),
+      (#"{"policies": [{\#(good)}, {"domain": "b.example", "domain": "c.example"}]}"#, ["policies[1].domain: "]),
       (#"{"policies": [{\#(good)}], "allowNotPinnedHosts": true}"#, ["allowNotPinnedHosts: there is no such"]),
       (#"{"policies": [{\#(good)}], "certificateCheckingOrder": "up"}"#, ["rootToLeaf, leafToRoot"]),
       (#"{"policies": [{\#(good)}, {"domain": ""}]}"#, ["policies[1]: "]),
@@ -144,6 +153,21 @@ struct PinningCodingTests {
   func around(text: String, words: [String]) throws {
     let error = try #require(throws: ConfigurationError.self) { try Self.read(text) }
     for word in words { #expect(error.description.contains(word)) }
+  }
+
+  @Test("the same members in different objects, and names among the values, are no repetition")
+  func noRepetition() throws {
+    let text = #"{"policies": [{\#(Self.good)}, {"domain": "domain", "mode": "off", "pins": []}]}"#
+    #expect(try Self.read(text).pinningPolicies.map(\.host.text) == ["a.example", "domain"])
+  }
+
+  @Test("a text in UTF-16 is refused: its members would not be looked at")
+  func utf16() throws {
+    let bytes = #"{"policies": []}"#.utf16.flatMap {
+      [UInt8(truncatingIfNeeded: $0), UInt8(truncatingIfNeeded: $0 >> 8)]
+    }
+    let error = try #require(throws: ConfigurationError.self) { try Configuration(json: Data(bytes)) }
+    #expect(error.message == "the pinning configuration is no UTF-8")
   }
 
   @Test("a file; one that is not there is named")

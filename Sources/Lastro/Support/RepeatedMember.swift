@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// Finds members that an object of a JSON text has twice, of which decoders take one without a word.
+struct RepeatedMember {
+  private struct Frame {
+    var isObject: Bool
+    var names: Set<String> = []
+    /// The next text is a name.
+    var expectsName = true
+    var key = Key(stringValue: "")
+  }
+
+  private struct Key: CodingKey {
+    var stringValue: String
+    var intValue: Int?
+    init(stringValue: String) { self.stringValue = stringValue }
+    init(intValue: Int) {
+      self.intValue = intValue
+      stringValue = "\(intValue)"
+    }
+  }
+
+  private var frames: [Frame] = []
+
+  /// The path of the first one; `nil` where there is none, or the text is no JSON.
+  ///
+  /// - Parameter bytes: UTF-8.
+  static func path(in bytes: [UInt8]) -> [any CodingKey]? {
+    var scan = Self()
+    var index = 0
+    while index < bytes.count {
+      let byte = bytes[index]
+      index += 1
+      guard byte == UInt8(ascii: "\"") else {
+        scan.read(byte)
+        continue
+      }
+      let start = index
+      while index < bytes.count, bytes[index] != UInt8(ascii: "\"") {
+        index += bytes[index] == UInt8(ascii: "\\") ? 2 : 1
+      }
+      guard index < bytes.count else { return nil }
+      if !scan.readText(bytes[start..<index]) { return scan.frames.map(\.key) }
+      index += 1
+    }
+    return nil
+  }
+
+  private mutating func read(_ byte: UInt8) {
+    switch byte {
+    case UInt8(ascii: "{"): frames.append(Frame(isObject: true))
+    case UInt8(ascii: "["):
+      frames.append(Frame(isObject: false))
+      frames[frames.count - 1].key = Key(intValue: 0)
+    case UInt8(ascii: "}"), UInt8(ascii: "]"): _ = frames.popLast()
+    case UInt8(ascii: ","):
+      guard let frame = frames.last else { return }
+      if !frame.isObject { frames[frames.count - 1].key = Key(intValue: (frame.key.intValue ?? 0) &+ 1) }
+      frames[frames.count - 1].expectsName = true
+    case UInt8(ascii: ":"):
+      if !frames.isEmpty { frames[frames.count - 1].expectsName = false }
+    default: break
+    }
+  }
+
+  /// False for a name that the object has already.
+  private mutating func readText(_ text: ArraySlice<UInt8>) -> Bool {
+    guard let frame = frames.last, frame.isObject, frame.expectsName else { return true }
+    let name = Self.decoded(text)
+    frames[frames.count - 1].key = Key(stringValue: name)
+    return frames[frames.count - 1].names.insert(name).inserted
+  }
+
+  private static func decoded(_ text: ArraySlice<UInt8>) -> String {
+    let plain = String(decoding: text, as: UTF8.self)
+    guard text.contains(UInt8(ascii: "\\")) else { return plain }
+    return (try? JSONDecoder().decode(String.self, from: Data("\"\(plain)\"".utf8))) ?? plain
+  }
+}
