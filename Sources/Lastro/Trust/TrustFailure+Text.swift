@@ -8,22 +8,26 @@
 
 extension TrustFailure {
   /// One sentence: host, policy, reason.
-  public var message: String {
+  public var message: String { sentence("was refused") }
+
+  private func sentence(_ verb: String) -> String {
     let name = policy.map { "the pinning policy for \($0.scope)" }
     switch reason {
     case .noPinMatches:
       let keys =
         trust.chain.count == 1
         ? "the key of its chain is not" : "none of the \(trust.chain.count) keys of its verified chain is"
-      return "\(server) was refused by \(name ?? "a pinning policy"): \(keys) pinned"
+      return "\(server) \(verb) by \(name ?? "a pinning policy"): \(keys) pinned"
     case .policyExpired(let date):
-      return "\(server) was refused: \(name ?? "its pinning policy") expired at \(date.inCalendar)"
+      return "\(server) \(verb): \(name ?? "its pinning policy") expired at \(date.inCalendar)"
     case .hostNotPinned:
-      return "\(server) was refused: no pinning policy is for it, and hosts without one are not allowed"
+      return "\(server) \(verb): no pinning policy is for it, and hosts without one are not allowed"
     case .plaintext:
-      return "\(server) was refused: the request is for plain http, and \(name ?? "a pinning policy") demands a key"
+      return "\(server) \(verb): the request is for plain http, and \(name ?? "a pinning policy") demands a key"
+    case .unproven:
+      return "\(server) \(verb): the connection shows no chain that was verified in its own handshake"
     case .refused(let words):
-      return "\(server) was refused by the application's own judge: \(words.onOneLine)"
+      return "\(server) \(verb) by the application's own judge: \(words.onOneLine)"
     }
   }
 
@@ -35,6 +39,7 @@ extension TrustFailure {
     case .policyExpired: "renew the policy: check its pins and set a later date"
     case .hostNotPinned: "add a policy for it, or set allowNotPinnedDomains"
     case .plaintext: "use https"
+    case .unproven: "no policy is at fault, and the request may pass on a new connection; where it never does, report it"
     case .refused: nil
     }
   }
@@ -46,7 +51,7 @@ extension TrustFailure {
     case .policyExpired: .policyExpired
     case .hostNotPinned: .hostNotPinned
     case .plaintext: .plaintextRefused
-    case .refused: .trustRefused
+    case .unproven, .refused: .trustRefused
     }
   }
 
@@ -58,8 +63,11 @@ extension TrustFailure {
 
 extension TrustFailure: CustomStringConvertible {
   /// A page of text: the sentence, what the server presented, what is configured, and how that would have to read.
-  public var description: String {
-    var lines = [message]
+  public var description: String { page(isEnforced: true) }
+
+  /// - Parameter isEnforced: whether it was refused; else it would have been.
+  func page(isEnforced: Bool) -> String {
+    var lines = [sentence(isEnforced ? "was refused" : "would have been refused")]
     if let hint { lines.append("  \(hint)") }
     if !trust.chain.isEmpty { lines.append("  verified chain, leaf first:") }
     lines += trust.chain.map { "    \($0.pin)  \($0.summary)" }
@@ -80,7 +88,7 @@ extension TrustFailure: CustomStringConvertible {
   private var remedy: [String] {
     switch reason {
     case .noPinMatches, .policyExpired, .hostNotPinned: break
-    case .plaintext, .refused: return []
+    case .plaintext, .unproven, .refused: return []
     }
     let source: String
     if let policy {

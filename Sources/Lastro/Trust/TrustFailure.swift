@@ -20,6 +20,8 @@ public struct TrustFailure: Error, Sendable, Hashable {
     case hostNotPinned
     /// The request is for plain `http`, and the host's key is pinned.
     case plaintext
+    /// The connection shows no chain that was verified in its own handshake, so there is nothing to judge.
+    case unproven
     /// A judge of the application's own, in its words.
     case refused(String)
   }

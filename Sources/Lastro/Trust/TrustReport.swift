@@ -36,6 +36,15 @@ public struct TrustReport: Sendable, Hashable {
   }
 }
 
+extension TrustReport: CustomStringConvertible {
+  /// As that of ``failure``, but for a server that was not refused it says that it would have been; then when, and how many
+  /// identical failures were not reported.
+  public var description: String {
+    let count = suppressed == 0 ? "" : "; \(suppressed) identical ones before were not reported"
+    return failure.page(isEnforced: isEnforced) + "\n  judged at \(date.inCalendar)\(count)"
+  }
+}
+
 extension TrustReport: Encodable {
   enum CodingKeys: String, CodingKey {
     case dateTime = "date-time", hostname, port, effectiveExpirationDate = "effective-expiration-date"

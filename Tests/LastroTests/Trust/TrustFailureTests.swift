@@ -74,7 +74,11 @@ struct TrustFailureTests {
     #expect(plain.code == .plaintextRefused && plain.hint == "use https")
     let own = TrustFailure(.refused("not\non Sundays"), trust: trust)
     #expect(own.code == .trustRefused && own.message.hasSuffix(#"judge: not\non Sundays"#) && own.hint == nil)
-    for failure in [expired, stranger, plain, own] {
+    let unproven = TrustFailure(.unproven, trust: trust)
+    #expect(unproven.code == .trustRefused && unproven.hint?.contains("new connection") == true)
+    #expect(unproven.message.contains("no chain that was verified in its own handshake"))
+    #expect(!unproven.description.contains("PinningPolicy"))
+    for failure in [expired, stranger, plain, unproven, own] {
       #expect(failure.message.contains("lastro.example.com:8443") && !failure.message.contains("\n"))
       // What masks secrets finds none.
       #expect(Redaction.standard.text(failure.message) == failure.message)

@@ -138,6 +138,21 @@ struct TrustReportTests {
     #expect(object.count == 13)
   }
 
+  @Test("as text, a report does not say that a server was refused that was not")
+  func description() throws {
+    let trust = try TrustChain().trust()
+    let reasons: [TrustFailure.Reason] = [.noPinMatches, .policyExpired(.manual()), .hostNotPinned, .plaintext]
+    for reason in reasons {
+      let failure = TrustFailure(reason, trust: trust, policy: try .test())
+      let passed = TrustReport(failure, date: .manual(), isEnforced: false, suppressed: 3).description
+      #expect(passed.hasPrefix("lastro.example.com:443 would have been refused") && !passed.contains("was refused"))
+      #expect(passed.hasSuffix("judged at 2001-09-09T01:46:40Z; 3 identical ones before were not reported"))
+      let refused = TrustReport(failure, date: .manual(), isEnforced: true).description
+      #expect(refused == failure.description + "\n  judged at 2001-09-09T01:46:40Z")
+      #expect(refused.contains("\(trust.chain[0].pin)"))
+    }
+  }
+
   @Test("without a policy, a report names the host itself")
   func withoutPolicy() throws {
     let failure = TrustFailure(.hostNotPinned, trust: try TrustChain().trust(role: .proxy))
