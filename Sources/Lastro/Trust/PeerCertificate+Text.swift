@@ -16,7 +16,7 @@ extension PeerCertificate {
   /// One line: subject, kind of key, expiry. Subjects are what somebody wrote: on one line, and not endless.
   var summary: String {
     guard let facts else { return "a certificate that cannot be read" }
-    let subject = facts.subject.isEmpty ? "no subject" : String(facts.subject.onOneLine.prefix(200))
+    let subject = facts.subject.isEmpty ? "no subject" : facts.subject.onOneLine.cut(to: 200)
     return "\(subject); \(facts.key); expires \(facts.notAfter.inCalendar)"
   }
 }
@@ -27,6 +27,12 @@ extension Date {
 }
 
 extension String {
+  /// So many scalars at most. Not characters: of combining marks one may have any number.
+  func cut(to count: Int) -> String {
+    guard unicodeScalars.count > count else { return self }
+    return String(String.UnicodeScalarView(unicodeScalars.prefix(count))) + "…"
+  }
+
   /// The bytes, for OpenSSL, which skips lines of PEM that do not begin in the first column: without a byte order mark,
   /// and without the blanks that lines begin with.
   var withoutIndentation: [CChar] {

@@ -56,7 +56,7 @@ public enum PinningPolicyValidationError: Error, Sendable, Hashable, CustomStrin
           + "PinningPolicy.excluding(domainName:)")
     case .invalidPins(let pins):
       ConfigurationError(
-        "no pins: \(pins.sorted().map(quoted).joined(separator: ", "))",
+        "no pins: \(pins.sorted().map { quoted($0.cut(to: 60)) }.joined(separator: ", "))",
         hint: "write sha256/ and the Base64 of 32 bytes with its final =, such as "
           + "sha256/r/mIkG3eEpVdm+u/ko/cwxzOMo1bk4TyHIlByibiA5E=")
     case .missingBackupPin:

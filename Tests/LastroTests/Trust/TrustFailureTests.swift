@@ -62,6 +62,13 @@ struct TrustFailureTests {
     #expect(failure.description.split(separator: "\n").count < 50)
   }
 
+  @Test("texts are cut by scalars")
+  func cut() {
+    let marks = "a" + String(repeating: "\u{301}", count: 300)
+    #expect(marks.count == 1 && marks.cut(to: 200).unicodeScalars.count == 201)
+    #expect("abc".cut(to: 3) == "abc" && "abcd".cut(to: 3) == "abc…" && "".cut(to: 0).isEmpty)
+  }
+
   @Test("each reason has its sentence, code and hint")
   func reasons() throws {
     let (failure, _) = try Self.failure()
