@@ -59,6 +59,16 @@ extension PinningPolicy {
       expiration: .never, pins: [], enforceBackupPin: false, mode: .off)
   }
 
+  /// Makes a policy that says of an IP address that chain and host name suffice, where hosts without a policy are refused.
+  ///
+  /// - Parameter ipAddress: an IPv4 or IPv6 address.
+  /// - Throws: ``PinningPolicyValidationError`` of the address.
+  public static func excluding(ipAddress: String) throws(PinningPolicyValidationError) -> PinningPolicy {
+    PinningPolicy(
+      host: try address(ipAddress), includeSubdomains: false, expiration: .never, pins: [], enforceBackupPin: false,
+      mode: .off)
+  }
+
   private init(
     _ host: HostName, _ includeSubdomains: Bool, _ expiration: Expiration, _ hashes: Set<String>,
     _ enforceBackupPin: Bool, _ mode: Mode

@@ -19,7 +19,7 @@ extension PinningPolicy {
   /// - Parameter candidates: certificates whose pins are written as comments, for somebody to choose from.
   func swiftSource(candidates: [PeerCertificate]) -> String {
     guard mode != .off || !pins.isEmpty else {
-      return "try PinningPolicy.excluding(domainName: \"\(host.text)\""
+      return "try PinningPolicy.excluding(\(host.isIPAddress ? "ipAddress" : "domainName"): \"\(host.text)\""
         + (includeSubdomains ? ", includeSubdomains: true)" : ")")
     }
     var lines = ["try PinningPolicy(", "  \(host.isIPAddress ? "ipAddress" : "domainName"): \"\(host.text)\","]

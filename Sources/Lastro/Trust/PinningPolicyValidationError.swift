@@ -53,7 +53,7 @@ public enum PinningPolicyValidationError: Error, Sendable, Hashable, CustomStrin
       ConfigurationError(
         "the policy has no pins",
         hint: "give two, the key in use and a backup; to take a host out of its parent's policy, use "
-          + "PinningPolicy.excluding(domainName:)")
+          + "PinningPolicy.excluding(domainName:) or excluding(ipAddress:)")
     case .invalidPins(let pins):
       ConfigurationError(
         "no pins: \(pins.sorted().map { quoted($0.cut(to: 60)) }.joined(separator: ", "))",

@@ -37,6 +37,7 @@ struct PinningCodingTests {
         .test("b.example", expiration: .fallBack(after: .distantFuture), pins: [SPKIHash.made(of: 3)]),
         .test("off.example", mode: .off), .excluding(domainName: "free.a.example", includeSubdomains: true),
         PinningPolicy(ipAddress: "2001:db8::1", pinnedHashes: PinningPolicyTests.pins),
+        .excluding(ipAddress: "192.0.2.7"), .excluding(ipAddress: "2001:db8::2"),
       ], certificateCheckingOrder: .rootToLeaf, allowNotPinnedDomains: true)
     let text = configuration.json()
     #expect(try Self.read(text) == configuration)
@@ -44,6 +45,15 @@ struct PinningCodingTests {
     for policy in configuration.pinningPolicies {
       #expect(try JSONDecoder().decode(PinningPolicy.self, from: Data(policy.json().utf8)) == policy)
     }
+  }
+
+  @Test("an address that is taken out")
+  func excludedAddress() throws {
+    let policy = try Self.policy(#""ipAddress": "::FFFF:192.0.2.7", "mode": "off""#)
+    #expect(try policy == .excluding(ipAddress: "192.0.2.7") && policy?.host.isIPAddress == true)
+    #expect(policy?.swiftSource == #"try PinningPolicy.excluding(ipAddress: "192.0.2.7")"#)
+    // Pins are kept, for the day that it is on again.
+    #expect(try Self.policy(#""ipAddress": "::1", "mode": "off", "pins": \#(Self.pins)"#)?.pins.count == 2)
   }
 
   @Test("the form of the file")
@@ -86,6 +96,9 @@ struct PinningCodingTests {
     (good + #", "ipAddress": "::1""#, ["which host"]),
     (#""ipAddress": "a.example", "pins": \#(pins)"#, ["no IP address"]),
     (#""ipAddress": "::1", "includeSubdomains": true, "pins": \#(pins)"#, ["no subdomains"]),
+    (#""ipAddress": "::1", "includeSubdomains": true, "mode": "off""#, ["no subdomains"]),
+    (#""ipAddress": "a.example", "mode": "off""#, ["no IP address"]),
+    (#""ipAddress": "::1""#, ["the policy has no pins", "excluding(ipAddress:)"]),
     (#""domain": "*.a.example", "pins": \#(pins)"#, ["wildcard", "includeSubdomains"]),
     (#""domain": "::1", "pins": \#(pins)"#, ["ipAddress"]),
     (#""domain": "com", "includeSubdomains": true, "pins": \#(pins)"#, ["anybody may register"]),

@@ -107,6 +107,9 @@ struct PinningPolicyTests {
     let error = try Self.problem { try PinningPolicy(ipAddress: "example.com", pinnedHashes: Self.pins) }
     #expect(error == .notAnIPAddress("example.com"))
     #expect(try Self.problem { try PinningPolicy(ipAddress: "192.0.2.1", pinnedHashes: []) } == .emptyPins)
+    let excluded = try PinningPolicy.excluding(ipAddress: "192.0.2.1")
+    #expect(excluded.mode == .off && excluded.pins.isEmpty && excluded.host == policy.host)
+    #expect(try Self.problem { try .excluding(ipAddress: "a.example") } == .notAnIPAddress("a.example"))
   }
 
   @Test("expirations that no calendar has are refused; parts of a second are dropped")
