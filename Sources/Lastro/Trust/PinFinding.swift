@@ -56,6 +56,8 @@ public struct PinFinding: Sendable, Hashable, Encodable, CustomStringConvertible
     case reportOnly = "report_only"
     /// A policy is off.
     case off
+    /// Policies include subdomains, and the machine has no public suffix list to check them by.
+    case noPublicSuffixList = "no_public_suffix_list"
   }
 
   /// How bad it is.

@@ -39,7 +39,8 @@ extension PinningPolicy: Codable {
       switch (domain, address) {
       case (let domain?, nil) where mode == .off && pins?.isEmpty ?? true && expiration == .never:
         self = try .excluding(domainName: domain, includeSubdomains: includeSubdomains)
-      case (nil, let address?) where mode == .off && !includeSubdomains && pins?.isEmpty ?? true && expiration == .never:
+      case (nil, let address?)
+      where mode == .off && !includeSubdomains && pins?.isEmpty ?? true && expiration == .never:
         self = try .excluding(ipAddress: address)
       case (let domain?, nil):
         self = try Self(

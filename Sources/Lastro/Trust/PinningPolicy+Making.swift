@@ -11,7 +11,9 @@ extension PinningPolicy {
   ///
   /// - Parameters:
   ///   - domainName: the name, in any case, also international. No scheme, port or wildcard.
-  ///   - includeSubdomains: whether it also holds for every host below, at any depth. Default `false`.
+  ///   - includeSubdomains: whether it also holds for every host below, at any depth. Default `false`. Refused for names
+  ///     below which anybody may register one, by ``PublicSuffixList/system``: where the machine has no such list, only
+  ///     names of one label are.
   ///   - expiration: until when it holds, and what is then. Default ``Expiration/never``.
   ///   - pinnedHashes: the pins, as `sha256/` and Base64, or the Base64 alone (``SPKIHash/init(_:)-(String)``).
   ///   - enforceBackupPin: whether two different pins are demanded, as RFC 7469 §2.5 has it: with a single key, its loss
@@ -22,8 +24,52 @@ extension PinningPolicy {
     domainName: String, includeSubdomains: Bool = false, expiration: Expiration = .never, pinnedHashes: Set<String>,
     enforceBackupPin: Bool = true, mode: Mode = .enforce
   ) throws(PinningPolicyValidationError) {
+    try self.init(
+      domainName: domainName, includeSubdomains: includeSubdomains, expiration: expiration, pinnedHashes: pinnedHashes,
+      enforceBackupPin: enforceBackupPin, mode: mode, publicSuffixes: .system)
+  }
+
+  /// As the one above, by another list.
+  package init(
+    domainName: String, includeSubdomains: Bool = false, expiration: Expiration = .never, pinnedHashes: Set<String>,
+    enforceBackupPin: Bool = true, mode: Mode = .enforce, publicSuffixes: PublicSuffixList
+  ) throws(PinningPolicyValidationError) {
+    let host = try Self.domain(domainName, includeSubdomains: includeSubdomains, publicSuffixes)
+    try self.init(host, includeSubdomains, expiration, try Self.read(pinnedHashes), enforceBackupPin, mode)
+  }
+
+  /// Makes a policy for a host by its name, of pins that have been read already, such as those of a PEM file.
+  ///
+  /// - Parameters:
+  ///   - domainName: the name, in any case, also international. No scheme, port or wildcard.
+  ///   - includeSubdomains: whether it also holds for every host below, at any depth. Default `false`.
+  ///   - expiration: until when it holds, and what is then. Default ``Expiration/never``.
+  ///   - pins: the pins.
+  ///   - enforceBackupPin: whether two different pins are demanded. Default `true`.
+  ///   - mode: what is done with a server that presents none of the keys. Default ``Mode/enforce``.
+  /// - Throws: ``PinningPolicyValidationError``; of the domain first, then of the pins.
+  public init(
+    domainName: String, includeSubdomains: Bool = false, expiration: Expiration = .never, pins: Set<SPKIHash>,
+    enforceBackupPin: Bool = true, mode: Mode = .enforce
+  ) throws(PinningPolicyValidationError) {
     let host = try Self.domain(domainName, includeSubdomains: includeSubdomains)
-    try self.init(host, includeSubdomains, expiration, pinnedHashes, enforceBackupPin, mode)
+    try self.init(host, includeSubdomains, expiration, pins, enforceBackupPin, mode)
+  }
+
+  /// Makes a policy for an IP address, of pins that have been read already.
+  ///
+  /// - Parameters:
+  ///   - ipAddress: an IPv4 or IPv6 address.
+  ///   - expiration: until when it holds, and what is then. Default ``Expiration/never``.
+  ///   - pins: the pins.
+  ///   - enforceBackupPin: whether two different pins are demanded. Default `true`.
+  ///   - mode: what is done with a server that presents none of the keys. Default ``Mode/enforce``.
+  /// - Throws: ``PinningPolicyValidationError``; of the address first, then of the pins.
+  public init(
+    ipAddress: String, expiration: Expiration = .never, pins: Set<SPKIHash>, enforceBackupPin: Bool = true,
+    mode: Mode = .enforce
+  ) throws(PinningPolicyValidationError) {
+    try self.init(try Self.address(ipAddress), false, expiration, pins, enforceBackupPin, mode)
   }
 
   /// Makes a policy for an IP address, which no policy for a name ever matches (RFC 7469 §2.1).
@@ -42,7 +88,7 @@ extension PinningPolicy {
     mode: Mode = .enforce
   ) throws(PinningPolicyValidationError) {
     let host = try Self.address(ipAddress)
-    try self.init(host, false, expiration, pinnedHashes, enforceBackupPin, mode)
+    try self.init(host, false, expiration, try Self.read(pinnedHashes), enforceBackupPin, mode)
   }
 
   /// Makes a policy that takes a host out of its parent's: chain and host name suffice for it.
@@ -70,22 +116,25 @@ extension PinningPolicy {
   }
 
   private init(
-    _ host: HostName, _ includeSubdomains: Bool, _ expiration: Expiration, _ hashes: Set<String>,
+    _ host: HostName, _ includeSubdomains: Bool, _ expiration: Expiration, _ pins: Set<SPKIHash>,
     _ enforceBackupPin: Bool, _ mode: Mode
   ) throws(PinningPolicyValidationError) {
-    guard !hashes.isEmpty else { throw .emptyPins }
-    let invalid = hashes.filter { SPKIHash($0) == nil }
-    guard invalid.isEmpty else { throw .invalidPins(invalid) }
-    // The same key may have been written twice, with and without prefix.
-    let pins = Set(hashes.compactMap { SPKIHash($0) })
+    guard !pins.isEmpty else { throw .emptyPins }
     guard pins.count > 1 || !enforceBackupPin else { throw .missingBackupPin }
     self.init(
       host: host, includeSubdomains: includeSubdomains, expiration: try expiration.inSeconds(), pins: pins,
       enforceBackupPin: enforceBackupPin, mode: mode)
   }
 
+  private static func read(_ hashes: Set<String>) throws(PinningPolicyValidationError) -> Set<SPKIHash> {
+    let invalid = hashes.filter { SPKIHash($0) == nil }
+    guard invalid.isEmpty else { throw .invalidPins(invalid) }
+    // The same key may have been written twice, with and without prefix.
+    return Set(hashes.compactMap { SPKIHash($0) })
+  }
+
   private static func domain(
-    _ name: String, includeSubdomains: Bool
+    _ name: String, includeSubdomains: Bool, _ suffixes: @autoclosure () -> PublicSuffixList = .system
   ) throws(PinningPolicyValidationError) -> HostName {
     guard !name.contains("*") else { throw .wildcard(name) }
     let host: HostName
@@ -95,8 +144,10 @@ extension PinningPolicy {
       throw .invalidDomainName(name, error)
     }
     guard !host.isIPAddress else { throw .ipAddress(name) }
-    if includeSubdomains, PublicSuffixList.system.isPublicSuffix(host) { throw .publicSuffix(host.text) }
-    return host
+    guard includeSubdomains else { return host }
+    let suffixes = suffixes()
+    guard suffixes.isPublicSuffix(host) else { return host }
+    throw suffixes.hasRule(for: host) ? .publicSuffix(host.text) : .singleLabel(host.text)
   }
 
   private static func address(_ text: String) throws(PinningPolicyValidationError) -> HostName {

@@ -13,6 +13,8 @@ public enum PinningPolicyValidationError: Error, Sendable, Hashable, CustomStrin
   case notAnIPAddress(String)
   /// A name below which anybody may register one (`com`, `co.uk`), with subdomains.
   case publicSuffix(String)
+  /// A name of one label that no rule is for (`intranet`, `localhost`), with subdomains.
+  case singleLabel(String)
   /// There is no pin.
   case emptyPins
   /// These are no pins: all that are not.
@@ -49,6 +51,11 @@ public enum PinningPolicyValidationError: Error, Sendable, Hashable, CustomStrin
       ConfigurationError(
         "anybody may register a name below \(quoted(name)), so its subdomains cannot be pinned",
         hint: "write a policy for each domain that is yours, or includeSubdomains: false")
+    case .singleLabel(let name):
+      ConfigurationError(
+        "\(quoted(name)) is a name of one label, and whose the names below it are no public suffix list says, so its "
+          + "subdomains cannot be pinned",
+        hint: "write a policy for each domain below it, such as corp.\(name), or includeSubdomains: false")
     case .emptyPins:
       ConfigurationError(
         "the policy has no pins",

@@ -55,6 +55,9 @@ public struct PublicSuffixList: Sendable {
     !host.isIPAddress && suffix(of: host.text).utf8.count == host.text.utf8.count
   }
 
+  /// Whether a rule is for that very name.
+  func hasRule(for host: HostName) -> Bool { rules[host.text] != nil }
+
   /// The public suffix of `host` with one more label; `nil` where `host` is a public suffix or an IP address.
   public func registrableDomain(of host: HostName) -> HostName? {
     guard !host.isIPAddress else { return nil }

@@ -18,6 +18,12 @@ extension ServerTrustEvaluator.Configuration {
   public func lint(
     served: [HostName: [PeerCertificate]] = [:], at date: Date = Date(),
     thresholds: PinLintThresholds = PinLintThresholds()
+  ) -> [PinFinding] { lint(served: served, at: date, thresholds: thresholds, publicSuffixes: .system) }
+
+  /// As the one above, by another list.
+  package func lint(
+    served: [HostName: [PeerCertificate]], at date: Date, thresholds: PinLintThresholds,
+    publicSuffixes: @autoclosure () -> PublicSuffixList
   ) -> [PinFinding] {
     let chains = served.sorted { $0.key.text < $1.key.text }
     let ofPolicies = pinningPolicies.flatMap { policy in
@@ -28,12 +34,24 @@ extension ServerTrustEvaluator.Configuration {
       return linter.findings
     }
     let strangers = allowNotPinnedDomains ? [] : chains.map(\.key).filter { policy(for: $0) == nil }
-    return ofPolicies
+    return ofPolicies + ofSuffixes(publicSuffixes)
       + strangers.map { host in
         PinFinding(
           .error, .hostNotPinned, host: host, message: "no policy is for it, so it is refused",
           hint: "add a policy for it, or set allowNotPinnedDomains")
       }
+  }
+
+  /// Said once, of the first: it is about the machine.
+  private func ofSuffixes(_ list: () -> PublicSuffixList) -> [PinFinding] {
+    guard let policy = pinningPolicies.first(where: \.includeSubdomains), list().isEmpty else { return [] }
+    return [
+      PinFinding(
+        .note, .noPublicSuffixList, host: policy.host,
+        message:
+          "nobody checked that it is no name such as co.uk, below which anybody may register one: there is no public "
+          + "suffix list", hint: "install \(PublicSuffixList.systemPath), as Debian's package publicsuffix does")
+    ]
   }
 }
 

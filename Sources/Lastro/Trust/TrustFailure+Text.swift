@@ -39,7 +39,8 @@ extension TrustFailure {
     case .policyExpired: "renew the policy: check its pins and set a later date"
     case .hostNotPinned: "add a policy for it, or set allowNotPinnedDomains"
     case .plaintext: "use https"
-    case .unproven: "no policy is at fault, and the request may pass on a new connection; where it never does, report it"
+    case .unproven:
+      "no policy is at fault, and the request may pass on a new connection; where it never does, report it"
     case .refused: nil
     }
   }

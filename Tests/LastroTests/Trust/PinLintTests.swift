@@ -131,6 +131,19 @@ struct PinLintTests {
     #expect(try lint(good(), hosts: ["other.test"], allowing: true).isEmpty)
   }
 
+  @Test("no public suffix list: said once, where policies include subdomains")
+  func noSuffixList() throws {
+    func codes(_ policies: PinningPolicy..., list: String) throws -> [Finding.Code] {
+      try ServerTrustEvaluator.Configuration(pinningPolicies: policies).lint(
+        served: [:], at: now, thresholds: PinLintThresholds(), publicSuffixes: PublicSuffixList(text: list)
+      ).map(\.code)
+    }
+    let narrow = try PinningPolicy.test(expiration: .refuse(after: now.addingTimeInterval(100 * Self.day)))
+    #expect(try codes(narrow, list: "").isEmpty)
+    #expect(try codes(narrow, good("a.example"), good("b.example"), list: "") == [.noPublicSuffixList])
+    #expect(try codes(good("a.example"), list: "com\n").isEmpty)
+  }
+
   @Test("as a check: fails with what is bad enough, the worst first")
   func check() throws {
     let findings = try lint(

@@ -90,14 +90,48 @@ struct PinningPolicyTests {
     for (name, expected) in [
       ("*.example.com", PinningPolicyValidationError.wildcard("*.example.com")), ("127.0.0.1", .ipAddress("127.0.0.1")),
       ("::1", .ipAddress("::1")), ("co.uk", .publicSuffix("co.uk")), ("com", .publicSuffix("com")),
+      ("intranet", .singleLabel("intranet")),
     ] {
       let error = try Self.problem {
-        try PinningPolicy(domainName: name, includeSubdomains: true, pinnedHashes: ["no"])
+        try PinningPolicy(
+          domainName: name, includeSubdomains: true, pinnedHashes: ["no"], publicSuffixes: Self.suffixes)
       }
       #expect(error == expected)
     }
     // Without those below, a public suffix is a host as any other.
     #expect(try PinningPolicy(domainName: "co.uk", pinnedHashes: Self.pins).host.text == "co.uk")
+  }
+
+  static let suffixes = PublicSuffixList(text: "com\nuk\nco.uk\n")
+
+  @Test("without a public suffix list, only names of one label are refused")
+  func noSuffixes() throws {
+    func policy(_ name: String) throws(PinningPolicyValidationError) -> PinningPolicy {
+      try PinningPolicy(
+        domainName: name, includeSubdomains: true, pinnedHashes: Self.pins, publicSuffixes: PublicSuffixList(text: ""))
+    }
+    #expect(try policy("co.uk").includeSubdomains)
+    #expect(try Self.problem { try policy("com") } == .singleLabel("com"))
+  }
+
+  @Test("pins that have been read already make the same policy as their texts")
+  func hashes() throws {
+    let pins = Set(Self.pins.compactMap { SPKIHash($0) })
+    let one = Set(pins.prefix(1))
+    #expect(
+      try PinningPolicy(
+        domainName: "a.example", includeSubdomains: true, expiration: .refuse(after: .manual(0.5)), pins: pins)
+        == PinningPolicy(
+          domainName: "a.example", includeSubdomains: true, expiration: .refuse(after: .manual()),
+          pinnedHashes: Self.pins))
+    #expect(
+      try PinningPolicy(ipAddress: "::1", pins: pins, mode: .reportOnly)
+        == PinningPolicy(ipAddress: "::1", pinnedHashes: Self.pins, mode: .reportOnly))
+    #expect(try Self.problem { try PinningPolicy(domainName: "a.example", pins: one) } == .missingBackupPin)
+    #expect(try Self.problem { try PinningPolicy(ipAddress: "::1", pins: one) } == .missingBackupPin)
+    let none: Set<SPKIHash> = []
+    #expect(try Self.problem { try PinningPolicy(domainName: "a.example", pins: none) } == .emptyPins)
+    #expect(try PinningPolicy(domainName: "a.example", pins: one, enforceBackupPin: false).pins == one)
   }
 
   @Test("IP addresses have policies of their own")
@@ -129,7 +163,8 @@ struct PinningPolicyTests {
   func texts() throws {
     let errors: [PinningPolicyValidationError] = [
       .invalidDomainName("a\nb", ConfigurationError("x", hint: "y")), .wildcard("*.a"), .ipAddress("::1"),
-      .notAnIPAddress("a"), .publicSuffix("com"), .emptyPins, .invalidPins(["a\nb", "c"]), .missingBackupPin,
+      .notAnIPAddress("a"), .publicSuffix("com"), .singleLabel("lan"), .emptyPins, .invalidPins(["a\nb", "c"]),
+      .missingBackupPin,
       .invalidExpiration, .subdomainsOfAddress, .unclearHost,
     ]
     for error in errors { #expect(error.error.hint != nil && !error.description.contains("\n")) }
