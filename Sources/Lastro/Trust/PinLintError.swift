@@ -19,10 +19,14 @@ extension [PinFinding] {
   /// try configuration.lint(served: chains).check()
   /// ```
   ///
-  /// - Parameter severity: the least that counts. Default ``PinFinding/Severity/warning``.
+  /// - Parameters:
+  ///   - severity: the least that counts. Default ``PinFinding/Severity/warning``.
+  ///   - ignoring: what does not count, however bad: such as `[.leafOnly]` where keys are kept for good. Default nothing.
   /// - Throws: ``PinLintError`` with those that do.
-  public func check(atLeast severity: PinFinding.Severity = .warning) throws(PinLintError) {
-    let bad = filter { $0.severity >= severity }
+  public func check(
+    atLeast severity: PinFinding.Severity = .warning, ignoring: Set<PinFinding.Code> = []
+  ) throws(PinLintError) {
+    let bad = filter { $0.severity >= severity && !ignoring.contains($0.code) }
     guard bad.isEmpty else { throw PinLintError(findings: bad.sorted { $0.severity > $1.severity }) }
   }
 }

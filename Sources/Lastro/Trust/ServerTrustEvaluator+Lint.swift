@@ -83,11 +83,27 @@ struct PinLinter {
   ) -> PinFinding { PinFinding(severity, code, host: policy.host, message: message, hint: hint) }
 
   private var ofOff: [PinFinding] {
-    if let parent, parent.mode != .off {
+    if let parent, parent.mode == .off {
       return [
         finding(
-          .note, .off, "it is not pinned, although the policy for \(parent.scope) would",
-          "drop this policy once it can be pinned as well")
+          .warning, .unreachable, "the policy is off, as is the one for \(parent.scope): it has no effect",
+          "drop it, or set its mode to enforce")
+      ]
+    }
+    if let parent, let effect = effect(of: parent) {
+      // Pins that are switched off were meant to be on.
+      let isWeaker = !policy.pins.isEmpty && parent.mode == .enforce
+      return [
+        finding(
+          isWeaker ? .warning : .note, .off, "it is not pinned, although \(effect)",
+          isWeaker ? "set its mode to enforce, or drop it" : "drop this policy once it can be pinned as well")
+      ]
+    }
+    if let parent {
+      return [
+        finding(
+          .warning, .unreachable, "the policy is off, and the one for \(parent.scope) has expired: it has no effect",
+          "drop it, or set its mode to enforce")
       ]
     }
     return configuration.allowNotPinnedDomains
@@ -96,6 +112,16 @@ struct PinLinter {
           .warning, .unreachable, "the policy is off, and no other would pin the host: it has no effect",
           "drop it, or set its mode to enforce")
       ] : [finding(.note, .off, "it is not pinned, although hosts without a policy are refused", "pin it")]
+  }
+
+  /// What a parent's policy would do with the host, as a clause; `nil` where it has expired and falls back.
+  private func effect(of parent: PinningPolicy) -> String? {
+    let name = "the policy for \(parent.scope)"
+    if parent.isExpired(at: date) {
+      guard case .refuse = parent.expiration else { return nil }
+      return parent.mode == .enforce ? "\(name), which has expired, would refuse it" : "\(name) would report it"
+    }
+    return parent.mode == .enforce ? "\(name) would pin it" : "\(name) would report it"
   }
 
   private var ofExpiration: [PinFinding] {
@@ -130,17 +156,18 @@ struct PinLinter {
       return [finding(.note, .redundant, "it says what \(name) says", "drop it")]
     }
     var result: [PinFinding] = []
+    guard let effect = effect(of: parent) else { return [] }
     if policy.mode == .reportOnly, parent.mode == .enforce {
       result.append(
         finding(
           .warning, .weakerThanParent, "it only reports what \(name) would refuse",
           "it takes the other's place; set its mode to enforce, or drop it"))
     }
-    if case .fallBack = policy.expiration {
-      if case .fallBack = parent.expiration { return result }
+    if case .fallBack(let end) = policy.expiration {
+      if case .fallBack(let parentEnd) = parent.expiration, parentEnd <= end { return result }
       result.append(
         finding(
-          .warning, .weakerThanParent, "once it expires the host is not pinned, although \(name) would go on to",
+          .warning, .weakerThanParent, "once it expires the host is not pinned, although \(effect)",
           "let it refuse after its expiration, or drop it in time"))
     }
     return result

@@ -131,6 +131,41 @@ struct PinLintTests {
     #expect(try lint(good(), hosts: ["other.test"], allowing: true).isEmpty)
   }
 
+  @Test("a child that falls back before its parent does is weaker; after it, it is not")
+  func fallsBackFirst() throws {
+    func soft(_ days: Double, _ domain: String = TrustChain.domain) throws -> PinningPolicy {
+      try good(
+        domain, expiration: .fallBack(after: now.addingTimeInterval(days * Self.day)),
+        pins: domain == TrustChain.domain ? nil : ["\(chain.root.pin)", Self.backup])
+    }
+    #expect(try summary(lint(soft(100, "example.com"), soft(90))) == ["warning weaker_than_parent"])
+    #expect(try lint(soft(100, "example.com"), soft(100)).isEmpty)
+    #expect(try lint(soft(100, "example.com"), soft(110)).isEmpty)
+    // A parent that no longer pins is nothing to be weaker than.
+    #expect(try summary(lint(soft(100, "example.com"), soft(200), after: 101)) == ["warning policy_expired"])
+  }
+
+  @Test("a policy that is off, by what its parent would do")
+  func off() throws {
+    func finding(_ parent: PinningPolicy, pins: Bool = false, after days: Double = 0) throws -> Finding? {
+      let child = try pins ? good(mode: .off) : .excluding(domainName: TrustChain.domain)
+      return try lint(parent, child, after: days).first { $0.host.text == TrustChain.domain }
+    }
+    let soft = try good("example.com", expiration: .fallBack(after: now.addingTimeInterval(100 * Self.day)))
+    let rows: [(PinningPolicy, pins: Bool, days: Double, expected: String, words: String)] = [
+      (try good("example.com"), false, 0, "note off", "its subdomains would pin it"),
+      (try good("example.com"), true, 0, "warning off", "its subdomains would pin it"),
+      (try good("example.com", mode: .reportOnly), true, 0, "note off", "its subdomains would report it"),
+      (try good("example.com"), true, 101, "warning off", "which has expired, would refuse it"),
+      (soft, true, 101, "warning unreachable", "has expired: it has no effect"),
+      (try good("example.com", mode: .off), true, 0, "warning unreachable", "as is the one for example.com"),
+    ]
+    for row in rows {
+      let found = try #require(try finding(row.0, pins: row.pins, after: row.days))
+      #expect(summary([found]) == [row.expected] && found.message.contains(row.words), "\(found)")
+    }
+  }
+
   @Test("no public suffix list: said once, where policies include subdomains")
   func noSuffixList() throws {
     func codes(_ policies: PinningPolicy..., list: String) throws -> [Finding.Code] {
@@ -153,6 +188,9 @@ struct PinLintTests {
     #expect(error.description.hasPrefix("2 problems with the pinning configuration:\n  error no_pin_matches: "))
     #expect(try #require(throws: PinLintError.self) { try findings.check(atLeast: .note) }.findings.count == 3)
     #expect(try #require(throws: PinLintError.self) { try findings.check(atLeast: .error) }.findings.count == 1)
+    let rest = try #require(throws: PinLintError.self) { try findings.check(ignoring: [.noPinMatches]) }
+    #expect(rest.findings.map(\.code) == [.reportOnly])
+    try findings.check(ignoring: [.noPinMatches, .reportOnly])
   }
 
   @Test("findings as JSON, for programs")
