@@ -4,12 +4,14 @@
 /// Lastro has; write another for rules that pins cannot express.
 ///
 /// A judge only narrows: it is never asked about a chain or host name that validation refused. The engine asks it within
-/// the handshake, and again before a request is sent on a connection for a host or under a ``revision`` that it has not
-/// judged yet. Resumption of TLS sessions is off where there is a judge, so that there always is a chain to judge.
+/// the handshake, and again before a request is sent on a connection for a host that it has not judged there yet; under
+/// another ``revision`` it makes new connections. Resumption of TLS sessions is off where there is a judge, so that there always is a chain to judge.
 ///
 /// It is asked on the engine's thread, where it holds up every transfer: it must not block, and no more than compute.
 public protocol ServerTrustJudge: AnyObject, Sendable {
-  /// Names the rules in force. When it changes, connections judged before serve no further request. Read before every
+  /// Names the rules in force. When it changes, connections judged before serve no further request: they end with the
+  /// transfers that they have, and new ones are made and judged. So every change, be it of one host's policy, and every
+  /// expiration of one, empties the connection pools of all hosts of the stacks that have this judge. Read before every
   /// transfer, from any thread. Default 0, for rules that never change.
   var revision: UInt64 { get }
 
