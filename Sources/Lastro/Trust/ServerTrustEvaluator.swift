@@ -28,9 +28,11 @@ public final class ServerTrustEvaluator: ServerTrustJudge {
   /// - Parameters:
   ///   - configuration: the policies.
   ///   - timeSource: tells whether policies have expired, and when a report may be repeated. Default: the system's.
-  ///   - reportInterval: how long an identical failure is not reported again. Default 24 hours.
+  ///   - reportInterval: how long an identical failure is not reported again. Default 24 hours. The 256 reported last are
+  ///     remembered; beyond, one that was reported longer ago is reported anew before its time.
   ///   - onReport: told of every failure, refused or let pass by a policy in report-only mode. One at a time and in
-  ///     order, in a task of its own, never on the engine's thread; what it takes long for delays other reports only.
+  ///     order, in a task of its own, never on the engine's thread; what it takes long for delays other reports only. 64
+  ///     may wait; those beyond are lost, and counted in ``TrustStatistics/reportsDropped``.
   ///     Default `nil`: nobody is told.
   public init(
     configuration: Configuration, timeSource: TimeSource = .continuous, reportInterval: Duration = .seconds(86_400),
@@ -44,14 +46,14 @@ public final class ServerTrustEvaluator: ServerTrustJudge {
   /// The configuration in force.
   public var configuration: Configuration { rules.configuration }
 
-  /// Puts another configuration in force: for every judgement that begins from now on, and, with the change of
-  /// ``revision``, for the next request on every connection there is.
+  /// Puts another configuration in force: for every judgement that begins from now on. With the change of ``revision`` the
+  /// next request to any host, whatever changed, is sent on a new connection.
   public func replaceConfiguration(_ configuration: Configuration) {
     state.withLock { $0 = TrustRules(configuration, generation: $0.generation + 1) }
     tally.keep(configuration.pinningPolicies.map(\.host))
   }
 
-  /// Changes with every new configuration, and whenever a policy expires.
+  /// Changes with every new configuration, and whenever a policy expires; then connections of all hosts are made anew.
   public var revision: UInt64 {
     let rules = rules
     return rules.revision(at: rules.everExpires ? now : .distantPast)
@@ -73,7 +75,16 @@ public final class ServerTrustEvaluator: ServerTrustJudge {
   }
 
   /// What became of the servers judged so far.
-  public var statistics: TrustStatistics { tally.statistics }
+  public var statistics: TrustStatistics {
+    var result = tally.statistics
+    result.reportsDropped = reporter?.dropped ?? 0
+    return result
+  }
+
+  /// Returns once `onReport` is done with all reports so far: before a program ends, say.
+  ///
+  /// Cancellation does not shorten it. Called by `onReport` itself it never returns, for it waits for its caller.
+  public func flushReports() async { await reporter?.flush() }
 
   /// Which policy holds for a host, and what it demands.
   public func explanation(for host: HostName) -> String { rules.explanation(for: host, at: now) }

@@ -36,6 +36,20 @@ final class TrustReporter: Sendable {
     var known: [Identity: Memory] = [:]
     var waiting: [TrustReport] = []
     var isHandling = false
+    /// Reports lost for want of room.
+    var dropped: UInt64 = 0
+    /// Reports that were put into ``waiting``, and those that the handler is done with.
+    var accepted: UInt64 = 0
+    var handled: UInt64 = 0
+    /// Who waits until so many are handled.
+    var flushing: [(target: UInt64, continuation: CheckedContinuation<Void, Never>)] = []
+
+    /// Takes out those that need not wait any longer.
+    mutating func takeFlushed() -> [CheckedContinuation<Void, Never>] {
+      let ready = flushing.filter { $0.target <= handled }.map(\.continuation)
+      flushing.removeAll { $0.target <= handled }
+      return ready
+    }
 
     mutating func remember(_ memory: Memory?, of identity: Identity) {
       known[identity] = memory
@@ -70,11 +84,13 @@ final class TrustReporter: Sendable {
         // A failure that was not reported for want of room is not held back for the interval.
         memory = memory ?? Memory(reported: now - interval)
         memory?.suppressed += 1
+        if isDue { state.dropped += 1 }
         state.remember(memory, of: identity)
         return false
       }
       state.waiting.append(
         TrustReport(failure, date: date, isEnforced: isEnforced, suppressed: memory?.suppressed ?? 0))
+      state.accepted += 1
       state.remember(Memory(reported: now), of: identity)
       defer { state.isHandling = true }
       return !state.isHandling
@@ -83,8 +99,30 @@ final class TrustReporter: Sendable {
     if mustStart { Task.detached { await self.handleAll() } }
   }
 
+  /// Reports lost for want of room.
+  var dropped: UInt64 { state.withLock { $0.dropped } }
+
+  /// Returns once the handler is done with all reports that there are now.
+  func flush() async {
+    await withCheckedContinuation { continuation in
+      let isDone = state.withLock { state in
+        guard state.handled < state.accepted else { return true }
+        state.flushing.append((state.accepted, continuation))
+        return false
+      }
+      if isDone { continuation.resume() }
+    }
+  }
+
   private func handleAll() async {
-    while let report = next() { await handler(report) }
+    while let report = next() {
+      await handler(report)
+      let ready = state.withLock { state in
+        state.handled += 1
+        return state.takeFlushed()
+      }
+      for continuation in ready { continuation.resume() }
+    }
   }
 
   private func next() -> TrustReport? {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a ``ServerTrustEvaluator`` made of the servers it judged. A connection is judged once for each host and revision,
-/// so these are no numbers of requests.
+/// What a ``ServerTrustEvaluator`` made of the servers it judged.
+///
+/// A TLS connection is judged once for each host and revision, so these are no numbers of requests; but over plain `http`,
+/// where no connection shows anything, every request is judged and counted.
 public struct TrustStatistics: Sendable, Hashable {
   /// Numbers of one policy.
   public struct Counts: Sendable, Hashable {
@@ -25,6 +27,8 @@ public struct TrustStatistics: Sendable, Hashable {
   public var notPinnedBlocked: UInt64 = 0
   /// Servers accepted although no policy is for them.
   public var notPinnedAccepted: UInt64 = 0
+  /// Reports that `onReport` was never told of, because too many others waited for it.
+  public var reportsDropped: UInt64 = 0
 
   /// None.
   public init() {}

@@ -148,7 +148,7 @@ struct PinLintTests {
   @Test("a policy that is off, by what its parent would do")
   func off() throws {
     func finding(_ parent: PinningPolicy, pins: Bool = false, after days: Double = 0) throws -> Finding? {
-      let child = try pins ? good(mode: .off) : .excluding(domainName: TrustChain.domain)
+      let child: PinningPolicy = try pins ? good(mode: .off) : .excluding(domainName: TrustChain.domain)
       return try lint(parent, child, after: days).first { $0.host.text == TrustChain.domain }
     }
     let soft = try good("example.com", expiration: .fallBack(after: now.addingTimeInterval(100 * Self.day)))

@@ -87,6 +87,8 @@ struct TrustReportTests {
     let sent = TrustReporter.maximumWaiting + 20
     for port in 1...sent { _ = try evaluator.judge(chain.trust(port: port)) }
     #expect(evaluator.statistics.policies.values.map(\.wouldHaveBlocked) == [UInt64(sent)])
+    // One may have been taken out already to be handled.
+    #expect((19...20).contains(evaluator.statistics.reportsDropped))
     open.finish()
     let handled = await inbox.take(TrustReporter.maximumWaiting)
     #expect(handled.map(\.failure.trust.port) == Array(1...TrustReporter.maximumWaiting))
@@ -96,6 +98,27 @@ struct TrustReportTests {
     var next = await inbox.take(1)
     if next.first?.failure.trust.port != sent { next = await inbox.take(1) }
     #expect(next.first?.failure.trust.port == sent && next.first?.suppressed == 1)
+  }
+
+  @Test("a flush returns once the handler is done with the reports so far")
+  func flush() async throws {
+    let chain = try TrustChain()
+    let handled = Lock<[Int]>([])
+    let evaluator = try ServerTrustEvaluator(.test(mode: .reportOnly)) { report in
+      await Task.yield()
+      handled.withLock { $0.append(report.failure.trust.port) }
+    }
+    await evaluator.flushReports()
+    for port in 1...10 { _ = try evaluator.judge(chain.trust(port: port)) }
+    async let other: Void = evaluator.flushReports()
+    await evaluator.flushReports()
+    #expect(handled.withLock { $0 } == Array(1...10))
+    await other
+    await evaluator.flushReports()
+    #expect(evaluator.statistics.reportsDropped == 0)
+    // Without a handler there is nothing to wait for.
+    let silent = try ServerTrustEvaluator(.test())
+    await silent.flushReports()
   }
 
   @Test("no more failures are remembered than there is room for: the oldest is forgotten")
