@@ -45,6 +45,24 @@ extension TLSOptions.PEM: CustomStringConvertible, CustomDebugStringConvertible,
   public var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
+extension TLSOptions.Roots: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+  /// The case; of PEM text the number of bytes.
+  public var description: String {
+    switch self {
+    case .system: "system"
+    case .file(let path): "file(\(path))"
+    case .directory(let path): "directory(\(path))"
+    case .pem(let bytes): "pem(<\(bytes.count) bytes>)"
+    }
+  }
+
+  /// As ``description``.
+  public var debugDescription: String { description }
+
+  /// Without children.
+  public var customMirror: Mirror { Mirror(self, children: [:]) }
+}
+
 extension TLSOptions.Identity: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
   /// Where certificate and key lie, and whether there is a password.
   public var description: String {

@@ -56,10 +56,7 @@ extension TrustFailure {
     }
   }
 
-  private var server: String {
-    let host = trust.host.text.contains(":") ? "[\(trust.host.text)]" : trust.host.text
-    return (trust.role == .proxy ? "the proxy " : "") + "\(host):\(trust.port)"
-  }
+  private var server: String { trust.server }
 }
 
 extension TrustFailure: CustomStringConvertible {

@@ -96,6 +96,35 @@ struct TrustFailureTests {
     #expect(TrustFailure(.hostNotPinned, trust: proxy).message.hasPrefix("the proxy [::1]:8443 was refused"))
   }
 
+  @Test("printed and dumped, certificates are a line each, and PEM a number of bytes")
+  func printed() throws {
+    let (failure, chain) = try Self.failure()
+    func dumped(_ value: some Any) -> String {
+      var text = ""
+      dump(value, to: &text)
+      return text
+    }
+    let pin = "\(chain.leaf.pin)"
+    #expect(chain.leaf.description == "\(pin)  \(chain.leaf.summary)")
+    let trust = failure.trust
+    #expect(trust.description.hasPrefix("lastro.example.com:8443: chain \(pin), "))
+    #expect(trust.description.hasSuffix(", and 1 other certificate"))
+    #expect(ServerTrust(host: trust.host, role: .proxy, chain: []).description.hasSuffix(".com:443: no chain"))
+    for text in [
+      dumped(trust), dumped(failure), "\([trust])", String(reflecting: trust), String(reflecting: chain.all),
+    ] {
+      #expect(text.contains(pin) && text.utf8.count < 16_000)
+    }
+    // A dump of bytes has a line for each.
+    #expect(dumped(trust).split(separator: "\n").count < 20 && dumped(chain.leaf).split(separator: "\n").count < 5)
+    var options = TLSOptions()
+    options.roots = .pem(Array(chain.root.pem.utf8))
+    let count = chain.root.pem.utf8.count
+    #expect("\(options.roots)" == "pem(<\(count) bytes>)" && dumped(options).contains("pem(<\(count) bytes>)"))
+    #expect(dumped(options).split(separator: "\n").count < 60)
+    #expect("\(TLSOptions.Roots.file("/a"))" == "file(/a)" && "\(TLSOptions.Roots.system)" == "system")
+  }
+
   @Test("Swift source of policies: what a program would have to say", arguments: PinningPolicy.Mode.allCases)
   func source(mode: PinningPolicy.Mode) throws {
     let policy = try PinningPolicy.test(pins: [SPKIHash.made(of: 1)], mode: mode)
