@@ -28,16 +28,21 @@ struct PEMReadingTests {
   @Test("line ends, a byte order mark, blanks, remarks and other blocks do no harm")
   func harmless() throws {
     let key = KnownKey.all[2].pem
-    let texts = [
-      pem.replacing("\n", with: "\r\n"), "\u{FEFF}" + pem, String(pem.dropLast()), "\n\n  # BEGIN CERTIFICATE\n" + pem,
-      "\t " + pem.replacing("\n", with: "\n\t "), pem.replacing("\n", with: "  \n"), "\u{FEFF}  " + pem,
+    let crlf = pem.replacing("\n", with: "\r\n")
+    let indented = pem.replacing("\n", with: "\n\t ")
+    let trailing = pem.replacing("\n", with: "  \n")
+    let unended = String(pem.dropLast())
+    let texts: [String] = [
+      crlf, "\u{FEFF}\(pem)", unended, "\n\n  # BEGIN CERTIFICATE\n\(pem)", "\t \(indented)", trailing,
+      "\u{FEFF}  \(pem)",
     ]
     for text in texts {
       #expect(try PeerCertificate.certificates(pem: text) == [certificate])
       #expect(SPKIHash(pem: text) == certificate.pin)
     }
     #expect(try PeerCertificate.certificates(pem: key + "\n" + pem) == [certificate])
-    let several = "  " + pem + "the issuer\n" + other.pem.replacing("\n", with: "\r\n") + pem
+    let others = other.pem.replacing("\n", with: "\r\n")
+    let several = "  \(pem)the issuer\n\(others)\(pem)"
     #expect(try PeerCertificate.certificates(pem: several) == [certificate, other, certificate])
   }
 
@@ -57,14 +62,14 @@ struct PEMReadingTests {
   func broken() throws {
     let lines = pem.split(separator: "\n").map(String.init)
     let cut = lines.prefix(3).joined(separator: "\n") + "\n"
-    let encrypted = pem.replacing(
-      Self.begin + "\n",
-      with: Self.begin + "\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,00112233445566778899AABBCCDDEEFF\n\n")
-    for text in [
-      cut, cut + pem, pem + cut, String(pem.dropLast()) + pem,
-      pem.replacing(Self.end, with: "----END CERTIFICATE-----"),
-      encrypted, pem + encrypted,
-    ] {
+    let header = "Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,00112233445566778899AABBCCDDEEFF\n\n"
+    let encrypted = pem.replacing("\(Self.begin)\n", with: "\(Self.begin)\n\(header)")
+    let unended = String(pem.dropLast())
+    let badEnd = pem.replacing(Self.end, with: "----END CERTIFICATE-----")
+    let texts: [String] = [
+      cut, "\(cut)\(pem)", "\(pem)\(cut)", "\(unended)\(pem)", badEnd, encrypted, "\(pem)\(encrypted)",
+    ]
+    for text in texts {
       #expect(try problem(text).message == "the PEM text has a block that is no certificate")
     }
     for text in [cut, cut + pem, encrypted] { #expect(SPKIHash(pem: text) == nil) }
