@@ -116,9 +116,7 @@ extension TLSPeer {
 extension TrustFailure {
   /// The connection cannot show a chain that was verified on it.
   static func unproven(_ target: TrustTarget) -> TrustFailure {
-    TrustFailure(
-      .refused("the connection has no chain that was verified in its own handshake"),
-      trust: ServerTrust(host: target.host, port: target.port, chain: []))
+    TrustFailure(.unproven, trust: ServerTrust(host: target.host, port: target.port, chain: []))
   }
 }
 
