@@ -23,37 +23,91 @@ public struct RequestOptions: Sendable {
     case key(String)
   }
 
+  private struct Values: Sendable {
+    var operation: String?
+    var timeouts: Timeouts?
+    var maximumBodyBytes: Int?
+    var redirects: RedirectPolicy?
+    var idempotency: Idempotency = .byMethod
+    var connection: ConnectionOptions?
+    var sensitiveHeaders: Set<HTTPField.Name> = []
+    var sensitiveQueryItems: Set<String> = []
+    var progress: TransferProgressReporter?
+    var secrets: Set<Secret> = []
+    var requiresBody: Bool = false
+  }
+
+  /// That most requests have no options of their own costs them nothing.
+  private static let defaults = CopyOnWrite(Values())
+  private var storage = Self.defaults
+
   /// A name for logs and metrics, of few distinct values, such as `getRepository`.
-  public var operation: String?
+  public var operation: String? {
+    _read { yield storage.value.operation }
+    _modify { yield &storage.value.operation }
+  }
   /// Limits in time.
-  public var timeouts: Timeouts?
+  public var timeouts: Timeouts? {
+    _read { yield storage.value.timeouts }
+    _modify { yield &storage.value.timeouts }
+  }
   /// Most bytes of a collected body, after decompression. Stack default: 10 MiB. A negative number is refused.
-  public var maximumBodyBytes: Int?
+  public var maximumBodyBytes: Int? {
+    _read { yield storage.value.maximumBodyBytes }
+    _modify { yield &storage.value.maximumBodyBytes }
+  }
   /// How redirects are treated.
-  public var redirects: RedirectPolicy?
+  public var redirects: RedirectPolicy? {
+    _read { yield storage.value.redirects }
+    _modify { yield &storage.value.redirects }
+  }
   /// Default ``Idempotency/byMethod``.
-  public var idempotency: Idempotency = .byMethod
+  public var idempotency: Idempotency {
+    _read { yield storage.value.idempotency }
+    _modify { yield &storage.value.idempotency }
+  }
   /// How connections are made.
-  public var connection: ConnectionOptions?
+  public var connection: ConnectionOptions? {
+    _read { yield storage.value.connection }
+    _modify { yield &storage.value.connection }
+  }
   /// Header fields whose values are secret, besides `Authorization`, `Cookie`, `Set-Cookie` and `Proxy-Authorization`:
   /// redacted in logs, and not sent across origins.
-  public var sensitiveHeaders: Set<HTTPField.Name> = []
+  public var sensitiveHeaders: Set<HTTPField.Name> {
+    _read { yield storage.value.sensitiveHeaders }
+    _modify { yield &storage.value.sensitiveHeaders }
+  }
   /// Query items whose values are secret, besides the usual ones (`token`, `key`, `sig`, `password` …).
-  public var sensitiveQueryItems: Set<String> = []
+  public var sensitiveQueryItems: Set<String> {
+    _read { yield storage.value.sensitiveQueryItems }
+    _modify { yield &storage.value.sensitiveQueryItems }
+  }
   /// Is told how far the call has come. One for each call.
-  public var progress: TransferProgressReporter?
+  public var progress: TransferProgressReporter? {
+    _read { yield storage.value.progress }
+    _modify { yield &storage.value.progress }
+  }
   /// Texts that are masked wherever they turn up in logs, `curl` commands, errors and descriptions: as they are,
   /// percent-encoded, escaped, in base64. Default none.
   ///
   /// For secrets that no name gives away, such as one in a path, or one that the server repeats in its answer. Those of
   /// fewer than 4 bytes are masked by name only: their value would be found in every text. The secrets of the body
   /// (``RequestBody/secrets``) need not be named again, nor need a proxy's password and a client key's.
-  public var secrets: Set<Secret> = []
+  public var secrets: Set<Secret> {
+    _read { yield storage.value.secrets }
+    _modify { yield &storage.value.secrets }
+  }
   /// When true, a 2xx answer with no body is a failure (`no_data`), except to HEAD and for 204 and 205.
-  public var requiresBody = false
+  public var requiresBody: Bool {
+    _read { yield storage.value.requiresBody }
+    _modify { yield &storage.value.requiresBody }
+  }
 
   /// Makes the default options.
   public init() {}
+
+  /// False for options that were never changed.
+  var mayDifferFromDefaults: Bool { !storage.isIdentical(to: Self.defaults) }
 }
 
 extension ResourceRequest {

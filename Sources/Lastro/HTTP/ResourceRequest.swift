@@ -4,17 +4,33 @@ public import HTTPTypes
 
 /// A request as interceptors see it: head, body, options.
 public struct ResourceRequest: Sendable {
+  private struct Parts: Sendable {
+    var head: HTTPRequest
+    var body: RequestBody
+    var options: RequestOptions
+  }
+
+  // Requests pass through many hands, and are rarely changed by them.
+  private var parts: CopyOnWrite<Parts>
+
   /// Method, scheme, authority, path with query, header fields.
-  public var head: HTTPRequest
+  public var head: HTTPRequest {
+    _read { yield parts.value.head }
+    _modify { yield &parts.value.head }
+  }
   /// The body; empty by default.
-  public var body: RequestBody
+  public var body: RequestBody {
+    _read { yield parts.value.body }
+    _modify { yield &parts.value.body }
+  }
   /// What the request asks of the stack.
-  public var options: RequestOptions
+  public var options: RequestOptions {
+    _read { yield parts.value.options }
+    _modify { yield &parts.value.options }
+  }
 
   /// Makes a request.
   public init(head: HTTPRequest, body: RequestBody = .empty, options: RequestOptions = RequestOptions()) {
-    self.head = head
-    self.body = body
-    self.options = options
+    parts = CopyOnWrite(Parts(head: head, body: body, options: options))
   }
 }

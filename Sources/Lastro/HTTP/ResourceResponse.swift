@@ -4,30 +4,55 @@ public import HTTPTypes
 
 /// A response without its body: status, header fields, and how it came about.
 public struct ResourceResponse: Sendable {
+  private struct Parts: Sendable {
+    var head: HTTPResponse
+    var url: String
+    var redirects: [String]
+    var ledger: AttemptLedger
+    var facts: TransferFacts
+    var redaction: Redaction = Redaction.standard
+  }
+
+  private var parts: CopyOnWrite<Parts>
+
   /// Status and header fields.
-  public var head: HTTPResponse
+  public var head: HTTPResponse {
+    _read { yield parts.value.head }
+    _modify { yield &parts.value.head }
+  }
   /// URL of the request that was answered: the last one, after redirects and as interceptors left it.
-  public var url: String
+  public var url: String {
+    _read { yield parts.value.url }
+    _modify { yield &parts.value.url }
+  }
   /// URLs redirected to, in order; the last equals ``url``, unless an interceptor rewrote its request. Empty
   /// without redirects.
-  public var redirects: [String]
+  public var redirects: [String] {
+    _read { yield parts.value.redirects }
+    _modify { yield &parts.value.redirects }
+  }
   /// The account of the call: every attempt, the successful one last, and the waits between them.
-  public var ledger: AttemptLedger
+  public var ledger: AttemptLedger {
+    _read { yield parts.value.ledger }
+    _modify { yield &parts.value.ledger }
+  }
   /// What happened on the wire during the last transfer.
-  public var facts: TransferFacts
+  public var facts: TransferFacts {
+    _read { yield parts.value.facts }
+    _modify { yield &parts.value.facts }
+  }
   /// What its descriptions mask: the usual names, and what the call named as secret.
-  var redaction = Redaction.standard
+  var redaction: Redaction {
+    _read { yield parts.value.redaction }
+    _modify { yield &parts.value.redaction }
+  }
 
   /// Makes a response.
   public init(
     head: HTTPResponse, url: String, redirects: [String] = [], ledger: AttemptLedger = AttemptLedger(),
     facts: TransferFacts = TransferFacts()
   ) {
-    self.head = head
-    self.url = url
-    self.redirects = redirects
-    self.ledger = ledger
-    self.facts = facts
+    parts = CopyOnWrite(Parts(head: head, url: url, redirects: redirects, ledger: ledger, facts: facts))
   }
 
   /// Every attempt, the successful one last.

@@ -16,15 +16,37 @@ public struct Redaction: Sendable, Hashable {
   /// What stands in place of a secret.
   public static let mask = "***"
 
+  private struct Values: Sendable, Hashable {
+    var words: Set<String>
+    var names: Set<String>
+    var queryNames: Set<String>
+    var headers: Set<HTTPField.Name>
+    var matcher = SecretMatcher()
+  }
+
+  private var storage: CopyOnWrite<Values>
+
   /// Parts of secret names: lower case, without `-` and `_`.
-  public var words: Set<String>
+  public var words: Set<String> {
+    _read { yield storage.value.words }
+    _modify { yield &storage.value.words }
+  }
   /// Whole secret names: lower case, without `-` and `_`.
-  public var names: Set<String>
+  public var names: Set<String> {
+    _read { yield storage.value.names }
+    _modify { yield &storage.value.names }
+  }
   /// Whole names that are secret in queries and forms only. In JSON a `code` is most often an error's, and
   /// `pass` a result.
-  public var queryNames: Set<String>
+  public var queryNames: Set<String> {
+    _read { yield storage.value.queryNames }
+    _modify { yield &storage.value.queryNames }
+  }
   /// Header fields that are secret besides those with secret names.
-  public var headers: Set<HTTPField.Name>
+  public var headers: Set<HTTPField.Name> {
+    _read { yield storage.value.headers }
+    _modify { yield &storage.value.headers }
+  }
   /// Texts that are secret wherever they stand, whatever their notation: as they are, percent-encoded (also twice), with
   /// `+` for spaces, escaped as in JSON or HTML, in base64, in the middle of base64 as in Basic credentials.
   ///
@@ -35,7 +57,10 @@ public struct Redaction: Sendable, Hashable {
     set { matcher = SecretMatcher(newValue) }
   }
 
-  private var matcher = SecretMatcher()
+  private var matcher: SecretMatcher {
+    _read { yield storage.value.matcher }
+    _modify { yield &storage.value.matcher }
+  }
 
   /// Makes a redaction; by default the usual names.
   public init(
@@ -48,10 +73,7 @@ public struct Redaction: Sendable, Hashable {
     queryNames: Set<String> = ["code", "pass"],
     headers: Set<HTTPField.Name> = []
   ) {
-    self.words = words
-    self.names = names
-    self.queryNames = queryNames
-    self.headers = headers
+    storage = CopyOnWrite(Values(words: words, names: names, queryNames: queryNames, headers: headers))
   }
 
   /// The usual names.
@@ -62,6 +84,7 @@ public struct Redaction: Sendable, Hashable {
 
   /// With what the options of a request name besides: fields, items, secrets, the passwords of its connection.
   public func adding(_ options: RequestOptions) -> Redaction {
+    guard options.mayDifferFromDefaults else { return self }
     let connection = options.connection?.secrets ?? []
     guard
       !options.sensitiveHeaders.isEmpty || !options.sensitiveQueryItems.isEmpty || !options.secrets.isEmpty

@@ -17,13 +17,13 @@ struct Exchange {
 
 extension FetchCall {
   /// One attempt: make, adapt, transfer, follow redirects, judge, decode, tell.
-  mutating func attempt() async throws(AttemptFailure) -> Network.Value<Output, ResourceResponse> {
+  mutating func attempt() async throws(AttemptFailure) -> Network.Value<FetchedValue, ResourceResponse> {
     current.start = plan.configuration.timeSource.now()
     if Task.isCancelled { throw failure(.cancelled(.cancelled())) }
     try checkDeadline(options: effective)
     var exchange = try await exchange()
     let body = try await judged(&exchange)
-    let output: Output
+    let output: FetchedValue
     do {
       output = try plan.finish(body, exchange.response)
     } catch {
@@ -41,14 +41,12 @@ extension FetchCall {
   private func account(for exchange: inout Exchange) {
     let attempt = describe(
       .succeeded, status: exchange.response.status, error: nil, facts: exchange.response.facts)
-    exchange.response.ledger = ledger(attempts: attempts + [attempt])
+    exchange.response.ledger = ledger(attempts: attempts.isEmpty ? [attempt] : attempts + [attempt])
   }
 
   /// Makes the request, has it transferred, and follows redirects.
   private mutating func exchange() async throws(AttemptFailure) -> Exchange {
-    var request = try await prepared { call throws(AttemptFailure) in
-      try await call.adapted(try await call.base())
-    }
+    var request = try await prepared(nil)
     while true {
       let answer = try await transfer(&request)
       let response = self.answer(answer.head, to: request, facts: answer.facts)
@@ -62,23 +60,23 @@ extension FetchCall {
       guard let next else { return Exchange(request: request, response: response, body: answer.body) }
       answer.body.cancel()
       current.redirectedFrom = response
-      request = try await prepared { call throws(AttemptFailure) in try await call.adapted(.success(next)) }
+      request = try await prepared(next)
     }
   }
 
-  /// Counts the time that making a request takes.
-  private mutating func prepared(
-    _ make: (inout FetchCall) async throws(AttemptFailure) -> ResourceRequest
-  ) async throws(AttemptFailure) -> ResourceRequest {
+  /// Lets interceptors adapt a redirect's request, or the base request, and counts the time that takes.
+  private mutating func prepared(_ redirected: ResourceRequest?) async throws(AttemptFailure) -> ResourceRequest {
     let start = plan.configuration.timeSource.now()
     current.wasTransferred = false
     defer { current.preparation += plan.configuration.timeSource.now() - start }
-    var request = try await make(&self)
+    let base = if let redirected { Result<_, any Error>.success(redirected) } else { try await base() }
+    var request = try await adapted(base)
     request.nameCarriedSecrets()
     if let contentType = request.body.contentType, request.head.headerFields[.contentType] == nil {
       request.head.headerFields[.contentType] = contentType
     }
     latest = request
+    latestURL = nil
     return request
   }
 
@@ -100,6 +98,7 @@ extension FetchCall {
     let transfer = transferRequest(request)
     if current.firstRequest == nil { current.firstRequest = request }
     latest = request
+    latestURL = request.url
     current.wasTransferred = true
     emit(.transferStarted(request))
     do throws(TransportError) {
@@ -135,7 +134,8 @@ extension FetchCall {
     _ head: HTTPResponse, to request: ResourceRequest, facts: TransferFacts
   ) -> ResourceResponse {
     var response = ResourceResponse(
-      head: head, url: current.redirects.url(of: request), redirects: current.redirects.urls, facts: facts)
+      head: head, url: current.redirects.url(ofRequestTo: latestURL ?? request.url), redirects: current.redirects.urls,
+      facts: facts)
     response.redaction = redaction
     return response
   }

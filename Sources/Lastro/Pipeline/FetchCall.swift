@@ -4,8 +4,8 @@ import HTTPTypes
 import Synchronization
 
 /// One call: attempts until one succeeds, nobody wants another, or a veto or the deadline ends it.
-struct FetchCall<Output: Sendable> {
-  let plan: FetchPlan<Output>
+struct FetchCall {
+  let plan: FetchPlan
   let callID: UInt64
   /// When the call began, on the plan's clock.
   let start: Duration
@@ -16,6 +16,8 @@ struct FetchCall<Output: Sendable> {
   var effective: RequestOptions
   /// The latest request, as far as it was made.
   var latest: ResourceRequest?
+  /// Its URL, once it is final.
+  var latestURL: String?
   /// The `Idempotency-Key` that all attempts carry.
   var idempotencyKey: String?
   /// The body of the opened stream, where somebody observes it.
@@ -47,7 +49,7 @@ struct FetchCall<Output: Sendable> {
     var consumption: BodyConsumption?
   }
 
-  init(_ plan: FetchPlan<Output>) {
+  init(_ plan: FetchPlan) {
     self.plan = plan
     effective = plan.options
     redaction = Redaction.standard.adding(plan.options)
@@ -62,9 +64,7 @@ struct FetchCall<Output: Sendable> {
   }
 
   /// Runs the call to its one end.
-  mutating func run<APIError>(
-    failingWith type: APIError.Type
-  ) async throws(HTTPFetchError<APIError>) -> Network.Value<Output, ResourceResponse> {
+  mutating func run() async throws(HTTPFetchError<any Error>) -> Network.Value<FetchedValue, ResourceResponse> {
     emit(.callStarted)
     do throws(HTTPFetchError<any Error>) {
       let value = try await repeatedAttempts()
@@ -79,12 +79,12 @@ struct FetchCall<Output: Sendable> {
     } catch {
       effective.progress?.finish()
       emit(.callEnded(.failure(error)))
-      throw HTTPFetchError<APIError>(error.record)
+      throw error
     }
   }
 
   private mutating func repeatedAttempts() async throws(HTTPFetchError<any Error>)
-    -> Network.Value<Output, ResourceResponse>
+    -> Network.Value<FetchedValue, ResourceResponse>
   {
     while true {
       do throws(AttemptFailure) {
@@ -106,7 +106,7 @@ struct FetchCall<Output: Sendable> {
   /// The account of the call up to now.
   func ledger(attempts: [Attempt], notRetried: String? = nil) -> AttemptLedger {
     AttemptLedger(
-      callID: callID, method: latest?.head.method, url: latest?.url, redaction: redaction,
+      callID: callID, method: latest?.head.method, url: latestURL ?? latest?.url, redaction: redaction,
       operation: effective.operation, idempotencyKey: idempotencyKey, limit: plan.timeouts(for: effective).total,
       elapsed: plan.configuration.timeSource.now() - start, attempts: attempts, notRetried: notRetried)
   }

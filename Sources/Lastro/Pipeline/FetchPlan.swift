@@ -8,10 +8,11 @@ import HTTPTypes
   import Foundation
 #endif
 
-/// What does not change during a call.
-struct FetchPlan<Output: Sendable>: Sendable {
+/// What does not change during a call. It knows nothing of the model's type, so that one piece of code runs every call.
+final class FetchPlan: Sendable {
   let transport: any Transport
-  let configuration: StackConfiguration
+  private let sharedConfiguration: CopyOnWrite<StackConfiguration>
+  var configuration: StackConfiguration { _read { yield sharedConfiguration.value } }
   /// The stack's, then the resource's.
   let interceptors: [any HTTPResourceInterceptor]
   /// Whether any of their hooks may wait.
@@ -21,17 +22,18 @@ struct FetchPlan<Output: Sendable>: Sendable {
   let retryActionPriority: Retry.Action.CompareClosure
   let decodeError: @Sendable (Data?, ResourceResponse) throws -> (any Error)?
   let isStream: Bool
-  /// Makes the value of a 2xx answer.
-  let finish: @Sendable (ResponseBody, ResourceResponse) throws -> Output
+  /// Makes the value of a 2xx answer, which the caller knows how to use.
+  let finish: @Sendable (ResponseBody, ResourceResponse) throws -> FetchedValue
 
   init<Model, APIError>(
-    _ resource: HTTPResource<Model, APIError>, transport: any Transport, configuration: StackConfiguration,
-    isStream: Bool, finish: @escaping @Sendable (ResponseBody, ResourceResponse) throws -> Output
+    _ resource: HTTPResource<Model, APIError>, transport: any Transport,
+    configuration: CopyOnWrite<StackConfiguration>, isStream: Bool,
+    finish: @escaping @Sendable (ResponseBody, ResourceResponse) throws -> FetchedValue
   ) {
     self.transport = transport
-    self.configuration = configuration
-    interceptors =
-      resource.interceptors.isEmpty ? configuration.interceptors : configuration.interceptors + resource.interceptors
+    sharedConfiguration = configuration
+    let ofStack = configuration.value.interceptors
+    interceptors = resource.interceptors.isEmpty ? ofStack : ofStack + resource.interceptors
     hooksWait = interceptors.contains(where: \.hooksWait)
     baseRequestMaking = resource.baseRequestMaking
     options = resource.options
@@ -58,19 +60,20 @@ struct FetchPlan<Output: Sendable>: Sendable {
   ///
   /// - Throws: code `invalid_option`.
   func checkLimits(of options: RequestOptions) throws(TransportError) {
-    for (name, value, least) in [
-      ("RequestOptions.maximumBodyBytes", options.maximumBodyBytes ?? 0, 0),
-      ("StackConfiguration.maximumBodyBytes", configuration.maximumBodyBytes, 0),
-      ("StackConfiguration.maximumErrorBodyBytes", configuration.maximumErrorBodyBytes, 0),
-      ("StackConfiguration.maximumAttempts", configuration.maximumAttempts, 1),
-    ] where value < least {
-      throw .refused(.invalidOption, "\(name) is \(value)", hint: "give \(least) or more")
-    }
+    try Self.check("RequestOptions.maximumBodyBytes", options.maximumBodyBytes ?? 0, least: 0)
+    try Self.check("StackConfiguration.maximumBodyBytes", configuration.maximumBodyBytes, least: 0)
+    try Self.check("StackConfiguration.maximumErrorBodyBytes", configuration.maximumErrorBodyBytes, least: 0)
+    try Self.check("StackConfiguration.maximumAttempts", configuration.maximumAttempts, least: 1)
     guard configuration.maximumRetryAfter >= .zero else {
       throw .refused(
         .invalidOption, "StackConfiguration.maximumRetryAfter is \(configuration.maximumRetryAfter)",
         hint: "give a duration of zero or more")
     }
+  }
+
+  private static func check(_ name: StaticString, _ value: Int, least: Int) throws(TransportError) {
+    guard value < least else { return }
+    throw .refused(.invalidOption, "\(name) is \(value)", hint: "give \(least) or more")
   }
 
   /// What an error keeps of the body of an answer outside 200–299.
@@ -84,4 +87,17 @@ struct FetchPlan<Output: Sendable>: Sendable {
     guard configuration.bodySnippetBytes > 0, let body, !body.isEmpty else { return nil }
     return BodySnippet(body, limit: configuration.bodySnippetBytes, redaction: redaction)
   }
+}
+
+/// What a call made, as an object that only its caller can open.
+class FetchedValue: @unchecked Sendable {
+  // Sendable because subclasses hold nothing but a constant of a Sendable type.
+  final class Of<Value: Sendable>: FetchedValue, @unchecked Sendable {
+    let value: Value
+
+    init(_ value: Value) { self.value = value }
+  }
+
+  /// To be asked for the type that it was made of.
+  func open<Value: Sendable>(as type: Value.Type) -> Value { unsafeDowncast(self, to: Of<Value>.self).value }
 }

@@ -18,7 +18,13 @@ func interruptible<Value: Sendable>(
   _ operation: @escaping @Sendable () async -> Value
 ) async -> Result<Value, Interruption> {
   let race = FirstAnswer<Result<Value, Interruption>>()
-  let work = Task { race.give(.success(await operation())) }
+  // Most hooks answer without waiting for anything: those need neither a thread of their own nor a timer.
+  let isLate = ignoringCancellation && Task.isCancelled
+  let work = startedAtOnce {
+    if isLate { withUnsafeCurrentTask { $0?.cancel() } }
+    race.give(.success(await operation()))
+  }
+  if let answer = race.answerIfGiven() { return answer }
   let timer = limit.map { limit in
     Task {
       // Some thirty years at most: a clock may trap on more.
@@ -29,7 +35,6 @@ func interruptible<Value: Sendable>(
   defer { timer?.cancel() }
   let answer: Result<Value, Interruption>
   if ignoringCancellation {
-    if Task.isCancelled { work.cancel() }
     answer = await race.answer()
   } else {
     answer = await withTaskCancellationHandler {
@@ -40,6 +45,15 @@ func interruptible<Value: Sendable>(
   }
   if case .failure = answer { work.cancel() }
   return answer
+}
+
+/// Starts a task on the caller's thread, which has it back when the task first waits.
+private func startedAtOnce(_ operation: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
+  if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, *) {
+    Task.immediate { await operation() }
+  } else {
+    Task { await operation() }
+  }
 }
 
 /// Keeps the first of several answers for the one who waits.
@@ -66,6 +80,15 @@ private final class FirstAnswer<Value: Sendable>: Sendable {
       }
     }
     waiter?.resume(returning: value)
+  }
+
+  /// To be called before `answer`, if at all.
+  func answerIfGiven() -> Value? {
+    state.withLock { state in
+      guard case .given(let value) = state else { return nil }
+      state = .taken
+      return value
+    }
   }
 
   /// To be called once.

@@ -27,8 +27,7 @@ struct RedirectTracker {
   var hops: Int { urls.count }
 
   /// The URL that a request asks for, with the fragment of the redirect that led to it.
-  func url(of request: ResourceRequest) -> String {
-    let asked = request.url
+  func url(ofRequestTo asked: String) -> String {
     // Not where an interceptor rewrote the request: the fragment was that of another place.
     guard let last = urls.last, let fragment, last == asked + "#" + fragment else { return asked }
     return last

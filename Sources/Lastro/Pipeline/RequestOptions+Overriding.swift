@@ -3,6 +3,8 @@
 extension RequestOptions {
   /// These options where they say something, `base` elsewhere. Sets are united.
   func overriding(_ base: RequestOptions) -> RequestOptions {
+    guard mayDifferFromDefaults else { return base }
+    guard base.mayDifferFromDefaults else { return self }
     var result = base
     if let operation { result.operation = operation }
     if let timeouts { result.timeouts = timeouts }

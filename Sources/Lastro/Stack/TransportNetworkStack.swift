@@ -14,12 +14,14 @@ public struct TransportNetworkStack: HTTPNetworkStack {
   /// Carries the requests.
   public let transport: any Transport
   /// What all fetches share.
-  public let configuration: StackConfiguration
+  public var configuration: StackConfiguration { sharedConfiguration.value }
+
+  private let sharedConfiguration: CopyOnWrite<StackConfiguration>
 
   /// Makes a stack.
   public init(transport: any Transport, configuration: StackConfiguration = StackConfiguration()) {
     self.transport = transport
-    self.configuration = configuration
+    sharedConfiguration = CopyOnWrite(configuration)
   }
 
   /// Fetches a resource and decodes its model; see ``HTTPNetworkStack``.
@@ -30,11 +32,10 @@ public struct TransportNetworkStack: HTTPNetworkStack {
     _ resource: HTTPResource<Model, APIError>
   ) async throws(HTTPFetchError<APIError>) -> Network.Value<Model, ResourceResponse> {
     let decoding = resource.decoding
-    let plan = FetchPlan(resource, transport: transport, configuration: configuration, isStream: false) {
-      try decoding.decode($0.bytes ?? Data(), $1)
+    let plan = FetchPlan(resource, transport: transport, configuration: sharedConfiguration, isStream: false) {
+      FetchedValue.Of(try decoding.decode($0.bytes ?? Data(), $1))
     }
-    var call = FetchCall(plan)
-    return try await call.run(failingWith: APIError.self)
+    return try await run(plan, failingWith: APIError.self)
   }
 
   /// Opens a resource as a stream; see ``HTTPNetworkStack``.
@@ -44,10 +45,23 @@ public struct TransportNetworkStack: HTTPNetworkStack {
   public func stream<Model, APIError>(
     _ resource: HTTPResource<Model, APIError>
   ) async throws(HTTPFetchError<APIError>) -> Network.Value<ResponseBody, ResourceResponse> {
-    let plan = FetchPlan(resource, transport: transport, configuration: configuration, isStream: true) { body, _ in body
+    let plan = FetchPlan(resource, transport: transport, configuration: sharedConfiguration, isStream: true) {
+      body, _ in
+      FetchedValue.Of(body)
     }
+    return try await run(plan, failingWith: APIError.self)
+  }
+
+  private func run<Value: Sendable, APIError>(
+    _ plan: FetchPlan, failingWith: APIError.Type
+  ) async throws(HTTPFetchError<APIError>) -> Network.Value<Value, ResourceResponse> {
     var call = FetchCall(plan)
-    return try await call.run(failingWith: APIError.self)
+    do throws(HTTPFetchError<any Error>) {
+      let fetched = try await call.run()
+      return Network.Value(value: fetched.value.open(as: Value.self), response: fetched.response)
+    } catch {
+      throw HTTPFetchError<APIError>(error.record)
+    }
   }
 
   /// Works out what fetching a resource would do: effective URL, interceptors, limits, what follows on each kind of
@@ -63,8 +77,8 @@ public struct TransportNetworkStack: HTTPNetworkStack {
   public func explain<Model, APIError>(
     _ resource: HTTPResource<Model, APIError>, asStream: Bool = false
   ) async -> FetchExplanation {
-    await FetchPlan<Data>(resource, transport: transport, configuration: configuration, isStream: asStream) { body, _ in
-      body.bytes ?? Data()
+    await FetchPlan(resource, transport: transport, configuration: sharedConfiguration, isStream: asStream) { body, _ in
+      FetchedValue.Of(body)
     }
     .explanation()
   }

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A value behind one reference, so that a copy costs one retain however large the value is. Changing it copies it first
+/// where it is shared.
+struct CopyOnWrite<Value: Sendable>: Sendable {
+  // Sendable because `value` changes only while one `CopyOnWrite` alone refers to the box.
+  private final class Box: @unchecked Sendable {
+    // Unchecked because of that, too: nobody reads while it changes.
+    @exclusivity(unchecked) var value: Value
+
+    init(_ value: Value) { self.value = value }
+  }
+
+  private var box: Box
+
+  init(_ value: Value) { box = Box(value) }
+
+  var value: Value {
+    _read { yield box.value }
+    _modify {
+      if !isKnownUniquelyReferenced(&box) { box = Box(box.value) }
+      yield &box.value
+    }
+  }
+
+  /// Whether both refer to the same value. Where they do not, the values may still be equal.
+  func isIdentical(to other: Self) -> Bool { box === other.box }
+}
+
+extension CopyOnWrite: Equatable where Value: Equatable {
+  static func == (lhs: Self, rhs: Self) -> Bool { lhs.isIdentical(to: rhs) || lhs.value == rhs.value }
+}
+
+extension CopyOnWrite: Hashable where Value: Hashable {
+  func hash(into hasher: inout Hasher) { hasher.combine(value) }
+}
