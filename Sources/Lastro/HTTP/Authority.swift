@@ -16,6 +16,26 @@ package struct Authority: Sendable, Hashable {
   ///
   /// - Throws: code `invalid_url`, for the reasons given at ``RequestTarget``.
   package init(_ text: Substring) throws(TransportError) {
+    if let plain = text.utf8.withContiguousStorageIfAvailable(Self.plain) ?? nil {
+      self = plain
+    } else {
+      self = try Self.general(text)
+    }
+  }
+
+  private static func plain(_ bytes: UnsafeBufferPointer<UInt8>) -> Authority? {
+    guard let plain = PlainAuthority(bytes) else { return nil }
+    let host = String(decoding: UnsafeBufferPointer(rebasing: bytes[..<plain.hostLength]), as: UTF8.self)
+    return Authority(host: plain.isLowerCase ? host : host.lowercased(), port: plain.port)
+  }
+
+  private init(host: String, port: Int?) {
+    self.host = host
+    self.port = port
+  }
+
+  /// The long way, for what may be written in any form.
+  package static func general(_ text: Substring) throws(TransportError) -> Authority {
     guard !text.utf8.contains(UInt8(ascii: "@")) else {
       throw .invalidURL(
         "the URL has user information in it",
@@ -26,13 +46,10 @@ package struct Authority: Sendable, Hashable {
         throw .invalidURL("the IPv6 address in the URL has no closing bracket")
       }
       let address = text[text.utf8.index(after: text.startIndex)..<end]
-      host = try Self.ipv6(address)
-      port = try Self.port(text[text.utf8.index(after: end)...])
-    } else {
-      let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")) ?? text.endIndex
-      host = try Self.name(text[..<colon])
-      port = try Self.port(text[colon...])
+      return Authority(host: try ipv6(address), port: try port(text[text.utf8.index(after: end)...]))
     }
+    let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")) ?? text.endIndex
+    return Authority(host: try name(text[..<colon]), port: try port(text[colon...]))
   }
 
   /// `""`, `":"` or `":"` and digits.
@@ -63,7 +80,7 @@ package struct Authority: Sendable, Hashable {
     let isAbsolute = bytes.count > 1 && bytes.last == UInt8(ascii: ".")
     if isAbsolute { name.unicodeScalars.removeLast() }
     do throws(HostProblem) {
-      let host = try HostReader.name(name)
+      let host = try HostReader.generalName(name)
       guard !isAbsolute || !host.isAddress else { throw HostProblem("the IPv4 address has a dot at its end") }
       return isAbsolute ? host.text + "." : host.text
     } catch {

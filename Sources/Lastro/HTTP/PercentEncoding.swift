@@ -63,6 +63,7 @@ extension Substring {
 
   /// The bytes that percent-encoding stands for; `nil` for a stray `%`.
   package var percentDecodedBytes: [UInt8]? {
+    guard utf8.contains(UInt8(ascii: "%")) else { return Array(utf8) }
     var result: [UInt8] = []
     result.reserveCapacity(utf8.count)
     var rest = utf8[...]
@@ -77,6 +78,13 @@ extension Substring {
       }
     }
     return result
+  }
+}
+
+extension String {
+  /// The first byte of the UTF-8 form that is such; read from memory in one piece, as texts nearly always are stored.
+  func firstByte(where isSuch: (UInt8) -> Bool) -> UInt8? {
+    utf8.withContiguousStorageIfAvailable { $0.first(where: isSuch) } ?? utf8.first(where: isSuch)
   }
 }
 

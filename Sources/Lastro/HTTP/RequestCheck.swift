@@ -22,8 +22,8 @@ package enum RequestCheck {
     try checkBody(request.body)
     var hasHost = false
     for field in request.head.headerFields {
-      try field.withUnsafeBytesOfValue { (bytes) throws(TransportError) in
-        guard bytes.allSatisfy(isFieldByte) else { throw controlCharacter(in: field.name.rawName) }
+      guard field.withUnsafeBytesOfValue({ $0.allSatisfy(isFieldByte) }) else {
+        throw controlCharacter(in: field.name.rawName)
       }
       guard let kind = SensitiveField(field.name.canonicalName) else { continue }
       if kind == .host {
@@ -38,12 +38,15 @@ package enum RequestCheck {
     case connection, contentLength, host, te, forbidden
 
     init?(_ name: String) {
-      switch name {
-      case "connection": self = .connection
-      case "content-length": self = .contentLength
-      case "host": self = .host
-      case "te": self = .te
-      case "transfer-encoding", "upgrade", "http2-settings", "keep-alive", "proxy-connection": self = .forbidden
+      // The length tells nearly every other name apart without a comparison of texts.
+      switch (name.utf8.count, name) {
+      case (10, "connection"): self = .connection
+      case (14, "content-length"): self = .contentLength
+      case (4, "host"): self = .host
+      case (2, "te"): self = .te
+      case (17, "transfer-encoding"), (7, "upgrade"), (14, "http2-settings"), (10, "keep-alive"),
+        (16, "proxy-connection"):
+        self = .forbidden
       default: return nil
       }
     }
@@ -72,8 +75,8 @@ package enum RequestCheck {
         hint: "use https or http, in lower case")
     }
     guard let authority = head.authority, !authority.isEmpty else { throw .invalidURL("the request has no authority") }
-    if !isPlainAuthority(authority) {
-      for byte in authority.utf8 where byte <= 0x20 || byte == 0x7F {
+    if PlainAuthority(authority) == nil {
+      if authority.firstByte(where: { $0 <= 0x20 || $0 == 0x7F }) != nil {
         throw .invalidURL("the authority has a space or a control character in it")
       }
       let host = try Authority(authority[...]).host
@@ -85,33 +88,10 @@ package enum RequestCheck {
     guard let path = head.path, path.utf8.first == UInt8(ascii: "/") else {
       throw .invalidURL("the request's path does not begin with a slash")
     }
-    for byte in path.utf8 where byte <= 0x20 || byte >= 0x7F || byte == UInt8(ascii: "#") {
+    if path.firstByte(where: { $0 <= 0x20 || $0 >= 0x7F || $0 == UInt8(ascii: "#") }) != nil {
       throw .invalidURL(
         "the request's path has a character in it that cannot be sent", hint: "percent-encode spaces, # and non-ASCII")
     }
-  }
-
-  /// The common case without work: a lower-case name that ends in a letter, and no port.
-  private static func isPlainAuthority(_ authority: String) -> Bool {
-    guard let last = authority.utf8.last, last &- 97 < 26, authority.utf8.count <= 253 else { return false }
-    var first: UInt8 = 0
-    var previous: UInt8 = 0
-    var length = 0
-    for byte in authority.utf8 {
-      if byte == UInt8(ascii: ".") {
-        guard length > 0 else { return false }
-        length = 0
-      } else {
-        guard byte &- 97 < 26 || byte.isDigit || byte == UInt8(ascii: "-") else { return false }
-        // Two hyphens may follow xn, and that has to be read.
-        guard length < 63, byte != UInt8(ascii: "-") || previous != byte else { return false }
-        if length == 0 { first = byte }
-        length += 1
-      }
-      previous = byte
-    }
-    // A last label such as 0xff is a number.
-    return first &- 97 < 26
   }
 
   private static func checkBody(_ body: RequestBody) throws(TransportError) {

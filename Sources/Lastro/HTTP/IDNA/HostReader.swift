@@ -9,11 +9,19 @@
 #endif
 
 /// Reads hosts, for requests and policies alike, into the one form that is compared, logged and sent.
-enum HostReader {
+package enum HostReader {
   /// A name, or an IPv4 address in its usual form.
   ///
   /// - Parameter text: without final dot and percent-encoding.
   static func name(_ text: String) throws(HostProblem) -> (text: String, isAddress: Bool) {
+    if let plain = PlainAuthority(text), plain.hostLength == text.utf8.count {
+      return (plain.isLowerCase ? text : text.lowercased(), plain.isAddress)
+    }
+    return try generalName(text)
+  }
+
+  /// The long way, for what may be written in Unicode.
+  package static func generalName(_ text: String) throws(HostProblem) -> (text: String, isAddress: Bool) {
     // Twice the length that a name may have: lower case and composition never take as much away.
     guard text.utf8.count <= 512 else { throw HostProblem("the host is longer than any host name") }
     let name = try DomainName.ascii(text)

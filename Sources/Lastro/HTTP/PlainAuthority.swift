@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What nearly every authority is: an ASCII name without `xn--` labels, or an IPv4 address, and perhaps a port.
+///
+/// One pass over the bytes says so, without an allocation. What is not plain is not wrong: it goes the long way, which
+/// knows the reasons. Both ways make the same of what is plain.
+struct PlainAuthority: Hashable {
+  /// The host, in bytes from the start.
+  let hostLength: Int
+  /// Whether the host is an IPv4 address.
+  let isAddress: Bool
+  /// Whether the host has no upper case: it is in its canonical form then.
+  let isLowerCase: Bool
+  /// `nil` where none is written.
+  let port: Int?
+
+  /// Reads `host`, `host:` or `host:port`; `nil` for what is not plain.
+  init?(_ bytes: UnsafeBufferPointer<UInt8>) {
+    let colon = UInt8(ascii: ":")
+    var label = 0
+    var end = 0
+    var hasUpperCase = false
+    while end < bytes.count, bytes[end] != colon {
+      let byte = bytes[end]
+      if byte == UInt8(ascii: ".") {
+        guard Self.isPlainLabel(bytes, label, end) else { return nil }
+        label = end + 1
+      } else {
+        guard Self.isLabelByte(byte) else { return nil }
+        hasUpperCase = hasUpperCase || byte &- 65 < 26
+      }
+      end += 1
+    }
+    guard end <= 253, Self.isPlainLabel(bytes, label, end) else { return nil }
+    // A host whose last label is a number must be an address. Names such as a.1b are rare enough for the long way.
+    isAddress = bytes[label].isDigit
+    guard !isAddress || Self.isIPv4(bytes, end) else { return nil }
+    hostLength = end
+    isLowerCase = !hasUpperCase
+    if bytes.count - end < 2 {
+      port = nil
+    } else {
+      guard let number = Self.port(bytes, end + 1) else { return nil }
+      port = number
+    }
+  }
+
+  /// `unreserved` of RFC 3986 §2.3, but for the dot.
+  private static func isLabelByte(_ byte: UInt8) -> Bool {
+    byte | 32 &- 97 < 26 || byte.isDigit || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
+      || byte == UInt8(ascii: "~")
+  }
+
+  private static func isPlainLabel(_ bytes: UnsafeBufferPointer<UInt8>, _ start: Int, _ end: Int) -> Bool {
+    guard start < end, end - start <= 63 else { return false }
+    let hyphen = UInt8(ascii: "-")
+    return end - start < 4 || bytes[start + 2] != hyphen || bytes[start + 3] != hyphen
+      || bytes[start] | 32 != UInt8(ascii: "x") || bytes[start + 1] | 32 != UInt8(ascii: "n")
+  }
+
+  /// Four numbers from 0 to 255 without zeros in front; that no label is empty was seen before.
+  private static func isIPv4(_ bytes: UnsafeBufferPointer<UInt8>, _ end: Int) -> Bool {
+    var dots = 0
+    var digits = 0
+    var value = 0
+    for index in 0..<end {
+      if bytes[index] == UInt8(ascii: ".") {
+        dots += 1
+        digits = 0
+        value = 0
+      } else {
+        guard bytes[index].isDigit, digits == 0 || value > 0 else { return false }
+        digits += 1
+        value = value * 10 + Int(bytes[index] - 48)
+        guard value < 256 else { return false }
+      }
+    }
+    return dots == 3
+  }
+
+  private static func port(_ bytes: UnsafeBufferPointer<UInt8>, _ start: Int) -> Int? {
+    guard bytes.count - start <= 5 else { return nil }
+    var port = 0
+    for index in start..<bytes.count {
+      guard bytes[index].isDigit else { return nil }
+      port = port * 10 + Int(bytes[index] - 48)
+    }
+    return 1...65_535 ~= port ? port : nil
+  }
+}
+
+extension PlainAuthority {
+  /// Reads a text; `nil` also for one that is not stored as UTF-8.
+  init?(_ text: String) {
+    guard let plain = text.utf8.withContiguousStorageIfAvailable({ PlainAuthority($0) }) ?? nil else { return nil }
+    self = plain
+  }
+}
