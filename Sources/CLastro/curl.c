@@ -3,6 +3,8 @@
 #include "CLastro.h"
 
 #include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -22,19 +24,33 @@ CURLcode clastro_set_blob(CURL *easy, CURLoption option, const void *data, size_
 }
 
 void clastro_install_callbacks(
-  CURL *easy, void *transfer, clastro_data_callback header, clastro_data_callback write, clastro_data_callback read,
+  CURL *easy, void *owner, clastro_data_callback header, clastro_data_callback write, clastro_data_callback read,
   clastro_seek_callback seek, clastro_prereq_callback prereq) {
-  curl_easy_setopt(easy, CURLOPT_PRIVATE, transfer);
+  curl_easy_setopt(easy, CURLOPT_PRIVATE, owner);
   curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, header);
-  curl_easy_setopt(easy, CURLOPT_HEADERDATA, transfer);
+  curl_easy_setopt(easy, CURLOPT_HEADERDATA, owner);
   curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, write);
-  curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
+  curl_easy_setopt(easy, CURLOPT_WRITEDATA, owner);
   curl_easy_setopt(easy, CURLOPT_READFUNCTION, read);
-  curl_easy_setopt(easy, CURLOPT_READDATA, transfer);
+  curl_easy_setopt(easy, CURLOPT_READDATA, owner);
   curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, seek);
-  curl_easy_setopt(easy, CURLOPT_SEEKDATA, transfer);
+  curl_easy_setopt(easy, CURLOPT_SEEKDATA, owner);
   curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, prereq);
-  curl_easy_setopt(easy, CURLOPT_PREREQDATA, transfer);
+  curl_easy_setopt(easy, CURLOPT_PREREQDATA, owner);
+}
+
+struct curl_slist *clastro_make_line(
+  const char *first, size_t first_length, const char *separator, const char *second, size_t second_length) {
+  size_t separator_length = strlen(separator);
+  struct curl_slist *line = malloc(sizeof *line + first_length + separator_length + second_length + 1);
+  if (!line) return NULL;
+  char *end = line->data = (char *)(line + 1);
+  if (first_length) end = mempcpy(end, first, first_length);
+  end = mempcpy(end, separator, separator_length);
+  if (second_length) end = mempcpy(end, second, second_length);
+  *end = 0;
+  line->next = NULL;
+  return line;
 }
 
 static curl_socket_t open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *address) {

@@ -35,6 +35,12 @@ public struct CurlCapabilities: Sendable, Hashable, Codable {
   /// File of trusted roots that is used; `nil` when none was found.
   public var caFile: String?
 
+  /// The value of `Accept-Encoding` that names all that libcurl undoes, in its order.
+  var contentCodings: String {
+    let codings = [gzip ? "deflate, gzip" : nil, brotli ? "br" : nil, zstd ? "zstd" : nil].compactMap(\.self)
+    return codings.isEmpty ? "identity" : codings.joined(separator: ", ")
+  }
+
   /// What is linked now.
   public static let current: CurlCapabilities = {
     let info = clastro_version().pointee

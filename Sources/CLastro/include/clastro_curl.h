@@ -14,15 +14,21 @@ CURLcode clastro_set_ptr(CURL *easy, CURLoption option, const void *_Nullable va
 // A copied blob (CURL_BLOB_COPY).
 CURLcode clastro_set_blob(CURL *easy, CURLoption option, const void *data, size_t length);
 
-typedef size_t (*clastro_data_callback)(char *_Nullable buffer, size_t size, size_t count, void *_Nullable transfer);
-typedef int (*clastro_seek_callback)(void *_Nullable transfer, curl_off_t offset, int origin);
+typedef size_t (*clastro_data_callback)(char *_Nullable buffer, size_t size, size_t count, void *_Nullable owner);
+typedef int (*clastro_seek_callback)(void *_Nullable owner, curl_off_t offset, int origin);
 typedef int (*clastro_prereq_callback)(
-  void *_Nullable transfer, char *_Nullable remote, char *_Nullable local, int remote_port, int local_port);
+  void *_Nullable owner, char *_Nullable remote, char *_Nullable local, int remote_port, int local_port);
 
-// Installs the callbacks of one transfer; `transfer` is handed to each of them.
+// Installs the callbacks of a handle; `owner` is handed to each of them.
 void clastro_install_callbacks(
-  CURL *easy, void *transfer, clastro_data_callback header, clastro_data_callback write, clastro_data_callback read,
+  CURL *easy, void *owner, clastro_data_callback header, clastro_data_callback write, clastro_data_callback read,
   clastro_seek_callback seek, clastro_prereq_callback prereq);
+
+// A line of a list that libcurl reads, made of three parts, in one block with its node; freed with free(). NULL when
+// memory ran out.
+struct curl_slist *_Nullable clastro_make_line(
+  const char *_Nullable first, size_t first_length, const char *separator, const char *_Nullable second,
+  size_t second_length);
 
 // Sockets with close-on-exec; libcurl's own are inherited by children.
 void clastro_install_socket_opener(CURL *easy);

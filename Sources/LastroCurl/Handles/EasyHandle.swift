@@ -5,6 +5,12 @@ internal import CLastro
 /// Owns one easy handle. Lives on the loop thread only; freed with the object.
 final class EasyHandle {
   let raw: UnsafeMutableRawPointer
+  /// Whom libcurl's callbacks are for, as long as it has the handle.
+  var transfer: Transfer?
+  /// What its options were set for. `nil`: they are libcurl's own, or nobody's who comes next.
+  var setting: HandleSetting?
+  /// Path and query of the URL that is set.
+  var path: String?
 
   init?() {
     guard CurlGlobal.isReady, let raw = curl_easy_init() else { return nil }
@@ -14,7 +20,11 @@ final class EasyHandle {
   deinit { curl_easy_cleanup(raw) }
 
   /// Clears every option; live connections, DNS entries and TLS sessions are kept by libcurl.
-  func reset() { curl_easy_reset(raw) }
+  func reset() {
+    curl_easy_reset(raw)
+    setting = nil
+    path = nil
+  }
 
   @discardableResult
   func set(_ option: CURLoption, _ value: Int) -> CURLcode { clastro_set_long(raw, option, value) }
@@ -47,7 +57,7 @@ final class EasyHandle {
   }
 }
 
-/// Idle easy handles, reset and kept: making one afresh costs a tenth of a small request.
+/// Idle easy handles, kept: making one afresh costs a tenth of a small request, and setting one up as much again.
 struct EasyHandlePool {
   private var idle: [EasyHandle] = []
   private let capacity: Int
@@ -56,9 +66,11 @@ struct EasyHandlePool {
 
   mutating func take() -> EasyHandle? { idle.popLast() ?? EasyHandle() }
 
-  mutating func give(_ handle: EasyHandle) {
+  /// - Parameter keepsOptions: whether the next transfer may find the options as they are.
+  mutating func give(_ handle: EasyHandle, keepsOptions: Bool) {
+    handle.transfer = nil
     guard idle.count < capacity else { return }
-    handle.reset()
+    if !keepsOptions || handle.setting == nil { handle.reset() }
     idle.append(handle)
   }
 }

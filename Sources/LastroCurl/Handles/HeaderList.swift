@@ -2,16 +2,58 @@
 
 internal import CLastro
 
+#if canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Musl)
+  internal import Musl
+#endif
+
 /// Owns a `curl_slist`, which must outlive the transfer that uses it.
+///
+/// It may end in lines of another list, which it does not own.
 struct HeaderList: ~Copyable {
   private(set) var head: UnsafeMutablePointer<curl_slist>?
+  private var last: UnsafeMutablePointer<curl_slist>?
+  private var tail: UnsafeMutablePointer<curl_slist>?
 
-  /// False when memory ran out; the list is unchanged then.
-  mutating func append(_ line: String) -> Bool {
-    guard let extended = curl_slist_append(head, line) else { return false }
-    head = extended
+  /// Adds a line. False when memory ran out; the list is unchanged then.
+  mutating func append(_ first: String, _ separator: StaticString = "", _ second: String = "") -> Bool {
+    let line = Self.withCharacters(first) { first in
+      Self.withCharacters(second) { second in
+        separator.withCharacters { separator in
+          clastro_make_line(first.baseAddress, first.count, separator, second.baseAddress, second.count)
+        }
+      }
+    }
+    guard let line else { return false }
+    line.pointee.next = tail
+    if let last { last.pointee.next = line } else { head = line }
+    last = line
     return true
   }
 
-  deinit { curl_slist_free_all(head) }
+  private static func withCharacters<R>(_ text: String, _ body: (UnsafeBufferPointer<CChar>) -> R) -> R {
+    var text = text
+    return text.withUTF8 { bytes in bytes.withMemoryRebound(to: CChar.self, body) }
+  }
+
+  /// Has it end in the lines of another list, which must live as long.
+  mutating func end(in lines: UnsafeMutablePointer<curl_slist>?) {
+    tail = lines
+    if let last { last.pointee.next = lines } else { head = lines }
+  }
+
+  deinit {
+    var next = head
+    while let line = next, line != tail {
+      next = line.pointee.next
+      free(line)
+    }
+  }
+}
+
+extension StaticString {
+  fileprivate func withCharacters<R>(_ body: (UnsafePointer<CChar>) -> R) -> R {
+    utf8Start.withMemoryRebound(to: CChar.self, capacity: utf8CodeUnitCount + 1, body)
+  }
 }

@@ -39,6 +39,8 @@ final class HostQueue {
   private let mayMultiplex: Bool
   /// Descriptors of connections that were fit to be used again when last seen, by local port. Some are closed by now.
   private(set) var sockets: [Int32: Int32] = [:]
+  /// Its latest answer's head.
+  var heads = HeadMemory()
   private unowned let partition: Partition
 
   /// - Parameter proxy: its URL; empty for none.

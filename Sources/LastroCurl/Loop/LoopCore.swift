@@ -18,6 +18,7 @@ final class LoopCore {
   private let inbox: LoopInbox
   private let poller: Poller
   private let load: LoadCounter
+  private let clock = LoopClock()
 
   private var partitions: [UInt32: Partition] = [:]
   private var partitionIDs: [ConnectionOptions: UInt32] = [:]
@@ -41,7 +42,7 @@ final class LoopCore {
   }
 
   func run() {
-    poller.watch(inbox.wakeDescriptor, owner: Self.wakeOwner, read: true, write: false)
+    poller.watchEdges(of: inbox.wakeDescriptor, owner: Self.wakeOwner)
     while !(isShuttingDown && isEmpty) { turn() }
     for command in inbox.close() {
       if case .start(let job) = command { end(job, .shutDown) }
@@ -55,14 +56,18 @@ final class LoopCore {
   }
 
   private func turn() {
-    var wasWoken = false
-    poller.wait(timeout: timeout()) { ready in
-      if ready.owner == Self.wakeOwner { wasWoken = true } else { partitions[ready.owner]?.socketReady(ready) }
+    let limit = timeout()
+    let sleeps = limit != 0 && inbox.prepareToSleep()
+    poller.wait(timeout: sleeps ? limit : 0) { [clock, inbox] in
+      clock.update()
+      if sleeps { inbox.noteAwake() }
+    } each: { ready in
+      if ready.owner != Self.wakeOwner { partitions[ready.owner]?.socketReady(ready) }
     }
     // First what libcurl has finished: a command must not find, or cancel, a transfer that is over.
     for partition in partitions.values { finishTransfers(of: partition) }
-    if wasWoken { takeCommands() }
-    let now = monotonicNow()
+    takeCommands()
+    let now = clock.now
     for partition in partitions.values {
       partition.fireTimer(now: now)
       finishTransfers(of: partition)
@@ -134,24 +139,28 @@ final class LoopCore {
 
   private func run(_ job: TransferJob, on host: HostQueue, in partition: Partition, isFresh: Bool = false) {
     if job.isCancelled { return end(job, .cancelled()) }
-    if monotonicNow() >= job.expiresAt { return end(job, .expiredInQueue(job)) }
+    if clock.now >= job.expiresAt { return end(job, .expiredInQueue(job)) }
     if !host.key.isTLS, case .refused(let failure) = partition.trust.rules.judgePlaintext(host.target) {
       return end(job, .refusedTrust(failure))
     }
     guard let easy = partition.pool.take() else {
       return end(job, TransportError(stage: .request, code: .engineFailure, message: "libcurl cannot make a handle"))
     }
-    let transfer = Transfer(job: job, easy: easy, host: host, limits: settings.transfer, trust: partition.trust)
+    let transfer = Transfer(
+      job: job, easy: easy, host: host, limits: settings.transfer, trust: partition.trust, clock: clock)
     do {
       try partition.applier.apply(transfer)
-      if isFresh { easy.set(CURLOPT_FRESH_CONNECT, 1) }
+      if isFresh {
+        easy.set(CURLOPT_FRESH_CONNECT, 1)
+        easy.setting = nil
+      }
     } catch {
-      partition.pool.give(easy)
+      partition.pool.give(easy, keepsOptions: false)
       return end(job, error)
     }
     let code = partition.add(transfer)
     guard code == CURLM_OK else {
-      partition.pool.give(easy)
+      partition.pool.give(easy, keepsOptions: false)
       return end(
         job,
         TransportError(
@@ -214,14 +223,13 @@ final class LoopCore {
         continue
       }
       transfer.abandonBrokenConnection(code)
-      let failure = transfer.outcome(code)
-      conclude(transfer, in: partition, failure: failure)
+      conclude(transfer, in: partition, failure: transfer.outcome(code), keepsHandle: code == CURLE_OK)
     }
   }
 
   /// Begins a job anew whose transfer ended before anything was sent.
   private func begin(_ transfer: Transfer, anew restart: Transfer.Restart, in partition: Partition) {
-    partition.remove(transfer, now: monotonicNow())
+    partition.remove(transfer, now: clock.now)
     transfer.host.running -= 1
     switch restart {
     case .onFreshConnection: run(transfer.job, on: transfer.host, in: partition, isFresh: true)
@@ -234,7 +242,9 @@ final class LoopCore {
   }
 
   /// Takes a transfer out of libcurl, answers its job, and lets the next one in.
-  private func conclude(_ transfer: Transfer, in partition: Partition, failure: TransportError?) {
+  private func conclude(
+    _ transfer: Transfer, in partition: Partition, failure: TransportError?, keepsHandle: Bool = false
+  ) {
     let facts = transfer.facts()
     let host = transfer.host
     if facts.httpVersion == "2" {
@@ -242,7 +252,7 @@ final class LoopCore {
     } else if failure == nil, let socket = transfer.socket, let port = transfer.localPort {
       host.learnSocket(socket, localPort: port)
     }
-    partition.remove(transfer, now: monotonicNow())
+    partition.remove(transfer, now: clock.now, keepsOptions: keepsHandle && failure == nil)
     host.running -= 1
     load.end()
     transfer.report(failure, facts: facts)
@@ -296,7 +306,7 @@ final class LoopCore {
       job.usesDefaultOptions && defaultPartition != nil
       ? defaultPartition : partitionIDs[job.options].flatMap { partitions[$0] }
     if let known {
-      if known.trust.isCurrent(now: monotonicNow()) { return known }
+      if known.trust.isCurrent(now: clock.now) { return known }
       retire(known)
     }
     let partition = try Partition(id: nextPartitionID, options: job.options, settings: settings, poller: poller)

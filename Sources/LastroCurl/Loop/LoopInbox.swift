@@ -23,11 +23,16 @@ enum LoopCommand: Sendable {
   case shutDown(cancelling: Bool)
 }
 
-/// The queue in front of the loop thread: a lock, an array, and an eventfd written only when the queue was empty.
+/// The queue in front of the loop thread: a lock, an array, and an eventfd written only when the loop sleeps.
+///
+/// The loop says under the lock that it is going to sleep, and only if nothing lies here; whoever posts afterwards sees
+/// it under the same lock, and wakes it. The eventfd is never read: the poller watches its edges, and every write is one.
 final class LoopInbox: Sendable {
   private struct State {
     var commands: [LoopCommand] = []
     var isClosed = false
+    /// The loop waits for descriptors, or is about to, and nobody has written the eventfd since.
+    var isSleeping = false
   }
 
   private let state = Lock(State())
@@ -42,19 +47,29 @@ final class LoopInbox: Sendable {
 
   /// Hands a command over. False when the loop has ended: nobody will act on it.
   func post(_ command: LoopCommand) -> Bool {
-    let (accepted, wasEmpty) = state.withLock { state in
+    let (accepted, mustWake) = state.withLock { state in
       guard !state.isClosed else { return (false, false) }
       state.commands.append(command)
-      return (true, state.commands.count == 1)
+      defer { state.isSleeping = false }
+      return (true, state.isSleeping)
     }
-    if wasEmpty { wake() }
+    if mustWake { wake() }
     return accepted
   }
 
+  /// Whether the loop may wait for descriptors: nothing lies here, and who posts from now on wakes it. Loop thread only.
+  func prepareToSleep() -> Bool {
+    state.withLock { state in
+      state.isSleeping = state.commands.isEmpty
+      return state.isSleeping
+    }
+  }
+
+  /// The loop is awake again, and will look here by itself. Loop thread only.
+  func noteAwake() { state.withLock { $0.isSleeping = false } }
+
   /// Takes everything, leaving `spare`'s storage for the next batch. Loop thread only.
   func take(into spare: inout [LoopCommand]) {
-    var count: UInt64 = 0
-    _ = read(wakeDescriptor, &count, MemoryLayout<UInt64>.size)
     spare.removeAll(keepingCapacity: true)
     state.withLock { swap(&$0.commands, &spare) }
   }

@@ -50,7 +50,10 @@ final class Partition {
   }
 
   deinit {
-    for transfer in transfers.values { curl_multi_remove_handle(multi, transfer.easy.raw) }
+    for transfer in transfers.values {
+      curl_multi_remove_handle(multi, transfer.easy.raw)
+      transfer.easy.transfer = nil
+    }
     transfers = [:]
     curl_multi_cleanup(multi)
   }
@@ -92,10 +95,12 @@ final class Partition {
   }
 
   /// Takes a transfer out; its callbacks are over.
-  func remove(_ transfer: Transfer, now: Int64) {
+  ///
+  /// - Parameter keepsOptions: whether its handle may serve a request of the same kind as it is.
+  func remove(_ transfer: Transfer, now: Int64, keepsOptions: Bool = false) {
     curl_multi_remove_handle(multi, transfer.easy.raw)
     transfers[ObjectIdentifier(transfer.job)] = nil
-    pool.give(transfer.easy)
+    pool.give(transfer.easy, keepsOptions: keepsOptions)
     if transfers.isEmpty { idleSince = now }
   }
 
@@ -120,10 +125,9 @@ final class Partition {
     var left: Int32 = 0
     while let message = curl_multi_info_read(multi, &left) {
       guard message.pointee.msg == CURLMSG_DONE, let easy = message.pointee.easy_handle,
-        let context = clastro_private(easy)
+        let transfer = TransferCallbacks.transfer(clastro_private(easy))
       else { continue }
-      let code = clastro_message_result(message)
-      return (Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue(), code)
+      return (transfer, clastro_message_result(message))
     }
     return nil
   }
@@ -134,9 +138,7 @@ final class Partition {
     if what == CURL_POLL_REMOVE {
       partition.poller.unwatch(socket)
     } else {
-      if let easy, let transfer = clastro_private(easy) {
-        Unmanaged<Transfer>.fromOpaque(transfer).takeUnretainedValue().socket = socket
-      }
+      if let easy { TransferCallbacks.transfer(clastro_private(easy))?.socket = socket }
       partition.poller.watch(
         socket, owner: partition.id, read: what & CURL_POLL_IN != 0, write: what & CURL_POLL_OUT != 0)
     }
@@ -146,7 +148,12 @@ final class Partition {
   private static let timerChanged: clastro_timer_callback = { _, milliseconds, context in
     guard let context else { return 0 }
     let partition = Unmanaged<Partition>.fromOpaque(context).takeUnretainedValue()
-    partition.timerAt = milliseconds < 0 ? nil : monotonicNow() + Int64(milliseconds) * 1_000_000
+    partition.timerAt =
+      switch milliseconds {
+      case ..<0: nil
+      case 0: 0  // at once, as for every transfer that begins
+      default: monotonicNow() + Int64(milliseconds) * 1_000_000
+      }
     return 0
   }
 }

@@ -42,18 +42,27 @@ final class Poller {
     _ = epoll_ctl(epoll, isNew ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, descriptor, &event)
   }
 
+  /// Watches for the moments at which a descriptor becomes readable. Not to be mixed with ``watch(_:owner:read:write:)``.
+  func watchEdges(of descriptor: Int32, owner: UInt32) {
+    var event = epoll_event()
+    event.events = EPOLLIN.rawValue | EPOLLET.rawValue
+    event.data.u64 = UInt64(owner) << 32 | UInt64(UInt32(bitPattern: descriptor))
+    _ = epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event)
+  }
+
   func unwatch(_ descriptor: Int32) {
     guard registered.remove(descriptor) != nil else { return }
     var event = epoll_event()
     _ = epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, &event)
   }
 
-  /// Waits for at most `timeout` milliseconds (negative: for ever), then hands over what is ready.
-  func wait(timeout: Int32, _ body: (Ready) -> Void) {
+  /// Waits for at most `timeout` milliseconds (negative: for ever), calls `afterwards`, then hands over what is ready.
+  func wait(timeout: Int32, then afterwards: () -> Void, each body: (Ready) -> Void) {
     let count = events.withUnsafeMutableBufferPointer { buffer in
       guard let base = buffer.baseAddress else { return 0 }
       return Int(epoll_wait(epoll, base, Int32(buffer.count), timeout))
     }
+    afterwards()
     guard count > 0 else { return }
     for index in 0..<count {
       let event = events[index]
@@ -67,6 +76,14 @@ final class Poller {
           failed: flags & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0))
     }
   }
+}
+
+/// The time of a turn of the loop: when it woke. Reading the clock is not free, and callbacks come by the dozen.
+final class LoopClock {
+  /// As ``monotonicNow()``.
+  private(set) var now = monotonicNow()
+
+  func update() { now = monotonicNow() }
 }
 
 /// Nanoseconds of the monotonic clock. `Int64` and not `ContinuousClock.Instant`: it is read several times a turn.

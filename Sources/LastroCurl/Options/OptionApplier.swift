@@ -13,6 +13,10 @@ final class OptionApplier {
   private let proxies: ProxyResolver
   /// Fixed name answers in libcurl's syntax. Read by libcurl while transfers run, so kept as long as the partition.
   private var resolutions = HeaderList()
+  /// Lines that most requests end in. Written here and not by libcurl, which formats each byte of them twice.
+  private var agentAndEncodings = HeaderList()
+  private var agent = HeaderList()
+  private var encodings = HeaderList()
 
   init(
     options: ConnectionOptions, trust: PartitionTrust, limits: TransferLimits, environment: ProxyResolver
@@ -29,6 +33,21 @@ final class OptionApplier {
       let host = (try? HostName(resolution.host))?.text ?? resolution.host
       _ = resolutions.append("\(host):\(resolution.port):\(addresses)")
     }
+    if let text = limits.userAgent {
+      _ = agentAndEncodings.append("User-Agent", ": ", text)
+      _ = agent.append("User-Agent", ": ", text)
+    }
+    _ = agentAndEncodings.append("Accept-Encoding", ": ", CurlCapabilities.current.contentCodings)
+    _ = encodings.append("Accept-Encoding", ": ", CurlCapabilities.current.contentCodings)
+  }
+
+  private func standingLines(agent hasAgent: Bool, encodings hasEncodings: Bool) -> UnsafeMutablePointer<curl_slist>? {
+    switch (hasAgent, hasEncodings) {
+    case (true, true): agentAndEncodings.head
+    case (true, false): agent.head
+    case (false, true): encodings.head
+    case (false, false): nil
+    }
   }
 
   /// The proxy's URL; empty for none.
@@ -39,15 +58,32 @@ final class OptionApplier {
   /// Sets everything up; libcurl's refusal of an option is a typed error, not a trap.
   func apply(_ transfer: Transfer) throws(TransportError) {
     let easy = transfer.easy
+    easy.transfer = transfer
+    if transfer.host.key.isTLS || transfer.host.proxyTarget != nil { try trust.prepare() }
+    let expandsBody = limits.decompresses && !transfer.job.request.head.headerFields.contains(.acceptEncoding)
+    let setting = HandleSetting(transfer, expandsBody: expandsBody)
+    if setting == nil || easy.setting != setting {
+      if easy.setting != nil { easy.reset() }
+      try applySetting(transfer, expandsBody: expandsBody)
+      easy.setting = setting
+    }
+    try applyURL(easy, transfer.job.request.head)
+    try applyHeaders(transfer, expandsBody: expandsBody)
+  }
+
+  /// Sets what follows from the request's ``HandleSetting``; where it has none, from the whole request.
+  private func applySetting(_ transfer: Transfer, expandsBody: Bool) throws(TransportError) {
+    let easy = transfer.easy
     let request = transfer.job.request
     applyBasics(easy, timeout: request.connectTimeout)
-    try applyTarget(easy, request.head)
-    applyVersion(easy, isTLS: request.head.scheme == "https")
+    try applyRoute(easy, transfer.host)
+    applyVersion(easy, isTLS: transfer.host.key.isTLS)
     try applyTLS(transfer)
     if transfer.job.isInspection { easy.set(CURLOPT_CONNECT_ONLY, 1) }
     applyBody(easy, request)
-    try applyHeaders(transfer, request)
-    TransferCallbacks.install(on: transfer)
+    // The empty string asks for every encoding this libcurl knows. A resource that names its own gets bytes as sent.
+    if expandsBody { easy.set(CURLOPT_ACCEPT_ENCODING, "") }
+    TransferCallbacks.install(on: easy)
     clastro_install_socket_opener(easy.raw)
   }
 
@@ -61,21 +97,27 @@ final class OptionApplier {
     // 0 would mean libcurl's own 300 s.
     let milliseconds = timeout.map { max(1, $0.nanoseconds / 1_000_000) } ?? Int64(Int32.max)
     easy.set(CURLOPT_CONNECTTIMEOUT_MS, Int(clamping: min(milliseconds, Int64(Int32.max))))
-    if let agent = limits.userAgent { easy.set(CURLOPT_USERAGENT, agent) }
   }
 
-  private func applyTarget(_ easy: EasyHandle, _ head: HTTPRequest) throws(TransportError) {
-    let scheme = head.scheme ?? "", authority = head.authority ?? "", path = head.path ?? "/"
-    let url = "\(scheme)://\(authority)\(path)"
-    guard easy.set(CURLOPT_URL, url) == CURLE_OK else {
+  private func applyURL(_ easy: EasyHandle, _ head: HTTPRequest) throws(TransportError) {
+    let path = head.path ?? "/"
+    // Scheme and authority belong to the setting.
+    if easy.path == path { return }
+    guard easy.set(CURLOPT_URL, "\(head.scheme ?? "")://\(head.authority ?? "")\(path)") == CURLE_OK else {
       throw .refused(.invalidURL, "libcurl cannot parse the URL")
     }
+    easy.path = path
+  }
+
+  /// The way to the host.
+  private func applyRoute(_ easy: EasyHandle, _ host: HostQueue) throws(TransportError) {
     easy.set(CURLOPT_PATH_AS_IS, 1)
     easy.set(CURLOPT_PROTOCOLS_STR, "http,https")
     // Not through the proxy, or not from the interface, that was asked for would be worse than not at all.
-    guard easy.set(CURLOPT_PROXY, proxies.proxy(isTLS: scheme == "https", authority: authority)) == CURLE_OK,
-      easy.set(CURLOPT_NOPROXY, "") == CURLE_OK
+    guard easy.set(CURLOPT_PROXY, proxy(for: host.key)) == CURLE_OK, easy.set(CURLOPT_NOPROXY, "") == CURLE_OK
     else { throw .refused(.invalidOption, "libcurl does not accept the proxy's URL") }
+    // For CONNECT; the request itself has a line.
+    if host.isProxied, let agent = limits.userAgent { easy.set(CURLOPT_USERAGENT, agent) }
     if resolutions.head != nil { easy.set(CURLOPT_RESOLVE, pointer: UnsafeRawPointer(resolutions.head)) }
     if let path = options.unixSocketPath {
       guard !path.utf8.contains(0), easy.set(CURLOPT_UNIX_SOCKET_PATH, path) == CURLE_OK else {
@@ -121,9 +163,8 @@ final class OptionApplier {
   private func applyTLS(_ transfer: Transfer) throws(TransportError) {
     let isTLS = transfer.host.key.isTLS
     guard isTLS || transfer.host.proxyTarget != nil else { return }
-    try trust.prepare()
     if !trust.allowsResumption || transfer.job.isInspection { transfer.easy.set(CURLOPT_SSL_SESSIONID_CACHE, 0) }
-    try TransferCallbacks.installContextHook(on: transfer)
+    try TransferCallbacks.installContextHook(on: transfer.easy)
     if isTLS { try applyServerTLS(transfer.easy, host: transfer.host) }
     if transfer.host.proxyTarget != nil { try applyProxyTLS(transfer.easy) }
   }
@@ -195,30 +236,32 @@ final class OptionApplier {
     if method != "POST" { easy.set(CURLOPT_CUSTOMREQUEST, method) }
   }
 
-  private func applyHeaders(_ transfer: Transfer, _ request: TransferRequest) throws(TransportError) {
+  private func applyHeaders(_ transfer: Transfer, expandsBody: Bool) throws(TransportError) {
+    let request = transfer.job.request
     let fields = request.head.headerFields
     var isComplete = true
     for field in fields {
+      let value = field.value
       // libcurl drops a field it sees as "Name:"; the semicolon is its way to send an empty value.
-      let line = field.value.isEmpty ? "\(field.name.rawName);" : "\(field.name.rawName): \(field.value)"
-      isComplete = transfer.headerList.append(line) && isComplete
+      isComplete = transfer.headerList.append(field.name.rawName, value.isEmpty ? ";" : ": ", value) && isComplete
     }
     if !request.body.isEmpty {
-      if fields[.contentType] == nil { isComplete = transfer.headerList.append("Content-Type:") && isComplete }
-      if request.body.length == nil, fields[.transferEncoding] == nil {
+      if !fields.contains(.contentType) { isComplete = transfer.headerList.append("Content-Type:") && isComplete }
+      if request.body.length == nil, !fields.contains(.transferEncoding) {
         isComplete = transfer.headerList.append("Transfer-Encoding: chunked") && isComplete
       }
-    } else if ["POST", "PUT", "PATCH"].contains(request.head.method.rawValue), fields[.contentLength] == nil {
+    } else if request.head.method.definesBody, !fields.contains(.contentLength) {
       // RFC 9110 §8.6: methods that define a body should say that there is none.
       isComplete = transfer.headerList.append("Content-Length: 0") && isComplete
     }
     guard isComplete else {
       throw TransportError(stage: .request, code: .engineFailure, message: "out of memory for header fields")
     }
-    if let head = transfer.headerList.head {
-      transfer.easy.set(CURLOPT_HTTPHEADER, pointer: UnsafeRawPointer(head))
-    }
-    // The empty string asks for every encoding this libcurl knows. A resource that names its own gets bytes as sent.
-    if limits.decompresses, fields[.acceptEncoding] == nil { transfer.easy.set(CURLOPT_ACCEPT_ENCODING, "") }
+    transfer.headerList.end(in: standingLines(agent: !fields.contains(.userAgent), encodings: expandsBody))
+    transfer.easy.set(CURLOPT_HTTPHEADER, pointer: UnsafeRawPointer(transfer.headerList.head))
   }
+}
+
+extension HTTPRequest.Method {
+  fileprivate var definesBody: Bool { self == .post || self == .put || self == .patch }
 }

@@ -14,8 +14,8 @@ internal import LastroWire
 /// The object libcurl's callbacks of one transfer land on.
 ///
 /// Owner: ``Partition/transfers``, from `curl_multi_add_handle` until the transfer is finished. Thread: the loop's, for
-/// its whole life; it is not `Sendable`, so the compiler keeps it there. libcurl holds it unretained, and calls back
-/// only between those two points.
+/// its whole life; it is not `Sendable`, so the compiler keeps it there. libcurl finds it through its ``EasyHandle``, and
+/// calls back only between those two points.
 final class Transfer {
   /// What is done with body bytes.
   enum Sink {
@@ -30,6 +30,7 @@ final class Transfer {
   let host: HostQueue
   let limits: TransferLimits
   let trust: PartitionTrust
+  private let clock: LoopClock
   var headerList = HeaderList()
 
   private(set) var machine: ResponseHeadMachine
@@ -74,14 +75,18 @@ final class Transfer {
   let startedAt: Int64
   var lastActivity: Int64
 
-  init(job: TransferJob, easy: EasyHandle, host: HostQueue, limits: TransferLimits, trust: PartitionTrust) {
+  init(
+    job: TransferJob, easy: EasyHandle, host: HostQueue, limits: TransferLimits, trust: PartitionTrust,
+    clock: LoopClock
+  ) {
+    self.clock = clock
     self.job = job
     self.trust = trust
     self.easy = easy
     self.host = host
     self.limits = limits
     progress = ProgressMeter(job.request.progress)
-    startedAt = monotonicNow()
+    startedAt = clock.now
     lastActivity = startedAt
     machine = ResponseHeadMachine(
       maximumHeadBytes: limits.headBytes, maximumFields: limits.headFields,
@@ -117,7 +122,7 @@ final class Transfer {
 
   /// About to send the request (`CURLOPT_PREREQFUNCTION`): once, and again when libcurl wants to resend it.
   func willSend(remote: UnsafePointer<CChar>?, remotePort: Int32, localPort: Int32) -> Int32 {
-    lastActivity = monotonicNow()
+    lastActivity = clock.now
     host.learnReachable()
     if remoteAddress == nil, !speaksHTTP2InTheClear, let socket = host.sockets[localPort],
       clastro_has_unsolicited_input(easy.raw, socket, localPort)
@@ -160,7 +165,7 @@ final class Transfer {
 
   /// One raw header line. False ends the transfer.
   func receive(headerLine line: UnsafeRawBufferPointer) -> Bool {
-    lastActivity = monotonicNow()
+    lastActivity = clock.now
     guard failure == nil else { return false }
     do {
       switch try machine.consume(line: line) {
@@ -175,7 +180,7 @@ final class Transfer {
 
   /// A piece of the decoded body. Gives the count to answer libcurl with.
   func receive(body bytes: UnsafeRawBufferPointer) -> Int {
-    lastActivity = monotonicNow()
+    lastActivity = clock.now
     guard failure == nil, !wasCut else { return 0 }
     switch sink {
     case .undecided:
@@ -194,7 +199,7 @@ final class Transfer {
 
   /// Fills libcurl's upload buffer. Gives the count, or one of its special values.
   func supply(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
-    lastActivity = monotonicNow()
+    lastActivity = clock.now
     defer { noteSending() }
     guard let upload = job.upload else { return supplyFromMemory(buffer) }
     switch upload.read(into: buffer) {
@@ -225,14 +230,14 @@ final class Transfer {
   func resumeReceiving() -> CURLcode {
     guard receivingPaused else { return CURLE_OK }
     receivingPaused = false
-    lastActivity = monotonicNow()
+    lastActivity = clock.now
     return curl_easy_pause(easy.raw, sendingPaused ? CURLPAUSE_SEND : CURLPAUSE_CONT)
   }
 
   func resumeSending() -> CURLcode {
     guard sendingPaused else { return CURLE_OK }
     sendingPaused = false
-    lastActivity = monotonicNow()
+    lastActivity = clock.now
     return curl_easy_pause(easy.raw, receivingPaused ? CURLPAUSE_RECV : CURLPAUSE_CONT)
   }
 
@@ -256,7 +261,7 @@ final class Transfer {
     TransferFacts(
       easy.facts, remoteAddress: remoteAddress, remotePort: remotePort, localPort: localPort, resends: resends,
       trust: verdict, queued: startedAt - job.enqueuedAt,
-      elapsed: monotonicNow() - startedAt)
+      elapsed: clock.now - startedAt)
   }
 }
 
@@ -264,7 +269,7 @@ extension Transfer {
   private func receive(_ head: ResponseHead) -> Bool {
     let response: HTTPResponse
     do {
-      response = try HTTPResponse(head)
+      response = try host.heads.response(head)
     } catch {
       failure = error
       return false

@@ -6,14 +6,14 @@ internal import Lastro
 /// The C functions libcurl calls, each a door to a method of ``Transfer``. They run on the loop thread, inside a call
 /// the loop made, and must not call libcurl's multi interface.
 enum TransferCallbacks {
-  static func install(on transfer: Transfer) {
+  static func install(on easy: EasyHandle) {
     clastro_install_callbacks(
-      transfer.easy.raw, Unmanaged.passUnretained(transfer).toOpaque(), header, write, read, seek, prereq)
+      easy.raw, Unmanaged.passUnretained(easy).toOpaque(), header, write, read, seek, prereq)
   }
 
-  static func installContextHook(on transfer: Transfer) throws(TransportError) {
-    let context = Unmanaged.passUnretained(transfer).toOpaque()
-    guard clastro_install_context_hook(transfer.easy.raw, prepareTLS, context) == CURLE_OK else {
+  static func installContextHook(on easy: EasyHandle) throws(TransportError) {
+    let context = Unmanaged.passUnretained(easy).toOpaque()
+    guard clastro_install_context_hook(easy.raw, prepareTLS, context) == CURLE_OK else {
       throw .invalidTLSOptions(
         "this libcurl has no OpenSSL context to hook into",
         hint: "install the OpenSSL flavour of libcurl (Debian: libcurl4)")
@@ -53,7 +53,9 @@ enum TransferCallbacks {
     return transfer.willSend(remote: remote, remotePort: remotePort, localPort: localPort)
   }
 
-  private static func transfer(_ context: UnsafeMutableRawPointer?) -> Transfer? {
-    context.map { Unmanaged<Transfer>.fromOpaque($0).takeUnretainedValue() }
+  /// The transfer that has the handle. `context` is the ``EasyHandle``, which outlives all calls: libcurl's handle goes
+  /// with it.
+  static func transfer(_ context: UnsafeMutableRawPointer?) -> Transfer? {
+    context.flatMap { Unmanaged<EasyHandle>.fromOpaque($0).takeUnretainedValue().transfer }
   }
 }

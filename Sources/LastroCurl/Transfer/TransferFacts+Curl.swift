@@ -11,7 +11,7 @@ extension TransferFacts {
   ) {
     func phase(_ microseconds: Int64) -> Duration? { microseconds > 0 ? .microseconds(microseconds) : nil }
     self.init(
-      httpVersion: [1: "1.0", 2: "1.1", 3: "2"][facts.http_version],
+      httpVersion: Self.name(ofVersion: facts.http_version),
       remoteAddress: remoteAddress, remotePort: remotePort, connectionID: localPort.map(Int64.init),
       connectionReused: remoteAddress != nil && facts.new_connections == 0,
       bytesSent: facts.request_size + facts.upload_size, bytesReceived: facts.download_size, resends: resends,
@@ -21,5 +21,15 @@ extension TransferFacts {
         requestStart: phase(facts.pre_transfer), firstByte: phase(facts.start_transfer),
         // libcurl's own total stands still while nothing happens, so it is short for what was given up.
         total: .nanoseconds(max(facts.total * 1_000, elapsed)), queued: .nanoseconds(max(0, queued))))
+  }
+
+  /// - Parameter version: as libcurl's `CURL_HTTP_VERSION_…`.
+  private static func name(ofVersion version: Int) -> String? {
+    switch version {
+    case 1: "1.0"
+    case 2: "1.1"
+    case 3: "2"
+    default: nil
+    }
   }
 }

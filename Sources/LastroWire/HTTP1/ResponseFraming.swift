@@ -14,15 +14,14 @@ package struct ResponseFraming: Equatable, Sendable {
   package init(_ head: ResponseHead) throws(HeadViolation) {
     var codings: [String] = []
     for field in head.fields {
+      // Few names have one of these lengths.
       switch field.name.utf8.count {
-      case 14 where field.name.lowercased() == "content-length": try addLength(field.value)
-      case 16 where field.name.lowercased() == "content-encoding":
-        hasContentEncoding = hasContentEncoding || field.value.lowercased() != "identity"
-      case 17 where field.name.lowercased() == "transfer-encoding":
+      case 14 where field.name.isASCII("content-length"): try addLength(field.value)
+      case 16 where field.name.isASCII("content-encoding"):
+        hasContentEncoding = hasContentEncoding || !field.value.isASCII("identity")
+      case 17 where field.name.isASCII("transfer-encoding"):
         hasTransferEncoding = true
-        codings += field.value.lowercased().split(separator: ",", omittingEmptySubsequences: false).map {
-          Self.trimmed($0)
-        }
+        codings += field.value.isASCII("chunked") ? ["chunked"] : Self.codings(field.value)
       default: break
       }
     }
@@ -35,18 +34,35 @@ package struct ResponseFraming: Equatable, Sendable {
   }
 
   private mutating func addLength(_ text: String) throws(HeadViolation) {
-    // RFC 9110 §8.6: a list of equal values may be taken as one.
-    for part in text.split(separator: ",", omittingEmptySubsequences: false) {
-      let digits = Self.trimmed(part)
-      guard !digits.isEmpty, digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let value = Int64(digits) else {
-        throw HeadViolation(.contentLength, "Content-Length is no number")
+    var value: Int64?
+    var isOver = false
+    for byte in text.utf8 {
+      switch byte {
+      case 0x30...0x39 where !isOver:
+        let (product, overflow) = (value ?? 0).multipliedReportingOverflow(by: 10)
+        let (sum, overflows) = product.addingReportingOverflow(Int64(byte - 0x30))
+        guard !overflow, !overflows else { throw Self.noNumber }
+        value = sum
+      case 0x20, 0x09: isOver = value != nil
+      case 0x2C:  // RFC 9110 §8.6: a list of equal values may be taken as one.
+        try addLength(value)
+        value = nil
+        isOver = false
+      default: throw Self.noNumber
       }
-      if let contentLength, contentLength != value {
-        throw HeadViolation(.contentLength, "several Content-Length values contradict each other")
-      }
-      contentLength = value
     }
+    try addLength(value)
   }
+
+  private mutating func addLength(_ value: Int64?) throws(HeadViolation) {
+    guard let value else { throw Self.noNumber }
+    if let contentLength, contentLength != value {
+      throw HeadViolation(.contentLength, "several Content-Length values contradict each other")
+    }
+    contentLength = value
+  }
+
+  private static var noNumber: HeadViolation { HeadViolation(.contentLength, "Content-Length is no number") }
 
   private mutating func checkCodings(_ codings: [String], version: (major: UInt8, minor: UInt8)) throws(HeadViolation) {
     guard version.major == 1, version.minor >= 1 else {
@@ -61,10 +77,24 @@ package struct ResponseFraming: Equatable, Sendable {
     isChunked = true
   }
 
-  private static func trimmed(_ text: Substring) -> String {
-    var text = text
-    while let first = text.first, first == " " || first == "\t" { text.removeFirst() }
-    while let last = text.last, last == " " || last == "\t" { text.removeLast() }
-    return String(text)
+  private static func codings(_ list: String) -> [String] {
+    list.lowercased().split(separator: ",", omittingEmptySubsequences: false).map { part in
+      let isSpace = { (character: Character) in character == " " || character == "\t" }
+      return String(part.drop(while: isSpace).reversed().drop(while: isSpace).reversed())
+    }
+  }
+}
+
+extension String {
+  /// Whether it is this text of lower-case ASCII, whatever the case of its letters.
+  func isASCII(_ text: StaticString) -> Bool {
+    guard utf8.count == text.utf8CodeUnitCount else { return false }
+    var index = 0
+    for byte in utf8 {
+      let isUpper = byte &- 0x41 < 26
+      guard byte | (isUpper ? 0x20 : 0) == text.utf8Start[index] else { return false }
+      index += 1
+    }
+    return true
   }
 }

@@ -19,7 +19,7 @@ package struct ResponseHeadMachine {
 
   private enum State {
     case statusLine
-    case fields(ResponseHead)
+    case fields
     case trailers
   }
 
@@ -27,6 +27,8 @@ package struct ResponseHeadMachine {
   private let maximumFields: Int
   private let maximumInterimResponses: Int
   private var state = State.statusLine
+  /// The head that is being read.
+  private var head = ResponseHead(version: (0, 0), status: 0, reason: "")
   private var bytes = 0
   private var trailerCount = 0
   private var interimResponses = 0
@@ -63,19 +65,15 @@ package struct ResponseHeadMachine {
     let content = try Self.withoutLineEnd(line)
     switch state {
     case .statusLine:
-      let head = try StatusLine.parse(content)
+      head = try StatusLine.parse(content)
+      head.fields.reserveCapacity(min(16, maximumFields))
       majorVersion = head.version.major
-      state = .fields(head)
+      state = .fields
       return .needsMore
-    case .fields(var head):
-      guard content.isEmpty else {
-        // Out of the state while it changes, so that its array is not copied.
-        state = .trailers
-        try addField(content, to: &head)
-        state = .fields(head)
-        return .needsMore
-      }
-      return try finish(head)
+    case .fields:
+      if content.isEmpty { return try finish() }
+      try addField(content)
+      return .needsMore
     case .trailers:
       if content.isEmpty { return .trailers }
       try addTrailer(content)
@@ -83,7 +81,7 @@ package struct ResponseHeadMachine {
     }
   }
 
-  private mutating func finish(_ head: ResponseHead) throws(HeadViolation) -> Event {
+  private mutating func finish() throws(HeadViolation) -> Event {
     if head.status == 101 {
       throw HeadViolation(.unexpectedUpgrade, "101 Switching Protocols was not asked for")
     }
@@ -99,16 +97,17 @@ package struct ResponseHeadMachine {
     framing = try ResponseFraming(head)
     status = head.status
     state = .trailers
+    defer { head.fields = [] }
     return .final(head)
   }
 
-  private func addField(_ line: UnsafeRawBufferPointer, to head: inout ResponseHead) throws(HeadViolation) {
+  private mutating func addField(_ line: UnsafeRawBufferPointer) throws(HeadViolation) {
     if let first = line.first, first == 0x20 || first == 0x09 {
       guard let last = head.fields.indices.last else {
         throw HeadViolation(.fieldName, "a fold before the first field")
       }
-      let name = head.fields[last].name.lowercased()
-      guard name != "content-length", name != "transfer-encoding" else {
+      let name = head.fields[last].name
+      guard !name.isASCII("content-length"), !name.isASCII("transfer-encoding") else {
         throw HeadViolation(.fieldValue, "a field that frames the body is folded")
       }
       let folded = try FieldLine.value(line)
