@@ -8,7 +8,8 @@
 
 #include "fail.h"
 
-enum { EVENTS = 256, STREAMS_PER_CONNECTION = 100 };
+// As many streams as the server allows.
+enum { EVENTS = 256, STREAMS_PER_CONNECTION = 1000 };
 
 int64_t monotonic_ns(void) {
   struct timespec now;
@@ -39,7 +40,11 @@ static int socket_changed(CURL *easy, curl_socket_t socket, int what, void *cont
   return 0;
 }
 
-void loop_open(struct loop *loop, long cached) {
+static void set_multi(struct loop *loop, CURLMoption option, long value) {
+  check_multi(curl_multi_setopt(loop->multi, option, value), "curl_multi_setopt");
+}
+
+void loop_open(struct loop *loop, long http, long most) {
   loop->deadline = -1;
   loop->epoll = epoll_create1(EPOLL_CLOEXEC);
   if (loop->epoll < 0) fail_errno("epoll_create1");
@@ -49,7 +54,13 @@ void loop_open(struct loop *loop, long cached) {
   check_multi(curl_multi_setopt(loop->multi, CURLMOPT_SOCKETDATA, loop), "SOCKETDATA");
   check_multi(curl_multi_setopt(loop->multi, CURLMOPT_TIMERFUNCTION, timer_changed), "TIMERFUNCTION");
   check_multi(curl_multi_setopt(loop->multi, CURLMOPT_TIMERDATA, loop), "TIMERDATA");
-  check_multi(curl_multi_setopt(loop->multi, CURLMOPT_MAXCONNECTS, cached), "MAXCONNECTS");
+  set_multi(loop, CURLMOPT_MAXCONNECTS, most);
+  if (http == 2) {
+    // With libcurl's own limit of 100 streams each further transfer would open a connection for itself. A lower limit of
+    // connections would do too, but what waits inside libcurl is looked at again whenever a transfer ends.
+    set_multi(loop, CURLMOPT_MAX_CONCURRENT_STREAMS, STREAMS_PER_CONNECTION);
+    set_multi(loop, CURLMOPT_MAX_HOST_CONNECTIONS, (most + STREAMS_PER_CONNECTION - 1) / STREAMS_PER_CONNECTION);
+  }
 }
 
 void loop_close(struct loop *loop) {

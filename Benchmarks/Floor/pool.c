@@ -59,6 +59,12 @@ void pool_free(struct pool *pool) {
   free(pool);
 }
 
+void pool_set(struct pool *pool, CURLoption option, long value) {
+  for (long index = 0; index < pool->handles; index++) {
+    check_easy(curl_easy_setopt(pool->slots[index].easy, option, value), "curl_easy_setopt");
+  }
+}
+
 static void start(struct pool *pool, struct slot *slot) {
   slot->length = 0;
   pool->unstarted--;
