@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// One HTTP client, as the driver sees it. `@main` on it makes the program.
+public protocol BenchClient: Sendable {
+  /// One request from start to end; called again and again, by many tasks at the same time.
+  typealias Operation = @Sendable () async throws -> Answer
+
+  /// Stands in the results.
+  static var name: String { get }
+
+  /// Makes the client with the settings that its documentation recommends for such a load.
+  init(_ arguments: Arguments) throws
+
+  /// Makes what does one request of a scenario. Whatever a user would prepare once is prepared here.
+  ///
+  /// ``Scenario/idle`` and ``Scenario/cancel`` are done with operations of ``Scenario/fetch``.
+  ///
+  /// - Throws: ``BenchFailure/unsupported(_:)`` for a scenario that the client has not.
+  func operation(_ scenario: Scenario, url: String) throws -> Operation
+
+  /// Ends the client, so that its threads do not outlive what they use.
+  func shutDown() async throws
+}
