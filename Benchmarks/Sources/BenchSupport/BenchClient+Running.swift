@@ -25,30 +25,31 @@ extension BenchClient {
 
   private func measure(_ arguments: Arguments) async throws -> Measurement {
     let idle = try ProcessFile.memory("VmRSS")
-    let requests = try arguments.requests
-    let (bytes, used) = try await run(arguments)
+    let outcome = try await run(arguments)
     return Measurement(
-      client: Self.name, scenario: arguments.scenario, requests: requests, bytes: bytes, used: used,
-      peakKiB: try ProcessFile.memory("VmHWM"), idleKiB: idle)
+      client: Self.name, scenario: arguments.scenario, requests: try arguments.requests, bytes: outcome.bytes,
+      used: outcome.used, peakKiB: try ProcessFile.memory("VmHWM"), idleKiB: idle)
   }
 
   private func run(_ arguments: Arguments) async throws -> (bytes: Int, used: Usage) {
     switch arguments.scenario {
-    case .fetch, .json:
-      return try await load(arguments, concurrency: try arguments.concurrency, warmup: try arguments.warmup)
-    case .download, .upload, .handshakes, .idle, .cancel:
-      throw BenchFailure.unsupported("\(arguments.scenario.rawValue) is not there yet")
+    case .fetch, .json, .handshakes:
+      try await load(arguments, arguments.scenario, url: "url", concurrency: try arguments.concurrency)
+    case .download, .upload:
+      try await load(arguments, arguments.scenario, url: "url", concurrency: 1)
+    case .idle: try await idle(arguments)
+    case .cancel: try await cancel(arguments)
     }
   }
 
-  /// Warms up, then measures.
-  private func load(
-    _ arguments: Arguments, concurrency: Int, warmup: Int
+  /// Warms up, then measures. `url` is the key of the URL.
+  func load(
+    _ arguments: Arguments, _ kind: Scenario, url: String, concurrency: Int
   ) async throws -> (bytes: Int, used: Usage) {
-    let operation = try operation(arguments.scenario, url: try arguments.required("url"))
+    let operation = try operation(kind, url: try arguments.required(url))
     let size = try arguments.number("size")
     let requests = try arguments.requests
-    _ = try await Load.run(warmup, concurrency: concurrency, size: size, operation)
+    _ = try await Load.run(try arguments.warmup, concurrency: concurrency, size: size, operation)
     let before = Usage.now
     let bytes = try await Load.run(requests, concurrency: concurrency, size: size, operation)
     return (bytes, Usage.now - before)

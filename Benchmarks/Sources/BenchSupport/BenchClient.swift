@@ -8,15 +8,21 @@ public protocol BenchClient: Sendable {
   /// Stands in the results.
   static var name: String { get }
 
-  /// Makes the client with the settings that its documentation recommends for such a load.
+  /// Makes the client with the settings that its documentation recommends for the scenario.
+  ///
+  /// - Throws: ``BenchFailure/unsupported(_:)`` for a scenario that the client has not.
   init(_ arguments: Arguments) throws
 
   /// Makes what does one request of a scenario. Whatever a user would prepare once is prepared here.
   ///
-  /// ``Scenario/idle`` and ``Scenario/cancel`` are done with operations of ``Scenario/fetch``.
-  ///
+  /// - Parameters:
+  ///   - kind: never ``Scenario/idle`` and ``Scenario/cancel``, which are done with operations of ``Scenario/fetch``.
+  ///   - url: where the request goes.
   /// - Throws: ``BenchFailure/unsupported(_:)`` for a scenario that the client has not.
-  func operation(_ scenario: Scenario, url: String) throws -> Operation
+  func operation(_ kind: Scenario, url: String) throws -> Operation
+
+  /// Whether an operation ended because its task was cancelled.
+  static func isCancellation(_ error: any Error) -> Bool
 
   /// Ends the client, so that its threads do not outlive what they use.
   func shutDown() async throws
