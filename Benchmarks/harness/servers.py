@@ -16,6 +16,8 @@ from .processes import first_line, running, wait_until
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 FILE_SIZES = (16 * KIB, MIB, GIB)
+MOST_CONNECTIONS = 24000
+"""What nginx makes room for: 10,000 with a connection behind each, and the sockets that it listens on."""
 IDLE_HOSTS = 1000
 """How many addresses of 127.0.0.0/8 the server of idle connections has."""
 
@@ -25,7 +27,7 @@ master_process off;
 worker_rlimit_nofile {descriptors};
 pid {folder}/nginx.pid;
 error_log {folder}/nginx.log error;
-events {{ worker_connections {descriptors}; multi_accept on; }}
+events {{ worker_connections {connections}; multi_accept on; }}
 http {{
   access_log off;
   default_type application/octet-stream;
@@ -74,6 +76,7 @@ class Servers:
     sink: str
     silent: str
     idle: str
+    json_size: int
     certificates: Certificates
 
     def url(self, http: int, path: str) -> str:
@@ -114,11 +117,14 @@ def json_document() -> bytes:
 
 
 def make_files(folder: Path) -> None:
-    """Zeros, without room on the disk; and the JSON document."""
+    """Zeros, which take no room on the disk, and the JSON document; all are read once, so that they are in memory."""
     folder.mkdir()
     for size in FILE_SIZES:
         with (folder / str(size)).open("wb") as file:
             file.truncate(size)
+        with (folder / str(size)).open("rb", buffering=0) as file:
+            while file.read(MIB):
+                pass
     (folder / "json").write_bytes(json_document())
 
 
@@ -145,11 +151,12 @@ def serving(folder: Path, descriptors: int) -> Iterator[Servers]:
         plain, secure, idle = free_ports(3)
         configuration = folder / "nginx.conf"
         configuration.write_text(CONFIGURATION.format(
-            folder=folder, descriptors=descriptors, chain=certificates.chain, key=certificates.key, plain=plain,
+            folder=folder, descriptors=descriptors, connections=min(descriptors, MOST_CONNECTIONS), chain=certificates.chain, key=certificates.key, plain=plain,
             secure=secure, sink=sink, silent=silent, small="0" * KIB,
             idle_listens="\n".join(f"    listen {idle_host(number)}:{idle};" for number in range(IDLE_HOSTS))))
         log = folder / "nginx.log"
         stack.enter_context(running([nginx_program(), "-p", folder, "-c", configuration, "-e", log], log))
         wait_until(lambda: answers(plain) and answers(secure), "the start of nginx")
         yield Servers(f"http://127.0.0.1:{plain}", f"https://127.0.0.1:{secure}", f"http://127.0.0.1:{sink}",
-                      f"http://127.0.0.1:{silent}", f"http://{{n}}:{idle}", certificates)
+                      f"http://127.0.0.1:{silent}", f"http://{{n}}:{idle}",
+                      (folder / "files" / "json").stat().st_size, certificates)
