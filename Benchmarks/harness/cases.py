@@ -40,11 +40,15 @@ class Scale:
 
     def requests(self, size: str, concurrency: int) -> int:
         if self.smoke:
-            return min(concurrency, 16) if size == "1m" else max(concurrency, 20)
+            return min(concurrency, 16) if size == "1m" else min(max(concurrency, 20), 500)
         return max(REQUESTS[size, concurrency == 1], concurrency)
 
     def pick(self, full: int, smoke: int) -> int:
         return smoke if self.smoke else full
+
+    @property
+    def stream_size(self) -> int:
+        return self.pick(GIB, MIB)
 
     @property
     def warmup(self) -> Mapping[str, int]:
@@ -97,7 +101,7 @@ class CaseTable:
                                    self.fetch_keys(http, size, concurrency))
 
     def streams(self) -> Iterator[Case]:
-        size = self.scale.pick(GIB, MIB)
+        size = self.scale.stream_size
         title = "1 GiB" if size == GIB else "1 MiB"
         # The connection is made within what is measured: against a gigabyte it is nothing.
         once = {"requests": 1, "warmup": 0}

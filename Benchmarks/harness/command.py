@@ -26,8 +26,8 @@ DESCRIPTORS_NEEDED = 12_000
 
 def arguments(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="Benchmarks/run", description="Compares HTTP clients with bare libcurl.")
-    parser.add_argument("mode", nargs="?", choices=["measure", "serve", "list"], default="measure",
-                        help="measure (default); serve: run the servers alone and print their URLs; list: name the cases")
+    parser.add_argument("mode", nargs="?", choices=["measure", "serve"], default="measure",
+                        help="measure (default); serve: run the servers alone and print their URLs")
     parser.add_argument("--clients", default=",".join(BUILDERS), help="comma separated; the floor is always there")
     parser.add_argument("--scenarios", default="*", help="names of cases, comma separated, * stands for anything")
     parser.add_argument("--rounds", type=int, help="default: 5; with --smoke 1")
@@ -45,7 +45,7 @@ def arguments(words: Sequence[str]) -> argparse.Namespace:
 def chosen(cases: Sequence[Case], patterns: str) -> list[Case]:
     found = [case for case in cases if any(fnmatch.fnmatch(case.name, pattern) for pattern in patterns.split(","))]
     if not found:
-        raise RuntimeError(f"no case is named {patterns}: `Benchmarks/run list` names them")
+        raise RuntimeError(f"no case is named {patterns}: there are {', '.join(case.name for case in cases)}")
     return found
 
 
@@ -111,16 +111,14 @@ def main(words: Sequence[str]) -> int:
     if descriptors < DESCRIPTORS_NEEDED:
         print(f"the hard limit of open files is {descriptors}: {DESCRIPTORS_NEEDED} are needed", file=sys.stderr)
         return 1
+    scale = Scale(given.smoke)
     try:
         with tempfile.TemporaryDirectory(prefix="lastro-benchmarks-") as folder, \
                 tempfile.TemporaryDirectory(prefix="lastro-benchmarks-", dir=scratch_parent()) as scratch, \
-                serving(Path(folder), descriptors) as servers:
+                serving(Path(folder), descriptors, scale.stream_size) as servers:
             if given.mode == "serve":
                 serve(servers)
-            cases = chosen(CaseTable(servers, Scale(given.smoke), Path(scratch)).all(), given.scenarios)
-            if given.mode == "list":
-                show([f"{case.name:20}{case.title}" for case in cases])
-                return 0
+            cases = chosen(CaseTable(servers, scale, Path(scratch)).all(), given.scenarios)
             return measure(given, cases)
     except KeyboardInterrupt:
         return 130

@@ -15,7 +15,6 @@ from .certificates import Certificates, make_certificates
 from .processes import first_line, running, wait_until
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
-FILE_SIZES = (16 * KIB, MIB, GIB)
 MOST_CONNECTIONS = 24000
 """What nginx makes room for: 10,000 with a connection behind each, and the sockets that it listens on."""
 IDLE_HOSTS = 1000
@@ -116,10 +115,10 @@ def json_document() -> bytes:
     return json.dumps(objects).encode()
 
 
-def make_files(folder: Path) -> None:
+def make_files(folder: Path, largest: int) -> None:
     """Zeros, which take no room on the disk, and the JSON document; all are read once, so that they are in memory."""
     folder.mkdir()
-    for size in FILE_SIZES:
+    for size in {16 * KIB, MIB, largest}:
         with (folder / str(size)).open("wb") as file:
             file.truncate(size)
         with (folder / str(size)).open("rb", buffering=0) as file:
@@ -136,9 +135,9 @@ def nginx_program() -> str:
 
 
 @contextlib.contextmanager
-def serving(folder: Path, descriptors: int) -> Iterator[Servers]:
-    """All servers, for as long as the context lasts; `folder` is theirs."""
-    make_files(folder / "files")
+def serving(folder: Path, descriptors: int, largest: int) -> Iterator[Servers]:
+    """All servers, for as long as the context lasts; `folder` is theirs, `largest` the size of the largest file."""
+    make_files(folder / "files", largest)
     (folder / "temp").mkdir()
     certificates = make_certificates(folder / "certificates")
     with contextlib.ExitStack() as stack:
