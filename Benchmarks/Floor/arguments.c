@@ -11,7 +11,9 @@ static long long parse_number(const char *key, const char *text, long long least
   char *end = NULL;
   errno = 0;
   long long number = strtoll(text, &end, 10);
-  if (errno != 0 || end == text || *end != '\0' || number < least) fail("%s=%s: not a number from %lld on", key, text, least);
+  if (errno != 0 || end == text || *end != '\0' || number < least) {
+    fail("%s=%s: not a number from %lld on", key, text, least);
+  }
   return number;
 }
 

@@ -56,7 +56,7 @@ void loop_open(struct loop *loop, long http, long most) {
   check_multi(curl_multi_setopt(loop->multi, CURLMOPT_TIMERDATA, loop), "TIMERDATA");
   set_multi(loop, CURLMOPT_MAXCONNECTS, most);
   if (http == 2) {
-    // With libcurl's own limit of 100 streams each further transfer would open a connection for itself. A lower limit of
+    // With libcurl's own limit of 100 streams each further transfer would open a connection for itself. Fewer
     // connections would do too, but what waits inside libcurl is looked at again whenever a transfer ends.
     set_multi(loop, CURLMOPT_MAX_CONCURRENT_STREAMS, STREAMS_PER_CONNECTION);
     set_multi(loop, CURLMOPT_MAX_HOST_CONNECTIONS, (most + STREAMS_PER_CONNECTION - 1) / STREAMS_PER_CONNECTION);

@@ -15,8 +15,8 @@ struct loop {
 // Told of each transfer that has ended, after its handle left the multi handle: it may be added again at once.
 typedef void (*ended_callback)(void *context, CURL *easy, CURLcode result);
 
-// The loop must stay at its address. Over HTTP/1.1 every transfer in flight may have a connection of its own, and `most`
-// of them are kept open; over HTTP/2 there are as many as `most` streams need.
+// The loop must stay at its address. Over HTTP/1.1 every transfer in flight may have a connection of its own, and
+// `most` of them are kept open; over HTTP/2 there are as many as `most` streams need.
 void loop_open(struct loop *loop, long http, long most);
 void loop_close(struct loop *loop);
 void loop_add(struct loop *loop, CURL *easy);

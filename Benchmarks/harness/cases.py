@@ -104,7 +104,7 @@ class CaseTable:
         size = self.scale.stream_size
         title = "1 GiB" if size == GIB else "1 MiB"
         # The connection is made within what is measured: against a gigabyte it is nothing.
-        once = {"requests": 1, "warmup": 0}
+        once: dict[str, str | int] = {"requests": 1, "warmup": 0}
         for http, protocol in STREAMS.items():
             download = {**self.base(http, str(size), size), **once}
             yield Case(f"h{http}-download", f"{protocol}, download of {title}", "download", download)
@@ -124,16 +124,17 @@ class CaseTable:
 
     def crowds(self) -> Iterator[Case]:
         """Many at once: idle connections, cancelled requests; and what is done with a body."""
-        ordinary = {"url2": self.servers.url(1, str(KIB)), "size": KIB}
+        ordinary: dict[str, str | int] = {"url2": self.servers.url(1, str(KIB)), "size": KIB}
         connections = self.scale.pick(10000, 1000)
         yield Case("idle", f"64 at a time beside {connections:,} idle connections", "idle",
                    {**self.fetch_keys(1, "1k", 64), "url": f"{self.servers.idle}/{KIB}", **ordinary,
                     "connections": connections})
         cancelled = self.scale.pick(10000, 1000)
         for http, protocol in STREAMS.items():
-            yield Case(f"h{http}-cancel", f"{protocol}, {cancelled:,} requests cancelled", "cancel",
-                       {**self.base(http, "silent", KIB), "requests": cancelled, "url2": self.servers.url(http, str(KIB)),
-                        **({"url": f"{self.servers.silent}/silent"} if http == 1 else {})})
+            keys = {**self.base(http, "silent", KIB), "requests": cancelled, "url2": self.servers.url(http, str(KIB))}
+            if http == 1:
+                keys["url"] = f"{self.servers.silent}/silent"
+            yield Case(f"h{http}-cancel", f"{protocol}, {cancelled:,} requests cancelled", "cancel", keys)
         yield Case("json", "JSON of 100 KiB decoded, 64 at a time", "json",
                    {**self.base(1, "json", self.servers.json_size), "concurrency": self.scale.pick(64, 4),
                     "requests": self.scale.pick(2000, 8), **self.scale.warmup})

@@ -7,7 +7,7 @@ import functools
 import json
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 BENCHMARKS = Path(__file__).resolve().parent.parent
@@ -46,8 +46,8 @@ def build_step(*command: str | Path, folder: Path = BENCHMARKS, environment: Map
 
 def build_floor() -> Path:
     program = BUILD / "floor"
-    build_step("cc", "-O2", "-std=gnu11", "-Wall", "-Wextra", "-o", program, *sorted((BENCHMARKS / "Floor").glob("*.c")),
-               "-lcurl")
+    sources = sorted((BENCHMARKS / "Floor").glob("*.c"))
+    build_step("cc", "-O2", "-std=gnu11", "-Wall", "-Wextra", "-o", program, *sources, "-lcurl")
     return program
 
 
@@ -60,12 +60,12 @@ def build_go() -> Path:
 
 
 def build_swift(product: str) -> Path:
-    options = ["-c", "release", "--package-path", BENCHMARKS]
+    options = ["-c", "release", "--package-path", str(BENCHMARKS)]
     build_step("swift", "build", *options, "-j", jobs(), "--product", product)
     return Path(build_step("swift", "build", *options, "--show-bin-path").strip().splitlines()[-1]) / product
 
 
-BUILDERS = {
+BUILDERS: dict[str, tuple[str, Callable[[], Path]]] = {
     FLOOR: ("C on libcurl", build_floor),
     "lastro": ("Lastro", functools.partial(build_swift, "lastro-bench")),
     "go": ("Go net/http", build_go),

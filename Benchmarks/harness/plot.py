@@ -15,8 +15,8 @@ from .rounds import Results
 SHOWN = (*(fetch_name(http, concurrency, "1k") for http in (1, 2) for concurrency in (1, 64, 512, 4000)),
          *(fetch_name(http, 64, "16k") for http in (1, 2)))
 COLORS = {"lastro": "#e4572e", "go": "#2a9db5", "asynchttpclient": "#7a6ff0", "urlsession": "#9a9a9a"}
-WIDTH, LEFT, RIGHT, TOP, BOTTOM = 860, 250, 60, 92, 48
-BAR, GAP = 12, 14
+WIDTH, LEFT, RIGHT, TOP, BOTTOM = 860, 216, 48, 96, 48
+BAR, GAP, LEAST_ROW = 12, 14, 30
 STYLE = """
 text { font: 13px system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif; fill: #1f2328; }
 .title { font-size: 16px; font-weight: 600; }
@@ -77,6 +77,12 @@ def bar(scale: Scale, y: float, client: Client, ratio: float) -> Iterator[str]:
         yield text(begin - 4, y + 8.5, f"{ratio:.2f}", "value", "end")
 
 
+def label(y: float, title: str) -> Iterator[str]:
+    protocol, _, load = title.partition(", ")
+    yield text(LEFT - 44, y - 2, load, "", "end")
+    yield text(LEFT - 44, y + 12, protocol, "note", "end")
+
+
 def chart(results: Results, cases: Sequence[Case], clients: Sequence[Client], footnote: str) -> str:
     """The document; one without bars where nothing of it was measured."""
     peers = [client for client in clients if client.name != FLOOR]
@@ -84,17 +90,17 @@ def chart(results: Results, cases: Sequence[Case], clients: Sequence[Client], fo
     for case in (case for name in SHOWN for case in cases if case.name == name):
         spreads = [(client, results.ratio_to_floor(case.name, client.name, METRICS["cpu_us_per_request"]))
                    for client in peers]
-        if bars := [(client, spread.median) for client, spread in spreads if spread is not None]:
+        if bars := [(client, spread.median) for client, spread in spreads if spread is not None and spread.median > 0]:
             rows.append((case, bars))
-    scale = Scale([1, *(ratio for _, bars in rows for _, ratio in bars if ratio > 0)])
-    parts, y = [], float(TOP)
+    scale = Scale([1, *(ratio for _, bars in rows for _, ratio in bars)])
+    parts: list[str] = []
+    y = float(TOP)
     for case, bars in rows:
-        parts.append(text(LEFT - 60, y + len(bars) * BAR / 2 + 3.5, case.title, "", "end"))
-        for client, ratio in bars:
-            if ratio > 0:
-                parts.extend(bar(scale, y, client, ratio))
-            y += BAR
-        y += GAP
+        row = max(len(bars) * BAR, LEAST_ROW)
+        parts.extend(label(y + row / 2, case.title))
+        for index, (client, ratio) in enumerate(bars):
+            parts.extend(bar(scale, y + (row - len(bars) * BAR) / 2 + index * BAR, client, ratio))
+        y += row + GAP
     bottom = y - GAP + 8
     height = bottom + BOTTOM
     return "\n".join([
@@ -102,7 +108,7 @@ def chart(results: Results, cases: Sequence[Case], clients: Sequence[Client], fo
         f'height="{height:.0f}" role="img" aria-label="CPU time per request, by client">',
         f"<style>{STYLE}</style>",
         text(16, 26, "CPU time per request, as a multiple of a bare C program on libcurl", "title"),
-        text(16, 44, "User and system time of the whole client; medians over rounds; logarithmic; less is better", "note"),
+        text(16, 44, "User and system time of the whole client, on a logarithmic scale; less is better", "note"),
         *legend(peers), *grid(scale, bottom), *parts, text(16, height - 10, footnote, "note"), "</svg>", ""])
 
 

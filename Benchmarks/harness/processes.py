@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import resource
-import select
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+
+Command = Sequence[str]
 
 
 def raise_descriptor_limit() -> int:
@@ -29,7 +29,7 @@ def end_on_signals() -> None:
         signal.signal(number, stop)
 
 
-def end(process: subprocess.Popen, patience: float = 5) -> None:
+def end(process: subprocess.Popen[bytes], patience: float = 5) -> None:
     """Asks the process to end, and makes it."""
     if process.poll() is None:
         process.terminate()
@@ -41,30 +41,31 @@ def end(process: subprocess.Popen, patience: float = 5) -> None:
 
 
 @contextlib.contextmanager
-def running(command: Sequence[str | os.PathLike[str]], log: Path) -> Iterator[subprocess.Popen]:
-    """A server that runs as long as the context; its standard error goes to `log`."""
-    with log.open("ab") as errors:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors)
+def running(command: Command, log: Path) -> Iterator[None]:
+    """A server that runs as long as the context; what it prints goes to `log`."""
+    with log.open("ab") as output:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
     try:
-        yield process
+        yield
     finally:
         end(process)
-        process.stdout.close()
 
 
-def first_line(process: subprocess.Popen, log: Path, patience: float = 10) -> str:
-    """What a server prints when it is ready."""
-    readable, _, _ = select.select([process.stdout], [], [], patience)
-    line = process.stdout.readline().decode().strip() if readable else ""
-    if not line:
-        raise RuntimeError(f"{process.args[0]} did not start: {log.read_text(errors='replace')[-2000:]}")
-    return line
+@contextlib.contextmanager
+def running_on_port(command: Command, log: Path, patience: float = 10) -> Iterator[int]:
+    """Like `running`, for a server that prints its port when it is ready."""
+    with running(command, log):
+        wait_until(lambda: log.read_bytes().endswith(b"\n"), log, patience)
+        text = log.read_text(errors="replace").strip()
+        if not text.isdigit():
+            raise RuntimeError(f"{command}: {text}")
+        yield int(text)
 
 
-def wait_until(ready, what: str, patience: float = 10) -> None:
-    """Asks `ready()` until it holds."""
+def wait_until(ready: Callable[[], bool], log: Path, patience: float = 10) -> None:
+    """Asks `ready()` until it holds. `log` tells why it never did."""
     limit = time.monotonic() + patience
     while not ready():
         if time.monotonic() > limit:
-            raise RuntimeError(f"{what} did not happen within {patience:.0f} s")
+            raise RuntimeError(f"{log.stem} did not start: {log.read_text(errors='replace')[-2000:]}")
         time.sleep(0.02)

@@ -17,7 +17,8 @@ METRICS: dict[str, Callable[[Run], float]] = {
     "wall_us_per_request": lambda run: run.wall_us_per_request,
     "peak_mib": lambda run: run.peak_mib,
 }
-COLUMNS = f"{'':18}{'CPU/request':>14}{'of the floor’s':>26}{'wall/request':>16}{'of it':>8}{'peak memory':>14}{'of it':>8}"
+COLUMNS = (f"{'':18}{'CPU/request':>14}{'of the floor’s':>26}{'wall/request':>16}{'of it':>8}{'peak memory':>14}"
+           f"{'of it':>8}")
 
 
 def duration(microseconds: float) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from .certificates import Certificates, make_certificates
-from .processes import first_line, running, wait_until
+from .processes import running, running_on_port, wait_until
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 MOST_CONNECTIONS = 24000
@@ -105,7 +105,8 @@ def answers(port: int) -> bool:
 
 def json_document() -> bytes:
     """An array of objects, 100 KiB to within one object."""
-    objects, size = [], 2
+    objects: list[dict[str, object]] = []
+    size = len("[]")
     while size < 100 * KIB:
         number = len(objects)
         objects.append({
@@ -138,24 +139,31 @@ def nginx_program() -> str:
 def serving(folder: Path, descriptors: int, largest: int) -> Iterator[Servers]:
     """All servers, for as long as the context lasts; `folder` is theirs, `largest` the size of the largest file."""
     make_files(folder / "files", largest)
-    (folder / "temp").mkdir()
     certificates = make_certificates(folder / "certificates")
-    with contextlib.ExitStack() as stack:
-        helpers = []
-        for name in ("sink", "silent"):
-            log = folder / f"{name}.log"
-            process = stack.enter_context(running([sys.executable, Path(__file__).parent / f"{name}.py"], log))
-            helpers.append(int(first_line(process, log)))
-        sink, silent = helpers
-        plain, secure, idle = free_ports(3)
-        configuration = folder / "nginx.conf"
-        configuration.write_text(CONFIGURATION.format(
-            folder=folder, descriptors=descriptors, connections=min(descriptors, MOST_CONNECTIONS), chain=certificates.chain, key=certificates.key, plain=plain,
-            secure=secure, sink=sink, silent=silent, small="0" * KIB,
-            idle_listens="\n".join(f"    listen {idle_host(number)}:{idle};" for number in range(IDLE_HOSTS))))
-        log = folder / "nginx.log"
-        stack.enter_context(running([nginx_program(), "-p", folder, "-c", configuration, "-e", log], log))
-        wait_until(lambda: answers(plain) and answers(secure), "the start of nginx")
+    with helper("sink", folder) as sink, helper("silent", folder) as silent, \
+            nginx(folder, certificates, descriptors, sink, silent) as (plain, secure, idle):
         yield Servers(f"http://127.0.0.1:{plain}", f"https://127.0.0.1:{secure}", f"http://127.0.0.1:{sink}",
                       f"http://127.0.0.1:{silent}", f"http://{{n}}:{idle}",
                       (folder / "files" / "json").stat().st_size, certificates)
+
+
+def helper(name: str, folder: Path) -> contextlib.AbstractContextManager[int]:
+    program = Path(__file__).parent / f"{name}.py"
+    return running_on_port([sys.executable, str(program)], folder / f"{name}.log")
+
+
+@contextlib.contextmanager
+def nginx(folder: Path, certificates: Certificates, descriptors: int, sink: int,
+          silent: int) -> Iterator[tuple[int, int, int]]:
+    """Its ports for HTTP/1.1, for HTTP/2 over TLS, and for idle connections."""
+    (folder / "temp").mkdir()
+    plain, secure, idle = free_ports(3)
+    configuration, log = folder / "nginx.conf", folder / "nginx.log"
+    configuration.write_text(CONFIGURATION.format(
+        folder=folder, descriptors=descriptors, connections=min(descriptors, MOST_CONNECTIONS),
+        chain=certificates.chain, key=certificates.key, plain=plain, secure=secure, sink=sink, silent=silent,
+        small="0" * KIB,
+        idle_listens="\n".join(f"    listen {idle_host(number)}:{idle};" for number in range(IDLE_HOSTS))))
+    with running([nginx_program(), "-p", str(folder), "-c", str(configuration), "-e", str(log)], log):
+        wait_until(lambda: answers(plain) and answers(secure), log)
+        yield plain, secure, idle

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the bodies of uploads and answers 200 when it has seen their last byte.
 
-nginx cannot stand in for it: what discards a body there answers before it has read it. Prints its port; runs until it is
-ended. Bodies are thrown away inside the kernel (MSG_TRUNC), so that the client is what is measured.
+nginx cannot stand in for it: what discards a body there answers before it has read it. Bodies are thrown away inside
+the kernel (MSG_TRUNC), so that the client is what is measured. Prints its port; runs until it is ended.
 """
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Upload(socketserver.BaseRequestHandler):
             self.discard(int(length[1]))
 
     def take_through(self, end: bytes, limit: int) -> bytes:
-        """The bytes up to and including `end`, and none after it. Empty when the connection was closed before the first."""
+        """The bytes up to and including `end`, and none after it; none when the connection is closed in their place."""
         while seen := self.request.recv(limit, socket.MSG_PEEK):
             found = seen.find(end)
             if found >= 0:
@@ -45,7 +45,8 @@ class Upload(socketserver.BaseRequestHandler):
             if len(seen) == limit:
                 raise ValueError(f"{limit} bytes without {end!r}")
             # What was only looked at would be returned again at once: wait for one byte more than that.
-            self.request.recv(len(seen) + 1, socket.MSG_PEEK | socket.MSG_WAITALL)
+            if len(self.request.recv(len(seen) + 1, socket.MSG_PEEK | socket.MSG_WAITALL)) == len(seen):
+                raise ConnectionError(f"closed before {end!r}")
         return b""
 
     def discard(self, count: int) -> None:
