@@ -11,12 +11,17 @@ extension HTTPClient.Configuration {
     var configuration = HTTPClient.Configuration()
     configuration.httpVersion = try arguments.isHTTP2 ? .automatic : .http1Only
     // By default 8 connections to a host serve all its requests; further ones wait.
-    configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit =
-      arguments.scenario == .cancel ? try arguments.requests : try arguments.concurrency
-    if arguments.scenario == .idle {
-      // Else all would be closed after a minute, and some hosts would have fewer than are demanded.
-      configuration.connectionPool.idleTimeout = .hours(1)
+    configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = try arguments.concurrency
+    switch arguments.scenario {
+    case .cancel:
+      configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = try arguments.requests
+      // Opening 10,000 connections takes it longer than the 10 s it has by default.
+      configuration.timeout.connect = .seconds(60)
+    case .idle:
       configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = max(64, try arguments.concurrency)
+      // Else all would be closed after a minute.
+      configuration.connectionPool.idleTimeout = .hours(1)
+    default: break
     }
     if let file = arguments["ca"] {
       var tls = TLSConfiguration.makeClientConfiguration()
