@@ -29,6 +29,11 @@ public struct Arguments: Sendable {
     self.values = values
   }
 
+  /// For clients that cannot heed some keys: to ignore one would be to measure something else.
+  public func refuse(_ keys: String...) throws(BenchFailure) {
+    for key in keys where values[key] != nil { throw .unsupported("the client has nothing for \(key)=") }
+  }
+
   /// The value of a key, where it was given.
   public subscript(key: String) -> String? { values[key] }
 

@@ -13,13 +13,13 @@ extension BenchClient {
     }
     let url = try arguments.required("url")
     let url2 = try arguments.required("url2")
-    let crowd = Crowd(try arguments.requests, try operation(.fetch, url: url), Self.isCancellation)
+    let crowd = Crowd(try arguments.requests, try exchange(.fetch, url: url), Self.isCancellation)
     try await waitUntil("\(crowd.count) requests are in flight") {
-      if crowd.ended > 0 { throw BenchFailure.failed("a request ended by itself") }
+      try crowd.checkAllWait()
       return try Sockets.connected(toPort: try Sockets.port(of: url)).values.reduce(0, +) >= crowd.count
     }
     try await rest()
-    guard crowd.ended == 0 else { throw BenchFailure.failed("a request ended by itself") }
+    try crowd.checkAllWait()
     let before = Usage.now
     let cancelled = await crowd.cancel()
     let answered = Usage.now
@@ -29,7 +29,7 @@ extension BenchClient {
     try await rest()
     var used = Usage.now - before
     used.wallNanoseconds = answered.wallNanoseconds - before.wallNanoseconds
-    _ = try await operation(.fetch, url: url2)().checked(size: try arguments.number("size"))
+    _ = try await exchange(.fetch, url: url2)().checked(size: try arguments.number("size"))
     return (0, used)
   }
 
@@ -55,15 +55,16 @@ extension BenchClient {
 /// Tasks that all wait, until they are cancelled.
 private final class Crowd: Sendable {
   let count: Int
-  private let endings: Endings
   private let task: Task<Int, Never>
+  private let endings: Endings
 
   private final class Endings: Sendable {
-    let count = Atomic<Int>(0)
+    /// How the first task ended.
+    let first = Mutex<String?>(nil)
   }
 
   init(
-    _ count: Int, _ operation: @escaping BenchClient.Operation,
+    _ count: Int, _ exchange: @escaping BenchClient.Exchange,
     _ isCancellation: @escaping @Sendable (any Error) -> Bool
   ) {
     let endings = Endings()
@@ -73,11 +74,12 @@ private final class Crowd: Sendable {
       await withTaskGroup(of: Bool.self) { group in
         for _ in 0..<count {
           group.addTask {
-            defer { endings.count.add(1, ordering: .relaxed) }
             do {
-              _ = try await operation()
+              let answer = try await exchange()
+              endings.first.withLock { $0 = $0 ?? "\(answer)" }
               return false
             } catch {
+              endings.first.withLock { $0 = $0 ?? "\(error)" }
               return isCancellation(error)
             }
           }
@@ -87,8 +89,9 @@ private final class Crowd: Sendable {
     }
   }
 
-  /// How many have ended.
-  var ended: Int { endings.count.load(ordering: .relaxed) }
+  func checkAllWait() throws(BenchFailure) {
+    if let first = endings.first.withLock({ $0 }) { throw .failed("a request ended by itself: \(first)") }
+  }
 
   /// Returns how many ended as cancelled, when all have ended.
   func cancel() async -> Int {

@@ -26,8 +26,8 @@ extension BenchClient {
         let demanded = connections / hosts + (host < connections % hosts ? 1 : 0)
         guard connected[IdleHosts.address(host), default: 0] < demanded else { continue }
         isComplete = false
-        let operation = try operation(.fetch, url: IdleHosts.url(template, host))
-        _ = try await Load.run(demanded, concurrency: demanded, size: nil, operation)
+        let exchange = try exchange(.fetch, url: IdleHosts.url(template, host))
+        _ = try await Load.run(demanded, concurrency: demanded, size: nil, exchange)
       }
       if isComplete { return }
     }

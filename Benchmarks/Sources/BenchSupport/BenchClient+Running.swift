@@ -46,12 +46,12 @@ extension BenchClient {
   func load(
     _ arguments: Arguments, _ kind: Scenario, url: String, concurrency: Int
   ) async throws -> (bytes: Int, used: Usage) {
-    let operation = try operation(kind, url: try arguments.required(url))
+    let exchange = try exchange(kind, url: try arguments.required(url))
     let size = try arguments.number("size")
     let requests = try arguments.requests
-    _ = try await Load.run(try arguments.warmup, concurrency: concurrency, size: size, operation)
+    _ = try await Load.run(try arguments.warmup, concurrency: concurrency, size: size, exchange)
     let before = Usage.now
-    let bytes = try await Load.run(requests, concurrency: concurrency, size: size, operation)
+    let bytes = try await Load.run(requests, concurrency: concurrency, size: size, exchange)
     return (bytes, Usage.now - before)
   }
 }

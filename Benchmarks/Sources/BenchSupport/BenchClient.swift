@@ -3,7 +3,7 @@
 /// One HTTP client, as the driver sees it. `@main` on it makes the program.
 public protocol BenchClient: Sendable {
   /// One request from start to end; called again and again, by many tasks at the same time.
-  typealias Operation = @Sendable () async throws -> Answer
+  typealias Exchange = @Sendable () async throws -> Answer
 
   /// Stands in the results.
   static var name: String { get }
@@ -16,12 +16,12 @@ public protocol BenchClient: Sendable {
   /// Makes what does one request of a scenario. Whatever a user would prepare once is prepared here.
   ///
   /// - Parameters:
-  ///   - kind: never ``Scenario/idle`` and ``Scenario/cancel``, which are done with operations of ``Scenario/fetch``.
+  ///   - kind: never ``Scenario/idle`` and ``Scenario/cancel``, which are done with exchanges of ``Scenario/fetch``.
   ///   - url: where the request goes.
   /// - Throws: ``BenchFailure/unsupported(_:)`` for a scenario that the client has not.
-  func operation(_ kind: Scenario, url: String) throws -> Operation
+  func exchange(_ kind: Scenario, url: String) throws -> Exchange
 
-  /// Whether an operation ended because its task was cancelled.
+  /// Whether an exchange ended because its task was cancelled.
   static func isCancellation(_ error: any Error) -> Bool
 
   /// Ends the client, so that its threads do not outlive what they use.

@@ -14,14 +14,14 @@ enum Load {
 
   /// Returns the bytes of all answers. The first failure cancels the others and is thrown.
   static func run(
-    _ count: Int, concurrency: Int, size: Int?, _ operation: @escaping BenchClient.Operation
+    _ count: Int, concurrency: Int, size: Int?, _ exchange: @escaping BenchClient.Exchange
   ) async throws -> Int {
     let counter = Counter()
     return try await withThrowingTaskGroup(of: Int.self) { group in
       for _ in 0..<min(concurrency, count) {
         group.addTask {
           var bytes = 0
-          while counter.take() < count { bytes += try await operation().checked(size: size) }
+          while counter.take() < count { bytes += try await exchange().checked(size: size) }
           return bytes
         }
       }

@@ -21,7 +21,7 @@ struct LastroClient: BenchClient {
     httpVersion = try arguments.isHTTP2 ? "2" : "1.1"
   }
 
-  func operation(_ kind: Scenario, url: String) throws -> Operation {
+  func exchange(_ kind: Scenario, url: String) throws -> Exchange {
     switch kind {
     case .fetch, .idle, .cancel: try fetching(url)
     case .handshakes: try shakingHands(url)
@@ -31,7 +31,7 @@ struct LastroClient: BenchClient {
     }
   }
 
-  private func fetching(_ url: String) throws -> Operation {
+  private func fetching(_ url: String) throws -> Exchange {
     let resource = RawHTTPResource.raw(try ResourceRequest(url: url))
     return { [self] in
       let answer = try await stack.fetch(resource)
@@ -40,7 +40,7 @@ struct LastroClient: BenchClient {
     }
   }
 
-  private func shakingHands(_ url: String) throws -> Operation {
+  private func shakingHands(_ url: String) throws -> Exchange {
     // With it server and client close the connection after the answer. The server keeps no sessions, so that the next
     // handshake is a full one.
     let resource = RawHTTPResource.raw(try ResourceRequest(url: url, headers: ["Connection": "close"]))
@@ -52,7 +52,7 @@ struct LastroClient: BenchClient {
     }
   }
 
-  private func downloading(_ url: String) throws -> Operation {
+  private func downloading(_ url: String) throws -> Exchange {
     let resource = RawHTTPResource.raw(try ResourceRequest(url: url))
     return { [self] in
       let sink = try Sink(file: arguments["file"])
@@ -63,7 +63,7 @@ struct LastroClient: BenchClient {
     }
   }
 
-  private func uploading(_ url: String) throws -> Operation {
+  private func uploading(_ url: String) throws -> Exchange {
     guard let size = try arguments.number("size") else { throw BenchFailure.failed("upload takes size=") }
     var request = try ResourceRequest(method: .post, url: url)
     request.body =
@@ -82,7 +82,7 @@ struct LastroClient: BenchClient {
     }
   }
 
-  private func decoding(_ url: String) throws -> Operation {
+  private func decoding(_ url: String) throws -> Exchange {
     guard let base = URL(string: url) else { throw BenchFailure.failed("\(url) is no URL") }
     return { [self] in
       let answer = try await stack.fetch(.people(at: base))

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// With the standard library linked statically `timespec` comes through it.
+internal import CLastro
 internal import Lastro
 
 #if canImport(Glibc)
