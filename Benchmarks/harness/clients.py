@@ -112,7 +112,7 @@ def run_client(client: Client, scenario: str, keys: Mapping[str, str | int], pat
                               timeout=patience)
     except subprocess.TimeoutExpired:
         raise ClientFailure(f"no result after {patience:.0f} s") from None
-    reason = done.stderr.strip()[-500:]
+    reason = done.stderr.strip().removeprefix(f"{client.name}: ")[-500:]
     if done.returncode == CANNOT:
         raise Unsupported(reason)
     if done.returncode != 0:
