@@ -112,7 +112,7 @@ def run_client(client: Client, scenario: str, keys: Mapping[str, str | int], pat
                               timeout=patience)
     except subprocess.TimeoutExpired:
         raise ClientFailure(f"no result after {patience:.0f} s") from None
-    reason = done.stderr.strip().removeprefix(f"{client.name}: ")[-500:]
+    reason = " ".join(done.stderr.split()).removeprefix(f"{client.name}: ")[-500:]
     if done.returncode == CANNOT:
         raise Unsupported(reason)
     if done.returncode != 0:
@@ -125,7 +125,7 @@ def read_result(line: str, client: str, scenario: str, requests: int) -> Run:
         result = json.loads(line)
         run = Run(**{field.name: int(result[field.name]) for field in dataclasses.fields(Run)})
     except (ValueError, KeyError, TypeError) as error:
-        raise ClientFailure(f"its result cannot be read ({error!r}): {line[:200]}") from None
+        raise ClientFailure(f"its result cannot be read ({error!r}): {line[:200]!r}") from None
     if (result.get("client"), result.get("scenario"), run.requests) != (client, scenario, requests):
-        raise ClientFailure(f"its result is of something else: {line[:200]}")
+        raise ClientFailure(f"its result is of something else: {line[:200]!r}")
     return run

@@ -22,6 +22,7 @@ from .rounds import Results, run_rounds
 from .servers import GIB, Servers, serving
 
 DESCRIPTORS_NEEDED = 12_000
+INTERRUPTED = 130
 
 
 def arguments(words: Sequence[str]) -> argparse.Namespace:
@@ -82,8 +83,8 @@ def write_results(given: argparse.Namespace, results: Results, cases: Sequence[C
         show([*report.verdict_table(verdicts), ""])
     given.results.mkdir(parents=True, exist_ok=True)
     data, chart = given.results / "results.json", given.results / "results.svg"
-    report.write_json(data, report.as_json(results, cases, verdicts, facts, given.rounds))
-    footnote = f"{facts['processor']}, {facts['cores']} cores; nginx on loopback; medians of {given.rounds} rounds"
+    report.write_json(data, report.as_json(results, cases, verdicts, facts))
+    footnote = f"{facts['processor']}, {facts['cores']} cores; nginx on loopback; medians of {results.rounds} rounds"
     plot.write_chart(chart, plot.chart(results, cases, clients, footnote))
     json.loads(data.read_text(encoding="utf-8"))
     xml.etree.ElementTree.parse(chart)
@@ -98,6 +99,9 @@ def measure(given: argparse.Namespace, cases: Sequence[Case]) -> int:
         clients.append(build(name))
     results = run_rounds(cases, clients, given.rounds, patience=30 if given.smoke else 180)
     met = write_results(given, results, cases, clients)
+    if results.interrupted:
+        show([f"INTERRUPTED after {results.rounds} of {given.rounds} rounds"])
+        return INTERRUPTED
     if results.failures:
         show([f"FAILED: {client}, {case}" for case, client in results.failures])
         return 1
@@ -121,7 +125,7 @@ def main(words: Sequence[str]) -> int:
             cases = chosen(CaseTable(servers, scale, Path(scratch)).all(), given.scenarios)
             return measure(given, cases)
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED
     except RuntimeError as error:
         print(error, file=sys.stderr)
         return 1

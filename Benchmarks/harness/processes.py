@@ -22,8 +22,8 @@ def raise_descriptor_limit() -> int:
 
 def end_on_signals() -> None:
     """Lets the signals that end a program unwind it, so that what it started is ended too."""
-    def stop(number: int, _frame: object) -> None:
-        raise SystemExit(128 + number)
+    def stop(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
 
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, stop)

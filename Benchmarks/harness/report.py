@@ -87,11 +87,11 @@ def medians(results: Results) -> Iterator[dict[str, object]]:
                    for name, metric in METRICS.items()})}
 
 
-def as_json(results: Results, cases: Sequence[Case], verdicts: Sequence[Verdict], facts: dict[str, object],
-            rounds: int) -> dict[str, object]:
+def as_json(results: Results, cases: Sequence[Case], verdicts: Sequence[Verdict],
+            facts: dict[str, object]) -> dict[str, object]:
     return {
         "machine": facts,
-        "rounds": rounds,
+        "rounds": results.rounds,
         "cases": [{"name": case.name, "title": case.title, "scenario": case.scenario,
                    **{key: case.keys[key] for key in ("http", "concurrency", "requests", "size") if key in case.keys}}
                   for case in cases],

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import statistics
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from .cases import Case
 from .clients import FLOOR, Client, ClientFailure, Run, Unsupported, run_client
@@ -32,6 +32,12 @@ class Results:
     """By case and client, then by the number of the round."""
     failures: dict[Key, str] = dataclasses.field(default_factory=dict)
     unsupported: dict[Key, str] = dataclasses.field(default_factory=dict)
+    interrupted: bool = False
+
+    @property
+    def rounds(self) -> int:
+        """How many there are of what was run most often."""
+        return max(map(len, self.runs.values()), default=0)
 
     def compare(self, own: Key, other: Key, by: Callable[[Run, Run], float]) -> Spread | None:
         """Over the rounds that have both. A run too short for the clock of CPU time is none to divide by."""
@@ -54,21 +60,31 @@ def rotated(clients: Sequence[Client], by: int) -> Sequence[Client]:
     return [*clients[start:], *clients[:start]]
 
 
-def run_rounds(cases: Iterable[Case], clients: Sequence[Client], rounds: int, patience: float) -> Results:
-    """A client that fails in a case is not asked again in it: there is no median over some of the rounds."""
+def run_rounds(cases: Sequence[Case], clients: Sequence[Client], rounds: int, patience: float) -> Results:
+    """Goes on after failures. When it is interrupted, the results are of what was run until then."""
     results = Results()
-    cases = list(cases)
-    for number in range(rounds):
-        for index, case in enumerate(cases):
-            progress(f"round {number + 1} of {rounds}, case {index + 1} of {len(cases)}: {case.title}")
-            for client in rotated(clients, number):
-                if not case.only or client.name in case.only:
-                    run_once(results, number, case, client, patience)
+    try:
+        for number in range(rounds):
+            run_round(results, number, cases, clients, patience, f"round {number + 1} of {rounds}")
+    except KeyboardInterrupt:
+        results.interrupted = True
     progress("")
     return results
 
 
+def run_round(results: Results, number: int, cases: Sequence[Case], clients: Sequence[Client], patience: float,
+              title: str) -> None:
+    if not sys.stderr.isatty():
+        print(title, file=sys.stderr, flush=True)
+    for index, case in enumerate(cases):
+        progress(f"{title}, case {index + 1} of {len(cases)}: {case.title}")
+        for client in rotated(clients, number):
+            if not case.only or client.name in case.only:
+                run_once(results, number, case, client, patience)
+
+
 def run_once(results: Results, number: int, case: Case, client: Client, patience: float) -> None:
+    """A client that fails in a case is not asked again in it: there is no median over some of the rounds."""
     key = (case.name, client.name)
     if key in results.failures or key in results.unsupported:
         return
