@@ -44,10 +44,10 @@ extension BenchClient {
   }
 
   private func waitUntil(_ event: String, _ condition: () throws -> Bool) async throws {
-    let end = ContinuousClock.now + .seconds(50)
+    let end = ContinuousClock.now + .seconds(100)
     while try !condition() {
-      guard ContinuousClock.now < end else { throw BenchFailure.failed("waited for 50 s until \(event)") }
-      try await Task.sleep(for: .milliseconds(50))
+      guard ContinuousClock.now < end else { throw BenchFailure.failed("waited for 100 s until \(event)") }
+      try await Task.sleep(for: .milliseconds(100))
     }
   }
 }

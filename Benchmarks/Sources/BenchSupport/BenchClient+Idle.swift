@@ -16,10 +16,10 @@ extension BenchClient {
   }
 
   /// All connections to one address are asked for at the same time: one that is free would be used again. Where that happened
-  /// all the same, because an answer was faster than the last request, the address has another turn.
+  /// all the same, because an answer was faster than the last request, the address has another turn, with more requests.
   private func open(_ connections: Int, _ template: String, port: Int) async throws {
     let hosts = min(connections, IdleHosts.count)
-    for _ in 0..<50 {
+    for turn in 0..<20 {
       let connected = try Sockets.connected(toPort: port)
       var isComplete = true
       for host in 0..<hosts {
@@ -27,7 +27,7 @@ extension BenchClient {
         guard connected[IdleHosts.address(host), default: 0] < demanded else { continue }
         isComplete = false
         let exchange = try exchange(.fetch, url: IdleHosts.url(template, host))
-        _ = try await Load.run(demanded, concurrency: demanded, size: nil, exchange)
+        _ = try await Load.run(demanded + turn, concurrency: demanded + turn, size: nil, exchange)
       }
       if isComplete { return }
     }

@@ -1,21 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which TCP connections there are, as the kernel tells: what a client says of itself is no proof.
+import Glibc
+
+/// Which TCP connections the process has, as the kernel tells: what a client says of itself is no proof.
 enum Sockets {
-  /// How many connections stand to each IPv4 address, on one remote port. Servers of a run have ports of their own.
+  /// How many connections stand to each IPv4 address, on one remote port.
+  ///
+  /// Every descriptor is asked for its peer. The kernel's table (`/proc/net/tcp`) leaves out connections when others come and
+  /// go while it is read.
   static func connected(toPort port: Int) throws(BenchFailure) -> [UInt32: Int] {
+    guard let folder = opendir("/proc/self/fd") else {
+      throw .failed("/proc/self/fd: \(String(cString: strerror(errno)))")
+    }
+    defer { closedir(folder) }
     var connections: [UInt32: Int] = [:]
-    try ProcessFile.forEachLine("/proc/self/net/tcp") { line in
-      // "  0: 0100007F:A3B4 0100007F:1F90 01 …": addresses as the machine's own integers, state 01 is established.
-      let fields = line.split(separator: UInt8(ascii: " "), maxSplits: 4)
-      guard fields.count > 3, fields[3].elementsEqual("01".utf8) else { return }
-      let remote = fields[2].split(separator: UInt8(ascii: ":"))
-      guard remote.count == 2, let address = UInt32(String(decoding: remote[0], as: UTF8.self), radix: 16),
-        Int(String(decoding: remote[1], as: UTF8.self), radix: 16) == port
-      else { return }
-      connections[UInt32(bigEndian: address), default: 0] += 1
+    while let entry = readdir(folder) {
+      let name = withUnsafeBytes(of: &entry.pointee.d_name) { $0.prefix { $0 != 0 } }
+      guard let descriptor = Int32(String(decoding: name, as: UTF8.self)),
+        let peer = peer(of: descriptor), UInt16(bigEndian: peer.sin_port) == port
+      else { continue }
+      connections[UInt32(bigEndian: peer.sin_addr.s_addr), default: 0] += 1
     }
     return connections
+  }
+
+  /// `nil` for what is no connected IPv4 socket.
+  private static func peer(of descriptor: Int32) -> sockaddr_in? {
+    var address = sockaddr_in()
+    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let result = withUnsafeMutablePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getpeername(descriptor, $0, &length) }
+    }
+    return result == 0 && Int32(address.sin_family) == AF_INET ? address : nil
   }
 
   /// The port that a URL names, or its scheme's.
