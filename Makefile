@@ -2,13 +2,14 @@
 # `make demo` and `make test` set up what they need; `make help` lists the rest.
 
 SWIFTFLAGS ?=
+BENCHMARKFLAGS ?=
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 export SWIFTFLAGS JOBS
 
-.PHONY: help demo test setup setup-test build lint format docs pages consumer tsan asan check clean
+.PHONY: help demo test setup setup-test build lint format docs pages consumer tsan asan benchmarks benchmarks-smoke check clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: setup ## Run the demo against a server on this machine
 	swift run -j $(JOBS) --package-path Playgrounds Demo
@@ -47,8 +48,16 @@ tsan: setup-test ## Run the tests under ThreadSanitizer
 asan: setup-test ## Run the tests under AddressSanitizer and LeakSanitizer
 	.ci/test address
 
+benchmarks: ## Compare with libcurl and other clients; takes the better part of an hour
+	@.ci/setup benchmarks
+	Benchmarks/run $(BENCHMARKFLAGS)
+
+benchmarks-smoke: ## Run a few requests of each benchmark, to see that they work
+	@.ci/setup benchmarks
+	Benchmarks/run --smoke --results Benchmarks/build/smoke $(BENCHMARKFLAGS)
+
 check: ## Everything continuous integration checks
 	bash .ci/run
 
 clean: ## Remove what was built
-	rm -rf .build .build-tsan .build-asan Playgrounds/.build Tests/Consumer/.build
+	rm -rf .build .build-tsan .build-asan Playgrounds/.build Tests/Consumer/.build Benchmarks/.build Benchmarks/build

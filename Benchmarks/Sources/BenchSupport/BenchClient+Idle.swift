@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension BenchClient {
+  /// Opens connections to many addresses, and measures while they are idle.
+  func idle(_ arguments: Arguments) async throws -> (bytes: Int, used: Usage) {
+    let template = try arguments.required("url")
+    guard let connections = try arguments.number("connections"), template.contains("{n}") else {
+      throw BenchFailure.failed("idle takes connections=, and {n} in url=")
+    }
+    let port = try Sockets.port(of: template)
+    try await open(connections, template, port: port)
+    let outcome = try await load(arguments, .fetch, url: "url2", concurrency: try arguments.concurrency)
+    let left = try Sockets.connected(toPort: port).values.reduce(0, +)
+    guard left >= connections else { throw BenchFailure.failed("\(left) of \(connections) connections are left") }
+    return outcome
+  }
+
+  /// All connections to one address are asked for at the same time: one that is free would be used again. Where that happened
+  /// all the same, because an answer was faster than the last request, the address has another turn, with more requests.
+  private func open(_ connections: Int, _ template: String, port: Int) async throws {
+    let hosts = min(connections, IdleHosts.count)
+    for turn in 0..<20 {
+      let connected = try Sockets.connected(toPort: port)
+      var isComplete = true
+      for host in 0..<hosts {
+        let demanded = connections / hosts + (host < connections % hosts ? 1 : 0)
+        guard connected[IdleHosts.address(host), default: 0] < demanded else { continue }
+        isComplete = false
+        let exchange = try exchange(.fetch, url: IdleHosts.url(template, host))
+        _ = try await Load.run(demanded + turn, concurrency: demanded + turn, size: nil, exchange)
+      }
+      if isComplete { return }
+    }
+    let opened = try Sockets.connected(toPort: port).values.reduce(0, +)
+    throw BenchFailure.failed("the client keeps \(opened) of \(connections) connections")
+  }
+}
+
+/// The addresses that the server of idle connections has: 127.1.0.1 to 127.1.3.250.
+private enum IdleHosts {
+  static let count = 1000
+
+  /// In network byte order, first byte highest.
+  static func address(_ host: Int) -> UInt32 {
+    127 << 24 | 1 << 16 | UInt32(truncatingIfNeeded: host / 250) << 8 | UInt32(truncatingIfNeeded: host % 250 + 1)
+  }
+
+  static func url(_ template: String, _ host: Int) -> String {
+    let parts = template.split(separator: "{n}", omittingEmptySubsequences: false)
+    return parts.joined(separator: "127.1.\(host / 250).\(host % 250 + 1)")
+  }
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import BenchSupport
+import Lastro
+import LastroCurl
+import Logging
+
+extension CurlConfiguration {
+  /// The defaults, but for what a scenario could not be done with.
+  static func bench(_ arguments: Arguments) throws -> CurlConfiguration {
+    var engine = CurlConfiguration()
+    if let loops = try arguments.number("loops") { engine.loops = loops }
+    // Over TLS the default would speak HTTP/2 with a server that offers it.
+    engine.connection.httpVersion = try arguments.isHTTP2 ? .automatic : .http1
+    if let file = arguments["ca"] { engine.connection.tls.roots = .file(file) }
+    engine.connection.tls.trustJudge = try judge(arguments)
+    switch arguments.scenario {
+    case .cancel:
+      // Else all but 128 would wait in the queue in front of libcurl, and cancelling them would be nothing.
+      engine.connectionsPerHost = try arguments.requests
+    case .idle:
+      // Else all but 256 would be closed, and all of them after a minute. Twice as many, for those that are opened in vain.
+      engine.idleConnections = try 2 * (arguments.number("connections") ?? 0) + arguments.concurrency
+      engine.idleLifetime = .seconds(3600)
+    default: break
+    }
+    return engine
+  }
+
+  /// Pins the keys of `pins=` for the host of `url=`, and no other host.
+  private static func judge(_ arguments: Arguments) throws -> ServerTrustEvaluator? {
+    guard let list = arguments["pins"] else { return nil }
+    let pins = Set(list.split(separator: ",").map(String.init))
+    guard let authority = try ResourceRequest(url: try arguments.required("url")).head.authority,
+      let host = authority.split(separator: ":").first.map(String.init)
+    else { throw BenchFailure.failed("url= has no host") }
+    let isAddress = host.allSatisfy { $0.isNumber || $0 == "." }
+    let policy =
+      isAddress
+      ? try PinningPolicy(ipAddress: host, pinnedHashes: pins, enforceBackupPin: pins.count > 1)
+      : try PinningPolicy(domainName: host, pinnedHashes: pins, enforceBackupPin: pins.count > 1)
+    return ServerTrustEvaluator(configuration: try .init(pinningPolicies: [policy]))
+  }
+}
+
+extension StackConfiguration {
+  /// What most services have in their chain: an interceptor that logs, here with its logger switched off, and one that
+  /// retries. Then those of `interceptors=` and `waiting=`.
+  static func bench(_ arguments: Arguments) throws -> StackConfiguration {
+    let logger = Logger(label: "bench") { _ in SwiftLogNoOpLogHandler() }
+    var configuration = StackConfiguration()
+    configuration.interceptors = [LoggingInterceptor(logger: logger), RetryInterceptor.standard]
+    for _ in 0..<(try arguments.number("interceptors") ?? 0) { configuration.interceptors.append(PromptInterceptor()) }
+    for _ in 0..<(try arguments.number("waiting") ?? 0) { configuration.interceptors.append(WaitingInterceptor()) }
+    return configuration
+  }
+}
+
+/// Does nothing, and says that it never waits.
+private struct PromptInterceptor: HTTPResourceInterceptor {
+  var hooksWait: Bool { false }
+}
+
+/// Does nothing, and might wait: its hooks run in tasks of their own.
+private struct WaitingInterceptor: HTTPResourceInterceptor {}

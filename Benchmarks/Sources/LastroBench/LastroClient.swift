@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import BenchSupport
+import FoundationEssentials
+import HTTPTypes
+import Lastro
+import LastroCurl
+
+/// Lastro by its public API, as a service would use it: the defaults, and an interceptor that logs and one that retries.
+@main
+struct LastroClient: BenchClient {
+  static let name = "lastro"
+
+  private let stack: CurlNetworkStack
+  private let arguments: Arguments
+  private let httpVersion: String
+
+  init(_ arguments: Arguments) throws {
+    stack = try CurlNetworkStack(try .bench(arguments), configuration: try .bench(arguments))
+    self.arguments = arguments
+    httpVersion = try arguments.isHTTP2 ? "2" : "1.1"
+  }
+
+  func exchange(_ kind: Scenario, url: String) throws -> Exchange {
+    switch kind {
+    case .fetch, .idle, .cancel: try fetching(url)
+    case .handshakes: try shakingHands(url)
+    case .download: try downloading(url)
+    case .upload: try uploading(url)
+    case .json: try decoding(url)
+    }
+  }
+
+  private func fetching(_ url: String) throws -> Exchange {
+    let resource = RawHTTPResource.raw(try ResourceRequest(url: url))
+    return { [self] in
+      let answer = try await stack.fetch(resource)
+      try check(answer.response)
+      return Answer(status: answer.response.status.code, bytes: answer.value.count)
+    }
+  }
+
+  private func shakingHands(_ url: String) throws -> Exchange {
+    // With it server and client close the connection after the answer. The server keeps no sessions, so that the next
+    // handshake is a full one.
+    let resource = RawHTTPResource.raw(try ResourceRequest(url: url, headers: ["Connection": "close"]))
+    return { [self] in
+      let answer = try await stack.fetch(resource)
+      try check(answer.response)
+      guard !answer.response.facts.connectionReused else { throw BenchFailure.failed("a connection was reused") }
+      return Answer(status: answer.response.status.code, bytes: answer.value.count)
+    }
+  }
+
+  private func downloading(_ url: String) throws -> Exchange {
+    let resource = RawHTTPResource.raw(try ResourceRequest(url: url))
+    return { [self] in
+      let sink = try Sink(file: arguments["file"])
+      let answer = try await stack.stream(resource)
+      try check(answer.response)
+      for try await chunk in answer.value { try chunk.withUnsafeBytes { try sink.write($0) } }
+      return Answer(status: answer.response.status.code, bytes: sink.bytes)
+    }
+  }
+
+  private func uploading(_ url: String) throws -> Exchange {
+    guard let size = try arguments.number("size") else { throw BenchFailure.failed("upload takes size=") }
+    var request = try ResourceRequest(method: .post, url: url)
+    request.body =
+      if let file = arguments["file"] {
+        try .file(path: file)
+      } else {
+        .stream(Chunks(size: size) { Data(count: $0) }, length: Int64(size))
+      }
+    // Those for collected bodies end after a minute in all.
+    request.options.timeouts = .streaming
+    let resource = RawHTTPResource.raw(request)
+    return { [self] in
+      let answer = try await stack.fetch(resource)
+      try check(answer.response)
+      return Answer(status: answer.response.status.code, bytes: size)
+    }
+  }
+
+  private func decoding(_ url: String) throws -> Exchange {
+    guard let base = URL(string: url) else { throw BenchFailure.failed("\(url) is no URL") }
+    return { [self] in
+      let answer = try await stack.fetch(.people(at: base))
+      try check(answer.response)
+      guard !answer.value.isEmpty else { throw BenchFailure.failed("the document is empty") }
+      return Answer(status: answer.response.status.code, bytes: Int(answer.response.facts.bytesReceived))
+    }
+  }
+
+  /// A number for another protocol than the one asked for would be no number.
+  private func check(_ response: ResourceResponse) throws(BenchFailure) {
+    guard response.facts.httpVersion == httpVersion else {
+      throw .failed("HTTP/\(response.facts.httpVersion ?? "?") in place of \(httpVersion)")
+    }
+  }
+
+  static func isCancellation(_ error: any Error) -> Bool { (error as? any CancellationTelling)?.isCancelled == true }
+
+  func shutDown() async { await stack.shutDown() }
+}

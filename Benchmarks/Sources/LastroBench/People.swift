@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import BenchSupport
+import FoundationEssentials
+import Lastro
+
+/// The API of the JSON document, declared as a service would.
+struct People: HTTPResourceEndpoint {
+  let baseURL: URL
+}
+
+extension HTTPResource where Model == [Person], APIError == TextAPIError {
+  static func people(at url: URL) -> Self {
+    Self(People(baseURL: url), decoding: .json(), errorDecoding: .text)
+  }
+}
