@@ -13,7 +13,7 @@ package enum HostReader {
   /// A name, or an IPv4 address in its usual form.
   ///
   /// - Parameter text: without final dot and percent-encoding.
-  static func name(_ text: String) throws(HostProblem) -> (text: String, isAddress: Bool) {
+  package static func name(_ text: String) throws(HostProblem) -> (text: String, isAddress: Bool) {
     if let plain = PlainAuthority(text), plain.hostLength == text.utf8.count {
       return (plain.isLowerCase ? text : text.lowercased(), plain.isAddress)
     }
