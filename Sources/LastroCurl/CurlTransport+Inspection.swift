@@ -30,8 +30,9 @@ extension CurlTransport {
     options.httpVersion = .http1
     let transfer = TransferRequest(
       head: request.head, connection: options, connectTimeout: timeout, deadline: timeout)
-    let job = try await perform(transfer, isInspection: true).job
-    guard let trust = job.inspected.withLock({ $0 }) else {
+    let job = try await perform(transfer, isInspection: true)
+    _ = try job.takeAnswer()
+    guard let trust = job.inspected else {
       throw TransportError(
         stage: .tls, code: .engineFailure, message: "the connection was made, and its chain was not recorded")
     }

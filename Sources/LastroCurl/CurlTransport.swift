@@ -38,29 +38,34 @@ public final class CurlTransport: Transport {
   ///
   /// - Throws: `TransportError`; stage `cancelled`, code `shut_down`, after ``shutDown(cancelling:)``.
   public func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
-    try await perform(request).response
+    try await perform(request).takeAnswer()
   }
 
-  func perform(
-    _ request: TransferRequest, isInspection: Bool = false
-  ) async throws(TransportError) -> (job: TransferJob, response: TransferResponse) {
+  /// The job of a request, answered.
+  func perform(_ request: TransferRequest, isInspection: Bool = false) async throws(TransportError) -> TransferJob {
+    let job = try begin(request, isInspection: isInspection)
+    await withTaskCancellationHandler {
+      await job.wait()
+    } onCancel: {
+      job.cancel()
+    }
+    return job
+  }
+
+  /// Apart from ``perform(_:isInspection:)``, whose frame would hold whatever it needs for as long as the request waits.
+  private func begin(_ request: TransferRequest, isInspection: Bool) throws(TransportError) -> TransferJob {
     if isShutDown.load(ordering: .relaxed) { throw .shutDown }
     if Task.isCancelled { throw .cancelled() }
     let job = TransferJob(
       request: request, options: request.connection ?? connection,
       usesDefaultOptions: request.connection == nil || request.connection == connection, loop: pickLoop(),
       streamBufferBytes: streamBufferBytes, isInspection: isInspection)
-    let answer = await withTaskCancellationHandler {
-      job.loop.load.begin()
-      if !job.loop.post(.start(job)) {
-        job.loop.load.end()
-        job.finish(.shutDown, facts: nil)
-      }
-      return await job.response()
-    } onCancel: {
-      job.cancel()
+    job.loop.load.begin()
+    if !job.loop.post(.start(job)) {
+      job.loop.load.end()
+      job.finish(.shutDown, facts: nil)
     }
-    return (job, try answer.get())
+    return job
   }
 
   /// Takes no more requests, and returns when the running ones have ended and the threads are gone.

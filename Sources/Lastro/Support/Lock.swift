@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if canImport(Glibc)
-  internal import Glibc
+  package import Glibc
 #elseif canImport(Musl)
-  internal import Musl
+  package import Musl
 #else
-  internal import Darwin
+  package import Darwin
 #endif
 
 /// A value behind a `pthread_mutex_t`. Not `Synchronization.Mutex`: ThreadSanitizer reports false races in it on Linux.
 package final class Lock<State>: @unchecked Sendable {
   // Sendable because every access to `state` is between lock and unlock of `mutex`.
-  private let mutex: UnsafeMutablePointer<pthread_mutex_t>
-  private var state: State
+  @usableFromInline package let mutex: UnsafeMutablePointer<pthread_mutex_t>
+  @usableFromInline package var state: State
 
   package init(_ state: State) {
     self.state = state
@@ -28,6 +28,9 @@ package final class Lock<State>: @unchecked Sendable {
   }
 
   /// Runs `body` with the lock held. It must not suspend, resume a continuation, or call user code.
+  ///
+  /// Inlinable, so that it is specialised in the engine too: generic, it costs more than what it protects.
+  @inlinable
   package func withLock<Result, Failure: Error>(_ body: (inout State) throws(Failure) -> Result) throws(Failure)
     -> Result
   {

@@ -9,12 +9,9 @@ internal import CLastro
 #endif
 
 /// Owns a `curl_slist`, which must outlive the transfer that uses it.
-///
-/// It may end in lines of another list, which it does not own.
 struct HeaderList: ~Copyable {
   private(set) var head: UnsafeMutablePointer<curl_slist>?
   private var last: UnsafeMutablePointer<curl_slist>?
-  private var tail: UnsafeMutablePointer<curl_slist>?
 
   /// Adds a line. False when memory ran out; the list is unchanged then.
   mutating func append(_ first: String, _ separator: StaticString = "", _ second: String = "") -> Bool {
@@ -26,7 +23,6 @@ struct HeaderList: ~Copyable {
       }
     }
     guard let line else { return false }
-    line.pointee.next = tail
     if let last { last.pointee.next = line } else { head = line }
     last = line
     return true
@@ -37,15 +33,9 @@ struct HeaderList: ~Copyable {
     return text.withUTF8 { bytes in bytes.withMemoryRebound(to: CChar.self, body) }
   }
 
-  /// Has it end in the lines of another list, which must live as long.
-  mutating func end(in lines: UnsafeMutablePointer<curl_slist>?) {
-    tail = lines
-    if let last { last.pointee.next = lines } else { head = lines }
-  }
-
   deinit {
     var next = head
-    while let line = next, line != tail {
+    while let line = next {
       next = line.pointee.next
       free(line)
     }

@@ -13,10 +13,8 @@ final class OptionApplier {
   private let proxies: ProxyResolver
   /// Fixed name answers in libcurl's syntax. Read by libcurl while transfers run, so kept as long as the partition.
   private var resolutions = HeaderList()
-  /// Lines that most requests end in. Written here and not by libcurl, which formats each byte of them twice.
-  private var agentAndEncodings = HeaderList()
-  private var agent = HeaderList()
-  private var encodings = HeaderList()
+  /// The lines of a request without fields of its own.
+  private var commonLines = HeaderList()
 
   init(
     options: ConnectionOptions, trust: PartitionTrust, limits: TransferLimits, environment: ProxyResolver
@@ -33,22 +31,16 @@ final class OptionApplier {
       let host = (try? HostName(resolution.host))?.text ?? resolution.host
       _ = resolutions.append("\(host):\(resolution.port):\(addresses)")
     }
-    if let text = limits.userAgent {
-      _ = agentAndEncodings.append("User-Agent", ": ", text)
-      _ = agent.append("User-Agent", ": ", text)
-    }
-    _ = agentAndEncodings.append("Accept-Encoding", ": ", CurlCapabilities.current.contentCodings)
-    _ = encodings.append("Accept-Encoding", ": ", CurlCapabilities.current.contentCodings)
+    _ = appendCommonLines(to: &commonLines, agent: true, codings: limits.decompresses)
   }
 
-  private func standingLines(agent hasAgent: Bool, encodings hasEncodings: Bool) -> UnsafeMutablePointer<curl_slist>? {
-    switch (hasAgent, hasEncodings) {
-    case (true, true): agentAndEncodings.head
-    case (true, false): agent.head
-    case (false, true): encodings.head
-    case (false, false): nil
-    }
+  /// Written here and not by libcurl, which would format each byte of them twice.
+  private func appendCommonLines(to lines: inout HeaderList, agent hasAgent: Bool, codings hasCodings: Bool) -> Bool {
+    if hasAgent, let agent = limits.userAgent, !lines.append("User-Agent", ": ", agent) { return false }
+    return !hasCodings || lines.append("Accept-Encoding", ": ", Self.contentCodings)
   }
+
+  private static let contentCodings = CurlCapabilities.current.contentCodings
 
   /// The proxy's URL; empty for none.
   func proxy(for host: HostQueue.Key) -> String {
@@ -239,7 +231,12 @@ final class OptionApplier {
   private func applyHeaders(_ transfer: Transfer, expandsBody: Bool) throws(TransportError) {
     let request = transfer.job.request
     let fields = request.head.headerFields
-    var isComplete = true
+    if fields.isEmpty, request.body.isEmpty, !request.head.method.definesBody {
+      transfer.easy.set(CURLOPT_HTTPHEADER, pointer: UnsafeRawPointer(commonLines.head))
+      return
+    }
+    var isComplete = appendCommonLines(
+      to: &transfer.headerList, agent: !fields.contains(.userAgent), codings: expandsBody)
     for field in fields {
       let value = field.value
       // libcurl drops a field it sees as "Name:"; the semicolon is its way to send an empty value.
@@ -257,7 +254,6 @@ final class OptionApplier {
     guard isComplete else {
       throw TransportError(stage: .request, code: .engineFailure, message: "out of memory for header fields")
     }
-    transfer.headerList.end(in: standingLines(agent: !fields.contains(.userAgent), encodings: expandsBody))
     transfer.easy.set(CURLOPT_HTTPHEADER, pointer: UnsafeRawPointer(transfer.headerList.head))
   }
 }

@@ -41,7 +41,8 @@ final class Transfer {
   private(set) var delivered: Int64 = 0
   private(set) var wasCut = false
   /// Why we made libcurl stop; it knows better than libcurl's own code.
-  private(set) var failure: TransportError?
+  private(set) var failure: TransportError? { didSet { hasFailed = true } }
+  private var hasFailed = false
   /// Whether request bytes may have left.
   private(set) var requestSent = false
   private(set) var resends = 0
@@ -166,7 +167,7 @@ final class Transfer {
   /// One raw header line. False ends the transfer.
   func receive(headerLine line: UnsafeRawBufferPointer) -> Bool {
     lastActivity = clock.now
-    guard failure == nil else { return false }
+    if hasFailed { return false }
     do {
       switch try machine.consume(line: line) {
       case .needsMore, .informational, .trailers: return true
@@ -181,7 +182,7 @@ final class Transfer {
   /// A piece of the decoded body. Gives the count to answer libcurl with.
   func receive(body bytes: UnsafeRawBufferPointer) -> Int {
     lastActivity = clock.now
-    guard failure == nil, !wasCut else { return 0 }
+    if hasFailed || wasCut { return 0 }
     switch sink {
     case .undecided:
       failure = TransportError(
@@ -303,9 +304,9 @@ extension Transfer {
     case .streamedOnSuccess(let limit, let errorBytes):
       sink = isSuccess ? .stream(limit: limit) : .collect(limit: errorBytes, cuts: true)
     }
-    if case .stream = sink {
-      job.answer(
-        .success(TransferResponse(head: response, body: ResponseBody(source: StreamedBody(job)), facts: facts())))
+    if case .stream = sink, let channel = job.body {
+      let body = ResponseBody(source: StreamedBody(job, channel))
+      job.answer(.success(TransferResponse(head: response, body: body, facts: facts())))
     }
     return true
   }
@@ -351,7 +352,7 @@ extension Transfer {
       failure = .decompressionBomb(ratio: limits.decompressionRatio, delivered: delivered)
       return 0
     }
-    guard job.body.offer(bytes) else {
+    guard job.body?.offer(bytes) != false else {
       receivingPaused = true
       return Int(CURL_WRITEFUNC_PAUSE)
     }

@@ -25,8 +25,6 @@ final class TransferJob: Sendable {
   let expiresAt: Int64
   /// Whether only the connection is wanted, with the chain that the server shows; nothing is sent.
   let isInspection: Bool
-  /// What an inspection found.
-  let inspected = Lock<ServerTrust?>(nil)
   /// The loop to talk to. Holding it keeps the loop alive while the body is read.
   let loop: EventLoop
   /// The upload, when the request's body does not lie in memory.
@@ -34,22 +32,22 @@ final class TransferJob: Sendable {
 
   private enum Phase {
     case idle
-    case waiting(CheckedContinuation<Answer, Never>)
-    /// Answered before anybody waited.
-    case answeredEarly(Answer)
+    case waiting(CheckedContinuation<Void, Never>)
     case answered
   }
 
   private struct State {
     var phase = Phase.idle
+    var answer: Answer?
     var isCancelled = false
+    var inspected: ServerTrust?
   }
 
   private let state = Lock(State())
   /// Whether request bytes may have left; set by the loop, read by whoever cancels.
   private let wasSent = Atomic<Bool>(false)
-  /// The streamed body.
-  let body: BodyChannel
+  /// The body, where it may be streamed.
+  let body: BodyChannel?
 
   init(
     request: TransferRequest, options: ConnectionOptions, usesDefaultOptions: Bool, loop: EventLoop,
@@ -63,8 +61,8 @@ final class TransferJob: Sendable {
     let now = monotonicNow()
     enqueuedAt = now
     expiresAt = request.deadline.map { now &+ min($0.nanoseconds, .max - now) } ?? .max
-    body = BodyChannel(capacity: streamBufferBytes)
-    upload = UploadChannel(body: request.body)
+    body = request.delivery.mayStream ? BodyChannel(capacity: streamBufferBytes) : nil
+    upload = request.body.isEmpty ? nil : UploadChannel(body: request.body)
   }
 
   private let restarts = Atomic<Int>(0)
@@ -76,44 +74,45 @@ final class TransferJob: Sendable {
 
   var isCancelled: Bool { state.withLock { $0.isCancelled } }
 
-  /// Suspends until the transfer is answered.
-  func response() async -> Answer {
+  /// What an inspection found.
+  var inspected: ServerTrust? {
+    get { state.withLock { $0.inspected } }
+    set { state.withLock { $0.inspected = newValue } }
+  }
+
+  /// Suspends until the transfer is answered. The answer does not come this way: it would be copied from frame to frame.
+  func wait() async {
     await withCheckedContinuation { continuation in
-      let early: Answer? = state.withLock { state in
-        if case .answeredEarly(let answer) = state.phase {
-          state.phase = .answered
-          return answer
-        }
+      let isAnswered = state.withLock { state in
+        if case .answered = state.phase { return true }
         state.phase = .waiting(continuation)
-        return nil
+        return false
       }
-      if let early { continuation.resume(returning: early) }
+      if isAnswered { continuation.resume() }
     }
+  }
+
+  /// The answer, once, after ``wait()``.
+  func takeAnswer() throws(TransportError) -> TransferResponse {
+    guard let answer = state.withLock({ $0.answer.take() }) else {
+      throw TransportError(stage: .request, code: .engineFailure, message: "the answer was taken before")
+    }
+    return try answer.get()
   }
 
   /// Answers, unless somebody did before. Returns whether this was the answer.
   @discardableResult
   func answer(_ answer: Answer) -> Bool {
-    enum Effect { case resume(CheckedContinuation<Answer, Never>), stored, tooLate }
-    let effect: Effect = state.withLock { state in
-      switch state.phase {
-      case .idle:
-        state.phase = .answeredEarly(answer)
-        return .stored
-      case .waiting(let continuation):
-        state.phase = .answered
-        return .resume(continuation)
-      case .answeredEarly, .answered:
-        return .tooLate
-      }
+    let (isFirst, waiter): (Bool, CheckedContinuation<Void, Never>?) = state.withLock { state in
+      let phase = state.phase
+      if case .answered = phase { return (false, nil) }
+      state.phase = .answered
+      state.answer = answer
+      if case .waiting(let continuation) = phase { return (true, continuation) }
+      return (true, nil)
     }
-    switch effect {
-    case .resume(let continuation):
-      continuation.resume(returning: answer)
-      return true
-    case .stored: return true
-    case .tooLate: return false
-    }
+    waiter?.resume()
+    return isFirst
   }
 
   /// Cancels from the caller's side: answers at once and tells the loop to let go.
@@ -125,7 +124,7 @@ final class TransferJob: Sendable {
     guard isFirst else { return }
     let error = TransportError.cancelled(requestSent: wasSent.load(ordering: .relaxed))
     answer(.failure(error))
-    body.finish(.failure(error))
+    body?.finish(.failure(error))
     upload?.stop()
     _ = loop.post(.cancel(self))
   }
@@ -133,22 +132,32 @@ final class TransferJob: Sendable {
   /// The end, from the loop's side. A failure reaches whoever waits: for the head, or for the body.
   func finish(_ failure: TransportError?, facts: TransferFacts?) {
     if let failure { answer(.failure(failure)) }
-    body.finish(failure.map(Result.failure) ?? .success(()), facts: facts)
+    body?.finish(failure.map(Result.failure) ?? .success(()), facts: facts)
     upload?.stop()
+  }
+}
+
+extension TransferRequest.Delivery {
+  fileprivate var mayStream: Bool {
+    if case .collected = self { false } else { true }
   }
 }
 
 /// The reader's end of a streamed body.
 final class StreamedBody: ResponseBodySource {
   private let job: TransferJob
+  private let channel: BodyChannel
 
-  init(_ job: TransferJob) { self.job = job }
+  init(_ job: TransferJob, _ channel: BodyChannel) {
+    self.job = job
+    self.channel = channel
+  }
 
-  var finalFacts: TransferFacts? { job.body.finalFacts }
+  var finalFacts: TransferFacts? { channel.finalFacts }
 
   func next() async throws(TransportError) -> Data? {
     let result = await withTaskCancellationHandler {
-      await job.body.take { [job] in _ = job.loop.post(.resumeReceiving(job)) }
+      await channel.take { [job] in _ = job.loop.post(.resumeReceiving(job)) }
     } onCancel: { [job] in
       job.cancel()
     }
@@ -156,7 +165,7 @@ final class StreamedBody: ResponseBodySource {
   }
 
   func cancel() {
-    guard !job.body.isFinished else { return }
+    guard !channel.isFinished else { return }
     job.cancel()
   }
 }
