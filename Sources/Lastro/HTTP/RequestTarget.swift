@@ -36,18 +36,35 @@ package struct RequestTarget: Sendable, Hashable {
         "the URL has \(byte == 0x20 ? "a space" : "a control character") in it",
         hint: byte == 0x20 ? "write a space as %20" : "remove it, or percent-encode it")
     }
-    var rest: Substring
-    (scheme, rest) = try Self.splitScheme(url)
+    if let plain = url.utf8.withContiguousStorageIfAvailable(Self.plain) ?? nil {
+      self = plain
+    } else {
+      self = try Self.general(url)
+    }
+  }
+
+  init(scheme: String, authority: String, path: String, query: String?) {
+    self.scheme = scheme
+    self.authority = authority
+    self.path = path
+    self.query = query
+  }
+
+  /// The long way, for what is to be written otherwise. Control characters and spaces were refused before.
+  package static func general(_ url: String) throws(TransportError) -> RequestTarget {
+    var (scheme, rest) = try splitScheme(url)
     let authorityEnd = rest.utf8.firstIndex { [0x2F, 0x3F, 0x23].contains($0) } ?? rest.endIndex
     let authority = try Authority(rest[..<authorityEnd])
-    self.authority = authority.text(defaultPort: scheme == "https" ? 443 : 80)
     rest = rest[authorityEnd...]
     if let fragment = rest.utf8.firstIndex(of: UInt8(ascii: "#")) { rest = rest[..<fragment] }
+    var query: String?
     if let mark = rest.utf8.firstIndex(of: UInt8(ascii: "?")) {
       query = rest[rest.utf8.index(after: mark)...].sanitized(keeping: .query)
       rest = rest[..<mark]
     }
-    path = rest.isEmpty ? "/" : rest.sanitized(keeping: .path)
+    return RequestTarget(
+      scheme: scheme, authority: authority.text(defaultPort: scheme == "https" ? 443 : 80),
+      path: rest.isEmpty ? "/" : rest.sanitized(keeping: .path), query: query)
   }
 
   private static func splitScheme(_ url: String) throws(TransportError) -> (String, Substring) {

@@ -32,6 +32,13 @@ struct PlainAuthorityTests {
       }
     }
 
+    static func target(_ read: () throws -> RequestTarget) -> Outcome {
+      Outcome {
+        let target = try read()
+        return .read("\(target.scheme) \(target.authority) \(target.path) \(target.query ?? "none")")
+      }
+    }
+
     static func check(_ authority: String, _ read: (String) throws -> Void) -> Outcome {
       Outcome {
         try read(authority)
@@ -58,9 +65,16 @@ struct PlainAuthorityTests {
     try RequestCheck.check(ResourceRequest(head: head))
   }
 
-  /// Whether it was read.
-  @discardableResult
-  private func expectSame(_ text: String) -> Bool {
+  /// Control characters and spaces are refused before either way is taken.
+  private func expectSameTarget(_ url: String) {
+    guard url.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else { return }
+    let expected = Outcome.target { try RequestTarget.general(url) }
+    if Outcome.target({ try RequestTarget(url) }) != expected {
+      Issue.record("\(url.debugDescription): \(expected)")
+    }
+  }
+
+  private func expectSame(_ text: String) {
     let expected = Outcome.authority { try Authority.general(text[...]) }
     let inside = ("//" + text + "/").dropFirst(2).dropLast()
     let isSame =
@@ -71,7 +85,6 @@ struct PlainAuthorityTests {
     let held = HTTPRequest(method: .get, scheme: nil, authority: text, path: nil).authority ?? ""
     let isSameCheck = Outcome.check(held, check) == Outcome.check(held, checkedInFull)
     if !isSame || !isSameCheck { Issue.record("\(text.debugDescription): \(expected)") }
-    if case .read = expected { return true } else { return false }
   }
 
   @Test(
@@ -89,13 +102,39 @@ struct PlainAuthorityTests {
       String(repeating: "ab.", count: 84) + "c", String(repeating: "ab.", count: 84) + "cd",
       String(repeating: "ab.", count: 84) + "c:443", String(repeating: "1.", count: 126) + "1",
     ])
-  func edges(text: String) { expectSame(text) }
+  func edges(text: String) {
+    expectSame(text)
+    for scheme in ["http://", "https://"] {
+      for tail in ["", "/", "/a?b=%20#c", "?", "?a?b#", "#a?b", "/%zz"] { expectSameTarget(scheme + text + tail) }
+    }
+  }
+
+  @Test(
+    "schemes are read as by the long way",
+    arguments: [
+      "", "http", "http:", "https:/", "https:/a", "https://", "http:///", "https://?", "http://#", "HTTPS://a/",
+      "ftp://a/",
+      "mailto:a", "//a/", "httpss://a/", "http//a", "1http://a/", "https://a",
+    ])
+  func schemes(url: String) { expectSameTarget(url) }
 
   @Test("are read as by the long way: 100,000 that were made by chance")
   func generated() {
     var random = SeededGenerator(seed: 0x1A57)
     var read = 0
-    for _ in 0..<100_000 where expectSame(Self.text(&random)) { read += 1 }
+    for index in 0..<100_000 {
+      let text = Self.text(&random)
+      let expected = Outcome.authority { try Authority.general(text[...]) }
+      if Outcome.authority({ try Authority(text[...]) }) != expected {
+        Issue.record("\(text.debugDescription): \(expected)")
+      }
+      if case .read = expected { read += 1 }
+      // What is made of authorities takes longer, and has fewer cases.
+      guard index % 10 == 0 else { continue }
+      expectSame(text)
+      expectSameTarget((random.below(9) == 0 ? "HTTP" : "https") + "://" + text + Self.tail(&random))
+      expectSameTarget("http://host:" + ["", "80", "443", "080", "8080"][random.below(5)] + Self.tail(&random))
+    }
     // Both that which is read and that which is refused came often enough.
     #expect((20_000...80_000).contains(read), "\(read)")
   }
@@ -124,6 +163,18 @@ struct PlainAuthorityTests {
     return text
   }
 
+  /// Path, query and fragment.
+  private static func tail(_ random: inout SeededGenerator) -> String {
+    let pieces = [
+      "a", "b1", "-._~", "/", "//", "?", "#", "%41", "%", "%4", "%g1", "!$&'()*+,;=:@", "[", "\"", "ü", "..", "|", "\\",
+    ]
+    // Mostly what is in order.
+    let limit = random.below(3) == 0 ? pieces.count : 8
+    var tail = random.below(8) == 0 ? "" : ["/", "/", "?", "#"][random.below(4)]
+    for _ in 0..<random.below(6) { tail += pieces[random.below(limit)] }
+    return tail
+  }
+
   private static func label(_ random: inout SeededGenerator) -> String {
     let letters = Array("abcdefghijklmnopqrstuvwxyzABC0123456789-_~".unicodeScalars)
     let length = random.below(20) == 0 ? 55 + random.below(12) : 1 + random.below(10)
@@ -143,6 +194,7 @@ struct PlainAuthorityTests {
     for item in try JSONDecoder().decode([WHATWGURLTests.Entry].self, from: Conformance.data("url/urltestdata.json")) {
       guard case .item(let item) = item else { continue }
       expectSame(item.input)
+      expectSameTarget(item.input)
       let parts = item.input.split(separator: "/", omittingEmptySubsequences: false)
       if parts.count > 2 { expectSame(String(parts[2])) }
     }
