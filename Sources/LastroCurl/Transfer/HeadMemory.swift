@@ -11,7 +11,7 @@ struct HeadMemory {
   private var response: HTTPResponse?
 
   mutating func response(_ head: ResponseHead) throws(TransportError) -> HTTPResponse {
-    if let response, head == self.head { return response }
+    if let response, let known = self.head, known == head { return response }
     let known = response?.headerFields ?? HTTPFields()
     var fields: [HTTPField] = []
     fields.reserveCapacity(head.fields.count)

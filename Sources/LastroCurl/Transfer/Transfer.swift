@@ -169,10 +169,8 @@ final class Transfer {
     lastActivity = clock.now
     if hasFailed { return false }
     do {
-      switch try machine.consume(line: line) {
-      case .needsMore, .informational, .trailers: return true
-      case .final(let head): return receive(head)
-      }
+      if case .final(let head) = try machine.consume(line: line) { return receive(head) }
+      return true
     } catch {
       failure = error.transportError
       return false
