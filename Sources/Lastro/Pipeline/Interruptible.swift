@@ -7,7 +7,7 @@ enum Interruption: Error {
 }
 
 /// Waits for an operation that may hang and may ignore cancellation: in a task of its own, which is cancelled and left
-/// alone when the wait is given up.
+/// alone when the wait is given up. It begins on the caller's thread: one that blocks it is waited for.
 ///
 /// - Parameters:
 ///   - limit: longest wait; `nil` for none.

@@ -25,6 +25,9 @@ public protocol HTTPResourceInterceptor: Sendable {
 
   /// Whether a hook may suspend for long. Default true. One that never does may say false: it then runs on the call's own
   /// task, which is cheaper, and nothing interrupts it.
+  ///
+  /// A hook that may suspend begins on the call's thread, and is left behind from where it first suspends. One that blocks
+  /// its thread holds the call up, whatever it says here; Swift's concurrent pool forbids that anyway.
   var hooksWait: Bool { get }
 
   /// Adapts a request before it is handed to the transport: once an attempt, and once more for every redirect followed.
