@@ -112,24 +112,24 @@ package final class NginxPeer: Sendable {
   package func uploaded(_ name: String) -> String { directory.text(of: "www/upload/\(name)") }
 
   /// For one started with `reloads`. Puts other files in the place of a site's certificate and key, makes nginx read its configuration again (SIGHUP), as
-  /// `nginx -s reload` does, and waits until new connections see the certificate. Idle connections are closed.
+  /// `nginx -s reload` does, and waits until every new connection sees the certificate. Idle connections are closed.
   ///
   /// - Parameters:
   ///   - index: of the site among those asked for.
   ///   - site: certificate and key; the rest stays as it was.
-  /// - Throws: ``PeerError`` when nginx does not present it within ten seconds.
+  /// - Throws: ``PeerError`` when the worker with the old one still accepts connections after twenty seconds.
   package func replaceCertificate(ofSite index: Int, with site: Site) async throws {
     try directory.write(site.chainPEM, to: "site\(index).pem")
     try directory.write(site.privateKeyPEM, to: "site\(index).key")
+    let socket = try ListeningSocket(port: ports.sites[index])
+    let replaced = socket.owners().subtracting([process.id])
     kill(process.id, SIGHUP)
-    let mark = "-----END CERTIFICATE-----"
-    let leaf = site.chainPEM.split(separator: mark, omittingEmptySubsequences: true).first.map(String.init) ?? ""
-    let scratch = try PeerDirectory()
-    let deadline = ContinuousClock.now + .seconds(10)
+    // The new worker accepts before the old one ceases to: a handshake that sees the new certificate proves nothing for the next.
+    let deadline = ContinuousClock.now + .seconds(20)
     while ContinuousClock.now < deadline {
-      let seen = try await OpenSSLProgram.run(
-        "openssl s_client -connect 127.0.0.1:\(ports.sites[index]) </dev/null || true", in: scratch)
-      if seen.contains(leaf) { return }
+      let owners = socket.owners()
+      if owners.isDisjoint(with: replaced), owners.count > 1 { return }
+      try await Task.sleep(for: .milliseconds(10))
     }
     throw PeerError("nginx does not present the new certificate:\n\(directory.text(of: "log"))")
   }
