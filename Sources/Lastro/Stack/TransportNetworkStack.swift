@@ -32,10 +32,7 @@ public struct TransportNetworkStack: HTTPNetworkStack {
     _ resource: HTTPResource<Model, APIError>
   ) async throws(HTTPFetchError<APIError>) -> Network.Value<Model, ResourceResponse> {
     let decoding = resource.decoding
-    let plan = FetchPlan(resource, transport: transport, configuration: sharedConfiguration, isStream: false) {
-      FetchedValue.Of(try decoding.decode($0.bytes ?? Data(), $1))
-    }
-    return try await run(plan, failingWith: APIError.self)
+    return try await run(resource, isStream: false) { try decoding.decode($0.bytes ?? Data(), $1) }
   }
 
   /// Opens a resource as a stream; see ``HTTPNetworkStack``.
@@ -45,16 +42,17 @@ public struct TransportNetworkStack: HTTPNetworkStack {
   public func stream<Model, APIError>(
     _ resource: HTTPResource<Model, APIError>
   ) async throws(HTTPFetchError<APIError>) -> Network.Value<ResponseBody, ResourceResponse> {
-    let plan = FetchPlan(resource, transport: transport, configuration: sharedConfiguration, isStream: true) {
-      body, _ in
-      FetchedValue.Of(body)
-    }
-    return try await run(plan, failingWith: APIError.self)
+    try await run(resource, isStream: true) { body, _ in body }
   }
 
-  private func run<Value: Sendable, APIError>(
-    _ plan: FetchPlan, failingWith: APIError.Type
+  /// What goes into the plan's ``FetchedValue`` and what is taken out of it have one type: both are `Value` here.
+  private func run<Model, APIError, Value: Sendable>(
+    _ resource: HTTPResource<Model, APIError>, isStream: Bool,
+    finish: @escaping @Sendable (ResponseBody, ResourceResponse) throws -> Value
   ) async throws(HTTPFetchError<APIError>) -> Network.Value<Value, ResourceResponse> {
+    let plan = FetchPlan(resource, transport: transport, configuration: sharedConfiguration, isStream: isStream) {
+      FetchedValue.Of(try finish($0, $1))
+    }
     var call = FetchCall(plan)
     do throws(HTTPFetchError<any Error>) {
       let fetched = try await call.run()

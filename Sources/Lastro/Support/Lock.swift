@@ -11,8 +11,8 @@
 /// A value behind a `pthread_mutex_t`. Not `Synchronization.Mutex`: ThreadSanitizer reports false races in it on Linux.
 package final class Lock<State>: @unchecked Sendable {
   // Sendable because every access to `state` is between lock and unlock of `mutex`.
-  @usableFromInline package let mutex: UnsafeMutablePointer<pthread_mutex_t>
-  @usableFromInline package var state: State
+  @usableFromInline let mutex: UnsafeMutablePointer<pthread_mutex_t>
+  @usableFromInline var state: State
 
   package init(_ state: State) {
     self.state = state
