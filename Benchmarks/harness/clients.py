@@ -44,14 +44,14 @@ def build_step(*command: str | Path, folder: Path = BENCHMARKS, environment: Map
     return done.stdout
 
 
-def build_floor() -> Path:
+def build_floor(_: str) -> Path:
     program = BUILD / "floor"
     sources = sorted((BENCHMARKS / "Floor").glob("*.c"))
     build_step("cc", "-O2", "-std=gnu11", "-Wall", "-Wextra", "-o", program, *sources, "-lcurl")
     return program
 
 
-def build_go() -> Path:
+def build_go(_: str) -> Path:
     program = BUILD / "go-bench"
     # It has no dependencies: nothing is to be asked of a network.
     build_step("go", "build", "-trimpath", "-o", program, ".", folder=BENCHMARKS / "Go",
@@ -59,13 +59,13 @@ def build_go() -> Path:
     return program
 
 
-def build_swift(product: str) -> Path:
-    options = ["-c", "release", "--package-path", str(BENCHMARKS)]
+def build_swift(product: str, configuration: str) -> Path:
+    options = ["-c", configuration, "--package-path", str(BENCHMARKS)]
     build_step("swift", "build", *options, "-j", jobs(), "--product", product)
     return Path(build_step("swift", "build", *options, "--show-bin-path").strip().splitlines()[-1]) / product
 
 
-BUILDERS: dict[str, tuple[str, Callable[[], Path]]] = {
+BUILDERS: dict[str, tuple[str, Callable[[str], Path]]] = {
     FLOOR: ("C on libcurl", build_floor),
     "lastro": ("Lastro", functools.partial(build_swift, "lastro-bench")),
     "go": ("Go net/http", build_go),
@@ -74,10 +74,11 @@ BUILDERS: dict[str, tuple[str, Callable[[], Path]]] = {
 }
 
 
-def build(name: str) -> Client:
+def build(name: str, configuration: str) -> Client:
+    """The configuration is Swift's: debug or release."""
     BUILD.mkdir(exist_ok=True)
     title, builder = BUILDERS[name]
-    return Client(name, title, builder())
+    return Client(name, title, builder(configuration))
 
 
 @dataclasses.dataclass(frozen=True)
