@@ -12,15 +12,24 @@ struct ListeningSocket {
 
   /// - Throws: ``PeerError`` when nobody listens there.
   init(port: Int) throws {
+    // While sockets come and go, a table that is read in pieces may lack some: it is read again.
+    for _ in 0..<1000 {
+      if let inode = Self.inode(port: port) {
+        link = "socket:[\(inode)]"
+        return
+      }
+    }
+    throw PeerError("Nobody listens on port \(port).")
+  }
+
+  private static func inode(port: Int) -> Substring? {
     let hexadecimal = String(port, radix: 16, uppercase: true)
     let ending = ":" + String(repeating: "0", count: 4 - hexadecimal.count) + hexadecimal
     let rows = ((try? String(contentsOfFile: "/proc/self/net/tcp", encoding: .utf8)) ?? "").split(separator: "\n")
     // Columns of proc(5): local address 1, state 3 (0A listens), inode 9.
-    let listening = rows.map { $0.split(separator: " ") }.first {
+    return rows.lazy.map { $0.split(separator: " ") }.first {
       $0.count > 9 && $0[1].hasSuffix(ending) && $0[3] == "0A"
-    }
-    guard let listening else { throw PeerError("Nobody listens on port \(port).") }
-    link = "socket:[\(listening[9])]"
+    }?[9]
   }
 
   /// The processes that have it open; those of other users are not seen.

@@ -6,36 +6,66 @@ public import HTTPTypes
 ///
 /// Transports throw it; the pipeline keeps it as an attempt's cause and wraps it in ``HTTPFetchError``.
 public struct TransportError: Error, Sendable, CustomStringConvertible {
+  private struct Parts: Sendable {
+    var stage: FailureStage
+    var code: FailureCode
+    var message: String
+    var hint: String?
+    var engineCode: Int32?
+    var requestSent: Bool
+    var facts: TransferFacts?
+    var head: HTTPResponse?
+    var trustFailure: TrustFailure? = nil
+  }
+
+  private var parts: CopyOnWrite<Parts>
+
   /// Where in the flow it failed.
-  public var stage: FailureStage
+  public var stage: FailureStage {
+    get { parts.value.stage }
+    _modify { yield &parts.value.stage }
+  }
   /// Why, as a stable word.
-  public var code: FailureCode
+  public var code: FailureCode {
+    get { parts.value.code }
+    _modify { yield &parts.value.code }
+  }
   /// One readable sentence, free of secrets.
-  public var message: String
+  public var message: String {
+    get { parts.value.message }
+    _modify { yield &parts.value.message }
+  }
   /// How to fix it, where there is a usual remedy.
-  public var hint: String?
+  public var hint: String? {
+    get { parts.value.hint }
+    _modify { yield &parts.value.hint }
+  }
   /// The engine's own code, such as a `CURLcode`; `nil` where the engine was not asked.
-  public var engineCode: Int32?
+  public var engineCode: Int32? {
+    get { parts.value.engineCode }
+    _modify { yield &parts.value.engineCode }
+  }
   /// Whether a byte of the request may have left this machine.
-  public var requestSent: Bool
+  public var requestSent: Bool {
+    get { parts.value.requestSent }
+    _modify { yield &parts.value.requestSent }
+  }
   /// What is known about the transfer; `nil` when none was begun.
-  public var facts: TransferFacts?
+  public var facts: TransferFacts? {
+    get { parts.value.facts }
+    _modify { yield &parts.value.facts }
+  }
   /// Head of the final response, where it had come before the failure: of a body that is truncated, too large or
   /// stalls. Default `nil`.
-  public var head: HTTPResponse?
+  public var head: HTTPResponse? {
+    get { parts.value.head }
+    _modify { yield &parts.value.head }
+  }
   /// What a trust judge refused, where it did.
   public var trustFailure: TrustFailure? {
-    get { refusal?.failure }
-    set { refusal = newValue.map(Refusal.init) }
+    get { parts.value.trustFailure }
+    _modify { yield &parts.value.trustFailure }
   }
-
-  /// A reference, so that the error of every other failure stays small.
-  private final class Refusal: Sendable {
-    let failure: TrustFailure
-    init(_ failure: TrustFailure) { self.failure = failure }
-  }
-
-  private var refusal: Refusal?
 
   /// Makes an error.
   public init(
@@ -48,14 +78,10 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
     facts: TransferFacts? = nil,
     head: HTTPResponse? = nil
   ) {
-    self.stage = stage
-    self.code = code
-    self.message = message
-    self.hint = hint
-    self.engineCode = engineCode
-    self.requestSent = requestSent
-    self.facts = facts
-    self.head = head
+    parts = CopyOnWrite(
+      Parts(
+        stage: stage, code: code, message: message, hint: hint, engineCode: engineCode, requestSent: requestSent,
+        facts: facts, head: head))
   }
 
   /// The cancelled error.

@@ -43,48 +43,48 @@ public struct RequestOptions: Sendable {
 
   /// A name for logs and metrics, of few distinct values, such as `getRepository`.
   public var operation: String? {
-    _read { yield storage.value.operation }
+    get { storage.value.operation }
     _modify { yield &storage.value.operation }
   }
   /// Limits in time.
   public var timeouts: Timeouts? {
-    _read { yield storage.value.timeouts }
+    get { storage.value.timeouts }
     _modify { yield &storage.value.timeouts }
   }
   /// Most bytes of a collected body, after decompression. Stack default: 10 MiB. A negative number is refused.
   public var maximumBodyBytes: Int? {
-    _read { yield storage.value.maximumBodyBytes }
+    get { storage.value.maximumBodyBytes }
     _modify { yield &storage.value.maximumBodyBytes }
   }
   /// How redirects are treated.
   public var redirects: RedirectPolicy? {
-    _read { yield storage.value.redirects }
+    get { storage.value.redirects }
     _modify { yield &storage.value.redirects }
   }
   /// Default ``Idempotency/byMethod``.
   public var idempotency: Idempotency {
-    _read { yield storage.value.idempotency }
+    get { storage.value.idempotency }
     _modify { yield &storage.value.idempotency }
   }
   /// How connections are made.
   public var connection: ConnectionOptions? {
-    _read { yield storage.value.connection }
+    get { storage.value.connection }
     _modify { yield &storage.value.connection }
   }
   /// Header fields whose values are secret, besides `Authorization`, `Cookie`, `Set-Cookie` and `Proxy-Authorization`:
   /// redacted in logs, and not sent across origins.
   public var sensitiveHeaders: Set<HTTPField.Name> {
-    _read { yield storage.value.sensitiveHeaders }
+    get { storage.value.sensitiveHeaders }
     _modify { yield &storage.value.sensitiveHeaders }
   }
   /// Query items whose values are secret, besides the usual ones (`token`, `key`, `sig`, `password` …).
   public var sensitiveQueryItems: Set<String> {
-    _read { yield storage.value.sensitiveQueryItems }
+    get { storage.value.sensitiveQueryItems }
     _modify { yield &storage.value.sensitiveQueryItems }
   }
   /// Is told how far the call has come. One for each call.
   public var progress: TransferProgressReporter? {
-    _read { yield storage.value.progress }
+    get { storage.value.progress }
     _modify { yield &storage.value.progress }
   }
   /// Texts that are masked wherever they turn up in logs, `curl` commands, errors and descriptions: as they are,
@@ -94,12 +94,12 @@ public struct RequestOptions: Sendable {
   /// fewer than 4 bytes are masked by name only: their value would be found in every text. The secrets of the body
   /// (``RequestBody/secrets``) need not be named again, nor need a proxy's password and a client key's.
   public var secrets: Set<Secret> {
-    _read { yield storage.value.secrets }
+    get { storage.value.secrets }
     _modify { yield &storage.value.secrets }
   }
   /// When true, a 2xx answer with no body is a failure (`no_data`), except to HEAD and for 204 and 205.
   public var requiresBody: Bool {
-    _read { yield storage.value.requiresBody }
+    get { storage.value.requiresBody }
     _modify { yield &storage.value.requiresBody }
   }
 

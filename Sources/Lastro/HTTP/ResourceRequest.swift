@@ -15,17 +15,17 @@ public struct ResourceRequest: Sendable {
 
   /// Method, scheme, authority, path with query, header fields.
   public var head: HTTPRequest {
-    _read { yield parts.value.head }
+    get { parts.value.head }
     _modify { yield &parts.value.head }
   }
   /// The body; empty by default.
   public var body: RequestBody {
-    _read { yield parts.value.body }
+    get { parts.value.body }
     _modify { yield &parts.value.body }
   }
   /// What the request asks of the stack.
   public var options: RequestOptions {
-    _read { yield parts.value.options }
+    get { parts.value.options }
     _modify { yield &parts.value.options }
   }
 

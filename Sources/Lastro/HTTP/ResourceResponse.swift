@@ -17,33 +17,33 @@ public struct ResourceResponse: Sendable {
 
   /// Status and header fields.
   public var head: HTTPResponse {
-    _read { yield parts.value.head }
+    get { parts.value.head }
     _modify { yield &parts.value.head }
   }
   /// URL of the request that was answered: the last one, after redirects and as interceptors left it.
   public var url: String {
-    _read { yield parts.value.url }
+    get { parts.value.url }
     _modify { yield &parts.value.url }
   }
   /// URLs redirected to, in order; the last equals ``url``, unless an interceptor rewrote its request. Empty
   /// without redirects.
   public var redirects: [String] {
-    _read { yield parts.value.redirects }
+    get { parts.value.redirects }
     _modify { yield &parts.value.redirects }
   }
   /// The account of the call: every attempt, the successful one last, and the waits between them.
   public var ledger: AttemptLedger {
-    _read { yield parts.value.ledger }
+    get { parts.value.ledger }
     _modify { yield &parts.value.ledger }
   }
   /// What happened on the wire during the last transfer.
   public var facts: TransferFacts {
-    _read { yield parts.value.facts }
+    get { parts.value.facts }
     _modify { yield &parts.value.facts }
   }
   /// What its descriptions mask: the usual names, and what the call named as secret.
   var redaction: Redaction {
-    _read { yield parts.value.redaction }
+    get { parts.value.redaction }
     _modify { yield &parts.value.redaction }
   }
 

@@ -17,60 +17,85 @@ struct Exchange {
 
 extension FetchCall {
   /// One attempt: make, adapt, transfer, follow redirects, judge, decode, tell.
-  mutating func attempt() async throws(AttemptFailure) -> Network.Value<FetchedValue, ResourceResponse> {
+  func attempt() async throws(AttemptFailure) -> Network.Value<FetchedValue, ResourceResponse> {
     current.start = plan.configuration.timeSource.now()
-    if Task.isCancelled { throw failure(.cancelled(.cancelled())) }
-    try checkDeadline(options: effective)
+    try checkCancellation()
+    try check(deadline(options: effective))
     var exchange = try await exchange()
-    let body = try await judged(&exchange)
+    exchange.body = try await judged(exchange)
+    let output = try finished(&exchange)
+    await tellSucceeded(exchange)
+    return Network.Value(value: output, response: exchange.response)
+  }
+
+  /// Makes the value of a 2xx answer, and accounts for the attempt.
+  @inline(never)
+  private func finished(_ exchange: inout Exchange) throws(AttemptFailure) -> FetchedValue {
     let output: FetchedValue
     do {
-      output = try plan.finish(body, exchange.response)
+      output = try plan.finish(exchange.body, exchange.response)
     } catch {
-      throw undecodable(error, exchange, body.bytes ?? Data())
+      throw undecodable(error, exchange)
     }
     account(for: &exchange)
     if Task.isCancelled {
       throw failure(.cancelled(.cancelled(requestSent: true)), exchange.request, facts: exchange.response.facts)
     }
     emit(.attemptEnded(exchange.response.attempts.last ?? Attempt(outcome: .succeeded)))
-    await tellSucceeded(exchange, body: body.bytes)
-    return Network.Value(value: output, response: exchange.response)
+    return output
   }
 
+  @inline(never)
   private func account(for exchange: inout Exchange) {
+    let now = plan.configuration.timeSource.now()
     let attempt = describe(
-      .succeeded, status: exchange.response.status, error: nil, facts: exchange.response.facts)
-    exchange.response.ledger = ledger(attempts: attempts.isEmpty ? [attempt] : attempts + [attempt])
+      .succeeded, status: exchange.response.status, error: nil, facts: exchange.response.facts, at: now)
+    exchange.response.ledger = ledger(attempts: attempts.isEmpty ? [attempt] : attempts + [attempt], at: now)
   }
 
   /// Makes the request, has it transferred, and follows redirects.
-  private mutating func exchange() async throws(AttemptFailure) -> Exchange {
+  private func exchange() async throws(AttemptFailure) -> Exchange {
     var request = try await prepared(nil)
     while true {
-      let answer = try await transfer(&request)
+      request = try await cleared(request)
+      let answer = try await transfer(request)
       let response = self.answer(answer.head, to: request, facts: answer.facts)
-      let next: ResourceRequest?
-      do throws(TransportError) {
-        next = try current.redirects.next(
-          after: answer.head, to: request, policy: request.options.redirects ?? plan.configuration.redirects)
-      } catch {
-        throw failure(.redirect(error), request, response, facts: answer.facts)
+      guard let next = try redirected(request, by: response) else {
+        return Exchange(request: request, response: response, body: answer.body)
       }
-      guard let next else { return Exchange(request: request, response: response, body: answer.body) }
       answer.body.cancel()
-      current.redirectedFrom = response
       request = try await prepared(next)
     }
   }
 
+  /// The request that an answer redirects to, if it does.
+  @inline(never)
+  private func redirected(
+    _ request: ResourceRequest, by response: ResourceResponse
+  ) throws(AttemptFailure) -> ResourceRequest? {
+    do throws(TransportError) {
+      let policy = request.options.redirects ?? plan.configuration.redirects
+      let next = try current.redirects.next(after: response.head, to: request, policy: policy)
+      if next != nil { current.redirectedFrom = response }
+      return next
+    } catch {
+      throw failure(.redirect(error), request, response, facts: response.facts)
+    }
+  }
+
   /// Lets interceptors adapt a redirect's request, or the base request, and counts the time that takes.
-  private mutating func prepared(_ redirected: ResourceRequest?) async throws(AttemptFailure) -> ResourceRequest {
+  private func prepared(_ redirected: ResourceRequest?) async throws(AttemptFailure) -> ResourceRequest {
     let start = plan.configuration.timeSource.now()
     current.wasTransferred = false
     defer { current.preparation += plan.configuration.timeSource.now() - start }
     let base = if let redirected { Result<_, any Error>.success(redirected) } else { try await base() }
-    var request = try await adapted(base)
+    return completed(try await adapted(base))
+  }
+
+  /// The request as interceptors left it, with what its body says of itself.
+  @inline(never)
+  private func completed(_ adapted: ResourceRequest) -> ResourceRequest {
+    var request = adapted
     request.nameCarriedSecrets()
     if let contentType = request.body.contentType, request.head.headerFields[.contentType] == nil {
       request.head.headerFields[.contentType] = contentType
@@ -80,8 +105,9 @@ extension FetchCall {
     return request
   }
 
-  /// Checks the request and hands it to the transport.
-  private mutating func transfer(_ request: inout ResourceRequest) async throws(AttemptFailure) -> TransferResponse {
+  /// Checks the request, has it signed, and tells interceptors that it is about to be handed over.
+  private func cleared(_ request: ResourceRequest) async throws(AttemptFailure) -> ResourceRequest {
+    var request = request
     effective = request.options
     try check(request)
     if !plan.configuration.signers.isEmpty {
@@ -90,37 +116,66 @@ extension FetchCall {
       effective = request.options
       try check(request)
     }
-    if Task.isCancelled { throw failure(.cancelled(.cancelled()), request) }
+    try checkCancellation(request)
     current.wasScheduled = true
     try await tellScheduled(request)
-    try checkDeadline(options: request.options, request)
-    if Task.isCancelled { throw failure(.cancelled(.cancelled()), request) }
-    let transfer = transferRequest(request)
+    return request
+  }
+
+  /// Hands a request to the transport.
+  private func transfer(_ request: ResourceRequest) async throws(AttemptFailure) -> TransferResponse {
+    let transfer = try begin(request)
+    do throws(TransportError) {
+      let answer = try await plan.transport.execute(transfer)
+      note(answer, to: request)
+      return answer
+    } catch {
+      throw failure(of: error, request)
+    }
+  }
+
+  // What waits for nothing stands apart from what waits: a frame that waits would hold all that it needs.
+
+  @inline(never)
+  private func begin(_ request: ResourceRequest) throws(AttemptFailure) -> TransferRequest {
+    let limit = deadline(options: request.options)
+    try check(limit, request)
+    try checkCancellation(request)
+    let transfer = transferRequest(request, limit)
     if current.firstRequest == nil { current.firstRequest = request }
     latest = request
     latestURL = request.url
     current.wasTransferred = true
     emit(.transferStarted(request))
-    do throws(TransportError) {
-      let answer = try await plan.transport.execute(transfer)
-      current.requestSent = true
-      emit(
-        .transferEnded(
-          .success(
-            .init(response: self.answer(answer.head, to: request, facts: answer.facts), body: answer.body.bytes))))
-      return answer
-    } catch {
-      var error = error
-      // Of an attempt that sent something to an earlier hop, nobody is to read that nothing was sent.
-      current.requestSent = current.requestSent || error.requestSent
-      error.requestSent = current.requestSent
-      emit(.transferEnded(.failure(error.redacted(by: redaction))))
-      let response = error.head.map { answer($0, to: request, facts: error.facts ?? TransferFacts()) }
-      throw failure(kind(of: error), request, response, facts: error.facts)
-    }
+    return transfer
+  }
+
+  @inline(never)
+  private func note(_ answer: TransferResponse, to request: ResourceRequest) {
+    current.requestSent = true
+    emit(
+      .transferEnded(
+        .success(.init(response: self.answer(answer.head, to: request, facts: answer.facts), body: answer.body.bytes))))
+  }
+
+  @inline(never)
+  private func failure(of error: TransportError, _ request: ResourceRequest) -> AttemptFailure {
+    var error = error
+    // Of an attempt that sent something to an earlier hop, nobody is to read that nothing was sent.
+    current.requestSent = current.requestSent || error.requestSent
+    error.requestSent = current.requestSent
+    emit(.transferEnded(.failure(error.redacted(by: redaction))))
+    let response = error.head.map { answer($0, to: request, facts: error.facts ?? TransferFacts()) }
+    return failure(kind(of: error), request, response, facts: error.facts)
+  }
+
+  @inline(never)
+  private func checkCancellation(_ request: ResourceRequest? = nil) throws(AttemptFailure) {
+    if Task.isCancelled { throw failure(.cancelled(.cancelled()), request) }
   }
 
   /// Nothing reaches the transport that could be read in two ways, or asks for what makes no sense.
+  @inline(never)
   private func check(_ request: ResourceRequest) throws(AttemptFailure) {
     do throws(TransportError) {
       try plan.checkLimits(of: request.options)
@@ -130,6 +185,7 @@ extension FetchCall {
     }
   }
 
+  @inline(never)
   private func answer(
     _ head: HTTPResponse, to request: ResourceRequest, facts: TransferFacts
   ) -> ResourceResponse {
@@ -140,7 +196,8 @@ extension FetchCall {
     return response
   }
 
-  private mutating func transferRequest(_ request: ResourceRequest) -> TransferRequest {
+  @inline(never)
+  private func transferRequest(_ request: ResourceRequest, _ limit: Deadline?) -> TransferRequest {
     var body = request.body
     if !body.isReplayable {
       let consumption = BodyConsumption()
@@ -148,7 +205,6 @@ extension FetchCall {
       body = consumption.watching(body)
     }
     let timeouts = plan.timeouts(for: request.options)
-    let limit = deadline(options: request.options)
     return TransferRequest(
       head: request.head, body: body, connection: request.options.connection,
       delivery: plan.delivery(for: request.options), connectTimeout: timeouts.connect, idleTimeout: timeouts.idle,
@@ -159,11 +215,14 @@ extension FetchCall {
   }
 
   /// What is left for the attempt, and the code to fail with when it passes.
-  func deadline(options: RequestOptions) -> (left: Duration, code: FailureCode)? {
-    let total = timeLeft(options: options)
-    let attempt = plan.timeouts(for: options).attempt.map {
-      $0 - (plan.configuration.timeSource.now() - current.start)
-    }
+  typealias Deadline = (left: Duration, code: FailureCode)
+
+  func deadline(options: RequestOptions) -> Deadline? {
+    let timeouts = plan.timeouts(for: options)
+    guard timeouts.total != nil || timeouts.attempt != nil else { return nil }
+    let now = plan.configuration.timeSource.now()
+    let total = timeouts.total.map { $0 - (now - start) }
+    let attempt = timeouts.attempt.map { $0 - (now - current.start) }
     switch (attempt, total) {
     case (nil, nil): return nil
     case (let attempt?, nil): return (attempt, .attemptTimeout)
@@ -172,8 +231,9 @@ extension FetchCall {
     }
   }
 
-  private func checkDeadline(options: RequestOptions, _ request: ResourceRequest? = nil) throws(AttemptFailure) {
-    guard let limit = deadline(options: options), limit.left <= .zero else { return }
+  @inline(never)
+  private func check(_ limit: Deadline?, _ request: ResourceRequest? = nil) throws(AttemptFailure) {
+    guard let limit, limit.left <= .zero else { return }
     let name = limit.code == .totalTimeout ? "total" : "attempt"
     throw failure(
       .transport(
@@ -184,7 +244,7 @@ extension FetchCall {
   }
 
   /// Tells failures of the answer from success, and brings the body into the shape that decoding expects.
-  private mutating func judged(_ exchange: inout Exchange) async throws(AttemptFailure) -> ResponseBody {
+  private func judged(_ exchange: Exchange) async throws(AttemptFailure) -> ResponseBody {
     let status = exchange.response.status
     guard (200...299).contains(status.code) else { throw await badStatus(exchange) }
     if exchange.request.head.method == .head || status == .noContent || status == .resetContent {
@@ -205,7 +265,8 @@ extension FetchCall {
     return ResponseBody(bytes)
   }
 
-  private mutating func observed(_ body: ResponseBody) -> ResponseBody {
+  @inline(never)
+  private func observed(_ body: ResponseBody) -> ResponseBody {
     guard !plan.configuration.observers.isEmpty || effective.progress != nil else { return body }
     let observed = ObservedBody(
       body, observers: plan.configuration.observers, time: plan.configuration.timeSource, callID: callID,
@@ -234,7 +295,9 @@ extension FetchCall {
       decodingFailure: decodingFailure, facts: exchange.response.facts)
   }
 
-  private func undecodable(_ error: any Error, _ exchange: Exchange, _ body: Data) -> AttemptFailure {
+  @inline(never)
+  private func undecodable(_ error: any Error, _ exchange: Exchange) -> AttemptFailure {
+    let body = exchange.body.bytes ?? Data()
     let decodeFailure = DecodeFailure(
       error, payload: body, metadata: exchange.response, snippetBytes: plan.configuration.bodySnippetBytes)
     // Some APIs answer 200 with an error in the body.
@@ -255,6 +318,7 @@ extension FetchCall {
   }
 
   /// A failure of this attempt. Once the task is cancelled, every failure is the cancelled one.
+  @inline(never)
   func failure(
     _ kind: FailureRecord.Kind, _ request: ResourceRequest? = nil, _ response: ResourceResponse? = nil,
     body: Data? = nil, apiError: (any Error)? = nil, decodingFailure: (any Error)? = nil, facts: TransferFacts? = nil

@@ -14,7 +14,7 @@ extension FetchCall {
   private static var grace: Duration { .seconds(1) }
 
   /// The base request of an attempt, as interceptors get it.
-  mutating func base() async throws(AttemptFailure) -> Result<ResourceRequest, any Error> {
+  func base() async throws(AttemptFailure) -> Result<ResourceRequest, any Error> {
     let making = plan.baseRequestMaking
     let made: Result<ResourceRequest, any Error>
     if making.waits {
@@ -50,7 +50,7 @@ extension FetchCall {
 
   /// A key belongs to the call. An endpoint that makes a new one whenever it is asked would have the server act on every
   /// attempt, so that the first attempt's stays.
-  private mutating func addIdempotencyKey(to request: inout ResourceRequest) throws(TransportError) {
+  private func addIdempotencyKey(to request: inout ResourceRequest) throws(TransportError) {
     let own = request.head.headerFields[.idempotencyKey].flatMap { $0.isEmpty ? nil : $0 }
     switch request.options.idempotency {
     case .byMethod, .idempotent, .notIdempotent:
@@ -65,7 +65,7 @@ extension FetchCall {
   }
 
   /// Lets every interceptor adapt the request.
-  mutating func adapted(
+  func adapted(
     _ base: Result<ResourceRequest, any Error>
   ) async throws(AttemptFailure) -> ResourceRequest {
     if plan.interceptors.isEmpty, case .success(let request) = base { return request }
@@ -116,7 +116,7 @@ extension FetchCall {
   }
 
   /// Lets the signers sign what is about to be sent.
-  mutating func signed(_ request: ResourceRequest) async throws(AttemptFailure) -> ResourceRequest {
+  func signed(_ request: ResourceRequest) async throws(AttemptFailure) -> ResourceRequest {
     let start = plan.configuration.timeSource.now()
     defer { current.preparation += plan.configuration.timeSource.now() - start }
     let signers = plan.configuration.signers
@@ -150,12 +150,13 @@ extension FetchCall {
   }
 
   /// Tells the interceptors of a success, which stands whatever they do.
-  func tellSucceeded(_ exchange: Exchange, body: Data?) async {
+  func tellSucceeded(_ exchange: Exchange) async {
     guard !plan.interceptors.isEmpty else { return }
     let interceptors = plan.interceptors
     let context = context
     let request = exchange.request
     let response = exchange.response
+    let body = exchange.body.bytes
     if plan.hooksWait {
       let left = timeLeft(options: effective).map { max($0, Self.grace) }
       _ = await interruptible(within: left, time: plan.configuration.timeSource) {

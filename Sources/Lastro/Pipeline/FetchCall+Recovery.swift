@@ -4,7 +4,7 @@ import HTTPTypes
 
 extension FetchCall {
   /// Asks the interceptors, and returns when the call is to be tried again.
-  mutating func recover(from failure: AttemptFailure) async throws(HTTPFetchError<any Error>) {
+  func recover(from failure: AttemptFailure) async throws(HTTPFetchError<any Error>) {
     abridgeLastError()
     let context = context
     let attempt = describe(failure)
@@ -29,13 +29,13 @@ extension FetchCall {
 
   /// The state keeps every failure, but the body of the last one only: a hundred retries are not to hold a hundred
   /// bodies.
-  private mutating func abridgeLastError() {
+  private func abridgeLastError() {
     guard let last = retryState.errors.popLast() else { return }
     retryState.errors.append(
       (last as? HTTPFetchError<any Error>).map { HTTPFetchError<any Error>($0.record.abridged) } ?? last)
   }
 
-  private mutating func follow(
+  private func follow(
     _ action: Retry.Action, after error: HTTPFetchError<any Error>, of request: ResourceRequest?
   ) async throws(HTTPFetchError<any Error>) {
     let veto = veto(of: error)
@@ -98,7 +98,7 @@ extension FetchCall {
         + left.brief)
   }
 
-  private mutating func wait(
+  private func wait(
     _ seconds: Retry.Delay, after failure: HTTPFetchError<any Error>
   ) async throws(HTTPFetchError<any Error>) {
     let delay = Self.duration(seconds)
@@ -136,13 +136,14 @@ extension FetchCall {
 
   /// The running attempt as it is accounted for.
   func describe(
-    _ outcome: Attempt.Outcome, status: HTTPResponse.Status?, error: TransportError?, facts: TransferFacts?
+    _ outcome: Attempt.Outcome, status: HTTPResponse.Status?, error: TransportError?, facts: TransferFacts?,
+    at now: Duration? = nil
   ) -> Attempt {
     var attempt = Attempt(
       number: attempts.count + 1, outcome: outcome, status: status, error: error, requestSent: current.requestSent,
       delay: current.delay, delaySource: current.delaySource, reason: current.reason,
       quotaLeft: current.payment?.left, start: current.start - start,
-      duration: plan.configuration.timeSource.now() - current.start, preparation: current.preparation,
+      duration: (now ?? plan.configuration.timeSource.now()) - current.start, preparation: current.preparation,
       redirects: current.redirects.urls, facts: facts)
     attempt.redaction = redaction
     return attempt
@@ -186,14 +187,14 @@ extension FetchCall {
   }
 
   /// Gives back what the retry cost: it succeeded, or was not made.
-  mutating func refund() {
+  func refund() {
     guard let payment = current.payment else { return }
     plan.configuration.retryQuota?.refund(payment.amount, for: payment.origin)
     current.payment = nil
   }
 
   /// A success gives the origin credit again, and so does an answer that is none of distress, such as a 404.
-  mutating func settleQuota(isFirst: Bool) {
+  func settleQuota(isFirst: Bool) {
     guard let quota = plan.configuration.retryQuota, !quota.isFull else { return }
     if current.payment != nil {
       refund()

@@ -4,26 +4,29 @@ import HTTPTypes
 import Synchronization
 
 /// One call: attempts until one succeeds, nobody wants another, or a veto or the deadline ends it.
-struct FetchCall {
+///
+/// An object, because it lives in the frames of functions that wait: what is held by value there is held by each of them.
+/// One task has it, and no access to a variable spans another.
+final class FetchCall {
   let plan: FetchPlan
   let callID: UInt64
   /// When the call began, on the plan's clock.
   let start: Duration
-  var retryState = Retry.State.empty
-  var attempts: [Attempt] = []
-  var current = CurrentAttempt()
+  @exclusivity(unchecked) var retryState = Retry.State.empty
+  @exclusivity(unchecked) var attempts: [Attempt] = []
+  @exclusivity(unchecked) var current = CurrentAttempt()
   /// The options of the latest request: those of the resource where no request could be made yet.
-  var effective: RequestOptions
+  @exclusivity(unchecked) var effective: RequestOptions
   /// The latest request, as far as it was made.
-  var latest: ResourceRequest?
+  @exclusivity(unchecked) var latest: ResourceRequest?
   /// Its URL, once it is final.
-  var latestURL: String?
+  @exclusivity(unchecked) var latestURL: String?
   /// The `Idempotency-Key` that all attempts carry.
-  var idempotencyKey: String?
+  @exclusivity(unchecked) var idempotencyKey: String?
   /// The body of the opened stream, where somebody observes it.
-  var observedBody: ObservedBody?
+  @exclusivity(unchecked) var observedBody: ObservedBody?
   /// What the texts of the call mask: the usual names, and what its requests named so far.
-  var redaction: Redaction
+  @exclusivity(unchecked) var redaction: Redaction
 
   /// The running attempt.
   struct CurrentAttempt {
@@ -64,7 +67,7 @@ struct FetchCall {
   }
 
   /// Runs the call to its one end.
-  mutating func run() async throws(HTTPFetchError<any Error>) -> Network.Value<FetchedValue, ResourceResponse> {
+  func run() async throws(HTTPFetchError<any Error>) -> Network.Value<FetchedValue, ResourceResponse> {
     emit(.callStarted)
     do throws(HTTPFetchError<any Error>) {
       let value = try await repeatedAttempts()
@@ -83,7 +86,7 @@ struct FetchCall {
     }
   }
 
-  private mutating func repeatedAttempts() async throws(HTTPFetchError<any Error>)
+  private func repeatedAttempts() async throws(HTTPFetchError<any Error>)
     -> Network.Value<FetchedValue, ResourceResponse>
   {
     while true {
@@ -104,11 +107,11 @@ struct FetchCall {
   }
 
   /// The account of the call up to now.
-  func ledger(attempts: [Attempt], notRetried: String? = nil) -> AttemptLedger {
+  func ledger(attempts: [Attempt], notRetried: String? = nil, at now: Duration? = nil) -> AttemptLedger {
     AttemptLedger(
       callID: callID, method: latest?.head.method, url: latestURL ?? latest?.url, redaction: redaction,
       operation: effective.operation, idempotencyKey: idempotencyKey, limit: plan.timeouts(for: effective).total,
-      elapsed: plan.configuration.timeSource.now() - start, attempts: attempts, notRetried: notRetried)
+      elapsed: (now ?? plan.configuration.timeSource.now()) - start, attempts: attempts, notRetried: notRetried)
   }
 
   /// Tells observers.

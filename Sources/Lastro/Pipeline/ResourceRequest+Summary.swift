@@ -4,7 +4,16 @@ import HTTPTypes
 
 extension ResourceRequest {
   /// The absolute URL, as far as the head has it.
-  var url: String { "\(head.scheme ?? "")://\(head.authority ?? "")\(head.path ?? "/")" }
+  var url: String {
+    let (scheme, authority, path) = (head.scheme ?? "", head.authority ?? "", head.path ?? "/")
+    var url = ""
+    url.reserveCapacity(scheme.utf8.count + 3 + authority.utf8.count + path.utf8.count)
+    url += scheme
+    url += "://"
+    url += authority
+    url += path
+    return url
+  }
 
   /// Method and URL without user information, the values of the query and the request's secrets: what may stand in
   /// errors.

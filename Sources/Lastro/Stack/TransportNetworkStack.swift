@@ -53,9 +53,8 @@ public struct TransportNetworkStack: HTTPNetworkStack {
     let plan = FetchPlan(resource, transport: transport, configuration: sharedConfiguration, isStream: isStream) {
       FetchedValue.Of(try finish($0, $1))
     }
-    var call = FetchCall(plan)
     do throws(HTTPFetchError<any Error>) {
-      let fetched = try await call.run()
+      let fetched = try await FetchCall(plan).run()
       return Network.Value(value: fetched.value.open(as: Value.self), response: fetched.response)
     } catch {
       throw HTTPFetchError<APIError>(error.record)

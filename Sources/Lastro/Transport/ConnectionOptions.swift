@@ -32,18 +32,48 @@ public struct ConnectionOptions: Sendable, Hashable {
     }
   }
 
+  private struct Parts: Sendable, Hashable {
+    var httpVersion = HTTPVersion.automatic
+    var tls = TLSOptions()
+    var proxy = ProxyOptions.environment
+    var resolutions: [Resolution] = []
+    var unixSocketPath: String?
+    var localInterface: String?
+  }
+
+  private static let standard = CopyOnWrite(Parts())
+  private var parts = Self.standard
+
   /// Default ``HTTPVersion/automatic``.
-  public var httpVersion: HTTPVersion = .automatic
+  public var httpVersion: HTTPVersion {
+    get { parts.value.httpVersion }
+    _modify { yield &parts.value.httpVersion }
+  }
   /// Default: system roots, TLS 1.2 at least, no client certificate.
-  public var tls = TLSOptions()
+  public var tls: TLSOptions {
+    get { parts.value.tls }
+    _modify { yield &parts.value.tls }
+  }
   /// Default: from the environment, read once when the stack is made.
-  public var proxy: ProxyOptions = .environment
+  public var proxy: ProxyOptions {
+    get { parts.value.proxy }
+    _modify { yield &parts.value.proxy }
+  }
   /// Fixed answers; asked before DNS. Default none.
-  public var resolutions: [Resolution] = []
+  public var resolutions: [Resolution] {
+    get { parts.value.resolutions }
+    _modify { yield &parts.value.resolutions }
+  }
   /// Path of a Unix socket to connect to instead of the URL's host. Default `nil`.
-  public var unixSocketPath: String?
+  public var unixSocketPath: String? {
+    get { parts.value.unixSocketPath }
+    _modify { yield &parts.value.unixSocketPath }
+  }
   /// Interface name, local address or host name to bind to (`CURLOPT_INTERFACE`). Default `nil`.
-  public var localInterface: String?
+  public var localInterface: String? {
+    get { parts.value.localInterface }
+    _modify { yield &parts.value.localInterface }
+  }
 
   /// Makes the default options.
   public init() {}

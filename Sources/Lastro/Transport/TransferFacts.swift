@@ -2,6 +2,21 @@
 
 /// What happened on the wire during one transfer: protocol, connection, bytes and timings.
 public struct TransferFacts: Sendable, Hashable {
+  private struct Parts: Sendable, Hashable {
+    var httpVersion: String?
+    var remoteAddress: String?
+    var remotePort: Int?
+    var connectionID: Int64?
+    var connectionReused: Bool
+    var bytesSent: Int64
+    var bytesReceived: Int64
+    var resends: Int
+    var trust: TrustVerdict?
+    var timings: Timings
+  }
+
+  private var parts: CopyOnWrite<Parts>
+
   /// Times since the transfer was begun, each the end of its phase; `nil` for a phase that did not happen.
   public struct Timings: Sendable, Hashable {
     /// Name resolution done (`CURLINFO_NAMELOOKUP_TIME_T`).
@@ -36,25 +51,55 @@ public struct TransferFacts: Sendable, Hashable {
   }
 
   /// `"1.0"`, `"1.1"` or `"2"`; `nil` until the response's head arrived.
-  public var httpVersion: String?
+  public var httpVersion: String? {
+    get { parts.value.httpVersion }
+    _modify { yield &parts.value.httpVersion }
+  }
   /// Address of the peer the connection is with (the proxy's, where there is one); `nil` before it is connected.
-  public var remoteAddress: String?
+  public var remoteAddress: String? {
+    get { parts.value.remoteAddress }
+    _modify { yield &parts.value.remoteAddress }
+  }
   /// Port of that peer.
-  public var remotePort: Int?
+  public var remotePort: Int? {
+    get { parts.value.remotePort }
+    _modify { yield &parts.value.remotePort }
+  }
   /// Names the connection among the live ones of its engine: its local port. `nil` when there was none.
-  public var connectionID: Int64?
+  public var connectionID: Int64? {
+    get { parts.value.connectionID }
+    _modify { yield &parts.value.connectionID }
+  }
   /// Whether the connection had served a transfer before.
-  public var connectionReused: Bool
+  public var connectionReused: Bool {
+    get { parts.value.connectionReused }
+    _modify { yield &parts.value.connectionReused }
+  }
   /// Bytes of request head and body written.
-  public var bytesSent: Int64
+  public var bytesSent: Int64 {
+    get { parts.value.bytesSent }
+    _modify { yield &parts.value.bytesSent }
+  }
   /// Bytes of the response body as they came over the wire, before decompression.
-  public var bytesReceived: Int64
+  public var bytesReceived: Int64 {
+    get { parts.value.bytesReceived }
+    _modify { yield &parts.value.bytesReceived }
+  }
   /// How often the engine itself sent the request again after a pooled connection had died (idempotent requests only).
-  public var resends: Int
+  public var resends: Int {
+    get { parts.value.resends }
+    _modify { yield &parts.value.resends }
+  }
   /// How far the server's identity was established; `nil` before a connection stood.
-  public var trust: TrustVerdict?
+  public var trust: TrustVerdict? {
+    get { parts.value.trust }
+    _modify { yield &parts.value.trust }
+  }
   /// Times of the phases.
-  public var timings: Timings
+  public var timings: Timings {
+    get { parts.value.timings }
+    _modify { yield &parts.value.timings }
+  }
 
   /// Makes facts; everything unknown by default.
   public init(
@@ -63,15 +108,10 @@ public struct TransferFacts: Sendable, Hashable {
     bytesSent: Int64 = 0, bytesReceived: Int64 = 0, resends: Int = 0, trust: TrustVerdict? = nil,
     timings: Timings = Timings()
   ) {
-    self.httpVersion = httpVersion
-    self.remoteAddress = remoteAddress
-    self.remotePort = remotePort
-    self.connectionID = connectionID
-    self.connectionReused = connectionReused
-    self.bytesSent = bytesSent
-    self.bytesReceived = bytesReceived
-    self.resends = resends
-    self.trust = trust
-    self.timings = timings
+    parts = CopyOnWrite(
+      Parts(
+        httpVersion: httpVersion, remoteAddress: remoteAddress, remotePort: remotePort, connectionID: connectionID,
+        connectionReused: connectionReused, bytesSent: bytesSent, bytesReceived: bytesReceived, resends: resends,
+        trust: trust, timings: timings))
   }
 }

@@ -26,6 +26,22 @@ extension Transport {
 
 /// One request as a ``Transport`` gets it: final, checked, with its limits.
 public struct TransferRequest: Sendable {
+  private struct Parts: Sendable {
+    var head: HTTPRequest
+    var body: RequestBody
+    var connection: ConnectionOptions?
+    var delivery: Delivery
+    var connectTimeout: Duration?
+    var idleTimeout: Duration?
+    var deadline: Duration?
+    var deadlineCode: FailureCode
+    var allowsResend: Bool
+    var progress: TransferProgressReporter.Transfer?
+    var secrets: Set<Secret>
+  }
+
+  private var parts: CopyOnWrite<Parts>
+
   /// How the response's body is delivered.
   public enum Delivery: Sendable, Hashable {
     /// Collected in memory, at most so many bytes after decompression.
@@ -37,28 +53,61 @@ public struct TransferRequest: Sendable {
   }
 
   /// Method, scheme, authority, path with query, header fields.
-  public var head: HTTPRequest
+  public var head: HTTPRequest {
+    get { parts.value.head }
+    _modify { yield &parts.value.head }
+  }
   /// The body.
-  public var body: RequestBody
+  public var body: RequestBody {
+    get { parts.value.body }
+    _modify { yield &parts.value.body }
+  }
   /// How the connection is to be made; the transport's own defaults where `nil`.
-  public var connection: ConnectionOptions?
+  public var connection: ConnectionOptions? {
+    get { parts.value.connection }
+    _modify { yield &parts.value.connection }
+  }
   /// How the response's body is delivered.
-  public var delivery: Delivery
+  public var delivery: Delivery {
+    get { parts.value.delivery }
+    _modify { yield &parts.value.delivery }
+  }
   /// Limit of the connect phase.
-  public var connectTimeout: Duration?
+  public var connectTimeout: Duration? {
+    get { parts.value.connectTimeout }
+    _modify { yield &parts.value.connectTimeout }
+  }
   /// Limit of idleness.
-  public var idleTimeout: Duration?
+  public var idleTimeout: Duration? {
+    get { parts.value.idleTimeout }
+    _modify { yield &parts.value.idleTimeout }
+  }
   /// What is left for the transfer, queue included.
-  public var deadline: Duration?
+  public var deadline: Duration? {
+    get { parts.value.deadline }
+    _modify { yield &parts.value.deadline }
+  }
   /// The code to fail with when ``deadline`` passes: ``FailureCode/attemptTimeout`` or ``FailureCode/totalTimeout``.
-  public var deadlineCode: FailureCode
+  public var deadlineCode: FailureCode {
+    get { parts.value.deadlineCode }
+    _modify { yield &parts.value.deadlineCode }
+  }
   /// Whether the transport may send the request again by itself, on a fresh connection, when a pooled connection
   /// turns out to be dead before a response byte arrived.
-  public var allowsResend: Bool
+  public var allowsResend: Bool {
+    get { parts.value.allowsResend }
+    _modify { yield &parts.value.allowsResend }
+  }
   /// Is told how far the transfer has come; the transport reports to it, at a moderate pace, where it is set.
-  public var progress: TransferProgressReporter.Transfer?
+  public var progress: TransferProgressReporter.Transfer? {
+    get { parts.value.progress }
+    _modify { yield &parts.value.progress }
+  }
   /// The secrets that head and body carry: what a transport that logs has to mask. Default none.
-  public var secrets: Set<Secret>
+  public var secrets: Set<Secret> {
+    get { parts.value.secrets }
+    _modify { yield &parts.value.secrets }
+  }
 
   /// Makes a request.
   public init(
@@ -69,17 +118,11 @@ public struct TransferRequest: Sendable {
     progress: TransferProgressReporter.Transfer? = nil,
     secrets: Set<Secret> = []
   ) {
-    self.head = head
-    self.body = body
-    self.connection = connection
-    self.delivery = delivery
-    self.connectTimeout = connectTimeout
-    self.idleTimeout = idleTimeout
-    self.deadline = deadline
-    self.deadlineCode = deadlineCode
-    self.allowsResend = allowsResend
-    self.progress = progress
-    self.secrets = secrets
+    parts = CopyOnWrite(
+      Parts(
+        head: head, body: body, connection: connection, delivery: delivery, connectTimeout: connectTimeout,
+        idleTimeout: idleTimeout, deadline: deadline, deadlineCode: deadlineCode, allowsResend: allowsResend,
+        progress: progress, secrets: secrets))
   }
 }
 
