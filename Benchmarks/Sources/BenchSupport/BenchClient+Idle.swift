@@ -27,7 +27,8 @@ extension BenchClient {
         guard connected[IdleHosts.address(host), default: 0] < demanded else { continue }
         isComplete = false
         let exchange = try exchange(.fetch, url: IdleHosts.url(template, host))
-        _ = try await Load.run(demanded + turn, concurrency: demanded + turn, size: nil, exchange)
+        let requests = demanded + turn * turn
+        _ = try await Load.run(requests, concurrency: requests, size: nil, exchange)
       }
       if isComplete { return }
     }

@@ -10,6 +10,7 @@ struct HandleSetting: Equatable {
   private let host: HostQueue.Key
   private let connectTimeout: Duration?
   private let expandsBody: Bool
+  private let isStreamed: Bool
 
   /// `nil` for a request whose options are more than a common one's.
   init?(_ transfer: Transfer, expandsBody: Bool) {
@@ -18,5 +19,6 @@ struct HandleSetting: Equatable {
     host = transfer.host.key
     connectTimeout = job.request.connectTimeout
     self.expandsBody = expandsBody
+    isStreamed = job.body != nil
   }
 }

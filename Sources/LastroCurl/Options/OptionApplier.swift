@@ -40,6 +40,10 @@ final class OptionApplier {
     return !hasCodings || lines.append("Accept-Encoding", ": ", Self.contentCodings)
   }
 
+  /// What libcurl reads or writes at once of a body that is streamed. Its defaults are 16 and 64 KiB, and a call to the
+  /// kernel for each.
+  private static let streamBytes = 128 * 1024
+
   private static let contentCodings = CurlCapabilities.current.contentCodings
 
   /// The proxy's URL; empty for none.
@@ -73,6 +77,8 @@ final class OptionApplier {
     try applyTLS(transfer)
     if transfer.job.isInspection { easy.set(CURLOPT_CONNECT_ONLY, 1) }
     applyBody(easy, request)
+    if transfer.job.body != nil { easy.set(CURLOPT_BUFFERSIZE, Self.streamBytes) }
+    if transfer.job.upload != nil { easy.set(CURLOPT_UPLOAD_BUFFERSIZE, Self.streamBytes) }
     // The empty string asks for every encoding this libcurl knows. A resource that names its own gets bytes as sent.
     if expandsBody { easy.set(CURLOPT_ACCEPT_ENCODING, "") }
     TransferCallbacks.install(on: easy)

@@ -54,7 +54,7 @@ final class UploadChannel: Sendable {
     }
   }
 
-  private static let capacity = 256 * 1024
+  private static let capacity = 512 * 1024
   private let open: @Sendable () throws -> RequestBody.NextChunk
   private let state = Lock(State())
 
@@ -112,7 +112,8 @@ final class UploadChannel: Sendable {
       while count < buffer.count, state.count > 0 {
         count += state.copy(to: UnsafeMutableRawBufferPointer(rebasing: buffer[count...]))
       }
-      let writer = state.count < Self.capacity ? state.writer : nil
+      // Not for every chunk: waking the pump costs more than copying one.
+      let writer = state.count <= Self.capacity / 2 ? state.writer : nil
       if writer != nil { state.writer = nil }
       return (.bytes(count), writer)
     }
