@@ -19,6 +19,7 @@ final class LoopCore {
   private let poller: Poller
   private let load: LoadCounter
   private let clock = LoopClock()
+  private let deliveries = Deliveries()
 
   private var partitions: [UInt32: Partition] = [:]
   private var partitionIDs: [ConnectionOptions: UInt32] = [:]
@@ -76,6 +77,7 @@ final class LoopCore {
     if now >= nextExpiry { expire(now: now) }
     closeIdlePartitions(now: now)
     takeDisplaced()
+    deliveries.handOver()
   }
 
   /// Milliseconds until something is due, rounded up so that nothing is woken early in a loop.
@@ -147,7 +149,8 @@ final class LoopCore {
       return end(job, TransportError(stage: .request, code: .engineFailure, message: "libcurl cannot make a handle"))
     }
     let transfer = Transfer(
-      job: job, easy: easy, host: host, limits: settings.transfer, trust: partition.trust, clock: clock)
+      job: job, easy: easy, host: host, limits: settings.transfer, trust: partition.trust, clock: clock,
+      deliveries: deliveries)
     do {
       try partition.applier.apply(transfer)
       if isFresh {

@@ -20,6 +20,8 @@ final class BodyChannel: Sendable {
     var pieces: [Data] = []
     var count = 0
     var isPaused = false
+    /// Whether the loop knows that it has something for the reader that waits.
+    var isAnnounced = false
     var end: Result<Void, TransportError>?
     var facts: TransferFacts?
     var reader: CheckedContinuation<Chunk, Never>?
@@ -34,6 +36,20 @@ final class BodyChannel: Sendable {
       var piece = Data(capacity: max(bytes.count, min(BodyChannel.pieceBytes, 4 * bytes.count)))
       piece.append(contentsOf: bytes)
       pieces.append(piece)
+    }
+
+    mutating func takePiece() -> Data? {
+      if pieces.isEmpty { return nil }
+      let piece = pieces.removeFirst()
+      count -= piece.count
+      return piece
+    }
+
+    /// Whether the loop, which waits for room, is to go on.
+    mutating func mustResume(_ capacity: Int) -> Bool {
+      guard isPaused, count <= capacity / 2 else { return false }
+      isPaused = false
+      return true
     }
 
     mutating func removeAll() {
@@ -54,23 +70,41 @@ final class BodyChannel: Sendable {
   /// Whether the loop has stopped receiving because of a slow reader.
   var isPaused: Bool { state.withLock { $0.isPaused } }
 
-  /// Loop side. False: the channel is full, and the same bytes must be offered again after a resume.
-  func offer(_ bytes: UnsafeRawBufferPointer) -> Bool {
-    let (accepted, reader): (Bool, (CheckedContinuation<Chunk, Never>, Data)?) = state.withLock { state in
-      if state.end != nil { return (true, nil) }  // cancelled: swallow, the loop is about to hear of it
-      if let reader = state.reader {
-        state.reader = nil
-        return (true, (reader, Data(bytes)))
-      }
+  /// What becomes of bytes that the loop offers.
+  enum Offer {
+    case taken
+    /// For a reader that waits: to be followed by ``handOver(resume:)`` before the loop sleeps.
+    case takenForReader
+    /// The channel is full, and the same bytes must be offered again after a resume.
+    case full
+  }
+
+  /// Loop side.
+  func offer(_ bytes: UnsafeRawBufferPointer) -> Offer {
+    state.withLock { state in
+      if state.end != nil { return .taken }  // cancelled: swallow, the loop is about to hear of it
       guard state.count < capacity else {
         state.isPaused = true
-        return (false, nil)
+        return .full
       }
       state.append(bytes)
-      return (true, nil)
+      guard state.reader != nil, !state.isAnnounced else { return .taken }
+      state.isAnnounced = true
+      return .takenForReader
     }
-    if let (continuation, chunk) = reader { continuation.resume(returning: .success(chunk)) }
-    return accepted
+  }
+
+  /// Loop side. Gives the reader that waits what has come. `resume` is called when the loop waits for room, and there is some.
+  func handOver(resume: () -> Void) {
+    let delivery: (CheckedContinuation<Chunk, Never>, Data, Bool)? = state.withLock { state in
+      state.isAnnounced = false
+      guard let reader = state.reader, let piece = state.takePiece() else { return nil }
+      state.reader = nil
+      return (reader, piece, state.mustResume(capacity))
+    }
+    guard let (reader, piece, mustResume) = delivery else { return }
+    if mustResume { resume() }
+    reader.resume(returning: .success(piece))
   }
 
   /// Reader's side. `resume` is called when the loop waits for room, and there is some.
@@ -78,12 +112,9 @@ final class BodyChannel: Sendable {
     await withCheckedContinuation { continuation in
       enum Effect { case now(Chunk, mustResume: Bool), later }
       let effect: Effect = state.withLock { state in
-        if !state.pieces.isEmpty, !Self.isFailure(state.end) {
-          let piece = state.pieces.removeFirst()
-          state.count -= piece.count
-          let mustResume = state.isPaused && state.count <= capacity / 2
-          if mustResume { state.isPaused = false }
-          return .now(.success(piece), mustResume: mustResume)
+        // None is left where the stream failed.
+        if let piece = state.takePiece() {
+          return .now(.success(piece), mustResume: state.mustResume(capacity))
         }
         switch state.end {
         case .success: return .now(.success(nil), mustResume: false)
@@ -114,7 +145,7 @@ final class BodyChannel: Sendable {
       if Self.isFailure(end) { state.removeAll() }
       guard let reader = state.reader else { return nil }
       state.reader = nil
-      return (reader, end.map { nil })
+      return (reader, state.takePiece().map { .success($0) } ?? end.map { nil })
     }
     if let (continuation, chunk) = reader { continuation.resume(returning: chunk) }
   }

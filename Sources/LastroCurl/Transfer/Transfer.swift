@@ -31,6 +31,7 @@ final class Transfer {
   let limits: TransferLimits
   let trust: PartitionTrust
   private let clock: LoopClock
+  private let deliveries: Deliveries
   var headerList = HeaderList()
 
   private(set) var machine: ResponseHeadMachine
@@ -78,9 +79,10 @@ final class Transfer {
 
   init(
     job: TransferJob, easy: EasyHandle, host: HostQueue, limits: TransferLimits, trust: PartitionTrust,
-    clock: LoopClock
+    clock: LoopClock, deliveries: Deliveries
   ) {
     self.clock = clock
+    self.deliveries = deliveries
     self.job = job
     self.trust = trust
     self.easy = easy
@@ -350,7 +352,10 @@ extension Transfer {
       failure = .decompressionBomb(ratio: limits.decompressionRatio, delivered: delivered)
       return 0
     }
-    guard job.body?.offer(bytes) != false else {
+    switch job.body?.offer(bytes) {
+    case .taken, nil: break
+    case .takenForReader: deliveries.add(job)
+    case .full:
       receivingPaused = true
       return Int(CURL_WRITEFUNC_PAUSE)
     }
