@@ -10,7 +10,7 @@ struct HeadFeeding {
 
   init(
     _ bytes: some Collection<UInt8>, untilFinal: Bool = false, maximumHeadBytes: Int = 65_536, maximumFields: Int = 100,
-    maximumInterimResponses: Int = 10
+    maximumInterimResponses: Int = 10, resembling known: KnownHead? = nil
   ) {
     machine = ResponseHeadMachine(
       maximumHeadBytes: maximumHeadBytes, maximumFields: maximumFields,
@@ -21,7 +21,7 @@ struct HeadFeeding {
       let line = Array(rest[..<end])
       rest = rest[end...]
       do {
-        let event = try line.withUnsafeBytes { try machine.consume(line: $0) }
+        let event = try line.withUnsafeBytes { try machine.consume(line: $0, resembling: known) }
         if event != .needsMore { events.append(event) }
         if untilFinal, case .final = event { return }
       } catch {
@@ -36,5 +36,16 @@ struct HeadFeeding {
   var final: ResponseHead? {
     for case .final(let head) in events { return head }
     return nil
+  }
+}
+
+extension HeadFeeding: Equatable {
+  /// Whether both came to the same verdict, in every respect.
+  static func == (lhs: Self, rhs: Self) -> Bool {
+    lhs.events == rhs.events && lhs.violation == rhs.violation && lhs.machine.framing == rhs.machine.framing
+      && lhs.machine.isHTTP2 == rhs.machine.isHTTP2
+      && ["GET", "HEAD"].allSatisfy {
+        lhs.machine.isCloseDelimited(method: $0) == rhs.machine.isCloseDelimited(method: $0)
+      }
   }
 }

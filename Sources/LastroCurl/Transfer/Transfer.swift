@@ -169,11 +169,10 @@ final class Transfer {
     lastActivity = clock.now
     if hasFailed { return false }
     do {
-      if case .final(let head) = try machine.consume(line: line) { return receive(head) }
+      if case .final(let head) = try machine.consume(line: line, resembling: host.heads.latest) { return receive(head) }
       return true
     } catch {
-      failure = error.transportError
-      return false
+      return fail(error.transportError)
     }
   }
 
@@ -265,13 +264,19 @@ final class Transfer {
 }
 
 extension Transfer {
+  /// Apart, since it would cost every line that is fine. Gives false, for the callback to give.
+  @inline(never)
+  private func fail(_ error: TransportError) -> Bool {
+    failure = error
+    return false
+  }
+
   private func receive(_ head: ResponseHead) -> Bool {
     let response: HTTPResponse
     do {
-      response = try host.heads.response(head)
+      response = try host.heads.response(head, known: machine.known)
     } catch {
-      failure = error
-      return false
+      return fail(error)
     }
     guard head.version.major == 1 || mayBeHTTP2 else {
       failure = TransportError(
