@@ -43,7 +43,7 @@ final class TransferJob: Sendable {
     var inspected: ServerTrust?
   }
 
-  private let state = Lock(State())
+  private let state = EngineLock(State())
   /// Whether request bytes may have left; set by the loop, read by whoever cancels.
   private let wasSent = Atomic<Bool>(false)
   /// The body, where it may be streamed.
