@@ -9,17 +9,13 @@ struct HeadFeeding {
   var machine: ResponseHeadMachine
 
   init(
-    _ bytes: some Collection<UInt8>, untilFinal: Bool = false, maximumHeadBytes: Int = 65_536, maximumFields: Int = 100,
+    lines: [[UInt8]], untilFinal: Bool = false, maximumHeadBytes: Int = 65_536, maximumFields: Int = 100,
     maximumInterimResponses: Int = 10, resembling known: KnownHead? = nil
   ) {
     machine = ResponseHeadMachine(
       maximumHeadBytes: maximumHeadBytes, maximumFields: maximumFields,
       maximumInterimResponses: maximumInterimResponses)
-    var rest = Array(bytes)[...]
-    while !rest.isEmpty {
-      let end = rest.firstIndex(of: 0x0A).map { $0 + 1 } ?? rest.endIndex
-      let line = Array(rest[..<end])
-      rest = rest[end...]
+    for line in lines {
       do {
         let event = try line.withUnsafeBytes { try machine.consume(line: $0, resembling: known) }
         if event != .needsMore { events.append(event) }
@@ -29,6 +25,27 @@ struct HeadFeeding {
         return
       }
     }
+  }
+
+  init(
+    _ bytes: some Collection<UInt8>, untilFinal: Bool = false, maximumHeadBytes: Int = 65_536, maximumFields: Int = 100,
+    maximumInterimResponses: Int = 10, resembling known: KnownHead? = nil
+  ) {
+    self.init(
+      lines: Self.lines(bytes), untilFinal: untilFinal, maximumHeadBytes: maximumHeadBytes,
+      maximumFields: maximumFields, maximumInterimResponses: maximumInterimResponses, resembling: known)
+  }
+
+  /// Lines with their ends.
+  static func lines(_ bytes: some Collection<UInt8>) -> [[UInt8]] {
+    var rest = Array(bytes)[...]
+    var lines: [[UInt8]] = []
+    while !rest.isEmpty {
+      let end = rest.firstIndex(of: 0x0A).map { $0 + 1 } ?? rest.endIndex
+      lines.append(Array(rest[..<end]))
+      rest = rest[end...]
+    }
+    return lines
   }
 
   init(_ text: String) { self.init(Array(text.utf8)) }

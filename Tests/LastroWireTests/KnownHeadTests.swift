@@ -64,9 +64,10 @@ struct KnownHeadTests {
   }
 
   private static func expectSameVerdict(_ bytes: [UInt8], after known: [KnownHead], bytes size: Int, fields: Int) {
+    let lines = HeadFeeding.lines(bytes)
     func feed(_ known: KnownHead?) -> HeadFeeding {
       HeadFeeding(
-        bytes, maximumHeadBytes: size, maximumFields: fields, maximumInterimResponses: 1, resembling: known)
+        lines: lines, maximumHeadBytes: size, maximumFields: fields, maximumInterimResponses: 1, resembling: known)
     }
     let alone = feed(nil)
     for known in known where feed(known) != alone {
