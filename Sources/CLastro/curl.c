@@ -53,13 +53,17 @@ struct curl_slist *clastro_make_line(
   return line;
 }
 
-static curl_socket_t open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *address) {
-  (void)context;
-  (void)purpose;
+curl_socket_t clastro_make_socket(const struct curl_sockaddr *address) {
   return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
-void clastro_install_socket_opener(CURL *easy) { curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket); }
+void clastro_install_socket_keeper(
+  CURL *easy, void *keeper, clastro_open_callback open, clastro_close_callback close) {
+  curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open);
+  curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, keeper);
+  curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, close);
+  curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, keeper);
+}
 
 CURLMcode clastro_multi_set_long(CURLM *multi, CURLMoption option, long value) {
   return curl_multi_setopt(multi, option, value);

@@ -281,7 +281,7 @@ const char *clastro_alert_text(int alert) { return SSL_alert_desc_string_long(al
 
 const char *clastro_verify_text(long result) { return X509_verify_cert_error_string(result); }
 
-static bool is_bound_to(int socket, int local_port) {
+bool clastro_is_bound_to(int socket, int local_port) {
   struct sockaddr_storage address;
   socklen_t size = sizeof address;
   if (getsockname(socket, (struct sockaddr *)&address, &size)) return false;
@@ -292,10 +292,10 @@ static bool is_bound_to(int socket, int local_port) {
 }
 
 void clastro_shut_down_socket(int socket, int local_port) {
-  if (is_bound_to(socket, local_port)) shutdown(socket, SHUT_RDWR);
+  if (clastro_is_bound_to(socket, local_port)) shutdown(socket, SHUT_RDWR);
 }
 
-bool clastro_has_unsolicited_input(CURL *easy, int socket, int local_port) {
+bool clastro_has_unsolicited_input(CURL *easy, int socket) {
   long new_connections = 1;
   curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &new_connections);
   if (new_connections > 0) return false;
@@ -307,7 +307,6 @@ bool clastro_has_unsolicited_input(CURL *easy, int socket, int local_port) {
     // HTTP/2 sends frames whenever it likes.
     if (length == 2 && protocol[0] == 'h' && protocol[1] == '2') return false;
   }
-  if (!is_bound_to(socket, local_port)) return false;
   char byte;
   return recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0;
 }

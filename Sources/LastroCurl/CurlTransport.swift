@@ -14,16 +14,18 @@ public final class CurlTransport: Transport {
   private let loops: [EventLoop]
   private let turn = Atomic<Int>(0)
   private let isShutDown = Atomic<Bool>(false)
-  let connection: ConnectionOptions
+  private let shared: SharedOptions
   private let streamBufferBytes: Int
   let settings: LoopSettings
+
+  var connection: ConnectionOptions { shared.options }
 
   /// Starts the engine.
   ///
   /// - Throws: `ConfigurationError` for a value that cannot work, or when threads or descriptors ran out.
   public init(_ configuration: CurlConfiguration = CurlConfiguration()) throws(ConfigurationError) {
     let settings = try configuration.checked()
-    connection = configuration.connection
+    shared = SharedOptions(configuration.connection)
     self.settings = settings
     streamBufferBytes = configuration.streamBufferBytes
     var loops: [EventLoop] = []
@@ -56,9 +58,9 @@ public final class CurlTransport: Transport {
   private func begin(_ request: TransferRequest, isInspection: Bool) throws(TransportError) -> TransferJob {
     if isShutDown.load(ordering: .relaxed) { throw .shutDown }
     if Task.isCancelled { throw .cancelled() }
+    let own = request.connection.flatMap { $0 == connection ? nil : SharedOptions($0) }
     let job = TransferJob(
-      request: request, options: request.connection ?? connection,
-      usesDefaultOptions: request.connection == nil || request.connection == connection, loop: pickLoop(),
+      request: request, options: own ?? shared, usesDefaultOptions: own == nil, loop: pickLoop(),
       streamBufferBytes: streamBufferBytes, isInspection: isInspection)
     job.loop.load.begin()
     if !job.loop.post(.start(job)) {

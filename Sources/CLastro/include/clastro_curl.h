@@ -30,8 +30,15 @@ struct curl_slist *_Nullable clastro_make_line(
   const char *_Nullable first, size_t first_length, const char *separator, const char *_Nullable second,
   size_t second_length);
 
-// Sockets with close-on-exec; libcurl's own are inherited by children.
-void clastro_install_socket_opener(CURL *easy);
+// A socket for a connection, with close-on-exec; libcurl's own are inherited by children.
+curl_socket_t clastro_make_socket(const struct curl_sockaddr *address);
+
+typedef curl_socket_t (*clastro_open_callback)(
+  void *_Nullable keeper, curlsocktype purpose, struct curl_sockaddr *_Nullable address);
+typedef int (*clastro_close_callback)(void *_Nullable keeper, curl_socket_t socket);
+// Who opens and closes the sockets of connections. A connection keeps both, and outlives its transfer.
+void clastro_install_socket_keeper(
+  CURL *easy, void *keeper, clastro_open_callback open, clastro_close_callback close);
 
 // curl_multi_setopt, by argument kind.
 CURLMcode clastro_multi_set_long(CURLM *multi, CURLMoption option, long value);

@@ -92,9 +92,11 @@ const char *clastro_verify_text(long result);
 bool clastro_knows_cipher(const char *name, bool is_tls13);
 
 // Whether the connection about to serve `easy` is a reused HTTP/1.1 one on which something has arrived already: bytes
-// nobody asked for, or its end. Only inside the prereq callback. `socket` may have been closed meanwhile: it is believed
-// only when its local port is `local_port`.
-bool clastro_has_unsolicited_input(CURL *easy, int socket, int local_port);
+// nobody asked for, or its end. Only inside the prereq callback. `socket` must be that connection's.
+bool clastro_has_unsolicited_input(CURL *easy, int socket);
+
+// Whether `socket` is an IP socket with this local port.
+bool clastro_is_bound_to(int socket, int local_port);
 
 // Ends the connection of `socket` both ways, so that libcurl finds it dead before it uses it again. `socket` may have been
 // closed meanwhile: it is believed only when its local port is `local_port`.

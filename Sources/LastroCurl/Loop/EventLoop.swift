@@ -109,7 +109,7 @@ final class LoopFinish: Sendable {
     var waiters: [CheckedContinuation<Void, Never>] = []
   }
 
-  private let state = Lock(State())
+  private let state = EngineLock(State())
 
   func signal() {
     let waiters = state.withLock { state in

@@ -38,9 +38,10 @@ final class HostQueue {
   /// Whether requests may come to share a connection.
   private let mayMultiplex: Bool
   /// Descriptors of connections that were fit to be used again when last seen, by local port. Some are closed by now.
-  private(set) var sockets: [Int32: Int32] = [:]
+  private var sockets: [Int32: Int32] = [:]
   /// Its latest answer's head.
-  var heads = HeadMemory()
+  // Unchecked because the loop's thread alone touches it, and making a head calls nothing that comes back here.
+  @exclusivity(unchecked) var heads = HeadMemory()
   private unowned let partition: Partition
 
   /// - Parameter proxy: its URL; empty for none.
@@ -94,8 +95,16 @@ final class HostQueue {
 
   /// Remembers the descriptor of a connection, for looking at it before it is used again: libcurl does not tell then.
   func learnSocket(_ socket: Int32, localPort: Int) {
+    guard let port = Int32(exactly: localPort), sockets[port] != socket else { return }
+    guard partition.poller.isSocket(socket, boundTo: port) else { return }
     if sockets.count >= 1_024 { sockets = [:] }
-    sockets[Int32(localPort)] = socket
+    sockets[port] = socket
+  }
+
+  /// The socket of the pooled connection with this local port, if it is still open.
+  func socket(localPort: Int32) -> Int32? {
+    guard let socket = sockets[localPort], partition.poller.isSocket(socket, boundTo: localPort) else { return nil }
+    return socket
   }
 
   func append(_ job: TransferJob) { waiting.append(job) }

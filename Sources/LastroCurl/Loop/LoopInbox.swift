@@ -35,7 +35,7 @@ final class LoopInbox: Sendable {
     var isSleeping = false
   }
 
-  private let state = Lock(State())
+  private let state = EngineLock(State())
   let wakeDescriptor: Int32
 
   init?() {

@@ -23,7 +23,7 @@ final class Partition {
   /// When the last transfer ended; pooled connections are closed some time after.
   var idleSince: Int64?
 
-  private unowned let poller: Poller
+  unowned let poller: Poller
   private var risenHosts: [HostQueue] = []
 
   init(id: UInt32, options: ConnectionOptions, settings: LoopSettings, poller: Poller) throws(TransportError) {
@@ -38,7 +38,8 @@ final class Partition {
     do {
       trust = try PartitionTrust(options.tls, standing: settings.trustJudge)
       applier = try OptionApplier(
-        options: options, trust: trust, limits: settings.transfer, environment: settings.environmentProxies)
+        options: options, trust: trust, limits: settings.transfer, environment: settings.environmentProxies,
+        poller: poller)
     } catch {
       curl_multi_cleanup(multi)
       throw error

@@ -19,9 +19,22 @@ final class Poller {
     var failed: Bool
   }
 
+  /// What is known of a descriptor, which is also its place in ``watches``.
+  private struct Watch {
+    var owner: UInt32 = 0
+    /// What epoll was told, if it was.
+    var events: UInt32?
+    /// Whether anybody wants to hear of it.
+    var isWanted = false
+    /// Whether its end is told (``noteClosing(_:)``).
+    var isKept = false
+    /// Its local port, as far as somebody asked.
+    var localPort: Int32 = 0
+  }
+
   private let epoll: Int32
   private var events: [epoll_event]
-  private var registered: Set<Int32> = []
+  private var watches: [Watch] = []
 
   init?() {
     epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
@@ -33,27 +46,83 @@ final class Poller {
 
   /// Watches a descriptor, or changes what is watched.
   func watch(_ descriptor: Int32, owner: UInt32, read: Bool, write: Bool) {
+    guard let index = index(of: descriptor) else { return }
+    let old = watches[index]
+    let events = (read ? EPOLLIN.rawValue : 0) | (write ? EPOLLOUT.rawValue : 0)
+    watches[index].isWanted = true
+    if old.events == events, old.owner == owner { return }
+    watches[index].events = events
+    watches[index].owner = owner
     var event = epoll_event()
-    event.events = (read ? EPOLLIN.rawValue : 0) | (write ? EPOLLOUT.rawValue : 0)
+    event.events = events
     event.data.u64 = UInt64(owner) << 32 | UInt64(UInt32(bitPattern: descriptor))
-    let isNew = registered.insert(descriptor).inserted
+    let isNew = old.events == nil
     if epoll_ctl(epoll, isNew ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, descriptor, &event) == 0 { return }
     // The number was closed and given out again behind our back, or the other way round: try the other verb once.
     _ = epoll_ctl(epoll, isNew ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, descriptor, &event)
   }
 
+  /// Watches a descriptor no longer.
+  ///
+  /// epoll keeps a socket whose end is told: a pooled connection is mostly asked for again, in the same way, before
+  /// anything happens on it. If something does, it is taken out then.
+  func unwatch(_ descriptor: Int32) {
+    guard let index = index(of: descriptor) else { return }
+    watches[index].isWanted = false
+    if !watches[index].isKept { drop(descriptor, at: index) }
+  }
+
+  /// A socket was made; from now on ``noteClosing(_:)`` is called before it is closed.
+  func noteOpened(_ descriptor: Int32) {
+    guard let index = index(of: descriptor) else { return }
+    watches[index] = Watch(isKept: true)
+  }
+
+  /// Forgets a socket that is about to be closed: the next with its number is another.
+  func noteClosing(_ descriptor: Int32) {
+    guard let index = index(of: descriptor) else { return }
+    drop(descriptor, at: index)
+    watches[index] = Watch()
+  }
+
+  /// Whether a descriptor is an open socket of ours with this local port. Asks the system once for each socket.
+  func isSocket(_ descriptor: Int32, boundTo localPort: Int32) -> Bool {
+    guard localPort > 0, let index = index(of: descriptor), watches[index].isKept else { return false }
+    if watches[index].localPort == localPort { return true }
+    guard clastro_is_bound_to(descriptor, localPort) else { return false }
+    watches[index].localPort = localPort
+    return true
+  }
+
+  /// False: nobody waits for it, and epoll is told so.
+  private func isWanted(_ descriptor: Int32) -> Bool {
+    guard let index = index(of: descriptor) else { return false }
+    if !watches[index].isWanted { drop(descriptor, at: index) }
+    return watches[index].isWanted
+  }
+
+  private func drop(_ descriptor: Int32, at index: Int) {
+    guard watches[index].events != nil else { return }
+    watches[index].events = nil
+    var event = epoll_event()
+    _ = epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, &event)
+  }
+
+  /// The system gives out the lowest free number, so there are not many more places than open descriptors.
+  private func index(of descriptor: Int32) -> Int? {
+    guard descriptor >= 0 else { return nil }
+    let index = Int(descriptor)
+    while index >= watches.count { watches.append(Watch()) }
+    return index
+  }
+
   /// Watches for the moments at which a descriptor becomes readable. Not to be mixed with ``watch(_:owner:read:write:)``.
   func watchEdges(of descriptor: Int32, owner: UInt32) {
+    if let index = index(of: descriptor) { watches[index].isWanted = true }
     var event = epoll_event()
     event.events = EPOLLIN.rawValue | EPOLLET.rawValue
     event.data.u64 = UInt64(owner) << 32 | UInt64(UInt32(bitPattern: descriptor))
     _ = epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event)
-  }
-
-  func unwatch(_ descriptor: Int32) {
-    guard registered.remove(descriptor) != nil else { return }
-    var event = epoll_event()
-    _ = epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, &event)
   }
 
   /// Waits for at most `timeout` milliseconds (negative: for ever), calls `afterwards`, then hands over what is ready.
@@ -67,14 +136,32 @@ final class Poller {
     for index in 0..<count {
       let event = events[index]
       let flags = event.events
+      let descriptor = Int32(bitPattern: UInt32(truncatingIfNeeded: event.data.u64))
+      if !isWanted(descriptor) { continue }
       body(
         Ready(
-          descriptor: Int32(bitPattern: UInt32(truncatingIfNeeded: event.data.u64)),
+          descriptor: descriptor,
           owner: UInt32(event.data.u64 >> 32),
           readable: flags & EPOLLIN.rawValue != 0,
           writable: flags & EPOLLOUT.rawValue != 0,
           failed: flags & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0))
     }
+  }
+}
+
+extension Poller {
+  /// Hands a socket over to libcurl for a connection, or none.
+  static let openSocket: clastro_open_callback = { poller, _, address in
+    guard let poller, let address else { return CURL_SOCKET_BAD }
+    let socket = clastro_make_socket(address)
+    if socket >= 0 { Unmanaged<Poller>.fromOpaque(poller).takeUnretainedValue().noteOpened(socket) }
+    return socket
+  }
+
+  /// The end of a connection's socket.
+  static let closeSocket: clastro_close_callback = { poller, socket in
+    if let poller { Unmanaged<Poller>.fromOpaque(poller).takeUnretainedValue().noteClosing(socket) }
+    return Glibc.close(socket)
   }
 }
 

@@ -8,6 +8,8 @@ internal import Lastro
 final class OptionApplier {
   private let options: ConnectionOptions
   private let limits: TransferLimits
+  /// Outlives every connection.
+  private let poller: Poller
   private let trust: PartitionTrust
   private let identities: ClientIdentities
   private let proxies: ProxyResolver
@@ -17,9 +19,11 @@ final class OptionApplier {
   private var commonLines = HeaderList()
 
   init(
-    options: ConnectionOptions, trust: PartitionTrust, limits: TransferLimits, environment: ProxyResolver
+    options: ConnectionOptions, trust: PartitionTrust, limits: TransferLimits, environment: ProxyResolver,
+    poller: Poller
   ) throws(TransportError) {
     self.options = options
+    self.poller = poller
     self.trust = trust
     self.limits = limits
     identities = try ClientIdentities(options.tls)
@@ -82,7 +86,8 @@ final class OptionApplier {
     // The empty string asks for every encoding this libcurl knows. A resource that names its own gets bytes as sent.
     if expandsBody { easy.set(CURLOPT_ACCEPT_ENCODING, "") }
     TransferCallbacks.install(on: easy)
-    clastro_install_socket_opener(easy.raw)
+    let keeper = Unmanaged.passUnretained(poller).toOpaque()
+    clastro_install_socket_keeper(easy.raw, keeper, Poller.openSocket, Poller.closeSocket)
   }
 
   private func applyBasics(_ easy: EasyHandle, timeout: Duration?) {

@@ -61,7 +61,7 @@ final class BodyChannel: Sendable {
   /// What a reader that lags is given at once, at most.
   private static let pieceBytes = 64 * 1024
   private let capacity: Int
-  private let state = Lock(State())
+  private let state = EngineLock(State())
 
   init(capacity: Int) { self.capacity = capacity }
 

@@ -7,23 +7,24 @@ internal import LastroWire
 /// Puts checked heads into the shared vocabulary, and remembers the latest: a server's answers are much alike, and what
 /// was the same last time need not be made again.
 struct HeadMemory {
-  private var head: ResponseHead?
+  /// The latest head, for the next to be compared with.
+  private(set) var latest: KnownHead?
+  /// What it was made into.
   private var response: HTTPResponse?
 
-  mutating func response(_ head: ResponseHead) throws(TransportError) -> HTTPResponse {
-    if let response, let known = self.head, known == head { return response }
-    let known = response?.headerFields ?? HTTPFields()
+  /// - Parameter known: what may be kept of `head`.
+  mutating func response(_ head: ResponseHead, known: KnownHead?) throws(TransportError) -> HTTPResponse {
+    if let known, known === latest, let response { return response }
+    let old = response?.headerFields ?? HTTPFields()
     var fields: [HTTPField] = []
     fields.reserveCapacity(head.fields.count)
     for (index, field) in head.fields.enumerated() {
-      fields.append(try Self.field(field, resembling: index < known.count ? known[index] : nil))
+      fields.append(try Self.field(field, resembling: index < old.count ? old[index] : nil))
     }
     let response = HTTPResponse(
       status: HTTPResponse.Status(code: head.status, reasonPhrase: head.reason), headerFields: HTTPFields(fields))
-    // An unusual one is not worth its memory.
-    let isSmall = head.fields.count <= 32 && head.fields.allSatisfy { $0.value.utf8.count <= 256 }
-    self.head = isSmall ? head : nil
-    self.response = isSmall ? response : nil
+    latest = known
+    self.response = known == nil ? nil : response
     return response
   }
 

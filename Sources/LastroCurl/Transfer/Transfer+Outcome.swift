@@ -14,6 +14,18 @@ extension Transfer {
   /// Whether the request goes through a proxy, for telling whose fault a failed connection is.
   var isProxied: Bool { host.isProxied }
 
+  var speaksHTTP2InTheClear: Bool {
+    job.options.httpVersion == .http2 && job.request.head.scheme == "http"
+  }
+
+  var mayBeHTTP2: Bool {
+    switch job.options.httpVersion {
+    case .http1: false
+    case .automatic: job.request.head.scheme == "https"
+    case .http2: true
+    }
+  }
+
   /// What libcurl's result amounts to; `nil` is success.
   func outcome(_ code: CURLcode) -> TransportError? {
     if wasCut { return nil }
@@ -69,7 +81,8 @@ extension Transfer {
 
   /// A connection whose framing of HTTP/2 broke is not used again, by nobody: libcurl would keep it until it finds it dead.
   func abandonBrokenConnection(_ code: CURLcode) {
-    guard code == CURLE_HTTP2, let localPort, let port = Int32(exactly: localPort), let socket = host.sockets[port]
+    guard code == CURLE_HTTP2, let localPort, let port = Int32(exactly: localPort),
+      let socket = host.socket(localPort: port)
     else {
       return
     }

@@ -34,9 +34,11 @@ final class Transfer {
   private let deliveries: Deliveries
   var headerList = HeaderList()
 
-  private(set) var machine: ResponseHeadMachine
+  // Unchecked because the loop's thread alone touches it, and nothing called while a line is read comes back here.
+  @exclusivity(unchecked) private(set) var machine: ResponseHeadMachine
   private(set) var response: HTTPResponse?
-  private(set) var collected = Data()
+  // Likewise, because appending calls nothing of ours.
+  @exclusivity(unchecked) private(set) var collected = Data()
   private(set) var sink = Sink.undecided
   /// Decoded bytes handed on.
   private(set) var delivered: Int64 = 0
@@ -75,6 +77,7 @@ final class Transfer {
   private var verdict: TrustVerdict?
 
   let startedAt: Int64
+  private let connectLimit: Int64
   var lastActivity: Int64
 
   init(
@@ -91,6 +94,8 @@ final class Transfer {
     progress = ProgressMeter(job.request.progress)
     startedAt = clock.now
     lastActivity = startedAt
+    // A little later than libcurl's, whose error knows more.
+    connectLimit = job.request.connectTimeout.map { clock.now.adding($0 + .milliseconds(50)) } ?? .max
     machine = ResponseHeadMachine(
       maximumHeadBytes: limits.headBytes, maximumFields: limits.headFields,
       maximumInterimResponses: limits.interimResponses)
@@ -112,9 +117,7 @@ final class Transfer {
   /// The end of the connect phase. libcurl's own limit starts anew for a transfer that waited for another's connection
   /// attempt, which failed.
   var connectExpiresAt: Int64 {
-    guard !requestSent, let limit = job.request.connectTimeout else { return .max }
-    // A little later than libcurl's, whose error knows more.
-    return startedAt.adding(limit + .milliseconds(50))
+    requestSent ? .max : connectLimit
   }
 
   /// Whether nothing moves because of our own side: a slow reader, or a slow writer while no answer has come. A server
@@ -127,8 +130,8 @@ final class Transfer {
   func willSend(remote: UnsafePointer<CChar>?, remotePort: Int32, localPort: Int32) -> Int32 {
     lastActivity = clock.now
     host.learnReachable()
-    if remoteAddress == nil, !speaksHTTP2InTheClear, let socket = host.sockets[localPort],
-      clastro_has_unsolicited_input(easy.raw, socket, localPort)
+    if remoteAddress == nil, !speaksHTTP2InTheClear, let socket = host.socket(localPort: localPort),
+      clastro_has_unsolicited_input(easy.raw, socket)
     {
       restart = .onFreshConnection
       return Int32(CURL_PREREQFUNC_ABORT)
@@ -171,11 +174,10 @@ final class Transfer {
     lastActivity = clock.now
     if hasFailed { return false }
     do {
-      if case .final(let head) = try machine.consume(line: line) { return receive(head) }
+      if case .final(let head) = try machine.consume(line: line, resembling: host.heads.latest) { return receive(head) }
       return true
     } catch {
-      failure = error.transportError
-      return false
+      return fail(error.transportError)
     }
   }
 
@@ -267,13 +269,19 @@ final class Transfer {
 }
 
 extension Transfer {
+  /// Apart, since it would cost every line that is fine. Gives false, for the callback to give.
+  @inline(never)
+  private func fail(_ error: TransportError) -> Bool {
+    failure = error
+    return false
+  }
+
   private func receive(_ head: ResponseHead) -> Bool {
     let response: HTTPResponse
     do {
-      response = try host.heads.response(head)
+      response = try host.heads.response(head, known: machine.known)
     } catch {
-      failure = error
-      return false
+      return fail(error)
     }
     guard head.version.major == 1 || mayBeHTTP2 else {
       failure = TransportError(
@@ -281,7 +289,7 @@ extension Transfer {
         message: "the response says HTTP/\(head.version.major) over an HTTP/1.1 connection", requestSent: true)
       return false
     }
-    if response.status.code == 407, host.isProxied, !host.key.isTLS {
+    if head.status == 407, host.isProxied, !host.key.isTLS {
       failure = TransportError(
         stage: .proxy, code: .proxyRefused, message: "the proxy answered 407",
         hint: "give user and password in the proxy's URL", requestSent: true)
@@ -296,8 +304,8 @@ extension Transfer {
     }
     // libcurl does not end an answered transfer while its upload is paused.
     if sendingPaused { _ = job.loop.post(.resumeSending(job)) }
-    if machine.isHTTP2 { host.learnHTTP2() } else { host.learnHTTP1() }
-    let isSuccess = (200..<300).contains(response.status.code)
+    if head.version.major == 2 { host.learnHTTP2() } else { host.learnHTTP1() }
+    let isSuccess = (200..<300).contains(head.status)
     switch job.request.delivery {
     case .collected(let limit): sink = .collect(limit: limit, cuts: !isSuccess)
     case .streamed(let limit): sink = .stream(limit: limit)
@@ -309,18 +317,6 @@ extension Transfer {
       job.answer(.success(TransferResponse(head: response, body: body, facts: facts())))
     }
     return true
-  }
-
-  private var speaksHTTP2InTheClear: Bool {
-    job.options.httpVersion == .http2 && job.request.head.scheme == "http"
-  }
-
-  private var mayBeHTTP2: Bool {
-    switch job.options.httpVersion {
-    case .http1: false
-    case .automatic: job.request.head.scheme == "https"
-    case .http2: true
-    }
   }
 
   private func collect(_ bytes: UnsafeRawBufferPointer, limit: Int, cuts: Bool) -> Int {

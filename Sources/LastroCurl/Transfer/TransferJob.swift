@@ -17,7 +17,7 @@ final class TransferJob: Sendable {
   typealias Answer = Result<TransferResponse, TransportError>
 
   let request: TransferRequest
-  let options: ConnectionOptions
+  private let shared: SharedOptions
   /// Whether `options` are the stack's own, whose partition needs no look-up.
   let usesDefaultOptions: Bool
   /// Monotonic nanoseconds at which the transfer was asked for, and must have ended.
@@ -30,32 +30,28 @@ final class TransferJob: Sendable {
   /// The upload, when the request's body does not lie in memory.
   let upload: UploadChannel?
 
-  private enum Phase {
-    case idle
-    case waiting(CheckedContinuation<Void, Never>)
-    case answered
-  }
-
   private struct State {
-    var phase = Phase.idle
+    var waiter: CheckedContinuation<Void, Never>?
+    var isAnswered = false
+    /// Until it is taken.
     var answer: Answer?
     var isCancelled = false
     var inspected: ServerTrust?
   }
 
-  private let state = Lock(State())
+  private let state = EngineLock(State())
   /// Whether request bytes may have left; set by the loop, read by whoever cancels.
   private let wasSent = Atomic<Bool>(false)
   /// The body, where it may be streamed.
   let body: BodyChannel?
 
   init(
-    request: TransferRequest, options: ConnectionOptions, usesDefaultOptions: Bool, loop: EventLoop,
+    request: TransferRequest, options: SharedOptions, usesDefaultOptions: Bool, loop: EventLoop,
     streamBufferBytes: Int, isInspection: Bool = false
   ) {
     self.isInspection = isInspection
     self.request = request
-    self.options = options
+    shared = options
     self.usesDefaultOptions = usesDefaultOptions
     self.loop = loop
     let now = monotonicNow()
@@ -69,6 +65,8 @@ final class TransferJob: Sendable {
 
   /// Counts a restart, and tells their number.
   func noteRestart() -> Int { restarts.add(1, ordering: .relaxed).newValue }
+
+  var options: ConnectionOptions { shared.options }
 
   func noteSent() { wasSent.store(true, ordering: .relaxed) }
 
@@ -84,9 +82,8 @@ final class TransferJob: Sendable {
   func wait() async {
     await withCheckedContinuation { continuation in
       let isAnswered = state.withLock { state in
-        if case .answered = state.phase { return true }
-        state.phase = .waiting(continuation)
-        return false
+        if !state.isAnswered { state.waiter = continuation }
+        return state.isAnswered
       }
       if isAnswered { continuation.resume() }
     }
@@ -102,14 +99,14 @@ final class TransferJob: Sendable {
 
   /// Answers, unless somebody did before. Returns whether this was the answer.
   @discardableResult
-  func answer(_ answer: Answer) -> Bool {
+  func answer(_ answer: consuming Answer) -> Bool {
+    // Handed over and not copied: it is large.
+    var answer = Optional(answer)
     let (isFirst, waiter): (Bool, CheckedContinuation<Void, Never>?) = state.withLock { state in
-      let phase = state.phase
-      if case .answered = phase { return (false, nil) }
-      state.phase = .answered
-      state.answer = answer
-      if case .waiting(let continuation) = phase { return (true, continuation) }
-      return (true, nil)
+      if state.isAnswered { return (false, nil) }
+      state.isAnswered = true
+      swap(&state.answer, &answer)
+      return (true, state.waiter.take())
     }
     waiter?.resume()
     return isFirst
@@ -135,6 +132,13 @@ final class TransferJob: Sendable {
     body?.finish(failure.map(Result.failure) ?? .success(()), facts: facts)
     upload?.stop()
   }
+}
+
+/// Options that many jobs have in common: they are large, and a job lives as long as its request waits.
+final class SharedOptions: Sendable {
+  let options: ConnectionOptions
+
+  init(_ options: ConnectionOptions) { self.options = options }
 }
 
 extension TransferRequest.Delivery {

@@ -56,7 +56,7 @@ final class UploadChannel: Sendable {
 
   private static let capacity = 512 * 1024
   private let open: @Sendable () throws -> RequestBody.NextChunk
-  private let state = Lock(State())
+  private let state = EngineLock(State())
 
   /// `nil` when the body lies in memory and needs no pump.
   init?(body: RequestBody) {

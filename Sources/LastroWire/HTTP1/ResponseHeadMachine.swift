@@ -2,7 +2,7 @@
 
 /// Reads a response head line by line, as an HTTP library hands over raw lines, and refuses what RFC 9112 does not allow.
 ///
-/// Rules for editing: no I/O, no clock, nothing kept of the caller's bytes.
+/// Rules for editing: no I/O, no clock, nothing kept of the caller's bytes but what ``KnownHead`` may keep.
 ///
 /// Leniencies: a line may end in LF alone (RFC 9112 §2.2); the reason phrase, and the space before it, may be missing
 /// (§4); an obsolete fold becomes one space (§5.2), but not in a field that frames the body; a `Content-Length` may be
@@ -34,6 +34,13 @@ package struct ResponseHeadMachine {
   private var interimResponses = 0
   private var status = 0
   private var majorVersion: UInt8 = 0
+  /// The head that this one is compared with, and once it was given as final, what may be kept of it.
+  package private(set) var known: KnownHead?
+  /// Lines of the head that is being read, when one of them is not the known one's.
+  private var lines = KnownHead.Lines()
+  private var lineCount = 0
+  /// Whether every line so far was the known head's. Nothing is read then, and `head` is not filled.
+  private var repeats = false
 
   /// How the body is delimited; known once the final head was given.
   package private(set) var framing = ResponseFraming()
@@ -56,15 +63,48 @@ package struct ResponseHeadMachine {
 
   /// Takes one line with its line end: of the head, or of the trailer section after the body.
   ///
+  /// - Parameter latest: what was kept of the latest head of the same server. It changes no verdict, only what it costs.
   /// - Throws: ``HeadViolation``; the response cannot be trusted then, and the machine is not to be used any more.
-  package mutating func consume(line: UnsafeRawBufferPointer) throws(HeadViolation) -> Event {
+  package mutating func consume(
+    line: UnsafeRawBufferPointer, resembling latest: KnownHead? = nil
+  ) throws(HeadViolation) -> Event {
     bytes += line.count
     guard bytes <= maximumHeadBytes else {
       throw HeadViolation(.headTooLarge, "the response head exceeds \(maximumHeadBytes) bytes")
     }
+    if case .statusLine = state { begin(resembling: latest) }
+    if repeats, let known {
+      if known.hasLine(line, at: lineCount), lineCount <= maximumFields {
+        majorVersion = known.head.version.major
+        lineCount += 1
+        state = .fields
+        return .needsMore
+      }
+      if lineCount == known.lineCount, Self.isEmpty(line) { return finish(known) }
+      depart(from: known)
+    }
+    return try read(line)
+  }
+
+  private mutating func begin(resembling latest: KnownHead?) {
+    known = latest
+    lineCount = 0
+    repeats = latest != nil
+    lines = KnownHead.Lines()
+  }
+
+  /// The line that has come is not the known head's.
+  private mutating func depart(from known: KnownHead) {
+    repeats = false
+    if lineCount > 0 { (head, lines) = known.beginning(lineCount) }
+  }
+
+  private mutating func read(_ line: UnsafeRawBufferPointer) throws(HeadViolation) -> Event {
     let content = try Self.withoutLineEnd(line)
+    defer { lineCount += 1 }
     switch state {
     case .statusLine:
+      lines.append(line)
       head = try StatusLine.parse(content)
       head.fields.reserveCapacity(min(16, maximumFields))
       majorVersion = head.version.major
@@ -72,7 +112,12 @@ package struct ResponseHeadMachine {
       return .needsMore
     case .fields:
       if content.isEmpty { return try finish() }
-      try addField(content)
+      lines.append(line)
+      if let known, known.hasLine(line, at: lineCount), head.fields.count < maximumFields {
+        head.fields.append(known.head.fields[lineCount - 1])
+      } else {
+        try addField(content)
+      }
       return .needsMore
     case .trailers:
       if content.isEmpty { return .trailers }
@@ -97,8 +142,19 @@ package struct ResponseHeadMachine {
     framing = try ResponseFraming(head)
     status = head.status
     state = .trailers
+    known = KnownHead(head, framing: framing, lines: lines)
+    lines = KnownHead.Lines()
     defer { head.fields = [] }
     return .final(head)
+  }
+
+  /// The end of a head like the known one.
+  private mutating func finish(_ known: KnownHead) -> Event {
+    framing = known.framing
+    status = known.head.status
+    state = .trailers
+    repeats = false
+    return .final(known.head)
   }
 
   private mutating func addField(_ line: UnsafeRawBufferPointer) throws(HeadViolation) {
@@ -130,6 +186,11 @@ package struct ResponseHeadMachine {
     } else {
       _ = try FieldLine.parse(line)
     }
+  }
+
+  /// Whether a line has nothing but its end.
+  private static func isEmpty(_ line: UnsafeRawBufferPointer) -> Bool {
+    line.last == 0x0A && (line.count == 1 || line.count == 2 && line[0] == 0x0D)
   }
 
   private static func withoutLineEnd(_ line: UnsafeRawBufferPointer) throws(HeadViolation) -> UnsafeRawBufferPointer {
