@@ -1,17 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Bodies whose readers wait for what came during a turn of the loop. They are woken at its end: libcurl gives a body in
-/// pieces of 16 KiB, and waking a reader for each costs more than receiving it.
+/// Those who are to be woken at the end of a turn of the loop, because an answer or a part of a body is there for them.
+///
+/// To wake somebody costs a call to the kernel, and on a busy machine the loop's processor: who wakes many does so at once.
+/// A body comes in pieces of 16 KiB, and waking its reader for each would cost more than receiving it.
 final class Deliveries {
-  private var jobs: [TransferJob] = []
+  /// More are not kept waiting for the end of a turn: other processors have nothing to do meanwhile.
+  private static let most = 16
 
-  func add(_ job: TransferJob) { jobs.append(job) }
+  private var waiters: [CheckedContinuation<Void, Never>] = []
+  private var readers: [TransferJob] = []
+
+  /// Answers a job.
+  func answer(_ job: TransferJob, _ answer: consuming TransferJob.Answer) {
+    guard let waiter = job.settle(answer) else { return }
+    waiters.append(waiter)
+    if waiters.count == Self.most { wakeWaiters() }
+  }
+
+  /// Notes that there is something for the reader of a job's body.
+  func noteBody(of job: TransferJob) { readers.append(job) }
 
   func handOver() {
-    if jobs.isEmpty { return }
-    for job in jobs {
+    wakeWaiters()
+    if readers.isEmpty { return }
+    for job in readers {
       job.body?.handOver { [job] in _ = job.loop.post(.resumeReceiving(job)) }
     }
-    jobs.removeAll(keepingCapacity: true)
+    readers.removeAll(keepingCapacity: true)
+  }
+
+  private func wakeWaiters() {
+    for waiter in waiters { waiter.resume() }
+    waiters.removeAll(keepingCapacity: true)
   }
 }

@@ -68,7 +68,7 @@ extension Transfer {
         .success(TransferResponse(head: HTTPResponse(status: .noContent), body: ResponseBody(Data()), facts: facts)))
     }
     if case .collect = sink, let response {
-      job.answer(.success(TransferResponse(head: response, body: ResponseBody(collected), facts: facts)))
+      deliveries.answer(job, .success(TransferResponse(head: response, body: ResponseBody(collected), facts: facts)))
     }
     job.finish(nil, facts: facts)
   }

@@ -31,7 +31,7 @@ final class Transfer {
   let limits: TransferLimits
   let trust: PartitionTrust
   private let clock: LoopClock
-  private let deliveries: Deliveries
+  let deliveries: Deliveries
   var headerList = HeaderList()
 
   // Unchecked because the loop's thread alone touches it, and nothing called while a line is read comes back here.
@@ -314,7 +314,7 @@ extension Transfer {
     }
     if case .stream = sink, let channel = job.body {
       let body = ResponseBody(source: StreamedBody(job, channel))
-      job.answer(.success(TransferResponse(head: response, body: body, facts: facts())))
+      deliveries.answer(job, .success(TransferResponse(head: response, body: body, facts: facts())))
     }
     return true
   }
@@ -350,7 +350,7 @@ extension Transfer {
     }
     switch job.body?.offer(bytes) {
     case .taken, nil: break
-    case .takenForReader: deliveries.add(job)
+    case .takenForReader: deliveries.noteBody(of: job)
     case .full:
       receivingPaused = true
       return Int(CURL_WRITEFUNC_PAUSE)

@@ -97,19 +97,19 @@ final class TransferJob: Sendable {
     return try answer.get()
   }
 
-  /// Answers, unless somebody did before. Returns whether this was the answer.
-  @discardableResult
-  func answer(_ answer: consuming Answer) -> Bool {
+  /// Answers, unless somebody did before.
+  func answer(_ answer: consuming Answer) { settle(answer)?.resume() }
+
+  /// Answers, unless somebody did before, and leaves it to the caller to wake whoever waits.
+  func settle(_ answer: consuming Answer) -> CheckedContinuation<Void, Never>? {
     // Handed over and not copied: it is large.
     var answer = Optional(answer)
-    let (isFirst, waiter): (Bool, CheckedContinuation<Void, Never>?) = state.withLock { state in
-      if state.isAnswered { return (false, nil) }
+    return state.withLock { state in
+      if state.isAnswered { return nil }
       state.isAnswered = true
       swap(&state.answer, &answer)
-      return (true, state.waiter.take())
+      return state.waiter.take()
     }
-    waiter?.resume()
-    return isFirst
   }
 
   /// Cancels from the caller's side: answers at once and tells the loop to let go.
