@@ -6,13 +6,14 @@ extension ResourceRequest {
   /// The absolute URL, as far as the head has it.
   var url: String {
     let (scheme, authority, path) = (head.scheme ?? "", head.authority ?? "", head.path ?? "/")
-    var url = ""
-    url.reserveCapacity(scheme.utf8.count + 3 + authority.utf8.count + path.utf8.count)
-    url += scheme
-    url += "://"
-    url += authority
-    url += path
-    return url
+    let length = scheme.utf8.count + 3 + authority.utf8.count + path.utf8.count
+    // In one piece: every call has it made, and appending reads and checks all of it again and again.
+    return String(unsafeUninitializedCapacity: length) { buffer in
+      var end = buffer[...].update(fromContentsOf: scheme.utf8)
+      end = buffer[end...].update(fromContentsOf: "://".utf8)
+      end = buffer[end...].update(fromContentsOf: authority.utf8)
+      return buffer[end...].update(fromContentsOf: path.utf8)
+    }
   }
 
   /// Method and URL without user information, the values of the query and the request's secrets: what may stand in
