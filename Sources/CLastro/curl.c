@@ -85,7 +85,8 @@ void *clastro_private(CURL *easy) {
   return transfer;
 }
 
-void clastro_read_facts(CURL *easy, clastro_facts *facts) {
+void clastro_read_facts(CURL *easy, clastro_facts *facts, bool has_failed) {
+  *facts = (clastro_facts){0};
   curl_off_t value = 0;
   long size = 0;
 #define READ_OFF(info, field) \
@@ -108,6 +109,7 @@ void clastro_read_facts(CURL *easy, clastro_facts *facts) {
   curl_easy_getinfo(easy, info, &facts->field)
   READ_LONG(CURLINFO_HTTP_VERSION, http_version);
   READ_LONG(CURLINFO_NUM_CONNECTS, new_connections);
+  if (!has_failed) return;
   READ_LONG(CURLINFO_HTTP_CONNECTCODE, connect_code);
   READ_LONG(CURLINFO_OS_ERRNO, os_errno);
   READ_LONG(CURLINFO_PROXY_ERROR, proxy_error);

@@ -53,14 +53,15 @@ void clastro_multi_install(
 CURLcode clastro_message_result(const CURLMsg *message);
 void *_Nullable clastro_private(CURL *easy);
 
-// curl_easy_getinfo of everything the engine reports, in one call. Times in microseconds, 0 for "did not happen".
+// curl_easy_getinfo of everything the engine reports, in one call. Times in microseconds, 0 for "did not happen". What only
+// a failure is explained with is read where `has_failed`; else it is 0.
 typedef struct {
   int64_t name_lookup, connect, app_connect, pre_transfer, start_transfer, total;
   int64_t request_size, upload_size, download_size, connection_id;
   long http_version, new_connections, connect_code, os_errno, proxy_error, verify_result,
     proxy_verify_result;
 } clastro_facts;
-void clastro_read_facts(CURL *easy, clastro_facts *facts);
+void clastro_read_facts(CURL *easy, clastro_facts *facts, bool has_failed);
 // CURLINFO_REQUEST_SIZE alone: cheap enough for the prereq callback.
 int64_t clastro_request_size(CURL *easy);
 

@@ -26,6 +26,12 @@ final class EasyHandle {
     path = nil
   }
 
+  /// Whether its options are those of a request with this setting.
+  func isSet(for setting: HandleSetting?) -> Bool {
+    guard let setting, let own = self.setting else { return false }
+    return own == setting
+  }
+
   @discardableResult
   func set(_ option: CURLoption, _ value: Int) -> CURLcode { clastro_set_long(raw, option, value) }
 
@@ -50,9 +56,12 @@ final class EasyHandle {
     }
   }
 
-  var facts: clastro_facts {
+  var facts: clastro_facts { facts(hasFailed: false) }
+
+  /// - Parameter hasFailed: whether to read too what a failure is explained with.
+  func facts(hasFailed: Bool) -> clastro_facts {
     var facts = clastro_facts()
-    clastro_read_facts(raw, &facts)
+    clastro_read_facts(raw, &facts, hasFailed)
     return facts
   }
 }

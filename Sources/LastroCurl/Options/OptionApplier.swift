@@ -58,16 +58,17 @@ final class OptionApplier {
   /// Sets everything up; libcurl's refusal of an option is a typed error, not a trap.
   func apply(_ transfer: Transfer) throws(TransportError) {
     let easy = transfer.easy
+    let head = transfer.job.request.head
     easy.transfer = transfer
     if transfer.host.key.isTLS || transfer.host.proxyTarget != nil { try trust.prepare() }
-    let expandsBody = limits.decompresses && !transfer.job.request.head.headerFields.contains(.acceptEncoding)
+    let expandsBody = limits.decompresses && !head.headerFields.contains(.acceptEncoding)
     let setting = HandleSetting(transfer, expandsBody: expandsBody)
-    if setting == nil || easy.setting != setting {
+    if !easy.isSet(for: setting) {
       if easy.setting != nil { easy.reset() }
       try applySetting(transfer, expandsBody: expandsBody)
       easy.setting = setting
     }
-    try applyURL(easy, transfer.job.request.head)
+    try applyURL(easy, head)
     try applyHeaders(transfer, expandsBody: expandsBody)
   }
 

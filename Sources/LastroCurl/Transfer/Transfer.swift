@@ -37,6 +37,8 @@ final class Transfer {
   // Unchecked because the loop's thread alone touches it, and nothing called while a line is read comes back here.
   @exclusivity(unchecked) private(set) var machine: ResponseHeadMachine
   private(set) var response: HTTPResponse?
+  /// The response's; the machine is too large to be asked for each piece of the body.
+  private var framing = ResponseFraming()
   // Likewise, because appending calls nothing of ours.
   @exclusivity(unchecked) private(set) var collected = Data()
   private(set) var sink = Sink.undecided
@@ -296,6 +298,7 @@ extension Transfer {
       return false
     }
     self.response = response
+    framing = machine.framing
     // libcurl would send the request again by itself, without its Expect: end here, with the status.
     if head.status == 417, !job.request.body.isEmpty {
       sink = .collect(limit: 0, cuts: true)
@@ -330,7 +333,7 @@ extension Transfer {
       }
       return 0
     }
-    if collected.isEmpty, let length = machine.contentLength, length > Int64(bytes.count), !machine.hasContentEncoding {
+    if collected.isEmpty, let length = framing.contentLength, length > Int64(bytes.count), !framing.hasContentEncoding {
       // The server's word is worth a megabyte.
       collected.reserveCapacity(min(limit, Int(clamping: length), 1 << 20))
     }
@@ -362,7 +365,7 @@ extension Transfer {
   /// Only streams need it: what is collected has its limit anyway.
   private func isBomb(adding count: Int) -> Bool {
     let decoded = delivered + Int64(count)
-    guard machine.hasContentEncoding, decoded > limits.decompressionFloor else { return false }
+    guard framing.hasContentEncoding, decoded > limits.decompressionFloor else { return false }
     let received = max(1, easy.facts.download_size)
     return decoded / received > Int64(limits.decompressionRatio)
   }

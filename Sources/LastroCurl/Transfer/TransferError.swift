@@ -52,7 +52,7 @@ extension TransportError {
         engineCode: Int32(bitPattern: code.rawValue), requestSent: transfer.requestSent)
       return
     }
-    let facts = transfer.easy.facts
+    let facts = transfer.easy.facts(hasFailed: true)
     let (stage, word, message, hint) = CurlCode.explain(
       code, facts: facts, isProxied: transfer.isProxied, requestSent: transfer.requestSent,
       hasHead: transfer.response != nil, isChunked: transfer.machine.framing.isChunked)
