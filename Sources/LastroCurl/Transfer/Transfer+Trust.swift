@@ -4,6 +4,13 @@ internal import CLastro
 internal import Lastro
 
 extension Transfer {
+  enum Restart {
+    /// libcurl took a pooled connection on which something lies already. libcurl 7.88 would take it for the answer.
+    case onFreshConnection
+    /// What its connection was trusted by has changed.
+    case underCurrentTrust
+  }
+
   enum TrustCheck {
     case trusted(TrustVerdict)
     /// Nothing was sent yet, and cannot be on this connection.

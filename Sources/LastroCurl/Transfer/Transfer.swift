@@ -54,13 +54,6 @@ final class Transfer {
   /// Why the job must begin anew, where nothing was sent.
   private(set) var restart: Restart?
 
-  enum Restart {
-    /// libcurl took a pooled connection on which something lies already. libcurl 7.88 would take it for the answer.
-    case onFreshConnection
-    /// What its connection was trusted by has changed.
-    case underCurrentTrust
-  }
-
   /// The descriptor libcurl last asked to watch for this transfer: that of its connection.
   var socket: Int32?
   private(set) var remoteAddress: String?
