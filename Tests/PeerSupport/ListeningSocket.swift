@@ -25,7 +25,7 @@ struct ListeningSocket {
   private static func inode(port: Int) -> Substring? {
     let hexadecimal = String(port, radix: 16, uppercase: true)
     let ending = ":" + String(repeating: "0", count: 4 - hexadecimal.count) + hexadecimal
-    let rows = ((try? String(contentsOfFile: "/proc/self/net/tcp", encoding: .utf8)) ?? "").split(separator: "\n")
+    let rows = KernelFile.text("/proc/self/net/tcp").split(separator: "\n")
     // Columns of proc(5): local address 1, state 3 (0A listens), inode 9.
     return rows.lazy.map { $0.split(separator: " ") }.first {
       $0.count > 9 && $0[1].hasSuffix(ending) && $0[3] == "0A"

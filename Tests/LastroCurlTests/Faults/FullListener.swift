@@ -3,6 +3,7 @@
 import HTTPTypes
 import Lastro
 import LastroCurl
+import PeerSupport
 import Testing
 
 #if canImport(Glibc)
@@ -49,25 +50,12 @@ final class FullListener: Sendable {
 
   /// Connections to a port in SYN_SENT.
   private static func asking(_ port: UInt16) -> Int {
-    let table = contents(of: "/proc/self/net/tcp")
+    let table = KernelFile.text("/proc/self/net/tcp")
     let digits = String(port, radix: 16, uppercase: true)
     let wanted = ":" + String(repeating: "0", count: 4 - digits.count) + digits
     return table.split(separator: "\n").count { line in
       let columns = line.split(separator: " ")
       return columns.count > 3 && columns[2].hasSuffix(wanted) && columns[3] == "02"
-    }
-  }
-
-  /// Reads to the end: the kernel gives its tables in pages, and says that their size is 0.
-  private static func contents(of path: String) -> String {
-    let file = open(path, O_RDONLY | O_CLOEXEC)
-    defer { close(file) }
-    var bytes: [UInt8] = []
-    var page = [UInt8](repeating: 0, count: 64 << 10)
-    while true {
-      let count = read(file, &page, page.count)
-      guard count > 0 else { return String(decoding: bytes, as: UTF8.self) }
-      bytes += page[..<count]
     }
   }
 }
