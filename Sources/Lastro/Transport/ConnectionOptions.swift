@@ -78,3 +78,10 @@ public struct ConnectionOptions: Sendable, Hashable {
   /// Makes the default options.
   public init() {}
 }
+
+extension ConnectionOptions: CustomReflectable {
+  /// Its properties.
+  public var customMirror: Mirror {
+    Mirror(self, children: Mirror(reflecting: parts.value).children, displayStyle: .struct)
+  }
+}

@@ -115,3 +115,10 @@ public struct TransferFacts: Sendable, Hashable {
         trust: trust, timings: timings))
   }
 }
+
+extension TransferFacts: CustomReflectable {
+  /// Its properties.
+  public var customMirror: Mirror {
+    Mirror(self, children: Mirror(reflecting: parts.value).children, displayStyle: .struct)
+  }
+}

@@ -59,7 +59,8 @@ final class Poller {
     let isNew = old.events == nil
     if epoll_ctl(epoll, isNew ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, descriptor, &event) == 0 { return }
     // The number was closed and given out again behind our back, or the other way round: try the other verb once.
-    _ = epoll_ctl(epoll, isNew ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, descriptor, &event)
+    watches[index].isKept = false
+    if epoll_ctl(epoll, isNew ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, descriptor, &event) != 0 { watches[index].events = nil }
   }
 
   /// Watches a descriptor no longer.
@@ -69,7 +70,8 @@ final class Poller {
   func unwatch(_ descriptor: Int32) {
     guard let index = index(of: descriptor) else { return }
     watches[index].isWanted = false
-    if !watches[index].isKept { drop(descriptor, at: index) }
+    // The end of one that does not connect is not told (libcurl before 8.2, curl/curl#11439): it is watched for writing.
+    if !watches[index].isKept || watches[index].events != EPOLLIN.rawValue { drop(descriptor, at: index) }
   }
 
   /// A socket was made; from now on ``noteClosing(_:)`` is called before it is closed.

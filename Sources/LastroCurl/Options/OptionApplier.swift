@@ -48,6 +48,12 @@ final class OptionApplier {
   /// kernel for each.
   private static let streamBytes = 128 * 1024
 
+  /// What is read while the reader is slow lies in libcurl: no more than a few times what was asked for. Of a compressed
+  /// body libcurl keeps what a whole read expands to, a thousand times as much at worst, and fails at 64 MiB.
+  private func streamReadBytes(expandsBody: Bool) -> Int {
+    expandsBody ? 32 * 1024 : min(Self.streamBytes, max(16 * 1024, limits.streamBufferBytes))
+  }
+
   private static let contentCodings = CurlCapabilities.current.contentCodings
 
   /// The proxy's URL; empty for none.
@@ -82,7 +88,7 @@ final class OptionApplier {
     try applyTLS(transfer)
     if transfer.job.isInspection { easy.set(CURLOPT_CONNECT_ONLY, 1) }
     applyBody(easy, request)
-    if transfer.job.body != nil { easy.set(CURLOPT_BUFFERSIZE, Self.streamBytes) }
+    if transfer.job.body != nil { easy.set(CURLOPT_BUFFERSIZE, streamReadBytes(expandsBody: expandsBody)) }
     if transfer.job.upload != nil { easy.set(CURLOPT_UPLOAD_BUFFERSIZE, Self.streamBytes) }
     // The empty string asks for every encoding this libcurl knows. A resource that names its own gets bytes as sent.
     if expandsBody { easy.set(CURLOPT_ACCEPT_ENCODING, "") }

@@ -60,6 +60,8 @@ extension Transfer {
     if var failure {
       failure.facts = facts
       failure.head = response
+      // What came before the failure is for the reader that waits, also when both came in one turn.
+      job.body?.handOver {}
       return job.finish(failure, facts: facts)
     }
     if job.isInspection {

@@ -274,7 +274,7 @@ extension Transfer {
   private func receive(_ head: ResponseHead) -> Bool {
     let response: HTTPResponse
     do {
-      response = try host.heads.response(head, known: machine.known)
+      response = try host.heads.response(head, known: machine.takeKnown())
     } catch {
       return fail(error)
     }

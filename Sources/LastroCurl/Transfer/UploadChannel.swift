@@ -43,6 +43,7 @@ final class UploadChannel: Sendable {
       taken += length
       count -= length
       if taken == chunk.count {
+        chunks[first] = Data()
         first += 1
         taken = 0
         if first > 64, first * 2 > chunks.count || first == chunks.count {

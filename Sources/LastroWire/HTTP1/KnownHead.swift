@@ -7,7 +7,8 @@
 /// line before it. So a head with folds is not kept, and no line of a kept head is one. What follows from the lines
 /// together, ``ResponseFraming``, is taken over only when all of them are the same.
 ///
-/// At most 32 lines and 4 KiB: an unusual head is not worth its memory.
+/// At most 32 lines and 4 KiB: an unusual head is not worth its memory. None that sets cookies: they are secrets, and not
+/// the same next time.
 package final class KnownHead: Sendable {
   private static let maximumLines = 32
   private static let maximumBytes = 4_096
@@ -75,10 +76,14 @@ package final class KnownHead: Sendable {
 
   /// `nil` for a head that is too large, or whose lines are not its fields one to one.
   init?(_ head: ResponseHead, framing: ResponseFraming, lines: Lines) {
-    guard lines.count == head.fields.count + 1 else { return nil }
+    guard lines.count == head.fields.count + 1, !head.fields.contains(where: Self.setsCookie) else { return nil }
     self.head = head
     self.framing = framing
     self.lines = lines
+  }
+
+  private static func setsCookie(_ field: ResponseHead.Field) -> Bool {
+    field.name.utf8.count == 10 && field.name.lowercased() == "set-cookie"
   }
 
   var lineCount: Int { lines.count }

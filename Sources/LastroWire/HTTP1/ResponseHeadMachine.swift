@@ -36,6 +36,10 @@ package struct ResponseHeadMachine {
   private var majorVersion: UInt8 = 0
   /// The head that this one is compared with, and once it was given as final, what may be kept of it.
   package private(set) var known: KnownHead?
+
+  /// What may be kept of the final head, once: the machine lives as long as the transfer, and needs it no more.
+  package mutating func takeKnown() -> KnownHead? { known.take() }
+
   /// Lines of the head that is being read, when one of them is not the known one's.
   private var lines = KnownHead.Lines()
   private var lineCount = 0

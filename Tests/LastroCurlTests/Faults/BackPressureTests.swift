@@ -124,6 +124,30 @@ struct BackPressureTests {
     #expect(progress.value < Self.total)
   }
 
+  @Test("a reader that waits is given what came before a failure, also when both came at once")
+  func failureAtOnce() async throws {
+    let gate = try LoopbackGate()
+    let server = try LoopbackServer { connection in
+      _ = try connection.readHead()
+      try connection.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+      connection.wait(for: gate)
+      try connection.write("4\r\nlast\r\nno size\r\n")
+    }
+    let response = try await CurlTransport().execute(.to(server) { $0.delivery = .streamed(maximumBytes: nil) })
+    // It waits when this returns.
+    let reader = Task.immediate {
+      var text = ""
+      do throws(TransportError) {
+        for try await chunk in response.body { text += String(decoding: chunk, as: UTF8.self) }
+        return (text, "end")
+      } catch {
+        return (text, error.word)
+      }
+    }
+    gate.open()
+    #expect(await reader.value == ("last", "response/malformed_response"))
+  }
+
   @Test("a body that is dropped unread closes the connection")
   func droppedBody() async throws {
     let server = try Self.flooding(Progress())
