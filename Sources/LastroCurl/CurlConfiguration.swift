@@ -35,8 +35,9 @@ public struct CurlConfiguration: Sendable {
   public var decompresses = true
   /// A streamed body that expands to more than so many times its size is refused, after the first 32 MiB. Default 250.
   public var maximumDecompressionRatio = 250
-  /// Bytes buffered for the reader of a streamed body before the server is held up. Default 256 KiB. Over HTTP/2,
-  /// libcurl itself may hold up to 32 MiB more for a paused stream.
+  /// Bytes buffered for the reader of a streamed body before the server is held up. Default 256 KiB. libcurl itself may
+  /// hold one read more for a paused stream: up to 256 KiB, what 32 KiB expand to where the body is compressed, and over
+  /// HTTP/2 up to 32 MiB.
   public var streamBufferBytes = 256 * 1024
   /// Sent as `User-Agent` where the request has none; `nil` sends none. Default `Lastro/` and the version.
   public var userAgent: String? = "Lastro/\(LastroVersion.current)"
