@@ -137,7 +137,7 @@ extension TransferRequest {
 
 /// Polls until a condition holds; false after some seconds.
 func becomesTrue(_ condition: () throws -> Bool) async rethrows -> Bool {
-  for _ in 0..<2_000 {
+  for _ in 0..<8_000 {
     if try condition() { return true }
     try? await Task.sleep(for: .milliseconds(5))
   }
