@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+import LastroCurl
+import LastroTesting
+import Testing
+
+#if canImport(Glibc)
+  import Glibc
+#endif
+
+/// A process may end while loops still run: they must find OpenSSL whole until the last moment.
+@Suite("Process exit", .timeLimit(.minutes(5)))
+struct ProcessExitTests {
+  @Test("OpenSSL works in handlers of atexit that run after its own would")
+  func openSSLStays() async {
+    await #expect(processExitsWith: .exitCode(7)) {
+      // Handlers run in the reverse of the order they were registered in, OpenSSL's at its first use.
+      atexit {
+        let hasher = try? MessageHasher()
+        hasher?.update(Array("abc".utf8))
+        _exit((try? hasher?.digest()) == nil ? 8 : 7)
+      }
+      let engine = try CurlTransport()
+      _ = await engine.outcome(try faultServer(Fault("", "", .answered(0, ""))))
+      exit(0)
+    }
+  }
+}
