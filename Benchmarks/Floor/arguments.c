@@ -2,6 +2,7 @@
 #include "arguments.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,6 +55,7 @@ struct arguments parse_arguments(int count, char **values) {
   }
   if (arguments.url == NULL) fail("url= is missing");
   if (arguments.http > 2) fail("http=%ld: 1 or 2", arguments.http);
-  if (arguments.warmup < 0) arguments.warmup = arguments.concurrency > 200 ? arguments.concurrency : 200;
+  bool is_large = strcmp(arguments.scenario, "download") == 0 || strcmp(arguments.scenario, "upload") == 0;
+  if (arguments.warmup < 0) arguments.warmup = is_large ? 1 : arguments.concurrency > 200 ? arguments.concurrency : 200;
   return arguments;
 }

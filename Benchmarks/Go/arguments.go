@@ -55,7 +55,9 @@ func parseArguments(words []string) (arguments, error) {
 	}
 	if parsed.warmup < 0 {
 		parsed.warmup = 200
-		if parsed.concurrency > parsed.warmup {
+		if parsed.scenario == "download" || parsed.scenario == "upload" {
+			parsed.warmup = 1
+		} else if parsed.concurrency > parsed.warmup {
 			parsed.warmup = parsed.concurrency
 		}
 	}

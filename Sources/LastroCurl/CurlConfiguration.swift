@@ -35,10 +35,10 @@ public struct CurlConfiguration: Sendable {
   public var decompresses = true
   /// A streamed body that expands to more than so many times its size is refused, after the first 32 MiB. Default 250.
   public var maximumDecompressionRatio = 250
-  /// Bytes buffered for the reader of a streamed body before the server is held up. Default 256 KiB. libcurl itself may
-  /// hold one read more for a paused stream: up to 256 KiB, what 32 KiB expand to where the body is compressed, and over
-  /// HTTP/2 up to 32 MiB.
-  public var streamBufferBytes = 256 * 1024
+  /// Bytes buffered for the reader of a streamed body before the server is held up; memory is taken as they come. Default
+  /// 1 MiB: each time it fills, reader and event loop wake each other. libcurl itself may hold one read more for a paused
+  /// stream: up to 128 KiB, what 32 KiB expand to where the body is compressed, and over HTTP/2 up to 32 MiB.
+  public var streamBufferBytes = 1024 * 1024
   /// Sent as `User-Agent` where the request has none; `nil` sends none. Default `Lastro/` and the version.
   public var userAgent: String? = "Lastro/\(LastroVersion.current)"
 

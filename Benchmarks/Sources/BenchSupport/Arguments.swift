@@ -62,10 +62,11 @@ extension Arguments {
     get throws(BenchFailure) { max(1, try number("requests") ?? 1) }
   }
 
-  /// Requests before the measuring. Default 200, or one for each in flight where these are more.
+  /// Requests before the measuring. Default 200, or one for each in flight where these are more; one of a large body.
   public var warmup: Int {
     get throws(BenchFailure) {
       if let given = try number("warmup") { return given }
+      if [.download, .upload].contains(scenario) { return 1 }
       return max(try concurrency, 200)
     }
   }

@@ -17,7 +17,7 @@ final class BodyChannel: Sendable {
 
   private struct State {
     /// What lies here, first come first; none is empty. One buffer for all would be moved whenever it grows.
-    var pieces: [Data] = []
+    var pieces: [BodyPiece] = []
     var count = 0
     var isPaused = false
     /// Whether the loop knows that it has something for the reader that waits.
@@ -26,19 +26,16 @@ final class BodyChannel: Sendable {
     var facts: TransferFacts?
     var reader: CheckedContinuation<Chunk, Never>?
 
-    mutating func append(_ bytes: UnsafeRawBufferPointer) {
+    mutating func append(_ bytes: UnsafeRawBufferPointer, _ store: BodyPieceStore) {
       count += bytes.count
-      if let last = pieces.indices.last, pieces[last].count + bytes.count <= BodyChannel.pieceBytes {
-        pieces[last].append(contentsOf: bytes)
-        return
-      }
+      if let last = pieces.last, last.append(bytes) { return }
       // Of a slow stream not much more than came; of a fast one a whole piece.
-      var piece = Data(capacity: max(bytes.count, min(BodyChannel.pieceBytes, 4 * bytes.count)))
-      piece.append(contentsOf: bytes)
+      let piece = BodyPiece(capacity: max(bytes.count, min(BodyPiece.maximumBytes, 4 * bytes.count)), store: store)
+      _ = piece.append(bytes)
       pieces.append(piece)
     }
 
-    mutating func takePiece() -> Data? {
+    mutating func takePiece() -> BodyPiece? {
       if pieces.isEmpty { return nil }
       let piece = pieces.removeFirst()
       count -= piece.count
@@ -58,12 +55,14 @@ final class BodyChannel: Sendable {
     }
   }
 
-  /// What a reader that lags is given at once, at most.
-  private static let pieceBytes = 64 * 1024
   private let capacity: Int
+  private let store: BodyPieceStore
   private let state = EngineLock(State())
 
-  init(capacity: Int) { self.capacity = capacity }
+  init(capacity: Int) {
+    self.capacity = capacity
+    store = BodyPieceStore(bytes: capacity)
+  }
 
   var finalFacts: TransferFacts? { state.withLock { $0.facts } }
   var isFinished: Bool { state.withLock { $0.end != nil } }
@@ -87,7 +86,7 @@ final class BodyChannel: Sendable {
         state.isPaused = true
         return .full
       }
-      state.append(bytes)
+      state.append(bytes, store)
       guard state.reader != nil, !state.isAnnounced else { return .taken }
       state.isAnnounced = true
       return .takenForReader
@@ -96,7 +95,7 @@ final class BodyChannel: Sendable {
 
   /// Loop side. Gives the reader that waits what has come. `resume` is called when the loop waits for room, and there is some.
   func handOver(resume: () -> Void) {
-    let delivery: (CheckedContinuation<Chunk, Never>, Data, Bool)? = state.withLock { state in
+    let delivery: (CheckedContinuation<Chunk, Never>, BodyPiece, Bool)? = state.withLock { state in
       state.isAnnounced = false
       guard let reader = state.reader, let piece = state.takePiece() else { return nil }
       state.reader = nil
@@ -104,50 +103,57 @@ final class BodyChannel: Sendable {
     }
     guard let (reader, piece, mustResume) = delivery else { return }
     if mustResume { resume() }
-    reader.resume(returning: .success(piece))
+    reader.resume(returning: .success(piece.data()))
   }
 
   /// Reader's side. `resume` is called when the loop waits for room, and there is some.
   func take(resume: @Sendable () -> Void) async -> Chunk {
-    await withCheckedContinuation { continuation in
-      enum Effect { case now(Chunk, mustResume: Bool), later }
-      let effect: Effect = state.withLock { state in
-        // None is left where the stream failed.
-        if let piece = state.takePiece() {
-          return .now(.success(piece), mustResume: state.mustResume(capacity))
-        }
-        switch state.end {
-        case .success: return .now(.success(nil), mustResume: false)
-        case .failure(let error): return .now(.failure(error), mustResume: false)
-        case nil: break
-        }
-        if state.reader != nil {
-          return .now(
-            .failure(.refused(.invalidBody, "two tasks read one body at the same time", hint: "read it from one task")),
-            mustResume: false)
-        }
-        state.reader = continuation
-        return .later
+    if let chunk = takeNow(resume, nil) { return chunk }
+    return await withCheckedContinuation { continuation in
+      if let chunk = takeNow(resume, continuation) { continuation.resume(returning: chunk) }
+    }
+  }
+
+  /// What is there now; where nothing is, `reader` waits for it.
+  private func takeNow(_ resume: () -> Void, _ reader: CheckedContinuation<Chunk, Never>?) -> Chunk? {
+    enum Now { case piece(BodyPiece, mustResume: Bool), chunk(Chunk), later }
+    let now: Now = state.withLock { state in
+      // None is left where the stream failed.
+      if let piece = state.takePiece() { return .piece(piece, mustResume: state.mustResume(capacity)) }
+      switch state.end {
+      case .success: return .chunk(.success(nil))
+      case .failure(let error): return .chunk(.failure(error))
+      case nil: break
       }
-      if case .now(let chunk, let mustResume) = effect {
-        if mustResume { resume() }
-        continuation.resume(returning: chunk)
+      if state.reader != nil {
+        return .chunk(
+          .failure(.refused(.invalidBody, "two tasks read one body at the same time", hint: "read it from one task")))
       }
+      state.reader = reader
+      return .later
+    }
+    switch now {
+    case .later: return nil
+    case .chunk(let chunk): return chunk
+    case .piece(let piece, let mustResume):
+      if mustResume { resume() }
+      return .success(piece.data())
     }
   }
 
   /// Ends the stream once; later calls only add facts.
   func finish(_ end: Result<Void, TransportError>, facts: TransferFacts? = nil) {
-    let reader: (CheckedContinuation<Chunk, Never>, Chunk)? = state.withLock { state in
+    let waiting: (CheckedContinuation<Chunk, Never>, BodyPiece?)? = state.withLock { state in
       if state.facts == nil { state.facts = facts }
       guard state.end == nil else { return nil }
       state.end = end
       if Self.isFailure(end) { state.removeAll() }
       guard let reader = state.reader else { return nil }
       state.reader = nil
-      return (reader, state.takePiece().map { .success($0) } ?? end.map { nil })
+      return (reader, state.takePiece())
     }
-    if let (continuation, chunk) = reader { continuation.resume(returning: chunk) }
+    guard let (reader, piece) = waiting else { return }
+    reader.resume(returning: piece.map { .success($0.data()) } ?? end.map { nil })
   }
 
   private static func isFailure(_ end: Result<Void, TransportError>?) -> Bool {
