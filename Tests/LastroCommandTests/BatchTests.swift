@@ -46,7 +46,7 @@ struct BatchTests {
   func order() async throws {
     let results = try await batch(
       [
-        line(["id": "slow", "url": nginx("/slow/64k"), "timeout": 1]),
+        line(["id": "slow", "url": nginx("/slow/1m"), "timeout": 10]),
         line(["id": "fast", "url": nginx("/json")]),
       ], ["--concurrency", "2"])
     #expect(results.map { $0["id"] as? String } == ["fast", "slow"])

@@ -5,7 +5,7 @@ import LastroTesting
 import PeerSupport
 import Testing
 
-@Suite("lastro fetch: TLS", .timeLimit(.minutes(5)))
+@Suite("lastro fetch: TLS", .timeLimit(.minutes(60)))
 struct TLSFlagTests {
   private let lab: PinLab
   private let leaf: MintedCertificate

@@ -14,7 +14,7 @@ import Testing
 
 /// Handles of libcurl serve one request after another, and keep their options for a request of the same kind: nothing of
 /// one request may show in the next.
-@Suite("Handles", .timeLimit(.minutes(5)))
+@Suite("Handles", .timeLimit(.minutes(60)))
 struct HandleReuseTests {
   private static let plain = HTTPRequest(method: .get, scheme: "http", authority: nil, path: "/plain")
 

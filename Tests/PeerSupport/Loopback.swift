@@ -40,11 +40,11 @@ package enum Loopback {
 
   /// Sends `bytes` and gives everything that comes back until the peer closes, at most `limit` bytes.
   ///
-  /// - Throws: ``PeerError`` when nobody listens, or nothing moves for five seconds.
+  /// - Throws: ``PeerError`` when nobody listens, or nothing moves for a minute.
   package static func exchange(port: Int, sending bytes: [UInt8], limit: Int = 1 << 20) throws -> [UInt8] {
     let descriptor = try connected(port: port)
     defer { close(descriptor) }
-    var patience = timeval(tv_sec: 5, tv_usec: 0)
+    var patience = timeval(tv_sec: 60, tv_usec: 0)
     setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
     var sent = 0
     while sent < bytes.count {

@@ -117,7 +117,7 @@ package final class NginxPeer: Sendable {
   /// - Parameters:
   ///   - index: of the site among those asked for.
   ///   - site: certificate and key; the rest stays as it was.
-  /// - Throws: ``PeerError`` when the worker with the old one still accepts connections after twenty seconds.
+  /// - Throws: ``PeerError`` when the worker with the old one still accepts connections after two minutes.
   package func replaceCertificate(ofSite index: Int, with site: Site) async throws {
     try directory.write(site.chainPEM, to: "site\(index).pem")
     try directory.write(site.privateKeyPEM, to: "site\(index).key")
@@ -125,7 +125,7 @@ package final class NginxPeer: Sendable {
     let replaced = socket.owners().subtracting([process.id])
     kill(process.id, SIGHUP)
     // The new worker accepts before the old one ceases to: a handshake that sees the new certificate proves nothing for the next.
-    let deadline = ContinuousClock.now + .seconds(20)
+    let deadline = ContinuousClock.now + .seconds(120)
     while ContinuousClock.now < deadline {
       let owners = socket.owners()
       if owners.isDisjoint(with: replaced), owners.count > 1 { return }

@@ -37,7 +37,7 @@ package final class PeerProcess: Sendable {
 
   deinit { stop() }
 
-  /// Kills the group, reaps the program, and waits, a second at most, until its ports are closed. Does nothing the
+  /// Kills the group, reaps the program, and waits, half a minute at most, until its ports are closed. Does nothing the
   /// second time.
   package func stop() {
     guard !stopped.exchange(true, ordering: .acquiringAndReleasing) else { return }
@@ -45,7 +45,7 @@ package final class PeerProcess: Sendable {
     var status: Int32 = 0
     while waitpid(id, &status, 0) == -1 && errno == EINTR {}
     // The program's own children hold its listener too, and end a moment later.
-    let deadline = ContinuousClock.now + .seconds(1)
+    let deadline = ContinuousClock.now + .seconds(30)
     while ports.contains(where: { Loopback.accepts(port: $0) }) && ContinuousClock.now < deadline { usleep(1000) }
   }
 
@@ -65,11 +65,11 @@ package final class PeerProcess: Sendable {
     throw PeerError("\(names[0]) is not installed: run `make setup`, or install the package \(name)")
   }
 
-  /// Starts a program and waits, ten seconds at most, until every port accepts connections.
+  /// Starts a program and waits, a minute at most, until every port accepts connections.
   static func start(_ launch: Launch, in directory: PeerDirectory, ports: [Int]) async throws -> PeerProcess {
     try await LifelongThread.shared.perform {
       let process = PeerProcess(id: try spawn(launch, log: directory.file("log")), ports: ports)
-      let deadline = ContinuousClock.now + .seconds(10)
+      let deadline = ContinuousClock.now + .seconds(60)
       while !ports.allSatisfy({ Loopback.accepts(port: $0) }) {
         if process.hasEnded() || ContinuousClock.now > deadline {
           process.stop()

@@ -17,7 +17,7 @@ import Testing
 struct DigestExchangeTests {
   /// A stack that proves a password to a server on this machine.
   private static func stack(_ url: String, user: String, password: Secret) throws -> CurlNetworkStack {
-    var configuration = StackConfiguration()
+    var configuration = StackConfiguration.patient
     configuration.interceptors = [
       try DigestAuthenticator(user: user, password: password, origins: [try #require(Origin(url))])
     ]

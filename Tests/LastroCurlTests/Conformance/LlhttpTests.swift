@@ -14,7 +14,7 @@ import Testing
 
 /// The strict response cases of llhttp's tests, over sockets. What we read otherwise stands in a table, each with its
 /// reason, and the table is exact: a change to either side fails.
-@Suite("Conformance: llhttp", .timeLimit(.minutes(5)))
+@Suite("Conformance: llhttp", .timeLimit(.minutes(60)))
 struct LlhttpTests {
   struct Case: Decodable {
     struct Meta: Decodable {

@@ -51,7 +51,7 @@ struct HTTP2Lab {
 
   private func bound(_ request: inout TransferRequest, _ adapt: (inout TransferRequest) -> Void) {
     request.trust(authority)
-    request.deadline = .seconds(20)
+    request.deadline = .seconds(200)
     request.allowsResend = false
     if request.head.method == .post { request.body = .raw("pay") }
     adapt(&request)

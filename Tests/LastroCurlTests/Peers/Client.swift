@@ -12,7 +12,7 @@ typealias RawAnswer = Network.Value<Data, ResourceResponse>
 extension CurlNetworkStack {
   /// A stack that no proxy of the environment stands in front of.
   static func direct(
-    _ edit: (inout CurlConfiguration) -> Void = { _ in }, configuration: StackConfiguration = StackConfiguration()
+    _ edit: (inout CurlConfiguration) -> Void = { _ in }, configuration: StackConfiguration = .patient
   ) throws -> CurlNetworkStack {
     var engine = CurlConfiguration()
     engine.connection.proxy = .none
@@ -29,6 +29,16 @@ extension CurlNetworkStack {
       try ResourceRequest(method: method, url: url, headers: headers, body: body, options: options)
     }
     return try await fetch(RawHTTPResource(baseRequestMaking: make))
+  }
+}
+
+extension StackConfiguration {
+  /// Limits that a busy machine does not reach.
+  static var patient: Self {
+    var result = Self()
+    let patient = try? Timeouts(connect: .seconds(600), attempt: nil, idle: .seconds(600), total: .seconds(900))
+    if let patient { result.timeouts = patient }
+    return result
   }
 }
 
@@ -70,14 +80,18 @@ extension HTTPFetchError {
 func sha256(_ data: Data) -> String { (try? MessageDigest(of: data))?.hexadecimal ?? "" }
 
 /// The content of a peer's file: byte `i` is `i % 251`.
-func pattern(_ count: Int) -> Data { Data((0..<count).map { UInt8($0 % 251) }) }
+func pattern(_ count: Int) -> Data {
+  let period = Data(0..<251)
+  var data = Data(capacity: count + period.count)
+  while data.count < count { data += period }
+  return data.prefix(count)
+}
 
-/// Waits until a condition holds that another thread or process makes true; gives up after five seconds.
+/// Waits until a condition holds that another thread or process makes true; gives up after 8,000 looks.
 func eventually(_ condition: () -> Bool) async -> Bool {
-  let deadline = ContinuousClock.now + .seconds(5)
-  while !condition() {
-    if ContinuousClock.now > deadline { return false }
+  for _ in 0..<8_000 {
+    if condition() { return true }
     try? await Task.sleep(for: .milliseconds(5))
   }
-  return true
+  return condition()
 }

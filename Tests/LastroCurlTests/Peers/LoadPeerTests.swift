@@ -79,18 +79,27 @@ struct LoadPeerTests {
 
   @Test("a graceful shutdown lets what runs end and takes nothing more")
   func graceful() async throws {
-    let nginx = try Peers.nginx
+    let gate = try LoopbackGate()
+    let server = try LoopbackServer { connection in
+      guard try connection.readHead() != nil else { return }
+      try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 65536\r\n\r\n")
+      guard connection.wait(for: gate) else { return }
+      try connection.write([UInt8](repeating: 1, count: 64 * 1024))
+    }
     let stack = try CurlNetworkStack.direct()
-    let url = "http://127.0.0.1:\(nginx.ports.plain)"
-    let stream = try await stack.stream(.raw(ResourceRequest(url: url + "/slow/64k"))).value
-    let running = Task { await outcomes(10, stack, url + "/slow/64k") }
+    let url = "http://127.0.0.1:\(server.port)/"
+    let stream = try await stack.stream(.raw(ResourceRequest(url: url))).value
+    let running = Task { await outcomes(10, stack, url) }
     #expect(await eventually { stack.activeTransfers == 11 })
     async let end: Void = stack.shutDown()
+    let other = "http://127.0.0.1:\(try Peers.nginx.ports.plain)/json"
+    while await outcomes(1, stack, other)["cancelled/shut_down"] == nil {}
+    gate.open()
     #expect(try await stream.collect(upTo: 64 * 1024).count == 64 * 1024)
     await end
     #expect(await running.value == ["200": 10])
     #expect(stack.activeTransfers == 0)
-    let late = try await failure { try await stack.send(.get, url + "/json") }
+    let late = try await failure { try await stack.send(.get, url) }
     #expect(late.words == "cancelled/shut_down")
   }
 

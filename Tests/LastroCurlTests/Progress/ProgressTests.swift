@@ -13,7 +13,7 @@ import Testing
   import Foundation
 #endif
 
-@Suite("Progress", .timeLimit(.minutes(5)))
+@Suite("Progress", .timeLimit(.minutes(60)))
 struct ProgressTests {
   private static let bytes = [UInt8](repeating: 7, count: 1 << 20)
 
@@ -23,6 +23,7 @@ struct ProgressTests {
   ) throws -> RawHTTPResource {
     var options = RequestOptions()
     options.progress = reporter
+    options.timeouts = try Timeouts(connect: nil, attempt: nil, idle: nil, total: nil)
     return .raw(
       try ResourceRequest(method: method, url: "http://127.0.0.1:\(server.port)/", body: body, options: options))
   }

@@ -7,7 +7,7 @@ import LastroTesting
 import Testing
 
 /// Each way in which a request could pass a pin by, tried for real. What counts is what the server saw.
-@Suite("Trust: bypasses", .timeLimit(.minutes(5)))
+@Suite("Trust: bypasses", .timeLimit(.minutes(60)))
 struct BypassTests {
   private let lab: TrustLab
 
@@ -307,8 +307,7 @@ struct BypassTests {
         let url = server.url(names[index], "/\(index)/\(number)")
         var patient = RequestOptions()
         // A host that is refused takes a handshake for each request.
-        patient.timeouts = try? Timeouts(
-          connect: .seconds(200), attempt: nil, idle: .seconds(200), total: .seconds(250))
+        patient.timeouts = try? Timeouts(connect: nil, attempt: nil, idle: nil, total: nil)
         let options = patient
         group.addTask {
           do {

@@ -6,7 +6,7 @@ import Testing
 
 /// The chains of x509-limbo, each over a connection of its own. Where we differ stands in ``LimboDifferences``, each with
 /// its reason, and the table is exact: a change to either side fails.
-@Suite("Conformance: x509-limbo", .timeLimit(.minutes(5)))
+@Suite("Conformance: x509-limbo", .timeLimit(.minutes(60)))
 struct LimboTests {
   @Test("what can be served", .enabled(if: LimboCase.isPresent, "needs ../shared/data/conformance"))
   func selection() throws {

@@ -89,7 +89,7 @@ struct ProxyTrustTests {
 
   @Test("a proxy whose certificate is refused is not tried again, whatever a policy says")
   func untrustedProxyIsNotRetried() async throws {
-    var configuration = StackConfiguration()
+    var configuration = StackConfiguration.patient
     configuration.interceptors = [
       RetryInterceptor(
         policy: .backoff(.constant(delay: 0, until: .maxRetries(3))), eligibility: .any)

@@ -7,7 +7,7 @@ import Testing
 @testable import Lastro
 
 /// Random histories, one step after the other, against what each step has to bring about.
-@Suite("Bearer authenticator: random histories", .timeLimit(.minutes(10)))
+@Suite("Bearer authenticator: random histories", .timeLimit(.minutes(60)))
 struct BearerModelTests {
   enum End: Equatable {
     case field(String)

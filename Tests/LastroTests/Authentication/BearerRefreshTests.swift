@@ -7,7 +7,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Bearer authenticator: refreshes", .timeLimit(.minutes(10)))
+@Suite("Bearer authenticator: refreshes", .timeLimit(.minutes(60)))
 struct BearerRefreshTests {
   let clock = ManualClock()
   let source = GatedSource()
