@@ -25,24 +25,24 @@ enum Planted: String, CaseIterable {
   var secret: Secret { Secret(text) }
 
   /// What a server might repeat: each secret in every notation, one a line.
-  static var echo: String {
+  static let echo: String = {
     allCases.flatMap { planted in
       SecretMatcherTests.notations(of: planted.text).map {
         "it was \($0.text) in " + String(planted.rawValue.prefix(2))
       }
     }.joined(separator: "\n")
-  }
+  }()
 
   /// The same in what may stand in a header field, and in a URL.
-  static var echoField: String {
+  static let echoField: String = {
     allCases.map { "[" + $0.text + "] " + Data($0.text.utf8).base64EncodedString() }.joined(separator: ", ")
-  }
+  }()
 
-  static var echoURL: String {
+  static let echoURL: String = {
     let texts = allCases.map(\.text)
     let path = texts.map { $0.percentEncoded(keeping: .unreserved) }.joined(separator: "/")
     return "/echo/" + path + "?" + texts.map { "q=" + $0.pathSegment.lowercasedEscapes }.joined(separator: "&")
-  }
+  }()
 
   /// The secrets that are in a text, by place and notation.
   static func found(in text: String) -> [String] {
