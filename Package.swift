@@ -34,8 +34,10 @@ let package = Package(
       linkerSettings: [.linkedLibrary("curl"), .linkedLibrary("ssl"), .linkedLibrary("crypto")]),
     // The only door to libcrypto: message digests, and the reading of certificates. Holds no policy.
     .target(name: "CLastroCrypto", linkerSettings: [.linkedLibrary("crypto")]),
-    // Pure machines, bytes to events. Imports nothing, not even Foundation.
-    .target(name: "LastroWire", swiftSettings: settings),
+    // The only door to zlib: raw deflate, in and out. Holds no policy.
+    .target(name: "CLastroZlib", linkerSettings: [.linkedLibrary("z")]),
+    // Pure machines, bytes to events. Imports nothing but that door, not even Foundation.
+    .target(name: "LastroWire", dependencies: ["CLastroZlib"], swiftSettings: settings),
     // What features import. May not know libcurl.
     .target(
       name: "Lastro",

@@ -94,6 +94,19 @@ extension FailureCode {
   /// A 2xx answer without the body the resource requires.
   public static let noData = Self("no_data")
 
+  // MARK: streams
+
+  /// A TLS stream ended without close_notify: bytes may be missing.
+  public static let truncatedStream = Self("truncated_stream")
+  /// The stream was closed on our side.
+  public static let streamClosed = Self("stream_closed")
+  /// Somebody else reads, or writes, at this moment.
+  public static let operationInProgress = Self("operation_in_progress")
+  /// What was asked for is something this dialer or transport does not do.
+  public static let unsupported = Self("unsupported")
+  /// The peer broke the protocol that is spoken over the stream.
+  public static let protocolViolation = Self("protocol_violation")
+
   // MARK: decode
 
   /// The payload does not decode into the model.

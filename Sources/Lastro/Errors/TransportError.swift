@@ -12,6 +12,7 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
     var message: String
     var hint: String?
     var engineCode: Int32?
+    var systemCode: Int32? = nil
     var requestSent: Bool
     var facts: TransferFacts?
     var head: HTTPResponse?
@@ -44,6 +45,11 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
   public var engineCode: Int32? {
     get { parts.value.engineCode }
     _modify { yield &parts.value.engineCode }
+  }
+  /// The system's own reason, an `errno`, where it gave one. Default `nil`.
+  public var systemCode: Int32? {
+    get { parts.value.systemCode }
+    _modify { yield &parts.value.systemCode }
   }
   /// Whether a byte of the request may have left this machine.
   public var requestSent: Bool {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Why something that was waited for was given up.
-enum Interruption: Error {
+package enum Interruption: Error {
   case cancelled
   case limit
 }
@@ -13,7 +13,7 @@ enum Interruption: Error {
 ///   - limit: longest wait; `nil` for none.
 ///   - ignoringCancellation: whether the caller waits even though it is cancelled. The operation sees that it is.
 ///   - time: measures the limit.
-func interruptible<Value: Sendable>(
+package func interruptible<Value: Sendable>(
   within limit: Duration?, ignoringCancellation: Bool = false, time: TimeSource,
   _ operation: @escaping @Sendable () async -> Value
 ) async -> Result<Value, Interruption> {

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clastro_zlib.h"
+
+int clastro_deflate_init(z_stream *stream, int level, int window_bits) {
+  // zlib refuses a raw window of 256 bytes (windowBits 8): 9 is what it uses in its place elsewhere.
+  return deflateInit2(stream, level, Z_DEFLATED, window_bits == 8 ? -9 : -window_bits, 8, Z_DEFAULT_STRATEGY);
+}
+
+int clastro_inflate_init(z_stream *stream, int window_bits) { return inflateInit2(stream, -window_bits); }

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Lastro
+
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
+/// One end of a stream in memory: what is written to one end is read from the other.
+///
+/// Reads are as short as ``Shape/longestRead`` says, whatever was written; writes wait while the other end has
+/// ``Shape/capacity`` bytes unread.
+public final class MemoryStream: ByteStream {
+  /// How the stream behaves.
+  public struct Shape: Sendable {
+    /// Most bytes one read returns. 1 feeds one byte at a time. Default: no limit.
+    public var longestRead: Int
+    /// Bytes that may lie unread before writes wait. Default 1 MiB.
+    public var capacity: Int
+    /// Whether an end that is dropped or closed looks truncated to the other (`truncated_stream`) instead of clean.
+    public var truncatesOnClose: Bool
+
+    /// Makes a shape.
+    public init(longestRead: Int = .max, capacity: Int = 1 << 20, truncatesOnClose: Bool = false) {
+      self.longestRead = max(1, longestRead)
+      self.capacity = max(1, capacity)
+      self.truncatesOnClose = truncatesOnClose
+    }
+  }
+
+  /// Those given when the pair was made.
+  public let facts: StreamFacts
+  private let incoming: MemoryPipe
+  private let outgoing: MemoryPipe
+  private let truncatesOnClose: Bool
+
+  private init(incoming: MemoryPipe, outgoing: MemoryPipe, facts: StreamFacts, truncatesOnClose: Bool) {
+    self.incoming = incoming
+    self.outgoing = outgoing
+    self.facts = facts
+    self.truncatesOnClose = truncatesOnClose
+  }
+
+  deinit { close() }
+
+  /// Two ends joined.
+  public static func pair(_ shape: Shape = Shape(), facts: StreamFacts = StreamFacts()) -> (MemoryStream, MemoryStream)
+  {
+    let one = MemoryPipe(shape), other = MemoryPipe(shape)
+    return (
+      MemoryStream(incoming: one, outgoing: other, facts: facts, truncatesOnClose: shape.truncatesOnClose),
+      MemoryStream(incoming: other, outgoing: one, facts: facts, truncatesOnClose: shape.truncatesOnClose)
+    )
+  }
+
+  /// The next bytes; see `ByteStream`.
+  public func read(upTo maximum: Int, within limit: Duration?) async throws(TransportError) -> Data? {
+    guard maximum > 0 else {
+      throw .refused(.invalidOption, "a read of \(maximum) bytes", hint: "ask for at least one byte")
+    }
+    return try await incoming.read(upTo: maximum, within: limit)
+  }
+
+  /// Writes all bytes; see `ByteStream`.
+  public func write(_ data: Data, within limit: Duration?) async throws(TransportError) {
+    do {
+      try await outgoing.write(data, within: limit)
+    } catch {
+      if error.code == .idleTimeout || error.code == .cancelled { close() }
+      throw error
+    }
+  }
+
+  /// Ends our direction; the other end reads a clean end.
+  public func finishWriting(within limit: Duration?) async throws(TransportError) { outgoing.end(.clean) }
+
+  /// Closes both directions.
+  public func close() {
+    outgoing.end(truncatesOnClose ? .truncated : .clean)
+    outgoing.closeWriter()
+    incoming.closeReader()
+  }
+
+  /// Ends our direction as a cut wire would: the other end reads code `truncated_stream`.
+  public func truncate() { outgoing.end(.truncated) }
+}
+
+/// A ``Dialer`` whose streams lead to a handler in this process.
+public struct MemoryDialer: Dialer {
+  private let shape: MemoryStream.Shape
+  private let facts: StreamFacts
+  private let accept: @Sendable (DialRequest, MemoryStream) async throws -> Void
+
+  /// Makes a dialer.
+  ///
+  /// - Parameter accept: serves the far end of each stream, in a task of its own; the end is closed when it returns.
+  public init(
+    shape: MemoryStream.Shape = MemoryStream.Shape(), facts: StreamFacts = StreamFacts(),
+    accept: @escaping @Sendable (DialRequest, MemoryStream) async throws -> Void
+  ) {
+    self.shape = shape
+    self.facts = facts
+    self.accept = accept
+  }
+
+  /// Opens a stream to the handler.
+  public func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
+    let (near, far) = MemoryStream.pair(shape, facts: facts)
+    Task { [accept] in
+      try? await accept(request, far)
+      far.close()
+    }
+    return near
+  }
+}
