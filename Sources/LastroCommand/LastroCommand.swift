@@ -7,10 +7,10 @@ import LastroCurl
 struct LastroCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "lastro",
-    abstract: "Fetches resources over HTTP with Lastro.",
+    abstract: "Fetches resources over HTTP, and speaks WebSocket, Gemini and plain streams, with Lastro.",
     version: LastroVersion.current,
     subcommands: [
       FetchCommand.self, ExplainCommand.self, BatchCommand.self, BenchCommand.self, PinsCommand.self,
-      DoctorCommand.self,
+      WebSocketCommand.self, GeminiCommand.self, ConnectCommand.self, DoctorCommand.self,
     ])
 }

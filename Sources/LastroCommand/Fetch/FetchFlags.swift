@@ -84,7 +84,7 @@ struct FetchFlags: ParsableArguments {
   }
 
   /// `Name: value`, or curl's `Name;` for an empty value. The raw text is checked where the request is made.
-  private static func header(_ text: String) throws -> (name: String, value: String) {
+  static func header(_ text: String) throws -> (name: String, value: String) {
     if let colon = text.firstIndex(of: ":") {
       let value = text[text.index(after: colon)...].drop { $0 == " " || $0 == "\t" }
       return (String(text[..<colon]), String(value))

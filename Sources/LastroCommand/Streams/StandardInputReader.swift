@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import FoundationEssentials
+import Glibc
+
+/// Standard input in pieces, as they come. Reading blocks, so a thread of its own does it; it reads ahead one piece.
+///
+/// The thread may be left waiting for input that never comes: it ends with the process.
+final class StandardInputReader: Sendable {
+  private enum Piece: Sendable {
+    case bytes(Data)
+    case failure(String)
+  }
+
+  private let pieces: AsyncStream<Piece>
+  private let queue = DispatchQueue(label: "lastro.stdin")
+  private let wanted = DispatchSemaphore(value: 0)
+
+  /// What cannot be read.
+  struct ReadFailure: Error, CustomStringConvertible {
+    let description: String
+  }
+
+  init() {
+    let (stream, continuation) = AsyncStream<Piece>.makeStream()
+    pieces = stream
+    queue.async { [wanted] in Self.read(into: continuation, wanted) }
+  }
+
+  /// The next piece, at most 64 KiB; `nil` at the end. One caller at a time.
+  func next() async throws -> Data? {
+    wanted.signal()
+    for await piece in pieces {
+      switch piece {
+      case .bytes(let data): return data
+      case .failure(let reason): throw ReadFailure(description: reason)
+      }
+    }
+    return nil
+  }
+
+  private static func read(into continuation: AsyncStream<Piece>.Continuation, _ wanted: DispatchSemaphore) {
+    var buffer = [UInt8](repeating: 0, count: 65_536)
+    while true {
+      wanted.wait()
+      let count = buffer.withUnsafeMutableBytes { Glibc.read(STDIN_FILENO, $0.baseAddress, $0.count) }
+      if count < 0, errno == EINTR {
+        wanted.signal()
+        continue
+      }
+      if count < 0 {
+        continuation.yield(.failure("standard input cannot be read: \(String(cString: strerror(errno)))"))
+      }
+      guard count > 0 else { return continuation.finish() }
+      continuation.yield(.bytes(Data(buffer[..<count])))
+    }
+  }
+}
+
+/// Lines of standard input without their ends, the last one with or without one. A carriage return before the end goes too.
+struct StandardInputLines {
+  private let reader = StandardInputReader()
+  private var rest = Data()
+  private var isAtEnd = false
+  /// No message is longer.
+  static let maximumLength = 64 * 1024 * 1024
+
+  /// The next line; `nil` at the end.
+  mutating func next() async throws -> Data? {
+    var searched = 0
+    while true {
+      if let end = rest.dropFirst(searched).firstIndex(of: 0x0A) {
+        var line = Data(rest[rest.startIndex..<end])
+        rest = Data(rest[rest.index(after: end)...])
+        if line.last == 0x0D { line.removeLast() }
+        return line
+      }
+      if isAtEnd {
+        defer { rest = Data() }
+        return rest.isEmpty ? nil : rest
+      }
+      searched = rest.count
+      guard searched <= Self.maximumLength else {
+        throw StandardInputReader.ReadFailure(description: "a line is longer than \(Self.maximumLength) bytes")
+      }
+      if let piece = try await reader.next() { rest.append(piece) } else { isAtEnd = true }
+    }
+  }
+}

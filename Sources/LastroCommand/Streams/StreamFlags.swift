@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Lastro
+import LastroCurl
+
+/// What every command on streams has: how to reach the server, whom to trust, and what to go through.
+struct StreamFlags: ParsableArguments {
+  @OptionGroup var connection: ConnectionFlags
+  @OptionGroup var pins: PinFlags
+  @Option(help: "PEM file of the client certificate (chain, leaf first).")
+  var cert: String?
+  @Option(help: "PEM file of its key. Default: in the certificate's file.")
+  var key: String?
+  @Option(
+    help: "Transport to go through: socks5://…, http://…, https://… or meek:…. Repeatable; the first is the nearest.")
+  var via: [String] = []
+
+  /// The options of a connection, checked.
+  func options() throws -> ConnectionOptions {
+    var specification = RequestSpecification(url: "")
+    connection.apply(to: &specification)
+    (specification.cert, specification.key) = (cert, key)
+    return try specification.connection()
+  }
+
+  /// Limit until connected, checked.
+  func connectTimeout() throws -> Duration? {
+    var specification = RequestSpecification(url: "")
+    connection.apply(to: &specification)
+    return try specification.timeouts().connect
+  }
+}

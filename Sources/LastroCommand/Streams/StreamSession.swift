@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Lastro
+import LastroCurl
+
+/// One command's engine, from flags to exit status.
+struct StreamSession {
+  let dialer: any Dialer
+  private let transport: CurlTransport
+  private let judge: PinJudge?
+
+  /// - Throws: the exit status of stage `request` where the flags cannot be used, which is told.
+  init(_ flags: StreamFlags) throws {
+    let judge = try Console.checked { try flags.pins.judge() }
+    var configuration = flags.pins.engine(judge)
+    configuration.connection.proxy = .environment
+    let transport = try Console.checked { try CurlTransport(configuration) }
+    self.judge = judge
+    self.transport = transport
+    dialer = try Console.checked { try flags.dialer(over: CurlDialer(transport: transport)) }
+  }
+
+  /// Runs the command's work, and ends what was begun. A failure is told, and becomes the exit status of its stage.
+  func run(_ work: (any Dialer) async throws -> Void) async throws {
+    do {
+      try await work(dialer)
+      await finish()
+    } catch {
+      await finish()
+      throw Self.told(error)
+    }
+  }
+
+  func finish() async {
+    await transport.shutDown(cancelling: true)
+    await judge?.finish()
+  }
+
+  /// What a failure is on the command line.
+  static func told(_ error: any Error) -> any Error {
+    switch error {
+    case let error as TransportError:
+      Console.tell(.init(error.stage, error.code, error.message), hint: error.hint, trust: error.trustFailure)
+      return ExitStatus.of(error.stage)
+    case let error as WebSocketError:
+      Console.tell(.init(error.stage, error.code, error.message), hint: error.hint, trust: error.trustFailure)
+      return ExitStatus.of(error.stage)
+    case let error as BodySink.WriteFailure: return Console.give(up: error)
+    case let error as StandardInputReader.ReadFailure:
+      Console.error("lastro: \(error)")
+      return ExitCode(1)
+    default: return error
+    }
+  }
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import FoundationEssentials
+import Glibc
+import Lastro
+import LastroCurl
+
+struct WebSocketCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "ws",
+    abstract: "Speaks WebSocket: lines of standard input are messages, messages go to standard output.",
+    discussion: """
+      The end of standard input closes the socket with code 1000; what the server sends until it closes too is still printed.
+
+      EXIT STATUS: 0 when both sides closed the socket, else as of fetch: 22 for a handshake that was refused, 56 for a \
+      connection that was cut or a server that broke the protocol.
+      """)
+
+  @Argument(help: "URL, ws or wss.")
+  var url: String
+  @Option(
+    name: [.customShort("H"), .customLong("header")],
+    help: "Header field of the handshake as 'Name: value'. Repeatable.")
+  var headers: [String] = []
+  @Option(help: "Subprotocol to offer. Repeatable, best first.")
+  var subprotocol: [String] = []
+  @Flag(help: "Offer compression (permessage-deflate).")
+  var deflate = false
+  @Option(help: "Seconds between pings; 0 for none. Default 25.")
+  var ping: Double = 25
+  @Flag(help: "Send every message back until the server closes; standard input is not read.")
+  var echo = false
+  @Flag(help: "Send lines as binary messages.")
+  var binary = false
+  @Option(name: .customLong("max-message"), help: "Most bytes of a message that comes in. Default 64 MiB.")
+  var maxMessage = 64 << 20
+  @OptionGroup var flags: StreamFlags
+
+  func validate() throws {
+    guard ping >= 0, ping <= 86_400 else { throw ValidationError("--ping \(ping): give 0 to 86400 seconds.") }
+    guard maxMessage > 0 else { throw ValidationError("--max-message \(maxMessage): give a positive number.") }
+  }
+
+  func run() async throws {
+    let fields = try headers.map(FetchFlags.header)
+    let session = try StreamSession(flags)
+    let client = try Console.checked { try self.client(session.dialer) }
+    try await session.run { _ in
+      let socket = try await client.connect(url, headers: RawHeaders(fields))
+      try await echo ? sendBack(socket) : talk(socket)
+    }
+  }
+
+  private func client(_ dialer: any Dialer) throws -> WebSocketClient {
+    var configuration = WebSocketConfiguration()
+    configuration.subprotocols = subprotocol
+    configuration.compression = deflate ? .init() : nil
+    configuration.keepAlive = ping > 0 ? .seconds(ping) : nil
+    configuration.maximumMessageBytes = maxMessage
+    var stack = StackConfiguration()
+    stack.connection = try flags.options()
+    let connect = try flags.connectTimeout()
+    stack.timeouts = try Timeouts(connect: connect, attempt: nil, idle: nil, total: nil)
+    return WebSocketClient(dialer: dialer, configuration: configuration, stack: stack)
+  }
+
+  private func sendBack(_ socket: WebSocket) async throws {
+    do {
+      for try await message in socket.messages { try await socket.send(message) }
+    } catch let error as WebSocketError {
+      guard case .closed = error.reason else { throw error }
+    }
+    try await Self.finish(socket)
+  }
+
+  /// Both directions at once, until the socket is closed.
+  private func talk(_ socket: WebSocket) async throws {
+    let sending = Task { [binary] in
+      var lines = StandardInputLines()
+      while let line = try await lines.next() {
+        if binary {
+          try await socket.send(line)
+        } else if let text = String(validating: line, as: UTF8.self) {
+          try await socket.send(text)
+        } else {
+          throw StandardInputReader.ReadFailure(description: "a line is not UTF-8; --binary sends bytes as they are")
+        }
+      }
+      try await socket.close()
+    }
+    defer { sending.cancel() }
+    // What cannot be read any more ends the socket, or nobody would.
+    let watching = Task {
+      if case .failure(let error) = await sending.result, error is StandardInputReader.ReadFailure { socket.cut() }
+    }
+    defer { watching.cancel() }
+    do {
+      for try await message in socket.messages {
+        try BodySink.writeAll(message.data + Data([0x0A]), to: STDOUT_FILENO)
+      }
+    } catch let error as WebSocketError {
+      sending.cancel()
+      if case .failure(let failure as StandardInputReader.ReadFailure) = await sending.result { throw failure }
+      throw error
+    }
+    try await Self.finish(socket)
+  }
+
+  /// How it ended: cleanly, or a failure.
+  private static func finish(_ socket: WebSocket) async throws {
+    for await state in socket.states {
+      switch state {
+      case .open, .closing: continue
+      case .failed(let error): throw error
+      case .closed(let close):
+        guard close.isClean else {
+          throw TransportError(
+            stage: .response, code: .connectionLost, message: "the server did not answer the Close frame",
+            requestSent: true)
+        }
+        if let code = close.code, code != .normal, code != .goingAway {
+          Console.error(
+            "lastro: the server closed with code \(code)\(close.reason.isEmpty ? "" : ": \(close.reason.onOneLine)")")
+        }
+      }
+    }
+  }
+}
