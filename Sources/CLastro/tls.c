@@ -227,6 +227,7 @@ static bool set_host(X509_VERIFY_PARAM *parameters, const clastro_connection_rul
 }
 
 bool clastro_context_apply(void *context, const clastro_connection_rules *rules) {
+  pthread_once(&connection_index_once, make_connection_index);
   clastro_connection *connection = make_connection(rules);
   if (!connection) return false;
   if (SSL_CTX_set_ex_data(context, connection_index, connection) != 1) {

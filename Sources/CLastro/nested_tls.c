@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "CLastro.h"
+
+#include <limits.h>
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+void *clastro_nested_context_new(int minimum_version) {
+  static const int versions[] = {TLS1_VERSION, TLS1_1_VERSION, TLS1_2_VERSION, TLS1_3_VERSION};
+  if (minimum_version < 0 || minimum_version > 3) return NULL;
+  ERR_clear_error();
+  SSL_CTX *context = SSL_CTX_new(TLS_client_method());
+  if (context && SSL_CTX_set_min_proto_version(context, versions[minimum_version]) != 1) {
+    SSL_CTX_free(context);
+    context = NULL;
+  }
+  ERR_clear_error();
+  return context;
+}
+
+void clastro_nested_context_free(void *context) { SSL_CTX_free(context); }
+
+bool clastro_nested_context_set_ciphers(void *context, const char *legacy, const char *suites) {
+  bool good = (!legacy || SSL_CTX_set_cipher_list(context, legacy) == 1) &&
+              (!suites || SSL_CTX_set_ciphersuites(context, suites) == 1);
+  ERR_clear_error();
+  return good;
+}
+
+bool clastro_nested_context_set_protocols(void *context, const uint8_t *protocols, size_t length) {
+  // Zero is success, for this function alone.
+  bool good = length <= UINT_MAX && SSL_CTX_set_alpn_protos(context, protocols, (unsigned int)length) == 0;
+  ERR_clear_error();
+  return good;
+}
+
+// Without one, OpenSSL would ask on the terminal.
+static int give_password(char *buffer, int size, int is_writing, void *password) {
+  (void)is_writing;
+  size_t length = password ? strlen(password) : 0;
+  if (!password || size < 0 || length > (size_t)size) return -1;
+  memcpy(buffer, password, length);
+  return (int)length;
+}
+
+static bool use_chain(SSL_CTX *context, BIO *pem) {
+  X509 *leaf = PEM_read_bio_X509_AUX(pem, NULL, give_password, NULL);
+  bool good = leaf && SSL_CTX_use_certificate(context, leaf) == 1;
+  X509_free(leaf);
+  X509 *issuer;
+  while (good && (issuer = PEM_read_bio_X509(pem, NULL, give_password, NULL))) {
+    good = SSL_CTX_add0_chain_cert(context, issuer) == 1;
+    if (!good) X509_free(issuer);
+  }
+  // The end of the text is told as "no start line".
+  return good && ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+}
+
+static bool use_key(SSL_CTX *context, BIO *pem, const char *password) {
+  EVP_PKEY *key = PEM_read_bio_PrivateKey(pem, NULL, give_password, (void *)password);
+  bool good = key && SSL_CTX_use_PrivateKey(context, key) == 1 && SSL_CTX_check_private_key(context) == 1;
+  EVP_PKEY_free(key);
+  return good;
+}
+
+bool clastro_nested_context_set_identity(
+  void *context, const char *chain, size_t chain_length, const char *key, size_t key_length, const char *password) {
+  if (chain_length > INT_MAX || key_length > INT_MAX) return false;
+  ERR_clear_error();
+  BIO *chain_pem = BIO_new_mem_buf(chain, (int)chain_length), *key_pem = BIO_new_mem_buf(key, (int)key_length);
+  bool good = chain_pem && key_pem && use_chain(context, chain_pem) && use_key(context, key_pem, password);
+  BIO_free(chain_pem);
+  BIO_free(key_pem);
+  ERR_clear_error();
+  return good;
+}
+
+typedef struct {
+  void *owner;
+  clastro_presented_callback judge;
+  void (*log_key)(void *, const char *);
+} presented_judge;
+
+static int judge_index = -1;
+static pthread_once_t judge_index_once = PTHREAD_ONCE_INIT;
+
+static void free_judge(void *parent, void *pointer, CRYPTO_EX_DATA *data, int index, long argl, void *argp) {
+  (void)parent, (void)data, (void)index, (void)argl, (void)argp;
+  free(pointer);
+}
+
+static void make_judge_index(void) { judge_index = SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, free_judge); }
+
+static bool is_presented_chain_accepted(const presented_judge *judge, STACK_OF(X509) *sent) {
+  int count = sent ? sk_X509_num(sent) : 0;
+  if (count <= 0) return false;
+  uint8_t **certificates = calloc((size_t)count, sizeof *certificates);
+  size_t *lengths = calloc((size_t)count, sizeof *lengths);
+  bool good = certificates && lengths;
+  for (int index = 0; good && index < count; index++) {
+    int length = i2d_X509(sk_X509_value(sent, index), &certificates[index]);
+    good = length > 0;
+    lengths[index] = good ? (size_t)length : 0;
+  }
+  good = good && judge->judge(judge->owner, (const uint8_t *const *)certificates, lengths, (size_t)count);
+  for (int index = 0; certificates && index < count; index++) OPENSSL_free(certificates[index]);
+  free(certificates);
+  free(lengths);
+  return good;
+}
+
+static int verify_presented(X509_STORE_CTX *verification, void *argument) {
+  bool good = is_presented_chain_accepted(argument, X509_STORE_CTX_get0_untrusted(verification));
+  X509_STORE_CTX_set_error(verification, good ? X509_V_OK : X509_V_ERR_APPLICATION_VERIFICATION);
+  return good;
+}
+
+static void log_key(const SSL *ssl, const char *line) {
+  const presented_judge *judge = SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), judge_index);
+  if (judge) judge->log_key(judge->owner, line);
+}
+
+bool clastro_nested_context_judge_presented(
+  void *context, void *owner, clastro_presented_callback judge, void (*log)(void *, const char *)) {
+  pthread_once(&judge_index_once, make_judge_index);
+  presented_judge *kept = judge_index < 0 ? NULL : malloc(sizeof *kept);
+  if (!kept) return false;
+  *kept = (presented_judge){owner, judge, log};
+  if (SSL_CTX_set_ex_data(context, judge_index, kept) != 1) {
+    free(kept);
+    return false;
+  }
+  SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
+  SSL_CTX_set_cert_verify_callback(context, verify_presented, kept);
+  SSL_CTX_set_keylog_callback(context, log ? log_key : NULL);
+  SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION);
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+  return true;
+}
+
+struct clastro_session {
+  SSL *ssl;
+  // Owned by `ssl`.
+  BIO *input, *output;
+  bool input_ended;
+  int fatal_alert;
+  const char *failure;
+};
+
+static void watch_alerts(const SSL *ssl, int where, int value) {
+  if ((where & SSL_CB_READ_ALERT) != SSL_CB_READ_ALERT || (value >> 8) != SSL3_AL_FATAL) return;
+  clastro_session *session = SSL_get_app_data(ssl);
+  if (session) session->fatal_alert = value & 0xff;
+}
+
+static bool attach_buffers(clastro_session *session) {
+  session->input = BIO_new(BIO_s_mem());
+  session->output = BIO_new(BIO_s_mem());
+  if (!session->input || !session->output) {
+    BIO_free(session->input);
+    BIO_free(session->output);
+    return false;
+  }
+  SSL_set_bio(session->ssl, session->input, session->output);
+  return true;
+}
+
+clastro_session *clastro_session_new(void *context, const char *name) {
+  ERR_clear_error();
+  clastro_session *session = calloc(1, sizeof *session);
+  if (!session) return NULL;
+  session->ssl = SSL_new(context);
+  bool good = session->ssl && attach_buffers(session) && SSL_set_app_data(session->ssl, session) == 1 &&
+              (!name || SSL_set_tlsext_host_name(session->ssl, name) == 1);
+  ERR_clear_error();
+  if (!good) {
+    clastro_session_free(session);
+    return NULL;
+  }
+  SSL_set_info_callback(session->ssl, watch_alerts);
+  SSL_set_connect_state(session->ssl);
+  return session;
+}
+
+void clastro_session_free(clastro_session *session) {
+  SSL_free(session->ssl);
+  free(session);
+}
+
+static clastro_session_result result_of(clastro_session *session, int value) {
+  int error = SSL_get_error(session->ssl, value);
+  if (error == SSL_ERROR_WANT_READ && !session->input_ended) return CLASTRO_SESSION_NEEDS_INPUT;
+  if (error == SSL_ERROR_ZERO_RETURN) return CLASTRO_SESSION_CLOSED;
+  unsigned long code = ERR_peek_last_error();
+  session->failure = code ? ERR_reason_error_string(code) : NULL;
+  bool is_cut = session->input_ended &&
+                (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_SYSCALL ||
+                 ERR_GET_REASON(code) == SSL_R_UNEXPECTED_EOF_WHILE_READING);
+  ERR_clear_error();
+  return is_cut ? CLASTRO_SESSION_TRUNCATED : CLASTRO_SESSION_FAILED;
+}
+
+clastro_session_result clastro_session_handshake(clastro_session *session) {
+  ERR_clear_error();
+  int value = SSL_do_handshake(session->ssl);
+  return value == 1 ? CLASTRO_SESSION_DONE : result_of(session, value);
+}
+
+clastro_session_result clastro_session_read(
+  clastro_session *session, uint8_t *buffer, size_t capacity, size_t *count) {
+  ERR_clear_error();
+  int value = SSL_read_ex(session->ssl, buffer, capacity, count);
+  return value == 1 ? CLASTRO_SESSION_DONE : result_of(session, value);
+}
+
+clastro_session_result clastro_session_write(clastro_session *session, const uint8_t *bytes, size_t count) {
+  ERR_clear_error();
+  size_t written = 0;
+  int value = SSL_write_ex(session->ssl, bytes, count, &written);
+  if (value != 1) return result_of(session, value);
+  return written == count ? CLASTRO_SESSION_DONE : CLASTRO_SESSION_FAILED;
+}
+
+clastro_session_result clastro_session_close_notify(clastro_session *session) {
+  ERR_clear_error();
+  // 0: sent, and the peer's is still to come.
+  int value = SSL_shutdown(session->ssl);
+  return value >= 0 ? CLASTRO_SESSION_DONE : result_of(session, value);
+}
+
+bool clastro_session_feed(clastro_session *session, const uint8_t *bytes, size_t count) {
+  return count <= INT_MAX && BIO_write(session->input, bytes, (int)count) == (int)count;
+}
+
+void clastro_session_end_input(clastro_session *session) {
+  session->input_ended = true;
+  BIO_set_mem_eof_return(session->input, 0);
+}
+
+size_t clastro_session_output_count(clastro_session *session) { return BIO_ctrl_pending(session->output); }
+
+size_t clastro_session_take_output(clastro_session *session, uint8_t *buffer, size_t capacity) {
+  int count = BIO_read(session->output, buffer, capacity > INT_MAX ? INT_MAX : (int)capacity);
+  return count > 0 ? (size_t)count : 0;
+}
+
+const char *clastro_session_failure(const clastro_session *session) { return session->failure; }
+
+int clastro_session_fatal_alert(const clastro_session *session) { return session->fatal_alert; }
+
+const char *clastro_session_version(const clastro_session *session) { return SSL_get_version(session->ssl); }
+
+const char *clastro_session_cipher(const clastro_session *session) { return SSL_get_cipher_name(session->ssl); }
+
+bool clastro_session_is_resumed(const clastro_session *session) { return SSL_session_reused(session->ssl) == 1; }
+
+size_t clastro_session_protocol(const clastro_session *session, const uint8_t **protocol) {
+  unsigned int length = 0;
+  SSL_get0_alpn_selected(session->ssl, protocol, &length);
+  return length;
+}
+
+bool clastro_session_visit_presented(
+  const clastro_session *session, void *owner, bool (*visit)(void *, const uint8_t *, size_t)) {
+  STACK_OF(X509) *chain = SSL_get_peer_cert_chain(session->ssl);
+  bool good = true;
+  for (int index = 0; good && chain && index < sk_X509_num(chain); index++) {
+    unsigned char *der = NULL;
+    int length = i2d_X509(sk_X509_value(chain, index), &der);
+    good = length > 0 && visit(owner, der, (size_t)length);
+    OPENSSL_free(der);
+  }
+  return good;
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Lastro
+
+/// TLS as a transport: over any stream that a dialer opens, TLS included.
+///
+/// Servers are trusted as for a fetch: roots, chain, host name, the judges of ``connection`` and of the request, and they are
+/// asked before a byte of the application is sent. There is no resumption. Where a request asks for no TLS, it dials
+/// plainly through the dialer below, unless a judge refuses that.
+///
+/// Of the dialer below it wants a plain stream, with the role of a proxy: pins bind what TLS is spoken with, and not what
+/// carries it.
+///
+/// `TLSOptions.requiresStapledStatus` is refused (code `unsupported`).
+public struct TLSDialer: Dialer {
+  /// What carries TLS.
+  public let below: any Dialer
+  /// How TLS is spoken, unless a request says otherwise; its judge is asked always. Of it only `tls` is used.
+  public let connection: ConnectionOptions
+  private let roots = RootKeeper()
+
+  /// Makes a transport.
+  ///
+  /// - Parameters:
+  ///   - below: what carries TLS.
+  ///   - connection: the options of requests that have none, and the judge of all. Default: system roots, no judge.
+  public init(over below: any Dialer, connection: ConnectionOptions = ConnectionOptions()) {
+    self.below = below
+    self.connection = connection
+  }
+
+  /// Opens a stream, and TLS on it where the request asks for it.
+  ///
+  /// - Throws: `TransportError`; stages `tls` and `trust` (`proxy` for a proxy's handshake); what the dialer below throws.
+  public func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
+    guard let tls = request.tls else {
+      try checkPlaintext(request)
+      return try await below.dial(request)
+    }
+    let countdown = Countdown(request.connectTimeout)
+    let plan = try TLSPlan(request, tls, defaults: connection.tls) { source throws(TransportError) in
+      try roots.store(for: source)
+    }
+    var carrier = request
+    carrier.tls = nil
+    carrier.role = .proxy
+    carrier.connection = request.connection ?? connection
+    carrier.connectTimeout = try countdown.remaining()
+    let stream = try await below.dial(carrier)
+    do throws(TransportError) {
+      return try await TLSStream.open(plan, StreamHandshake(over: stream, within: countdown))
+    } catch {
+      stream.close()
+      throw error
+    }
+  }
+
+  /// Opens a stream of datagrams through the dialer below, unless a judge wants TLS for the host.
+  public func dialDatagrams(_ request: DialRequest) async throws(TransportError) -> any DatagramStream {
+    try checkPlaintext(request)
+    return try await below.dialDatagrams(request)
+  }
+
+  /// Asks the judges of ``connection`` and of the request, then the dialer below. Pins of servers do not bind proxies.
+  public func checkPlaintext(_ request: DialRequest) throws(TransportError) {
+    if request.role == .server {
+      let judges = JudgePanel(
+        standing: connection.tls.trustJudge, additional: request.connection?.tls.trustJudge)
+      if !judges.isEmpty {
+        let host: HostName
+        do throws(ConfigurationError) {
+          host = try HostName(request.host)
+        } catch {
+          throw .refused(.invalidOption, "the host: \(error.message)", hint: error.hint)
+        }
+        if case .refused(let failure) = judges.judgePlaintext(TrustTarget(host: host, port: request.port)) {
+          throw .refusedTrust(failure)
+        }
+      }
+    }
+    try below.checkPlaintext(request)
+  }
+}
+
+/// Keeps the roots that were used last, which nobody else may hold between two dials.
+private final class RootKeeper: Sendable {
+  private let latest = Lock<RootStore?>(nil)
+
+  func store(for source: TLSOptions.Roots) throws(TransportError) -> RootStore {
+    let store = try RootStoreCache.shared.store(for: source)
+    latest.withLock { $0 = store }
+    return store
+  }
+}

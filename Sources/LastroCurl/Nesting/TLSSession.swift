@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastro
+internal import Lastro
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// One TLS connection of OpenSSL's whose bytes come and go through memory. It does no I/O; one thread at a time.
+final class TLSSession {
+  private enum Peer {
+    case verified(TLSPeer)
+    case presented(PresentedPeer)
+  }
+
+  enum ReadStep {
+    case bytes(Data)
+    case needsInput
+    case closed
+    case failed(TransportError)
+  }
+
+  /// OpenSSL puts this much into one record (RFC 8446 §5.1).
+  static let recordBytes = 16_384
+
+  private let session: OpaquePointer
+  private let peer: Peer
+  private let target: TrustTarget
+  private let role: ServerTrust.Role
+
+  init(_ plan: TLSPlan) throws(TransportError) {
+    target = plan.target
+    role = plan.role
+    let context = try plan.makeContext()
+    // The session keeps its own reference.
+    defer { clastro_nested_context_free(context) }
+    guard let peer = Self.attach(plan, to: context),
+      let session = clastro_session_new(context, plan.target.host.isIPAddress ? nil : plan.target.host.text)
+    else { throw TransportError(stage: .tls, code: .engineFailure, message: "OpenSSL cannot begin a connection") }
+    self.peer = peer
+    self.session = session
+  }
+
+  deinit { clastro_session_free(session) }
+
+  private static func attach(_ plan: TLSPlan, to context: UnsafeMutableRawPointer) -> Peer? {
+    switch plan.check {
+    case .verified(let store, let rules):
+      let peer = TLSPeer(target: plan.target, role: plan.role, rules: rules, keyLog: plan.keyLog)
+      let isAttached = peer.attach(to: context, roots: store, recordsChain: true) { $0.is_strict = plan.isStrict }
+      return isAttached ? .verified(peer) : nil
+    case .presented(let judge, let others):
+      let peer = PresentedPeer(plan, judge: judge, others: others)
+      return peer.attach(to: context) ? .presented(peer) : nil
+    }
+  }
+
+  // MARK: bytes
+
+  /// Goes on with the handshake. True when it is over, and the server accepted.
+  func handshake() throws(TransportError) -> Bool {
+    switch clastro_session_handshake(session) {
+    case CLASTRO_SESSION_DONE:
+      // Fails closed: whatever OpenSSL thinks, nobody is trusted whom nobody judged in this handshake.
+      guard verdict != nil, !clastro_session_is_resumed(session) else {
+        throw .refusedTrust(.unproven(target))
+      }
+      return true
+    case CLASTRO_SESSION_NEEDS_INPUT: return false
+    case let result: throw handshakeFailure(result)
+    }
+  }
+
+  /// At most so many bytes of what has come.
+  func read(upTo maximum: Int) -> ReadStep {
+    var result = CLASTRO_SESSION_DONE
+    let bytes = [UInt8](unsafeUninitializedCapacity: min(maximum, 4 * Self.recordBytes)) { space, filled in
+      while filled < space.count, let base = space.baseAddress {
+        var count = 0
+        result = clastro_session_read(session, base + filled, space.count - filled, &count)
+        guard result == CLASTRO_SESSION_DONE, count > 0 else { break }
+        filled += count
+      }
+    }
+    // What went wrong behind them is met again by the next call.
+    if !bytes.isEmpty, result == CLASTRO_SESSION_DONE || result == CLASTRO_SESSION_NEEDS_INPUT {
+      return .bytes(Data(bytes))
+    }
+    let ending = ending(result)
+    guard bytes.isEmpty else {
+      self.ending = ending
+      return .bytes(Data(bytes))
+    }
+    return ending
+  }
+
+  /// An end that was met behind bytes.
+  private(set) var ending: ReadStep?
+
+  private func ending(_ result: clastro_session_result) -> ReadStep {
+    switch result {
+    case CLASTRO_SESSION_CLOSED: .closed
+    case CLASTRO_SESSION_TRUNCATED: .failed(.truncatedTLS)
+    case CLASTRO_SESSION_NEEDS_INPUT, CLASTRO_SESSION_DONE: .needsInput
+    default: .failed(failure())
+    }
+  }
+
+  /// Encrypts all of them.
+  func write(_ bytes: Data) throws(TransportError) {
+    let isWritten = bytes.withUnsafeBytes { buffer -> Bool in
+      var rest = buffer[...]
+      while !rest.isEmpty {
+        let piece = UnsafeRawBufferPointer(rebasing: rest.prefix(Self.recordBytes))
+        guard let base = piece.baseAddress,
+          clastro_session_write(session, base.assumingMemoryBound(to: UInt8.self), piece.count) == CLASTRO_SESSION_DONE
+        else { return false }
+        rest = rest.dropFirst(piece.count)
+      }
+      return true
+    }
+    guard isWritten else { throw failure() }
+  }
+
+  func closeNotify() { _ = clastro_session_close_notify(session) }
+
+  func feed(_ bytes: Data?) {
+    guard let bytes else { return clastro_session_end_input(session) }
+    bytes.withUnsafeBytes { buffer in
+      guard let base = buffer.baseAddress else { return }
+      // Short of memory, it is an end: nothing may be missing in between.
+      if !clastro_session_feed(session, base.assumingMemoryBound(to: UInt8.self), buffer.count) {
+        clastro_session_end_input(session)
+      }
+    }
+  }
+
+  /// Bytes that are to be sent.
+  var outputCount: Int { clastro_session_output_count(session) }
+
+  func takeOutput() -> Data {
+    let count = outputCount
+    guard count > 0 else { return Data() }
+    return Data(
+      [UInt8](unsafeUninitializedCapacity: count) { space, filled in
+        if let base = space.baseAddress { filled = clastro_session_take_output(session, base, count) }
+      })
+  }
+
+  // MARK: what is known
+
+  private var verdict: TrustVerdict? {
+    switch peer {
+    case .verified(let peer): peer.verdict
+    case .presented(let peer): peer.verdict
+    }
+  }
+
+  /// After the handshake.
+  func facts(over below: StreamFacts) -> StreamFacts {
+    var name: UnsafePointer<UInt8>?
+    let length = clastro_session_protocol(session, &name)
+    let selected = name.map { String(decoding: UnsafeBufferPointer(start: $0, count: length), as: UTF8.self) }
+    var facts = below
+    facts.tls = StreamFacts.TLS(
+      version: String(cString: clastro_session_version(session)),
+      cipher: clastro_session_cipher(session).map { String(cString: $0) },
+      applicationProtocol: length > 0 ? selected : nil, presentedChain: presentedChain())
+    facts.trust = verdict ?? .plain
+    return facts
+  }
+
+  private func presentedChain() -> [PeerCertificate] {
+    var chain: [PeerCertificate] = []
+    withUnsafeMutablePointer(to: &chain) { chain in
+      _ = clastro_session_visit_presented(session, chain) { owner, der, length in
+        guard let certificate = PeerCertificate(der: [UInt8](UnsafeBufferPointer(start: der, count: length))) else {
+          return false
+        }
+        owner.assumingMemoryBound(to: [PeerCertificate].self).pointee.append(certificate)
+        return true
+      }
+    }
+    return chain
+  }
+
+  // MARK: failures
+
+  private func handshakeFailure(_ result: clastro_session_result) -> TransportError {
+    switch peer {
+    case .verified(let peer):
+      if var refusal = peer.refusal(CURLE_PEER_FAILED_VERIFICATION, requestSent: false) {
+        refusal.engineCode = nil
+        return refusal
+      }
+    case .presented(let peer): if let failure = peer.failure { return .refusedTrust(failure) }
+    }
+    let stage: FailureStage = role == .proxy ? .proxy : .tls
+    if let alert = alertText {
+      return TransportError(
+        stage: stage, code: .handshakeFailed, message: "the server ended the TLS handshake with the alert \"\(alert)\"",
+        hint: "it may share no version, cipher or protocol with us, not know the name, or want a client certificate")
+    }
+    let isCut = result == CLASTRO_SESSION_TRUNCATED || result == CLASTRO_SESSION_CLOSED
+    return TransportError(
+      stage: stage, code: .handshakeFailed,
+      message: isCut ? "the connection ended in the TLS handshake" : "the TLS handshake failed: \(reason)",
+      hint: "the peer may speak no TLS on this port, or share no version or cipher with us")
+  }
+
+  private func failure() -> TransportError {
+    if let alert = alertText {
+      return TransportError(
+        stage: .tls, code: .handshakeFailed, message: "the server ended TLS with the alert \"\(alert)\"",
+        hint: "it may want a client certificate, or not trust the one it got", requestSent: true)
+    }
+    return TransportError(
+      stage: .response, code: .protocolViolation, message: "the peer broke TLS: \(reason)", requestSent: true)
+  }
+
+  private var alertText: String? {
+    let alert = clastro_session_fatal_alert(session)
+    return alert == 0 ? nil : String(cString: clastro_alert_text(alert))
+  }
+
+  private var reason: String { clastro_session_failure(session).map { String(cString: $0) } ?? "no reason given" }
+}
+
+extension TransportError {
+  static let truncatedTLS = TransportError(
+    stage: .response, code: .truncatedStream, message: "the TLS stream ended without close_notify",
+    hint: "bytes may be missing: the connection was cut, or the peer closes without saying so", requestSent: true)
+}

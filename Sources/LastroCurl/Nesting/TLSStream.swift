@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// TLS over any stream.
+///
+/// Reading sends nothing: what OpenSSL wants to say while it reads (the answer to a key update, RFC 8446 §4.6.3) goes out
+/// with the next write. So a peer that does not read cannot hold up our reading.
+final class TLSStream: ByteStream {
+  private enum End {
+    case clean
+    case failed(TransportError)
+  }
+
+  private struct State {
+    let session: TLSSession
+    var end: End?
+    var isReading = false
+    var isWriting = false
+    var isFinished = false
+    var isClosed = false
+  }
+
+  private enum Taken {
+    case bytes(Data)
+    case end
+    case needsInput
+  }
+
+  /// Read from below at once.
+  private static let inputBytes = 32 * 1024
+  /// Encrypted at once, and then written below.
+  private static let pieceBytes = 4 * TLSSession.recordBytes
+  /// Most bytes that reading may leave to be sent.
+  private static let unsentBytes = 64 * 1024
+  /// The longest that a closed stream lives on to tell the peer so.
+  private static let farewell = Duration.seconds(1)
+
+  let facts: StreamFacts
+  private let below: any ByteStream
+  private let state: Lock<State>
+
+  private init(_ session: TLSSession, over below: any ByteStream) {
+    facts = session.facts(over: below.facts)
+    self.below = below
+    state = Lock(State(session: session))
+  }
+
+  deinit { close() }
+
+  /// Performs the handshake. Nothing of the application is sent before the server is accepted.
+  static func open(_ plan: TLSPlan, _ handshake: StreamHandshake) async throws(TransportError) -> TLSStream {
+    let session = try TLSSession(plan)
+    while true {
+      let isDone: Bool
+      do throws(TransportError) {
+        isDone = try session.handshake()
+      } catch {
+        // The alert that says why. Best effort: the error matters more.
+        let alert = session.takeOutput()
+        if !alert.isEmpty { try? await handshake.stream.write(alert, within: Self.farewell) }
+        throw error
+      }
+      let output = session.takeOutput()
+      if !output.isEmpty { try await handshake.send(output) }
+      if isDone { return TLSStream(session, over: handshake.stream) }
+      session.feed(try await handshake.receive(upTo: Self.inputBytes))
+    }
+  }
+
+  // MARK: reading
+
+  func read(upTo maximum: Int, within limit: Duration?) async throws(TransportError) -> Data? {
+    guard maximum > 0 else {
+      throw .refused(.invalidOption, "a read of \(maximum) bytes", hint: "ask for at least one byte")
+    }
+    try begin(\.isReading)
+    defer { state.withLock { $0.isReading = false } }
+    let countdown = Countdown(limit)
+    while true {
+      switch try take(upTo: maximum) {
+      case .bytes(let bytes): return bytes
+      case .end: return nil
+      case .needsInput: break
+      }
+      let input = try await below.read(upTo: Self.inputBytes, within: countdown.left)
+      state.withLock { $0.session.feed(input) }
+    }
+  }
+
+  private func take(upTo maximum: Int) throws(TransportError) -> Taken {
+    let (result, alert): (Result<Taken, TransportError>, Data) = state.withLock { state in
+      if state.isClosed { return (.failure(.closedTLS), Data()) }
+      if state.end == nil, let taken = Self.advance(&state, upTo: maximum) { return (.success(taken), Data()) }
+      switch state.end {
+      case .failed(let error): return (.failure(error), state.isWriting ? Data() : state.session.takeOutput())
+      case .clean, nil: return (.success(.end), Data())
+      }
+    }
+    if !alert.isEmpty { Task { [below] in try? await below.write(alert, within: Self.farewell) } }
+    return try result.get()
+  }
+
+  /// `nil` when the stream has come to its end, which is then set.
+  private static func advance(_ state: inout State, upTo maximum: Int) -> Taken? {
+    switch state.session.ending ?? state.session.read(upTo: maximum) {
+    case .bytes(let bytes):
+      // Answers to what a peer sends without ever reading.
+      if state.session.outputCount > unsentBytes, !state.isWriting { break }
+      return .bytes(bytes)
+    case .needsInput:
+      if state.session.outputCount > unsentBytes, !state.isWriting { break }
+      return .needsInput
+    case .closed:
+      state.end = .clean
+      return nil
+    case .failed(let error):
+      state.end = .failed(error)
+      return nil
+    }
+    state.end = .failed(
+      TransportError(
+        stage: .response, code: .protocolViolation, message: "the peer asks for more answers than it is given",
+        requestSent: true))
+    return nil
+  }
+
+  // MARK: writing
+
+  func write(_ data: Data, within limit: Duration?) async throws(TransportError) {
+    try begin(\.isWriting)
+    defer { state.withLock { $0.isWriting = false } }
+    try checkWritable()
+    guard !data.isEmpty else { return }
+    let countdown = Countdown(limit)
+    var rest = data[...]
+    do throws(TransportError) {
+      while !rest.isEmpty {
+        let piece = Data(rest.prefix(Self.pieceBytes))
+        rest = rest.dropFirst(piece.count)
+        let output = try state.withLock { state throws(TransportError) in
+          if state.isClosed { throw .closedTLS }
+          try state.session.write(piece)
+          return state.session.takeOutput()
+        }
+        try await below.write(output, within: countdown.left)
+      }
+    } catch {
+      // The peer has an unknown part of it.
+      abandon()
+      throw error
+    }
+  }
+
+  func finishWriting(within limit: Duration?) async throws(TransportError) {
+    try begin(\.isWriting)
+    defer { state.withLock { $0.isWriting = false } }
+    let output: Data? = try state.withLock { state throws(TransportError) in
+      if state.isClosed { throw .closedTLS }
+      if case .failed(let error) = state.end { throw error }
+      if state.isFinished { return nil }
+      state.isFinished = true
+      state.session.closeNotify()
+      return state.session.takeOutput()
+    }
+    guard let output else { return }
+    do throws(TransportError) {
+      try await below.write(output, within: limit)
+    } catch {
+      abandon()
+      throw error
+    }
+  }
+
+  private func checkWritable() throws(TransportError) {
+    try state.withLock { state throws(TransportError) in
+      if state.isClosed || state.isFinished { throw .closedTLS }
+      if case .failed(let error) = state.end { throw error }
+    }
+  }
+
+  // MARK: closing
+
+  func close() {
+    let alert: Data? = state.withLock { state in
+      if state.isClosed { return nil }
+      state.isClosed = true
+      if state.isWriting || state.isFinished { return Data() }
+      if case .failed = state.end { return Data() }
+      state.session.closeNotify()
+      return state.session.takeOutput()
+    }
+    guard let alert else { return }
+    guard !alert.isEmpty else { return below.close() }
+    // So that the peer can tell our end from a cut wire.
+    Task { [below] in
+      try? await below.write(alert, within: Self.farewell)
+      below.close()
+    }
+  }
+
+  private func abandon() {
+    state.withLock { $0.isClosed = true }
+    below.close()
+  }
+
+  private func begin(_ flag: WritableKeyPath<State, Bool>) throws(TransportError) {
+    let isFree = state.withLock { state in
+      defer { state[keyPath: flag] = true }
+      return !state[keyPath: flag]
+    }
+    guard isFree else {
+      throw TransportError(
+        stage: .request, code: .operationInProgress, message: "somebody else is at it already",
+        hint: "one reader and one writer at a time")
+    }
+  }
+}
+
+extension TransportError {
+  fileprivate static let closedTLS = TransportError(
+    stage: .request, code: .streamClosed, message: "the stream is closed on our side")
+}
