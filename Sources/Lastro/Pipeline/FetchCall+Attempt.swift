@@ -246,6 +246,7 @@ extension FetchCall {
   /// Tells failures of the answer from success, and brings the body into the shape that decoding expects.
   private func judged(_ exchange: Exchange) async throws(AttemptFailure) -> ResponseBody {
     let status = exchange.response.status
+    if plan.acceptsUpgrade, status == .switchingProtocols { return ResponseBody(Data()) }
     guard (200...299).contains(status.code) else { throw await badStatus(exchange) }
     if exchange.request.head.method == .head || status == .noContent || status == .resetContent {
       exchange.body.cancel()

@@ -22,13 +22,15 @@ final class FetchPlan: Sendable {
   let retryActionPriority: Retry.Action.CompareClosure
   let decodeError: @Sendable (Data?, ResourceResponse) throws -> (any Error)?
   let isStream: Bool
+  /// Whether 101 is a success: the transport hands on the connection.
+  let acceptsUpgrade: Bool
   /// Makes the value of a 2xx answer, which the caller knows how to use.
   let finish: @Sendable (ResponseBody, ResourceResponse) throws -> FetchedValue
 
   init<Model, APIError>(
     _ resource: HTTPResource<Model, APIError>, transport: any Transport,
     configuration: CopyOnWrite<StackConfiguration>, isStream: Bool,
-    finish: @escaping @Sendable (ResponseBody, ResourceResponse) throws -> FetchedValue
+    acceptsUpgrade: Bool = false, finish: @escaping @Sendable (ResponseBody, ResourceResponse) throws -> FetchedValue
   ) {
     self.transport = transport
     sharedConfiguration = configuration
@@ -41,6 +43,7 @@ final class FetchPlan: Sendable {
     let errorDecoding = resource.errorDecoding
     decodeError = { try errorDecoding.decode($0, $1) }
     self.isStream = isStream
+    self.acceptsUpgrade = acceptsUpgrade
     self.finish = finish
   }
 

@@ -26,6 +26,7 @@ package struct ResponseHeadMachine {
   private let maximumHeadBytes: Int
   private let maximumFields: Int
   private let maximumInterimResponses: Int
+  private let acceptsUpgrade: Bool
   private var state = State.statusLine
   /// The head that is being read.
   private var head = ResponseHead(version: (0, 0), status: 0, reason: "")
@@ -49,7 +50,11 @@ package struct ResponseHeadMachine {
   /// How the body is delimited; known once the final head was given.
   package private(set) var framing = ResponseFraming()
 
-  package init(maximumHeadBytes: Int, maximumFields: Int, maximumInterimResponses: Int) {
+  /// - Parameter acceptsUpgrade: whether 101 is a final response, after which the connection speaks another protocol.
+  package init(
+    maximumHeadBytes: Int, maximumFields: Int, maximumInterimResponses: Int, acceptsUpgrade: Bool = false
+  ) {
+    self.acceptsUpgrade = acceptsUpgrade
     self.maximumHeadBytes = maximumHeadBytes
     self.maximumFields = maximumFields
     self.maximumInterimResponses = maximumInterimResponses
@@ -132,6 +137,7 @@ package struct ResponseHeadMachine {
 
   private mutating func finish() throws(HeadViolation) -> Event {
     if head.status == 101 {
+      if acceptsUpgrade { return .final(head) }
       throw HeadViolation(.unexpectedUpgrade, "101 Switching Protocols was not asked for")
     }
     if head.status < 200 {

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import HTTPTypes
+internal import LastroWire
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// Reads an HTTP/1.1 answer off a stream. For one task at a time.
+final class HandshakeConnection: Sendable {
+  static let maximumHeadBytes = 256 * 1024
+  static let maximumFields = 512
+  static let maximumInterimResponses = 16
+
+  /// The head of an answer, and how its body is delimited.
+  struct Head: Sendable {
+    var head: ResponseHead
+    var framing: ResponseFraming
+  }
+
+  let stream: any ByteStream
+  private let idle: Duration?
+  private let buffer = Lock([UInt8]())
+
+  init(_ stream: any ByteStream, idle: Duration?) {
+    self.stream = stream
+    self.idle = idle
+  }
+
+  /// What is known about the exchange.
+  var facts: TransferFacts {
+    let facts = stream.facts
+    return TransferFacts(
+      httpVersion: "1.1", remoteAddress: facts.remoteAddress, remotePort: facts.remotePort,
+      connectionID: facts.localPort.map(Int64.init), trust: facts.trust)
+  }
+
+  /// Bytes behind the head.
+  func takeLeftover() -> [UInt8] {
+    buffer.withLock { bytes in
+      defer { bytes = [] }
+      return bytes
+    }
+  }
+
+  func readHead() async throws(TransportError) -> Head {
+    var machine = ResponseHeadMachine(
+      maximumHeadBytes: Self.maximumHeadBytes, maximumFields: Self.maximumFields,
+      maximumInterimResponses: Self.maximumInterimResponses, acceptsUpgrade: true)
+    while true {
+      while let line = takeLine() {
+        do throws(HeadViolation) {
+          let event = try line.withBytes { bytes throws(HeadViolation) in try machine.consume(line: bytes) }
+          if case .final(let head) = event { return Head(head: head, framing: machine.framing) }
+        } catch {
+          throw malformed(error)
+        }
+      }
+      guard buffer.withLock({ $0.count }) <= Self.maximumHeadBytes else {
+        throw TransportError(
+          stage: .limit, code: .headTooLarge, message: "the response head exceeds \(Self.maximumHeadBytes) bytes")
+      }
+      guard let data = try await stream.read(upTo: 65_536, within: idle) else {
+        throw TransportError(
+          stage: .response, code: .connectionLost, message: "the server ended the connection before it answered")
+      }
+      buffer.withLock { $0 += data }
+    }
+  }
+
+  private func takeLine() -> [UInt8]? {
+    buffer.withLock { bytes in
+      guard let end = bytes.firstIndex(of: 0x0A) else { return nil }
+      defer { bytes.removeFirst(end + 1) }
+      return Array(bytes[...end])
+    }
+  }
+
+  private func malformed(_ violation: HeadViolation) -> TransportError {
+    switch violation.kind {
+    case .headTooLarge, .tooManyFields:
+      TransportError(stage: .limit, code: .headTooLarge, message: violation.message)
+    case .tooManyInterimResponses:
+      TransportError(stage: .limit, code: .tooManyInterimResponses, message: violation.message)
+    default: TransportError(stage: .response, code: .malformedResponse, message: violation.message)
+    }
+  }
+
+  /// The body of an answer that is none to a WebSocket, at most so many bytes; what is more is left unread.
+  func readBody(_ head: Head, upTo limit: Int) async throws(TransportError) -> Data {
+    var machine = ResponseBodyMachine(head.framing, hasNoBody: head.head.status == 204 || head.head.status == 304)
+    var body: [UInt8] = []
+    var next = takeLeftover()
+    while true {
+      do throws(HeadViolation) {
+        try next.withBytes { bytes throws(HeadViolation) in try machine.consume(bytes, into: &body) }
+      } catch {
+        throw malformed(error)
+      }
+      if machine.isDone || body.count >= limit { return Data(body.prefix(limit)) }
+      guard let data = try await stream.read(upTo: 65_536, within: idle) else {
+        if machine.mayEndHere { return Data(body.prefix(limit)) }
+        throw TransportError(
+          stage: .response, code: .truncatedBody, message: "the body ended before its end", head: try head.response())
+      }
+      next = Array(data)
+    }
+  }
+}
+
+extension HandshakeConnection.Head {
+  /// As the pipeline takes it. A `Location` with a scheme of WebSocket's own is read as that of HTTP.
+  func response() throws(TransportError) -> HTTPResponse {
+    var fields = HTTPFields()
+    for field in head.fields {
+      guard let name = HTTPField.Name(field.name) else { continue }
+      let value = name == .location ? WebSocketURL.asHTTP(field.value) : field.value
+      fields.append(HTTPField(name: name, value: value))
+    }
+    return HTTPResponse(status: .init(code: head.status, reasonPhrase: head.reason), headerFields: fields)
+  }
+}
+
+/// `ws` and `wss` (RFC 6455 §3).
+enum WebSocketURL {
+  /// The same URL with the scheme that its handshake uses.
+  static func asHTTP(_ url: String) -> String {
+    for (own, http) in [("wss:", "https:"), ("ws:", "http:")] where url.lowercased().hasPrefix(own) {
+      return http + url.dropFirst(own.count)
+    }
+    return url
+  }
+
+  /// - Throws: code `invalid_url` for a fragment, which a WebSocket's URL may not have.
+  static func request(_ url: String, headers: RawHeaders) throws(TransportError) -> ResourceRequest {
+    guard !url.utf8.contains(UInt8(ascii: "#")) else {
+      throw .invalidURL("the URL of a WebSocket has a fragment", hint: "write # as %23, or leave it out")
+    }
+    return try ResourceRequest(url: asHTTP(url), headers: headers)
+  }
+}

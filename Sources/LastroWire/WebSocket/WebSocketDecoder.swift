@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A piece of a message: unmasked, decompressed and, for text, checked.
+package struct WebSocketPiece: Equatable, Sendable {
+  package var kind: WebSocketKind
+  /// Of a text, its pieces may cut a scalar in two.
+  package var bytes: [UInt8]
+  /// Whether it begins a message.
+  package var isFirst: Bool
+  /// Whether it ends the message. A message that does not come to its end otherwise has an empty last piece.
+  package var isFinal: Bool
+
+  package init(_ kind: WebSocketKind, _ bytes: [UInt8], isFirst: Bool = true, isFinal: Bool = true) {
+    self.kind = kind
+    self.bytes = bytes
+    self.isFirst = isFirst
+    self.isFinal = isFinal
+  }
+}
+
+/// Reads frames and tells what they carry, piece by piece, as soon as it is there.
+///
+/// Bytes are handed in with ``receive(_:)``, and are worked off with ``next()``, one event at a time: a message that
+/// decompresses to a thousandfold is never in memory. What is wrong is refused with the first byte that shows it.
+package struct WebSocketDecoder: ~Copyable {
+  /// Limits, and what was agreed on.
+  package struct Configuration: Sendable {
+    /// Who reads: frames come from the other role.
+    package var role: WebSocketRole
+    package var deflate: WebSocketDeflate?
+    /// Most bytes of a frame's payload, as sent.
+    package var maximumFrameBytes: Int
+    /// Most bytes of a message, decompressed; `nil` for no limit.
+    package var maximumMessageBytes: Int?
+    /// Most bytes of a piece.
+    package var maximumPieceBytes: Int
+
+    package init(
+      role: WebSocketRole, deflate: WebSocketDeflate? = nil, maximumFrameBytes: Int = .max,
+      maximumMessageBytes: Int? = 1 << 20, maximumPieceBytes: Int = 65_536
+    ) {
+      self.role = role
+      self.deflate = deflate
+      self.maximumFrameBytes = maximumFrameBytes
+      self.maximumMessageBytes = maximumMessageBytes
+      self.maximumPieceBytes = max(1, maximumPieceBytes)
+    }
+  }
+
+  package enum Event: Equatable, Sendable {
+    case piece(WebSocketPiece)
+    case ping([UInt8])
+    case pong([UInt8])
+    /// The last event: what comes after a Close frame is ignored (RFC 6455 §1.4).
+    case close(code: UInt16?, reason: String)
+  }
+
+  private struct Message {
+    var kind: WebSocketKind
+    var isCompressed: Bool
+    var isBegun = false
+    var size = 0
+    var utf8 = UTF8Validator()
+  }
+
+  private struct Frame {
+    var head: WebSocketFrameHead
+    var consumed = 0
+    var hasTail = false
+    var left: Int { head.length - consumed }
+  }
+
+  private let configuration: Configuration
+  private var input: [UInt8] = []
+  private var position = 0
+  private var frame: Frame?
+  private var message: Message?
+  private var inflater: WebSocketInflater?
+  private var isClosed = false
+
+  package init(_ configuration: Configuration) { self.configuration = configuration }
+
+  /// Whether a data frame has begun whose end has not come: nothing else can come before.
+  package var isInsideDataFrame: Bool { frame.map { !$0.head.opcode.isControl && $0.left > 0 } ?? false }
+
+  /// Hands bytes in. Call ``next()`` until it has nothing more before the next.
+  package mutating func receive(_ bytes: UnsafeRawBufferPointer) {
+    guard !isClosed else { return }
+    if position == input.count {
+      input.removeAll(keepingCapacity: true)
+    } else if position > 0 {
+      input.removeFirst(position)
+    }
+    position = 0
+    input += bytes
+  }
+
+  /// The next event; `nil` when more bytes are needed.
+  ///
+  /// - Throws: ``WebSocketViolation``; the decoder is not to be used any more.
+  package mutating func next() throws(WebSocketViolation) -> Event? {
+    while !isClosed {
+      if frame == nil {
+        guard try begin() else { return nil }
+      }
+      guard let current = frame else { return nil }
+      if current.head.opcode.isControl {
+        guard input.count - position >= current.head.length else { return nil }
+        return try control(current.head)
+      }
+      switch try data() {
+      case .event(let event): return event
+      case .again: continue
+      case .starved: return nil
+      }
+    }
+    return nil
+  }
+
+  private mutating func begin() throws(WebSocketViolation) -> Bool {
+    let peer: WebSocketRole = configuration.role == .client ? .server : .client
+    let allowsCompression = configuration.deflate != nil
+    let parsed = try input.withBytes { bytes throws(WebSocketViolation) in
+      try WebSocketFrameHead.parse(
+        UnsafeRawBufferPointer(rebasing: bytes[position...]), from: peer, allowsCompression: allowsCompression)
+    }
+    guard let (head, size) = parsed else { return false }
+    guard head.length <= configuration.maximumFrameBytes else {
+      throw WebSocketViolation(.frameTooLarge, "a frame has \(head.length) bytes, more than the limit")
+    }
+    if !head.opcode.isControl { try beginData(head) }
+    position += size
+    frame = Frame(head: head)
+    return true
+  }
+
+  private mutating func beginData(_ head: WebSocketFrameHead) throws(WebSocketViolation) {
+    if head.opcode == .continuation {
+      guard message != nil else {
+        throw WebSocketViolation(.fragmentation, "a continuation frame continues nothing")
+      }
+    } else {
+      guard message == nil else {
+        throw WebSocketViolation(.fragmentation, "a message begins before the one before has ended")
+      }
+      message = Message(kind: head.opcode == .text ? .text : .binary, isCompressed: head.isCompressed)
+    }
+    if let message, !message.isCompressed { try checkSize(message.size, plus: head.length) }
+  }
+
+  private func checkSize(_ size: Int, plus more: Int) throws(WebSocketViolation) {
+    if let limit = configuration.maximumMessageBytes, more > limit - size {
+      throw WebSocketViolation(.messageTooLarge, "a message has more than \(limit) bytes")
+    }
+  }
+
+  private mutating func control(_ head: WebSocketFrameHead) throws(WebSocketViolation) -> Event {
+    let payload = take(head.length, of: Frame(head: head))
+    frame = nil
+    switch head.opcode {
+    case .ping: return .ping(payload)
+    case .pong: return .pong(payload)
+    default:
+      let (code, reason) = try WebSocketCloseRules.parse(payload)
+      isClosed = true
+      input = []
+      position = 0
+      return .close(code: code, reason: reason)
+    }
+  }
+
+  private mutating func take(_ count: Int, of frame: Frame) -> [UInt8] {
+    var bytes = Array(input[position..<position + count])
+    position += count
+    if let key = frame.head.key {
+      bytes.withUnsafeMutableBytes { WebSocketMask.apply(key, to: $0, offset: frame.consumed) }
+    }
+    return bytes
+  }
+
+  private enum Step {
+    case event(Event)
+    case again
+    case starved
+  }
+
+  private mutating func data() throws(WebSocketViolation) -> Step {
+    guard var current = frame, let message else { return .starved }
+    if message.isCompressed { return try inflated(&current) }
+    let count = min(current.left, input.count - position, configuration.maximumPieceBytes)
+    guard count > 0 || current.left == 0 else { return .starved }
+    let bytes = take(count, of: current)
+    current.consumed += count
+    return try emit(bytes, endsFrame: current.left == 0, current)
+  }
+
+  private mutating func inflated(_ current: inout Frame) throws(WebSocketViolation) -> Step {
+    if inflater == nil {
+      let bits = configuration.deflate?.windowBits(of: configuration.role == .client ? .server : .client)
+      inflater = WebSocketInflater(windowBits: bits ?? 15)
+      guard inflater != nil else { throw WebSocketViolation(.compression, "no memory to decompress") }
+    }
+    let count = min(current.left, input.count - position, configuration.maximumPieceBytes)
+    if count > 0, inflater?.isDrained ?? true {
+      let bytes = take(count, of: current)
+      inflater?.append(bytes)
+      current.consumed += count
+    }
+    if current.left == 0, current.head.isFinal, !current.hasTail {
+      inflater?.appendTail()
+      current.hasTail = true
+    }
+    frame = current
+    let output = try inflater?.inflate(upTo: configuration.maximumPieceBytes) ?? []
+    try checkSize(message?.size ?? 0, plus: output.count)
+    let isDone = output.count < configuration.maximumPieceBytes
+    if !isDone { return try emit(output, endsFrame: false, current) }
+    if current.left > 0 {
+      if output.isEmpty { return position < input.count ? .again : .starved }
+      return try emit(output, endsFrame: false, current)
+    }
+    if current.head.isFinal { try endInflated() }
+    return try emit(output, endsFrame: true, current)
+  }
+
+  private mutating func endInflated() throws(WebSocketViolation) {
+    guard inflater?.isAtBlockEnd ?? false else {
+      throw WebSocketViolation(.compression, "a compressed message ends in the middle")
+    }
+    if configuration.deflate?.forgetsContext(of: configuration.role == .client ? .server : .client) ?? false {
+      inflater?.reset()
+    }
+  }
+
+  private mutating func emit(
+    _ bytes: [UInt8], endsFrame: Bool, _ current: Frame
+  ) throws(WebSocketViolation) -> Step {
+    guard var message else { return .starved }
+    let isFinal = endsFrame && current.head.isFinal
+    message.size += bytes.count
+    if message.kind == .text {
+      let isValid = bytes.withUnsafeBytes { message.utf8.consume($0) }
+      guard isValid, !isFinal || message.utf8.isComplete else {
+        throw WebSocketViolation(.utf8, "a text message is no UTF-8")
+      }
+    }
+    frame = endsFrame ? nil : current
+    let isFirst = !message.isBegun
+    guard !bytes.isEmpty || isFinal else {
+      self.message = message
+      return .again
+    }
+    message.isBegun = true
+    self.message = isFinal ? nil : message
+    return .event(.piece(WebSocketPiece(message.kind, bytes, isFirst: isFirst, isFinal: isFinal)))
+  }
+}

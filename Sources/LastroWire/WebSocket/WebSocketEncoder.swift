@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Makes frames. Mask keys are handed in, for it draws no random numbers; a server needs none.
+package struct WebSocketEncoder: ~Copyable {
+  private let role: WebSocketRole
+  private let deflate: WebSocketDeflate?
+  private let minimumCompressedBytes: Int
+  private var deflater: WebSocketDeflater?
+  private var isCompressing = false
+
+  /// - Parameters:
+  ///   - deflate: what was agreed on; `nil` for no compression.
+  ///   - minimumCompressedBytes: messages in one frame that have fewer are sent as they are.
+  package init(role: WebSocketRole, deflate: WebSocketDeflate? = nil, minimumCompressedBytes: Int = 1024) {
+    self.role = role
+    self.deflate = deflate
+    self.minimumCompressedBytes = minimumCompressedBytes
+    let bits = deflate?.windowBits(of: role) ?? 15
+    // zlib cannot be held to a window of 256 bytes; to send uncompressed is always allowed.
+    if deflate != nil, bits > 8 { deflater = WebSocketDeflater(windowBits: bits) }
+  }
+
+  /// A frame of a message.
+  ///
+  /// - Parameters:
+  ///   - isFirst: whether it begins the message.
+  ///   - isFinal: whether it ends it.
+  ///   - key: mask key; used by clients only.
+  package mutating func data(
+    _ kind: WebSocketKind, _ payload: UnsafeRawBufferPointer, isFirst: Bool = true, isFinal: Bool = true, key: UInt32
+  ) -> [UInt8] {
+    if isFirst { isCompressing = deflater != nil && (!isFinal || payload.count >= minimumCompressedBytes) }
+    let opcode: WebSocketOpcode = isFirst ? (kind == .text ? .text : .binary) : .continuation
+    guard isCompressing, let compressed = deflater?.deflate(payload, isFinal: isFinal) else {
+      return frame(opcode, payload, isFinal: isFinal, isCompressed: false, key: key)
+    }
+    if isFinal, deflate?.forgetsContext(of: role) ?? false { deflater?.reset() }
+    return compressed.withUnsafeBytes {
+      frame(opcode, $0, isFinal: isFinal, isCompressed: isFirst, key: key)
+    }
+  }
+
+  /// A control frame. Payloads of more than 125 bytes are cut there.
+  package func control(_ opcode: WebSocketOpcode, _ payload: [UInt8] = [], key: UInt32) -> [UInt8] {
+    payload.prefix(125).withUnsafeBytes { frame(opcode, $0, isFinal: true, isCompressed: false, key: key) }
+  }
+
+  private func frame(
+    _ opcode: WebSocketOpcode, _ payload: UnsafeRawBufferPointer, isFinal: Bool, isCompressed: Bool, key: UInt32
+  ) -> [UInt8] {
+    let head = WebSocketFrameHead(
+      isFinal: isFinal, isCompressed: isCompressed, opcode: opcode, key: role == .client ? key : nil,
+      length: payload.count)
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(WebSocketFrameHead.maximumBytes + payload.count)
+    head.append(to: &bytes)
+    let start = bytes.count
+    bytes += payload
+    if let key = head.key {
+      bytes.withUnsafeMutableBytes { WebSocketMask.apply(key, to: .init(rebasing: $0[start...])) }
+    }
+    return bytes
+  }
+}

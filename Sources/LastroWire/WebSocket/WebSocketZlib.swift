@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastroZlib
+
+// RFC 7692 §7.2: each message is a raw deflate stream that is flushed at its end, without the four bytes that a flush
+// ends with.
+
+/// Compresses messages, one after another.
+struct WebSocketDeflater: ~Copyable {
+  private let stream: UnsafeMutablePointer<z_stream>
+
+  /// `nil` when there is no memory.
+  init?(windowBits: Int) {
+    stream = .allocate(capacity: 1)
+    stream.initialize(to: z_stream())
+    guard clastro_deflate_init(stream, Z_DEFAULT_COMPRESSION, Int32(windowBits)) == Z_OK else {
+      stream.deallocate()
+      return nil
+    }
+  }
+
+  deinit {
+    deflateEnd(stream)
+    stream.deallocate()
+  }
+
+  /// Forgets the messages before.
+  mutating func reset() { deflateReset(stream) }
+
+  /// Compresses a piece of a message and flushes it; the last piece is without the end of the flush.
+  mutating func deflate(_ bytes: UnsafeRawBufferPointer, isFinal: Bool) -> [UInt8] {
+    // Never written to: zlib's type has no const without ZLIB_CONST.
+    stream.pointee.next_in = UnsafeMutablePointer(mutating: bytes.assumingMemoryBound(to: UInt8.self).baseAddress)
+    stream.pointee.avail_in = UInt32(bytes.count)
+    var output: [UInt8] = []
+    var isFull = true
+    while isFull {
+      // Room for a flush of what does not compress, so that one turn is the rule.
+      let room = max(256, bytes.count + bytes.count >> 8 + 64)
+      output += [UInt8](unsafeUninitializedCapacity: room) { space, count in
+        stream.pointee.next_out = space.baseAddress
+        stream.pointee.avail_out = UInt32(room)
+        _ = CLastroZlib.deflate(stream, Z_SYNC_FLUSH)
+        count = room - Int(stream.pointee.avail_out)
+        isFull = stream.pointee.avail_out == 0
+      }
+    }
+    guard isFinal else { return output }
+    // Nothing to flush: an empty block, whose last four bytes the peer adds (RFC 7692 §7.2.3.6).
+    return output.count >= 5 ? Array(output.dropLast(4)) : [0]
+  }
+}
+
+/// Decompresses messages, one after another, never more at a time than is asked for.
+struct WebSocketInflater: ~Copyable {
+  private let stream: UnsafeMutablePointer<z_stream>
+  private var input: [UInt8] = []
+  private var position = 0
+
+  /// `nil` when there is no memory.
+  init?(windowBits: Int) {
+    stream = .allocate(capacity: 1)
+    stream.initialize(to: z_stream())
+    // A window of 256 bytes is none that zlib is sure to have; a larger one does the same.
+    guard clastro_inflate_init(stream, Int32(max(9, windowBits))) == Z_OK else {
+      stream.deallocate()
+      return nil
+    }
+  }
+
+  deinit {
+    inflateEnd(stream)
+    stream.deallocate()
+  }
+
+  /// Forgets the messages before.
+  mutating func reset() { inflateReset(stream) }
+
+  /// Whether all input so far was used.
+  var isDrained: Bool { position == input.count }
+
+  /// Adds compressed bytes.
+  mutating func append(_ bytes: [UInt8]) {
+    input = isDrained ? bytes : Array(input[position...]) + bytes
+    position = 0
+  }
+
+  /// The bytes that a flush ends with, and that are not sent.
+  mutating func appendTail() { append([0, 0, 0xFF, 0xFF]) }
+
+  /// Whether the input ended where a message may end.
+  var isAtBlockEnd: Bool { isDrained && stream.pointee.data_type & 128 != 0 }
+
+  /// Up to `maximum` bytes more; fewer only when the input is used up.
+  mutating func inflate(upTo maximum: Int) throws(WebSocketViolation) -> [UInt8] {
+    var status = Z_OK
+    var position = position
+    let output = [UInt8](unsafeUninitializedCapacity: maximum) { space, count in
+      input.withUnsafeMutableBufferPointer { input in
+        stream.pointee.next_out = space.baseAddress
+        stream.pointee.avail_out = UInt32(maximum)
+        while true {
+          stream.pointee.next_in = input.baseAddress.map { $0 + position }
+          stream.pointee.avail_in = UInt32(input.count - position)
+          status = CLastroZlib.inflate(stream, Z_SYNC_FLUSH)
+          position = input.count - Int(stream.pointee.avail_in)
+          // A last block (BFINAL) within a message is allowed (RFC 7692 §7.2.3.4): another stream follows, with the window.
+          guard status == Z_STREAM_END else { break }
+          inflateResetKeep(stream)
+          guard position < input.count, stream.pointee.avail_out > 0 else { break }
+        }
+        count = maximum - Int(stream.pointee.avail_out)
+      }
+    }
+    self.position = position
+    guard status == Z_OK || status == Z_BUF_ERROR || status == Z_STREAM_END else {
+      throw WebSocketViolation(.compression, "a compressed message does not decompress")
+    }
+    return output
+  }
+}
