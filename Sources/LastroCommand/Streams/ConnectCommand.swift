@@ -42,8 +42,7 @@ struct ConnectCommand: AsyncParsableCommand {
     let session = try StreamSession(flags)
     let address = try ServerAddress(server)
     var request = DialRequest(
-      host: address.host.text, port: address.port, tls: tls ? .init(serverName: serverName) : nil,
-      connection: try Console.checked { try flags.options() })
+      host: address.host.text, port: address.port, tls: tls ? .init(serverName: serverName) : nil)
     request.connectTimeout = try Console.checked { try flags.connectTimeout() }
     let target = request
     try await session.run { dialer in

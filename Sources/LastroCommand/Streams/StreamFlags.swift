@@ -30,4 +30,7 @@ struct StreamFlags: ParsableArguments {
     connection.apply(to: &specification)
     return try specification.timeouts().connect
   }
+
+  /// What carries the bytes: the engine, or what --via puts over it.
+  func dialer(over engine: CurlDialer, _ options: ConnectionOptions) throws -> any Dialer { engine }
 }

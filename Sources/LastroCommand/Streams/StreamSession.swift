@@ -11,14 +11,19 @@ struct StreamSession {
   private let judge: PinJudge?
 
   /// - Throws: the exit status of stage `request` where the flags cannot be used, which is told.
-  init(_ flags: StreamFlags) throws {
+  ///
+  /// - Parameter presentsIdentity: whether the client certificate of the flags is presented to whoever asks for one.
+  init(_ flags: StreamFlags, presentsIdentity: Bool = true) throws {
     let judge = try Console.checked { try flags.pins.judge() }
-    var configuration = flags.pins.engine(judge)
-    configuration.connection.proxy = .environment
-    let transport = try Console.checked { try CurlTransport(configuration) }
+    var configuration = CurlConfiguration()
+    configuration.connection = try Console.checked { try flags.options() }
+    configuration.connection.tls.trustJudge = judge
+    if !presentsIdentity { configuration.connection.tls.identity = nil }
+    let transport = try Console.checked { [configuration] in try CurlTransport(configuration) }
     self.judge = judge
     self.transport = transport
-    dialer = try Console.checked { try flags.dialer(over: CurlDialer(transport: transport)) }
+    let engine = CurlDialer(transport: transport)
+    dialer = try Console.checked { [configuration] in try flags.dialer(over: engine, configuration.connection) }
   }
 
   /// Runs the command's work, and ends what was begun. A failure is told, and becomes the exit status of its stage.
@@ -44,7 +49,7 @@ struct StreamSession {
       Console.tell(.init(error.stage, error.code, error.message), hint: error.hint, trust: error.trustFailure)
       return ExitStatus.of(error.stage)
     case let error as WebSocketError:
-      Console.tell(.init(error.stage, error.code, error.message), hint: error.hint, trust: error.trustFailure)
+      Console.tell(.init(error.stage, error.code, error.message), hint: error.hint, trust: trustFailure(of: error))
       return ExitStatus.of(error.stage)
     case let error as BodySink.WriteFailure: return Console.give(up: error)
     case let error as StandardInputReader.ReadFailure:
@@ -52,5 +57,9 @@ struct StreamSession {
       return ExitCode(1)
     default: return error
     }
+  }
+
+  private static func trustFailure(of error: WebSocketError) -> TrustFailure? {
+    if case .handshake(let failure) = error.reason { failure.trustFailure } else { nil }
   }
 }

@@ -59,7 +59,6 @@ struct WebSocketCommand: AsyncParsableCommand {
     configuration.keepAlive = ping > 0 ? .seconds(ping) : nil
     configuration.maximumMessageBytes = maxMessage
     var stack = StackConfiguration()
-    stack.connection = try flags.options()
     let connect = try flags.connectTimeout()
     stack.timeouts = try Timeouts(connect: connect, attempt: nil, idle: nil, total: nil)
     return WebSocketClient(dialer: dialer, configuration: configuration, stack: stack)
@@ -68,7 +67,7 @@ struct WebSocketCommand: AsyncParsableCommand {
   private func sendBack(_ socket: WebSocket) async throws {
     do {
       for try await message in socket.messages { try await socket.send(message) }
-    } catch let error as WebSocketError {
+    } catch {
       guard case .closed = error.reason else { throw error }
     }
     try await Self.finish(socket)

@@ -129,9 +129,3 @@ struct TLSPlan {
   }
 }
 
-extension TrustTarget {
-  init(host: HostName, port: Int) {
-    self.host = host
-    self.port = port
-  }
-}
