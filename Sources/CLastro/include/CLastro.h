@@ -12,4 +12,5 @@
 
 #include "clastro_curl.h"
 #include "clastro_nested_tls.h"
+#include "clastro_stream.h"
 #include "clastro_tls.h"
