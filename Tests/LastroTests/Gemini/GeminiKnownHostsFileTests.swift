@@ -10,7 +10,8 @@ import Testing
 struct GeminiKnownHostsFileTests {
   static let pin = "sha256/47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
   static let known = GeminiKnownHost(
-    pin: SPKIHash(pin)!, expires: Date(timeIntervalSince1970: 1_800_000_000.75))
+    pin: SPKIHash(pin).unsafelyUnwrapped,
+    expires: Date(timeIntervalSince1970: 1_800_000_000.75))
   static let line = "capsule.example 1965 \(pin) 2027-01-15T08:00:00Z"
   static let header = "lastro-known-hosts 1"
 
