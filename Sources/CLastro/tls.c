@@ -16,6 +16,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "tls_session.h"
+
 struct clastro_roots {
   X509_STORE *store;
 };
@@ -65,6 +67,9 @@ struct clastro_connection {
   atomic_int references;
   atomic_bool closed_cleanly;
   atomic_int fatal_alert;
+  // The session, as soon as its handshake has begun. Valid as long as the connection is libcurl's.
+  SSL *ssl;
+  bool judges_presented;
   void *owner;
   bool (*accept)(void *, const clastro_peer_certificate *, size_t, size_t);
   void (*reject)(void *, int);
@@ -90,10 +95,11 @@ static clastro_connection *connection_of(const SSL *ssl) {
   return context ? SSL_CTX_get_ex_data(context, connection_index) : NULL;
 }
 
-static void watch_alerts(const SSL *ssl, int where, int value) {
-  if ((where & SSL_CB_READ_ALERT) != SSL_CB_READ_ALERT) return;
+static void watch_session(const SSL *ssl, int where, int value) {
   clastro_connection *connection = connection_of(ssl);
   if (!connection) return;
+  if (where & SSL_CB_HANDSHAKE_START) connection->ssl = (SSL *)ssl;
+  if ((where & SSL_CB_READ_ALERT) != SSL_CB_READ_ALERT) return;
   if ((value & 0xff) == SSL_AD_CLOSE_NOTIFY) {
     atomic_store(&connection->closed_cleanly, true);
   } else if ((value >> 8) == SSL3_AL_FATAL) {
@@ -106,7 +112,7 @@ static void log_key(const SSL *ssl, const char *line) {
   if (connection && connection->log_key) connection->log_key(connection->owner, line);
 }
 
-static bool describe(X509 *certificate, clastro_peer_certificate *out) {
+bool clastro_describe(X509 *certificate, clastro_peer_certificate *out) {
   unsigned char *der = NULL, *key = NULL;
   int length = i2d_X509(certificate, &der);
   int key_length = i2d_X509_PUBKEY(X509_get_X509_PUBKEY(certificate), &key);
@@ -129,6 +135,7 @@ static bool is_in(X509 *certificate, STACK_OF(X509) *chain) {
 static bool is_accepted(clastro_connection *connection, X509_STORE_CTX *verification) {
   STACK_OF(X509) *chain = X509_STORE_CTX_get0_chain(verification);
   STACK_OF(X509) *sent = X509_STORE_CTX_get0_untrusted(verification);
+  if (connection->judges_presented) chain = sent;
   int chain_count = chain ? sk_X509_num(chain) : 0, sent_count = sent ? sk_X509_num(sent) : 0;
   if (chain_count <= 0) return false;
   clastro_peer_certificate *certificates =
@@ -137,11 +144,11 @@ static bool is_accepted(clastro_connection *connection, X509_STORE_CTX *verifica
   size_t count = 0;
   bool good = true;
   for (int index = 0; good && index < chain_count; index++) {
-    good = describe(sk_X509_value(chain, index), &certificates[count++]);
+    good = clastro_describe(sk_X509_value(chain, index), &certificates[count++]);
   }
   for (int index = 0; good && index < sent_count; index++) {
     X509 *certificate = sk_X509_value(sent, index);
-    if (!is_in(certificate, chain)) good = describe(certificate, &certificates[count++]);
+    if (!is_in(certificate, chain)) good = clastro_describe(certificate, &certificates[count++]);
   }
   good = good && connection->accept(connection->owner, certificates, (size_t)chain_count, count);
   for (size_t index = 0; index < count; index++) OPENSSL_free((void *)certificates[index].der);
@@ -151,7 +158,7 @@ static bool is_accepted(clastro_connection *connection, X509_STORE_CTX *verifica
 
 static int verify_chain(X509_STORE_CTX *verification, void *argument) {
   clastro_connection *connection = argument;
-  int verdict = X509_verify_cert(verification);
+  int verdict = connection->judges_presented ? connection->accept != NULL : X509_verify_cert(verification);
   // What OpenSSL refuses stays refused: the owner is told, and not asked.
   if (verdict != 1) connection->reject(connection->owner, X509_STORE_CTX_get_error(verification));
   if (verdict != 1 || !connection->accept) return verdict;
@@ -159,6 +166,7 @@ static int verify_chain(X509_STORE_CTX *verification, void *argument) {
   ERR_set_mark();
   bool good = is_accepted(connection, verification);
   ERR_pop_to_mark();
+  if (good && connection->judges_presented) X509_STORE_CTX_set_error(verification, X509_V_OK);
   if (good) return 1;
   X509_STORE_CTX_set_error(verification, X509_V_ERR_APPLICATION_VERIFICATION);
   return 0;
@@ -200,6 +208,8 @@ static clastro_connection *make_connection(const clastro_connection_rules *rules
   atomic_init(&connection->references, 1);
   atomic_init(&connection->closed_cleanly, false);
   atomic_init(&connection->fatal_alert, 0);
+  connection->ssl = NULL;
+  connection->judges_presented = rules->judges_presented;
   connection->owner = rules->owner;
   connection->accept = rules->accept;
   connection->reject = rules->reject;
@@ -225,7 +235,7 @@ bool clastro_context_apply(void *context, const clastro_connection_rules *rules)
   }
   X509_VERIFY_PARAM *parameters = SSL_CTX_get0_param(context);
   ERR_set_mark();
-  bool good = set_host(parameters, rules);
+  bool good = rules->judges_presented || set_host(parameters, rules);
   ERR_pop_to_mark();
   if (!good) return false;
   if (rules->is_strict) X509_VERIFY_PARAM_set_flags(parameters, X509_V_FLAG_X509_STRICT);
@@ -234,7 +244,7 @@ bool clastro_context_apply(void *context, const clastro_connection_rules *rules)
   if (rules->shows_roots_to_curl) SSL_CTX_set1_cert_store(context, rules->roots->store);
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
   SSL_CTX_set_cert_verify_callback(context, verify_chain, connection);
-  SSL_CTX_set_info_callback(context, watch_alerts);
+  SSL_CTX_set_info_callback(context, watch_session);
   SSL_CTX_set_keylog_callback(context, rules->log_key ? log_key : NULL);
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION);
   if (!rules->allows_resumption) {
@@ -244,14 +254,19 @@ bool clastro_context_apply(void *context, const clastro_connection_rules *rules)
   return true;
 }
 
-static SSL *session_of(CURL *easy) {
+SSL *clastro_session_of(CURL *easy) {
   struct curl_tlssessioninfo *session = NULL;
   if (curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session) || !session) return NULL;
   return session->backend == CURLSSLBACKEND_OPENSSL ? session->internals : NULL;
 }
 
+SSL *clastro_session_of_context(void *context) {
+  clastro_connection *connection = SSL_CTX_get_ex_data(context, connection_index);
+  return connection ? connection->ssl : NULL;
+}
+
 clastro_connection *clastro_connection_retain(CURL *easy) {
-  clastro_connection *connection = connection_of(session_of(easy));
+  clastro_connection *connection = connection_of(clastro_session_of(easy));
   if (connection) atomic_fetch_add(&connection->references, 1);
   return connection;
 }
@@ -263,7 +278,7 @@ void clastro_connection_release(clastro_connection *connection) {
 }
 
 bool clastro_connection_is_ready(CURL *easy) {
-  SSL *ssl = session_of(easy);
+  SSL *ssl = clastro_session_of(easy);
   return ssl && SSL_is_init_finished(ssl);
 }
 
@@ -299,7 +314,7 @@ bool clastro_has_unsolicited_input(CURL *easy, int socket) {
   long new_connections = 1;
   curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &new_connections);
   if (new_connections > 0) return false;
-  SSL *ssl = session_of(easy);
+  SSL *ssl = clastro_session_of(easy);
   if (ssl) {
     const unsigned char *protocol = NULL;
     unsigned int length = 0;

@@ -15,6 +15,7 @@ public final class CurlTransport: Transport {
   private let turn = Atomic<Int>(0)
   private let isShutDown = Atomic<Bool>(false)
   private let shared: SharedOptions
+  var sharedOptions: SharedOptions { shared }
   private let streamBufferBytes: Int
   let settings: LoopSettings
 
@@ -85,10 +86,19 @@ public final class CurlTransport: Transport {
     }
   }
 
-  private func pickLoop() -> EventLoop {
+  /// Streams dialed or open.
+  var activeStreams: Int { loops.reduce(0) { $0 + $1.streams.value } }
+
+  /// The loop for the next stream.
+  func pickStreamLoop() throws(TransportError) -> EventLoop {
+    if isShutDown.load(ordering: .relaxed) { throw .shutDown }
+    return pickLoop { $0.streams.value }
+  }
+
+  private func pickLoop(_ load: (EventLoop) -> Int = { $0.load.value }) -> EventLoop {
     if loops.count == 1 { return loops[0] }
     let first = turn.add(1, ordering: .relaxed).oldValue
     let one = loops[abs(first % loops.count)], other = loops[abs((first &+ 1) % loops.count)]
-    return other.load.value < one.load.value ? other : one
+    return load(other) < load(one) ? other : one
   }
 }

@@ -11,4 +11,5 @@
 #include <sys/eventfd.h>
 
 #include "clastro_curl.h"
+#include "clastro_stream.h"
 #include "clastro_tls.h"

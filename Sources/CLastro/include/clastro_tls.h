@@ -36,6 +36,8 @@ typedef struct {
   // The name or address that the certificate must be for; checked together with the chain.
   const char *host;
   bool host_is_address;
+  // Whether neither chain nor host are checked, and `accept`, which must not be NULL then, is given what was presented.
+  bool judges_presented;
   // X509_V_FLAG_X509_STRICT.
   bool is_strict;
   // Whether a session may be kept for resumption.

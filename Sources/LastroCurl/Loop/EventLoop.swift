@@ -16,6 +16,8 @@ final class EventLoop: Sendable {
   private let finished: LoopFinish
   /// Jobs started and not yet finished; read by the transport to spread jobs over loops.
   let load: LoadCounter
+  /// Streams dialed and not yet over; read by the transport to spread them over loops.
+  let streams: LoadCounter
 
   init(settings: LoopSettings) throws(ConfigurationError) {
     guard let inbox = LoopInbox() else {
@@ -25,7 +27,8 @@ final class EventLoop: Sendable {
     self.inbox = inbox
     finished = LoopFinish()
     load = LoadCounter()
-    let seed = LoopSeed(settings: settings, inbox: inbox, finished: finished, load: load)
+    streams = LoadCounter()
+    let seed = LoopSeed(settings: settings, inbox: inbox, finished: finished, load: load, streams: streams)
     guard seed.launch() else {
       throw ConfigurationError(
         "the event loop cannot start: errno \(errno)",
@@ -48,12 +51,16 @@ private final class LoopSeed: Sendable {
   let inbox: LoopInbox
   let finished: LoopFinish
   let load: LoadCounter
+  let streams: LoadCounter
 
-  init(settings: LoopSettings, inbox: LoopInbox, finished: LoopFinish, load: LoadCounter) {
+  init(
+    settings: LoopSettings, inbox: LoopInbox, finished: LoopFinish, load: LoadCounter, streams: LoadCounter
+  ) {
     self.settings = settings
     self.inbox = inbox
     self.finished = finished
     self.load = load
+    self.streams = streams
   }
 
   func launch() -> Bool {
@@ -94,7 +101,8 @@ private final class LoopStart {
 
   func run() {
     if let poller {
-      LoopCore(settings: seed.settings, inbox: seed.inbox, poller: poller, load: seed.load).run()
+      let streams = StreamHub(settings: seed.settings, poller: poller, load: seed.streams)
+      LoopCore(settings: seed.settings, inbox: seed.inbox, poller: poller, load: seed.load, streams: streams).run()
     }
     poller = nil
     // Last: whoever waits for it may count descriptors next.

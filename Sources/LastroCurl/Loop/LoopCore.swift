@@ -18,6 +18,7 @@ final class LoopCore {
   private let inbox: LoopInbox
   private let poller: Poller
   private let load: LoadCounter
+  private let streams: StreamHub
   private let clock = LoopClock()
   private let deliveries = Deliveries()
 
@@ -35,25 +36,31 @@ final class LoopCore {
   /// Jobs of retired partitions, to begin anew under what is trusted now.
   private var displaced: [TransferJob] = []
 
-  init(settings: LoopSettings, inbox: LoopInbox, poller: Poller, load: LoadCounter) {
+  init(settings: LoopSettings, inbox: LoopInbox, poller: Poller, load: LoadCounter, streams: StreamHub) {
     self.settings = settings
     self.inbox = inbox
     self.poller = poller
     self.load = load
+    self.streams = streams
   }
 
   func run() {
     poller.watchEdges(of: inbox.wakeDescriptor, owner: Self.wakeOwner)
     while !(isShuttingDown && isEmpty) { turn() }
     for command in inbox.close() {
-      if case .start(let job) = command { end(job, .shutDown) }
+      switch command {
+      case .start(let job): end(job, .shutDown)
+      case .stream(let command): streams.perform(command)
+      default: break
+      }
     }
+    streams.tearDown()
     defaultPartition = nil
     partitions = [:]
   }
 
   private var isEmpty: Bool {
-    waiting.isEmpty && displaced.isEmpty && partitions.values.allSatisfy { $0.transfers.isEmpty }
+    waiting.isEmpty && displaced.isEmpty && streams.isEmpty && partitions.values.allSatisfy { $0.transfers.isEmpty }
   }
 
   private func turn() {
@@ -63,7 +70,11 @@ final class LoopCore {
       clock.update()
       if sleeps { inbox.noteAwake() }
     } each: { ready in
-      if ready.owner != Self.wakeOwner { partitions[ready.owner]?.socketReady(ready) }
+      switch ready.owner {
+      case Self.wakeOwner: break
+      case StreamHub.firstShardOwner...: streams.ready(ready)
+      default: partitions[ready.owner]?.socketReady(ready)
+      }
     }
     // First what libcurl has finished: a command must not find, or cancel, a transfer that is over.
     for partition in partitions.values { finishTransfers(of: partition) }
@@ -74,6 +85,7 @@ final class LoopCore {
       finishTransfers(of: partition)
       for host in partition.takeRisenHosts() { admit(to: host, in: partition) }
     }
+    streams.turn(now: now)
     if now >= nextExpiry { expire(now: now) }
     closeIdlePartitions(now: now)
     takeDisplaced()
@@ -82,7 +94,7 @@ final class LoopCore {
 
   /// Milliseconds until something is due, rounded up so that nothing is woken early in a loop.
   private func timeout() -> Int32 {
-    var due = nextExpiry
+    var due = min(nextExpiry, streams.due)
     for partition in partitions.values {
       if let timer = partition.timerAt { due = min(due, timer) }
       if let closing = closingTime(of: partition) { due = min(due, closing) }
@@ -106,8 +118,10 @@ final class LoopCore {
     case .cancel(let job): cancel(job)
     case .resumeReceiving(let job): resume(job) { $0.resumeReceiving() }
     case .resumeSending(let job): resume(job) { $0.resumeSending() }
+    case .stream(let command): streams.perform(command)
     case .shutDown(let cancelling):
       isShuttingDown = true
+      streams.shutDown()
       if cancelling { cancelAll() }
     }
   }

@@ -19,6 +19,8 @@ enum LoopCommand: Sendable {
   case resumeReceiving(TransferJob)
   /// The writer has more: go on sending.
   case resumeSending(TransferJob)
+  /// Of streams.
+  case stream(StreamCommand)
   /// Take no more jobs; end when none is left, or at once.
   case shutDown(cancelling: Bool)
 }

@@ -6,11 +6,11 @@ internal import Lastro
 
 /// Turns a request, and the options of its partition, into options of an easy handle.
 final class OptionApplier {
-  private let options: ConnectionOptions
+  let options: ConnectionOptions
   private let limits: TransferLimits
   /// Outlives every connection.
-  private let poller: Poller
-  private let trust: PartitionTrust
+  let poller: Poller
+  let trust: PartitionTrust
   private let identities: ClientIdentities
   private let proxies: ProxyResolver
   /// Fixed name answers in libcurl's syntax. Read by libcurl while transfers run, so kept as long as the partition.
@@ -57,8 +57,11 @@ final class OptionApplier {
   private static let contentCodings = CurlCapabilities.current.contentCodings
 
   /// The proxy's URL; empty for none.
-  func proxy(for host: HostQueue.Key) -> String {
-    options.unixSocketPath == nil ? proxies.proxy(isTLS: host.isTLS, authority: host.authority) : ""
+  func proxy(for host: HostQueue.Key) -> String { proxy(isTLS: host.isTLS, authority: host.authority) }
+
+  /// The proxy's URL; empty for none.
+  func proxy(isTLS: Bool, authority: String) -> String {
+    options.unixSocketPath == nil ? proxies.proxy(isTLS: isTLS, authority: authority) : ""
   }
 
   /// Sets everything up; libcurl's refusal of an option is a typed error, not a trap.
@@ -83,7 +86,7 @@ final class OptionApplier {
     let easy = transfer.easy
     let request = transfer.job.request
     applyBasics(easy, timeout: request.connectTimeout)
-    try applyRoute(easy, transfer.host)
+    try applyRoute(easy, proxy: proxy(for: transfer.host.key))
     applyVersion(easy, isTLS: transfer.host.key.isTLS)
     try applyTLS(transfer)
     if transfer.job.isInspection { easy.set(CURLOPT_CONNECT_ONLY, 1) }
@@ -97,7 +100,7 @@ final class OptionApplier {
     clastro_install_socket_keeper(easy.raw, keeper, Poller.openSocket, Poller.closeSocket)
   }
 
-  private func applyBasics(_ easy: EasyHandle, timeout: Duration?) {
+  func applyBasics(_ easy: EasyHandle, timeout: Duration?) {
     easy.set(CURLOPT_NOSIGNAL, 1)
     easy.set(CURLOPT_QUICK_EXIT, 1)
     easy.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
@@ -120,14 +123,14 @@ final class OptionApplier {
   }
 
   /// The way to the host.
-  private func applyRoute(_ easy: EasyHandle, _ host: HostQueue) throws(TransportError) {
+  func applyRoute(_ easy: EasyHandle, proxy: String) throws(TransportError) {
     easy.set(CURLOPT_PATH_AS_IS, 1)
     easy.set(CURLOPT_PROTOCOLS_STR, "http,https")
     // Not through the proxy, or not from the interface, that was asked for would be worse than not at all.
-    guard easy.set(CURLOPT_PROXY, proxy(for: host.key)) == CURLE_OK, easy.set(CURLOPT_NOPROXY, "") == CURLE_OK
+    guard easy.set(CURLOPT_PROXY, proxy) == CURLE_OK, easy.set(CURLOPT_NOPROXY, "") == CURLE_OK
     else { throw .refused(.invalidOption, "libcurl does not accept the proxy's URL") }
     // For CONNECT; the request itself has a line.
-    if host.isProxied, let agent = limits.userAgent { easy.set(CURLOPT_USERAGENT, agent) }
+    if !proxy.isEmpty, let agent = limits.userAgent { easy.set(CURLOPT_USERAGENT, agent) }
     if resolutions.head != nil { easy.set(CURLOPT_RESOLVE, pointer: UnsafeRawPointer(resolutions.head)) }
     if let path = options.unixSocketPath {
       guard !path.utf8.contains(0), easy.set(CURLOPT_UNIX_SOCKET_PATH, path) == CURLE_OK else {
@@ -175,25 +178,25 @@ final class OptionApplier {
     guard isTLS || transfer.host.proxyTarget != nil else { return }
     if !trust.allowsResumption || transfer.job.isInspection { transfer.easy.set(CURLOPT_SSL_SESSIONID_CACHE, 0) }
     try TransferCallbacks.installContextHook(on: transfer.easy)
-    if isTLS { try applyServerTLS(transfer.easy, host: transfer.host) }
+    if isTLS { try applyServerTLS(transfer.easy, host: transfer.host.target.host) }
     if transfer.host.proxyTarget != nil { try applyProxyTLS(transfer.easy) }
   }
 
-  private func applyServerTLS(_ easy: EasyHandle, host: HostQueue) throws(TransportError) {
+  func applyServerTLS(_ easy: EasyHandle, host: HostName) throws(TransportError) {
     // The hook gives the roots.
     easy.set(CURLOPT_CAPATH, pointer: nil)
     easy.set(CURLOPT_CAINFO, pointer: nil)
     easy.set(CURLOPT_SSLVERSION, minimumVersion)
     applyCiphers(easy, legacy: CURLOPT_SSL_CIPHER_LIST, suites: CURLOPT_TLS13_CIPHERS)
     if options.tls.requiresStapledStatus { easy.set(CURLOPT_SSL_VERIFYSTATUS, 1) }
-    guard let identity = identities.identity(for: host.target.host) else { return }
+    guard let identity = identities.identity(for: host) else { return }
     try apply(identity.certificate, to: easy, file: CURLOPT_SSLCERT, blob: CURLOPT_SSLCERT_BLOB)
     try apply(identity.key ?? identity.certificate, to: easy, file: CURLOPT_SSLKEY, blob: CURLOPT_SSLKEY_BLOB)
     if let password = identity.keyPassword { easy.set(CURLOPT_KEYPASSWD, password) }
   }
 
   /// The proxy's own certificate is verified like a server's, against the same roots. No client certificate goes to it.
-  private func applyProxyTLS(_ easy: EasyHandle) throws(TransportError) {
+  func applyProxyTLS(_ easy: EasyHandle) throws(TransportError) {
     easy.set(CURLOPT_PROXY_CAPATH, pointer: nil)
     easy.set(CURLOPT_PROXY_CAINFO, pointer: nil)
     easy.set(CURLOPT_PROXY_SSLVERSION, minimumVersion)

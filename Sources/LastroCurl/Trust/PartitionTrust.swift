@@ -32,11 +32,14 @@ final class PartitionTrust {
   func prepare() throws(TransportError) { _ = try roots.store() }
 
   /// A new connection to a target, made to obey. `nil` when it cannot be.
+  ///
+  /// - Parameter onlyJudge: decides alone, where chain and host name do not count.
   func attach(
-    _ context: UnsafeMutableRawPointer, to target: TrustTarget, role: ServerTrust.Role, recordsChain: Bool
+    _ context: UnsafeMutableRawPointer, to target: TrustTarget, role: ServerTrust.Role, recordsChain: Bool,
+    onlyJudge: (any ServerTrustJudge)? = nil
   ) -> TLSPeer? {
     guard let store = try? roots.store() else { return nil }
-    let peer = TLSPeer(target: target, role: role, rules: rules, keyLog: keyLog)
+    let peer = TLSPeer(target: target, role: role, rules: rules, keyLog: keyLog, onlyJudge: onlyJudge)
     let isAttached = peer.attach(to: context, roots: store, recordsChain: recordsChain) { rules in
       rules.shows_roots_to_curl = showsRootsToCurl
       rules.is_strict = isStrict

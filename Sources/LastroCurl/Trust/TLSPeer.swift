@@ -11,6 +11,8 @@ final class TLSPeer {
   let role: ServerTrust.Role
   private let rules: JudgePanel
   private let keyLog: KeyLogFile?
+  /// Decides about what is presented, where chain and host name do not count.
+  private let onlyJudge: (any ServerTrustJudge)?
   /// Set in the handshake, before it is over.
   private(set) var trust: ServerTrust?
   /// What the judges accepted it as.
@@ -20,7 +22,11 @@ final class TLSPeer {
   /// Why a judge refused it.
   private(set) var failure: TrustFailure?
 
-  init(target: TrustTarget, role: ServerTrust.Role, rules: JudgePanel, keyLog: KeyLogFile?) {
+  init(
+    target: TrustTarget, role: ServerTrust.Role, rules: JudgePanel, keyLog: KeyLogFile?,
+    onlyJudge: (any ServerTrustJudge)? = nil
+  ) {
+    self.onlyJudge = onlyJudge
     self.target = target
     self.role = role
     self.rules = rules
@@ -40,8 +46,9 @@ final class TLSPeer {
     target.host.text.withCString { host in
       var settings = clastro_connection_rules(
         roots: roots.pointer, shows_roots_to_curl: false, host: host, host_is_address: target.host.isIPAddress,
-        is_strict: false, allows_resumption: false, owner: Unmanaged.passRetained(self).toOpaque(),
-        accept: rules.isEmpty && !recordsChain ? nil : Self.accept, reject: Self.reject,
+        judges_presented: onlyJudge != nil, is_strict: false, allows_resumption: false,
+        owner: Unmanaged.passRetained(self).toOpaque(),
+        accept: rules.isEmpty && !recordsChain && onlyJudge == nil ? nil : Self.accept, reject: Self.reject,
         log_key: keyLog == nil ? nil : Self.logKey, release: Self.release)
       adapt(&settings)
       return clastro_context_apply(context, &settings)
@@ -51,8 +58,8 @@ final class TLSPeer {
   /// Whether a request to `target` may be sent on this connection; throws why not.
   ///
   /// Without a chain, as on a resumed session or one that did not pass through here, nothing is proven: it may not.
-  func admit(_ target: TrustTarget) throws(TrustFailure) -> TrustVerdict {
-    guard role == .server, target == self.target, let verdict else { throw .unproven(target) }
+  func admit(_ target: TrustTarget, as role: ServerTrust.Role = .server) throws(TrustFailure) -> TrustVerdict {
+    guard role == self.role, target == self.target, let verdict else { throw .unproven(target) }
     return verdict
   }
 
@@ -60,14 +67,29 @@ final class TLSPeer {
     let trust = ServerTrust(
       host: target.host, port: target.port, role: role, chain: chain, otherCertificates: others)
     self.trust = trust
-    switch rules.judge(trust) {
+    let revision = onlyJudge?.revision
+    switch judge(trust) {
     case .accepted(let verdict):
       // What was judged while the rules changed, or the clock went over a date and back, proves nothing.
-      self.verdict = rules.isCurrent ? verdict : nil
+      self.verdict = rules.isCurrent && onlyJudge?.revision == revision ? verdict : nil
       return true
     case .refused(let failure):
       self.failure = failure
       return false
+    }
+  }
+
+  private func judge(_ trust: ServerTrust) -> TrustDecision {
+    guard let onlyJudge else { return rules.judge(trust) }
+    let first = onlyJudge.judge(trust)
+    guard case .accepted(let word) = first else { return first }
+    // Nobody has verified that one of these issued another: only the first is the peer's for certain.
+    var leaf = trust
+    leaf.chain = Array(trust.chain.prefix(1))
+    leaf.otherCertificates = Array(trust.chain.dropFirst())
+    switch rules.judge(leaf) {
+    case .accepted(.validated): return .accepted(word)
+    case let decision: return decision
     }
   }
 
@@ -121,7 +143,7 @@ extension TrustFailure {
 }
 
 extension PeerCertificate {
-  fileprivate init?(_ certificate: clastro_peer_certificate) {
+  init?(_ certificate: clastro_peer_certificate) {
     guard let pin = withUnsafeBytes(of: certificate.pin, { SPKIHash([UInt8]($0)) }) else { return nil }
     self.init(der: [UInt8](UnsafeBufferPointer(start: certificate.der, count: certificate.length)), pin: pin)
   }

@@ -7,6 +7,11 @@ struct TrustTarget: Hashable {
   var host: HostName
   var port: Int
 
+  init(host: HostName, port: Int) {
+    self.host = host
+    self.port = port
+  }
+
   init?(authority: String, defaultPort: Int) {
     guard let authority = try? Authority(authority[...]) else { return nil }
     var name = authority.host[...]

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// The user's end of a stream of datagrams.
+final class CurlDatagramStream: DatagramStream {
+  let facts: StreamFacts
+  let maximumDatagramBytes: Int
+  private let id: UInt64
+  private let loop: EventLoop
+  private let ending: StreamEnd
+
+  init(facts: StreamFacts, maximumDatagramBytes: Int, id: UInt64, loop: EventLoop, ending: StreamEnd) {
+    self.facts = facts
+    self.maximumDatagramBytes = maximumDatagramBytes
+    self.id = id
+    self.loop = loop
+    self.ending = ending
+  }
+
+  deinit { close() }
+
+  func receive(within limit: Duration?) async throws(TransportError) -> Data {
+    try check()
+    let read = StreamRead(id, maximum: .max, expiresAt: limit.expiry)
+    try post(.read(read))
+    let outcome = await withTaskCancellationHandler {
+      await read.answer.wait()
+    } onCancel: {
+      read.answer.settle(.failure(.cancelled(requestSent: true)))
+    }
+    return try outcome.get() ?? Data()
+  }
+
+  func send(_ datagram: Data, within limit: Duration?) async throws(TransportError) {
+    guard datagram.count <= maximumDatagramBytes else {
+      throw .refused(
+        .invalidOption, "a datagram of \(datagram.count) bytes",
+        hint: "at most \(maximumDatagramBytes) fit into one")
+    }
+    try check()
+    let write = StreamWrite(id, datagram, expiresAt: limit.expiry)
+    try post(.write(write))
+    let outcome = await withTaskCancellationHandler {
+      await write.answer.wait()
+    } onCancel: {
+      write.answer.settle(.failure(.cancelled()))
+    }
+    try outcome.get()
+  }
+
+  func close() {
+    ending.set(.streamClosed)
+    _ = loop.post(.stream(.close(id)))
+  }
+
+  private func check() throws(TransportError) {
+    if let error = ending.error { throw error }
+    if Task.isCancelled { throw .cancelled() }
+  }
+
+  private func post(_ command: StreamCommand) throws(TransportError) {
+    guard loop.post(.stream(command)) else { throw ending.error ?? .shutDown }
+  }
+}

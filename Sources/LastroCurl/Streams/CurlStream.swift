@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// The user's end of a stream that a loop carries.
+final class CurlStream: ByteStream {
+  let facts: StreamFacts
+  private let id: UInt64
+  private let loop: EventLoop
+  private let ending: StreamEnd
+
+  init(facts: StreamFacts, id: UInt64, loop: EventLoop, ending: StreamEnd) {
+    self.facts = facts
+    self.id = id
+    self.loop = loop
+    self.ending = ending
+  }
+
+  deinit { close() }
+
+  func read(upTo maximum: Int, within limit: Duration?) async throws(TransportError) -> Data? {
+    guard maximum > 0 else {
+      throw .refused(.invalidOption, "a read of \(maximum) bytes", hint: "ask for at least one byte")
+    }
+    try check()
+    let read = StreamRead(id, maximum: maximum, expiresAt: limit.expiry)
+    try post(.read(read))
+    let outcome = await withTaskCancellationHandler {
+      await read.answer.wait()
+    } onCancel: {
+      // The loop finds it settled, and keeps what comes.
+      read.answer.settle(.failure(.cancelled(requestSent: true)))
+    }
+    return try outcome.get()
+  }
+
+  func write(_ data: Data, within limit: Duration?) async throws(TransportError) {
+    try check()
+    if data.isEmpty { return }
+    try await perform(StreamWrite(id, data, expiresAt: limit.expiry))
+  }
+
+  func finishWriting(within limit: Duration?) async throws(TransportError) {
+    try check()
+    try await perform(StreamWrite(id, nil, expiresAt: limit.expiry))
+  }
+
+  func close() {
+    ending.set(.streamClosed)
+    _ = loop.post(.stream(.close(id)))
+  }
+
+  private func perform(_ write: StreamWrite) async throws(TransportError) {
+    try post(.write(write))
+    let outcome = await withTaskCancellationHandler {
+      await write.answer.wait()
+    } onCancel: {
+      if write.answer.settle(.failure(.cancelled(requestSent: true))) { close() }
+    }
+    try outcome.get()
+  }
+
+  private func check() throws(TransportError) {
+    if let error = ending.error { throw error }
+    if Task.isCancelled { throw .cancelled() }
+  }
+
+  private func post(_ command: StreamCommand) throws(TransportError) {
+    guard loop.post(.stream(command)) else { throw ending.error ?? .shutDown }
+  }
+}
+
+extension Duration? {
+  /// As ``monotonicNow()``.
+  var expiry: Int64 { map { monotonicNow().adding($0) } ?? .max }
+}

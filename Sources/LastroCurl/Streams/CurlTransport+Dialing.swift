@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+
+extension CurlTransport {
+  /// Begins a dial.
+  func dial(_ kind: StreamDial.Kind, _ request: DialRequest) throws(TransportError) -> StreamDial {
+    let host = try Self.host(request.host)
+    guard (1...65_535).contains(request.port) else {
+      throw .refused(.invalidOption, "the port is \(request.port)", hint: "give one from 1 to 65,535")
+    }
+    let name = try request.tls?.serverName.map { name throws(TransportError) in try Self.host(name) } ?? host
+    let protocols = try Self.wireForm(request.tls?.applicationProtocols ?? [])
+    if kind == .datagrams { try checkDatagrams(request) }
+    if Task.isCancelled { throw .cancelled() }
+    let own = request.connection.flatMap { $0 == connection ? nil : SharedOptions($0) }
+    let dial = StreamDial(
+      kind, request, host: host, target: TrustTarget(host: name, port: request.port), protocols: protocols,
+      options: own ?? sharedOptions, usesDefaultOptions: own == nil, loop: try pickStreamLoop())
+    dial.loop.streams.begin()
+    if !dial.loop.post(.stream(.dial(dial))) {
+      dial.loop.streams.end()
+      throw .shutDown
+    }
+    return dial
+  }
+
+  private func checkDatagrams(_ request: DialRequest) throws(TransportError) {
+    if request.tls != nil {
+      throw .refused(.unsupported, "datagrams carry no TLS here", hint: "dial a stream of bytes")
+    }
+    if (request.connection ?? connection).unixSocketPath != nil {
+      throw .refused(.unsupported, "datagrams go over UDP only", hint: "leave unixSocketPath nil")
+    }
+  }
+
+  func checkPlaintext(_ request: DialRequest) throws(TransportError) {
+    if request.tls != nil || request.role == .proxy { return }
+    let rules = JudgePanel(
+      standing: settings.trustJudge, additional: (request.connection ?? connection).tls.trustJudge)
+    let target = TrustTarget(host: try Self.host(request.host), port: request.port)
+    if case .refused(let failure) = rules.judgePlaintext(target) { throw .refusedTrust(failure) }
+  }
+
+  private static func host(_ text: String) throws(TransportError) -> HostName {
+    do {
+      return try HostName(text)
+    } catch {
+      throw .refused(.invalidOption, error.message, hint: error.hint)
+    }
+  }
+
+  private static func wireForm(_ protocols: [String]) throws(TransportError) -> [UInt8] {
+    var bytes: [UInt8] = []
+    for name in protocols {
+      guard (1...255).contains(name.utf8.count) else {
+        throw .refused(
+          .invalidOption, "an application protocol's name has \(name.utf8.count) bytes",
+          hint: "RFC 7301 allows 1 to 255")
+      }
+      bytes.append(UInt8(name.utf8.count))
+      bytes += name.utf8
+    }
+    guard bytes.count <= 65_535 else {
+      throw .refused(.invalidOption, "too many application protocols", hint: "RFC 7301 allows 65,535 bytes of them")
+    }
+    return bytes
+  }
+}

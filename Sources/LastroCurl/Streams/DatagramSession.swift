@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastro
+internal import Lastro
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+#if canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Musl)
+  internal import Musl
+#endif
+
+/// A stream of datagrams as the loop has it: a connected UDP socket.
+///
+/// Owner: ``StreamHub``. Thread: the loop's. What nobody receives lies in the kernel's buffer, which is bounded: the
+/// system drops what does not fit.
+final class DatagramSession: StreamPort {
+  /// UDP over IPv4, and over IPv6 without jumbograms (RFC 768, RFC 8200 §4.5).
+  private static let mostBytes4 = 65_507
+  private static let mostBytes6 = 65_527
+
+  let dial: StreamDial
+  let descriptor: Int32
+  let facts: StreamFacts
+  let maximumBytes: Int
+  let ending = StreamEnd()
+  private unowned let hub: StreamHub
+  private var reader: StreamRead?
+  private var writer: StreamWrite?
+  /// A datagram that came for a reader that had given up.
+  private var held: Data?
+  private var isEnded = false
+
+  var id: UInt64 { dial.id }
+
+  init(_ dial: StreamDial, descriptor: Int32, address: String, hub: StreamHub) {
+    self.dial = dial
+    self.descriptor = descriptor
+    self.hub = hub
+    var remote: Int32 = 0, local: Int32 = 0
+    clastro_read_ports(descriptor, &remote, &local)
+    facts = StreamFacts(remoteAddress: address, remotePort: Int(remote), localPort: Int(local))
+    maximumBytes = address.contains(":") ? Self.mostBytes6 : Self.mostBytes4
+    hub.poller.noteOpened(descriptor)
+  }
+
+  var expirations: [Int64] { [reader?.expiresAt, writer?.expiresAt].compactMap(\.self) }
+
+  func expire(now: Int64) {
+    if let reader, now >= reader.expiresAt { reader.answer.settle(.failure(.streamTimeout("a datagram came"))) }
+    if let writer, now >= writer.expiresAt { writer.answer.settle(.failure(.streamTimeout("it could be sent"))) }
+    updateInterest()
+  }
+
+  func read(_ read: StreamRead) {
+    if let reader, !reader.answer.isSettled { return _ = read.answer.settle(.failure(.busy("receives from"))) }
+    reader = read
+    serveReader()
+    if reader != nil { hub.deadlines.add(read.expiresAt, id) }
+    updateInterest()
+  }
+
+  func write(_ write: StreamWrite) {
+    if let writer, !writer.answer.isSettled { return _ = write.answer.settle(.failure(.busy("sends to"))) }
+    writer = write
+    serveWriter()
+    if writer != nil { hub.deadlines.add(write.expiresAt, id) }
+    updateInterest()
+  }
+
+  func ready(_ ready: Poller.Ready) {
+    if ready.readable || ready.failed { serveReader() }
+    if ready.writable || ready.failed { serveWriter() }
+    updateInterest()
+  }
+
+  private func serveReader() {
+    guard let reader else { return }
+    guard !reader.answer.isSettled else { return self.reader = nil }
+    let outcome: Result<Data?, TransportError>
+    if let held {
+      outcome = .success(held)
+    } else {
+      guard let received = receive() else { return }
+      outcome = received
+    }
+    let isTaken = reader.answer.settle(outcome)
+    held = isTaken ? nil : try? outcome.get()
+    self.reader = nil
+  }
+
+  /// `nil`: nothing is there.
+  private func receive() -> Result<Data?, TransportError>? {
+    hub.withScratch { scratch in
+      while true {
+        let count = recv(descriptor, scratch.baseAddress, scratch.count, Int32(MSG_DONTWAIT))
+        if count >= 0 {
+          return .success(count == 0 ? Data() : Data(bytes: scratch.baseAddress.unsafelyUnwrapped, count: count))
+        }
+        if errno == EINTR { continue }
+        return errno == EAGAIN ? nil : .failure(Self.failure(.response, errno))
+      }
+    }
+  }
+
+  private func serveWriter() {
+    guard let writer else { return }
+    guard !writer.answer.isSettled, let data = writer.data else { return self.writer = nil }
+    while true {
+      let count = data.withUnsafeBytes {
+        Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
+      }
+      if count < 0, errno == EINTR { continue }
+      if count < 0, errno == EAGAIN { return }
+      writer.answer.settle(count < 0 ? .failure(Self.failure(.send, errno)) : .success(()))
+      return self.writer = nil
+    }
+  }
+
+  /// What the system has against a datagram: the answer of a router, or of the host, to an earlier one.
+  private static func failure(_ stage: FailureStage, _ code: Int32) -> TransportError {
+    switch code {
+    case ECONNREFUSED, EHOSTUNREACH, ENETUNREACH, EHOSTDOWN:
+      .system(.connect, .connectFailed, "the datagram did not arrive", code)
+    case EMSGSIZE: .system(.request, .invalidOption, "the datagram is too large for the way", code)
+    default:
+      .system(
+        stage, stage == .send ? .sendFailed : .receiveFailed,
+        "a datagram could not be \(stage == .send ? "sent" : "received")",
+        code)
+    }
+  }
+
+  private func updateInterest() {
+    guard !isEnded else { return }
+    let reads = reader.map { !$0.answer.isSettled } ?? false
+    let writes = writer.map { !$0.answer.isSettled } ?? false
+    if reads || writes {
+      hub.poller.watch(descriptor, owner: StreamHub.descriptorOwner, read: reads, write: writes)
+    } else {
+      hub.poller.unwatch(descriptor)
+    }
+  }
+
+  func end(_ error: TransportError) {
+    isEnded = true
+    ending.set(error)
+    reader?.answer.settle(.failure(error))
+    writer?.answer.settle(.failure(error))
+    reader = nil
+    writer = nil
+    hub.poller.noteClosing(descriptor)
+    Glibc.close(descriptor)
+  }
+}

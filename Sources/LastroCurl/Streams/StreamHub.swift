@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastro
+internal import Lastro
+
+/// All streams of a loop: those that are dialed, those that stand, and those that wait to be dialed.
+///
+/// What a turn of the loop costs does not grow with the number of open streams: only what is ready, late or dialed is
+/// looked at. They do not count as transfers: they have no queue but that of the dialing, no idle limit, and may be as
+/// many as there are descriptors.
+final class StreamHub {
+  /// In the poller, of descriptors of open streams.
+  static let descriptorOwner = UInt32.max - 1
+  /// In the poller, the first of those that libcurl dials with; partitions are below.
+  static let firstShardOwner: UInt32 = 1 << 31
+  /// Of one dial, because rules of trust changed meanwhile.
+  private static let mostRestarts = 16
+  /// Options nobody uses at the moment that are kept all the same.
+  private static let spareProfiles = 16
+
+  let settings: LoopSettings
+  let poller: Poller
+  private let load: LoadCounter
+  var ports: [UInt64: any StreamPort] = [:]
+  /// Looked up by the system, for datagrams.
+  var resolving: [UInt64: StreamDial] = [:]
+  var byDescriptor: [Int32: any StreamPort] = [:]
+  var deadlines = StreamDeadlines()
+  private let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: StreamSession.readBytes, alignment: 16)
+
+  private var profiles: [ConnectionOptions: StreamProfile] = [:]
+  private var defaultProfile: StreamProfile?
+  private var shards: [UInt32: StreamShard] = [:]
+  private var dialingShards: [UInt32: StreamShard] = [:]
+  /// A shard with room for each set of fixed name answers.
+  private var roomy: [[ConnectionOptions.Resolution]: StreamShard] = [:]
+  private var nextShardOwner = firstShardOwner
+  private var hosts: [TrustTarget: DialQueue] = [:]
+  /// Those in the queue of their host that still want to be dialed.
+  private var waiting: [UInt64: StreamDial] = [:]
+  private(set) var isShutDown = false
+
+  /// The dials of one host: each may take a thread that resolves its name.
+  private struct DialQueue {
+    var running = 0
+    var waiting: [UInt64] = []
+    var next = 0
+  }
+
+  init(settings: LoopSettings, poller: Poller, load: LoadCounter) {
+    self.settings = settings
+    self.poller = poller
+    self.load = load
+  }
+
+  deinit { scratch.deallocate() }
+
+  var isEmpty: Bool { ports.isEmpty && resolving.isEmpty && waiting.isEmpty }
+
+  /// Memory of the loop's thread, for what comes in before its size is known.
+  func withScratch<Result>(_ body: (UnsafeMutableRawBufferPointer) -> Result) -> Result { body(scratch) }
+
+  // MARK: The loop's turn
+
+  /// Earliest time at which there is something to do.
+  var due: Int64 {
+    var due = deadlines.next
+    for shard in dialingShards.values {
+      if let timer = shard.timerAt { due = min(due, timer) }
+    }
+    return due
+  }
+
+  func ready(_ ready: Poller.Ready) {
+    if ready.owner == Self.descriptorOwner {
+      byDescriptor[ready.descriptor]?.ready(ready)
+    } else {
+      shards[ready.owner]?.socketReady(ready)
+    }
+  }
+
+  func turn(now: Int64) {
+    for shard in dialingShards.values { finishDials(of: shard) }
+    while let id = deadlines.take(now: now) {
+      if let port = ports[id] { port.expire(now: now) } else { giveUp(id, .dialTimeout) }
+    }
+    for shard in dialingShards.values {
+      shard.fireTimer(now: now)
+      finishDials(of: shard)
+    }
+  }
+
+  func perform(_ command: StreamCommand) {
+    switch command {
+    case .dial(let dial): enter(dial)
+    case .resolved(let dial, let addresses): openDatagrams(dial, addresses)
+    case .read(let read):
+      guard let port = ports[read.id] else { return _ = read.answer.settle(.failure(over)) }
+      port.read(read)
+      tidyDeadlines()
+    case .write(let write):
+      guard let port = ports[write.id] else { return _ = write.answer.settle(.failure(over)) }
+      port.write(write)
+      tidyDeadlines()
+    case .close(let id):
+      if let port = ports[id] { finish(port, .streamClosed) } else { giveUp(id, .cancelled()) }
+    }
+  }
+
+  private var over: TransportError { isShutDown ? .shutDown : .streamClosed }
+
+  /// Ends all streams. Nobody can say when they would be done by themselves.
+  func shutDown() {
+    isShutDown = true
+    for id in Array(waiting.keys) + Array(resolving.keys) { giveUp(id, .shutDown) }
+    for port in Array(ports.values) { finish(port, .shutDown) }
+  }
+
+  /// Ends a dial that libcurl has nothing to do with yet.
+  private func giveUp(_ id: UInt64, _ error: TransportError) {
+    if let dial = waiting.removeValue(forKey: id) { refuse(dial, error) } else { stopResolving(id, error) }
+  }
+
+  /// Lets go of libcurl's handles, before the poller goes.
+  func tearDown() {
+    roomy = [:]
+    dialingShards = [:]
+    shards = [:]
+    profiles = [:]
+    defaultProfile = nil
+  }
+
+  /// Most deadlines are of what was answered long ago: beyond some number they are gathered anew.
+  private func tidyDeadlines() {
+    guard deadlines.count > 4 * (ports.count + waiting.count + resolving.count) + 1_024 else { return }
+    deadlines.removeAll()
+    for port in ports.values {
+      for time in port.expirations { deadlines.add(time, port.id) }
+    }
+    for dial in Array(waiting.values) + Array(resolving.values) { deadlines.add(dial.expiresAt, dial.id) }
+  }
+
+  // MARK: Dialing
+
+  private func enter(_ dial: StreamDial) {
+    if isShutDown { return refuse(dial, .shutDown) }
+    let key = TrustTarget(host: dial.host, port: dial.request.port)
+    if hosts[key, default: DialQueue()].running < settings.lookups {
+      hosts[key, default: DialQueue()].running += 1
+      begin(dial, restarts: 0)
+    } else if waiting.count >= settings.queuedRequests {
+      refuse(dial, .queueFull(settings.queuedRequests))
+    } else {
+      hosts[key]?.waiting.append(dial.id)
+      waiting[dial.id] = dial
+      deadlines.add(dial.expiresAt, dial.id)
+    }
+  }
+
+  /// A dial has come to its end: the next of its host may begin.
+  func leave(_ dial: StreamDial) {
+    let key = TrustTarget(host: dial.host, port: dial.request.port)
+    guard var queue = hosts[key] else { return }
+    queue.running -= 1
+    var next: StreamDial?
+    while next == nil, queue.next < queue.waiting.count {
+      next = waiting.removeValue(forKey: queue.waiting[queue.next])
+      queue.next += 1
+    }
+    if queue.next == queue.waiting.count {
+      queue.waiting = []
+      queue.next = 0
+    }
+    if next != nil { queue.running += 1 }
+    hosts[key] = queue.running == 0 ? nil : queue
+    if let next { begin(next, restarts: 0) }
+  }
+
+  private func begin(_ dial: StreamDial, restarts: Int) {
+    if dial.isSettled { return refuse(dial, .cancelled(), leaves: true) }
+    if monotonicNow() >= dial.expiresAt { return refuse(dial, .dialTimeout, leaves: true) }
+    do throws(TransportError) {
+      let profile = try self.profile(for: dial)
+      let request = dial.request
+      if request.tls == nil, request.role == .server,
+        case .refused(let failure) = profile.trust.rules.judgePlaintext(
+          TrustTarget(host: dial.host, port: request.port))
+      {
+        throw .refusedTrust(failure)
+      }
+      switch dial.kind {
+      case .bytes: try begin(dial, profile, restarts: restarts)
+      case .datagrams: beginDatagrams(dial, profile.options)
+      }
+    } catch {
+      refuse(dial, error, leaves: true)
+    }
+  }
+
+  private func begin(_ dial: StreamDial, _ profile: StreamProfile, restarts: Int) throws(TransportError) {
+    guard let easy = EasyHandle(), let shard = shard(for: profile.options.resolutions) else {
+      throw TransportError(stage: .request, code: .engineFailure, message: "libcurl cannot make a handle")
+    }
+    let session = try StreamSession(dial, easy: easy, profile: profile, shard: shard, hub: self)
+    session.restarts = restarts
+    try profile.applier.apply(session)
+    let code = shard.add(easy)
+    guard code == CURLM_OK else {
+      throw TransportError(
+        stage: .request, code: .engineFailure, message: "libcurl refused the stream (\(code.rawValue))")
+    }
+    if !shard.hasRoom { roomy[shard.resolutions] = nil }
+    profile.uses += 1
+    shard.dialing += 1
+    dialingShards[shard.owner] = shard
+    ports[dial.id] = session
+    deadlines.add(dial.expiresAt, dial.id)
+  }
+
+  private func finishDials(of shard: StreamShard) {
+    while let (session, code) = shard.nextFinished() {
+      if session.mustRestart {
+        drop(session)
+        session.detach()
+        if session.restarts < Self.mostRestarts {
+          begin(session.dial, restarts: session.restarts + 1)
+        } else {
+          refuse(session.dial, .unsteadyTrust, leaves: true)
+        }
+        continue
+      }
+      guard code == CURLE_OK else {
+        finish(session, TransportError(code, dialing: session))
+        continue
+      }
+      guard session.facts.tls != nil || !session.isTLS, session.open() else {
+        finish(session, .system(.connect, .connectFailed, "the connection was gone as soon as it stood", 0))
+        continue
+      }
+      noteDialed(session.shard)
+      byDescriptor[session.descriptor] = session
+      let stream = CurlStream(
+        facts: session.facts, id: session.id, loop: session.dial.loop, ending: session.ending)
+      // Where nobody wants it any more, it goes with the last reference to it.
+      session.dial.bytes.settle(.success(stream))
+      leave(session.dial)
+    }
+  }
+
+  private func noteDialed(_ shard: StreamShard) {
+    shard.dialing -= 1
+    if shard.dialing == 0 { dialingShards[shard.owner] = nil }
+  }
+
+  /// Ends a stream, at whatever stage.
+  func finish(_ port: any StreamPort, _ error: TransportError) {
+    guard ports[port.id] != nil else { return }
+    if let session = port as? StreamSession {
+      let wasDialing = !session.isOpen
+      drop(session)
+      session.end(error)
+      load.end()
+      if wasDialing { leave(session.dial) }
+    } else if let datagrams = port as? DatagramSession {
+      ports[port.id] = nil
+      byDescriptor[datagrams.descriptor] = nil
+      datagrams.end(error)
+      load.end()
+    }
+  }
+
+  /// Takes a stream out of all lists. Its handle still has to leave libcurl.
+  private func drop(_ session: StreamSession) {
+    ports[session.id] = nil
+    session.profile.uses -= 1
+    if session.isOpen { byDescriptor[session.descriptor] = nil } else { noteDialed(session.shard) }
+    let shard = session.shard
+    if shard.streams <= 1 {
+      // Kept for its memory of names, once.
+      if shard.resolutions.isEmpty, roomy[[]] == nil || roomy[[]] === shard {
+        roomy[[]] = shard
+      } else {
+        if roomy[shard.resolutions] === shard { roomy[shard.resolutions] = nil }
+        shards[shard.owner] = nil
+      }
+    } else if roomy[shard.resolutions] == nil {
+      roomy[shard.resolutions] = shard
+    }
+  }
+
+  /// Ends a dial that has no session.
+  func refuse(_ dial: StreamDial, _ error: TransportError, leaves: Bool = false) {
+    dial.fail(error)
+    load.end()
+    if leaves { leave(dial) }
+  }
+
+  private func shard(for resolutions: [ConnectionOptions.Resolution]) -> StreamShard? {
+    if let shard = roomy[resolutions] { return shard }
+    guard let shard = StreamShard(owner: nextShardOwner, resolutions: resolutions, poller: poller) else { return nil }
+    nextShardOwner += 1
+    if nextShardOwner == Self.descriptorOwner { nextShardOwner = Self.firstShardOwner }
+    shards[shard.owner] = shard
+    roomy[resolutions] = shard
+    return shard
+  }
+
+  private func profile(for dial: StreamDial) throws(TransportError) -> StreamProfile {
+    let options = dial.options.options
+    let known = dial.usesDefaultOptions && defaultProfile != nil ? defaultProfile : profiles[options]
+    if let known, known.trust.isCurrent(now: monotonicNow()) { return known }
+    if profiles.count >= Self.spareProfiles { profiles = profiles.filter { $0.value.uses > 0 } }
+    let profile = try StreamProfile(options: options, settings: settings, poller: poller)
+    profiles[options] = profile
+    if dial.usesDefaultOptions { defaultProfile = profile }
+    return profile
+  }
+
+}

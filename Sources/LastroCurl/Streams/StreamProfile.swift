@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastro
+internal import Lastro
+
+/// What streams with the same options have in common: how they connect, and what they trust.
+final class StreamProfile {
+  let options: ConnectionOptions
+  let trust: PartitionTrust
+  let applier: OptionApplier
+  /// Streams that were dialed with it and are not over.
+  var uses = 0
+
+  init(options: ConnectionOptions, settings: LoopSettings, poller: Poller) throws(TransportError) {
+    self.options = options
+    trust = try PartitionTrust(options.tls, standing: settings.trustJudge)
+    applier = try OptionApplier(
+      options: options, trust: trust, limits: settings.transfer, environment: settings.environmentProxies,
+      poller: poller)
+  }
+}
+
+extension OptionApplier {
+  /// Sets a handle up to connect and do no more.
+  func apply(_ session: StreamSession) throws(TransportError) {
+    let easy = session.easy, dial = session.dial
+    if session.isTLS || session.proxyTarget != nil { try trust.prepare() }
+    let left = dial.expiresAt == .max ? nil : Duration.nanoseconds(max(0, dial.expiresAt - monotonicNow()))
+    applyBasics(easy, timeout: left)
+    try applyRoute(easy, proxy: session.proxy)
+    try applyTarget(of: session)
+    easy.set(CURLOPT_CONNECT_ONLY, 1)
+    easy.set(CURLOPT_FRESH_CONNECT, 1)
+    // libcurl closes idle connections beyond these, and a stream may rest.
+    easy.set(CURLOPT_MAXAGE_CONN, Int(Int32.max))
+    easy.set(CURLOPT_MAXLIFETIME_CONN, 0)
+    // The most that curl_easy_recv reads at once. The memory itself is taken only while it connects.
+    easy.set(CURLOPT_BUFFERSIZE, StreamSession.readBytes)
+    easy.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
+    // libcurl's own offer, not ours, which the hook sets.
+    easy.set(CURLOPT_SSL_ENABLE_ALPN, 0)
+    if !session.proxy.isEmpty { easy.set(CURLOPT_HTTPPROXYTUNNEL, 1) }
+    if session.isTLS || session.proxyTarget != nil {
+      easy.set(CURLOPT_SSL_SESSIONID_CACHE, 0)
+      try session.installContextHook()
+    }
+    if session.isTLS {
+      try applyServerTLS(easy, host: dial.target.host)
+      if session.judge != nil {
+        easy.set(CURLOPT_SSL_VERIFYHOST, 0)
+        easy.set(CURLOPT_SSL_VERIFYSTATUS, 0)
+      }
+    }
+    if session.proxyTarget != nil { try applyProxyTLS(easy) }
+    session.installCallbacks()
+    let keeper = Unmanaged.passUnretained(poller).toOpaque()
+    clastro_install_socket_keeper(easy.raw, keeper, Poller.openSocket, Poller.closeSocket)
+  }
+
+  private func applyTarget(of session: StreamSession) throws(TransportError) {
+    let dial = session.dial
+    let port = dial.request.port
+    let name = dial.target.host.bracketed, host = dial.host.bracketed
+    guard session.easy.set(CURLOPT_URL, "\(session.isTLS ? "https" : "http")://\(name):\(port)/") == CURLE_OK else {
+      throw .refused(.invalidOption, "libcurl does not take the host \(name)")
+    }
+    guard dial.host != dial.target.host else { return }
+    guard session.connectTo.append("\(name):\(port):\(host):\(port)") else {
+      throw TransportError(stage: .request, code: .engineFailure, message: "out of memory for a stream")
+    }
+    session.easy.set(CURLOPT_CONNECT_TO, pointer: UnsafeRawPointer(session.connectTo.head))
+  }
+}
+
+extension HostName {
+  /// As it stands before a port.
+  var bracketed: String { text.contains(":") ? "[\(text)]" : text }
+}

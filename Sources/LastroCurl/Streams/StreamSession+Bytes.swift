@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastro
+internal import Lastro
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+#if canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Musl)
+  internal import Musl
+#endif
+
+extension StreamSession {
+  /// Bytes written for one stream before others have their turn.
+  private static let turnBytes = 256 * 1024
+  /// What a read of libcurl gives at most when there is more: a record of TLS.
+  private static let recordBytes = 16 * 1024
+
+  private enum Step {
+    case bytes(Data)
+    case wait
+    case end(Result<Data?, TransportError>)
+  }
+
+  /// Takes a connection over that libcurl has made. False when it is gone already.
+  func open() -> Bool {
+    descriptor = clastro_active_socket(easy.raw)
+    guard descriptor >= 0 else { return false }
+    isOpen = true
+    oldSystemCode = clastro_os_errno(easy.raw)
+    // The first call joins handle and connection for good. Before, libcurl may look whether an idle connection is dead,
+    // and close it, when the next is dialed in the same multi handle.
+    switch receive(upTo: Self.recordBytes) {
+    case .bytes(let bytes): held = bytes
+    case .wait: break
+    case .end(let end): readEnd = end
+    }
+    return true
+  }
+
+  // MARK: Reading
+
+  func read(_ read: StreamRead) {
+    if let reader, !reader.answer.isSettled {
+      read.answer.settle(.failure(.busy("reads")))
+      return
+    }
+    reader = read
+    serveReader()
+    if reader != nil { hub.deadlines.add(read.expiresAt, id) }
+    updateInterest()
+  }
+
+  func serveReader() {
+    guard let reader else { return }
+    // Given up: what comes is for the next.
+    guard !reader.answer.isSettled else { return self.reader = nil }
+    let step = held.isEmpty ? readEnd.map(Step.end) ?? receive(upTo: reader.maximum) : .bytes(takeHeld(reader.maximum))
+    switch step {
+    case .wait: return
+    case .bytes(let bytes):
+      if !reader.answer.settle(.success(bytes)) { held = bytes + held }
+    case .end(let end):
+      readEnd = end
+      reader.answer.settle(end)
+    }
+    self.reader = nil
+  }
+
+  private func takeHeld(_ maximum: Int) -> Data {
+    let taken = Data(held.prefix(maximum))
+    held = Data(held.dropFirst(maximum))
+    return taken
+  }
+
+  /// What there is now. Bytes may lie in OpenSSL where the descriptor has none, so this comes before any waiting.
+  private func receive(upTo maximum: Int) -> Step {
+    hub.withScratch { scratch in
+      let wanted = min(maximum, scratch.count)
+      var total = 0
+      while total < wanted {
+        var count = 0
+        let code = curl_easy_recv(easy.raw, scratch.baseAddress.map { $0 + total }, wanted - total, &count)
+        if code == CURLE_AGAIN { break }
+        guard code == CURLE_OK, count > 0 else {
+          let end = readingEnd(code)
+          if total == 0 { return .end(end) }
+          readEnd = end
+          break
+        }
+        total += count
+        if count < Self.recordBytes { break }
+      }
+      return total == 0 ? .wait : .bytes(Data(bytes: scratch.baseAddress.unsafelyUnwrapped, count: total))
+    }
+  }
+
+  /// How the peer's direction ended. libcurl gives the same result for close_notify and for a bare FIN, and other versions
+  /// give another one.
+  private func readingEnd(_ code: CURLcode) -> Result<Data?, TransportError> {
+    if let connection, clastro_connection_closed_cleanly(connection) { return .success(nil) }
+    if let connection, case let alert = clastro_connection_fatal_alert(connection), alert != 0 {
+      return .failure(
+        TransportError(
+          stage: .tls, code: .handshakeFailed,
+          message: "the peer ended TLS with the alert \"\(String(cString: clastro_alert_text(alert)))\"",
+          hint: "it may want a client certificate, or not trust the one it got",
+          engineCode: Int32(bitPattern: code.rawValue), requestSent: true))
+    }
+    if code == CURLE_OK { return connection == nil ? .success(nil) : .failure(.truncatedStream) }
+    let systemCode = newSystemCode
+    if systemCode == 0, connection != nil, isAtEnd { return .failure(.truncatedStream) }
+    return .failure(
+      .system(
+        .response, .receiveFailed, "receiving failed", systemCode, engineCode: Int32(bitPattern: code.rawValue)))
+  }
+
+  private var newSystemCode: Int32 {
+    let code = clastro_os_errno(easy.raw)
+    return code == oldSystemCode && code != ECONNRESET ? 0 : code
+  }
+
+  /// Whether FIN has come.
+  private var isAtEnd: Bool {
+    var byte: UInt8 = 0
+    return recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) == 0
+  }
+
+  // MARK: Writing
+
+  func write(_ write: StreamWrite) {
+    if let writer {
+      // One that was given up midway ends the stream.
+      let isGivenUp = writer.answer.isSettled
+      write.answer.settle(.failure(isGivenUp ? .streamClosed : .busy("writes to")))
+      if isGivenUp { hub.finish(self, .streamClosed) }
+      return
+    }
+    if isWritingFinished {
+      write.answer.settle(write.data == nil ? .success(()) : .failure(.writingFinished))
+      return
+    }
+    if write.data == nil, let error = beginFinishing() {
+      write.answer.settle(.failure(error))
+      return
+    }
+    writer = write
+    written = 0
+    serveWriter()
+    guard !isEnded else { return }
+    if writer != nil { hub.deadlines.add(write.expiresAt, id) }
+    updateInterest()
+  }
+
+  func serveWriter() {
+    guard let writer else { return }
+    // Given up midway: the peer has nobody knows how much.
+    guard !writer.answer.isSettled else { return hub.finish(self, .streamClosed) }
+    let outcome = writer.data.map(send) ?? sendNotice()
+    guard let outcome else { return }
+    self.writer = nil
+    pendingBytes = nil
+    writer.answer.settle(outcome)
+  }
+
+  /// `nil`: to be continued when the descriptor is ready.
+  private func send(_ data: Data) -> Result<Void, TransportError>? {
+    data.withUnsafeBytes { bytes in
+      var budget = Self.turnBytes
+      while written < bytes.count, budget > 0 {
+        let length = pendingBytes ?? min(Self.writeBytes, bytes.count - written)
+        var count = 0
+        let code = curl_easy_send(easy.raw, bytes.baseAddress.map { $0 + written }, length, &count)
+        if code == CURLE_AGAIN {
+          pendingBytes = length
+          return nil
+        }
+        guard code == CURLE_OK else {
+          return .failure(
+            .system(
+              .send, .sendFailed, "sending failed", newSystemCode, engineCode: Int32(bitPattern: code.rawValue)))
+        }
+        pendingBytes = nil
+        written += count
+        budget -= count
+      }
+      return written < bytes.count ? nil : .success(())
+    }
+  }
+
+  /// Ends our direction where that is done at once, or prepares what has to be sent.
+  private func beginFinishing() -> TransportError? {
+    isWritingFinished = true
+    guard clastro_has_tls(easy.raw) else {
+      guard shutdown(descriptor, Int32(SHUT_WR)) != 0, errno != ENOTCONN else { return nil }
+      return .system(.send, .sendFailed, "our direction could not be ended", errno)
+    }
+    notice = [UInt8](repeating: 0, count: 1_024)
+    let count = clastro_make_close_notify(easy.raw, isTLS ? proxyContext : nil, &notice, notice.count)
+    guard count >= 0 else {
+      notice = []
+      return .system(.send, .sendFailed, "TLS could not be ended: the connection has failed", 0)
+    }
+    notice.removeLast(notice.count - count)
+    return nil
+  }
+
+  private func sendNotice() -> Result<Void, TransportError>? {
+    while !notice.isEmpty {
+      let flags = Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)
+      let count = Glibc.send(descriptor, notice, notice.count, flags)
+      if count < 0 {
+        if errno == EINTR { continue }
+        if errno == EAGAIN { return nil }
+        return .failure(.system(.send, .sendFailed, "TLS could not be ended", errno))
+      }
+      notice.removeFirst(count)
+    }
+    return .success(())
+  }
+
+  // MARK: Waiting
+
+  func ready(_ ready: Poller.Ready) {
+    if ready.readable || ready.failed { serveReader() }
+    if ready.writable || ready.failed { serveWriter() }
+    updateInterest()
+  }
+
+  /// Hears of the descriptor only where somebody waits: what nobody reads stays with the kernel, and costs no turn.
+  func updateInterest() {
+    guard !isEnded else { return }
+    let reads = reader.map { !$0.answer.isSettled } ?? false
+    if reads || writer != nil {
+      hub.poller.watch(descriptor, owner: StreamHub.descriptorOwner, read: reads, write: writer != nil)
+    } else {
+      hub.poller.unwatch(descriptor)
+    }
+  }
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastro
+internal import Lastro
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// What the loop has of a stream: something that waits for a descriptor, and ends.
+protocol StreamPort: AnyObject {
+  var id: UInt64 { get }
+  func ready(_ ready: Poller.Ready)
+  func read(_ read: StreamRead)
+  func write(_ write: StreamWrite)
+  /// Fails whoever has waited too long.
+  func expire(now: Int64)
+  /// The times at which ``expire(now:)`` has something to do.
+  var expirations: [Int64] { get }
+  /// Answers whoever waits, and lets go of the connection.
+  func end(_ error: TransportError)
+}
+
+/// A stream of bytes as the loop has it: from the dialing to the end.
+///
+/// Owner: ``StreamHub/ports``. Thread: the loop's, for its whole life.
+final class StreamSession: StreamPort {
+  /// The most that is read at once.
+  static let readBytes = 64 * 1024
+  /// What is handed to libcurl at once for writing. TLS has to be given the same piece again when it could not be sent.
+  static let writeBytes = 64 * 1024
+
+  let dial: StreamDial
+  let easy: EasyHandle
+  let profile: StreamProfile
+  let shard: StreamShard
+  unowned let hub: StreamHub
+  let proxy: String
+  let proxyTarget: TrustTarget?
+  /// The one judge of its certificate, where chain and host name do not count.
+  let judge: (any ServerTrustJudge)?
+  var connectTo = HeaderList()
+
+  // While it is dialed.
+  /// The latest TLS connection that was begun for it: to the proxy, or to the host.
+  var peer: TLSPeer?
+  /// Context of the connection to an https proxy.
+  var proxyContext: UnsafeMutableRawPointer?
+  /// Why we made libcurl stop.
+  var failure: TransportError?
+  /// Rules of trust changed before it stood: it is to be dialed anew.
+  var mustRestart = false
+  /// How often that was so.
+  var restarts = 0
+  var facts = StreamFacts()
+
+  // When it stands.
+  var isOpen = false
+  var isEnded = false
+  var descriptor: Int32 = -1
+  let ending = StreamEnd()
+  /// What is known of its TLS connection; retained.
+  var connection: OpaquePointer?
+  /// The handle's latest system error when it stood: no success clears it.
+  var oldSystemCode: Int32 = 0
+  var reader: StreamRead?
+  var writer: StreamWrite?
+  var written = 0
+  /// Bytes of the piece that TLS wants to be given again.
+  var pendingBytes: Int?
+  var isWritingFinished = false
+  /// Bytes of close_notify that the socket has not taken yet.
+  var notice: [UInt8] = []
+  /// Bytes that came and nobody has taken.
+  var held = Data()
+  /// How the peer's direction ended; it stays so.
+  var readEnd: Result<Data?, TransportError>?
+
+  var id: UInt64 { dial.id }
+  var isTLS: Bool { dial.request.tls != nil }
+  var isProxied: Bool { !proxy.isEmpty }
+
+  init(
+    _ dial: StreamDial, easy: EasyHandle, profile: StreamProfile, shard: StreamShard, hub: StreamHub
+  ) throws(TransportError) {
+    self.dial = dial
+    self.easy = easy
+    self.profile = profile
+    self.shard = shard
+    self.hub = hub
+    if case .judged(let judge)? = dial.request.tls?.certificates { self.judge = judge } else { judge = nil }
+    proxy = profile.applier.proxy(
+      isTLS: dial.request.tls != nil, authority: "\(dial.host.bracketed):\(dial.request.port)")
+    let isTLSProxy = proxy.lowercased().hasPrefix("https:")
+    proxyTarget = isTLSProxy ? TrustTarget(proxy: proxy) : nil
+    if isTLSProxy, proxyTarget == nil { throw .refused(.invalidOption, "the proxy's URL has no readable host") }
+  }
+
+  deinit { if let connection { clastro_connection_release(connection) } }
+
+  // MARK: Dialing, called by libcurl
+
+  static func of(_ context: UnsafeMutableRawPointer?) -> StreamSession? {
+    context.map { Unmanaged<StreamSession>.fromOpaque($0).takeUnretainedValue() }
+  }
+
+  private var context: UnsafeMutableRawPointer { Unmanaged.passUnretained(self).toOpaque() }
+
+  func installCallbacks() { clastro_install_dial_callbacks(easy.raw, context, Self.discard, Self.prereq) }
+
+  func installContextHook() throws(TransportError) {
+    guard clastro_install_context_hook(easy.raw, Self.prepareTLS, context) == CURLE_OK else {
+      throw .invalidTLSOptions(
+        "this libcurl has no OpenSSL context to hook into",
+        hint: "install the OpenSSL flavour of libcurl (Debian: libcurl4)")
+    }
+  }
+
+  /// What a proxy answers to CONNECT.
+  private static let discard: clastro_data_callback = { _, size, count, _ in size * count }
+
+  private static let prepareTLS: clastro_context_callback = { _, context, session in
+    guard let context, let session = of(session), session.prepareTLS(context) else { return CURLE_SSL_CONNECT_ERROR }
+    return CURLE_OK
+  }
+
+  private static let prereq: clastro_prereq_callback = { context, remote, _, remotePort, localPort in
+    guard let session = of(context) else { return Int32(CURL_PREREQFUNC_ABORT) }
+    session.facts.remoteAddress = remote.flatMap { $0.pointee == 0 ? nil : String(cString: $0) }
+    session.facts.remotePort = remotePort > 0 ? Int(remotePort) : nil
+    session.facts.localPort = localPort > 0 ? Int(localPort) : nil
+    return Int32(session.admit() ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT)
+  }
+
+  private func prepareTLS(_ context: UnsafeMutableRawPointer) -> Bool {
+    let isMarked = clastro_context_takes_proxy_mark(context)
+    let isProxy = proxyTarget != nil && (isMarked || !isTLS)
+    guard let target = isProxy ? proxyTarget : dial.target else { return false }
+    if isProxy {
+      proxyContext = context
+      peer = profile.trust.attach(context, to: target, role: .proxy, recordsChain: false)
+    } else {
+      peer = profile.trust.attach(
+        context, to: target, role: dial.request.role, recordsChain: true, onlyJudge: judge)
+    }
+    let protocols = isProxy ? [] : dial.protocols
+    return peer != nil && clastro_context_carry_stream(context, protocols, protocols.count)
+  }
+
+  /// Connected, and TLS agreed on: whether what was shown suffices. Without a verdict it does not.
+  private func admit() -> Bool {
+    guard profile.trust.isCurrent(now: monotonicNow()) else {
+      mustRestart = true
+      return false
+    }
+    guard isTLS else { return true }
+    do throws(TrustFailure) {
+      guard let connection = clastro_connection_retain(easy.raw) else { throw .unproven(dial.target) }
+      if let old = self.connection { clastro_connection_release(old) }
+      self.connection = connection
+      let peer = Unmanaged<TLSPeer>.fromOpaque(clastro_connection_owner(connection)).takeUnretainedValue()
+      guard clastro_connection_is_ready(easy.raw) else { throw .unproven(dial.target) }
+      facts.trust = try peer.admit(dial.target, as: dial.request.role)
+    } catch {
+      failure = .refusedTrust(error)
+      return false
+    }
+    facts.tls = readTLS()
+    return facts.tls != nil
+  }
+
+  private func readTLS() -> StreamFacts.TLS? {
+    var version: UnsafePointer<CChar>?
+    var cipher: UnsafePointer<CChar>?
+    var protocolName: UnsafePointer<UInt8>?
+    let length = clastro_read_tls_agreement(easy.raw, &version, &cipher, &protocolName)
+    guard length >= 0, let version else { return nil }
+    let name = protocolName.map { String(decoding: UnsafeBufferPointer(start: $0, count: length), as: UTF8.self) }
+    var chain: [PeerCertificate] = []
+    withUnsafeMutablePointer(to: &chain) { chain in
+      clastro_each_presented(easy.raw, chain) { chain, certificate in
+        guard let one = PeerCertificate(certificate.pointee) else { return }
+        chain.assumingMemoryBound(to: [PeerCertificate].self).pointee.append(one)
+      }
+    }
+    return StreamFacts.TLS(
+      version: String(cString: version), cipher: cipher.map { String(cString: $0) },
+      applicationProtocol: name?.isEmpty == true ? nil : name, presentedChain: chain)
+  }
+
+  // MARK: The end
+
+  var expirations: [Int64] {
+    if !isOpen { return [dial.expiresAt] }
+    return [reader?.expiresAt, writer?.expiresAt].compactMap(\.self)
+  }
+
+  func expire(now: Int64) {
+    if !isOpen {
+      if now >= dial.expiresAt { hub.finish(self, .dialTimeout) }
+      return
+    }
+    if let reader, now >= reader.expiresAt { reader.answer.settle(.failure(.streamTimeout("a byte came"))) }
+    if let writer, now >= writer.expiresAt {
+      writer.answer.settle(.failure(.streamTimeout("all bytes were taken")))
+      return serveWriter()
+    }
+    updateInterest()
+  }
+
+  /// Leaves libcurl without an answer, to be dialed anew.
+  func detach() {
+    isEnded = true
+    shard.remove(easy)
+  }
+
+  func end(_ error: TransportError) {
+    isEnded = true
+    ending.set(error)
+    if !isOpen { dial.fail(error) }
+    reader?.answer.settle(.failure(error))
+    writer?.answer.settle(.failure(error))
+    reader = nil
+    writer = nil
+    if descriptor >= 0 { hub.poller.unwatch(descriptor) }
+    shard.remove(easy)
+  }
+}
