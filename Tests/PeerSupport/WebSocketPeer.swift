@@ -47,7 +47,7 @@ package final class WebSocketPeer: Sendable {
     import asyncio, sys, websockets
 
     async def serve(socket, path=None):
-        path = path or socket.request.path
+        path = getattr(socket, "path", None) or socket.request.path
         if path == "/close":
             await socket.close(4001, "go")
         elif path == "/cut":
