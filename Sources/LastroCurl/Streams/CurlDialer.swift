@@ -93,6 +93,12 @@ private struct UnusableDialer: Dialer {
   let error: ConfigurationError
 
   func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
-    throw TransportError(stage: .request, code: .engineFailure, message: error.message, hint: error.hint)
+    throw failure
+  }
+
+  func dialDatagrams(_ request: DialRequest) async throws(TransportError) -> any DatagramStream { throw failure }
+
+  private var failure: TransportError {
+    TransportError(stage: .request, code: .engineFailure, message: error.message, hint: error.hint)
   }
 }

@@ -16,13 +16,15 @@ final class StreamHub {
   /// Of one dial, because rules of trust changed meanwhile.
   private static let mostRestarts = 16
   /// Options nobody uses at the moment that are kept all the same.
-  private static let sparePofiles = 16
+  private static let spareProfiles = 16
 
   let settings: LoopSettings
   let poller: Poller
   private let load: LoadCounter
-  private var ports: [UInt64: any StreamPort] = [:]
-  private var byDescriptor: [Int32: any StreamPort] = [:]
+  var ports: [UInt64: any StreamPort] = [:]
+  /// Looked up by the system, for datagrams.
+  var resolving: [UInt64: StreamDial] = [:]
+  var byDescriptor: [Int32: any StreamPort] = [:]
   var deadlines = StreamDeadlines()
   private let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: StreamSession.readBytes, alignment: 16)
 
@@ -34,13 +36,14 @@ final class StreamHub {
   private var roomy: [[ConnectionOptions.Resolution]: StreamShard] = [:]
   private var nextShardOwner = firstShardOwner
   private var hosts: [TrustTarget: DialQueue] = [:]
-  private var waiting = 0
+  /// Those in the queue of their host that still want to be dialed.
+  private var waiting: [UInt64: StreamDial] = [:]
   private(set) var isShutDown = false
 
   /// The dials of one host: each may take a thread that resolves its name.
   private struct DialQueue {
     var running = 0
-    var waiting: [StreamDial] = []
+    var waiting: [UInt64] = []
     var next = 0
   }
 
@@ -52,7 +55,7 @@ final class StreamHub {
 
   deinit { scratch.deallocate() }
 
-  var isEmpty: Bool { ports.isEmpty && waiting == 0 }
+  var isEmpty: Bool { ports.isEmpty && resolving.isEmpty && waiting.isEmpty }
 
   /// Memory of the loop's thread, for what comes in before its size is known.
   func withScratch<Result>(_ body: (UnsafeMutableRawBufferPointer) -> Result) -> Result { body(scratch) }
@@ -78,7 +81,9 @@ final class StreamHub {
 
   func turn(now: Int64) {
     for shard in dialingShards.values { finishDials(of: shard) }
-    while let id = deadlines.take(now: now) { ports[id]?.expire(now: now) }
+    while let id = deadlines.take(now: now) {
+      if let port = ports[id] { port.expire(now: now) } else { giveUp(id, .dialTimeout) }
+    }
     for shard in dialingShards.values {
       shard.fireTimer(now: now)
       finishDials(of: shard)
@@ -88,7 +93,7 @@ final class StreamHub {
   func perform(_ command: StreamCommand) {
     switch command {
     case .dial(let dial): enter(dial)
-    case .resolved(let dial, let addresses): open(dial, addresses)
+    case .resolved(let dial, let addresses): openDatagrams(dial, addresses)
     case .read(let read):
       guard let port = ports[read.id] else { return _ = read.answer.settle(.failure(over)) }
       port.read(read)
@@ -98,7 +103,7 @@ final class StreamHub {
       port.write(write)
       tidyDeadlines()
     case .close(let id):
-      if let port = ports[id] { finish(port, .streamClosed) }
+      if let port = ports[id] { finish(port, .streamClosed) } else { giveUp(id, .cancelled()) }
     }
   }
 
@@ -107,16 +112,13 @@ final class StreamHub {
   /// Ends all streams. Nobody can say when they would be done by themselves.
   func shutDown() {
     isShutDown = true
-    for queue in hosts.values {
-      for dial in queue.waiting[queue.next...] { refuse(dial, .shutDown) }
-    }
-    hosts = hosts.filter { $0.value.running > 0 }
-    for key in hosts.keys {
-      hosts[key]?.waiting = []
-      hosts[key]?.next = 0
-    }
-    waiting = 0
+    for id in Array(waiting.keys) + Array(resolving.keys) { giveUp(id, .shutDown) }
     for port in Array(ports.values) { finish(port, .shutDown) }
+  }
+
+  /// Ends a dial that libcurl has nothing to do with yet.
+  private func giveUp(_ id: UInt64, _ error: TransportError) {
+    if let dial = waiting.removeValue(forKey: id) { refuse(dial, error) } else { stopResolving(id, error) }
   }
 
   /// Lets go of libcurl's handles, before the poller goes.
@@ -130,11 +132,12 @@ final class StreamHub {
 
   /// Most deadlines are of what was answered long ago: beyond some number they are gathered anew.
   private func tidyDeadlines() {
-    guard deadlines.count > 4 * ports.count + 1_024 else { return }
+    guard deadlines.count > 4 * (ports.count + waiting.count + resolving.count) + 1_024 else { return }
     deadlines.removeAll()
     for port in ports.values {
       for time in port.expirations { deadlines.add(time, port.id) }
     }
+    for dial in Array(waiting.values) + Array(resolving.values) { deadlines.add(dial.expiresAt, dial.id) }
   }
 
   // MARK: Dialing
@@ -145,25 +148,24 @@ final class StreamHub {
     if hosts[key, default: DialQueue()].running < settings.lookups {
       hosts[key, default: DialQueue()].running += 1
       begin(dial, restarts: 0)
-    } else if waiting >= settings.queuedRequests {
+    } else if waiting.count >= settings.queuedRequests {
       refuse(dial, .queueFull(settings.queuedRequests))
     } else {
-      hosts[key]?.waiting.append(dial)
-      waiting += 1
+      hosts[key]?.waiting.append(dial.id)
+      waiting[dial.id] = dial
+      deadlines.add(dial.expiresAt, dial.id)
     }
   }
 
   /// A dial has come to its end: the next of its host may begin.
-  private func leave(_ dial: StreamDial) {
+  func leave(_ dial: StreamDial) {
     let key = TrustTarget(host: dial.host, port: dial.request.port)
     guard var queue = hosts[key] else { return }
     queue.running -= 1
     var next: StreamDial?
     while next == nil, queue.next < queue.waiting.count {
-      let dial = queue.waiting[queue.next]
+      next = waiting.removeValue(forKey: queue.waiting[queue.next])
       queue.next += 1
-      waiting -= 1
-      if dial.isSettled { load.end() } else { next = dial }
     }
     if queue.next == queue.waiting.count {
       queue.waiting = []
@@ -188,7 +190,7 @@ final class StreamHub {
       }
       switch dial.kind {
       case .bytes: try begin(dial, profile, restarts: restarts)
-      case .datagrams: try beginDatagrams(dial)
+      case .datagrams: beginDatagrams(dial, profile.options)
       }
     } catch {
       refuse(dial, error, leaves: true)
@@ -287,7 +289,7 @@ final class StreamHub {
   }
 
   /// Ends a dial that has no session.
-  private func refuse(_ dial: StreamDial, _ error: TransportError, leaves: Bool = false) {
+  func refuse(_ dial: StreamDial, _ error: TransportError, leaves: Bool = false) {
     dial.fail(error)
     load.end()
     if leaves { leave(dial) }
@@ -307,18 +309,11 @@ final class StreamHub {
     let options = dial.options.options
     let known = dial.usesDefaultOptions && defaultProfile != nil ? defaultProfile : profiles[options]
     if let known, known.trust.isCurrent(now: monotonicNow()) { return known }
-    if profiles.count >= Self.sparePofiles { profiles = profiles.filter { $0.value.uses > 0 } }
+    if profiles.count >= Self.spareProfiles { profiles = profiles.filter { $0.value.uses > 0 } }
     let profile = try StreamProfile(options: options, settings: settings, poller: poller)
     profiles[options] = profile
     if dial.usesDefaultOptions { defaultProfile = profile }
     return profile
   }
 
-  // MARK: Datagrams
-
-  private func beginDatagrams(_ dial: StreamDial) throws(TransportError) {
-    throw .refused(.unsupported, "no datagrams yet")
-  }
-
-  private func open(_ dial: StreamDial, _ addresses: Result<[String], TransportError>) {}
 }

@@ -15,19 +15,22 @@ final class StreamOperation<Value: Sendable>: Sendable {
 
   private struct State {
     var waiter: CheckedContinuation<Outcome, Never>?
+    var isSettled = false
+    /// Until it is taken: a stream that lay here would never be dropped.
     var outcome: Outcome?
   }
 
   private let state = EngineLock(State())
 
-  var isSettled: Bool { state.withLock { $0.outcome != nil } }
+  var isSettled: Bool { state.withLock { $0.isSettled } }
 
   /// False when somebody was first.
   @discardableResult
   func settle(_ outcome: Outcome) -> Bool {
     let (isFirst, waiter) = state.withLock { state in
-      guard state.outcome == nil else { return (false, CheckedContinuation<Outcome, Never>?.none) }
-      state.outcome = outcome
+      guard !state.isSettled else { return (false, CheckedContinuation<Outcome, Never>?.none) }
+      state.isSettled = true
+      if state.waiter == nil { state.outcome = outcome }
       return (true, state.waiter.take())
     }
     waiter?.resume(returning: outcome)
@@ -38,8 +41,8 @@ final class StreamOperation<Value: Sendable>: Sendable {
   func wait() async -> Outcome {
     await withCheckedContinuation { continuation in
       let outcome = state.withLock { state in
-        if state.outcome == nil { state.waiter = continuation }
-        return state.outcome
+        if !state.isSettled { state.waiter = continuation }
+        return state.outcome.take()
       }
       if let outcome { continuation.resume(returning: outcome) }
     }

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastro
+internal import Lastro
+
+#if canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Musl)
+  internal import Musl
+#endif
+
+extension StreamHub {
+  /// Finds the host's addresses: fixed ones, its own where it is one, or the system's, which may take long.
+  func beginDatagrams(_ dial: StreamDial, _ options: ConnectionOptions) {
+    let fixed = options.resolutions.last { resolution in
+      resolution.port == dial.request.port && (try? HostName(resolution.host)) == dial.host
+    }
+    resolving[dial.id] = dial
+    if let fixed {
+      openDatagrams(dial, .success(fixed.addresses))
+    } else if dial.host.isIPAddress {
+      openDatagrams(dial, .success([dial.host.text]))
+    } else {
+      deadlines.add(dial.expiresAt, dial.id)
+      NameLookups.shared.submit(dial)
+    }
+  }
+
+  /// Gives up a look-up. False where there is none.
+  @discardableResult
+  func stopResolving(_ id: UInt64, _ error: TransportError) -> Bool {
+    guard let dial = resolving.removeValue(forKey: id) else { return false }
+    refuse(dial, error, leaves: true)
+    return true
+  }
+
+  func openDatagrams(_ dial: StreamDial, _ addresses: Result<[String], TransportError>) {
+    // Given up, or late.
+    guard resolving[dial.id] != nil else { return }
+    do throws(TransportError) {
+      let session = try socket(for: dial, try addresses.get())
+      resolving[dial.id] = nil
+      ports[dial.id] = session
+      byDescriptor[session.descriptor] = session
+      let stream = CurlDatagramStream(
+        facts: session.facts, maximumDatagramBytes: session.maximumBytes, id: dial.id, loop: dial.loop,
+        ending: session.ending)
+      dial.datagrams.settle(.success(stream))
+      leave(dial)
+    } catch {
+      stopResolving(dial.id, error)
+    }
+  }
+
+  private func socket(for dial: StreamDial, _ addresses: [String]) throws(TransportError) -> DatagramSession {
+    let local = dial.options.options.localInterface
+    if let local, local.utf8.contains(0) {
+      throw .refused(.invalidOption, "the local interface has a NUL in its name")
+    }
+    var code = EADDRNOTAVAIL
+    for address in addresses where !address.utf8.contains(0) {
+      let port = UInt16(clamping: dial.request.port)
+      let descriptor =
+        if let local { clastro_open_datagrams(address, port, local) } else {
+          clastro_open_datagrams(address, port, nil)
+        }
+      if descriptor >= 0 { return DatagramSession(dial, descriptor: descriptor, address: address, hub: self) }
+      code = errno
+    }
+    throw .system(.connect, .connectFailed, "no socket for datagrams could be opened", code)
+  }
+}
