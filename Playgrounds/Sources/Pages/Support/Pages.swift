@@ -4,8 +4,8 @@
 enum Pages {
   static let all: [Page] = [
     .gettingStarted, .resources, .interceptors, .retrying, .authentication, .signing, .secrets, .deadlines, .errors,
-    .observing, .testing, .streaming, .bytesAndCallbacks, .pinning, .tls, .comingFromOtherClients,
-    .comingFromAlicerce,
+    .observing, .testing, .streaming, .bytesAndCallbacks, .pinning, .tls, .webSockets,
+    .comingFromOtherClients, .comingFromAlicerce,
   ]
 
   static func run(_ arguments: [String]) async -> Int32 {
