@@ -7,7 +7,6 @@
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,69 +78,6 @@ bool clastro_nested_context_set_identity(
   BIO_free(key_pem);
   ERR_clear_error();
   return good;
-}
-
-typedef struct {
-  void *owner;
-  clastro_presented_callback judge;
-  void (*log_key)(void *, const char *);
-} presented_judge;
-
-static int judge_index = -1;
-static pthread_once_t judge_index_once = PTHREAD_ONCE_INIT;
-
-static void free_judge(void *parent, void *pointer, CRYPTO_EX_DATA *data, int index, long argl, void *argp) {
-  (void)parent, (void)data, (void)index, (void)argl, (void)argp;
-  free(pointer);
-}
-
-static void make_judge_index(void) { judge_index = SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, free_judge); }
-
-static bool is_presented_chain_accepted(const presented_judge *judge, STACK_OF(X509) *sent) {
-  int count = sent ? sk_X509_num(sent) : 0;
-  if (count <= 0) return false;
-  uint8_t **certificates = calloc((size_t)count, sizeof *certificates);
-  size_t *lengths = calloc((size_t)count, sizeof *lengths);
-  bool good = certificates && lengths;
-  for (int index = 0; good && index < count; index++) {
-    int length = i2d_X509(sk_X509_value(sent, index), &certificates[index]);
-    good = length > 0;
-    lengths[index] = good ? (size_t)length : 0;
-  }
-  good = good && judge->judge(judge->owner, (const uint8_t *const *)certificates, lengths, (size_t)count);
-  for (int index = 0; certificates && index < count; index++) OPENSSL_free(certificates[index]);
-  free(certificates);
-  free(lengths);
-  return good;
-}
-
-static int verify_presented(X509_STORE_CTX *verification, void *argument) {
-  bool good = is_presented_chain_accepted(argument, X509_STORE_CTX_get0_untrusted(verification));
-  X509_STORE_CTX_set_error(verification, good ? X509_V_OK : X509_V_ERR_APPLICATION_VERIFICATION);
-  return good;
-}
-
-static void log_key(const SSL *ssl, const char *line) {
-  const presented_judge *judge = SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), judge_index);
-  if (judge) judge->log_key(judge->owner, line);
-}
-
-bool clastro_nested_context_judge_presented(
-  void *context, void *owner, clastro_presented_callback judge, void (*log)(void *, const char *)) {
-  pthread_once(&judge_index_once, make_judge_index);
-  presented_judge *kept = judge_index < 0 ? NULL : malloc(sizeof *kept);
-  if (!kept) return false;
-  *kept = (presented_judge){owner, judge, log};
-  if (SSL_CTX_set_ex_data(context, judge_index, kept) != 1) {
-    free(kept);
-    return false;
-  }
-  SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
-  SSL_CTX_set_cert_verify_callback(context, verify_presented, kept);
-  SSL_CTX_set_keylog_callback(context, log ? log_key : NULL);
-  SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION);
-  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
-  return true;
 }
 
 struct clastro_session {

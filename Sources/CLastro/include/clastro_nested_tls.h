@@ -21,15 +21,6 @@ bool clastro_nested_context_set_identity(
   void *context, const char *chain, size_t chain_length, const char *key, size_t key_length,
   const char *_Nullable password);
 
-// Has a context that clastro_context_apply was not called for hand over what the server presented, leaf first, in DER, and
-// check nothing itself: neither chain nor host name. False refuses. Neither resumption nor renegotiation. `log_key` is given
-// lines of the key log. `owner` must live as long as the sessions of the context.
-typedef bool (*clastro_presented_callback)(
-  void *owner, const uint8_t *_Nonnull const *_Nonnull certificates, const size_t *lengths, size_t count);
-bool clastro_nested_context_judge_presented(
-  void *context, void *owner, clastro_presented_callback judge,
-  void (*_Nullable log_key)(void *owner, const char *line));
-
 // One TLS connection. One thread at a time.
 typedef struct clastro_session clastro_session;
 // `name` is sent as SNI; NULL sends none.

@@ -122,6 +122,7 @@ package enum RequestCheck {
         throw .refused(.conflictingFraming, "a TE header field may only be trailers")
       }
     case .host:
+      if let host = request.options.hostField, host == field.value { return }
       guard let authority = request.head.authority, authority.isSameFieldName(as: field.value) else {
         throw .refused(
           .invalidHeader, "the Host header field is not the URL's host",

@@ -35,6 +35,7 @@ public struct RequestOptions: Sendable {
     var progress: TransferProgressReporter?
     var secrets: Set<Secret> = []
     var requiresBody: Bool = false
+    var hostField: String?
   }
 
   /// That most requests have no options of their own costs them nothing.
@@ -101,6 +102,11 @@ public struct RequestOptions: Sendable {
   public var requiresBody: Bool {
     get { storage.value.requiresBody }
     _modify { yield &storage.value.requiresBody }
+  }
+  /// The `Host` that is sent in place of the URL's: of a server behind a front that is reached, and checked, by another name.
+  package var hostField: String? {
+    get { storage.value.hostField }
+    _modify { yield &storage.value.hostField }
   }
 
   /// Makes the default options.

@@ -17,6 +17,7 @@ extension RequestOptions {
     if let progress { result.progress = progress }
     if !secrets.isEmpty { result.secrets.formUnion(secrets) }
     if requiresBody { result.requiresBody = true }
+    if let hostField { result.hostField = hostField }
     return result
   }
 }

@@ -6,16 +6,13 @@ internal import Lastro
 /// What a TLS connection over a stream shall obey: the request's options where it has some, else the dialer's; the judges
 /// of both.
 struct TLSPlan {
-  enum Check {
-    case verified(RootStore, JudgePanel)
-    /// The judge that was asked for, and the others.
-    case presented(JudgePanel, JudgePanel)
-  }
-
   let target: TrustTarget
   let role: ServerTrust.Role
-  let check: Check
-  let keyLog: KeyLogFile?
+  private let roots: RootStore
+  private let rules: JudgePanel
+  /// Decides alone, where chain and host name do not count.
+  private let onlyJudge: (any ServerTrustJudge)?
+  private let keyLog: KeyLogFile?
   private let options: TLSOptions
   private let protocols: [UInt8]
   private let identity: TLSOptions.Identity?
@@ -36,14 +33,9 @@ struct TLSPlan {
     }
     target = TrustTarget(host: try Self.host(tls.serverName ?? request.host), port: request.port)
     role = request.role
-    let standing = defaults.trustJudge
-    switch tls.certificates {
-    case .standard:
-      check = .verified(try roots(options.roots), JudgePanel(standing: standing, additional: options.trustJudge))
-    case .judged(let judge):
-      check = .presented(
-        JudgePanel(standing: judge, additional: nil), JudgePanel(standing: standing, additional: options.trustJudge))
-    }
+    self.roots = try roots(options.roots)
+    rules = JudgePanel(standing: defaults.trustJudge, additional: options.trustJudge)
+    onlyJudge = if case .judged(let judge) = tls.certificates { judge } else { nil }
     try CipherNames.check(options)
     protocols = try Self.wireForm(tls.applicationProtocols)
     // None goes to a proxy.
@@ -65,7 +57,14 @@ struct TLSPlan {
     }
   }
 
-  var isStrict: Bool { options.chainChecks == .strict }
+  /// Who a context's connection is to be with; `nil` when OpenSSL does not take it.
+  func attachPeer(to context: UnsafeMutableRawPointer) -> TLSPeer? {
+    let peer = TLSPeer(target: target, role: role, rules: rules, keyLog: keyLog, onlyJudge: onlyJudge)
+    let isAttached = peer.attach(to: context, roots: roots, recordsChain: true) { settings in
+      settings.is_strict = options.chainChecks == .strict
+    }
+    return isAttached ? peer : nil
+  }
 
   private func apply(to context: UnsafeMutableRawPointer) throws(TransportError) {
     let legacy = options.legacyCiphers?.joined(separator: ":")
@@ -128,4 +127,3 @@ struct TLSPlan {
     }
   }
 }
-

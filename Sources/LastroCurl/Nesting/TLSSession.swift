@@ -11,11 +11,6 @@ internal import Lastro
 
 /// One TLS connection of OpenSSL's whose bytes come and go through memory. It does no I/O; one thread at a time.
 final class TLSSession {
-  private enum Peer {
-    case verified(TLSPeer)
-    case presented(PresentedPeer)
-  }
-
   enum ReadStep {
     case bytes(Data)
     case needsInput
@@ -27,17 +22,15 @@ final class TLSSession {
   static let recordBytes = 16_384
 
   private let session: OpaquePointer
-  private let peer: Peer
-  private let target: TrustTarget
-  private let role: ServerTrust.Role
+  private let peer: TLSPeer
+  /// What the judges accepted the server as.
+  private var verdict: TrustVerdict?
 
   init(_ plan: TLSPlan) throws(TransportError) {
-    target = plan.target
-    role = plan.role
     let context = try plan.makeContext()
     // The session keeps its own reference.
     defer { clastro_nested_context_free(context) }
-    guard let peer = Self.attach(plan, to: context),
+    guard let peer = plan.attachPeer(to: context),
       let session = clastro_session_new(context, plan.target.host.isIPAddress ? nil : plan.target.host.text)
     else { throw TransportError(stage: .tls, code: .engineFailure, message: "OpenSSL cannot begin a connection") }
     self.peer = peer
@@ -46,18 +39,6 @@ final class TLSSession {
 
   deinit { clastro_session_free(session) }
 
-  private static func attach(_ plan: TLSPlan, to context: UnsafeMutableRawPointer) -> Peer? {
-    switch plan.check {
-    case .verified(let store, let rules):
-      let peer = TLSPeer(target: plan.target, role: plan.role, rules: rules, keyLog: plan.keyLog)
-      let isAttached = peer.attach(to: context, roots: store, recordsChain: true) { $0.is_strict = plan.isStrict }
-      return isAttached ? .verified(peer) : nil
-    case .presented(let judge, let others):
-      let peer = PresentedPeer(plan, judge: judge, others: others)
-      return peer.attach(to: context) ? .presented(peer) : nil
-    }
-  }
-
   // MARK: bytes
 
   /// Goes on with the handshake. True when it is over, and the server accepted.
@@ -65,8 +46,11 @@ final class TLSSession {
     switch clastro_session_handshake(session) {
     case CLASTRO_SESSION_DONE:
       // Fails closed: whatever OpenSSL thinks, nobody is trusted whom nobody judged in this handshake.
-      guard verdict != nil, !clastro_session_is_resumed(session) else {
-        throw .refusedTrust(.unproven(target))
+      guard !clastro_session_is_resumed(session) else { throw .refusedTrust(.unproven(peer.target)) }
+      do throws(TrustFailure) {
+        verdict = try peer.admit(peer.target, as: peer.role)
+      } catch {
+        throw .refusedTrust(error)
       }
       return true
     case CLASTRO_SESSION_NEEDS_INPUT: return false
@@ -152,13 +136,6 @@ final class TLSSession {
 
   // MARK: what is known
 
-  private var verdict: TrustVerdict? {
-    switch peer {
-    case .verified(let peer): peer.verdict
-    case .presented(let peer): peer.verdict
-    }
-  }
-
   /// After the handshake.
   func facts(over below: StreamFacts) -> StreamFacts {
     var name: UnsafePointer<UInt8>?
@@ -190,15 +167,12 @@ final class TLSSession {
   // MARK: failures
 
   private func handshakeFailure(_ result: clastro_session_result) -> TransportError {
-    switch peer {
-    case .verified(let peer):
-      if var refusal = peer.refusal(CURLE_PEER_FAILED_VERIFICATION, requestSent: false) {
-        refusal.engineCode = nil
-        return refusal
-      }
-    case .presented(let peer): if let failure = peer.failure { return .refusedTrust(failure) }
+    if var refusal = peer.refusal(CURLE_PEER_FAILED_VERIFICATION, requestSent: false) {
+      // libcurl was not asked.
+      refusal.engineCode = nil
+      return refusal
     }
-    let stage: FailureStage = role == .proxy ? .proxy : .tls
+    let stage: FailureStage = peer.role == .proxy ? .proxy : .tls
     if let alert = alertText {
       return TransportError(
         stage: stage, code: .handshakeFailed, message: "the server ended the TLS handshake with the alert \"\(alert)\"",

@@ -16,7 +16,7 @@ final class TLSPeer {
   /// Set in the handshake, before it is over.
   private(set) var trust: ServerTrust?
   /// What the judges accepted it as.
-  private(set) var verdict: TrustVerdict?
+  private var verdict: TrustVerdict?
   /// OpenSSL's verify result (`X509_V_ERR_…`), where it refused chain or host name. libcurl does not always tell.
   private(set) var verifyResult: Int?
   /// Why a judge refused it.

@@ -104,7 +104,7 @@ struct WebSocketFaultTests {
   @Test("a send that is cancelled while it waits sends nothing; the socket goes on")
   func cancelledSend() async throws {
     let (near, far) = MemoryStream.pair(MemoryStream.Shape(capacity: 1024))
-    let dialer = OneStreamDialer(near)
+    let dialer = SocketStreamDialer(near)
     let record = LoopbackWebSocketRecord()
     var configuration = WebSocketConfiguration()
     configuration.keepAlive = nil

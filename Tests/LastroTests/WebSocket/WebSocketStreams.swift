@@ -4,7 +4,7 @@ import Foundation
 import Lastro
 
 /// Hands out one stream.
-struct OneStreamDialer: Dialer {
+struct SocketStreamDialer: Dialer {
   let stream: any ByteStream
   init(_ stream: any ByteStream) { self.stream = stream }
   func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream { stream }
