@@ -124,7 +124,9 @@ private enum ViaReader {
   }
 
   private static func proxy(_ text: Substring, defaultPort: Int?) throws(ConfigurationError) -> ProxyServer {
-    guard text.utf8.starts(with: "//".utf8) else { throw ConfigurationError("the scheme wants // after it", hint: forms) }
+    guard text.utf8.starts(with: "//".utf8) else {
+      throw ConfigurationError("the scheme wants // after it", hint: forms)
+    }
     var rest = text.dropFirst(2)
     if rest.utf8.last == UInt8(ascii: "/") { rest = rest.dropLast() }
     guard !rest.utf8.contains(where: { [0x2F, 0x3F, 0x23].contains($0) }) else {

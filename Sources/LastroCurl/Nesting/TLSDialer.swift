@@ -44,7 +44,6 @@ public struct TLSDialer: Dialer {
     var carrier = request
     carrier.tls = nil
     carrier.role = .proxy
-    carrier.connection = request.connection ?? connection
     carrier.connectTimeout = try countdown.remaining()
     let stream = try await below.dial(carrier)
     do throws(TransportError) {

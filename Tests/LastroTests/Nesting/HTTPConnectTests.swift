@@ -9,18 +9,18 @@ import Testing
 struct HTTPConnectTests {
   private static func dialer(
     _ shape: MemoryStream.Shape = .init(), credentials: ProxyServer.Credentials? = nil,
-    _ serve: @escaping @Sendable (FarEnd) async throws -> Void
+    _ serve: @escaping @Sendable (NestedFarEnd) async throws -> Void
   ) throws -> HTTPConnectDialer {
     try HTTPConnectDialer(
       proxy: ProxyServer(host: "proxy.test", port: 3128, credentials: credentials),
-      over: MemoryDialer(shape: shape) { _, stream in try await serve(FarEnd(stream)) })
+      over: MemoryDialer(shape: shape) { _, stream in try await serve(NestedFarEnd(stream)) })
   }
 
   @Test(
     "asks for host and port, and loses nothing that follows the head", arguments: [1, 2, 3, 7, 64, Int.max],
     [("Example.test", "example.test:443"), ("10.1.2.3", "10.1.2.3:443"), ("2001:DB8::1", "[2001:db8::1]:443")])
   func tunnel(piece: Int, target: (host: String, authority: String)) async throws {
-    let seen = Log<String>()
+    let seen = NestedLog<String>()
     let dialer = try Self.dialer(.init(longestRead: piece)) { far in
       seen.add(try await far.readHead())
       try await far.write(
@@ -29,10 +29,10 @@ struct HTTPConnectTests {
       try await far.echo()
     }
     let stream = try await dialer.dial(DialRequest(host: target.host, port: 443))
-    #expect(try await stream.read(exactly: 5) == Data("hello".utf8))
+    #expect(try await stream.tunnelBytes(5) == Data("hello".utf8))
     try await stream.write(Data("and back".utf8))
     try await stream.finishWriting()
-    #expect(try await stream.readToEnd() == Data("and back".utf8))
+    #expect(try await stream.restOfTunnel() == Data("and back".utf8))
     #expect(seen.all == ["CONNECT \(target.authority) HTTP/1.1\r\nHost: \(target.authority)\r\n\r\n"])
   }
 
@@ -41,15 +41,15 @@ struct HTTPConnectTests {
     let head = Array("HTTP/1.1 204 OK\r\nA: b\r\n\r\n!".utf8)
     for split in 1..<head.count {
       let (near, far) = MemoryStream.pair()
-      let end = FarEnd(far)
+      let end = NestedFarEnd(far)
       let proxy = try ProxyServer(host: "proxy.test", port: 3128)
-      let dialer = try HTTPConnectDialer(proxy: proxy, over: OneStreamDialer(stream: near))
+      let dialer = try HTTPConnectDialer(proxy: proxy, over: GivenStreamDialer(stream: near))
       async let dialing = dialer.dial(DialRequest(host: "a.test", port: 1))
       _ = try await end.readHead()
       try await end.write(Array(head[..<split]))
       try await end.write(Array(head[split...]))
       try await far.finishWriting()
-      #expect(try await dialing.readToEnd() == Data("!".utf8), "\(split)")
+      #expect(try await dialing.restOfTunnel() == Data("!".utf8), "\(split)")
     }
   }
 
@@ -63,20 +63,20 @@ struct HTTPConnectTests {
     let stream = try await dialer.dial(DialRequest(host: "a.test", port: 1))
     #expect(try await stream.read(upTo: 2) == Data("ab".utf8))
     #expect(try await stream.read(upTo: 3) == Data("cde".utf8))
-    #expect(try await failure { try await stream.read(upTo: 0) }.code == .invalidOption)
+    #expect(try await nestedFailure { try await stream.read(upTo: 0) }.code == .invalidOption)
     stream.close()
-    #expect(try await failure { try await stream.read(upTo: 1) }.code == .streamClosed)
-    #expect(try await failure { try await stream.write(Data([1])) }.code == .streamClosed)
+    #expect(try await nestedFailure { try await stream.read(upTo: 1) }.code == .streamClosed)
+    #expect(try await nestedFailure { try await stream.write(Data([1])) }.code == .streamClosed)
   }
 
   @Test("Basic credentials are sent at once")
   func credentials() async throws {
-    let seen = Log<String>()
+    let seen = NestedLog<String>()
     let dialer = try Self.dialer(credentials: .init(user: "Aladdin", password: "open sesame")) { far in
       seen.add(try await far.readHead())
       try await far.write("HTTP/1.1 200 OK\r\n\r\n")
     }
-    #expect(try await dialer.dial(DialRequest(host: "a.test", port: 1)).readToEnd().isEmpty)
+    #expect(try await dialer.dial(DialRequest(host: "a.test", port: 1)).restOfTunnel().isEmpty)
     // RFC 7617 §2.
     #expect(seen.all[0].contains("\r\nProxy-Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\n"))
     #expect(!String(reflecting: dialer.proxy).contains("sesame"))
@@ -89,7 +89,7 @@ struct HTTPConnectTests {
       try await far.write("HTTP/1.1 \(status) No\r\nContent-Length: 3\r\n\r\nabc")
       #expect(try await far.readToEnd().isEmpty)
     }
-    let error = try await failure { try await dialer.dial(DialRequest(host: "a.test", port: 1)) }
+    let error = try await nestedFailure { try await dialer.dial(DialRequest(host: "a.test", port: 1)) }
     #expect(error.stage == .proxy)
     #expect(error.code == .proxyRefused)
     #expect(error.engineCode == Int32(status))
@@ -110,7 +110,7 @@ struct HTTPConnectTests {
       try await far.write(answer)
       _ = try await far.readToEnd()
     }
-    let error = try await failure { try await dialer.dial(DialRequest(host: "a.test", port: 1)) }
+    let error = try await nestedFailure { try await dialer.dial(DialRequest(host: "a.test", port: 1)) }
     #expect(error.stage == .proxy)
     #expect(error.code == .protocolViolation)
   }
@@ -121,7 +121,7 @@ struct HTTPConnectTests {
       _ = try await far.readHead()
       try await far.write(answer)
     }
-    let error = try await failure { try await dialer.dial(DialRequest(host: "a.test", port: 1)) }
+    let error = try await nestedFailure { try await dialer.dial(DialRequest(host: "a.test", port: 1)) }
     #expect(error.stage == .proxy)
     #expect(error.code == .proxyRefused)
   }
@@ -134,7 +134,7 @@ struct HTTPConnectTests {
       _ = try await far.readToEnd()
     }
     let request = DialRequest(host: "a.test", port: 1, connectTimeout: .milliseconds(30))
-    let error = try await failure { try await dialer.dial(request) }
+    let error = try await nestedFailure { try await dialer.dial(request) }
     #expect(error.code == .connectTimeout)
   }
 
@@ -142,7 +142,8 @@ struct HTTPConnectTests {
   func injection() async throws {
     let dialer = try Self.dialer { far in Issue.record("\(try await far.readHead())") }
     for host in ["a.test\r\nX: y", "a.test HTTP/1.1", "a\nb", "a\0b", "a.test/", "a@b", "a?b", "a#b", "[::1]x", ""] {
-      #expect(try await failure { try await dialer.dial(DialRequest(host: host, port: 1)) }.code == .invalidOption)
+      #expect(
+        try await nestedFailure { try await dialer.dial(DialRequest(host: host, port: 1)) }.code == .invalidOption)
     }
     for (user, password) in [("a:b", "c"), ("a\r\n", "c"), ("a", "c\n")] {
       let proxy = try ProxyServer(host: "p", port: 1, credentials: .init(user: user, password: Secret(password)))
@@ -152,15 +153,16 @@ struct HTTPConnectTests {
 
   @Test("the proxy is dialed with TLS where it speaks TLS, as a proxy; pins of the host hold")
   func requests() async throws {
-    let below = PinningDialer(
+    let below = PinnedHostsDialer(
       below: MemoryDialer { _, stream in
-        _ = try await FarEnd(stream).readHead()
-        try await FarEnd(stream).write("HTTP/1.1 200 OK\r\n\r\n")
+        _ = try await NestedFarEnd(stream).readHead()
+        try await NestedFarEnd(stream).write("HTTP/1.1 200 OK\r\n\r\n")
       }, pinned: ["pinned.test", "proxy.test"])
     let proxy = try ProxyServer(host: "proxy.test", port: 3128)
     let dialer = try HTTPConnectDialer(proxy: proxy, tls: .init(applicationProtocols: ["http/1.1"]), over: below)
     #expect(
-      try await failure { try await dialer.dial(DialRequest(host: "pinned.test", port: 80)) }.code == .plaintextRefused)
+      try await nestedFailure { try await dialer.dial(DialRequest(host: "pinned.test", port: 80)) }.code
+        == .plaintextRefused)
     #expect(below.dialed.all.isEmpty)
     let stream = try await dialer.dial(DialRequest(host: "free.test", port: 80))
     #expect(stream.facts.tls == nil)
@@ -169,13 +171,13 @@ struct HTTPConnectTests {
     #expect(request.role == .proxy)
     #expect(request.tls?.applicationProtocols == ["http/1.1"])
     #expect(
-      try await failure { try await dialer.dial(DialRequest(host: "a.test", port: 1, tls: .init())) }.code
+      try await nestedFailure { try await dialer.dial(DialRequest(host: "a.test", port: 1, tls: .init())) }.code
         == .unsupported)
   }
 }
 
 /// Gives out one stream that is there already.
-struct OneStreamDialer: Dialer {
+struct GivenStreamDialer: Dialer {
   let stream: MemoryStream
 
   func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream { stream }

@@ -15,10 +15,11 @@ struct SOCKS5Tests {
 
   private static func dialer(
     _ shape: MemoryStream.Shape = .init(), credentials: ProxyServer.Credentials? = nil,
-    _ serve: @escaping @Sendable (FarEnd) async throws -> Void
+    _ serve: @escaping @Sendable (NestedFarEnd) async throws -> Void
   ) throws -> SOCKS5Dialer {
     try SOCKS5Dialer(
-      proxy: proxy(credentials), over: MemoryDialer(shape: shape) { _, stream in try await serve(FarEnd(stream)) })
+      proxy: proxy(credentials), over: MemoryDialer(shape: shape) { _, stream in try await serve(NestedFarEnd(stream)) }
+    )
   }
 
   @Test(
@@ -31,7 +32,7 @@ struct SOCKS5Tests {
       ("Bücher.test", [3, 18] + Array("xn--bcher-kva.test".utf8)), ("a_b.test", [3, 8] + Array("a_b.test".utf8)),
     ] as [(String, [UInt8])])
   func targets(piece: Int, target: (host: String, bytes: [UInt8])) async throws {
-    let seen = Log<[UInt8]>()
+    let seen = NestedLog<[UInt8]>()
     let dialer = try Self.dialer(.init(longestRead: piece)) { far in
       seen.add(try await far.read(3))
       try await far.write([5, 0])
@@ -41,10 +42,10 @@ struct SOCKS5Tests {
       try await far.echo()
     }
     let stream = try await dialer.dial(DialRequest(host: target.host, port: 0x1234))
-    #expect(try await stream.read(exactly: 5) == Data("hello".utf8))
+    #expect(try await stream.tunnelBytes(5) == Data("hello".utf8))
     try await stream.write(Data("and back".utf8))
     try await stream.finishWriting()
-    #expect(try await stream.readToEnd() == Data("and back".utf8))
+    #expect(try await stream.restOfTunnel() == Data("and back".utf8))
     #expect(seen.all == [[5, 1, 0], [5, 1, 0] + target.bytes + [0x12, 0x34]])
   }
 
@@ -62,13 +63,13 @@ struct SOCKS5Tests {
         try await far.write([5, 0, 0] + bound + [0, 80] + [42])
       }
       let stream = try await dialer.dial(DialRequest(host: "10.0.0.1", port: 80))
-      #expect(try await stream.readToEnd() == Data([42]))
+      #expect(try await stream.restOfTunnel() == Data([42]))
     }
   }
 
   @Test("user and password are given when the proxy asks for them, and only then")
   func credentials() async throws {
-    let seen = Log<[UInt8]>()
+    let seen = NestedLog<[UInt8]>()
     let login = ProxyServer.Credentials(user: "ann", password: "pässword")
     let asking = try Self.dialer(credentials: login) { far in
       seen.add(try await far.read(4))
@@ -78,7 +79,7 @@ struct SOCKS5Tests {
       _ = try await far.read(10)
       try await far.write(Self.granted)
     }
-    #expect(try await asking.dial(DialRequest(host: "10.0.0.1", port: 80)).readToEnd().isEmpty)
+    #expect(try await asking.dial(DialRequest(host: "10.0.0.1", port: 80)).restOfTunnel().isEmpty)
     #expect(seen.all == [[5, 2, 0, 2], [1, 3] + Array("ann".utf8) + [9] + Array("pässword".utf8)])
 
     let open = try Self.dialer(credentials: login) { far in
@@ -87,7 +88,7 @@ struct SOCKS5Tests {
       _ = try await far.read(10)
       try await far.write(Self.granted)
     }
-    #expect(try await open.dial(DialRequest(host: "10.0.0.1", port: 80)).readToEnd().isEmpty)
+    #expect(try await open.dial(DialRequest(host: "10.0.0.1", port: 80)).restOfTunnel().isEmpty)
   }
 
   @Test("every refusal is told in the words of RFC 1928", arguments: SOCKS5Reply.allCases.dropFirst())
@@ -99,7 +100,7 @@ struct SOCKS5Tests {
       // Some proxies cut the reply short when they refuse.
       try await far.write([5, reply.rawValue, 0, 1])
     }
-    let error = try await failure { try await dialer.dial(DialRequest(host: "10.0.0.1", port: 80)) }
+    let error = try await nestedFailure { try await dialer.dial(DialRequest(host: "10.0.0.1", port: 80)) }
     #expect(error.stage == .proxy)
     #expect(error.code == .proxyRefused)
     #expect(error.engineCode == Int32(reply.rawValue))
@@ -128,7 +129,7 @@ struct SOCKS5Tests {
       // Whatever else the client sends would come here.
       #expect(try await far.readToEnd().count <= 10)
     }
-    let error = try await failure { try await dialer.dial(DialRequest(host: "10.0.0.1", port: 80)) }
+    let error = try await nestedFailure { try await dialer.dial(DialRequest(host: "10.0.0.1", port: 80)) }
     #expect(error.stage == .proxy)
     #expect(error.code == script.code)
     #expect(!error.requestSent)
@@ -142,7 +143,7 @@ struct SOCKS5Tests {
       _ = try await far.read(7)
       try await far.write(verdict)
     }
-    let error = try await failure { try await dialer.dial(DialRequest(host: "10.0.0.1", port: 80)) }
+    let error = try await nestedFailure { try await dialer.dial(DialRequest(host: "10.0.0.1", port: 80)) }
     #expect(error.stage == .proxy)
     #expect(error.code == (verdict[0] == 1 ? .proxyRefused : .protocolViolation))
     #expect(!"\(error)".contains("ann"))
@@ -150,7 +151,7 @@ struct SOCKS5Tests {
 
   @Test("a proxy that is silent ends with the connect limit, wherever it falls silent", arguments: 0...2)
   func silence(answers: Int) async throws {
-    let ended = Log<Int>()
+    let ended = NestedLog<Int>()
     let dialer = try Self.dialer { far in
       _ = try await far.read(3)
       if answers > 0 { try await far.write([5, 0]) }
@@ -159,7 +160,7 @@ struct SOCKS5Tests {
       ended.add(1)
     }
     let request = DialRequest(host: "10.0.0.1", port: 80, connectTimeout: .milliseconds(30))
-    let error = try await failure { try await dialer.dial(request) }
+    let error = try await nestedFailure { try await dialer.dial(request) }
     #expect(error.stage == .timeout)
     #expect(error.code == .connectTimeout)
     #expect(!error.requestSent)
@@ -169,7 +170,7 @@ struct SOCKS5Tests {
   @Test("cancelling gives the handshake up and closes the connection")
   func cancellation() async throws {
     let (asked, ask) = AsyncStream.makeStream(of: Void.self)
-    let ended = Log<Int>()
+    let ended = NestedLog<Int>()
     let dialer = try Self.dialer { far in
       _ = try await far.read(3)
       ask.yield()
@@ -179,22 +180,22 @@ struct SOCKS5Tests {
     let task = Task { try await dialer.dial(DialRequest(host: "10.0.0.1", port: 80, connectTimeout: nil)) }
     for await _ in asked { break }
     task.cancel()
-    #expect(try await failure { try await task.value }.code == .cancelled)
+    #expect(try await nestedFailure { try await task.value }.code == .cancelled)
     while ended.all.isEmpty { await Task.yield() }
   }
 
   @Test("the proxy is dialed as a proxy, without the client's certificate, and asks about plain text first")
   func plaintext() async throws {
-    let below = PinningDialer(
+    let below = PinnedHostsDialer(
       below: MemoryDialer { _, stream in
-        let far = FarEnd(stream)
+        let far = NestedFarEnd(stream)
         _ = try await far.read(3)
         try await far.write([5, 0])
         _ = try await far.read(4 + 1 + 9 + 2)
         try await far.write(Self.granted)
       }, pinned: ["pinned.test", "proxy.test"])
     let dialer = try SOCKS5Dialer(proxy: Self.proxy(), over: below)
-    let refused = try await failure { try await dialer.dial(DialRequest(host: "pinned.test", port: 80)) }
+    let refused = try await nestedFailure { try await dialer.dial(DialRequest(host: "pinned.test", port: 80)) }
     #expect(refused.code == .plaintextRefused)
     #expect(below.dialed.all.isEmpty)
 
@@ -212,7 +213,7 @@ struct SOCKS5Tests {
 
   @Test("what cannot be asked of it is refused before anything is sent")
   func refusedRequests() async throws {
-    let below = PinningDialer(below: MemoryDialer { _, _ in }, pinned: [])
+    let below = PinnedHostsDialer(below: MemoryDialer { _, _ in }, pinned: [])
     let dialer = try SOCKS5Dialer(proxy: Self.proxy(), over: below)
     var unix = ConnectionOptions()
     unix.unixSocketPath = "/tmp/x"
@@ -227,12 +228,12 @@ struct SOCKS5Tests {
       (DialRequest(host: "a.test", port: 80, connection: unix), .invalidOption),
     ]
     for (request, code) in requests {
-      let error = try await failure { try await dialer.dial(request) }
+      let error = try await nestedFailure { try await dialer.dial(request) }
       #expect(error.code == code, "\(request.host)")
       #expect(error.stage == .request)
     }
     #expect(below.dialed.all.isEmpty)
-    #expect(try await failure { try await dialer.dialDatagrams(requests[0].0) }.code == .unsupported)
+    #expect(try await nestedFailure { try await dialer.dialDatagrams(requests[0].0) }.code == .unsupported)
   }
 
   @Test("credentials that SOCKS 5 cannot carry are refused when the transport is made")

@@ -6,7 +6,7 @@ import LastroTesting
 import Testing
 
 /// Reads what a client sends, at the other end of a stream in memory.
-struct FarEnd {
+struct NestedFarEnd {
   let stream: MemoryStream
 
   init(_ stream: MemoryStream) { self.stream = stream }
@@ -45,7 +45,7 @@ struct FarEnd {
 }
 
 /// What happened at the far end, in order.
-final class Log<Element: Sendable>: Sendable {
+final class NestedLog<Element: Sendable>: Sendable {
   private let entries = Lock([Element]())
 
   var all: [Element] { entries.withLock { $0 } }
@@ -53,10 +53,10 @@ final class Log<Element: Sendable>: Sendable {
 }
 
 /// A dialer that refuses plain bytes to some hosts, as an engine with pins does.
-struct PinningDialer: Dialer {
+struct PinnedHostsDialer: Dialer {
   let below: MemoryDialer
   let pinned: Set<String>
-  let dialed = Log<DialRequest>()
+  let dialed = NestedLog<DialRequest>()
 
   func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
     dialed.add(request)
@@ -72,13 +72,13 @@ struct PinningDialer: Dialer {
 }
 
 extension ByteStream {
-  func readToEnd() async throws(TransportError) -> Data {
+  func restOfTunnel() async throws(TransportError) -> Data {
     var all = Data()
     while let bytes = try await read() { all += bytes }
     return all
   }
 
-  func read(exactly count: Int) async throws -> Data {
+  func tunnelBytes(_ count: Int) async throws -> Data {
     var all = Data()
     while all.count < count { all += try #require(try await read(upTo: count - all.count)) }
     return all
@@ -86,7 +86,7 @@ extension ByteStream {
 }
 
 /// The error that an operation throws.
-func failure<Value>(
+func nestedFailure<Value>(
   _ operation: () async throws -> Value, sourceLocation: SourceLocation = #_sourceLocation
 ) async throws -> TransportError {
   do {
