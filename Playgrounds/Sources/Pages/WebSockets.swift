@@ -128,6 +128,7 @@ extension Page {
     try await openSocket(stage, hosts)
     try await handshakes(stage, hosts)
     try await limits(stage, hosts)
+    try await chatProgram(stage, hosts)
   }
 }
 
@@ -204,4 +205,25 @@ private func limits(_ stage: Stage, _ hosts: StreamHosts) async throws {
   try await stage.prints("too large") { try await tooLarge(client) }
   _ = try await archive.record.waitForEvents(count: 2)
   stage.check("the server is told 1009", archive.record.frames.first == .close(1009, ""))
+}
+
+/// The program `Pages chat`, with somebody who types.
+private func chatProgram(_ stage: Stage, _ hosts: StreamHosts) async throws {
+  let server = try server(hosts)
+  defer { server.stop() }
+  let (lines, typing) = AsyncStream.makeStream(of: String.self)
+  let (shown, show) = AsyncStream.makeStream(of: String.self)
+  let chat = Chat(
+    client: WebSocketClient(dialer: hosts.dialer([host: server.port])), url: "wss://\(host)/room", name: "ann",
+    terminal: Terminal(lines: lines) { show.yield($0) })
+  let status = Task { await chat.run() }
+  var screen = shown.makeAsyncIterator()
+  _ = await screen.next()
+  typing.yield("good morning \u{1B}[2J")
+  stage.check("what is typed comes back, harmless", await screen.next() == "ann: good morning  [2J")
+  typing.yield("/ping")
+  stage.check("a ping is measured", await screen.next()?.hasPrefix("* the server is ") == true)
+  typing.finish()
+  stage.check("it says goodbye", await screen.next() == "* closed with code 1000")
+  stage.check("and ends well", await status.value == 0)
 }
