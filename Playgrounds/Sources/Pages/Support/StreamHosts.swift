@@ -28,6 +28,11 @@ struct StreamHosts: Sendable {
 
   /// A dialer for which the hosts are on these ports of this machine.
   func dialer(_ ports: [String: Int]) -> LeadingDialer { LeadingDialer(engine: engine, ports: ports) }
+
+  /// A dialer for which every host and port is this Unix socket.
+  func dialer(socket path: String) -> SocketDialer {
+    SocketDialer(engine: engine, options: configuration.connection, path: path)
+  }
 }
 
 /// Leads whoever dials a name to a port of this machine, and checks the certificate for the name all the same.
@@ -51,5 +56,19 @@ struct LeadingDialer: Dialer {
 
   func dialDatagrams(_ request: DialRequest) async throws(TransportError) -> any DatagramStream {
     try await engine.dialDatagrams(try led(request))
+  }
+}
+
+/// Leads to one Unix socket, whatever is dialed; for whoever is strict about ports too.
+struct SocketDialer: Dialer {
+  let engine: any Dialer
+  let options: ConnectionOptions
+  let path: String
+
+  func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
+    var request = request
+    request.connection = request.connection ?? options
+    request.connection?.unixSocketPath = path
+    return try await engine.dial(request)
   }
 }
