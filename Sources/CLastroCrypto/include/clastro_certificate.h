@@ -33,6 +33,10 @@ void clastro_certificate_facts_free(clastro_certificate_facts *facts);
 // SHA-256 of the SubjectPublicKeyInfo of a certificate. False when `der` is none.
 bool clastro_certificate_pin(const uint8_t *der, size_t length, uint8_t *pin);
 
+// Whether a certificate names a host (RFC 6125): by its subject alternative names, or, for a name and a certificate that has
+// none of these, by its common name. `host` is ASCII, an IPv6 address without brackets.
+bool clastro_certificate_is_for(const uint8_t *der, size_t length, const char *host, bool is_address);
+
 enum {
   // A block is broken, or encrypted.
   CLASTRO_PEM_BROKEN = -1,

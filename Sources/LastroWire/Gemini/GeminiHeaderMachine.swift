@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A rule of Gemini that a response header breaks, or its limit that it exceeds.
+package struct GeminiHeaderViolation: Error, Equatable, Sendable {
+  package enum Kind: Equatable, Sendable {
+    case status
+    case separator
+    case meta
+    case lineEnd
+    case metaTooLong
+    case early
+  }
+
+  package var kind: Kind
+  package var message: String
+
+  package init(_ kind: Kind, _ message: String) {
+    self.kind = kind
+    self.message = message
+  }
+}
+
+/// Reads the header of a Gemini response, however it is split, and refuses what the protocol does not allow.
+///
+/// The grammar: two digits, the first of them 1 to 6; a space and `meta`; CRLF. `meta` has 1,024 bytes at most, is UTF-8,
+/// and has no control characters (C0, DEL, C1), as `VCHAR` of the specification 0.24 has it; a byte order mark is none of
+/// it either. It may be empty, and then the space may be missing too: the specification says so for classes 4 to 6 only,
+/// and here it holds for all, because what an empty `meta` means is known for each of them.
+///
+/// Rules for editing: no I/O, no clock; never keeps more than a header may have.
+package struct GeminiHeaderMachine: Sendable {
+  package struct Header: Equatable, Sendable {
+    package var status: Int
+    package var meta: String
+
+    package init(status: Int, meta: String) {
+      self.status = status
+      self.meta = meta
+    }
+  }
+
+  package static let maximumMetaBytes = 1024
+  /// Bytes of the longest header: status, space, meta, CRLF.
+  package static let maximumBytes = maximumMetaBytes + 5
+
+  private enum State {
+    case category
+    case detail
+    case separator
+    case meta
+    case lineFeed
+    case done
+  }
+
+  private var state = State.category
+  private var status = 0
+  private var meta: [UInt8] = []
+
+  package init() {}
+
+  /// Whether the header is complete. Nothing is consumed any more then.
+  package var isComplete: Bool { if case .done = state { true } else { false } }
+
+  /// The least number of bytes by which the header can come to its end: 4 before anything has come, 0 after it.
+  package var minimumMissingBytes: Int {
+    switch state {
+    case .category: 4
+    case .detail: 3
+    case .separator, .meta: 2
+    case .lineFeed: 1
+    case .done: 0
+    }
+  }
+
+  /// Takes bytes, up to the end of the header.
+  ///
+  /// - Parameter bytes: what has come; those from `consumed` on are left to the caller, and belong to the body.
+  /// - Returns: the header when it is complete, and how many bytes were its.
+  /// - Throws: ``GeminiHeaderViolation``, at the first byte that is wrong; the machine is not to be used any more.
+  package mutating func consume(
+    _ bytes: UnsafeRawBufferPointer
+  ) throws(GeminiHeaderViolation) -> (header: Header?, consumed: Int) {
+    for (index, byte) in bytes.enumerated() {
+      if isComplete { return (nil, index) }
+      if try take(byte) { return (try header(), index + 1) }
+    }
+    return (nil, bytes.count)
+  }
+
+  /// As ``consume(_:)``, for bytes that lie elsewhere.
+  package mutating func consume(
+    _ bytes: [UInt8]
+  ) throws(GeminiHeaderViolation) -> (header: Header?, consumed: Int) {
+    for (index, byte) in bytes.enumerated() {
+      if isComplete { return (nil, index) }
+      if try take(byte) { return (try header(), index + 1) }
+    }
+    return (nil, bytes.count)
+  }
+
+  /// The stream has ended.
+  ///
+  /// - Throws: ``GeminiHeaderViolation``, kind `early`, when the header is not complete.
+  package func finish() throws(GeminiHeaderViolation) {
+    switch state {
+    case .done: return
+    case .category: throw GeminiHeaderViolation(.early, "the server closed the connection without an answer")
+    default: throw GeminiHeaderViolation(.early, "the server closed the connection within the response header")
+    }
+  }
+
+  /// Whether the header ends with this byte.
+  private mutating func take(_ byte: UInt8) throws(GeminiHeaderViolation) -> Bool {
+    switch state {
+    case .category:
+      guard byte &- 0x31 < 6 else { throw Self.badStatus }
+      status = Int(byte - 0x30) * 10
+      state = .detail
+    case .detail:
+      guard byte &- 0x30 < 10 else { throw Self.badStatus }
+      status += Int(byte - 0x30)
+      state = .separator
+    case .separator:
+      switch byte {
+      case 0x20: state = .meta
+      case 0x0D: state = .lineFeed
+      case 0x0A: throw Self.bareLineFeed
+      default:
+        throw GeminiHeaderViolation(
+          byte &- 0x30 < 10 ? .status : .separator, "the two digits of the status are not followed by a space")
+      }
+    case .meta: try takeMeta(byte)
+    case .lineFeed:
+      guard byte == 0x0A else {
+        throw GeminiHeaderViolation(.lineEnd, "the response header has a CR that no LF follows")
+      }
+      state = .done
+      return true
+    case .done: break
+    }
+    return false
+  }
+
+  private mutating func takeMeta(_ byte: UInt8) throws(GeminiHeaderViolation) {
+    if byte == 0x0D {
+      state = .lineFeed
+      return
+    }
+    if byte == 0x0A { throw Self.bareLineFeed }
+    guard byte >= 0x20, byte != 0x7F else {
+      throw GeminiHeaderViolation(.meta, "the meta of the response has a control character")
+    }
+    guard meta.count < Self.maximumMetaBytes else {
+      throw GeminiHeaderViolation(
+        .metaTooLong, "the meta of the response exceeds \(Self.maximumMetaBytes) bytes")
+    }
+    meta.append(byte)
+  }
+
+  private mutating func header() throws(GeminiHeaderViolation) -> Header {
+    guard let text = String(validating: meta, as: UTF8.self) else {
+      throw GeminiHeaderViolation(.meta, "the meta of the response is not UTF-8")
+    }
+    for scalar in text.unicodeScalars where scalar.value < 0xA0 && scalar.value > 0x7F || scalar.value == 0xFEFF {
+      throw GeminiHeaderViolation(
+        .meta,
+        "the meta of the response has \(scalar.value == 0xFEFF ? "a byte order mark" : "a control character") in it")
+    }
+    meta = []
+    return Header(status: status, meta: text)
+  }
+
+  private static let badStatus = GeminiHeaderViolation(
+    .status, "the response does not begin with a status, two digits from 10 to 69")
+  private static let bareLineFeed = GeminiHeaderViolation(.lineEnd, "the response header ends in LF without CR")
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Reads gemtext (`text/gemini`) into its lines, however the bytes are split.
+///
+/// Leniencies, as the specification wants a reader to be: a line ends in LF or CRLF, the last one may have no end; a byte
+/// order mark at the start is dropped; bytes that are no UTF-8 become U+FFFD; a link line without a target is text.
+///
+/// Rules for editing: no I/O; never keeps more than one line, and of that no more than `maximumLineBytes`.
+package struct GemtextMachine: Sendable {
+  package enum Line: Equatable, Sendable {
+    case text(String)
+    case link(target: String, label: String?)
+    case heading(level: Int, text: String)
+    case listItem(String)
+    case quote(String)
+    /// Preformatted lines follow; what stands behind the marks, `nil` for nothing.
+    case preformatStart(String?)
+    case preformatted(String)
+    case preformatEnd
+  }
+
+  private let maximumLineBytes: Int
+  private var line: [UInt8] = []
+  private var isPreformatted = false
+  private var isFirstLine = true
+  /// Whether the line goes on after a piece that was given because it was too long.
+  private var isContinued = false
+
+  /// - Parameter maximumLineBytes: a longer line is given in pieces, the later of which are text, or preformatted; at
+  ///   least 1,024.
+  package init(maximumLineBytes: Int) { self.maximumLineBytes = max(1024, maximumLineBytes) }
+
+  /// Takes bytes, and gives the lines that end in them.
+  package mutating func consume(_ bytes: some Collection<UInt8>, into lines: inout [Line]) {
+    for byte in bytes {
+      if byte == 0x0A {
+        endLine(&lines)
+      } else {
+        line.append(byte)
+        if line.count > maximumLineBytes { split(&lines) }
+      }
+    }
+  }
+
+  /// The document has ended: gives its last line, if that has no end, and closes what is open.
+  package mutating func finish(into lines: inout [Line]) {
+    if !line.isEmpty { endLine(&lines) }
+    if isPreformatted { lines.append(.preformatEnd) }
+    isPreformatted = false
+  }
+
+  private mutating func endLine(_ lines: inout [Line]) {
+    if line.last == 0x0D { line.removeLast() }
+    // The rest of a line that was given in pieces may be nothing but its end.
+    if !(isContinued && line.isEmpty) { lines.append(read(line)) }
+    line.removeAll(keepingCapacity: true)
+    isContinued = false
+  }
+
+  /// Gives what there is of a line that is too long, up to a character's boundary.
+  private mutating func split(_ lines: inout [Line]) {
+    var end = line.count - 1
+    while end > line.count - 4, line[end] & 0xC0 == 0x80 { end -= 1 }
+    let rest = Array(line[end...])
+    line.removeSubrange(end...)
+    lines.append(read(line))
+    line = rest
+    isContinued = true
+  }
+
+  private mutating func read(_ bytes: [UInt8]) -> Line {
+    var text = String(decoding: bytes, as: UTF8.self)
+    if isFirstLine, text.unicodeScalars.first == "\u{FEFF}" { text.unicodeScalars.removeFirst() }
+    isFirstLine = false
+    if isContinued { return isPreformatted ? .preformatted(text) : .text(text) }
+    if text.utf8.starts(with: "```".utf8) {
+      isPreformatted.toggle()
+      guard isPreformatted else { return .preformatEnd }
+      let alternative = Self.trimmed(text.utf8.dropFirst(3))
+      return .preformatStart(alternative.isEmpty ? nil : alternative)
+    }
+    return isPreformatted ? .preformatted(text) : Self.marked(text)
+  }
+
+  private static func marked(_ text: String) -> Line {
+    let bytes = text.utf8
+    switch bytes.first {
+    case UInt8(ascii: "="): return bytes.starts(with: "=>".utf8) ? link(text) ?? .text(text) : .text(text)
+    case UInt8(ascii: "#"):
+      let level = bytes.prefix(3).prefix { $0 == UInt8(ascii: "#") }.count
+      return .heading(level: level, text: trimmed(bytes.dropFirst(level)))
+    case UInt8(ascii: "*"): return bytes.starts(with: "* ".utf8) ? .listItem(trimmed(bytes.dropFirst(2))) : .text(text)
+    case UInt8(ascii: ">"): return .quote(trimmed(bytes.dropFirst()))
+    default: return .text(text)
+    }
+  }
+
+  private static func link(_ text: String) -> Line? {
+    let rest = text.utf8.dropFirst(2).drop(while: isBlank)
+    let target = rest.prefix { !isBlank($0) }
+    guard !target.isEmpty else { return nil }
+    let label = trimmed(rest.dropFirst(target.count))
+    return .link(target: String(Substring(target)), label: label.isEmpty ? nil : label)
+  }
+
+  private static func trimmed(_ text: Substring.UTF8View) -> String {
+    var text = text.drop(while: isBlank)
+    while let last = text.last, isBlank(last) { text = text.dropLast() }
+    return String(Substring(text))
+  }
+
+  private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+}
