@@ -153,24 +153,33 @@ struct TLSOverStreamTests {
   func exclusivity() async throws {
     let server = try LoopbackServer(tls: lab.tls()) { $0.stall() }
     let stream = try await lab.dialer().dial(server.request())
-    let reader = Task { try await stream.read() }
-    var second: FailureCode?
-    while second != .operationInProgress {
-      second = try await nestedFailure { try await stream.read(upTo: 1, within: .milliseconds(1)) }.code
-    }
-    let writer = Task { try await stream.write(Data(repeating: 0, count: 64 << 20)) }
-    second = nil
-    while second != .operationInProgress {
-      do {
-        try await stream.write(Data())
-        await Task.yield()
-      } catch {
-        second = error.code
+    let reading = try await firstOfTwo { _ = try await stream.read() }
+    #expect(reading.first == .operationInProgress)
+    let writing = try await firstOfTwo { try await stream.write(Data(repeating: 0, count: 64 << 20)) }
+    #expect(writing.first == .operationInProgress)
+    stream.close()
+    #expect(try await nestedFailure { try await reading.other.value }.code == .streamClosed)
+    _ = try await nestedFailure { try await writing.other.value }
+  }
+
+  /// Does the same twice at once: the code of the one that fails first, and the other.
+  private func firstOfTwo(
+    _ operation: @escaping @Sendable () async throws -> Void
+  ) async throws -> (first: FailureCode?, other: Task<Void, any Error>) {
+    let (ends, end) = AsyncStream.makeStream(of: (Int, FailureCode?).self)
+    let tasks = (0...1).map { index in
+      Task {
+        do {
+          try await operation()
+          end.yield((index, nil))
+        } catch {
+          end.yield((index, (error as? TransportError)?.code))
+          throw error
+        }
       }
     }
-    stream.close()
-    #expect(try await nestedFailure { try await reader.value }.code == .streamClosed)
-    _ = try await nestedFailure { try await writer.value }
+    for await (index, code) in ends { return (code, tasks[1 - index]) }
+    throw CancellationError()
   }
 
   @Test("a write to somebody who does not read ends with its limit, and closes the stream")
