@@ -44,6 +44,9 @@ public final class WebSocket: Sendable {
 
   deinit { core.drop() }
 
+  /// Keeps the socket until a call has ended: the caller's reference may be gone as soon as the call has begun.
+  private func stay() { withExtendedLifetime(self) {} }
+
   // MARK: state
 
   /// The current state.
@@ -71,13 +74,14 @@ public final class WebSocket: Sendable {
   /// that the socket can still be used.
   ///
   /// - Throws: `closed`, `cancelled`, or why the socket failed.
-  public func send(_ text: String) async throws(WebSocketError) { try await core.send(.text, Data(text.utf8)) }
+  public func send(_ text: String) async throws(WebSocketError) { try await send(.text(text)) }
 
   /// Sends a binary message; as ``send(_:)-(String)``.
-  public func send(_ data: Data) async throws(WebSocketError) { try await core.send(.binary, data) }
+  public func send(_ data: Data) async throws(WebSocketError) { try await send(.binary(data)) }
 
   /// Sends a message; as ``send(_:)-(String)``.
   public func send(_ message: WebSocketMessage) async throws(WebSocketError) {
+    defer { stay() }
     try await core.send(message.kind, message.data)
   }
 
@@ -94,6 +98,7 @@ public final class WebSocket: Sendable {
   public func sendFragments(
     _ kind: WebSocketMessage.Kind, _ body: (borrowing WebSocketFragmentWriter) async throws -> Void
   ) async throws {
+    defer { stay() }
     let writer = WebSocketFragmentWriter(core, kind)
     do {
       try await body(writer)
@@ -137,6 +142,7 @@ public final class WebSocket: Sendable {
     _ payload: Data? = nil, within limit: Duration? = .seconds(10)
   ) async throws(WebSocketError) -> WebSocketPong {
     try Self.check(payload)
+    defer { stay() }
     return try await core.ping(payload, within: limit)
   }
 
@@ -180,6 +186,7 @@ public final class WebSocket: Sendable {
     guard reason.utf8.count <= WebSocketCloseRules.maximumReasonBytes else {
       throw .invalid("a reason of \(reason.utf8.count) bytes", hint: "a Close frame has room for 123")
     }
+    defer { stay() }
     return try await core.close(code, reason)
   }
 

@@ -31,6 +31,7 @@ struct WebSocketControlTests {
     try await socket.send("now")
     #expect(try await first.payload == Data([1]))
     #expect(try await second.payload == Data([2]))
+    socket.cut()
   }
 
   @Test("a ping without a pong ends at its limit, and the socket goes on")
@@ -57,7 +58,7 @@ struct WebSocketControlTests {
       events = try await record.waitForEvents(count: count)
       count = events.count + 1
     }
-    _ = socket
+    socket.cut()
   }
 
   @Test("with automatic pongs off, pings are told and nothing is answered but by hand")
@@ -72,6 +73,7 @@ struct WebSocketControlTests {
     try socket.pong(Data([8]))
     let events = try await record.waitForEvents(count: 3)
     #expect(events.dropFirst() == [.text("ping me"), .pong([8])])
+    socket.cut()
   }
 
   @Test("a keep-alive ping is sent at each interval, and its pong keeps the socket")
