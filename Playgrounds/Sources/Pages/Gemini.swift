@@ -259,5 +259,6 @@ private func browseProgram(_ stage: Stage, _ capsule: GeminiCapsule) async throw
   stage.check("it numbers links", screen.contains("[1] River otters"))
   stage.check("it has a history", screen.filter { $0.hasPrefix("  gemini://") } == ["  \(home)", "  \(mirror)"])
   stage.check("it asks what the server asks", screen.contains("? What about?") && screen.contains("four documents"))
-  stage.check("it tells what is not there", screen.suffix(2) == ["* there is no link 9", "* 51 There is no such document"])
+  stage.check(
+    "it tells what is not there", screen.suffix(2) == ["* there is no link 9", "* 51 There is no such document"])
 }

@@ -136,7 +136,8 @@ func browse(_ script: [String], from url: String, over dialer: any Dialer) async
   typing.finish()
   let (shown, show) = AsyncStream.makeStream(of: String.self)
   let browser = Browser(
-    dialer: dialer, knownHosts: GeminiMemoryKnownHosts(), terminal: Terminal(lines: lines) { show.yield($0) }, width: 60)
+    dialer: dialer, knownHosts: GeminiMemoryKnownHosts(), terminal: Terminal(lines: lines) { show.yield($0) }, width: 60
+  )
   await browser.run(url)
   show.finish()
   return await shown.reduce(into: []) { $0.append($1) }

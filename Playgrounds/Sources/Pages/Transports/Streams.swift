@@ -80,6 +80,7 @@ extension Page {
     let hosts = try StreamHosts()
     try await streams(stage, hosts)
     try await wrapped(stage, hosts)
+    try await connections(stage, hosts)
   }
 }
 
