@@ -28,13 +28,13 @@ private func truncated(_ stream: any ByteStream) async {
   // end
 }
 
-private func datagrams(_ dialer: any Dialer) async throws {
+private func datagrams(_ dialer: any Dialer) async throws -> Data {
   // sample: datagrams
   let datagrams = try await dialer.dialDatagrams(DialRequest(host: "echo.example.org", port: 7))
   try await datagrams.send(Data("hello".utf8))
   let answer = try await datagrams.receive(within: .seconds(5))
   // end
-  print(answer == Data("hello".utf8))
+  return answer
 }
 
 // sample: dialer
@@ -109,6 +109,10 @@ private func streams(_ stage: Stage, _ hosts: StreamHosts) async throws {
   defer { cutting.stop() }
   let stream = try await hosts.dialer([host: cutting.port]).dial(DialRequest(host: host, port: 7, tls: .init()))
   await stage.prints("truncated") { await truncated(stream) }
+
+  let receiver = try LoopbackDatagramServer { .answer($0.bytes) }
+  defer { receiver.stop() }
+  stage.check("a datagram comes back", try await datagrams(hosts.dialer([host: receiver.port])) == Data("hello".utf8))
 
 }
 
