@@ -129,17 +129,18 @@ extension Connection {
 
   /// Receives a whole message; see ``receiveMessage(completion:)``.
   ///
-  /// - Throws: `ConnectionError`, as ``receive(minimum:maximum:)`` does.
+  /// - Throws: `ConnectionError`, as ``receive(minimum:maximum:)`` does; also when part of the message came before it failed.
   public func receiveMessage() async throws(ConnectionError) -> ReceivedContent {
-    try await received { receiveMessage(completion: $0) }
+    try await received(takesPart: false) { receiveMessage(completion: $0) }
   }
 
   private func received(
+    takesPart: Bool = true,
     _ receive: (@escaping ReceiveRequest.Completion) -> Void
   ) async throws(ConnectionError) -> ReceivedContent {
     let answer = OneShot<Result<ReceivedContent, ConnectionError>>()
     receive { data, context, isComplete, error in
-      if let error, data?.isEmpty ?? true { return answer.give(.failure(error)) }
+      if let error, !takesPart || data?.isEmpty ?? true { return answer.give(.failure(error)) }
       answer.give(
         .success(ReceivedContent(data: data ?? Data(), context: context, isComplete: isComplete && error == nil)))
     }
