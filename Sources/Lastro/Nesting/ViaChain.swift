@@ -52,7 +52,7 @@ public struct ViaChain: Sendable, Hashable, CustomStringConvertible {
   public var hops: [Hop]
 
   /// Makes a chain; without hops, it leads straight.
-  public init(_ hops: [Hop] = []) { self.hops = hops }
+  public init(hops: [Hop] = []) { self.hops = hops }
 
   /// Reads a chain.
   ///
