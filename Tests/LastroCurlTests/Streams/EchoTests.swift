@@ -16,7 +16,7 @@ struct EchoTests {
   @Test("what is written comes back, and the clean end after finishWriting", arguments: [false, true])
   func echoes(tls: Bool) async throws {
     let lab = try StreamLab()
-    let server = try lab.server(tls: tls, handler: echo)
+    let server = try lab.server(tls: tls, handler: streamEcho)
     let stream = try await lab.dial(server)
     for text in ["hello", "", "world"] {
       try await stream.write(Data(text.utf8))
@@ -26,13 +26,13 @@ struct EchoTests {
     try await stream.finishWriting()
     #expect(try await stream.read() == nil)
     #expect(try await stream.read() == nil)
-    #expect(await words { try await stream.write(Data([1])) } == "request/stream_closed")
+    #expect(await streamWords { try await stream.write(Data([1])) } == "request/stream_closed")
     #expect(server.errors.isEmpty)
   }
 
   @Test("the default engine dials too")
   func sharedDialer() async throws {
-    let server = try LoopbackServer(handler: echo)
+    let server = try LoopbackServer(handler: streamEcho)
     let stream = try await CurlDialer.shared.dial(DialRequest(host: "127.0.0.1", port: server.port))
     try await stream.write(Data("hello".utf8))
     #expect(try await stream.read() == Data("hello".utf8))
@@ -41,11 +41,11 @@ struct EchoTests {
   @Test("the facts name both ends, the TLS version, the cipher, the chain and the verdict")
   func facts() async throws {
     let lab = try StreamLab()
-    let plainServer = try lab.server(handler: echo)
+    let plainServer = try lab.server(handler: streamEcho)
     let plain = try await lab.dial(plainServer)
     #expect(plain.facts.tls == nil && plain.facts.trust == .plain && plain.facts.remoteAddress == "127.0.0.1")
     for (newest, version) in [(LoopbackTLS.Version.tls13, "TLSv1.3"), (.tls12, "TLSv1.2")] {
-      let server = try lab.server(tls: true, { $0.maximumVersion = newest }, handler: echo)
+      let server = try lab.server(tls: true, { $0.maximumVersion = newest }, handler: streamEcho)
       let stream = try await lab.dial(server)
       #expect(stream.facts.remotePort == server.port && (stream.facts.localPort ?? 0) > 0)
       let tls = try #require(stream.facts.tls)
@@ -58,9 +58,9 @@ struct EchoTests {
   @Test("megabytes pass both ways at once through a slow reader, whole and in order", arguments: [false, true])
   func bigBothWays(tls: Bool) async throws {
     let lab = try StreamLab()
-    let server = try lab.server(tls: tls, handler: echo)
+    let server = try lab.server(tls: tls, handler: streamEcho)
     let stream = try await lab.dial(server)
-    let sent = pattern(6 << 20)
+    let sent = streamNoise(6 << 20)
     async let writing: Void = {
       try await stream.write(sent)
       try await stream.finishWriting()
@@ -95,7 +95,7 @@ struct EchoTests {
       try await stream.finishWriting()
     }
     // Another stream of the same loop is served meanwhile.
-    let otherServer = try lab.server(handler: echo)
+    let otherServer = try lab.server(handler: streamEcho)
     let other = try await lab.dial(otherServer)
     for _ in 0..<50 {
       try await other.write(Data("x".utf8))
@@ -103,7 +103,7 @@ struct EchoTests {
     }
     #expect(!isDone.withLock { $0 })
     gate.open()
-    #expect(try await stream.readToEnd() == Data("\(size)".utf8))
+    #expect(try await stream.streamToEnd() == Data("\(size)".utf8))
     try await writer.value
   }
 
@@ -124,10 +124,10 @@ struct EchoTests {
       before = written.withLock { $0 }
       try await Task.sleep(for: .milliseconds(200))
     }
-    let start = LoopTime.spent()
+    let start = StreamLoopTime.spent()
     try await Task.sleep(for: .milliseconds(300))
-    #expect(LoopTime.spent() - start < 30, "the loops' threads work: ticks of 10 ms")
-    #expect(try await stream.read(exactly: 1 << 20) == Data(repeating: 7, count: 1 << 20))
+    #expect(StreamLoopTime.spent() - start < 30, "the loops' threads work: ticks of 10 ms")
+    #expect(try await stream.streamBytes(exactly: 1 << 20) == Data(repeating: 7, count: 1 << 20))
   }
 
   @Test("one byte at a time, and a byte asked for at a time", arguments: [false, true])
@@ -137,10 +137,10 @@ struct EchoTests {
       try connection.drip(Array("one byte at a time".utf8), every: .milliseconds(1))
       connection.close()
     }
-    #expect(try await lab.dial(server).readToEnd() == Data("one byte at a time".utf8))
+    #expect(try await lab.dial(server).streamToEnd() == Data("one byte at a time".utf8))
     let whole = try lab.server(tls: tls) { try $0.write("in one piece") }
     // What TLS has decrypted and nobody has asked for is not lost.
-    #expect(try await lab.dial(whole).readToEnd(atMost: 1) == Data("in one piece".utf8))
+    #expect(try await lab.dial(whole).streamToEnd(atMost: 1) == Data("in one piece".utf8))
   }
 
   @Test("the peer's end comes first; what we write still arrives", arguments: [false, true])
@@ -153,8 +153,8 @@ struct EchoTests {
       arrival.yield(connection.readToEnd())
     }
     let stream = try await lab.dial(server)
-    #expect(try await stream.readToEnd() == Data("bye".utf8))
-    let sent = pattern(300_000)
+    #expect(try await stream.streamToEnd() == Data("bye".utf8))
+    let sent = streamNoise(300_000)
     try await stream.write(sent)
     try await stream.finishWriting()
     for await bytes in arrived {
@@ -187,11 +187,11 @@ struct EchoTests {
     // The first is at it once the second is refused.
     var reads = "", writes = ""
     for _ in 0..<2_000 where reads != "request/operation_in_progress" {
-      reads = await words { try await stream.read(upTo: 1, within: .milliseconds(2)) }
+      reads = await streamWords { try await stream.read(upTo: 1, within: .milliseconds(2)) }
     }
     #expect(reads == "request/operation_in_progress")
     for _ in 0..<2_000 where writes != "request/operation_in_progress" {
-      writes = await words { try await stream.finishWriting() }
+      writes = await streamWords { try await stream.finishWriting() }
     }
     #expect(writes == "request/operation_in_progress")
     gate.open()
@@ -201,7 +201,7 @@ struct EchoTests {
 }
 
 /// Processor time of the engine's threads.
-enum LoopTime {
+enum StreamLoopTime {
   /// In ticks of the kernel's clock, of all loops of this process.
   static func spent() -> Int {
     let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []

@@ -17,7 +17,7 @@ struct ManyStreamsTests {
   func thousand(tls: Bool) async throws {
     LoopbackServer.raiseDescriptorLimit()
     let lab = try StreamLab { configuration, _ in configuration.loops = 2 }
-    let server = try lab.server(tls: tls, handler: echo)
+    let server = try lab.server(tls: tls, handler: streamEcho)
     let count = tls ? 300 : 1_000
     let streams = try await withThrowingTaskGroup(of: (any ByteStream).self) { group in
       for _ in 0..<count { group.addTask { try await lab.dial(server) } }
@@ -30,7 +30,7 @@ struct ManyStreamsTests {
           group.addTask {
             let sent = Data("stream \(index), round \(round)".utf8)
             try await stream.write(sent)
-            #expect(try await stream.read(exactly: sent.count) == sent)
+            #expect(try await stream.streamBytes(exactly: sent.count) == sent)
           }
         }
         try await group.waitForAll()
@@ -40,10 +40,10 @@ struct ManyStreamsTests {
     for (index, stream) in streams.enumerated() where index.isMultiple(of: 2) { stream.close() }
     for (index, stream) in streams.enumerated() where !index.isMultiple(of: 2) {
       try await stream.write(Data("still".utf8))
-      #expect(try await stream.read(exactly: 5) == Data("still".utf8))
+      #expect(try await stream.streamBytes(exactly: 5) == Data("still".utf8))
     }
     for stream in streams { stream.close() }
-    #expect(await comesTrue { lab.dialer.activeStreams == 0 && server.openConnections == 0 })
+    #expect(await streamComesTrue { lab.dialer.activeStreams == 0 && server.openConnections == 0 })
   }
 
   @Test("streams that rest stay open while others are dialed, half-closed ones and their bytes too")
@@ -53,7 +53,7 @@ struct ManyStreamsTests {
       let bytes = connection.readToEnd()
       try connection.write(bytes + bytes)
     }
-    let echoing = try lab.server(handler: echo)
+    let echoing = try lab.server(handler: streamEcho)
     let open = try await lab.dial(echoing)
     let half = try await lab.dial(server)
     try await half.write(Data("rest".utf8))
@@ -63,7 +63,7 @@ struct ManyStreamsTests {
       try await Task.sleep(for: .milliseconds(1_100))
       _ = try await lab.dial(echoing)
     }
-    #expect(try await half.readToEnd() == Data("restrest".utf8))
+    #expect(try await half.streamToEnd() == Data("restrest".utf8))
     try await open.write(Data("x".utf8))
     #expect(try await open.read() == Data("x".utf8))
   }
@@ -76,7 +76,7 @@ struct ManyStreamsTests {
         try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
       }
     }
-    let echoing = try lab.server(handler: echo)
+    let echoing = try lab.server(handler: streamEcho)
     let stream = try await lab.dial(echoing)
     for round in 0..<20 {
       let answer = try await lab.transport.execute(
@@ -89,7 +89,7 @@ struct ManyStreamsTests {
     #expect(server.acceptedConnections == 1)
     // A stream is not made of a fetch's connection, though it is to the same host.
     let other = try await lab.dial(server)
-    #expect(await comesTrue { server.acceptedConnections == 2 })
+    #expect(await streamComesTrue { server.acceptedConnections == 2 })
     other.close()
   }
 
@@ -110,7 +110,7 @@ private enum StreamRound {
   static func play() async throws {
     let lab = try StreamLab()
     for tls in [false, true] {
-      let server = try lab.server(tls: tls, handler: echo)
+      let server = try lab.server(tls: tls, handler: streamEcho)
       let stream = try await lab.dial(server)
       try await stream.write(Data("hello".utf8))
       #expect(try await stream.read() == Data("hello".utf8))
@@ -121,14 +121,14 @@ private enum StreamRound {
       reading.cancel()
       _ = try? await reading.value
       let cutting = try lab.server(tls: tls) { $0.closeWithoutNotify() }
-      _ = await words { try await lab.dial(cutting).read() }
+      _ = await streamWords { try await lab.dial(cutting).read() }
       let resetting = try lab.server(tls: tls) { $0.reset() }
-      _ = await words { try await lab.dial(resetting).read() }
+      _ = await streamWords { try await lab.dial(resetting).read() }
     }
-    let stuck = try lab.server(tls: true, { $0.handshakeFault = .stallInHandshake }, handler: echo)
-    _ = await words { try await lab.dial(stuck, limit: .milliseconds(50)) }
-    let closing = try lab.server(tls: true, { $0.handshakeFault = .closeInHandshake }, handler: echo)
-    _ = await words { try await lab.dial(closing) }
+    let stuck = try lab.server(tls: true, { $0.handshakeFault = .stallInHandshake }, handler: streamEcho)
+    _ = await streamWords { try await lab.dial(stuck, limit: .milliseconds(50)) }
+    let closing = try lab.server(tls: true, { $0.handshakeFault = .closeInHandshake }, handler: streamEcho)
+    _ = await streamWords { try await lab.dial(closing) }
     let datagrams = try LoopbackDatagramServer { .answer($0.bytes) }
     let one = try await lab.dialer.dialDatagrams(DialRequest(host: "localhost", port: datagrams.port))
     try? await one.send(Data("x".utf8))

@@ -29,12 +29,12 @@ struct StreamEndTests {
         if isClean { connection.close() } else { connection.closeWithoutNotify() }
       }
       let stream = try await lab.dial(server)
-      #expect(try await stream.read(exactly: 14) == Data("the last words".utf8))
+      #expect(try await stream.streamBytes(exactly: 14) == Data("the last words".utf8))
       for _ in 0..<2 {
         if isClean {
           #expect(try await stream.read() == nil)
         } else {
-          #expect(await words { try await stream.read() } == "response/truncated_stream")
+          #expect(await streamWords { try await stream.read() } == "response/truncated_stream")
         }
       }
     }
@@ -43,14 +43,14 @@ struct StreamEndTests {
   @Test("large data before a truncation is delivered first")
   func truncationAfterMuch() async throws {
     let lab = try StreamLab()
-    let sent = pattern(500_000)
+    let sent = streamNoise(500_000)
     let server = try lab.server(tls: true) { connection in
       try connection.write(sent)
       connection.closeWithoutNotify()
     }
     let stream = try await lab.dial(server)
-    #expect(try await stream.read(exactly: sent.count) == sent)
-    #expect(await words { try await stream.read() } == "response/truncated_stream")
+    #expect(try await stream.streamBytes(exactly: sent.count) == sent)
+    #expect(await streamWords { try await stream.read() } == "response/truncated_stream")
   }
 
   @Test("FIN is a clean end without TLS")
@@ -60,7 +60,7 @@ struct StreamEndTests {
       try connection.write("all")
       connection.close()
     }
-    #expect(try await lab.dial(server).readToEnd() == Data("all".utf8))
+    #expect(try await lab.dial(server).streamToEnd() == Data("all".utf8))
   }
 
   @Test("a reset is a failure with its errno, on every read after it", arguments: [false, true])
@@ -74,9 +74,9 @@ struct StreamEndTests {
     let stream = try await lab.dial(server)
     let reading = Task { try await stream.read() }
     gate.open()
-    let error = try await transportError { try await reading.value }
+    let error = try await streamError { try await reading.value }
     #expect(error.code == .receiveFailed && error.systemCode == ECONNRESET && error.stage == .response)
-    #expect(await words { try await stream.read() } == "response/receive_failed")
+    #expect(await streamWords { try await stream.read() } == "response/receive_failed")
   }
 
   @Test("writing to a peer that is gone fails with the errno", arguments: [false, true])
@@ -87,7 +87,7 @@ struct StreamEndTests {
       connection.reset()
     }
     let stream = try await lab.dial(server)
-    let error = try await transportError {
+    let error = try await streamError {
       for _ in 0..<1_000 { try await stream.write(Data(count: 1 << 20)) }
     }
     #expect(error.code == .sendFailed && error.stage == .send)
@@ -98,10 +98,10 @@ struct StreamEndTests {
   func alert() async throws {
     let lab = try StreamLab()
     let authority = lab.authority.rootPEM
-    let server = try lab.server(tls: true, { $0.clientAuthoritiesPEM = authority }, handler: echo)
+    let server = try lab.server(tls: true, { $0.clientAuthoritiesPEM = authority }, handler: streamEcho)
     // In TLS 1.3 the refusal comes after the handshake is over for the client.
     let stream = try await lab.dial(server)
-    #expect(await words { try await stream.read() } == "tls/handshake_failed")
+    #expect(await streamWords { try await stream.read() } == "tls/handshake_failed")
   }
 
   @Test("close ends a read and a write at once, both ways, and for good", arguments: [false, true])
@@ -109,15 +109,15 @@ struct StreamEndTests {
     let lab = try StreamLab()
     let server = try lab.server(tls: tls) { connection in connection.stall() }
     let stream = try await lab.dial(server)
-    let reading = Task { await words { try await stream.read() } }
-    let writing = Task { await words { try await stream.write(Data(count: 64 << 20)) } }
+    let reading = Task { await streamWords { try await stream.read() } }
+    let writing = Task { await streamWords { try await stream.write(Data(count: 64 << 20)) } }
     stream.close()
     stream.close()
     #expect(await reading.value == "request/stream_closed")
     #expect(await writing.value == "request/stream_closed")
-    #expect(await words { try await stream.read() } == "request/stream_closed")
-    #expect(await words { try await stream.finishWriting() } == "request/stream_closed")
-    #expect(await comesTrue { server.openConnections == 0 && lab.dialer.activeStreams == 0 })
+    #expect(await streamWords { try await stream.read() } == "request/stream_closed")
+    #expect(await streamWords { try await stream.finishWriting() } == "request/stream_closed")
+    #expect(await streamComesTrue { server.openConnections == 0 && lab.dialer.activeStreams == 0 })
   }
 
   @Test("close tells a TLS peer with close_notify")
@@ -139,7 +139,7 @@ struct StreamEndTests {
     let lab = try StreamLab()
     let server = try lab.server(tls: tls) { $0.stall() }
     for _ in 0..<20 { _ = try await lab.dial(server) }
-    #expect(await comesTrue { server.openConnections == 0 && lab.dialer.activeStreams == 0 })
+    #expect(await streamComesTrue { server.openConnections == 0 && lab.dialer.activeStreams == 0 })
     #expect(server.acceptedConnections == 20)
   }
 
@@ -147,29 +147,29 @@ struct StreamEndTests {
   func shutDown(tls: Bool) async throws {
     let lab = try StreamLab()
     let server = try lab.server(tls: tls) { $0.stall() }
-    let stuck = try lab.server(tls: true, { $0.handshakeFault = .stallInHandshake }, handler: echo)
+    let stuck = try lab.server(tls: true, { $0.handshakeFault = .stallInHandshake }, handler: streamEcho)
     let stream = try await lab.dial(server)
-    let reading = Task { await words { try await stream.read() } }
-    let dialing = Task { await words { try await lab.dial(stuck) } }
+    let reading = Task { await streamWords { try await stream.read() } }
+    let dialing = Task { await streamWords { try await lab.dial(stuck) } }
     try await stuck.waitForConnections(count: 1)
     await lab.transport.shutDown()
     #expect(await reading.value == "cancelled/shut_down")
     #expect(await dialing.value == "cancelled/shut_down")
-    #expect(await words { try await stream.read() } == "cancelled/shut_down")
-    #expect(await words { try await stream.write(Data([1])) } == "cancelled/shut_down")
-    #expect(await words { try await lab.dial(server) } == "cancelled/shut_down")
+    #expect(await streamWords { try await stream.read() } == "cancelled/shut_down")
+    #expect(await streamWords { try await stream.write(Data([1])) } == "cancelled/shut_down")
+    #expect(await streamWords { try await lab.dial(server) } == "cancelled/shut_down")
     #expect(lab.dialer.activeStreams == 0)
   }
 
   @Test("a stream keeps its engine alive, and lets it go with itself")
   func engineLivesOn() async throws {
     var lab: StreamLab? = try StreamLab()
-    let server = try LoopbackServer(handler: echo)
+    let server = try LoopbackServer(handler: streamEcho)
     var stream: (any ByteStream)? = try await lab?.dial(server)
     lab = nil
     try await stream?.write(Data("still".utf8))
     #expect(try await stream?.read() == Data("still".utf8))
     stream = nil
-    #expect(await comesTrue { server.openConnections == 0 })
+    #expect(await streamComesTrue { server.openConnections == 0 })
   }
 }

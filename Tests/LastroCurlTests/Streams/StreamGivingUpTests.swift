@@ -19,18 +19,18 @@ import Testing
 struct StreamGivingUpTests {
   /// A TLS server whose handshake never goes on.
   private func stuck(_ lab: StreamLab) throws -> LoopbackServer {
-    try lab.server(tls: true, { $0.handshakeFault = .stallInHandshake }, handler: echo)
+    try lab.server(tls: true, { $0.handshakeFault = .stallInHandshake }, handler: streamEcho)
   }
 
   @Test("a dial that is cancelled in the handshake ends at once, and leaves nothing")
   func cancelInHandshake() async throws {
     let lab = try StreamLab()
     let server = try stuck(lab)
-    let dialing = Task { await words { try await lab.dial(server) } }
+    let dialing = Task { await streamWords { try await lab.dial(server) } }
     try await server.waitForConnections(count: 1)
     dialing.cancel()
     #expect(await dialing.value == "cancelled/cancelled")
-    #expect(await comesTrue { server.openConnections == 0 && lab.dialer.activeStreams == 0 })
+    #expect(await streamComesTrue { server.openConnections == 0 && lab.dialer.activeStreams == 0 })
   }
 
   @Test("a dial that is cancelled while it connects, or before it begins, ends at once")
@@ -38,37 +38,37 @@ struct StreamGivingUpTests {
     let lab = try StreamLab()
     let listener = try CrowdedListener()
     let request = DialRequest(host: "127.0.0.1", port: listener.port, connectTimeout: nil)
-    let dialing = Task { await words { try await lab.dialer.dial(request) } }
-    #expect(await comesTrue { lab.dialer.activeStreams == 1 })
+    let dialing = Task { await streamWords { try await lab.dialer.dial(request) } }
+    #expect(await streamComesTrue { lab.dialer.activeStreams == 1 })
     dialing.cancel()
     #expect(await dialing.value == "cancelled/cancelled")
     var limited = request
     limited.connectTimeout = .milliseconds(50)
-    #expect(await words { try await lab.dialer.dial(limited) } == "timeout/connect_timeout")
+    #expect(await streamWords { try await lab.dialer.dial(limited) } == "timeout/connect_timeout")
     let never = Task {
       withUnsafeCurrentTask { $0?.cancel() }
-      return await words { try await lab.dialer.dial(request) }
+      return await streamWords { try await lab.dialer.dial(request) }
     }
     #expect(await never.value == "cancelled/cancelled")
-    #expect(await comesTrue { lab.dialer.activeStreams == 0 })
+    #expect(await streamComesTrue { lab.dialer.activeStreams == 0 })
   }
 
   @Test("the connect limit holds for the handshake, and for the wait of those behind it")
   func connectLimit() async throws {
     let lab = try StreamLab { configuration, _ in configuration.coldRequestsPerHost = 1 }
     let server = try stuck(lab)
-    #expect(await words { try await lab.dial(server, limit: .milliseconds(100)) } == "timeout/connect_timeout")
-    let first = Task { await words { try await lab.dial(server) } }
+    #expect(await streamWords { try await lab.dial(server, limit: .milliseconds(100)) } == "timeout/connect_timeout")
+    let first = Task { await streamWords { try await lab.dial(server) } }
     try await server.waitForConnections(count: 2)
-    #expect(await words { try await lab.dial(server, limit: .milliseconds(100)) } == "timeout/connect_timeout")
-    #expect(await words { try await lab.dial(server, limit: .zero) } == "timeout/connect_timeout")
-    let waiting = Task { await words { try await lab.dial(server) } }
-    _ = await comesTrue { lab.dialer.activeStreams == 2 }
+    #expect(await streamWords { try await lab.dial(server, limit: .milliseconds(100)) } == "timeout/connect_timeout")
+    #expect(await streamWords { try await lab.dial(server, limit: .zero) } == "timeout/connect_timeout")
+    let waiting = Task { await streamWords { try await lab.dial(server) } }
+    _ = await streamComesTrue { lab.dialer.activeStreams == 2 }
     waiting.cancel()
     #expect(await waiting.value == "cancelled/cancelled")
     first.cancel()
     #expect(await first.value == "cancelled/cancelled")
-    #expect(await comesTrue { lab.dialer.activeStreams == 0 })
+    #expect(await streamComesTrue { lab.dialer.activeStreams == 0 })
     #expect(server.acceptedConnections == 2)
   }
 
@@ -79,9 +79,9 @@ struct StreamGivingUpTests {
       configuration.maximumQueuedRequests = 0
     }
     let server = try stuck(lab)
-    let first = Task { await words { try await lab.dial(server) } }
+    let first = Task { await streamWords { try await lab.dial(server) } }
     try await server.waitForConnections(count: 1)
-    #expect(await words { try await lab.dial(server) } == "limit/queue_full")
+    #expect(await streamWords { try await lab.dial(server) } == "limit/queue_full")
     first.cancel()
     #expect(await first.value == "cancelled/cancelled")
   }
@@ -90,25 +90,26 @@ struct StreamGivingUpTests {
   func nobodyListens() async throws {
     let lab = try StreamLab()
     let port = try Loopback.freePort()
-    let error = try await transportError { try await lab.dialer.dial(DialRequest(host: "127.0.0.1", port: port)) }
+    let error = try await streamError { try await lab.dialer.dial(DialRequest(host: "127.0.0.1", port: port)) }
     #expect(error.stage == .connect && error.code == .connectFailed && error.systemCode != nil)
     #expect(
-      await words { try await lab.dialer.dial(DialRequest(host: "nobody.invalid", port: 1)) }
+      await streamWords { try await lab.dialer.dial(DialRequest(host: "nobody.invalid", port: 1)) }
         == "resolve/host_not_found")
     for (host, port) in [("", 1), ("a b", 1), ("localhost", 0), ("localhost", 65_536), ("x:1", 1)] {
       #expect(
-        await words { try await lab.dialer.dial(DialRequest(host: host, port: port)) } == "request/invalid_option")
+        await streamWords { try await lab.dialer.dial(DialRequest(host: host, port: port)) } == "request/invalid_option"
+      )
     }
   }
 
   @Test("a read whose limit passes, or that is cancelled, loses nothing", arguments: [false, true])
   func readGivenUp(tls: Bool) async throws {
     let lab = try StreamLab()
-    let server = try lab.server(tls: tls, handler: echo)
+    let server = try lab.server(tls: tls, handler: streamEcho)
     let stream = try await lab.dial(server)
     var expected = Data(), received = Data()
     for round in 0..<60 {
-      #expect(await words { try await stream.read(upTo: 10, within: .milliseconds(1)) } == "timeout/idle_timeout")
+      #expect(await streamWords { try await stream.read(upTo: 10, within: .milliseconds(1)) } == "timeout/idle_timeout")
       let sent = Data("round \(round)\n".utf8)
       expected += sent
       // The answer and the cancellation meet.
@@ -127,7 +128,7 @@ struct StreamGivingUpTests {
       }
     }
     #expect(received == expected)
-    #expect(await words { try await stream.read(upTo: 0, within: nil) } == "request/invalid_option")
+    #expect(await streamWords { try await stream.read(upTo: 0, within: nil) } == "request/invalid_option")
   }
 
   @Test("a write that is given up midway closes the stream", arguments: [false, true])
@@ -141,46 +142,47 @@ struct StreamGivingUpTests {
       }
       let stream = try await lab.dial(server)
       if isCancelled {
-        let writing = Task { await words { try await stream.write(Data(count: 64 << 20)) } }
-        _ = await comesTrue { server.acceptedConnections == 1 }
+        let writing = Task { await streamWords { try await stream.write(Data(count: 64 << 20)) } }
+        _ = await streamComesTrue { server.acceptedConnections == 1 }
         writing.cancel()
         #expect(await writing.value == "cancelled/cancelled")
       } else {
         #expect(
-          await words { try await stream.write(Data(count: 64 << 20), within: .milliseconds(50)) }
+          await streamWords { try await stream.write(Data(count: 64 << 20), within: .milliseconds(50)) }
             == "timeout/idle_timeout")
       }
       // A task that was cancelled before it began to write leaves the stream alone.
-      if !isCancelled { #expect(await words { try await stream.read() } == "request/stream_closed") }
+      if !isCancelled { #expect(await streamWords { try await stream.read() } == "request/stream_closed") }
       stream.close()
-      #expect(await comesTrue { lab.dialer.activeStreams == 0 })
+      #expect(await streamComesTrue { lab.dialer.activeStreams == 0 })
       // The kernel keeps trying to get rid of what was written.
       gate.open()
-      #expect(await comesTrue { server.openConnections == 0 && lab.dialer.activeStreams == 0 })
+      #expect(await streamComesTrue { server.openConnections == 0 && lab.dialer.activeStreams == 0 })
     }
   }
 
   @Test("cancelling at any moment leaves no stream behind", arguments: [false, true])
   func cancelAnywhere(tls: Bool) async throws {
     let lab = try StreamLab()
-    let server = try lab.server(tls: tls, handler: echo)
+    let server = try lab.server(tls: tls, handler: streamEcho)
     for round in 0..<60 {
       let task = Task {
         let stream = try await lab.dial(server)
-        try await stream.write(pattern(100_000))
+        try await stream.write(streamNoise(100_000))
         try await stream.finishWriting()
-        return try await stream.readToEnd().count
+        return try await stream.streamToEnd().count
       }
       for _ in 0..<round { await Task.yield() }
       if round.isMultiple(of: 3) { try await Task.sleep(for: .microseconds(50 * round)) }
       task.cancel()
       do {
-        #expect(try await task.value == 100_000)
+        let count = try await task.value
+        #expect(count == 100_000)
       } catch {
         #expect((error as? TransportError)?.code == .cancelled, "\(error)")
       }
     }
-    #expect(await comesTrue { server.openConnections == 0 && lab.dialer.activeStreams == 0 })
+    #expect(await streamComesTrue { server.openConnections == 0 && lab.dialer.activeStreams == 0 })
   }
 }
 

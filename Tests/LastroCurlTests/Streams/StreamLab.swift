@@ -64,12 +64,12 @@ struct StreamLab {
 }
 
 /// Sends everything back, and ends when the client does.
-@Sendable func echo(_ connection: LoopbackConnection) throws {
+@Sendable func streamEcho(_ connection: LoopbackConnection) throws {
   while case let bytes = connection.read(max: 65_536), !bytes.isEmpty { try connection.write(bytes) }
 }
 
 /// Stage and code of what an operation must throw.
-func words<Value>(_ operation: () async throws -> Value) async -> String {
+func streamWords<Value>(_ operation: () async throws -> Value) async -> String {
   do {
     return "no error: \(try await operation())"
   } catch let error as TransportError {
@@ -79,19 +79,19 @@ func words<Value>(_ operation: () async throws -> Value) async -> String {
   }
 }
 
-func transportError<Value>(_ operation: () async throws -> Value) async throws -> TransportError {
+func streamError<Value>(_ operation: () async throws -> Value) async throws -> TransportError {
   try await #require(throws: TransportError.self) { _ = try await operation() }
 }
 
 extension ByteStream {
   /// All up to the clean end.
-  func readToEnd(atMost maximum: Int = 65_536) async throws -> Data {
+  func streamToEnd(atMost maximum: Int = 65_536) async throws -> Data {
     var all = Data()
     while let piece = try await read(upTo: maximum) { all += piece }
     return all
   }
 
-  func read(exactly count: Int) async throws -> Data {
+  func streamBytes(exactly count: Int) async throws -> Data {
     var all = Data()
     while all.count < count, let piece = try await read(upTo: count - all.count) { all += piece }
     return all
@@ -99,7 +99,7 @@ extension ByteStream {
 }
 
 /// Polls until a condition holds; false after some seconds.
-func comesTrue(_ condition: () throws -> Bool) async rethrows -> Bool {
+func streamComesTrue(_ condition: () throws -> Bool) async rethrows -> Bool {
   for _ in 0..<12_000 {
     if try condition() { return true }
     try? await Task.sleep(for: .milliseconds(5))
@@ -108,7 +108,7 @@ func comesTrue(_ condition: () throws -> Bool) async rethrows -> Bool {
 }
 
 /// Bytes that differ from place to place.
-func pattern(_ count: Int) -> Data {
+func streamNoise(_ count: Int) -> Data {
   var state: UInt32 = 2_463_534_242
   return Data(
     (0..<count).map { _ in

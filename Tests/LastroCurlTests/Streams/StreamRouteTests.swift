@@ -59,15 +59,15 @@ struct StreamRouteTests {
   @Test("bytes pass through every kind of proxy, and end cleanly", arguments: [false, true])
   func proxies(tls: Bool) async throws {
     let lab = try StreamLab()
-    let server = try lab.server(tls: tls, handler: echo)
-    let sent = pattern(700_000)
+    let server = try lab.server(tls: tls, handler: streamEcho)
+    let sent = streamNoise(700_000)
     for way in try ways {
       let options = try through(way, lab)
       let stream = try await lab.dial(server) { $0.connection = options }
       #expect(stream.facts.remotePort != server.port, "\(way)")
       #expect((stream.facts.tls != nil) == tls && stream.facts.trust == (tls ? .validated : .plain))
       async let writing: Void = stream.write(sent)
-      #expect(try await stream.read(exactly: sent.count) == sent, "\(way)")
+      #expect(try await stream.streamBytes(exactly: sent.count) == sent, "\(way)")
       try await writing
       // Not before all is there: squid ends a tunnel for both directions as soon as one is.
       try await stream.finishWriting()
@@ -81,7 +81,7 @@ struct StreamRouteTests {
     let identity = try lab.authority.issue(hosts: ["inner.test"])
     var tls = LoopbackTLS(identity)
     tls.applicationProtocols = ["mine"]
-    let server = try LoopbackServer(tls: tls, handler: echo)
+    let server = try LoopbackServer(tls: tls, handler: streamEcho)
     let spare = "sha256/" + String(repeating: "B", count: 43) + "="
     let pin = try #require(SPKIHash(pem: identity.certificatePEM)).description
     let policy = try PinningPolicy(domainName: "inner.test", pinnedHashes: [pin, spare])
@@ -102,7 +102,7 @@ struct StreamRouteTests {
   @Test("proxies that refuse, are unknown, untrusted or dead are failures of the proxy")
   func proxyFailures() async throws {
     let lab = try StreamLab()
-    let server = try lab.server(handler: echo)
+    let server = try lab.server(handler: streamEcho)
     let dead = try Loopback.freePort()
     let cases: [(String, String, String)] = [
       ("http://127.0.0.1:\(dead)", "127.0.0.1", "proxy/proxy_connect_failed"),
@@ -113,7 +113,7 @@ struct StreamRouteTests {
     for (proxy, host, expected) in cases {
       let options = try through(proxy, lab)
       #expect(
-        await words {
+        await streamWords {
           try await lab.dial(server) {
             $0.connection = options
             $0.host = host
@@ -123,7 +123,7 @@ struct StreamRouteTests {
     let port = try squid.tlsPort
     let untrusted = lab.options { $0.proxy = .url("https://localhost:\(port)") }
     #expect(
-      await words { try await lab.dial(server) { $0.connection = untrusted } } == "proxy/untrusted_certificate")
+      await streamWords { try await lab.dial(server) { $0.connection = untrusted } } == "proxy/untrusted_certificate")
     #expect(server.acceptedConnections == 0)
   }
 
@@ -133,7 +133,7 @@ struct StreamRouteTests {
     let directory = try PeerDirectory()
     let path = directory.file("s")
     let options = tls ? LoopbackTLS(try lab.authority.issue(hosts: ["service.test"])) : nil
-    let server = try LoopbackServer(.unixSocket(path: path), tls: options, handler: echo)
+    let server = try LoopbackServer(.unixSocket(path: path), tls: options, handler: streamEcho)
     let connection = lab.options { $0.unixSocketPath = path }
     let stream = try await lab.dialer.dial(
       DialRequest(host: "service.test", port: 1, tls: tls ? .init() : nil, connection: connection))
@@ -148,7 +148,7 @@ struct StreamRouteTests {
   @Test("a fixed answer for a name reaches the address, for that dial alone")
   func resolutions() async throws {
     let lab = try StreamLab()
-    let server = try lab.server(handler: echo)
+    let server = try lab.server(handler: streamEcho)
     let options = lab.options {
       $0.resolutions = [.init(host: "api.lastro.test", port: server.port, addresses: ["127.0.0.1"])]
     }
@@ -158,16 +158,17 @@ struct StreamRouteTests {
     }
     try await stream.write(Data("x".utf8))
     #expect(try await stream.read() == Data("x".utf8))
-    #expect(await words { try await lab.dial(server) { $0.host = "api.lastro.test" } } == "resolve/host_not_found")
+    #expect(
+      await streamWords { try await lab.dial(server) { $0.host = "api.lastro.test" } } == "resolve/host_not_found")
   }
 
   @Test("the local address is the one asked for; one that is not ours fails")
   func localInterface() async throws {
     let lab = try StreamLab()
-    let server = try lab.server(handler: echo)
+    let server = try lab.server(handler: streamEcho)
     let options = lab.options { $0.localInterface = "127.0.0.1" }
     _ = try await lab.dial(server) { $0.connection = options }
     let foreign = lab.options { $0.localInterface = "192.0.2.77" }
-    #expect(await words { try await lab.dial(server) { $0.connection = foreign } } == "connect/connect_failed")
+    #expect(await streamWords { try await lab.dial(server) { $0.connection = foreign } } == "connect/connect_failed")
   }
 }

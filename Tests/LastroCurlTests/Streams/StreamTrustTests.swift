@@ -49,7 +49,7 @@ struct StreamTrustTests {
     let minted = try CertificateAuthority()
     let identity = try minted.issue(hosts: ["localhost"])
     let pin = try #require(SPKIHash(pem: identity.certificatePEM)).description
-    let server = try LoopbackServer(tls: LoopbackTLS(identity), handler: echo)
+    let server = try LoopbackServer(tls: LoopbackTLS(identity), handler: streamEcho)
     for (pin, isRight) in [(pin, true), (Self.absent, false)] {
       let lab = try self.lab(try Self.evaluator("localhost", pin))
       var request = lab.request(server)
@@ -57,7 +57,7 @@ struct StreamTrustTests {
       if isRight {
         #expect(try await lab.dialer.dial(request).facts.trust == .pinned)
       } else {
-        let error = try await transportError { try await lab.dialer.dial(request) }
+        let error = try await streamError { try await lab.dialer.dial(request) }
         #expect(error.stage == .trust && error.code == .pinMismatch)
         #expect(error.trustFailure?.trust.port == server.port && error.trustFailure?.trust.role == .server)
       }
@@ -67,12 +67,12 @@ struct StreamTrustTests {
 
   @Test("a pinned host is not talked to without TLS; as a proxy it may be")
   func plaintext() async throws {
-    let server = try LoopbackServer(handler: echo)
+    let server = try LoopbackServer(handler: streamEcho)
     let lab = try self.lab(try Self.evaluator("localhost", Self.absent))
     var request = DialRequest(host: "localhost", port: server.port)
-    #expect(await words { try await lab.dialer.dial(request) } == "trust/plaintext_refused")
-    #expect(await words { try lab.dialer.checkPlaintext(request) } == "trust/plaintext_refused")
-    #expect(await words { try await lab.dialer.dialDatagrams(request) } == "trust/plaintext_refused")
+    #expect(await streamWords { try await lab.dialer.dial(request) } == "trust/plaintext_refused")
+    #expect(await streamWords { try lab.dialer.checkPlaintext(request) } == "trust/plaintext_refused")
+    #expect(await streamWords { try await lab.dialer.dialDatagrams(request) } == "trust/plaintext_refused")
     #expect(server.acceptedConnections == 0)
     request.role = .proxy
     try lab.dialer.checkPlaintext(request)
@@ -86,7 +86,7 @@ struct StreamTrustTests {
   func proxyRole() async throws {
     let judge = Judge { _ in .accepted(.validated) }
     let lab = try self.lab(judge)
-    let server = try lab.server(tls: true, handler: echo)
+    let server = try lab.server(tls: true, handler: streamEcho)
     _ = try await lab.dial(server) { $0.role = .proxy }
     _ = try await lab.dial(server)
     #expect(judge.asked.map(\.role) == [.proxy, .server])
@@ -96,11 +96,11 @@ struct StreamTrustTests {
   func ordinaryValidation() async throws {
     let lab = try StreamLab()
     let other = try StreamLab()
-    let server = try other.server(tls: true, handler: echo)
-    #expect(await words { try await lab.dial(server) } == "tls/untrusted_certificate")
-    #expect(await words { try await other.dial(server) { $0.host = "127.0.0.1" } } == "tls/host_mismatch")
+    let server = try other.server(tls: true, handler: streamEcho)
+    #expect(await streamWords { try await lab.dial(server) } == "tls/untrusted_certificate")
+    #expect(await streamWords { try await other.dial(server) { $0.host = "127.0.0.1" } } == "tls/host_mismatch")
     #expect(
-      await words { try await other.dial(server) { $0.tls?.serverName = "other.test" } } == "tls/host_mismatch")
+      await streamWords { try await other.dial(server) { $0.tls?.serverName = "other.test" } } == "tls/host_mismatch")
     #expect(server.establishedConnections == 0 || server.receivedBytes == 0)
   }
 
@@ -112,7 +112,7 @@ struct StreamTrustTests {
     let identity = try lab.authority.issue(hosts: ["gemini.test"])
     let server = try LoopbackServer(tls: LoopbackTLS(identity)) { connection in
       names.withLock { $0.append(connection.serverName) }
-      try echo(connection)
+      try streamEcho(connection)
     }
     let stream = try await lab.dial(server) {
       $0.host = "127.0.0.1"
@@ -122,14 +122,14 @@ struct StreamTrustTests {
     #expect(try await stream.read() == Data("x".utf8))
     #expect(names.withLock { $0 } == ["gemini.test"])
     #expect(judge.asked.map(\.host.text) == ["gemini.test"])
-    #expect(await words { try await lab.dial(server) } == "tls/host_mismatch")
+    #expect(await streamWords { try await lab.dial(server) } == "tls/host_mismatch")
   }
 
   @Test("one judge decides about what is presented, chain and host aside; the dialer's own about the leaf")
   func judgedBy() async throws {
     let stranger = try CertificateAuthority()
     let identity = try stranger.issue(hosts: ["elsewhere.test"])
-    let server = try LoopbackServer(tls: LoopbackTLS(identity), handler: echo)
+    let server = try LoopbackServer(tls: LoopbackTLS(identity), handler: streamEcho)
     let standing = Judge { _ in .accepted(.validated) }
     let lab = try self.lab(standing)
     let judge = Judge { _ in .accepted(.reported) }
@@ -142,14 +142,14 @@ struct StreamTrustTests {
     #expect(standing.asked.map(\.chain.count) == [1] && standing.asked.first?.chain.first == asked.chain.first)
 
     let refusing = Judge { .refused(TrustFailure(.refused("another key than last time"), trust: $0)) }
-    let error = try await transportError {
+    let error = try await streamError {
       try await lab.dial(server) { $0.tls?.certificates = .judged(by: refusing) }
     }
     #expect(error.stage == .trust && error.code == .trustRefused)
     // Who accepts everything does not overrule the dialer's own judge.
     let pinned = try self.lab(try Self.evaluator("localhost", Self.absent))
     #expect(
-      await words { try await pinned.dial(server) { $0.tls?.certificates = .judged(by: judge) } }
+      await streamWords { try await pinned.dial(server) { $0.tls?.certificates = .judged(by: judge) } }
         == "trust/pin_mismatch")
   }
 
@@ -157,7 +157,7 @@ struct StreamTrustTests {
   func rulesChange() async throws {
     let judge = Judge { _ in .accepted(.validated) }
     let lab = try self.lab(judge)
-    let server = try lab.server(tls: true, handler: echo)
+    let server = try lab.server(tls: true, handler: streamEcho)
     let stream = try await lab.dial(server)
     judge.changeRules()
     let other = try await lab.dial(server)
@@ -177,17 +177,18 @@ struct StreamTrustTests {
     }
     box.withLock { $0 = judge }
     let lab = try self.lab(judge)
-    let server = try lab.server(tls: true, handler: echo)
-    #expect(await words { try await lab.dial(server) } == "trust/trust_refused")
+    let server = try lab.server(tls: true, handler: streamEcho)
+    #expect(await streamWords { try await lab.dial(server) } == "trust/trust_refused")
     box.withLock { $0 = nil }
     #expect(server.receivedBytes == 0)
-    #expect(await comesTrue { lab.dialer.activeStreams == 0 })
+    #expect(await streamComesTrue { lab.dialer.activeStreams == 0 })
   }
 
   @Test("no application protocol is offered unless asked for; the one picked is told")
   func applicationProtocols() async throws {
     let lab = try StreamLab()
-    let server = try lab.server(tls: true, { $0.applicationProtocols = ["h2", "http/1.1", "mine"] }, handler: echo)
+    let server = try lab.server(
+      tls: true, { $0.applicationProtocols = ["h2", "http/1.1", "mine"] }, handler: streamEcho)
     #expect(try await lab.dial(server).facts.tls?.applicationProtocol == nil)
     let stream = try await lab.dial(server) { $0.tls?.applicationProtocols = ["mine", "http/1.1"] }
     #expect(stream.facts.tls?.applicationProtocol == "http/1.1")
@@ -198,7 +199,7 @@ struct StreamTrustTests {
     let long = String(repeating: "a", count: 256)
     for names in [[""], [long]] {
       #expect(
-        await words { try await lab.dial(server) { $0.tls?.applicationProtocols = names } }
+        await streamWords { try await lab.dial(server) { $0.tls?.applicationProtocols = names } }
           == "request/invalid_option")
     }
   }
@@ -216,7 +217,7 @@ struct StreamTrustTests {
       },
       handler: { connection in
         names.withLock { $0.append(connection.clientName) }
-        try echo(connection)
+        try streamEcho(connection)
       })
     let identity = try lab.authority.issue(hosts: ["client.test"])
     let options = lab.options {
