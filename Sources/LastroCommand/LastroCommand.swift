@@ -11,6 +11,6 @@ struct LastroCommand: AsyncParsableCommand {
     version: LastroVersion.current,
     subcommands: [
       FetchCommand.self, ExplainCommand.self, BatchCommand.self, BenchCommand.self, PinsCommand.self,
-      WebSocketCommand.self, ConnectCommand.self, DoctorCommand.self,
+      WebSocketCommand.self, GeminiCommand.self, ConnectCommand.self, DoctorCommand.self,
     ])
 }

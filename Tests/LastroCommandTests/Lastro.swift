@@ -43,6 +43,13 @@ enum Lastro {
   static func run(
     _ arguments: [String], input: String = "", environment: [String: String] = [:]
   ) async throws -> Result {
+    try await run(arguments, input: Data(input.utf8), environment: environment)
+  }
+
+  /// The same, with any bytes for input.
+  static func run(
+    _ arguments: [String], input: Data, environment: [String: String] = [:]
+  ) async throws -> Result {
     try await withCheckedThrowingContinuation { continuation in
       Thread.detachNewThread {
         continuation.resume(with: Swift.Result { try runBlocking(arguments, input, environment) })
@@ -51,14 +58,14 @@ enum Lastro {
   }
 
   private static func runBlocking(
-    _ arguments: [String], _ input: String, _ environment: [String: String]
+    _ arguments: [String], _ input: Data, _ environment: [String: String]
   ) throws -> Result {
     let folder = FileManager.default.temporaryDirectory.appending(path: "lastro-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: folder) }
     // Files and not pipes: nothing has to be drained while it runs.
     let files = ["in", "out", "err"].map { folder.appending(path: $0) }
-    try Data(input.utf8).write(to: files[0])
+    try input.write(to: files[0])
     for file in files[1...] { try Data().write(to: file) }
     let process = Process()
     process.executableURL = URL(filePath: path)

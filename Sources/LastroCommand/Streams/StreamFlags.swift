@@ -32,5 +32,13 @@ struct StreamFlags: ParsableArguments {
   }
 
   /// What carries the bytes: the engine, or what --via puts over it.
-  func dialer(over engine: CurlDialer, _ options: ConnectionOptions) throws -> any Dialer { engine }
+  func dialer(on engine: CurlTransport) throws -> any Dialer { try chain().dialer(on: engine) }
+
+  private func chain() throws -> ViaChain {
+    do {
+      return try ViaChain(via)
+    } catch {
+      throw ConfigurationError("--via: \(error.message)", hint: error.hint)
+    }
+  }
 }

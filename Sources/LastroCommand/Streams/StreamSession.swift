@@ -22,8 +22,7 @@ struct StreamSession {
     let transport = try Console.checked { [configuration] in try CurlTransport(configuration) }
     self.judge = judge
     self.transport = transport
-    let engine = CurlDialer(transport: transport)
-    dialer = try Console.checked { [configuration] in try flags.dialer(over: engine, configuration.connection) }
+    dialer = try Console.checked { try flags.dialer(on: transport) }
   }
 
   /// Runs the command's work, and ends what was begun. A failure is told, and becomes the exit status of its stage.

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import FoundationEssentials
+import Glibc
+import Lastro
+import LastroCurl
+
+struct GeminiCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "gemini",
+    abstract: "Fetches one Gemini URL.",
+    discussion: """
+      The body of a 2x response goes to standard output. Servers are trusted on first use; with --known-hosts their keys are \
+      remembered, and without it for this request only. --cacert or --capath asks for a chain to a trusted root instead.
+
+      EXIT STATUS: 0 for a 2x answer, else as of fetch: 22 for another status, 60 for a host whose key has changed.
+      """)
+
+  @Argument(help: "URL; gemini:// may be left out.")
+  var url: String
+  @Flag(help: "Print one JSON object that tells how it went, instead of the body.")
+  var json = false
+  @Option(help: "Text to answer a prompt (status 10 or 11) with.")
+  var input: String?
+  @Option(name: .customLong("known-hosts"), help: "File in which the keys of hosts are remembered.")
+  var knownHosts: String?
+  @Option(name: .customLong("max-redirects"), help: "Most redirects to follow; 0 hands the 3x answer over. Default 5.")
+  var maxRedirects = 5
+  @Flag(name: .customLong("yes-cross-host"), help: "Follow redirects to other hosts, too.")
+  var yesCrossHost = false
+  @Option(name: .customLong("max-body"), help: "Most bytes of the body. Default: no limit.")
+  var maxBody: Int?
+  @Option(name: .customLong("timeout"), help: "Seconds for everything.")
+  var timeout: Double?
+  @Option(name: .customLong("idle-timeout"), help: "Seconds without a byte of the body. Default 30.")
+  var idleTimeout: Double = 30
+  @OptionGroup var flags: StreamFlags
+
+  func validate() throws {
+    guard maxRedirects >= 0 else { throw ValidationError("--max-redirects \(maxRedirects): give 0 or more.") }
+    for (name, value) in [("timeout", timeout), ("idle-timeout", idleTimeout)] {
+      if let value, !(value > 0 && value <= 31_536_000) {
+        throw ValidationError("--\(name) \(value): give a positive number of seconds.")
+      }
+    }
+    if let maxBody, maxBody < 0 { throw ValidationError("--max-body \(maxBody): give 0 or more.") }
+    if knownHosts != nil, flags.connection.cacert != nil || flags.connection.capath != nil {
+      throw ValidationError("--known-hosts is trust on first use; --cacert and --capath exclude it.")
+    }
+  }
+
+  func run() async throws {
+    let session = try StreamSession(flags, presentsIdentity: false)
+    var report = GeminiReport(url: url)
+    let sink = BodySink(json ? .nowhere : .descriptor(STDOUT_FILENO))
+    var hint: String?
+    do {
+      let target = try GeminiURL(url)
+      report.url = target.text
+      let client = GeminiClient(dialer: session.dialer, configuration: try configuration(for: target))
+      let response = try await client.fetch(target)
+      report.add(response)
+      try await copy(response, into: sink)
+      if !response.status.isSuccess { (report.error, hint) = (.init(response), nil) }
+    } catch let error as BodySink.WriteFailure {
+      await session.finish()
+      throw Console.give(up: error)
+    } catch let error as GeminiError {
+      report.add(error)
+      hint = error.hint
+    } catch let error as ConfigurationError {
+      report.error = .init(error)
+    }
+    report.bodyBytes = sink.count
+    report.bodySHA256 = report.status == nil ? nil : sink.hexDigest()
+    await session.finish()
+    try finish(report, hint: hint)
+  }
+
+  private func copy(_ response: GeminiResponse, into sink: BodySink) async throws {
+    for try await piece in response.body {
+      try sink.write(piece)
+      if let maxBody, sink.count > Int64(maxBody) {
+        response.body.cancel()
+        throw GeminiError(
+          stage: .limit, code: .bodyTooLarge, message: "the body has more than \(maxBody) bytes", url: response.url)
+      }
+    }
+  }
+
+  private func configuration(for url: GeminiURL) throws -> GeminiConfiguration {
+    var configuration = GeminiConfiguration()
+    var options = try flags.options()
+    // For its own host and path alone, wherever redirects lead.
+    if let identity = options.tls.identity { configuration.identities.add(identity, for: url) }
+    options.tls.identity = nil
+    configuration.connection = options
+    configuration.trust = trust(options)
+    configuration.connectTimeout = try flags.connectTimeout()
+    configuration.idleTimeout = .seconds(idleTimeout)
+    configuration.totalTimeout = timeout.map { .seconds($0) }
+    if maxRedirects == 0 {
+      configuration.redirects = .none
+    } else {
+      configuration.redirects = GeminiRedirects(limit: maxRedirects) { [yesCrossHost] step in
+        step.leavesHost && !yesCrossHost ? .refuse : .follow
+      }
+    }
+    if let input { configuration.onInput = { _ in Secret(input) } }
+    return configuration
+  }
+
+  private func trust(_ options: ConnectionOptions) -> GeminiTrust {
+    if flags.connection.cacert != nil || flags.connection.capath != nil { return .authorities }
+    return .firstUse(knownHosts.map { GeminiKnownHostsFile(path: $0) } ?? GeminiMemoryKnownHosts())
+  }
+
+  private func finish(_ report: GeminiReport, hint: String?) throws {
+    if json {
+      do throws(BodySink.WriteFailure) { try Console.out(report.line) } catch { throw Console.give(up: error) }
+    }
+    guard let error = report.error else { return }
+    if !json { Console.tell(error, hint: hint) }
+    throw FailureStage(rawValue: error.stage).map(ExitStatus.of) ?? ExitCode(1)
+  }
+}

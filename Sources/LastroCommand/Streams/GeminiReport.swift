@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Lastro
+
+/// What `lastro gemini --json` prints.
+struct GeminiReport: Encodable {
+  var url: String
+  var status: Int?
+  var meta: String?
+  var bodyBytes: Int64 = 0
+  var bodySHA256: String?
+  var redirects: [String] = []
+  var error: Report.Failure?
+
+  enum CodingKeys: String, CodingKey {
+    case url, status, meta
+    case bodyBytes = "body_bytes"
+    case bodySHA256 = "body_sha256"
+    case redirects, error
+  }
+
+  init(url: String) { self.url = Runner.withoutUserInformation(url) }
+
+  mutating func add(_ response: GeminiResponse) {
+    url = "\(response.url)"
+    status = response.status.rawValue
+    meta = response.meta
+    redirects = response.redirects.map { "\($0)" }
+  }
+
+  mutating func add(_ failure: GeminiError) {
+    if let target = failure.url { url = "\(target)" }
+    if let header = failure.header { (status, meta) = (header.status.rawValue, header.meta) }
+    if !failure.redirects.isEmpty { redirects = failure.redirects.map { "\($0)" } }
+    error = Report.Failure(failure.stage, failure.code, failure.message)
+  }
+
+  /// Absent facts are `null`, so that every object has the same keys.
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(url, forKey: .url)
+    try container.encode(status, forKey: .status)
+    try container.encode(meta, forKey: .meta)
+    try container.encode(bodyBytes, forKey: .bodyBytes)
+    try container.encode(bodySHA256, forKey: .bodySHA256)
+    try container.encode(redirects, forKey: .redirects)
+    try container.encode(error, forKey: .error)
+  }
+
+  var line: String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    guard let data = try? encoder.encode(self) else { return "{}" }
+    return String(decoding: data, as: UTF8.self)
+  }
+}
+
+extension Report.Failure {
+  /// A response that is no success, in words.
+  init(_ response: GeminiResponse) {
+    let what =
+      switch response.status.category {
+      case .input: "the server asks for input; --input TEXT answers"
+      case .redirect: "the server redirects, and redirects are not followed"
+      case .temporaryFailure: "the server failed for now"
+      case .permanentFailure: "the server refused for good"
+      case .clientCertificate: "the server wants a client certificate; --cert FILE presents one"
+      case .success: "the server succeeded"
+      }
+    let meta = response.meta.isEmpty ? "" : ": \(response.meta.onOneLine)"
+    self.init(.http, .unexpectedStatus, "\(what) (status \(response.status)\(meta))")
+  }
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import LastroTesting
+import PeerSupport
+import Testing
+
+@Suite("lastro connect", .peers(.nginx, .squid, .dante), .timeLimit(.minutes(60)))
+struct ConnectCommandTests {
+  private let lab: PinLab
+
+  init() throws { lab = try PinLab() }
+
+  private static func echo(_ tls: LoopbackTLS? = nil) throws -> LoopbackServer {
+    try LoopbackServer(tls: tls) { connection in
+      while true {
+        let bytes = connection.read(max: 65_536)
+        if bytes.isEmpty { return connection.close() }
+        try connection.write(bytes)
+      }
+    }
+  }
+
+  private static func request(_ server: String) -> String { "GET /hello HTTP/1.0\r\nHost: \(server)\r\n\r\n" }
+
+  @Test("standard input goes to the server, and all that it sends to standard output")
+  func joins() async throws {
+    let server = try Self.echo()
+    let text = String(repeating: "0123456789abcdef", count: 100_000)
+    let result = try await Lastro.run(["connect", "127.0.0.1:\(server.port)"], input: text)
+    #expect(result.status == 0, "\(result.errors)")
+    #expect(result.text == text)
+  }
+
+  @Test("nginx answers over TCP and TLS")
+  func nginx() async throws {
+    let nginx = try Peers.nginx
+    let plain = try await Lastro.run(
+      ["connect", "127.0.0.1:\(nginx.ports.plain)"], input: Self.request("localhost"))
+    #expect(plain.status == 0, "\(plain.errors)")
+    #expect(plain.text.hasPrefix("HTTP/1.1 "), "\(plain.text)")
+    let tls = try await Lastro.run(
+      ["connect", "--tls", "--cacert", nginx.certificates.authority, "localhost:\(nginx.ports.tlsHTTP1)"],
+      input: Self.request("localhost"))
+    #expect(tls.status == 0, "\(tls.errors)")
+    #expect(tls.text.hasPrefix("HTTP/1.1 "), "\(tls.text)")
+  }
+
+  @Test("a server is trusted as for a fetch: root, name, pins, and no plain stream to a pinned host")
+  func trust() async throws {
+    let leaf = try lab.leaf("localhost")
+    let server = try Self.echo(LoopbackTLS(leaf))
+    let host = "localhost:\(server.port)"
+    let pin = try PinLab.pin(leaf)
+    let cases: [([String], Int32)] = [
+      (lab.trust, 0), ([], 35), (lab.trust + ["--pin", "localhost=\(pin)"], 0),
+      (lab.trust + ["--pin", "localhost=\(PinLab.absent)"], 60), (lab.trust + ["--server-name", "other.test"], 35),
+    ]
+    for (flags, status) in cases {
+      let result = try await Lastro.run(["connect", "--tls", host] + flags, input: "hello")
+      #expect(result.status == status, "\(flags) \(result.errors)")
+      #expect(result.text == (status == 0 ? "hello" : ""))
+    }
+    let plain = try await Lastro.run(["connect", host, "--pin", "localhost=\(pin)"], input: "hello")
+    #expect(plain.status == 60)
+    #expect(plain.errors.contains("plaintext_refused"))
+  }
+
+  @Test("a TLS stream that is cut is a failure, after what had come")
+  func truncation() async throws {
+    let server = try LoopbackServer(tls: LoopbackTLS(try lab.leaf("localhost"))) { connection in
+      try connection.write("half")
+      connection.closeWithoutNotify()
+    }
+    let result = try await Lastro.run(["connect", "--tls", "localhost:\(server.port)"] + lab.trust)
+    #expect(result.status == 56)
+    #expect(result.text == "half")
+    #expect(result.errors.contains("truncated_stream"), "\(result.errors)")
+  }
+
+  @Test("through SOCKS 5, through an HTTP proxy, through both; over TLS with pins")
+  func via() async throws {
+    let leaf = try lab.leaf("localhost")
+    let server = try Self.echo(LoopbackTLS(leaf))
+    let socks = "socks5://127.0.0.1:\(try Peers.dante.port)", http = "http://127.0.0.1:\(try Peers.squid.port)"
+    for hops in [[socks], [http], [socks, http], [http, socks]] {
+      let via = hops.flatMap { ["--via", $0] }
+      for (pin, status) in [(try PinLab.pin(leaf), 0), (PinLab.absent, 60)] {
+        let result = try await Lastro.run(
+          ["connect", "--tls", "localhost:\(server.port)", "--pin", "localhost=\(pin)"] + lab.trust + via,
+          input: "through")
+        #expect(result.status == Int32(status), "\(hops) \(result.errors)")
+        #expect(result.text == (status == 0 ? "through" : ""))
+      }
+    }
+    #expect(try Peers.squid.accessLog().contains { $0.hasPrefix("CONNECT localhost:\(server.port)") })
+  }
+
+  @Test("a proxy's refusal, and a proxy that nobody is")
+  func refusedByProxy() async throws {
+    let refused = try await Lastro.run(
+      ["connect", "refused.test:80", "--via", "http://127.0.0.1:\(try Peers.squid.port)"])
+    #expect(refused.status == 5, "\(refused.errors)")
+    let closed = try LoopbackServer { $0.close() }
+    let silent = try await Lastro.run(
+      ["connect", "127.0.0.1:80", "--via", "socks5://127.0.0.1:\(closed.port)"])
+    #expect(silent.status == 5, "\(silent.errors)")
+  }
+
+  @Test("what is not understood is told before anything is sent")
+  func misuse() async throws {
+    let cases: [([String], Int32)] = [
+      (["127.0.0.1"], 64), (["127.0.0.1:99999"], 64), (["127.0.0.1:1", "--udp", "--tls"], 64),
+      (["127.0.0.1:1", "--server-name", "x"], 64), (["127.0.0.1:1", "--via", "ftp://x"], 3),
+      (["127.0.0.1:1", "--udp", "--via", "socks5://x:1"], 64), (["127.0.0.1:1", "--pin-policy", "/nowhere"], 3),
+    ]
+    for (arguments, status) in cases {
+      #expect(try await Lastro.run(["connect"] + arguments).status == status, "\(arguments)")
+    }
+  }
+}

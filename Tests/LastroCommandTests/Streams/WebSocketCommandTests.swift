@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import LastroTesting
+import PeerSupport
+import Testing
+
+@Suite("lastro ws", .peers(.dante), .timeLimit(.minutes(60)))
+struct WebSocketCommandTests {
+  @Test("lines are messages, messages are lines; the end of input closes the socket")
+  func lines() async throws {
+    let server = try LoopbackWebSocketServer()
+    let result = try await Lastro.run(["ws", server.url], input: "one\n\nthree\r\nfour")
+    #expect(result.status == 0, "\(result.errors)")
+    #expect(result.text == "one\n\nthree\nfour\n")
+    let events = try await server.record.waitForEvents(count: 6)
+    #expect(events.contains(.close(1000, "")))
+    #expect(!events.contains { if case .violation = $0 { true } else { false } })
+  }
+
+  @Test("header fields, subprotocol and compression are offered")
+  func offers() async throws {
+    var behavior = LoopbackWebSocketBehavior()
+    behavior.subprotocol = "chat"
+    behavior.compression = .init()
+    let server = try LoopbackWebSocketServer(behavior)
+    let text = String(repeating: "compress me ", count: 1_000)
+    let result = try await Lastro.run(
+      ["ws", "-H", "X-Colour: blue", "--subprotocol", "chat", "--deflate", "--ping", "0", server.url], input: text)
+    #expect(result.status == 0, "\(result.errors)")
+    #expect(result.text == text + "\n")
+    let fields = try #require(server.record.handshakes.first).fields
+    #expect(fields.contains { $0.name.lowercased() == "x-colour" && $0.value == "blue" })
+    #expect(fields.contains { $0.name.lowercased() == "sec-websocket-protocol" && $0.value == "chat" })
+    #expect(fields.contains { $0.name.lowercased() == "sec-websocket-extensions" })
+  }
+
+  @Test("--echo sends every message back until the server closes")
+  func echo() async throws {
+    var behavior = LoopbackWebSocketBehavior()
+    behavior.greeting = [.text("eins"), .binary([0, 1, 2]), .text("drei")]
+    behavior.onMessage = { $0 == .text("drei") ? [.close(1000, "done")] : [] }
+    let server = try LoopbackWebSocketServer(behavior)
+    let result = try await Lastro.run(["ws", "--echo", server.url])
+    #expect(result.status == 0, "\(result.errors)")
+    let events = try await server.record.waitForEvents(count: 5)
+    #expect(Array(events[1...3]) == [.text("eins"), .binary([0, 1, 2]), .text("drei")])
+  }
+
+  @Test("a handshake that is refused, a wire that is cut, a server that breaks the protocol")
+  func failures() async throws {
+    var refusing = LoopbackWebSocketBehavior()
+    refusing.handshake = .answer { _ in LoopbackResponse(status: 403) }
+    var cutting = LoopbackWebSocketBehavior()
+    cutting.greeting = [.text("half"), .cut]
+    var breaking = LoopbackWebSocketBehavior()
+    breaking.greeting = [.fault(.maskedFrame)]
+    let wrong = { () -> LoopbackWebSocketBehavior in
+      var behavior = LoopbackWebSocketBehavior()
+      behavior.handshake = .wrongAccept
+      return behavior
+    }()
+    for (behavior, status) in [(refusing, 22), (cutting, 56), (breaking, 56), (wrong, 56)] {
+      let server = try LoopbackWebSocketServer(behavior)
+      let result = try await Lastro.run(["ws", "--echo", server.url])
+      #expect(result.status == Int32(status), "\(result.errors)")
+    }
+  }
+
+  @Test("a close with an error's code is told, and clean all the same")
+  func errorCode() async throws {
+    var behavior = LoopbackWebSocketBehavior()
+    behavior.greeting = [.close(1011, "on fire")]
+    let server = try LoopbackWebSocketServer(behavior)
+    let result = try await Lastro.run(["ws", "--echo", server.url])
+    #expect(result.status == 0, "\(result.errors)")
+    #expect(result.errors.contains("1011: on fire"))
+  }
+
+  @Test("wss with pins, through a SOCKS 5 proxy")
+  func secure() async throws {
+    let lab = try PinLab()
+    let leaf = try lab.leaf("localhost")
+    let server = try LoopbackWebSocketServer(tls: LoopbackTLS(leaf))
+    let via = ["--via", "socks5://127.0.0.1:\(try Peers.dante.port)"]
+    for way in [[], via] {
+      for (pin, status) in [(try PinLab.pin(leaf), 0), (PinLab.absent, 60)] {
+        let result = try await Lastro.run(
+          ["ws", server.url, "--pin", "localhost=\(pin)"] + lab.trust + way, input: "secret\n")
+        #expect(result.status == Int32(status), "\(way) \(result.errors)")
+        #expect(result.text == (status == 0 ? "secret\n" : ""))
+      }
+    }
+  }
+
+  @Test("bytes that are no text are refused as text, and sent with --binary")
+  func binary() async throws {
+    let server = try LoopbackWebSocketServer()
+    let line = Data([0xFF, 0xFE, 0x0A])
+    #expect(try await Lastro.run(["ws", server.url], input: line).status == 1)
+    let result = try await Lastro.run(["ws", "--binary", server.url], input: line)
+    #expect(result.status == 0, "\(result.errors)")
+    #expect(result.output == line)
+  }
+}
