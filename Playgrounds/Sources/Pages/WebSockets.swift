@@ -118,6 +118,27 @@ private func tooLarge(_ client: WebSocketClient) async throws {
   // end
 }
 
+private func reconnecting(_ client: WebSocketClient) async throws {
+  // sample: reconnecting
+  let reconnection = WebSocketReconnection(
+    policy: .backoff(.constant(delay: 0.1, until: .maxRetries(5))), stableAfter: .seconds(60)
+  ) { socket in
+    try await socket.send("resume")  // first of all on every socket but the first
+  }
+  let feed = ReconnectingWebSocket(client, to: "wss://chat.example.org/feed", reconnection: reconnection)
+  for try await event in feed.events {
+    switch event {
+    case .opened(let socket):
+      do {
+        for try await message in socket.messages { print(message) }
+      } catch {}  // the next event tells why
+    case .gap(let gap):
+      print("again in \(gap.delay): \(gap.close?.reason ?? gap.error.message)")
+    }
+  }
+  // end
+}
+
 // MARK: the page
 
 extension Page {
@@ -128,6 +149,7 @@ extension Page {
     try await openSocket(stage, hosts)
     try await handshakes(stage, hosts)
     try await limits(stage, hosts)
+    try await reconnection(stage)
     try await chatProgram(stage, hosts)
   }
 }
@@ -205,6 +227,24 @@ private func limits(_ stage: Stage, _ hosts: StreamHosts) async throws {
   try await stage.prints("too large") { try await tooLarge(client) }
   _ = try await archive.record.waitForEvents(count: 2)
   stage.check("the server is told 1009", archive.record.frames.first == .close(1009, ""))
+}
+
+/// A server that restarts once.
+private func reconnection(_ stage: Stage) async throws {
+  let dials = EventRecorder<Int>()
+  let record = LoopbackWebSocketRecord()
+  let dialer = MemoryDialer { _, stream in
+    dials.record(1)
+    var behavior = LoopbackWebSocketBehavior()
+    if dials.count == 1 {
+      behavior.greeting = [.text("one"), .close(1012, "the server restarts")]
+    } else {
+      behavior.onMessage = { _ in [.text("two"), .close(1000, "")] }
+    }
+    try await LoopbackWebSocketServer.serve(stream, record: record, behavior)
+  }
+  try await stage.prints("reconnecting") { try await reconnecting(WebSocketClient(dialer: dialer)) }
+  stage.check("a new socket begins where the old one ended", record.frames.contains(.text("resume")))
 }
 
 /// The program `Pages chat`, with somebody who types.

@@ -41,6 +41,17 @@ private func asynchronous(_ dialer: any Dialer) async throws {
   // end
 }
 
+private func watched(_ factory: DialerConnectionFactory, tell: @escaping @Sendable (Bool) -> Void) async throws {
+  // sample: viability
+  let parameters = ConnectionParameters.tls
+  parameters.pathMonitor = NetlinkPathMonitor.shared
+  let connection = factory.connect(using: parameters)
+  connection?.viabilityUpdateHandler = { isViable in tell(isViable) }
+  try await connection?.start(within: .seconds(5))
+  // end
+  connection?.cancel()
+}
+
 // sample: transform
 struct Mask: StreamTransform {
   private static let hello = Data("MASK1 ".utf8)
@@ -182,6 +193,10 @@ func connections(_ stage: Stage, _ hosts: StreamHosts) async throws {
   stage.check("code of NWConnection runs renamed", await moved(dialer) == "hello")
   try await stage.prints("async") { try await asynchronous(dialer) }
   let factory = DialerConnectionFactory(to: .hostPort(host: "echo.example.org", port: 7), dialer: dialer)
+  let (viability, tell) = AsyncStream.makeStream(of: Bool.self)
+  try await watched(factory) { tell.yield($0) }
+  var states = viability.makeAsyncIterator()
+  stage.check("a connection that is ready is viable", await states.next() == true)
   try await stage.prints("framed") { try await framed(factory) }
 
   let masked = MaskConnectionFactory(serverAddress: address, cert: "key", iatMode: false, network: maskedEcho)
