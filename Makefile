@@ -6,7 +6,7 @@ BENCHMARKFLAGS ?=
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 export SWIFTFLAGS JOBS
 
-.PHONY: help demo test setup setup-test build lint format docs pages consumer tsan asan benchmarks benchmarks-smoke check clean
+.PHONY: help demo test setup setup-test build lint format docs pages chat browse consumer tsan asan benchmarks benchmarks-smoke check clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,12 @@ docs: setup ## Build the documentation into .build/documentation
 pages: setup ## Run the guides' pages against a server on this machine, and the first one's package
 	swift run -j $(JOBS) --package-path Playgrounds Pages
 	.ci/newcomer
+
+chat: setup ## Chat over WebSocket in this terminal: make chat URL=wss://… [NAME=…]
+	swift run -j $(JOBS) --package-path Playgrounds Pages chat $(URL) $(NAME)
+
+browse: setup ## Browse Gemini in this terminal: make browse [URL=gemini://…]
+	swift run -j $(JOBS) --package-path Playgrounds Pages browse $(URL)
 
 consumer: setup ## Build and run README's example as a user's package would
 	.ci/consumer

@@ -87,7 +87,7 @@ public final class MemoryStream: ByteStream {
   public func truncate() { outgoing.end(.truncated) }
 }
 
-/// A ``Dialer`` whose streams lead to a handler in this process.
+/// A `Dialer` whose streams lead to a handler in this process.
 public struct MemoryDialer: Dialer {
   private let shape: MemoryStream.Shape
   private let facts: StreamFacts

@@ -4,16 +4,21 @@
 enum Pages {
   static let all: [Page] = [
     .gettingStarted, .resources, .interceptors, .retrying, .authentication, .signing, .secrets, .deadlines, .errors,
-    .observing, .testing, .streaming, .bytesAndCallbacks, .pinning, .tls, .comingFromOtherClients,
-    .comingFromAlicerce,
+    .observing, .testing, .streaming, .bytesAndCallbacks, .pinning, .tls, .transports, .webSockets, .gemini,
+    .comingFromOtherClients, .comingFromAlicerce,
   ]
 
   static func run(_ arguments: [String]) async -> Int32 {
-    if arguments == ["serve"] { return await serve() }
+    switch arguments.first {
+    case "serve" where arguments.count == 1: return await serve()
+    case "chat": return await Chat.run(Array(arguments.dropFirst()))
+    case "browse": return await Browser.run(Array(arguments.dropFirst()))
+    default: break
+    }
     let names = Set(arguments.filter { $0 != "--update" }.map { $0.lowercased() })
     let chosen = names.isEmpty ? all : all.filter { names.contains($0.name.lowercased()) }
     guard chosen.count >= names.count else {
-      say("usage: Pages [--update] [page …], or Pages serve")
+      say("usage: Pages [--update] [page …], or Pages serve, chat URL [NAME], browse [URL]")
       say("Pages: " + all.map(\.name).joined(separator: ", "))
       return 64
     }

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Lastro
+import LastroCurl
+import LastroTesting
+
+private func first(_ dialer: any Dialer) async throws {
+  // sample: fetch
+  let client = GeminiClient(dialer: dialer)
+  let response = try await client.fetchData("gemini://capsule.example.org/")
+  print(response.status, response.meta)
+  print(response.text ?? "")
+  // end
+}
+
+private func program() -> GeminiClient {
+  // sample: client
+  let client = GeminiClient(dialer: CurlDialer.shared)
+  // end
+  return client
+}
+
+private func statuses(_ client: GeminiClient, _ url: String) async throws -> String {
+  // sample: statuses
+  let response = try await client.fetch(url)
+  switch response.status.category {
+  case .success: return "\(try await response.body.collect(upTo: 1 << 20).count) bytes of \(response.meta)"
+  case .input: return "it asks: \(response.meta)"
+  case .redirect: return "it leads to \(response.meta)"
+  case .temporaryFailure, .permanentFailure: return "it fails: \(response.meta)"
+  case .clientCertificate: return "it wants a certificate: \(response.meta)"
+  }
+  // end
+}
+
+private func asking(_ dialer: any Dialer) async throws -> GeminiResponse {
+  // sample: input
+  var configuration = GeminiConfiguration()
+  configuration.onInput = { question in
+    question.isSensitive ? nil : Secret("otters")  // `nil` hands the response over
+  }
+  let client = GeminiClient(dialer: dialer, configuration: configuration)
+  let response = try await client.fetchData("gemini://capsule.example.org/search")
+  // end
+  return response
+}
+
+private func redirected(_ dialer: any Dialer) async throws {
+  // sample: redirects
+  do throws(GeminiError) {
+    _ = try await GeminiClient(dialer: dialer).fetchData("gemini://capsule.example.org/mirror")
+  } catch {
+    print(error)
+  }
+
+  var configuration = GeminiConfiguration()
+  configuration.redirects = .acrossHosts(limit: 3)
+  let response = try await GeminiClient(dialer: dialer, configuration: configuration)
+    .fetchData("gemini://capsule.example.org/mirror")
+  print(response.redirects)
+  // end
+}
+
+private func knownHosts(path: String) -> GeminiConfiguration {
+  // sample: known hosts
+  var configuration = GeminiConfiguration()
+  configuration.trust = .firstUse(GeminiKnownHostsFile(path: path)) { change in
+    print(change)
+    return .refuse  // or .acceptOnce, or .replace
+  }
+  // end
+  return configuration
+}
+
+private func otherTrust(judge: any ServerTrustJudge) -> [GeminiConfiguration] {
+  // sample: other trust
+  var authorities = GeminiConfiguration()
+  authorities.trust = .authorities  // as for https, with pins
+  var judged = GeminiConfiguration()
+  judged.trust = .judged(by: judge)  // by its judgement alone
+  // end
+  return [authorities, judged]
+}
+
+private func identified(_ dialer: any Dialer, certificate: [UInt8], key: [UInt8]) async throws -> GeminiResponse {
+  // sample: identity
+  let configuration = GeminiConfiguration()
+  configuration.identities.add(
+    TLSOptions.Identity(certificate: .bytes(certificate), key: .bytes(key)),
+    for: try GeminiURL("gemini://capsule.example.org/members"))
+  let client = GeminiClient(dialer: dialer, configuration: configuration)
+  let response = try await client.fetchData("gemini://capsule.example.org/members/ann")
+  // end
+  return response
+}
+
+private func rendered(_ client: GeminiClient) async throws {
+  // sample: gemtext
+  let response = try await client.fetch("gemini://capsule.example.org/")
+  var renderer = GemtextRenderer(width: 60)
+  for try await line in response.body.gemtext { print(renderer.render(line)) }
+  print(renderer.links)
+  // end
+}
+
+private func truncated(_ client: GeminiClient) async {
+  // sample: truncated
+  do throws(GeminiError) {
+    _ = try await client.fetchData("gemini://capsule.example.org/cut")
+  } catch {
+    print(error)
+  }
+  // end
+}
+
+private func task(
+  _ client: GeminiClient, finish: @escaping @Sendable (GeminiStatus?) -> Void
+) throws -> GeminiDataTask {
+  // sample: data task
+  let request = GeminiRequest(url: try GeminiURL("gemini://capsule.example.org/"))
+  let task = client.dataTask(with: request, queue: .concurrent) { result in
+    finish(try? result.get().status)
+  }
+  task.resume()
+  // end
+  return task
+}
+
+// MARK: the page
+
+extension Page {
+  static let gemini = Page("Gemini") { stage in
+    _ = program()
+    _ = otherTrust(judge: Anybody())
+    let hosts = try StreamHosts()
+    let capsule = try GeminiCapsule(stage, hosts)
+    defer { capsule.stop() }
+    let client = GeminiClient(dialer: capsule.dialer)
+    try await documents(stage, capsule, client)
+    try await trust(stage, hosts, capsule)
+    try await dataTask(stage, client)
+    try await browseProgram(stage, capsule)
+  }
+}
+
+private final class Anybody: ServerTrustJudge {
+  func judge(_ trust: ServerTrust) -> TrustDecision { .accepted(.validated) }
+}
+
+/// A host with some documents. Gemini needs no more of a server than a line read and an answer written.
+struct GeminiCapsule {
+  static let host = "capsule.example.org"
+  static let mirror = "mirror.example.org"
+  let server: LoopbackServer
+  let dialer: SocketDialer
+
+  static let home = """
+    # Otters
+    A capsule about otters, who sleep on their backs and hold hands, so that the sea does not part them.
+    => /rivers River otters
+    => gemini://mirror.example.org/ The mirror
+    * sea
+    * river
+    """
+
+  /// - Parameter clients: who may come; `nil` for everybody.
+  init(_ stage: Stage, _ hosts: StreamHosts, clients: CertificateAuthority? = nil) throws {
+    var tls = try hosts.identity(Self.host)
+    tls.identitiesByName = [Self.mirror: try hosts.identity(Self.mirror).identity]
+    tls.clientAuthoritiesPEM = clients?.rootPEM
+    let path = try stage.socketPath()
+    server = try LoopbackServer(.unixSocket(path: path), tls: tls) { connection in
+      guard let line = connection.readLine(), line.hasPrefix("gemini://") else { return }
+      let target = line.dropFirst("gemini://".count)
+      let path = target.firstIndex(of: "/").map { String(target[$0...]) } ?? "/"
+      try connection.write(Self.answer(path))
+      if path == "/cut" { connection.closeWithoutNotify() }
+    }
+    dialer = hosts.dialer(socket: path)
+  }
+
+  func stop() { server.stop() }
+
+  private static func answer(_ path: String) -> String {
+    switch path {
+    case "/": "20 text/gemini\r\n" + home
+    case "/rivers": "20 text/gemini\r\n# River otters\n=> / Back\n"
+    case "/search": "10 What about?\r\n"
+    case "/search?otters": "20 text/plain\r\nfour documents"
+    case "/mirror": "31 gemini://\(mirror)/rivers\r\n"
+    case "/cut": "20 text/plain\r\nhalf of"
+    case "/members/ann": "20 text/plain\r\nhello"
+    default: "51 There is no such document\r\n"
+    }
+  }
+}
+
+private func documents(_ stage: Stage, _ capsule: GeminiCapsule, _ client: GeminiClient) async throws {
+  try await stage.prints("fetch") { try await first(capsule.dialer) }
+  let home = "gemini://\(GeminiCapsule.host)/"
+  stage.check("a document", try await statuses(client, home).hasSuffix("bytes of text/gemini"))
+  stage.check("none", try await statuses(client, home + "x") == "it fails: There is no such document")
+  stage.check("a question", try await statuses(client, home + "search") == "it asks: What about?")
+  stage.check("an answer", try await asking(capsule.dialer).text == "four documents")
+  try await stage.prints("redirects") { try await redirected(capsule.dialer) }
+  try await stage.prints("gemtext") { try await rendered(client) }
+  await stage.prints("truncated") { await truncated(client) }
+}
+
+private func trust(_ stage: Stage, _ hosts: StreamHosts, _ capsule: GeminiCapsule) async throws {
+  let path = try stage.socketPath() + ".known-hosts"
+  let client = GeminiClient(dialer: capsule.dialer, configuration: knownHosts(path: path))
+  let home = "gemini://\(GeminiCapsule.host)/"
+  let first = try await client.fetchData(home)
+  let second = try await client.fetchData(home)
+  stage.check("the first time is believed", first.facts.trust == .firstUse)
+  stage.check("then the host is known", second.facts.trust == .knownHost)
+  let other = try GeminiCapsule(stage, hosts)
+  defer { other.stop() }
+  let impostor = GeminiClient(dialer: other.dialer, configuration: knownHosts(path: path))
+  await stage.prints("changed") {
+    do throws(GeminiError) {
+      _ = try await impostor.fetchData(home)
+      stage.check("another key is refused", false)
+    } catch {
+      stage.check("another key is refused", error.stage == .trust && error.code == .certificateChanged)
+    }
+  }
+  let authority = try CertificateAuthority()
+  let ann = try authority.issue(hosts: [], commonName: "ann")
+  let members = try GeminiCapsule(stage, hosts, clients: authority)
+  defer { members.stop() }
+  let known = try await identified(
+    members.dialer, certificate: Array(ann.chainPEM.utf8), key: Array(ann.privateKeyPEM.utf8))
+  stage.check("a client certificate is presented in its scope", known.text == "hello")
+  stage.check("nowhere else", (try? await GeminiClient(dialer: members.dialer).fetchData(home)) == nil)
+}
+
+private func dataTask(_ stage: Stage, _ client: GeminiClient) async throws {
+  let (statuses, finish) = AsyncStream.makeStream(of: GeminiStatus?.self)
+  let task = try task(client) { finish.yield($0) }
+  var iterator = statuses.makeAsyncIterator()
+  stage.check("a task completes", await iterator.next() == .success)
+  stage.check("and says so", task.state == .completed)
+}
+
+/// The program `Pages browse`, with somebody who follows links, goes back, and answers.
+private func browseProgram(_ stage: Stage, _ capsule: GeminiCapsule) async throws {
+  let home = "gemini://\(GeminiCapsule.host)/"
+  let screen = await browse(
+    ["1", "b", "2", "h", "\(GeminiCapsule.host)/search", "otters", "9", "\(home)none", "q"], from: home,
+    over: capsule.dialer)
+  let visited = screen.filter { $0.hasPrefix("== ") }.map { $0.dropFirst(3).prefix { $0 != "," } }
+  let mirror = "gemini://\(GeminiCapsule.mirror)/"
+  stage.check(
+    "a browser follows links, and goes back",
+    visited == [home[...], "\(home)rivers", home[...], mirror[...], "\(home)search?otters"])
+  stage.check("it numbers links", screen.contains("[1] River otters"))
+  stage.check("it has a history", screen.filter { $0.hasPrefix("  gemini://") } == ["  \(home)", "  \(mirror)"])
+  stage.check("it asks what the server asks", screen.contains("? What about?") && screen.contains("four documents"))
+  stage.check(
+    "it tells what is not there", screen.suffix(2) == ["* there is no link 9", "* 51 There is no such document"])
+}

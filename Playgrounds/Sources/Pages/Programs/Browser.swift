@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+import LastroCurl
+
+/// A small Gemini browser for the terminal. A number follows a link, `b` goes back, `h` shows where one has been, `r` asks
+/// again, `q` or the end of the input ends; anything else is a URL.
+///
+/// `swift run --package-path Playgrounds Pages browse [--known-hosts FILE] [URL]`
+struct Browser: Sendable {
+  let dialer: any Dialer
+  let knownHosts: any GeminiKnownHosts
+  let terminal: Terminal
+  var width = 80
+
+  private struct Visit {
+    var url: GeminiURL
+    var links: [String]
+  }
+
+  static func run(_ arguments: [String]) async -> Int32 {
+    var arguments = arguments[...]
+    var store: any GeminiKnownHosts = GeminiMemoryKnownHosts()
+    if arguments.first == "--known-hosts", arguments.count > 1 {
+      store = GeminiKnownHostsFile(path: arguments[1])
+      arguments = arguments.dropFirst(2)
+    }
+    guard arguments.count <= 1, arguments.first?.hasPrefix("-") != true else {
+      say("usage: Pages browse [--known-hosts FILE] [URL]")
+      return 64
+    }
+    let browser = Browser(dialer: CurlDialer.shared, knownHosts: store, terminal: .standard)
+    await browser.run(arguments.first ?? "gemini://geminiprotocol.net/")
+    return 0
+  }
+
+  /// Until the input ends.
+  func run(_ start: String) async {
+    var lines = terminal.lines.makeAsyncIterator()
+    var history: [Visit] = []
+    var next: String? = start
+    while true {
+      if let wanted = next, let url = url(wanted, from: history.last) {
+        if let visit = await visit(url, &lines) { history.append(visit) }
+      }
+      next = nil
+      guard let line = await lines.next(), line != "q" else { return }
+      switch line {
+      case "": continue
+      case "b":
+        if history.count > 1 { history.removeLast() }
+        next = history.popLast()?.url.text
+      case "r": next = history.popLast()?.url.text
+      case "h":
+        for visit in history { terminal.show("  \(visit.url)") }
+      default: next = line
+      }
+    }
+  }
+
+  /// A link by its number, or a URL. What cannot be followed is told.
+  private func url(_ line: String, from here: Visit?) -> GeminiURL? {
+    do throws(GeminiError) {
+      guard let here, let number = Int(line) else { return try GeminiURL(line) }
+      guard here.links.indices.contains(number - 1) else {
+        terminal.show("* there is no link \(number)")
+        return nil
+      }
+      switch try here.url.resolve(here.links[number - 1]) {
+      case .gemini(let url): return url
+      case .other(_, let text):
+        terminal.show("* for another program: \(harmless(text))")
+        return nil
+      }
+    } catch {
+      terminal.show("* \(error)")
+      return nil
+    }
+  }
+
+  /// Shows what stands there, and asks what the server asks.
+  private func visit(_ url: GeminiURL, _ lines: inout AsyncStream<String>.Iterator) async -> Visit? {
+    do throws(GeminiError) {
+      let response = try await client.fetch(url)
+      switch response.status.category {
+      case .success: return try await show(response)
+      case .input:
+        terminal.show("? \(harmless(response.meta))")
+        guard let answer = await lines.next() else { return nil }
+        return await visit(
+          try response.url.answering(answer, sensitive: response.status.isSensitiveInput), &lines)
+      default:
+        terminal.show("* \(response.status) \(harmless(response.meta))")
+        return nil
+      }
+    } catch {
+      terminal.show("* \(error)")
+      return nil
+    }
+  }
+
+  private func show(_ response: GeminiResponse) async throws(GeminiError) -> Visit {
+    terminal.show("== \(response.url), \(response.facts.trust.rawValue)")
+    guard let type = response.header.mediaType, type.essence == "text/gemini" else {
+      let isText = response.header.mediaType?.essence.hasPrefix("text/") ?? false
+      let data = try await response.body.collect(upTo: GeminiClient.defaultBodyLimit)
+      if isText {
+        for line in String(decoding: data, as: UTF8.self).split(whereSeparator: \.isNewline) {
+          terminal.show(harmless(String(line)))
+        }
+      } else {
+        terminal.show("* \(data.count) bytes of \(harmless(response.meta))")
+      }
+      return Visit(url: response.url, links: [])
+    }
+    var renderer = GemtextRenderer(width: width)
+    for try await line in response.body.gemtext { terminal.show(renderer.render(line)) }
+    return Visit(url: response.url, links: renderer.links)
+  }
+
+  private var client: GeminiClient {
+    var configuration = GeminiConfiguration()
+    configuration.redirects = .acrossHosts()
+    configuration.trust = .firstUse(knownHosts) { [terminal] change in
+      terminal.show("* \(change); refused. Remove its line, if you know why")
+      return .refuse
+    }
+    return GeminiClient(dialer: dialer, configuration: configuration)
+  }
+}
+
+/// A script of what somebody types, and the screen that is left.
+func browse(_ script: [String], from url: String, over dialer: any Dialer) async -> [String] {
+  let (lines, typing) = AsyncStream.makeStream(of: String.self)
+  for line in script { typing.yield(line) }
+  typing.finish()
+  let (shown, show) = AsyncStream.makeStream(of: String.self)
+  let browser = Browser(
+    dialer: dialer, knownHosts: GeminiMemoryKnownHosts(), terminal: Terminal(lines: lines) { show.yield($0) }, width: 60
+  )
+  await browser.run(url)
+  show.finish()
+  return await shown.reduce(into: []) { $0.append($1) }
+}
