@@ -221,6 +221,16 @@ enum { CLOOPBACK_WAIT_FIRST = 1, CLOOPBACK_WAIT_SECOND = 2, CLOOPBACK_WAIT_HANGU
 /// many milliseconds have passed (-1: for ever). Returns the set of CLOOPBACK_WAIT_ bits, 0 for time out.
 int cloopback_wait(int first, int second, int peer, int milliseconds);
 
+// MARK: datagrams on 127.0.0.1 (datagram.c)
+
+/// A non-blocking UDP socket on a port of the kernel's choice, which is left in `port`. -1 and errno on failure.
+int cloopback_open_datagrams(uint16_t *port);
+/// Length of the next datagram, which may be 0, and the port it came from; -1 where there is none.
+ssize_t cloopback_receive_datagram(int descriptor, void *buffer, size_t count, uint16_t *from);
+bool cloopback_send_datagram(int descriptor, const void *buffer, size_t count, uint16_t to);
+/// Has the kernel answer datagrams with ICMP "port unreachable", or no longer; the port stays taken.
+bool cloopback_refuse_datagrams(int descriptor, bool refuses);
+
 // MARK: threads (thread.c)
 
 typedef struct cloopback_thread cloopback_thread;

@@ -128,9 +128,12 @@ final class StreamSession: StreamPort {
 
   private static let prereq: clastro_prereq_callback = { context, remote, _, remotePort, localPort in
     guard let session = of(context) else { return Int32(CURL_PREREQFUNC_ABORT) }
-    session.facts.remoteAddress = remote.flatMap { $0.pointee == 0 ? nil : String(cString: $0) }
-    session.facts.remotePort = remotePort > 0 ? Int(remotePort) : nil
-    session.facts.localPort = localPort > 0 ? Int(localPort) : nil
+    // Of a Unix socket libcurl tells what the path's bytes would be as an address.
+    if session.profile.options.unixSocketPath == nil {
+      session.facts.remoteAddress = remote.flatMap { $0.pointee == 0 ? nil : String(cString: $0) }
+      session.facts.remotePort = remotePort > 0 ? Int(remotePort) : nil
+      session.facts.localPort = localPort > 0 ? Int(localPort) : nil
+    }
     return Int32(session.admit() ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT)
   }
 

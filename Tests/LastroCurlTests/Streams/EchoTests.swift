@@ -1,41 +1,216 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
 import Lastro
 import LastroCurl
 import LastroTesting
 import Testing
 
-@Suite("Streams: echo", .timeLimit(.minutes(60)))
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+@Suite("Streams: bytes both ways", .timeLimit(.minutes(60)))
 struct EchoTests {
-  @Test("what is written to a TCP stream comes back")
-  func tcp() async throws {
-    let server = try LoopbackServer { connection in
-      while case let bytes = connection.read(max: 65_536), !bytes.isEmpty { try connection.write(bytes) }
+  @Test("what is written comes back, and the clean end after finishWriting", arguments: [false, true])
+  func echoes(tls: Bool) async throws {
+    let lab = try StreamLab()
+    let server = try lab.server(tls: tls, handler: streamEcho)
+    let stream = try await lab.dial(server)
+    for text in ["hello", "", "world"] {
+      try await stream.write(Data(text.utf8))
+      if !text.isEmpty { #expect(try await stream.read() == Data(text.utf8)) }
     }
+    try await stream.finishWriting()
+    try await stream.finishWriting()
+    #expect(try await stream.read() == nil)
+    #expect(try await stream.read() == nil)
+    #expect(await streamWords { try await stream.write(Data([1])) } == "request/stream_closed")
+    #expect(server.errors.isEmpty)
+  }
+
+  @Test("the default engine dials too")
+  func sharedDialer() async throws {
+    let server = try LoopbackServer(handler: streamEcho)
     let stream = try await CurlDialer.shared.dial(DialRequest(host: "127.0.0.1", port: server.port))
     try await stream.write(Data("hello".utf8))
     #expect(try await stream.read() == Data("hello".utf8))
-    try await stream.finishWriting()
-    #expect(try await stream.read() == nil)
-    #expect(stream.facts.remoteAddress == "127.0.0.1" && stream.facts.remotePort == server.port)
-    stream.close()
   }
 
-  @Test("what is written to a TLS stream comes back")
-  func tls() async throws {
-    let authority = try CertificateAuthority()
-    let server = try LoopbackServer(tls: LoopbackTLS(try authority.issue(hosts: ["localhost"]))) { connection in
-      while case let bytes = connection.read(max: 65_536), !bytes.isEmpty { try connection.write(bytes) }
+  @Test("the facts name both ends, the TLS version, the cipher, the chain and the verdict")
+  func facts() async throws {
+    let lab = try StreamLab()
+    let plainServer = try lab.server(handler: streamEcho)
+    let plain = try await lab.dial(plainServer)
+    #expect(plain.facts.tls == nil && plain.facts.trust == .plain && plain.facts.remoteAddress == "127.0.0.1")
+    for (newest, version) in [(LoopbackTLS.Version.tls13, "TLSv1.3"), (.tls12, "TLSv1.2")] {
+      let server = try lab.server(tls: true, { $0.maximumVersion = newest }, handler: streamEcho)
+      let stream = try await lab.dial(server)
+      #expect(stream.facts.remotePort == server.port && (stream.facts.localPort ?? 0) > 0)
+      let tls = try #require(stream.facts.tls)
+      #expect(tls.version == version && tls.applicationProtocol == nil)
+      #expect(tls.cipher?.isEmpty == false && stream.facts.trust == .validated)
+      #expect(tls.presentedChain.first?.facts?.isAuthority == false)
     }
-    var options = ConnectionOptions()
-    options.tls.roots = .pem(Array(authority.rootPEM.utf8))
-    let stream = try await CurlDialer.shared.dial(
-      DialRequest(host: "localhost", port: server.port, tls: .init(), connection: options))
-    try await stream.write(Data("hello".utf8))
-    #expect(try await stream.read() == Data("hello".utf8))
-    #expect(stream.facts.tls?.version == "TLSv1.3")
+  }
+
+  @Test("megabytes pass both ways at once through a slow reader, whole and in order", arguments: [false, true])
+  func bigBothWays(tls: Bool) async throws {
+    let lab = try StreamLab()
+    let server = try lab.server(tls: tls, handler: streamEcho)
+    let stream = try await lab.dial(server)
+    let sent = streamNoise(6 << 20)
+    async let writing: Void = {
+      try await stream.write(sent)
+      try await stream.finishWriting()
+    }()
+    var received = Data()
+    var count = 0
+    while let piece = try await stream.read(upTo: 50_000) {
+      #expect((1...50_000).contains(piece.count))
+      received += piece
+      count += 1
+      // Now and then the peer has to wait.
+      if count.isMultiple(of: 40) { try await Task.sleep(for: .milliseconds(5)) }
+    }
+    try await writing
+    #expect(received == sent)
+  }
+
+  @Test("a writer waits while the peer does not read, and goes on when it does", arguments: [false, true])
+  func backPressure(tls: Bool) async throws {
+    let lab = try StreamLab()
+    let gate = try LoopbackGate()
+    let server = try lab.server(tls: tls) { connection in
+      connection.wait(for: gate)
+      try connection.write("\(connection.readToEnd().count)")
+    }
+    let stream = try await lab.dial(server)
+    let size = 16 << 20
+    let isDone = Lock(false)
+    let writer = Task {
+      try await stream.write(Data(count: size))
+      isDone.withLock { $0 = true }
+      try await stream.finishWriting()
+    }
+    // Another stream of the same loop is served meanwhile.
+    let otherServer = try lab.server(handler: streamEcho)
+    let other = try await lab.dial(otherServer)
+    for _ in 0..<50 {
+      try await other.write(Data("x".utf8))
+      #expect(try await other.read() == Data("x".utf8))
+    }
+    #expect(!isDone.withLock { $0 })
+    gate.open()
+    #expect(try await stream.streamToEnd() == Data("\(size)".utf8))
+    try await writer.value
+  }
+
+  @Test("nobody reads: the peer's bytes stay with it, and the loop rests")
+  func unreadBytesStay() async throws {
+    let lab = try StreamLab()
+    let written = Lock(0)
+    let server = try lab.server { connection in
+      while true {
+        try connection.write([UInt8](repeating: 7, count: 64 << 10))
+        written.withLock { $0 += 64 << 10 }
+      }
+    }
+    let stream = try await lab.dial(server)
+    // Until the sockets are full.
+    var before = -1
+    while before != written.withLock({ $0 }) {
+      before = written.withLock { $0 }
+      try await Task.sleep(for: .milliseconds(200))
+    }
+    let start = StreamLoopTime.spent()
+    try await Task.sleep(for: .milliseconds(300))
+    #expect(StreamLoopTime.spent() - start < 30, "the loops' threads work: ticks of 10 ms")
+    #expect(try await stream.streamBytes(exactly: 1 << 20) == Data(repeating: 7, count: 1 << 20))
+  }
+
+  @Test("one byte at a time, and a byte asked for at a time", arguments: [false, true])
+  func byteByByte(tls: Bool) async throws {
+    let lab = try StreamLab()
+    let server = try lab.server(tls: tls) { connection in
+      try connection.drip(Array("one byte at a time".utf8), every: .milliseconds(1))
+      connection.close()
+    }
+    #expect(try await lab.dial(server).streamToEnd() == Data("one byte at a time".utf8))
+    let whole = try lab.server(tls: tls) { try $0.write("in one piece") }
+    // What TLS has decrypted and nobody has asked for is not lost.
+    #expect(try await lab.dial(whole).streamToEnd(atMost: 1) == Data("in one piece".utf8))
+  }
+
+  @Test("the peer's end comes first; what we write still arrives", arguments: [false, true])
+  func peerEndsFirst(tls: Bool) async throws {
+    let lab = try StreamLab()
+    let (arrived, arrival) = AsyncStream.makeStream(of: [UInt8].self)
+    let server = try lab.server(tls: tls) { connection in
+      try connection.write("bye")
+      if tls { connection.closeNotify() } else { connection.halfClose() }
+      arrival.yield(connection.readToEnd())
+    }
+    let stream = try await lab.dial(server)
+    #expect(try await stream.streamToEnd() == Data("bye".utf8))
+    let sent = streamNoise(300_000)
+    try await stream.write(sent)
     try await stream.finishWriting()
-    #expect(try await stream.read() == nil)
+    for await bytes in arrived {
+      #expect(Data(bytes) == sent)
+      break
+    }
+    #expect(server.errors.isEmpty)
+  }
+
+  @Test("a second reader, and a second writer, fail and disturb nothing", arguments: [false, true])
+  func secondReader(tls: Bool) async throws {
+    let lab = try StreamLab()
+    let gate = try LoopbackGate()
+    let server = try lab.server(tls: tls) { connection in
+      connection.wait(for: gate)
+      try connection.write("for the first")
+      _ = connection.readToEnd()
+    }
+    let stream = try await lab.dial(server)
+    let first = Task {
+      while true {
+        do throws(TransportError) {
+          return try await stream.read()
+        } catch {
+          guard error.code == .operationInProgress else { throw error }
+        }
+      }
+    }
+    let big = Task { try await stream.write(Data(count: 32 << 20)) }
+    // The first is at it once the second is refused.
+    var reads = "", writes = ""
+    for _ in 0..<2_000 where reads != "request/operation_in_progress" {
+      reads = await streamWords { try await stream.read(upTo: 1, within: .milliseconds(2)) }
+    }
+    #expect(reads == "request/operation_in_progress")
+    for _ in 0..<2_000 where writes != "request/operation_in_progress" {
+      writes = await streamWords { try await stream.finishWriting() }
+    }
+    #expect(writes == "request/operation_in_progress")
+    gate.open()
+    #expect(try await first.value == Data("for the first".utf8))
+    try await big.value
+  }
+}
+
+/// Processor time of the engine's threads.
+enum StreamLoopTime {
+  /// In ticks of the kernel's clock, of all loops of this process.
+  static func spent() -> Int {
+    let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
+    return tasks.reduce(0) { sum, task in
+      guard let bytes = FileManager.default.contents(atPath: "/proc/self/task/\(task)/stat") else { return sum }
+      let text = String(decoding: bytes, as: UTF8.self)
+      guard text.contains("(lastro-loop)"), let end = text.lastIndex(of: ")") else { return sum }
+      let fields = text[end...].split(separator: " ")
+      return sum + (Int(fields[12]) ?? 0) + (Int(fields[13]) ?? 0)
+    }
   }
 }

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+import LastroCurl
+import LastroTesting
+import Testing
+
+#if canImport(Glibc)
+  import Glibc
+#endif
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+@Suite("Streams: datagrams", .timeLimit(.minutes(60)))
+struct DatagramTests {
+  private func dial(
+    _ server: LoopbackDatagramServer, host: String = "127.0.0.1", _ edit: (inout DialRequest) -> Void = { _ in }
+  ) async throws -> any DatagramStream {
+    var request = DialRequest(host: host, port: server.port, connectTimeout: nil)
+    edit(&request)
+    return try await CurlDialer.shared.dialDatagrams(request)
+  }
+
+  @Test("datagrams arrive whole, empty ones and the largest too")
+  func echo() async throws {
+    let server = try LoopbackDatagramServer { .answer($0.bytes) }
+    let stream = try await dial(server)
+    #expect(stream.maximumDatagramBytes == 65_507)
+    for bytes in [Data("hello".utf8), Data(), streamNoise(1_200), streamNoise(65_507)] {
+      try await stream.send(bytes)
+      #expect(try await stream.receive() == bytes)
+    }
+    #expect(await streamWords { try await stream.send(Data(count: 65_508)) } == "request/invalid_option")
+    #expect(stream.facts.remotePort == server.port && stream.facts.remoteAddress == "127.0.0.1")
+    #expect(stream.facts.localPort == server.datagrams.first?.port && stream.facts.trust == .plain)
+  }
+
+  @Test("what is lost is not there, what comes twice is there twice, what is late comes late")
+  func faults() async throws {
+    let gate = try LoopbackGate()
+    let server = try LoopbackDatagramServer { datagram in
+      switch datagram.number {
+      case 1: .drop
+      case 2: .duplicate(datagram.bytes)
+      default: .delay(datagram.bytes, until: gate)
+      }
+    }
+    let stream = try await dial(server)
+    for text in ["one", "two", "three"] { try await stream.send(Data(text.utf8)) }
+    #expect(try await stream.receive() == Data("two".utf8))
+    #expect(try await stream.receive() == Data("two".utf8))
+    #expect(await streamWords { try await stream.receive(within: .milliseconds(20)) } == "timeout/idle_timeout")
+    gate.open()
+    #expect(try await stream.receive() == Data("three".utf8))
+  }
+
+  @Test("a host where nobody listens is told, and the stream goes on")
+  func refused() async throws {
+    let server = try LoopbackDatagramServer { .answer($0.bytes) }
+    let stream = try await dial(server)
+    try server.setRefusing(true)
+    try await stream.send(Data("anybody?".utf8))
+    let error = try await streamError { try await stream.receive() }
+    #expect(error.code == .connectFailed && error.stage == .connect && error.systemCode == ECONNREFUSED)
+    try server.setRefusing(false)
+    try await stream.send(Data("now?".utf8))
+    #expect(try await stream.receive() == Data("now?".utf8))
+  }
+
+  @Test("a name is resolved, and a fixed answer goes before")
+  func names() async throws {
+    let server = try LoopbackDatagramServer { .answer($0.bytes) }
+    let stream = try await dial(server, host: "device.test") {
+      var options = ConnectionOptions()
+      options.resolutions = [.init(host: "device.test", port: server.port, addresses: ["127.0.0.1"])]
+      $0.connection = options
+    }
+    try await stream.send(Data("by name".utf8))
+    #expect(try await stream.receive() == Data("by name".utf8))
+    let local = try await dial(server, host: "localhost")
+    #expect(["127.0.0.1", "::1"].contains(local.facts.remoteAddress))
+    #expect(await streamWords { try await self.dial(server, host: "nobody.invalid") } == "resolve/host_not_found")
+  }
+
+  @Test("the local end can be chosen")
+  func localInterface() async throws {
+    let server = try LoopbackDatagramServer { .answer($0.bytes) }
+    var options = ConnectionOptions()
+    options.localInterface = "127.0.0.1"
+    let stream = try await dial(server) { $0.connection = options }
+    try await stream.send(Data("x".utf8))
+    #expect(try await stream.receive() == Data("x".utf8))
+    options.localInterface = "no-such-interface"
+    let error = try await streamError { try await dial(server) { $0.connection = options } }
+    #expect(error.code == .connectFailed && error.systemCode != nil)
+  }
+
+  @Test("a receiver that is cancelled loses nothing; close and a second receiver are told")
+  func cancellation() async throws {
+    let gate = try LoopbackGate()
+    let server = try LoopbackDatagramServer { .delay($0.bytes, until: gate) }
+    let stream = try await dial(server)
+    try await stream.send(Data("late".utf8))
+    let reading = Task {
+      while true {
+        do throws(TransportError) {
+          return try await stream.receive()
+        } catch {
+          guard error.code == .operationInProgress else { throw error }
+        }
+      }
+    }
+    var second = ""
+    for _ in 0..<2_000 where second != "request/operation_in_progress" {
+      second = await streamWords { try await stream.receive(within: .milliseconds(1)) }
+    }
+    #expect(second == "request/operation_in_progress")
+    reading.cancel()
+    #expect(await streamWords { try await reading.value } == "cancelled/cancelled")
+    gate.open()
+    #expect(try await stream.receive() == Data("late".utf8))
+    let last = Task { await streamWords { try await stream.receive() } }
+    stream.close()
+    #expect(await last.value == "request/stream_closed")
+    #expect(await streamWords { try await stream.send(Data([1])) } == "request/stream_closed")
+  }
+
+  @Test("TLS, Unix sockets and impossible ports are refused; pinned hosts too")
+  func refusals() async throws {
+    let server = try LoopbackDatagramServer { _ in .drop }
+    #expect(await streamWords { try await self.dial(server) { $0.tls = .init() } } == "request/unsupported")
+    var options = ConnectionOptions()
+    options.unixSocketPath = "/tmp/x"
+    #expect(await streamWords { try await self.dial(server) { $0.connection = options } } == "request/unsupported")
+    #expect(await streamWords { try await self.dial(server) { $0.port = 0 } } == "request/invalid_option")
+    #expect(await streamWords { try await self.dial(server) { $0.host = "a b" } } == "request/invalid_option")
+  }
+
+  @Test("shutting the engine down ends them")
+  func shutDown() async throws {
+    let transport = try CurlTransport()
+    let dialer = CurlDialer(transport: transport)
+    let server = try LoopbackDatagramServer { _ in .drop }
+    let stream = try await dialer.dialDatagrams(DialRequest(host: "127.0.0.1", port: server.port))
+    let reading = Task { await streamWords { try await stream.receive() } }
+    await transport.shutDown()
+    #expect(await reading.value == "cancelled/shut_down")
+    #expect(dialer.activeStreams == 0)
+  }
+}

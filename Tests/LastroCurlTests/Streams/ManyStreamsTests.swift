@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+import LastroCurl
+import LastroTesting
+import Testing
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+@Suite("Streams: many, and none left", .timeLimit(.minutes(60)))
+struct ManyStreamsTests {
+  @Test("a thousand streams at once echo, each its own bytes", arguments: [false, true])
+  func thousand(tls: Bool) async throws {
+    LoopbackServer.raiseDescriptorLimit()
+    let lab = try StreamLab { configuration, _ in configuration.loops = 2 }
+    let server = try lab.server(tls: tls, handler: streamEcho)
+    let count = tls ? 300 : 1_000
+    let streams = try await withThrowingTaskGroup(of: (any ByteStream).self) { group in
+      for _ in 0..<count { group.addTask { try await lab.dial(server) } }
+      return try await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(lab.dialer.activeStreams == count && lab.transport.activeTransfers == 0)
+    for round in 0..<3 {
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for (index, stream) in streams.enumerated() {
+          group.addTask {
+            let sent = Data("stream \(index), round \(round)".utf8)
+            try await stream.write(sent)
+            #expect(try await stream.streamBytes(exactly: sent.count) == sent)
+          }
+        }
+        try await group.waitForAll()
+      }
+    }
+    // Closing every other one leaves the rest alone, whatever multi handle they are in.
+    for (index, stream) in streams.enumerated() where index.isMultiple(of: 2) { stream.close() }
+    for (index, stream) in streams.enumerated() where !index.isMultiple(of: 2) {
+      try await stream.write(Data("still".utf8))
+      #expect(try await stream.streamBytes(exactly: 5) == Data("still".utf8))
+    }
+    for stream in streams { stream.close() }
+    #expect(await streamComesTrue { lab.dialer.activeStreams == 0 && server.openConnections == 0 })
+  }
+
+  @Test("streams that rest stay open while others are dialed, half-closed ones and their bytes too")
+  func restingStreams() async throws {
+    let lab = try StreamLab { configuration, _ in configuration.idleLifetime = .seconds(1) }
+    let server = try lab.server { connection in
+      let bytes = connection.readToEnd()
+      try connection.write(bytes + bytes)
+    }
+    let echoing = try lab.server(handler: streamEcho)
+    let open = try await lab.dial(echoing)
+    let half = try await lab.dial(server)
+    try await half.write(Data("rest".utf8))
+    try await half.finishWriting()
+    // libcurl looks for dead connections once a second, when one is made: by then this one is closed both ways.
+    for _ in 0..<3 {
+      try await Task.sleep(for: .milliseconds(1_100))
+      _ = try await lab.dial(echoing)
+    }
+    #expect(try await half.streamToEnd() == Data("restrest".utf8))
+    try await open.write(Data("x".utf8))
+    #expect(try await open.read() == Data("x".utf8))
+  }
+
+  @Test("fetches and streams share an engine and disturb each other not")
+  func withFetches() async throws {
+    let lab = try StreamLab()
+    let server = try LoopbackServer { connection in
+      while try connection.readHead() != nil {
+        try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+      }
+    }
+    let echoing = try lab.server(handler: streamEcho)
+    let stream = try await lab.dial(echoing)
+    for round in 0..<20 {
+      let answer = try await lab.transport.execute(
+        TransferRequest(
+          head: .init(method: .get, scheme: "http", authority: "127.0.0.1:\(server.port)", path: "/\(round)")))
+      #expect(answer.head.status == .ok && answer.body.bytes == Data("ok".utf8))
+      try await stream.write(Data("\(round)".utf8))
+      #expect(try await stream.read() == Data("\(round)".utf8))
+    }
+    #expect(server.acceptedConnections == 1)
+    // A stream is not made of a fetch's connection, though it is to the same host.
+    let other = try await lab.dial(server)
+    #expect(await streamComesTrue { server.acceptedConnections == 2 })
+    other.close()
+  }
+
+  @Test("streams, dials, faults and dropped engines leave no descriptor and no thread behind")
+  func nothingIsLeft() async {
+    await #expect(processExitsWith: .success) {
+      // The first round loads what is loaded once.
+      try await StreamRound.play()
+      let before = await StreamRound.settledDescriptors()
+      for _ in 0..<4 { try await StreamRound.play() }
+      #expect(await StreamRound.settledDescriptors() < before + 4)
+    }
+  }
+}
+
+/// A bit of everything, with an engine of its own.
+private enum StreamRound {
+  static func play() async throws {
+    let lab = try StreamLab()
+    for tls in [false, true] {
+      let server = try lab.server(tls: tls, handler: streamEcho)
+      let stream = try await lab.dial(server)
+      try await stream.write(Data("hello".utf8))
+      #expect(try await stream.read() == Data("hello".utf8))
+      try await stream.finishWriting()
+      #expect(try await stream.read() == nil)
+      let open = try await lab.dial(server)
+      let reading = Task { try await open.read() }
+      reading.cancel()
+      _ = try? await reading.value
+      let cutting = try lab.server(tls: tls) { $0.closeWithoutNotify() }
+      _ = await streamWords { try await lab.dial(cutting).read() }
+      let resetting = try lab.server(tls: tls) { $0.reset() }
+      _ = await streamWords { try await lab.dial(resetting).read() }
+    }
+    let stuck = try lab.server(tls: true, { $0.handshakeFault = .stallInHandshake }, handler: streamEcho)
+    _ = await streamWords { try await lab.dial(stuck, limit: .milliseconds(50)) }
+    let closing = try lab.server(tls: true, { $0.handshakeFault = .closeInHandshake }, handler: streamEcho)
+    _ = await streamWords { try await lab.dial(closing) }
+    let datagrams = try LoopbackDatagramServer { .answer($0.bytes) }
+    let one = try await lab.dialer.dialDatagrams(DialRequest(host: "localhost", port: datagrams.port))
+    try? await one.send(Data("x".utf8))
+    await lab.transport.shutDown()
+  }
+
+  static func settledDescriptors() async -> Int {
+    var last = -1, quiet = 0
+    while quiet < 20 {
+      try? await Task.sleep(for: .milliseconds(10))
+      let now = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count) ?? 0
+      quiet = now == last ? quiet + 1 : 0
+      last = now
+    }
+    return last
+  }
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+import LastroCurl
+import LastroTesting
+import Testing
+
+#if canImport(Glibc)
+  import Glibc
+#endif
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+@Suite("Streams: how they end", .timeLimit(.minutes(60)))
+struct StreamEndTests {
+  @Test(
+    "TLS that ends with close_notify is clean, without is truncated, after what came",
+    arguments: [
+      LoopbackTLS.Version.tls12, .tls13,
+    ])
+  func truncation(newest: LoopbackTLS.Version) async throws {
+    let lab = try StreamLab()
+    for isClean in [true, false] {
+      let server = try lab.server(tls: true, { $0.maximumVersion = newest }) { connection in
+        try connection.write("the last words")
+        if isClean { connection.close() } else { connection.closeWithoutNotify() }
+      }
+      let stream = try await lab.dial(server)
+      #expect(try await stream.streamBytes(exactly: 14) == Data("the last words".utf8))
+      for _ in 0..<2 {
+        if isClean {
+          #expect(try await stream.read() == nil)
+        } else {
+          #expect(await streamWords { try await stream.read() } == "response/truncated_stream")
+        }
+      }
+    }
+  }
+
+  @Test("large data before a truncation is delivered first")
+  func truncationAfterMuch() async throws {
+    let lab = try StreamLab()
+    let sent = streamNoise(500_000)
+    let server = try lab.server(tls: true) { connection in
+      try connection.write(sent)
+      connection.closeWithoutNotify()
+    }
+    let stream = try await lab.dial(server)
+    #expect(try await stream.streamBytes(exactly: sent.count) == sent)
+    #expect(await streamWords { try await stream.read() } == "response/truncated_stream")
+  }
+
+  @Test("FIN is a clean end without TLS")
+  func plainEnd() async throws {
+    let lab = try StreamLab()
+    let server = try lab.server { connection in
+      try connection.write("all")
+      connection.close()
+    }
+    #expect(try await lab.dial(server).streamToEnd() == Data("all".utf8))
+  }
+
+  @Test("a reset is a failure with its errno, on every read after it", arguments: [false, true])
+  func reset(tls: Bool) async throws {
+    let lab = try StreamLab()
+    let gate = try LoopbackGate()
+    let server = try lab.server(tls: tls) { connection in
+      connection.wait(for: gate)
+      connection.reset()
+    }
+    let stream = try await lab.dial(server)
+    let reading = Task { try await stream.read() }
+    gate.open()
+    let error = try await streamError { try await reading.value }
+    #expect(error.code == .receiveFailed && error.systemCode == ECONNRESET && error.stage == .response)
+    #expect(await streamWords { try await stream.read() } == "response/receive_failed")
+  }
+
+  @Test("writing to a peer that is gone fails with the errno", arguments: [false, true])
+  func writingToNobody(tls: Bool) async throws {
+    let lab = try StreamLab()
+    let server = try lab.server(tls: tls) { connection in
+      _ = connection.read(max: 1)
+      connection.reset()
+    }
+    let stream = try await lab.dial(server)
+    let error = try await streamError {
+      for _ in 0..<1_000 { try await stream.write(Data(count: 1 << 20)) }
+    }
+    #expect(error.code == .sendFailed && error.stage == .send)
+    #expect(error.systemCode == EPIPE || error.systemCode == ECONNRESET)
+  }
+
+  @Test("an alert of the peer is told as such")
+  func alert() async throws {
+    let lab = try StreamLab()
+    let authority = lab.authority.rootPEM
+    let server = try lab.server(tls: true, { $0.clientAuthoritiesPEM = authority }, handler: streamEcho)
+    // In TLS 1.3 the refusal comes after the handshake is over for the client.
+    let stream = try await lab.dial(server)
+    #expect(await streamWords { try await stream.read() } == "tls/handshake_failed")
+  }
+
+  @Test("close ends a read and a write at once, both ways, and for good", arguments: [false, true])
+  func close(tls: Bool) async throws {
+    let lab = try StreamLab()
+    let server = try lab.server(tls: tls) { connection in connection.stall() }
+    let stream = try await lab.dial(server)
+    let reading = Task { await streamWords { try await stream.read() } }
+    let writing = Task { await streamWords { try await stream.write(Data(count: 64 << 20)) } }
+    stream.close()
+    stream.close()
+    #expect(await reading.value == "request/stream_closed")
+    #expect(await writing.value == "request/stream_closed")
+    #expect(await streamWords { try await stream.read() } == "request/stream_closed")
+    #expect(await streamWords { try await stream.finishWriting() } == "request/stream_closed")
+    #expect(await streamComesTrue { server.openConnections == 0 && lab.dialer.activeStreams == 0 })
+  }
+
+  @Test("close tells a TLS peer with close_notify")
+  func closeNotifies() async throws {
+    let lab = try StreamLab()
+    let (ends, end) = AsyncStream.makeStream(of: Bool.self)
+    let server = try lab.server(tls: true) { connection in
+      _ = connection.readToEnd()
+      end.yield(true)
+    }
+    let stream = try await lab.dial(server)
+    stream.close()
+    for await _ in ends { break }
+    #expect(server.errors.isEmpty)
+  }
+
+  @Test("a stream that is dropped is closed", arguments: [false, true])
+  func dropped(tls: Bool) async throws {
+    let lab = try StreamLab()
+    let server = try lab.server(tls: tls) { $0.stall() }
+    for _ in 0..<20 { _ = try await lab.dial(server) }
+    #expect(await streamComesTrue { server.openConnections == 0 && lab.dialer.activeStreams == 0 })
+    #expect(server.acceptedConnections == 20)
+  }
+
+  @Test("shutting the engine down ends streams and dials with shut_down", arguments: [false, true])
+  func shutDown(tls: Bool) async throws {
+    let lab = try StreamLab()
+    let server = try lab.server(tls: tls) { $0.stall() }
+    let stuck = try lab.server(tls: true, { $0.handshakeFault = .stallInHandshake }, handler: streamEcho)
+    let stream = try await lab.dial(server)
+    let reading = Task { await streamWords { try await stream.read() } }
+    let dialing = Task { await streamWords { try await lab.dial(stuck) } }
+    try await stuck.waitForConnections(count: 1)
+    await lab.transport.shutDown()
+    #expect(await reading.value == "cancelled/shut_down")
+    #expect(await dialing.value == "cancelled/shut_down")
+    #expect(await streamWords { try await stream.read() } == "cancelled/shut_down")
+    #expect(await streamWords { try await stream.write(Data([1])) } == "cancelled/shut_down")
+    #expect(await streamWords { try await lab.dial(server) } == "cancelled/shut_down")
+    #expect(lab.dialer.activeStreams == 0)
+  }
+
+  @Test("a stream keeps its engine alive, and lets it go with itself")
+  func engineLivesOn() async throws {
+    var lab: StreamLab? = try StreamLab()
+    let server = try LoopbackServer(handler: streamEcho)
+    var stream: (any ByteStream)? = try await lab?.dial(server)
+    lab = nil
+    try await stream?.write(Data("still".utf8))
+    #expect(try await stream?.read() == Data("still".utf8))
+    stream = nil
+    #expect(await streamComesTrue { server.openConnections == 0 })
+  }
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+import LastroCurl
+import LastroTesting
+import PeerSupport
+import Testing
+
+#if canImport(Glibc)
+  import Glibc
+#endif
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+@Suite("Streams: limits and cancellation", .timeLimit(.minutes(60)))
+struct StreamGivingUpTests {
+  /// A TLS server whose handshake never goes on.
+  private func stuck(_ lab: StreamLab) throws -> LoopbackServer {
+    try lab.server(tls: true, { $0.handshakeFault = .stallInHandshake }, handler: streamEcho)
+  }
+
+  @Test("a dial that is cancelled in the handshake ends at once, and leaves nothing")
+  func cancelInHandshake() async throws {
+    let lab = try StreamLab()
+    let server = try stuck(lab)
+    let dialing = Task { await streamWords { try await lab.dial(server) } }
+    try await server.waitForConnections(count: 1)
+    dialing.cancel()
+    #expect(await dialing.value == "cancelled/cancelled")
+    #expect(await streamComesTrue { server.openConnections == 0 && lab.dialer.activeStreams == 0 })
+  }
+
+  @Test("a dial that is cancelled while it connects, or before it begins, ends at once")
+  func cancelInConnect() async throws {
+    let lab = try StreamLab()
+    let listener = try CrowdedListener()
+    let request = DialRequest(host: "127.0.0.1", port: listener.port, connectTimeout: nil)
+    let dialing = Task { await streamWords { try await lab.dialer.dial(request) } }
+    #expect(await streamComesTrue { lab.dialer.activeStreams == 1 })
+    dialing.cancel()
+    #expect(await dialing.value == "cancelled/cancelled")
+    var limited = request
+    limited.connectTimeout = .milliseconds(50)
+    #expect(await streamWords { try await lab.dialer.dial(limited) } == "timeout/connect_timeout")
+    let never = Task {
+      withUnsafeCurrentTask { $0?.cancel() }
+      return await streamWords { try await lab.dialer.dial(request) }
+    }
+    #expect(await never.value == "cancelled/cancelled")
+    #expect(await streamComesTrue { lab.dialer.activeStreams == 0 })
+  }
+
+  @Test("the connect limit holds for the handshake, and for the wait of those behind it")
+  func connectLimit() async throws {
+    let lab = try StreamLab { configuration, _ in configuration.coldRequestsPerHost = 1 }
+    let server = try stuck(lab)
+    #expect(await streamWords { try await lab.dial(server, limit: .milliseconds(100)) } == "timeout/connect_timeout")
+    let first = Task { await streamWords { try await lab.dial(server) } }
+    try await server.waitForConnections(count: 2)
+    #expect(await streamWords { try await lab.dial(server, limit: .milliseconds(100)) } == "timeout/connect_timeout")
+    #expect(await streamWords { try await lab.dial(server, limit: .zero) } == "timeout/connect_timeout")
+    let waiting = Task { await streamWords { try await lab.dial(server) } }
+    _ = await streamComesTrue { lab.dialer.activeStreams == 2 }
+    waiting.cancel()
+    #expect(await waiting.value == "cancelled/cancelled")
+    first.cancel()
+    #expect(await first.value == "cancelled/cancelled")
+    #expect(await streamComesTrue { lab.dialer.activeStreams == 0 })
+    #expect(server.acceptedConnections == 2)
+  }
+
+  @Test("more waiting dials than allowed are refused")
+  func queueLimit() async throws {
+    let lab = try StreamLab { configuration, _ in
+      configuration.coldRequestsPerHost = 1
+      configuration.maximumQueuedRequests = 0
+    }
+    let server = try stuck(lab)
+    let first = Task { await streamWords { try await lab.dial(server) } }
+    try await server.waitForConnections(count: 1)
+    #expect(await streamWords { try await lab.dial(server) } == "limit/queue_full")
+    first.cancel()
+    #expect(await first.value == "cancelled/cancelled")
+  }
+
+  @Test("a dial to nobody fails with the errno; one to no name with the stage resolve")
+  func nobodyListens() async throws {
+    let lab = try StreamLab()
+    let port = try Loopback.freePort()
+    let error = try await streamError { try await lab.dialer.dial(DialRequest(host: "127.0.0.1", port: port)) }
+    #expect(error.stage == .connect && error.code == .connectFailed && error.systemCode != nil)
+    #expect(
+      await streamWords { try await lab.dialer.dial(DialRequest(host: "nobody.invalid", port: 1)) }
+        == "resolve/host_not_found")
+    for (host, port) in [("", 1), ("a b", 1), ("localhost", 0), ("localhost", 65_536), ("x:1", 1)] {
+      #expect(
+        await streamWords { try await lab.dialer.dial(DialRequest(host: host, port: port)) } == "request/invalid_option"
+      )
+    }
+  }
+
+  @Test("a read whose limit passes, or that is cancelled, loses nothing", arguments: [false, true])
+  func readGivenUp(tls: Bool) async throws {
+    let lab = try StreamLab()
+    let server = try lab.server(tls: tls, handler: streamEcho)
+    let stream = try await lab.dial(server)
+    var expected = Data(), received = Data()
+    for round in 0..<60 {
+      #expect(await streamWords { try await stream.read(upTo: 10, within: .milliseconds(1)) } == "timeout/idle_timeout")
+      let sent = Data("round \(round)\n".utf8)
+      expected += sent
+      // The answer and the cancellation meet.
+      let reading = Task { () -> Data? in
+        do throws(TransportError) { return try await stream.read(upTo: 3) } catch {
+          #expect(error.code == .cancelled)
+          return nil
+        }
+      }
+      try await stream.write(sent)
+      if round.isMultiple(of: 2) { await Task.yield() }
+      reading.cancel()
+      if let piece = await reading.value { received += piece }
+      while received.count < expected.count {
+        received += try #require(try await stream.read(upTo: 4, within: nil))
+      }
+    }
+    #expect(received == expected)
+    #expect(await streamWords { try await stream.read(upTo: 0, within: nil) } == "request/invalid_option")
+  }
+
+  @Test("a write that is given up midway closes the stream", arguments: [false, true])
+  func writeGivenUp(tls: Bool) async throws {
+    let lab = try StreamLab()
+    for isCancelled in [false, true] {
+      let gate = try LoopbackGate()
+      let server = try lab.server(tls: tls) { connection in
+        connection.wait(for: gate)
+        _ = connection.readToEnd()
+      }
+      let stream = try await lab.dial(server)
+      if isCancelled {
+        let writing = Task { await streamWords { try await stream.write(Data(count: 64 << 20)) } }
+        _ = await streamComesTrue { server.acceptedConnections == 1 }
+        writing.cancel()
+        #expect(await writing.value == "cancelled/cancelled")
+      } else {
+        #expect(
+          await streamWords { try await stream.write(Data(count: 64 << 20), within: .milliseconds(50)) }
+            == "timeout/idle_timeout")
+      }
+      // A task that was cancelled before it began to write leaves the stream alone.
+      if !isCancelled { #expect(await streamWords { try await stream.read() } == "request/stream_closed") }
+      stream.close()
+      #expect(await streamComesTrue { lab.dialer.activeStreams == 0 })
+      // The kernel keeps trying to get rid of what was written.
+      gate.open()
+      #expect(await streamComesTrue { server.openConnections == 0 && lab.dialer.activeStreams == 0 })
+    }
+  }
+
+  @Test("cancelling at any moment leaves no stream behind", arguments: [false, true])
+  func cancelAnywhere(tls: Bool) async throws {
+    let lab = try StreamLab()
+    let server = try lab.server(tls: tls, handler: streamEcho)
+    for round in 0..<60 {
+      let task = Task {
+        let stream = try await lab.dial(server)
+        try await stream.write(streamNoise(100_000))
+        try await stream.finishWriting()
+        return try await stream.streamToEnd().count
+      }
+      for _ in 0..<round { await Task.yield() }
+      if round.isMultiple(of: 3) { try await Task.sleep(for: .microseconds(50 * round)) }
+      task.cancel()
+      do {
+        let count = try await task.value
+        #expect(count == 100_000)
+      } catch {
+        #expect((error as? TransportError)?.code == .cancelled, "\(error)")
+      }
+    }
+    #expect(await streamComesTrue { server.openConnections == 0 && lab.dialer.activeStreams == 0 })
+  }
+}
+
+/// A listener on 127.0.0.1 with no room for one more: connecting to it neither succeeds nor fails.
+private final class CrowdedListener {
+  let port: Int
+  private var descriptors: [Int32] = []
+
+  init() throws {
+    let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+    descriptors.append(listener)
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+    var fillers: [Int32] = []
+    try withUnsafeMutablePointer(to: &address) { pointer in
+      try pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+        try #require(bind(listener, pointer, size) == 0 && listen(listener, 0) == 0)
+        try #require(getsockname(listener, pointer, &size) == 0)
+        for index in 0..<4 {
+          // The first gets in, and must have before the others wait.
+          let flags = index == 0 ? 0 : Int32(SOCK_NONBLOCK.rawValue)
+          let filler = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | flags, 0)
+          _ = connect(filler, pointer, size)
+          fillers.append(filler)
+        }
+      }
+    }
+    port = Int(UInt16(bigEndian: address.sin_port))
+    descriptors += fillers
+  }
+
+  deinit { for descriptor in descriptors { close(descriptor) } }
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+import LastroCurl
+import LastroTesting
+import PeerSupport
+import Testing
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// The proxies of this folder's tests, once for the suite.
+private struct StreamProxies: SuiteTrait, TestScoping {
+  @TaskLocal static var squid: SquidPeer?
+  @TaskLocal static var dante: DantePeer?
+
+  func provideScope(
+    for test: Test, testCase: Test.Case?, performing function: @Sendable @concurrent () async throws -> Void
+  ) async throws {
+    let squid = try await SquidPeer.start()
+    let dante = try await DantePeer.start()
+    defer {
+      squid.stop()
+      dante.stop()
+    }
+    try await Self.$squid.withValue(squid) {
+      try await Self.$dante.withValue(dante, operation: function)
+    }
+  }
+}
+
+@Suite("Streams: ways to the host", StreamProxies(), .timeLimit(.minutes(60)))
+struct StreamRouteTests {
+  private var squid: SquidPeer { get throws { try #require(StreamProxies.squid) } }
+  private var dante: DantePeer { get throws { try #require(StreamProxies.dante) } }
+
+  /// The lab's options through a proxy, whose own authority is trusted too.
+  private func through(_ proxy: String, _ lab: StreamLab) throws -> ConnectionOptions {
+    let authority = try Data(contentsOf: URL(filePath: try squid.certificates.authority))
+    return lab.options {
+      $0.proxy = .url(proxy)
+      $0.tls.roots = .pem(Array(lab.authority.rootPEM.utf8) + [UInt8](authority))
+    }
+  }
+
+  private var ways: [String] {
+    get throws {
+      [
+        "http://127.0.0.1:\(try squid.port)", "https://localhost:\(try squid.tlsPort)",
+        "http://\(SquidPeer.user):\(SquidPeer.password)@127.0.0.1:\(try squid.authenticatedPort)",
+        "socks5://127.0.0.1:\(try dante.port)", "socks5h://127.0.0.1:\(try dante.port)",
+      ]
+    }
+  }
+
+  @Test("bytes pass through every kind of proxy, and end cleanly", arguments: [false, true])
+  func proxies(tls: Bool) async throws {
+    let lab = try StreamLab()
+    let server = try lab.server(tls: tls, handler: streamEcho)
+    let sent = streamNoise(700_000)
+    for way in try ways {
+      let options = try through(way, lab)
+      let stream = try await lab.dial(server) { $0.connection = options }
+      #expect(stream.facts.remotePort != server.port, "\(way)")
+      #expect((stream.facts.tls != nil) == tls && stream.facts.trust == (tls ? .validated : .plain))
+      async let writing: Void = stream.write(sent)
+      #expect(try await stream.streamBytes(exactly: sent.count) == sent, "\(way)")
+      try await writing
+      // Not before all is there: squid ends a tunnel for both directions as soon as one is.
+      try await stream.finishWriting()
+      #expect(try await stream.read() == nil, "\(way)")
+    }
+  }
+
+  @Test("the application protocol, the name and the pins are the server's behind an HTTPS proxy")
+  func tlsInTLS() async throws {
+    let lab = try StreamLab()
+    let identity = try lab.authority.issue(hosts: ["inner.test"])
+    var tls = LoopbackTLS(identity)
+    tls.applicationProtocols = ["mine"]
+    let server = try LoopbackServer(tls: tls, handler: streamEcho)
+    let spare = "sha256/" + String(repeating: "B", count: 43) + "="
+    let pin = try #require(SPKIHash(pem: identity.certificatePEM)).description
+    let policy = try PinningPolicy(domainName: "inner.test", pinnedHashes: [pin, spare])
+    var options = try through("https://localhost:\(try squid.tlsPort)", lab)
+    options.tls.trustJudge = ServerTrustEvaluator(
+      configuration: try .init(pinningPolicies: [policy], allowNotPinnedDomains: true))
+    let stream = try await lab.dial(server) {
+      $0.connection = options
+      $0.tls = .init(serverName: "inner.test", applicationProtocols: ["mine"])
+    }
+    #expect(stream.facts.trust == .pinned && stream.facts.tls?.applicationProtocol == "mine")
+    let own = try PeerCertificate.certificates(pem: identity.certificatePEM)
+    #expect(stream.facts.tls?.presentedChain.first == own.first)
+    try await stream.write(Data("x".utf8))
+    #expect(try await stream.read() == Data("x".utf8))
+  }
+
+  @Test("proxies that refuse, are unknown, untrusted or dead are failures of the proxy")
+  func proxyFailures() async throws {
+    let lab = try StreamLab()
+    let server = try lab.server(handler: streamEcho)
+    let dead = try Loopback.freePort()
+    let cases: [(String, String, String)] = [
+      ("http://127.0.0.1:\(dead)", "127.0.0.1", "proxy/proxy_connect_failed"),
+      ("http://nobody.invalid:1", "127.0.0.1", "proxy/proxy_not_found"),
+      ("http://127.0.0.1:\(try squid.authenticatedPort)", "127.0.0.1", "proxy/proxy_refused"),
+      ("http://127.0.0.1:\(try squid.port)", "refused.test", "proxy/proxy_refused"),
+    ]
+    for (proxy, host, expected) in cases {
+      let options = try through(proxy, lab)
+      #expect(
+        await streamWords {
+          try await lab.dial(server) {
+            $0.connection = options
+            $0.host = host
+          }
+        } == expected, "\(proxy)")
+    }
+    let port = try squid.tlsPort
+    let untrusted = lab.options { $0.proxy = .url("https://localhost:\(port)") }
+    #expect(
+      await streamWords { try await lab.dial(server) { $0.connection = untrusted } } == "proxy/untrusted_certificate")
+    #expect(server.acceptedConnections == 0)
+  }
+
+  @Test("a Unix socket carries streams, with TLS and without", arguments: [false, true])
+  func unixSocket(tls: Bool) async throws {
+    let lab = try StreamLab()
+    let directory = try PeerDirectory()
+    let path = directory.file("s")
+    let options = tls ? LoopbackTLS(try lab.authority.issue(hosts: ["service.test"])) : nil
+    let server = try LoopbackServer(.unixSocket(path: path), tls: options, handler: streamEcho)
+    let connection = lab.options { $0.unixSocketPath = path }
+    let stream = try await lab.dialer.dial(
+      DialRequest(host: "service.test", port: 1, tls: tls ? .init() : nil, connection: connection))
+    try await stream.write(Data("hello".utf8))
+    #expect(try await stream.read() == Data("hello".utf8))
+    try await stream.finishWriting()
+    #expect(try await stream.read() == nil)
+    #expect(stream.facts.remotePort == nil && stream.facts.localPort == nil)
+    #expect(server.acceptedConnections == 1)
+  }
+
+  @Test("a fixed answer for a name reaches the address, for that dial alone")
+  func resolutions() async throws {
+    let lab = try StreamLab()
+    let server = try lab.server(handler: streamEcho)
+    let options = lab.options {
+      $0.resolutions = [.init(host: "api.lastro.test", port: server.port, addresses: ["127.0.0.1"])]
+    }
+    let stream = try await lab.dial(server) {
+      $0.host = "api.lastro.test"
+      $0.connection = options
+    }
+    try await stream.write(Data("x".utf8))
+    #expect(try await stream.read() == Data("x".utf8))
+    #expect(
+      await streamWords { try await lab.dial(server) { $0.host = "api.lastro.test" } } == "resolve/host_not_found")
+  }
+
+  @Test("the local address is the one asked for; one that is not ours fails")
+  func localInterface() async throws {
+    let lab = try StreamLab()
+    let server = try lab.server(handler: streamEcho)
+    let options = lab.options { $0.localInterface = "127.0.0.1" }
+    _ = try await lab.dial(server) { $0.connection = options }
+    let foreign = lab.options { $0.localInterface = "192.0.2.77" }
+    #expect(await streamWords { try await lab.dial(server) { $0.connection = foreign } } == "connect/connect_failed")
+  }
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+import LastroCurl
+import LastroTesting
+import Testing
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+@Suite("Streams: trust", .timeLimit(.minutes(60)))
+struct StreamTrustTests {
+  private static let absent = "sha256/" + String(repeating: "A", count: 43) + "="
+  private static let spare = "sha256/" + String(repeating: "B", count: 43) + "="
+
+  /// A judge by a closure, which remembers what it was asked.
+  private final class Judge: ServerTrustJudge {
+    private let decide: @Sendable (ServerTrust) -> TrustDecision
+    private let log = Lock([ServerTrust]())
+    private let number = Lock(UInt64(0))
+
+    init(_ decide: @escaping @Sendable (ServerTrust) -> TrustDecision) { self.decide = decide }
+
+    var asked: [ServerTrust] { log.withLock { $0 } }
+    var revision: UInt64 { number.withLock { $0 } }
+    func changeRules() { number.withLock { $0 += 1 } }
+
+    func judge(_ trust: ServerTrust) -> TrustDecision {
+      log.withLock { $0.append(trust) }
+      return decide(trust)
+    }
+  }
+
+  private static func evaluator(_ host: String, _ pin: String) throws -> ServerTrustEvaluator {
+    let policy = try PinningPolicy(domainName: host, pinnedHashes: [pin, spare])
+    return ServerTrustEvaluator(
+      configuration: try .init(pinningPolicies: [policy], allowNotPinnedDomains: true))
+  }
+
+  private func lab(_ judge: (any ServerTrustJudge)?) throws -> StreamLab {
+    try StreamLab { configuration, _ in configuration.connection.tls.trustJudge = judge }
+  }
+
+  @Test("a pinned key is accepted as pinned; without it the stream is refused, and nothing is sent")
+  func pins() async throws {
+    let minted = try CertificateAuthority()
+    let identity = try minted.issue(hosts: ["localhost"])
+    let pin = try #require(SPKIHash(pem: identity.certificatePEM)).description
+    let server = try LoopbackServer(tls: LoopbackTLS(identity), handler: streamEcho)
+    for (pin, isRight) in [(pin, true), (Self.absent, false)] {
+      let lab = try self.lab(try Self.evaluator("localhost", pin))
+      var request = lab.request(server)
+      request.connection = lab.options { $0.tls.roots = .pem(Array(minted.rootPEM.utf8)) }
+      if isRight {
+        #expect(try await lab.dialer.dial(request).facts.trust == .pinned)
+      } else {
+        let error = try await streamError { try await lab.dialer.dial(request) }
+        #expect(error.stage == .trust && error.code == .pinMismatch)
+        #expect(error.trustFailure?.trust.port == server.port && error.trustFailure?.trust.role == .server)
+      }
+    }
+    #expect(server.receivedBytes == 0)
+  }
+
+  @Test("a pinned host is not talked to without TLS; as a proxy it may be")
+  func plaintext() async throws {
+    let server = try LoopbackServer(handler: streamEcho)
+    let lab = try self.lab(try Self.evaluator("localhost", Self.absent))
+    var request = DialRequest(host: "localhost", port: server.port)
+    #expect(await streamWords { try await lab.dialer.dial(request) } == "trust/plaintext_refused")
+    #expect(await streamWords { try lab.dialer.checkPlaintext(request) } == "trust/plaintext_refused")
+    #expect(await streamWords { try await lab.dialer.dialDatagrams(request) } == "trust/plaintext_refused")
+    #expect(server.acceptedConnections == 0)
+    request.role = .proxy
+    try lab.dialer.checkPlaintext(request)
+    _ = try await lab.dialer.dial(request)
+    request.role = .server
+    request.host = "127.0.0.1"
+    try lab.dialer.checkPlaintext(request)
+  }
+
+  @Test("as a proxy it is judged as one")
+  func proxyRole() async throws {
+    let judge = Judge { _ in .accepted(.validated) }
+    let lab = try self.lab(judge)
+    let server = try lab.server(tls: true, handler: streamEcho)
+    _ = try await lab.dial(server) { $0.role = .proxy }
+    _ = try await lab.dial(server)
+    #expect(judge.asked.map(\.role) == [.proxy, .server])
+  }
+
+  @Test("an untrusted chain and another host's certificate are refused as for a fetch")
+  func ordinaryValidation() async throws {
+    let lab = try StreamLab()
+    let other = try StreamLab()
+    let server = try other.server(tls: true, handler: streamEcho)
+    #expect(await streamWords { try await lab.dial(server) } == "tls/untrusted_certificate")
+    #expect(await streamWords { try await other.dial(server) { $0.host = "127.0.0.1" } } == "tls/host_mismatch")
+    #expect(
+      await streamWords { try await other.dial(server) { $0.tls?.serverName = "other.test" } } == "tls/host_mismatch")
+    #expect(server.establishedConnections == 0 || server.receivedBytes == 0)
+  }
+
+  @Test("a name apart from the host is sent, and is what the certificate has to be for")
+  func serverName() async throws {
+    let judge = Judge { _ in .accepted(.validated) }
+    let lab = try self.lab(judge)
+    let names = Lock([String?]())
+    let identity = try lab.authority.issue(hosts: ["gemini.test"])
+    let server = try LoopbackServer(tls: LoopbackTLS(identity)) { connection in
+      names.withLock { $0.append(connection.serverName) }
+      try streamEcho(connection)
+    }
+    let stream = try await lab.dial(server) {
+      $0.host = "127.0.0.1"
+      $0.tls?.serverName = "GEMINI.test"
+    }
+    try await stream.write(Data("x".utf8))
+    #expect(try await stream.read() == Data("x".utf8))
+    #expect(names.withLock { $0 } == ["gemini.test"])
+    #expect(judge.asked.map(\.host.text) == ["gemini.test"])
+    #expect(await streamWords { try await lab.dial(server) } == "tls/host_mismatch")
+  }
+
+  @Test("one judge decides about what is presented, chain and host aside; the dialer's own about the leaf")
+  func judgedBy() async throws {
+    let stranger = try CertificateAuthority()
+    let identity = try stranger.issue(hosts: ["elsewhere.test"])
+    let server = try LoopbackServer(tls: LoopbackTLS(identity), handler: streamEcho)
+    let standing = Judge { _ in .accepted(.validated) }
+    let lab = try self.lab(standing)
+    let judge = Judge { _ in .accepted(.reported) }
+    let stream = try await lab.dial(server) { $0.tls?.certificates = .judged(by: judge) }
+    try await stream.write(Data("x".utf8))
+    #expect(try await stream.read() == Data("x".utf8))
+    #expect(stream.facts.trust == .reported)
+    let asked = try #require(judge.asked.first)
+    #expect(asked.chain == stream.facts.tls?.presentedChain && asked.host.text == "localhost")
+    #expect(standing.asked.map(\.chain.count) == [1] && standing.asked.first?.chain.first == asked.chain.first)
+
+    let refusing = Judge { .refused(TrustFailure(.refused("another key than last time"), trust: $0)) }
+    let error = try await streamError {
+      try await lab.dial(server) { $0.tls?.certificates = .judged(by: refusing) }
+    }
+    #expect(error.stage == .trust && error.code == .trustRefused)
+    // Who accepts everything does not overrule the dialer's own judge.
+    let pinned = try self.lab(try Self.evaluator("localhost", Self.absent))
+    #expect(
+      await streamWords { try await pinned.dial(server) { $0.tls?.certificates = .judged(by: judge) } }
+        == "trust/pin_mismatch")
+  }
+
+  @Test("when rules change, streams that stand go on, and new ones are judged anew")
+  func rulesChange() async throws {
+    let judge = Judge { _ in .accepted(.validated) }
+    let lab = try self.lab(judge)
+    let server = try lab.server(tls: true, handler: streamEcho)
+    let stream = try await lab.dial(server)
+    judge.changeRules()
+    let other = try await lab.dial(server)
+    for one in [stream, other] {
+      try await one.write(Data("x".utf8))
+      #expect(try await one.read() == Data("x".utf8))
+    }
+    #expect(judge.asked.count == 2 && server.fullHandshakes == 2 && server.resumedHandshakes == 0)
+  }
+
+  @Test("rules that change in every handshake end the dial instead of being skipped")
+  func unsteadyRules() async throws {
+    let box = Lock(Judge?.none)
+    let judge = Judge { _ in
+      box.withLock { $0?.changeRules() }
+      return .accepted(.validated)
+    }
+    box.withLock { $0 = judge }
+    let lab = try self.lab(judge)
+    let server = try lab.server(tls: true, handler: streamEcho)
+    #expect(await streamWords { try await lab.dial(server) } == "trust/trust_refused")
+    box.withLock { $0 = nil }
+    #expect(server.receivedBytes == 0)
+    #expect(await streamComesTrue { lab.dialer.activeStreams == 0 })
+  }
+
+  @Test("no application protocol is offered unless asked for; the one picked is told")
+  func applicationProtocols() async throws {
+    let lab = try StreamLab()
+    let server = try lab.server(
+      tls: true, { $0.applicationProtocols = ["h2", "http/1.1", "mine"] }, handler: streamEcho)
+    #expect(try await lab.dial(server).facts.tls?.applicationProtocol == nil)
+    let stream = try await lab.dial(server) { $0.tls?.applicationProtocols = ["mine", "http/1.1"] }
+    #expect(stream.facts.tls?.applicationProtocol == "http/1.1")
+    let own = try await lab.dial(server) { $0.tls?.applicationProtocols = ["mine"] }
+    #expect(own.facts.tls?.applicationProtocol == "mine")
+    try await own.write(Data("x".utf8))
+    #expect(try await own.read() == Data("x".utf8))
+    let long = String(repeating: "a", count: 256)
+    for names in [[""], [long]] {
+      #expect(
+        await streamWords { try await lab.dial(server) { $0.tls?.applicationProtocols = names } }
+          == "request/invalid_option")
+    }
+  }
+
+  @Test("a client certificate is shown", arguments: [LoopbackTLS.Version.tls12, .tls13])
+  func clientCertificate(newest: LoopbackTLS.Version) async throws {
+    let lab = try StreamLab()
+    let root = lab.authority.rootPEM
+    let names = Lock([String?]())
+    let server = try lab.server(
+      tls: true,
+      {
+        $0.clientAuthoritiesPEM = root
+        $0.maximumVersion = newest
+      },
+      handler: { connection in
+        names.withLock { $0.append(connection.clientName) }
+        try streamEcho(connection)
+      })
+    let identity = try lab.authority.issue(hosts: ["client.test"])
+    let options = lab.options {
+      $0.tls.identity = .init(
+        certificate: .bytes(Array(identity.chainPEM.utf8)), key: .bytes(Array(identity.privateKeyPEM.utf8)))
+    }
+    let stream = try await lab.dial(server) { $0.connection = options }
+    try await stream.write(Data("x".utf8))
+    #expect(try await stream.read() == Data("x".utf8))
+    #expect(names.withLock { $0.count } == 1)
+  }
+}
