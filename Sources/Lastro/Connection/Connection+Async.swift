@@ -71,6 +71,8 @@ extension Connection {
   /// - Throws: `ConnectionError`, after which the connection is cancelled: why it failed; `ETIMEDOUT`; `ECANCELED` when it, or the task, was cancelled.
   public func start(within limit: Duration? = nil) async throws(ConnectionError) {
     let ready = OneShot<Result<Void, ConnectionError>>()
+    // Whoever still waits for it, behind a wait that was given up, is let go.
+    defer { ready.give(.success(())) }
     let previous = stateUpdateHandler
     stateUpdateHandler = { state in
       previous?(state)
@@ -129,17 +131,18 @@ extension Connection {
 
   /// Receives a whole message; see ``receiveMessage(completion:)``.
   ///
-  /// - Throws: `ConnectionError`, as ``receive(minimum:maximum:)`` does.
+  /// - Throws: `ConnectionError`, as ``receive(minimum:maximum:)`` does; also when part of the message came before it failed.
   public func receiveMessage() async throws(ConnectionError) -> ReceivedContent {
-    try await received { receiveMessage(completion: $0) }
+    try await received(takesPart: false) { receiveMessage(completion: $0) }
   }
 
   private func received(
+    takesPart: Bool = true,
     _ receive: (@escaping ReceiveRequest.Completion) -> Void
   ) async throws(ConnectionError) -> ReceivedContent {
     let answer = OneShot<Result<ReceivedContent, ConnectionError>>()
     receive { data, context, isComplete, error in
-      if let error, data?.isEmpty ?? true { return answer.give(.failure(error)) }
+      if let error, !takesPart || data?.isEmpty ?? true { return answer.give(.failure(error)) }
       answer.give(
         .success(ReceivedContent(data: data ?? Data(), context: context, isComplete: isComplete && error == nil)))
     }

@@ -60,7 +60,8 @@ public protocol Connection: AnyObject, Sendable {
   /// Receives at least `minimumIncompleteLength` bytes, fewer only where the message or the stream ends before, and at most
   /// `maxLength`.
   ///
-  /// A minimum that is negative, or greater than the maximum, and a maximum below one fail with code `invalid_option`.
+  /// A minimum that is negative, or greater than the maximum, and a maximum below one fail with code `invalid_option`. With a
+  /// minimum of 0 it completes as soon as a message has begun, perhaps with its metadata alone.
   ///
   /// - Parameter completion: as for ``receive(completion:)``.
   func receive(

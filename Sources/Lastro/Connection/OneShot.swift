@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// One value, given once, waited for by one.
-final class OneShot<Value: Sendable>: Sendable {
+package final class OneShot<Value: Sendable>: Sendable {
   private enum State {
     case open
     case awaited(CheckedContinuation<Value, Never>)
@@ -11,8 +11,10 @@ final class OneShot<Value: Sendable>: Sendable {
 
   private let state = Lock(State.open)
 
+  package init() {}
+
   /// The first value counts.
-  func give(_ value: Value) {
+  package func give(_ value: Value) {
     let waiter: CheckedContinuation<Value, Never>? = state.withLock { state in
       switch state {
       case .open:
@@ -28,7 +30,7 @@ final class OneShot<Value: Sendable>: Sendable {
   }
 
   /// To be called once.
-  func value() async -> Value {
+  package func value() async -> Value {
     await withCheckedContinuation { continuation in
       let value: Value? = state.withLock { state in
         if case .given(let value) = state {

@@ -94,6 +94,10 @@ struct FramerInput {
   var hasEnded = false
   /// Whether the framer was asked for the last time.
   var isSpent = false
+  /// Whether the layer above knows that no more will come.
+  var hasToldEnd = false
+  /// Whether the message that was passed through last is not complete.
+  var isPassedOpen = false
 
   var isDelivering: Bool { passing != nil }
 

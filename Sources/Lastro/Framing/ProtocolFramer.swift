@@ -92,8 +92,10 @@ public enum ProtocolFramer {
       case needTooLarge(needed: Int, limit: Int)
       /// The stream ended within something: the framer was asked once more, and left bytes.
       case incompleteInput(needed: Int, available: Int)
-      /// The stream ended before a message that was announced with its length.
-      case incompleteMessage(missing: Int)
+      /// The stream ended before the message did.
+      ///
+      /// `missing` is `nil` where nobody knows how much.
+      case incompleteMessage(missing: Int?)
       /// A length that is negative, or greater than what was offered.
       case invalidLength(Int)
       /// Part of a message to send was neither parsed nor written.
@@ -133,7 +135,8 @@ public enum ProtocolFramer {
         case .needTooLarge(let needed, let limit): "needs \(needed) bytes at a time, \(limit) are kept"
         case .incompleteInput(let needed, let available):
           "the stream ended while \(needed) bytes were needed and \(available) there"
-        case .incompleteMessage(let missing): "the stream ended \(missing) bytes before the end of the message"
+        case .incompleteMessage(let missing):
+          "the stream ended before the end of the message" + (missing.map { ", with \($0) bytes missing" } ?? "")
         case .invalidLength(let length): "a length of \(length) bytes"
         case .unconsumedOutput(let bytes): "\(bytes) bytes of the message were not written"
         case .bufferFull(let limit): "more than \(limit) bytes lie unread"
