@@ -29,7 +29,6 @@ struct NestedFactoryTests {
       serverAddress: endpoint(server, "localhost"), options: lab.options, factory: tunnel)
     try await echo(tls)
     try await echo(TLSConnectionFactory(serverAddress: endpoint(server, "localhost"), options: lab.options))
-
     let peer = try LoopbackMeekServer()
     let url = try #require(URL(string: peer.server.baseURL))
     let meek = try MeekConnectionFactory(to: url, serverURL: url)
