@@ -71,6 +71,8 @@ extension Connection {
   /// - Throws: `ConnectionError`, after which the connection is cancelled: why it failed; `ETIMEDOUT`; `ECANCELED` when it, or the task, was cancelled.
   public func start(within limit: Duration? = nil) async throws(ConnectionError) {
     let ready = OneShot<Result<Void, ConnectionError>>()
+    // Whoever still waits for it, behind a wait that was given up, is let go.
+    defer { ready.give(.success(())) }
     let previous = stateUpdateHandler
     stateUpdateHandler = { state in
       previous?(state)

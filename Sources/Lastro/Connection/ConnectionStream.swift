@@ -68,6 +68,8 @@ public final class ConnectionStream: ByteStream {
   /// One receive is under way at most; what it brings waits for the next read when this one is given up.
   private func waitForBytes(_ maximum: Int, within limit: Duration?) async throws(TransportError) {
     let arrival = OneShot<Void>()
+    // Whoever still waits for it, behind a wait that was given up, is let go.
+    defer { arrival.give(()) }
     let begins = state.withLock { state in
       state.waiter = arrival
       defer { state.isReceiving = true }

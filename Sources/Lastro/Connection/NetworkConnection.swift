@@ -28,6 +28,8 @@ public import Dispatch
 /// - It reads ahead 64 KiB at most; what nobody receives stays with the peer. Sends beyond
 ///   ``ConnectionParameters/queuedBytesLimit`` fail with `ENOBUFS`.
 /// - What came before a failure can be received after it.
+/// - Viability is `true` at ready, then follows ``ConnectionParameters/pathMonitor``, and is `false` right before a failure of a
+///   connection that was viable.
 /// - Sends after the end of our direction fail with `EPIPE`.
 /// - The queue may be concurrent: handlers still run one at a time.
 /// - Dropping the last reference cancels it. Handlers that hold it keep it until it is cancelled.

@@ -205,14 +205,8 @@ struct GeminiExchange {
   }
 
   private func violated(_ violation: GeminiHeaderViolation) -> GeminiError {
-    let code: FailureCode =
-      switch violation.kind {
-      case .metaTooLong: .headTooLarge
-      case .early: .connectionLost
-      default: .malformedResponse
-      }
-    return GeminiError(
-      stage: .response, code: code, message: violation.message,
+    GeminiError(
+      stage: .response, code: violation.code, message: violation.message,
       hint: "the server does not speak Gemini, or not well; tell its owner", url: url)
   }
 

@@ -46,7 +46,7 @@ public final class GeminiKnownHostsFile: GeminiKnownHosts {
   ///
   /// - Throws: for a file that cannot be read or understood.
   public func all() throws(GeminiKnownHostsError) -> [GeminiHost: GeminiKnownHost] {
-    try KnownHostsText(try KnownHostsIO.read(path) ?? "", path: path).hosts
+    try KnownHostsText(try KnownHostsIO.read(try KnownHostsIO.resolved(path)) ?? "", path: path).hosts
   }
 
   /// What a host is known by.
@@ -58,7 +58,7 @@ public final class GeminiKnownHostsFile: GeminiKnownHosts {
   public func replace(
     _ host: GeminiHost, _ old: GeminiKnownHost?, with new: GeminiKnownHost?
   ) async throws(GeminiKnownHostsError) -> Bool {
-    let target = KnownHostsIO.resolved(path)
+    let target = try KnownHostsIO.resolved(path)
     let lock = try await lock("\(target).lock")
     defer { lock.release() }
     var text = try KnownHostsText(try KnownHostsIO.read(target) ?? "", path: path)

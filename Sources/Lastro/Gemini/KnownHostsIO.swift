@@ -21,17 +21,19 @@ enum KnownHostsIO {
   private static let maximumBytes = 16 << 20
 
   /// The path behind symbolic links, which are to stay links.
-  static func resolved(_ path: String) -> String {
+  static func resolved(_ path: String) throws(GeminiKnownHostsError) -> String {
+    guard !path.isEmpty, !path.utf8.contains(0) else {
+      throw GeminiKnownHostsError("the path of the known hosts is empty or has a NUL", hint: "name a file")
+    }
     guard let real = realpath(path, nil) else { return path }
     defer { free(real) }
     return String(cString: real)
   }
 
   /// The whole text; `nil` for a file that is not there.
+  ///
+  /// - Parameter path: resolved.
   static func read(_ path: String) throws(GeminiKnownHostsError) -> String? {
-    guard !path.isEmpty, !path.utf8.contains(0) else {
-      throw GeminiKnownHostsError("the path of the known hosts is empty or has a NUL", hint: "name a file")
-    }
     let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     if file < 0, errno == ENOENT { return nil }
     guard file >= 0 else { throw failure("\(path) cannot be opened") }

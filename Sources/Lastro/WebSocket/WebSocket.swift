@@ -147,7 +147,7 @@ public final class WebSocket: Sendable {
   }
 
   /// Sends a pong: the answer to a ping when ``WebSocketConfiguration/answersPings`` is false, or a heartbeat nobody asked
-  /// for. Does not wait; of several that wait to be sent only the latest is.
+  /// for. Does not wait; of those that wait to be sent the latest 64 are.
   ///
   /// - Parameter payload: that of the ping; at most 125 bytes.
   /// - Throws: `invalidArgument`, `closed`, or why the socket failed.

@@ -41,7 +41,7 @@ extension WebSocketCore {
     case .ping(let payload):
       monitor.change { state in
         state.receivedPings.append(Data(payload))
-        if configuration.answersPings { state.outbox.setPong(Data(payload)) }
+        if configuration.answersPings { state.outbox.appendPong(Data(payload)) }
       }
     case .pong(let payload): resolve(Data(payload))
     case .close(let code, let reason):
@@ -94,7 +94,12 @@ extension WebSocketCore {
   }
 
   /// The server broke the protocol: it is told, as far as it listens, and everybody else at once.
+  ///
+  /// What came before is read and answered first, if that does not take long: it was sent in good order.
   private func fail(_ violation: WebSocketViolation) async {
+    _ = await interruptible(within: Self.lingerLimit, ignoringCancellation: true, time: time) { [monitor] in
+      _ = await monitor.wait { $0.log.isCaughtUp || $0.isEnded }
+    }
     monitor.change { $0.outbox.setClose(code: violation.closeCode, reason: "", flushing: false) }
     end(closingStream: false) { state in
       state.received == nil ? .failed(WebSocketError(violation)) : .closed(state.close)

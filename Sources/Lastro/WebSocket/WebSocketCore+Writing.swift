@@ -131,7 +131,7 @@ extension WebSocketCore {
   func pong(_ payload: Data) throws(WebSocketError) {
     let refusal: WebSocketError? = monitor.change { state in
       guard state.isOpen else { return state.refusal }
-      state.outbox.setPong(payload)
+      state.outbox.appendPong(payload)
       return nil
     }
     if let refusal { throw refusal }

@@ -78,10 +78,11 @@ final class WebSocketHandshakeTransport: Transport {
     try check(request)
     let handshake = WebSocketHandshake(
       nonce: (random.next(), random.next()), subprotocols: configuration.subprotocols, offer: configuration.offer)
+    let bytes = try HandshakeRequest.bytes(of: request.head, handshake)
     let stream = try await dialer.dial(try dialRequest(request))
     let connection = HandshakeConnection(stream, idle: request.idleTimeout)
     do throws(TransportError) {
-      try await stream.write(head(of: request.head, handshake), within: request.idleTimeout)
+      try await stream.write(bytes, within: request.idleTimeout)
       let answer = try await connection.readHead()
       return try await take(answer, request, handshake, connection)
     } catch {
@@ -137,11 +138,6 @@ final class WebSocketHandshakeTransport: Transport {
     guard request.body.isEmpty else {
       throw .refused(.invalidBody, "a WebSocket handshake with a body", hint: "leave it out")
     }
-    for field in request.head.headerFields where field.name.canonicalName.hasPrefix("sec-websocket-") {
-      throw .refused(
-        .invalidHeader, "the header field \(field.name.rawName) is part of the handshake",
-        hint: "subprotocols and compression are set in WebSocketConfiguration")
-    }
   }
 
   private func dialRequest(_ request: TransferRequest) throws(TransportError) -> DialRequest {
@@ -161,22 +157,5 @@ final class WebSocketHandshakeTransport: Transport {
       host: address?.host ?? host, port: address?.port ?? port,
       tls: isSecure ? DialRequest.TLS(serverName: serverName, applicationProtocols: ["http/1.1"]) : nil,
       connection: request.connection, connectTimeout: request.connectTimeout)
-  }
-
-  /// The request as bytes. What `RequestCheck` let pass cannot break a line.
-  private func head(of head: HTTPRequest, _ handshake: WebSocketHandshake) -> Data {
-    var bytes = Data("GET \(head.path ?? "/") HTTP/1.1\r\nHost: \(head.authority ?? "")\r\n".utf8)
-    for (name, value) in handshake.fields { bytes.append(contentsOf: "\(name): \(value)\r\n".utf8) }
-    for field in head.headerFields {
-      switch field.name.canonicalName {
-      case "host", "connection", "content-length": continue
-      default: break
-      }
-      bytes.append(contentsOf: "\(field.name.rawName): ".utf8)
-      field.withUnsafeBytesOfValue { bytes.append(contentsOf: $0) }
-      bytes.append(contentsOf: "\r\n".utf8)
-    }
-    bytes.append(contentsOf: "\r\n".utf8)
-    return bytes
   }
 }

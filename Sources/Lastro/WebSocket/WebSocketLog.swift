@@ -23,6 +23,8 @@ struct WebSocketLog {
   private var size = 0
   private var cursors: [UInt64: UInt64] = [:]
   private var lastObserver: UInt64 = 0
+  /// Observers that wait for what comes next.
+  private var waiting: Set<UInt64> = []
 
   init(capacity: Int) { self.capacity = capacity }
 
@@ -41,15 +43,23 @@ struct WebSocketLog {
     return lastObserver
   }
 
+  /// Whether everything was read, and whoever reads has come back for more.
+  var isCaughtUp: Bool { read == pieces.count && waiting.count == cursors.count }
+
   mutating func leave(_ observer: UInt64) {
     cursors[observer] = nil
+    waiting.remove(observer)
     trim()
   }
 
   func hasNext(for observer: UInt64) -> Bool { cursors[observer].map { $0 < end } ?? false }
 
   mutating func next(for observer: UInt64) -> WebSocketFragment? {
-    guard let cursor = cursors[observer], cursor < end else { return nil }
+    guard let cursor = cursors[observer], cursor < end else {
+      waiting.insert(observer)
+      return nil
+    }
+    waiting.remove(observer)
     let piece = pieces[Int(cursor - base)]
     cursors[observer] = cursor + 1
     trim()

@@ -31,11 +31,13 @@ struct WebSocketOutbox {
     case control(WebSocketOpcode, [UInt8])
   }
 
+  private static let maximumPongs = 64
+
   private var jobs: [Job] = []
   private var answers: [UInt64: Answer] = [:]
   /// The message whose fragments are on their way: no other data may come between.
   private var openStream: UInt64?
-  private var pong: Data?
+  private var pongs: [Data] = []
   private var pings: [Data] = []
   private var lastID: UInt64 = 0
   private var close: (code: UInt16?, reason: String)?
@@ -61,8 +63,11 @@ struct WebSocketOutbox {
 
   mutating func takeAnswer(_ id: UInt64) -> Answer? { answers.removeValue(forKey: id) }
 
-  /// Only the latest ping has to be answered (RFC 6455 §5.5.3), so that a peer cannot make answers pile up.
-  mutating func setPong(_ payload: Data) { pong = payload }
+  /// Only the latest ping has to be answered (RFC 6455 §5.5.3): a peer that does not read cannot make answers pile up.
+  mutating func appendPong(_ payload: Data) {
+    if pongs.count == Self.maximumPongs { pongs.removeFirst() }
+    pongs.append(payload)
+  }
 
   mutating func appendPing(_ payload: Data) { pings.append(payload) }
 
@@ -79,14 +84,14 @@ struct WebSocketOutbox {
       jobs = []
       answers = [:]
       pings = []
-      pong = nil
+      pongs = []
     }
     return Array(answers.values)
   }
 
   var hasFrame: Bool {
     guard !isCloseTaken else { return false }
-    return pong != nil || !pings.isEmpty || nextJob != nil || close != nil
+    return !pongs.isEmpty || !pings.isEmpty || nextJob != nil || close != nil
   }
 
   private var nextJob: Int? {
@@ -98,10 +103,7 @@ struct WebSocketOutbox {
   /// The next frame, at most so many bytes of data in it.
   mutating func takeFrame(upTo maximum: Int) -> Frame? {
     guard !isCloseTaken else { return nil }
-    if let payload = pong {
-      pong = nil
-      return .control(.pong, Array(payload))
-    }
+    if !pongs.isEmpty { return .control(.pong, Array(pongs.removeFirst())) }
     if !pings.isEmpty { return .control(.ping, Array(pings.removeFirst())) }
     if let index = nextJob { return takeData(index, upTo: maximum) }
     guard let close else { return nil }

@@ -96,6 +96,15 @@ struct FramerFeedingTests {
     }
   }
 
+  @Test("A framer that is put in by another, as the handshake says") func negotiated() async throws {
+    let negotiator = ProtocolFramer.Options(definition: Negotiator.definition)
+    try await expect(
+      Data("L\none\ntwo".utf8), [negotiator], gives: Transcript(messages: ["one", "two"], ending: "end"))
+    try await expect(
+      Data("P\n".utf8) + LengthPrefixed.encoded(["one", "two"]), [negotiator],
+      gives: Transcript(messages: ["one", "two"], ending: "end"))
+  }
+
   private func showHeader(_ definition: ProtocolDefinition) -> (ReceivedContent) -> String {
     { content in
       let message = content.metadata(definition: definition) as? ProtocolFramer.Message

@@ -202,6 +202,26 @@ struct FramerTests {
     await #expect(throws: ConnectionError.transport(.refused(.unsupported, ""))) { try await datagrams.start() }
   }
 
+  @Test("After a cancel nothing is left: connection, dialer, framers, and what they hold", arguments: [true, false])
+  func release(isCancelled: Bool) async throws {
+    let framerGone = OneShot<Void>(), dialerGone = OneShot<Void>()
+    do {
+      var options = ProtocolFramer.Options(definition: Keeper.definition)
+      options["gone"] = framerGone
+      let connection = connection([options], HeldDialer(dialerGone))
+      connection.stateUpdateHandler = { [weak connection] _ in _ = connection?.state }
+      try await connection.start()
+      connection.receiveMessage { _, _, _, _ in }
+      // The handler holds the connection: only a cancel ends that.
+      if isCancelled {
+        connection.stateUpdateHandler = { _ in withExtendedLifetime(connection) {} }
+        connection.cancel()
+      }
+    }
+    await framerGone.value()
+    await dialerGone.value()
+  }
+
   @Test("Trace logs name the label, and the bytes that are needed and there") func logs() async throws {
     let lines = Lock<[String]>([])
     var logger = Logger(label: "test") { _ in LineHandler(lines: lines) }
@@ -254,6 +274,42 @@ final class Selfish: ProtocolFramerImplementation {
   func handleOutput(
     framer: ProtocolFramer.Instance, message: ProtocolFramer.Message, messageLength: Int, isComplete: Bool
   ) {}
+}
+
+/// A framer that keeps its instance, which keeps the framer.
+private final class Keeper: ProtocolFramerImplementation {
+  static let label = "Keeper"
+  static let definition = ProtocolFramer.Definition(implementation: Keeper.self)
+  private let instance: ProtocolFramer.Instance
+  private let gone: OneShot<Void>?
+
+  init(framer: ProtocolFramer.Instance) {
+    instance = framer
+    gone = (framer.options as? ProtocolFramer.Options)?["gone"] as? OneShot<Void>
+  }
+
+  deinit { gone?.give(()) }
+
+  func handleInput(framer: ProtocolFramer.Instance) -> Int { 1 }
+  func handleOutput(
+    framer: ProtocolFramer.Instance, message: ProtocolFramer.Message, messageLength: Int, isComplete: Bool
+  ) {}
+}
+
+/// Tells when nobody holds it any more. Its streams stay open, and silent.
+private final class HeldDialer: Dialer {
+  private let gone: OneShot<Void>
+  private let far = Lock<MemoryStream?>(nil)
+
+  init(_ gone: OneShot<Void>) { self.gone = gone }
+
+  deinit { gone.give(()) }
+
+  func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
+    let (near, far) = MemoryStream.pair()
+    self.far.withLock { $0 = far }
+    return near
+  }
 }
 
 /// Keeps what is logged by framers.

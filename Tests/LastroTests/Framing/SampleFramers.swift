@@ -159,3 +159,35 @@ extension ProtocolOptions where Self == ProtocolFramer.Options {
   static var lines: Self { Self(definition: Lines.definition) }
   static var lengthPrefixed: Self { Self(definition: LengthPrefixed.definition) }
 }
+
+/// Learns from the first line which framer comes above it.
+final class Negotiator: ProtocolFramerImplementation {
+  static let label = "Negotiator"
+  static let definition = ProtocolFramer.Definition(implementation: Negotiator.self)
+  init(framer: ProtocolFramer.Instance) {}
+
+  func start(framer: ProtocolFramer.Instance) -> ProtocolFramer.StartResult { .willMarkReady }
+
+  func handleInput(framer: ProtocolFramer.Instance) -> Int {
+    var name: String?
+    _ = framer.parseInput(minimumIncompleteLength: 2, maximumLength: 2) { bytes, _ in
+      guard let bytes, bytes.count == 2 else { return 0 }
+      name = String(decoding: bytes, as: UTF8.self)
+      return 2
+    }
+    guard let name else { return 2 }
+    do {
+      try framer.prependApplicationProtocol(options: name == "L\n" ? .lines : .lengthPrefixed)
+    } catch {
+      framer.markFailed(error: error)
+    }
+    framer.passThroughInput()
+    framer.passThroughOutput()
+    framer.markReady()
+    return 0
+  }
+
+  func handleOutput(
+    framer: ProtocolFramer.Instance, message: ProtocolFramer.Message, messageLength: Int, isComplete: Bool
+  ) {}
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import HTTPTypes
+internal import LastroWire
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// The request of a handshake as bytes.
+enum HandshakeRequest {
+  /// What `RequestCheck` let pass cannot break a line.
+  ///
+  /// - Throws: code `invalid_header` for a field that is the handshake's own.
+  static func bytes(of head: HTTPRequest, _ handshake: WebSocketHandshake) throws(TransportError) -> Data {
+    var bytes = Data("GET \(head.path ?? "/") HTTP/1.1\r\nHost: \(head.authority ?? "")\r\n".utf8)
+    for (name, value) in handshake.fields { bytes.append(contentsOf: "\(name): \(value)\r\n".utf8) }
+    for field in head.headerFields {
+      let name = field.name.canonicalName
+      guard !name.hasPrefix("sec-websocket-") else {
+        throw .refused(
+          .invalidHeader, "the header field \(field.name.rawName) is part of the handshake",
+          hint: "subprotocols and compression are set in the configuration")
+      }
+      if name == "host" || name == "connection" || name == "content-length" { continue }
+      bytes.append(contentsOf: "\(field.name.rawName): ".utf8)
+      field.withUnsafeBytesOfValue { bytes.append(contentsOf: $0) }
+      bytes.append(contentsOf: "\r\n".utf8)
+    }
+    bytes.append(contentsOf: "\r\n".utf8)
+    return bytes
+  }
+}
