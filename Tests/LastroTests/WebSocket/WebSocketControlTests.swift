@@ -46,19 +46,24 @@ struct WebSocketControlTests {
     #expect(try await messages.next() == .text("still here"))
   }
 
-  @Test("pings of the server are answered by themselves, the latest at least")
+  @Test("pings of the server are answered by themselves, in order, the latest at least")
   func automaticPong() async throws {
-    var behavior = LoopbackWebSocketBehavior()
-    behavior.greeting = [.ping([1]), .ping([2]), .ping([3])]
-    let record = LoopbackWebSocketRecord()
-    let socket = try await webSocketClient(behavior, record: record).connect("ws://h/")
-    var events: [LoopbackWebSocketEvent] = []
-    var count = 2
-    while events.last != .pong([3]) {
-      events = try await record.waitForEvents(count: count)
-      count = events.count + 1
+    for count in [10, 1000] {
+      var behavior = LoopbackWebSocketBehavior()
+      behavior.greeting = (0..<count).map { .ping([UInt8($0 >> 8), UInt8($0 & 255)]) }
+      let record = LoopbackWebSocketRecord()
+      let socket = try await webSocketClient(behavior, record: record).connect("ws://h/")
+      try await socket.ping()
+      let last = LoopbackWebSocketEvent.pong([UInt8((count - 1) >> 8), UInt8((count - 1) & 255)])
+      var events = record.events
+      while !events.contains(last) { events = try await record.waitForEvents(count: events.count + 1) }
+      let pongs = events.compactMap {
+        if case .pong(let payload) = $0 { Int(payload[0]) << 8 | Int(payload[1]) } else { nil }
+      }
+      #expect(pongs == pongs.sorted() && Set(pongs).count == pongs.count)
+      if count == 10 { #expect(pongs == Array(0..<10)) }
+      socket.cut()
     }
-    socket.cut()
   }
 
   @Test("with automatic pongs off, pings are told and nothing is answered but by hand")

@@ -26,6 +26,21 @@ struct WebSocketFaultTests {
     #expect(late?.word == error?.word)
   }
 
+  @Test("what came before a broken rule is answered before the server is told")
+  func answersFirst() async throws {
+    var behavior = LoopbackWebSocketBehavior()
+    behavior.greeting = [.text("a"), .ping([1]), .text("b"), .fault(.reservedOpcode)]
+    behavior.onMessage = { _ in [] }
+    let record = LoopbackWebSocketRecord()
+    let socket = try await webSocketClient(behavior, record: record).connect("ws://h/")
+    let error = await #expect(throws: WebSocketError.self) {
+      for try await message in socket.messages { try await socket.send(message) }
+    }
+    #expect(error?.word == "protocolViolation")
+    let frames = try await record.waitForEvents(count: 5).dropFirst()
+    #expect(frames.filter { $0 != .pong([1]) }.prefix(3) == [.text("a"), .text("b"), .close(1002, "")])
+  }
+
   @Test("messages beyond the limit are refused, whole, in fragments, and after decompression")
   func tooLarge() async throws {
     for (fragmentBytes, compression) in [(nil, nil), (10, nil), (nil, .init()), (40, .init())]
