@@ -124,7 +124,8 @@ struct MeekTests {
   @Test("what nobody reads stays with the server")
   func backPressure() async throws {
     let peer = try LoopbackMeekServer(target: .flood)
-    let stream = try await MeekDialer(try MeekServer(try url(peer.server.baseURL)), through: stack()).dial(Self.anywhere)
+    let stream = try await MeekDialer(try MeekServer(try url(peer.server.baseURL)), through: stack()).dial(
+      Self.anywhere)
     try await peer.server.waitForRequests(count: 4)
     try await Task.sleep(for: .milliseconds(200))
     #expect(peer.server.requests.count == 4)
@@ -162,7 +163,8 @@ struct MeekTests {
   @Test("limits, cancellation, closing and half-closing follow the rules of streams")
   func streamRules() async throws {
     let peer = try LoopbackMeekServer()
-    let stream = try await MeekDialer(try MeekServer(try url(peer.server.baseURL)), through: stack()).dial(Self.anywhere)
+    let stream = try await MeekDialer(try MeekServer(try url(peer.server.baseURL)), through: stack()).dial(
+      Self.anywhere)
     #expect(try await nestedFailure { try await stream.read(upTo: 1, within: .milliseconds(10)) }.code == .idleTimeout)
     let task = Task { try await stream.read() }
     task.cancel()
