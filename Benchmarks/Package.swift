@@ -53,6 +53,14 @@ let package = Package(
         .product(name: "NIOSSL", package: "swift-nio-ssl"),
       ],
       swiftSettings: settings),
+    .executableTarget(
+      name: "StreamBench",
+      dependencies: [
+        .product(name: "Lastro", package: "Lastro"),
+        .product(name: "LastroCurl", package: "Lastro"),
+        .product(name: "LastroTesting", package: "Lastro"),
+      ],
+      swiftSettings: settings),
     .executableTarget(name: "URLSessionBench", dependencies: ["BenchSupport"], swiftSettings: settings),
   ],
   swiftLanguageModes: [.v6]
