@@ -127,6 +127,22 @@ private func task(
   return task
 }
 
+private func connection(_ dialer: any Dialer) async throws {
+  // sample: connection
+  let factory = DialerConnectionFactory(to: .hostPort(host: "capsule.example.org", port: 1965), dialer: dialer)
+  let connection = try await factory.open(using: .gemini)
+  let request = GeminiRequest(url: try GeminiURL("gemini://capsule.example.org/"))
+  let question = ConnectionContentContext(
+    identifier: "request", metadata: [ProtocolFramer.Message(geminiRequest: request)])
+  try await connection.send(nil, contentContext: question)
+
+  let answer = try await connection.receiveMessage()
+  let message = answer.metadata(definition: GeminiProtocol.definition) as? ProtocolFramer.Message
+  if let header = message?.geminiResponseHeader { print(header.status, header.meta, answer.data.count) }
+  connection.cancel()
+  // end
+}
+
 // MARK: the page
 
 extension Page {
@@ -140,6 +156,7 @@ extension Page {
     try await documents(stage, capsule, client)
     try await trust(stage, hosts, capsule)
     try await dataTask(stage, client)
+    try await stage.prints("connection") { try await connection(capsule.dialer) }
     try await browseProgram(stage, capsule)
   }
 }

@@ -139,6 +139,21 @@ private func reconnecting(_ client: WebSocketClient) async throws {
   // end
 }
 
+private func connection(_ dialer: any Dialer) async throws {
+  // sample: connection
+  let factory = DialerConnectionFactory(to: .hostPort(host: "chat.example.org", port: 443), dialer: dialer)
+  let connection = try await factory.open(using: .secureWebSocket)
+  let text = ConnectionContentContext(identifier: "text", metadata: [WebSocketProtocol.Metadata(opcode: .text)])
+  try await connection.send(Data("hello".utf8), contentContext: text)
+
+  let message = try await connection.receiveMessage()
+  if let metadata = message.metadata(definition: WebSocketProtocol.definition) as? WebSocketProtocol.Metadata {
+    print(metadata.opcode, String(decoding: message.data, as: UTF8.self))
+  }
+  connection.cancel()  // says goodbye first
+  // end
+}
+
 // MARK: the page
 
 extension Page {
@@ -178,6 +193,7 @@ private func openSocket(_ stage: Stage, _ hosts: StreamHosts) async throws {
   let client = WebSocketClient(dialer: hosts.dialer([host: server.port]))
   let socket = try await client.connect("wss://\(host)/room")
   stage.check("TLS was checked", socket.facts.trust == .validated)
+  try await stage.prints("connection") { try await connection(hosts.dialer([host: server.port])) }
   try await stage.prints("observers") { try await observe(socket) }
   stage.check("fragments arrive as one message", try await pieces(socket, lines: ["one\n", "two\n"]) == 8)
   stage.check("a ping is answered", try await ping(socket) > .zero)

@@ -60,6 +60,14 @@ private func nested(_ base: any Dialer) throws -> any Dialer {
   return dialer
 }
 
+private func meek(front: URL, serverURL: URL, _ stack: any HTTPNetworkStack) async throws -> any ByteStream {
+  // sample: meek
+  let dialer = MeekDialer(try MeekServer(to: front, serverURL: serverURL), through: stack)
+  let stream = try await dialer.dial(DialRequest(host: "echo.example.org", port: 7))
+  // end
+  return stream
+}
+
 private func chain() throws {
   // sample: chain
   let chain = try ViaChain(["socks5://127.0.0.1:9050", "http://ann:secret@proxy.example.org:3128"])
@@ -125,6 +133,13 @@ private func wrapped(_ stage: Stage, _ hosts: StreamHosts) async throws {
   stage.check("a dialer of one's own counts", dialed.events == [host])
   _ = try nested(counted)
   try await stage.prints("chain") { try chain() }
+
+  let web = try LoopbackMeekServer()
+  defer { web.stop() }
+  guard let url = URL(string: web.server.baseURL) else { return }
+  let stream = try await meek(front: url, serverURL: url, try CurlNetworkStack(hosts.configuration))
+  try await stream.write(Data("hello".utf8))
+  stage.check("meek brings it back", try await stream.read() == Data("hello".utf8))
 
   let first = try LoopbackServer.tunnel()
   let second = try LoopbackServer.tunnel()
