@@ -10,6 +10,9 @@ struct Peers: Sendable {
     case squid
     case dante
     case python
+    case mollyBrown
+    case jetforce
+    case webSocket
   }
 
   @TaskLocal static var current = Peers()
@@ -18,11 +21,17 @@ struct Peers: Sendable {
   fileprivate(set) var squidPeer: SquidPeer?
   fileprivate(set) var dantePeer: DantePeer?
   fileprivate(set) var pythonPeer: PythonPeer?
+  fileprivate(set) var mollyBrownPeer: MollyBrownPeer?
+  fileprivate(set) var jetforcePeer: JetforcePeer?
+  fileprivate(set) var webSocketPeer: WebSocketPeer?
 
   static var nginx: NginxPeer { get throws { try #require(current.nginxPeer) } }
   static var squid: SquidPeer { get throws { try #require(current.squidPeer) } }
   static var dante: DantePeer { get throws { try #require(current.dantePeer) } }
   static var python: PythonPeer { get throws { try #require(current.pythonPeer) } }
+  static var mollyBrown: MollyBrownPeer { get throws { try #require(current.mollyBrownPeer) } }
+  static var jetforce: JetforcePeer { get throws { try #require(current.jetforcePeer) } }
+  static var webSocket: WebSocketPeer { get throws { try #require(current.webSocketPeer) } }
 
   fileprivate static func start(_ kinds: [Kind]) async throws -> Peers {
     var peers = Peers()
@@ -32,6 +41,9 @@ struct Peers: Sendable {
       case .squid: peers.squidPeer = try await SquidPeer.start()
       case .dante: peers.dantePeer = try await DantePeer.start()
       case .python: peers.pythonPeer = try await PythonPeer.start()
+      case .mollyBrown: peers.mollyBrownPeer = try await MollyBrownPeer.start()
+      case .jetforce: peers.jetforcePeer = try await JetforcePeer.start()
+      case .webSocket: peers.webSocketPeer = try await WebSocketPeer.start()
       }
     }
     return peers
@@ -42,6 +54,9 @@ struct Peers: Sendable {
     squidPeer?.stop()
     dantePeer?.stop()
     pythonPeer?.stop()
+    mollyBrownPeer?.stop()
+    jetforcePeer?.stop()
+    webSocketPeer?.stop()
   }
 }
 

@@ -107,6 +107,16 @@ struct ConnectCommandTests {
     #expect(silent.status == 5, "\(silent.errors)")
   }
 
+  @Test("--udp sends each piece as a datagram, and prints the answers")
+  func datagrams() async throws {
+    let server = try LoopbackDatagramServer { .answer($0.bytes + Array("!".utf8)) }
+    let result = try await Lastro.run(
+      ["connect", "--udp", "--udp-wait", "5", "127.0.0.1:\(server.port)"], input: "ping")
+    #expect(result.status == 0, "\(result.errors)")
+    #expect(result.text == "ping!")
+    #expect(server.datagrams.map(\.bytes) == [Array("ping".utf8)])
+  }
+
   @Test("what is not understood is told before anything is sent")
   func misuse() async throws {
     let cases: [([String], Int32)] = [

@@ -5,7 +5,7 @@ import LastroTesting
 import PeerSupport
 import Testing
 
-@Suite("lastro ws", .peers(.dante), .timeLimit(.minutes(60)))
+@Suite("lastro ws", .peers(.dante, .webSocket), .timeLimit(.minutes(60)))
 struct WebSocketCommandTests {
   @Test("lines are messages, messages are lines; the end of input closes the socket")
   func lines() async throws {
@@ -16,6 +16,21 @@ struct WebSocketCommandTests {
     let events = try await server.record.waitForEvents(count: 6)
     #expect(events.contains(.close(1000, "")))
     #expect(!events.contains { if case .violation = $0 { true } else { false } })
+  }
+
+  @Test("Python's websockets: an echo, compressed; a close with a code; a connection that is cut")
+  func realServer() async throws {
+    let base = "ws://127.0.0.1:\(try Peers.webSocket.port)"
+    let text = (0..<500).map { "message \($0) " + String(repeating: "x", count: $0 * 7) + "\n" }.joined()
+    for flags in [[], ["--deflate", "--deflate-minimum", "0"]] {
+      let result = try await Lastro.run(["ws", "\(base)/echo"] + flags, input: text)
+      #expect(result.status == 0, "\(result.errors)")
+      #expect(result.text == text)
+    }
+    let closed = try await Lastro.run(["ws", "--echo", "\(base)/close"])
+    #expect(closed.status == 0, "\(closed.errors)")
+    #expect(closed.errors.contains("4001: go"))
+    #expect(try await Lastro.run(["ws", "--echo", "\(base)/cut"]).status == 56)
   }
 
   @Test("header fields, subprotocol and compression are offered")

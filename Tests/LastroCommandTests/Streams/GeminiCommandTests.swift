@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import LastroTesting
+import PeerSupport
+import Testing
+
+@Suite("lastro gemini", .peers(.mollyBrown, .jetforce, .dante), .timeLimit(.minutes(60)))
+struct GeminiCommandTests {
+  private let directory: PeerDirectory
+
+  init() throws { directory = try PeerDirectory() }
+
+  private static func selfSigned() throws -> MintedCertificate { try CertificateMint.selfSigned(hosts: ["localhost"]) }
+
+  @Test("pages, redirects, prompts and refusals of molly-brown and jetforce")
+  func realServers() async throws {
+    let molly = try Peers.mollyBrown, jetforce = try Peers.jetforce
+    let page = try await Lastro.run(["gemini", molly.url("/")])
+    #expect(page.status == 0, "\(page.errors)")
+    #expect(page.text.hasPrefix("# Molly"))
+    let old = try await Lastro.run(["gemini", "--json", molly.url("/old")])
+    #expect(try old.json()["redirects"] as? [String] == [molly.url("/")], "\(old.text)")
+    let big = try await Lastro.run(["gemini", "--json", molly.url("/big.bin")]).json()
+    #expect(big["body_bytes"] as? Int == 1_000_000)
+    #expect(big["body_sha256"] as? String == "30bd6d97affa9196b48cf4f86569c1a6a2d2fcf7d8c25771526f5e5596e7ae2e")
+    let missing = try await Lastro.run(["gemini", "--json", molly.url("/missing")])
+    #expect(missing.status == 22)
+    #expect(try missing.json()["status"] as? Int == 51)
+    #expect(try missing.json().failureWords == "http/unexpected_status")
+    let asked = try await Lastro.run(["gemini", "--json", jetforce.url("/cgi-bin/input")])
+    #expect(asked.status == 22)
+    #expect(try asked.json()["meta"] as? String == "Say")
+    let answered = try await Lastro.run(["gemini", "--input", "a b?", jetforce.url("/cgi-bin/input")])
+    #expect(answered.status == 0)
+    #expect(answered.text == "a%20b%3F")
+  }
+
+  @Test("--json has every key, whatever happens")
+  func keys() async throws {
+    for url in [try Peers.mollyBrown.url("/"), "gemini://user@localhost/", "gemini://localhost:1/"] {
+      let json = try await Lastro.run(["gemini", "--json", url]).json()
+      #expect(
+        Set(json.keys) == ["url", "status", "meta", "body_bytes", "body_sha256", "redirects", "error"], "\(json)")
+    }
+  }
+
+  @Test("--known-hosts remembers a key, and another one is a failure of trust")
+  func knownHosts() async throws {
+    let server = try LoopbackGeminiServer(identity: try Self.selfSigned()) { _ in .success("hello") }
+    let file = directory.file("known")
+    let flags = ["gemini", "--json", "--known-hosts", file, server.url()]
+    for _ in 0..<2 { #expect(try await Lastro.run(flags).status == 0) }
+    let before = try String(contentsOfFile: file, encoding: .utf8)
+    #expect(before.contains("localhost \(server.port) sha256/"), "\(before)")
+    try server.show(try Self.selfSigned())
+    let changed = try await Lastro.run(flags)
+    #expect(changed.status == 60)
+    #expect(try changed.json().failureWords == "trust/certificate_changed")
+    #expect(server.requests.count == 2)
+    #expect(try String(contentsOfFile: file, encoding: .utf8) == before)
+    #expect(try await Lastro.run(["gemini", server.url()]).status == 0)
+  }
+
+  @Test("redirects: five at most, to other hosts only when told to")
+  func redirects() async throws {
+    let other = try LoopbackGeminiServer(identity: try Self.selfSigned()) { _ in .success("there") }
+    let target = other.url()
+    let server = try LoopbackGeminiServer(identity: try Self.selfSigned()) { request in
+      request.hasSuffix("/away") ? .header(30, target) : .header(31, request + "x")
+    }
+    let refused = try await Lastro.run(["gemini", "--json", server.url("/away")])
+    #expect(refused.status == 47)
+    #expect(try refused.json().failureWords == "redirect/redirect_refused")
+    #expect(other.requests.isEmpty)
+    let followed = try await Lastro.run(["gemini", "--yes-cross-host", server.url("/away")])
+    #expect(followed.text == "there", "\(followed.errors)")
+    let many = try await Lastro.run(["gemini", "--json", server.url("/")])
+    #expect(many.status == 47)
+    #expect(try many.json().failureWords == "redirect/too_many_redirects")
+    let delivered = try await Lastro.run(["gemini", "--json", "--max-redirects", "0", server.url("/")])
+    #expect(delivered.status == 22)
+    #expect(try delivered.json()["status"] as? Int == 31)
+  }
+
+  @Test("hostile answers: over-long meta, no CRLF, a bad status, a body that is cut, one that is too long")
+  func hostile() async throws {
+    let cases: [(LoopbackGeminiAnswer, [String], Int32)] = [
+      (.header(20, String(repeating: "m", count: 1_025)), [], 56), (.init("20 text/plain"), [], 56),
+      (.init("2x text/plain\r\n"), [], 56), (.init("20 text/plain\r\nhalf", end: .truncate), [], 56),
+      (.success("too long"), ["--max-body", "3"], 63), (.silence, ["--timeout", "0.5"], 28),
+      (LoopbackGeminiAnswer.success("slowly").byteByByte, [], 0),
+    ]
+    for (answer, flags, status) in cases {
+      let server = try LoopbackGeminiServer(identity: try Self.selfSigned()) { _ in answer }
+      let result = try await Lastro.run(["gemini", server.url()] + flags)
+      #expect(result.status == status, "\(answer) \(result.errors)")
+    }
+  }
+
+  @Test("a client certificate goes to its host and path alone")
+  func clientCertificate() async throws {
+    let authority = try CertificateAuthority()
+    let client = try authority.issue(hosts: ["client.test"])
+    let file = try directory.write(client.chainPEM + client.privateKeyPEM, to: "client.pem")
+    let server = try LoopbackGeminiServer(
+      identity: try Self.selfSigned(), clientAuthoritiesPEM: authority.rootPEM
+    ) { _ in .success("welcome") }
+    let result = try await Lastro.run(["gemini", "--cert", file, server.url("/app")])
+    #expect(result.text == "welcome", "\(result.errors)")
+    #expect(try await Lastro.run(["gemini", server.url("/app")]).status != 0)
+    #expect(server.requests.count == 1)
+  }
+
+  @Test("authorities and pins instead of first use; through a SOCKS 5 proxy")
+  func authorities() async throws {
+    let lab = try PinLab()
+    let leaf = try lab.leaf("localhost")
+    let server = try LoopbackGeminiServer(identity: leaf) { _ in .success("trusted") }
+    let via = ["--via", "socks5://127.0.0.1:\(try Peers.dante.port)"]
+    let pin = try PinLab.pin(leaf)
+    let stranger = try directory.write(try CertificateAuthority().rootPEM, to: "stranger.pem")
+    let cases: [([String], Int32)] = [
+      (lab.trust, 0), (["--cacert", stranger], 35), (lab.trust + ["--pin", "localhost=\(PinLab.absent)"], 60),
+      (lab.trust + ["--pin", "localhost=\(pin)"], 0), (["--pin", "localhost=\(pin)"], 0),
+      (["--pin", "localhost=\(PinLab.absent)"], 60), (lab.trust + ["--known-hosts", "x"], 64),
+    ]
+    for way in [[], via] {
+      for (flags, status) in cases {
+        let result = try await Lastro.run(["gemini", server.url()] + flags + way)
+        #expect(result.status == status, "\(flags) \(way) \(result.errors)")
+      }
+    }
+  }
+}
