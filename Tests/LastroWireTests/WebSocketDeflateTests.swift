@@ -61,6 +61,26 @@ struct WebSocketDeflateTests {
     }
   }
 
+  @Test("messages that end where a piece does come through", arguments: [16, 1000, 4096, 65_536])
+  func edges(pieceBytes: Int) {
+    for kind in [WebSocketKind.text, .binary] {
+      var random = SplitMix(seed: UInt64(pieceBytes))
+      var encoder = WebSocketEncoder(role: .server, deflate: WebSocketDeflate(), minimumCompressedBytes: 0)
+      var bytes: [UInt8] = []
+      var expected: [WebSocketFeeding.Event] = []
+      for size in [pieceBytes, 2 * pieceBytes, pieceBytes - 1, pieceBytes + 1, pieceBytes, pieceBytes] {
+        let payload = random.bytes(size).map { $0 & 0x3F | 0x40 }
+        bytes += encoder.frame(kind, payload)
+        expected.append(kind == .text ? .text(payload) : .binary(payload))
+      }
+      for cuts in [[], stride(from: 1, to: bytes.count, by: 61).map { $0 }] {
+        let fed = WebSocketFeeding(bytes, cuts: cuts, deflate: WebSocketDeflate(), maximumPieceBytes: pieceBytes)
+        #expect(fed.violation == nil)
+        #expect(fed.events == expected)
+      }
+    }
+  }
+
   @Test("fragments of a compressed message, empty ones too, come through", arguments: 0..<30)
   func fragments(seed: Int) {
     var random = SplitMix(seed: UInt64(seed))

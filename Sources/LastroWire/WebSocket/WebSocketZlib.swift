@@ -89,7 +89,9 @@ struct WebSocketInflater: ~Copyable {
   mutating func appendTail() { append([0, 0, 0xFF, 0xFF]) }
 
   /// Whether the input ended where a message may end.
-  var isAtBlockEnd: Bool { isDrained && stream.pointee.data_type & 128 != 0 }
+  var isAtBlockEnd: Bool { isDrained && hasEndedBlock }
+  /// As of the latest call that did something: one without input forgets it.
+  private var hasEndedBlock = false
 
   /// Up to `maximum` bytes more; fewer only when the input is used up.
   mutating func inflate(upTo maximum: Int) throws(WebSocketViolation) -> [UInt8] {
@@ -112,6 +114,7 @@ struct WebSocketInflater: ~Copyable {
         count = maximum - Int(stream.pointee.avail_out)
       }
     }
+    if position > self.position || !output.isEmpty { hasEndedBlock = stream.pointee.data_type & 128 != 0 }
     self.position = position
     guard status == Z_OK || status == Z_BUF_ERROR || status == Z_STREAM_END else {
       throw WebSocketViolation(.compression, "a compressed message does not decompress")
