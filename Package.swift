@@ -66,7 +66,7 @@ let package = Package(
     .target(
       name: "LastroTesting",
       dependencies: [
-        "CLoopback", "Lastro",
+        "CLoopback", "Lastro", "LastroWire",
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ],
       swiftSettings: settings),

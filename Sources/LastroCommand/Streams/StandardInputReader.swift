@@ -61,30 +61,30 @@ final class StandardInputReader: Sendable {
 /// Lines of standard input without their ends, the last one with or without one. A carriage return before the end goes too.
 struct StandardInputLines {
   private let reader = StandardInputReader()
-  private var rest = Data()
+  private var piece = Data()
+  /// Where the next line begins in `piece`.
+  private var start = 0
   private var isAtEnd = false
   /// No message is longer.
   static let maximumLength = 64 * 1024 * 1024
 
   /// The next line; `nil` at the end.
   mutating func next() async throws -> Data? {
-    var searched = 0
+    var line = Data()
     while true {
-      if let end = rest.dropFirst(searched).firstIndex(of: 0x0A) {
-        var line = Data(rest[rest.startIndex..<end])
-        rest = Data(rest[rest.index(after: end)...])
+      if let end = piece[start...].firstIndex(of: 0x0A) {
+        line += piece[start..<end]
+        start = end + 1
         if line.last == 0x0D { line.removeLast() }
         return line
       }
-      if isAtEnd {
-        defer { rest = Data() }
-        return rest.isEmpty ? nil : rest
-      }
-      searched = rest.count
-      guard searched <= Self.maximumLength else {
+      line += piece[start...]
+      (piece, start) = (Data(), 0)
+      if isAtEnd { return line.isEmpty ? nil : line }
+      guard line.count <= Self.maximumLength else {
         throw StandardInputReader.ReadFailure(description: "a line is longer than \(Self.maximumLength) bytes")
       }
-      if let piece = try await reader.next() { rest.append(piece) } else { isAtEnd = true }
+      if let more = try await reader.next() { piece = Data(more) } else { isAtEnd = true }
     }
   }
 }

@@ -27,6 +27,9 @@ struct WebSocketCommand: AsyncParsableCommand {
   var subprotocol: [String] = []
   @Flag(help: "Offer compression (permessage-deflate).")
   var deflate = false
+  @Option(
+    name: .customLong("deflate-minimum"), help: "Fewest bytes of a message that --deflate compresses. Default 1024.")
+  var deflateMinimum: Int?
   @Option(help: "Seconds between pings; 0 for none. Default 25.")
   var ping: Double = 25
   @Flag(help: "Send every message back until the server closes; standard input is not read.")
@@ -39,6 +42,11 @@ struct WebSocketCommand: AsyncParsableCommand {
 
   func validate() throws {
     guard ping >= 0, ping <= 86_400 else { throw ValidationError("--ping \(ping): give 0 to 86400 seconds.") }
+    if let deflateMinimum {
+      guard deflate, deflateMinimum >= 0 else {
+        throw ValidationError("--deflate-minimum \(deflateMinimum): give 0 or more, with --deflate.")
+      }
+    }
     guard maxMessage > 0 else { throw ValidationError("--max-message \(maxMessage): give a positive number.") }
   }
 
@@ -55,12 +63,17 @@ struct WebSocketCommand: AsyncParsableCommand {
   private func client(_ dialer: any Dialer) throws -> WebSocketClient {
     var configuration = WebSocketConfiguration()
     configuration.subprotocols = subprotocol
-    configuration.compression = deflate ? .init() : nil
+    if deflate {
+      var compression = WebSocketConfiguration.Compression()
+      if let deflateMinimum { compression.minimumBytes = deflateMinimum }
+      configuration.compression = compression
+    }
     configuration.keepAlive = ping > 0 ? .seconds(ping) : nil
     configuration.maximumMessageBytes = maxMessage
     var stack = StackConfiguration()
-    let connect = try flags.connectTimeout()
-    stack.timeouts = try Timeouts(connect: connect, attempt: nil, idle: nil, total: nil)
+    // A server that accepts and says nothing must not hold the program.
+    let connect = try flags.connectTimeout() ?? .seconds(10)
+    stack.timeouts = try Timeouts(connect: connect, attempt: nil, idle: .seconds(60), total: .seconds(60) + connect)
     return WebSocketClient(dialer: dialer, configuration: configuration, stack: stack)
   }
 
@@ -114,9 +127,10 @@ struct WebSocketCommand: AsyncParsableCommand {
       case .failed(let error): throw error
       case .closed(let close):
         guard close.isClean else {
-          throw TransportError(
-            stage: .response, code: .connectionLost, message: "the server did not answer the Close frame",
-            requestSent: true)
+          let what =
+            close.initiator == .local
+            ? "the server did not answer the Close frame" : "the server closed, and could not be answered"
+          throw TransportError(stage: .response, code: .connectionLost, message: what, requestSent: true)
         }
         if let code = close.code, code != .normal, code != .goingAway {
           Console.error(

@@ -111,7 +111,7 @@ struct WebSocketHandshakeTests {
       head.path == "/old" ? LoopbackResponse(status: 302, headers: ["Location": "wss://other.example/new"]) : nil
     }
     let record = LoopbackWebSocketRecord()
-    let dialer = RecordingDialer(inner: LoopbackWebSocketServer.dialer(record: record, behavior))
+    let dialer = DialRecorder(inner: LoopbackWebSocketServer.dialer(record: record, behavior))
     var configuration = WebSocketConfiguration()
     configuration.address = .init(host: "10.0.0.1", port: 8443)
     configuration.serverName = "inner.example"
@@ -133,7 +133,7 @@ struct WebSocketHandshakeTests {
       ("http://[::1]:81/", "::1", 81, false),
       ("wss://h", "h", 443, true),
     ] {
-      let dialer = RecordingDialer(inner: LoopbackWebSocketServer.dialer())
+      let dialer = DialRecorder(inner: LoopbackWebSocketServer.dialer())
       _ = try await WebSocketClient(dialer: dialer).connect(url)
       let request = try #require(dialer.requests.withLock { $0.first })
       #expect(request.host == host && request.port == port && (request.tls != nil) == isSecure)
@@ -142,7 +142,7 @@ struct WebSocketHandshakeTests {
 
   @Test("URLs and configurations that cannot be are refused before anything is dialed")
   func invalid() async throws {
-    let dialer = RecordingDialer(inner: LoopbackWebSocketServer.dialer())
+    let dialer = DialRecorder(inner: LoopbackWebSocketServer.dialer())
     for url in ["", "h", "ftp://h/", "ws://h/#x", "ws://u:p@h/", "ws:///x", "ws://h:0/", "ws://h/a b"] {
       let error = await #expect(throws: WebSocketError.self) { try await WebSocketClient(dialer: dialer).connect(url) }
       #expect(error?.stage == .request, "\(url)")

@@ -11,7 +11,7 @@ struct SocketStreamDialer: Dialer {
 }
 
 /// Keeps dial requests, and hands the streams of another dialer on.
-struct RecordingDialer: Dialer {
+struct DialRecorder: Dialer {
   let inner: any Dialer
   let requests = Lock<[DialRequest]>([])
   func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
