@@ -74,7 +74,7 @@ struct Mask: StreamTransform {
 
   private func mask(_ data: Data, _ position: inout Int) -> Data {
     defer { position += data.count }
-    return Data(zip(position..., data).map { $1 ^ key[$0 % key.count] })
+    return key.isEmpty ? data : Data(zip(position..., data).map { $1 ^ key[$0 % key.count] })
   }
 
   struct NoHello: Error {}
