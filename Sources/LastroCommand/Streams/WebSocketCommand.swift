@@ -5,13 +5,15 @@ import FoundationEssentials
 import Glibc
 import Lastro
 import LastroCurl
+import Synchronization
 
 struct WebSocketCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "ws",
     abstract: "Speaks WebSocket: lines of standard input are messages, messages go to standard output.",
     discussion: """
-      The end of standard input closes the socket with code 1000; what the server sends until it closes too is still printed.
+      After the end of standard input the socket is closed with code 1000, once the server has been quiet for --wait seconds: many \
+      servers drop answers that they have not sent when a Close frame comes. What comes until it closes too is still printed.
 
       EXIT STATUS: 0 when both sides closed the socket, else as of fetch: 22 for a handshake that was refused, 56 for a \
       connection that was cut or a server that broke the protocol.
@@ -34,6 +36,8 @@ struct WebSocketCommand: AsyncParsableCommand {
   var ping: Double = 25
   @Flag(help: "Send every message back until the server closes; standard input is not read.")
   var echo = false
+  @Option(help: "Seconds without a message, after the end of input, before the socket is closed. Default 0.5.")
+  var wait: Double = 0.5
   @Flag(help: "Send lines as binary messages.")
   var binary = false
   @Option(name: .customLong("max-message"), help: "Most bytes of a message that comes in. Default 64 MiB.")
@@ -47,6 +51,7 @@ struct WebSocketCommand: AsyncParsableCommand {
         throw ValidationError("--deflate-minimum \(deflateMinimum): give 0 or more, with --deflate.")
       }
     }
+    guard wait >= 0, wait <= 86_400 else { throw ValidationError("--wait \(wait): give 0 to 86400 seconds.") }
     guard maxMessage > 0 else { throw ValidationError("--max-message \(maxMessage): give a positive number.") }
   }
 
@@ -88,7 +93,8 @@ struct WebSocketCommand: AsyncParsableCommand {
 
   /// Both directions at once, until the socket is closed.
   private func talk(_ socket: WebSocket) async throws {
-    let sending = Task { [binary] in
+    let received = Atomic<Int>(0)
+    let sending = Task { [binary, wait] in
       var lines = StandardInputLines()
       while let line = try await lines.next() {
         if binary {
@@ -98,6 +104,13 @@ struct WebSocketCommand: AsyncParsableCommand {
         } else {
           throw StandardInputReader.ReadFailure(description: "a line is not UTF-8; --binary sends bytes as they are")
         }
+      }
+      // Whatever it answers at once has come when the pong has.
+      _ = try? await socket.ping(within: .seconds(2))
+      var seen = -1
+      while case let count = received.load(ordering: .relaxed), count != seen {
+        seen = count
+        try await Task.sleep(for: .seconds(wait))
       }
       try await socket.close()
     }
@@ -110,6 +123,7 @@ struct WebSocketCommand: AsyncParsableCommand {
     do {
       for try await message in socket.messages {
         try BodySink.writeAll(message.data + Data([0x0A]), to: STDOUT_FILENO)
+        received.add(1, ordering: .relaxed)
       }
     } catch let error as WebSocketError {
       sending.cancel()

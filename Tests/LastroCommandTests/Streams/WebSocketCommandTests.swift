@@ -23,7 +23,7 @@ struct WebSocketCommandTests {
     let base = "ws://127.0.0.1:\(try Peers.webSocket.port)"
     let text = (0..<500).map { "message \($0) " + String(repeating: "x", count: $0 * 7) + "\n" }.joined()
     for flags in [[], ["--deflate", "--deflate-minimum", "0"]] {
-      let result = try await Lastro.run(["ws", "\(base)/echo"] + flags, input: text)
+      let result = try await Lastro.run(["ws", "--wait", "5", "\(base)/echo"] + flags, input: text)
       #expect(result.status == 0, "\(result.errors)")
       #expect(result.text == text)
     }
