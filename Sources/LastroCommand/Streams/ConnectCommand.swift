@@ -5,6 +5,7 @@ import FoundationEssentials
 import Glibc
 import Lastro
 import LastroCurl
+import Synchronization
 
 struct ConnectCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -35,7 +36,10 @@ struct ConnectCommand: AsyncParsableCommand {
     if serverName != nil, !tls { throw ValidationError("--server-name is about --tls.") }
     guard udpWait > 0, udpWait <= 3_600 else { throw ValidationError("--udp-wait: give 1 to 3600 seconds.") }
     let address = try ServerAddress(server)
-    guard server.hasSuffix(":\(address.port)") else { throw ValidationError("\(server): write HOST:PORT.") }
+    let isBareIPv6 = !server.hasPrefix("[") && address.host.text.contains(":")
+    guard !isBareIPv6, server.hasSuffix(":\(address.port)") else {
+      throw ValidationError("\(server.onOneLine): write HOST:PORT, an IPv6 address in brackets.")
+    }
   }
 
   func run() async throws {
@@ -57,26 +61,97 @@ struct ConnectCommand: AsyncParsableCommand {
   /// Both directions at once, until the server ends its own.
   private func join(_ stream: any ByteStream) async throws {
     defer { stream.close() }
+    let isWriting = Atomic<Bool>(false)
     let sending = Task {
-      let input = StandardInputReader()
-      while let piece = try await input.next() { try await stream.write(piece) }
-      try await stream.finishWriting()
+      do {
+        let input = StandardInputReader()
+        while let piece = try await input.next() {
+          isWriting.store(true, ordering: .relaxed)
+          try await stream.write(piece)
+          isWriting.store(false, ordering: .relaxed)
+        }
+        try await stream.finishWriting()
+      } catch let error as StandardInputReader.ReadFailure {
+        // Or the server would wait for the rest, and we for the server.
+        stream.close()
+        throw error
+      }
     }
     defer { sending.cancel() }
-    while let piece = try await stream.read() { try BodySink.writeAll(piece, to: STDOUT_FILENO) }
-    sending.cancel()
-    // A server that closed before it had all of the input did not take what was sent.
-    if case .failure(let error as TransportError) = await sending.result, error.stage != .cancelled { throw error }
+    do {
+      while let piece = try await stream.read() { try BodySink.writeAll(piece, to: STDOUT_FILENO) }
+    } catch let error as TransportError where error.code == .streamClosed {
+      try await sending.value
+      throw error
+    }
+    // A server may end its direction and take the rest all the same; it need not wait for a person at a terminal.
+    switch await Self.outcome(of: sending, within: .seconds(1)) {
+    case .success: return
+    case .failure(let error): throw error
+    case nil where !isWriting.load(ordering: .relaxed): return
+    case nil:
+      throw TransportError(
+        stage: .send, code: .sendFailed, message: "the server ended the stream before it had taken all of the input",
+        requestSent: true)
+    }
+  }
+
+  /// What became of a task; `nil` where it is still at work when the limit passes.
+  private static func outcome(
+    of task: Task<Void, any Error>, within limit: Duration
+  ) async -> Result<Void, any Error>? {
+    let (outcomes, continuation) = AsyncStream<Result<Void, any Error>?>.makeStream()
+    let waiting = Task { continuation.yield(await task.result) }
+    let timer = Task {
+      try? await Task.sleep(for: limit)
+      continuation.yield(nil)
+    }
+    defer {
+      waiting.cancel()
+      timer.cancel()
+    }
+    for await outcome in outcomes { return outcome }
+    return nil
   }
 
   private func exchange(_ datagrams: any DatagramStream) async throws {
     defer { datagrams.close() }
-    let receiving = Task {
-      while true { try BodySink.writeAll(try await datagrams.receive(), to: STDOUT_FILENO) }
+    let hasEnded = Atomic<Bool>(false)
+    let sending = Task {
+      defer { hasEnded.store(true, ordering: .releasing) }
+      let input = StandardInputReader(longestPiece: datagrams.maximumDatagramBytes)
+      while let piece = try await input.next() { try await Self.send(piece, on: datagrams) }
     }
-    defer { receiving.cancel() }
-    let input = StandardInputReader()
-    while let piece = try await input.next() { try await datagrams.send(piece) }
-    try await Task.sleep(for: .seconds(udpWait))
+    defer { sending.cancel() }
+    var answers = 0
+    var refusal: TransportError?
+    while true {
+      let isLast = hasEnded.load(ordering: .acquiring)
+      if isLast { try await sending.value }
+      do {
+        let answer = try await datagrams.receive(within: isLast ? .seconds(udpWait) : .milliseconds(100))
+        answers += 1
+        try BodySink.writeAll(answer, to: STDOUT_FILENO)
+      } catch let error as TransportError {
+        switch error.code {
+        // Somebody may yet listen there.
+        case .connectFailed: refusal = error
+        case .idleTimeout:
+          guard isLast else { continue }
+          if let refusal, answers == 0 { throw refusal }
+          return
+        default: throw error
+        }
+      }
+    }
+  }
+
+  /// The system tells of an earlier datagram's refusal by refusing the next one, which then has not been sent.
+  private static func send(_ piece: Data, on datagrams: any DatagramStream) async throws {
+    do {
+      try await datagrams.send(piece)
+    } catch let error as TransportError where error.code == .connectFailed {
+      try await datagrams.send(piece)
+    }
   }
 }

@@ -80,12 +80,13 @@ struct GeminiCommand: AsyncParsableCommand {
 
   private func copy(_ response: GeminiResponse, into sink: BodySink) async throws {
     for try await piece in response.body {
-      try sink.write(piece)
-      if let maxBody, sink.count > Int64(maxBody) {
+      if let maxBody, sink.count + Int64(piece.count) > Int64(maxBody) {
+        try sink.write(piece.prefix(maxBody - Int(sink.count)))
         response.body.cancel()
         throw GeminiError(
           stage: .limit, code: .bodyTooLarge, message: "the body has more than \(maxBody) bytes", url: response.url)
       }
+      try sink.write(piece)
     }
   }
 
@@ -107,7 +108,8 @@ struct GeminiCommand: AsyncParsableCommand {
         step.leavesHost && !yesCrossHost ? .refuse : .follow
       }
     }
-    if let input { configuration.onInput = { _ in Secret(input) } }
+    // For the host that was named alone, wherever redirects lead.
+    if let input { configuration.onInput = { $0.url.authority == url.authority ? Secret(input) : nil } }
     return configuration
   }
 

@@ -22,13 +22,14 @@ final class StandardInputReader: Sendable {
     let description: String
   }
 
-  init() {
+  /// - Parameter longestPiece: most bytes of a piece.
+  init(longestPiece: Int = 65_536) {
     let (stream, continuation) = AsyncStream<Piece>.makeStream()
     pieces = stream
-    queue.async { [wanted] in Self.read(into: continuation, wanted) }
+    queue.async { [wanted] in Self.read(longestPiece, into: continuation, wanted) }
   }
 
-  /// The next piece, at most 64 KiB; `nil` at the end. One caller at a time.
+  /// The next piece; `nil` at the end. One caller at a time.
   func next() async throws -> Data? {
     wanted.signal()
     for await piece in pieces {
@@ -40,8 +41,10 @@ final class StandardInputReader: Sendable {
     return nil
   }
 
-  private static func read(into continuation: AsyncStream<Piece>.Continuation, _ wanted: DispatchSemaphore) {
-    var buffer = [UInt8](repeating: 0, count: 65_536)
+  private static func read(
+    _ longest: Int, into continuation: AsyncStream<Piece>.Continuation, _ wanted: DispatchSemaphore
+  ) {
+    var buffer = [UInt8](repeating: 0, count: longest)
     while true {
       wanted.wait()
       let count = buffer.withUnsafeMutableBytes { Glibc.read(STDIN_FILENO, $0.baseAddress, $0.count) }

@@ -117,10 +117,26 @@ struct ConnectCommandTests {
     #expect(server.datagrams.map(\.bytes) == [Array("ping".utf8)])
   }
 
+  @Test("a datagram that nobody takes, and input that a server does not take, are failures")
+  func untaken() async throws {
+    let refusing = try LoopbackDatagramServer { _ in .drop }
+    try refusing.setRefusing(true)
+    let refused = try await Lastro.run(["connect", "--udp", "127.0.0.1:\(refusing.port)"], input: "ping")
+    #expect(refused.status == 7, "\(refused.errors)")
+    let deaf = try LoopbackServer { connection in
+      _ = connection.read(max: 1)
+      connection.halfClose()
+      connection.stall()
+    }
+    let text = String(repeating: "x", count: 64 << 20)
+    let result = try await Lastro.run(["connect", "127.0.0.1:\(deaf.port)"], input: text)
+    #expect(result.status == 55, "\(result.errors)")
+  }
+
   @Test("what is not understood is told before anything is sent")
   func misuse() async throws {
     let cases: [([String], Int32)] = [
-      (["127.0.0.1"], 64), (["127.0.0.1:99999"], 64), (["127.0.0.1:1", "--udp", "--tls"], 64),
+      (["127.0.0.1"], 64), (["127.0.0.1:99999"], 64), (["2001:db8::443"], 64), (["127.0.0.1:1", "--udp", "--tls"], 64),
       (["127.0.0.1:1", "--server-name", "x"], 64), (["127.0.0.1:1", "--via", "ftp://x"], 3),
       (["127.0.0.1:1", "--udp", "--via", "socks5://x:1"], 64), (["127.0.0.1:1", "--pin-policy", "/nowhere"], 3),
     ]
