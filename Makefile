@@ -6,7 +6,7 @@ BENCHMARKFLAGS ?=
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 export SWIFTFLAGS JOBS
 
-.PHONY: help demo test setup setup-test build lint format docs pages chat browse consumer tsan asan benchmarks benchmarks-smoke check clean
+.PHONY: help demo test setup setup-test build lint format docs pages chat browse consumer tsan asan autobahn benchmarks benchmarks-smoke check clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +53,11 @@ tsan: setup-test ## Run the tests under ThreadSanitizer
 
 asan: setup-test ## Run the tests under AddressSanitizer and LeakSanitizer
 	.ci/test address
+
+autobahn: setup ## Run the Autobahn test suite against lastro ws; needs Python 2.7, takes half an hour
+	Tests/Autobahn/install
+	swift build -c release -j $(JOBS) --product lastro --scratch-path .build-release
+	Tests/Autobahn/run .build-release/release/lastro
 
 benchmarks: ## Compare with libcurl and other clients; takes the better part of an hour
 	@.ci/setup benchmarks
