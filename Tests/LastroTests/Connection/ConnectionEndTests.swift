@@ -95,13 +95,15 @@ struct ConnectionEndTests {
     await #expect(throws: ConnectionError.transport(.refused(.unsupported, ""))) { try await framed.start() }
   }
 
-  @Test("Viability reaches what is put around a connection") func viability() async throws {
+  @Test("Viability reaches what is put around a connection", arguments: [false, true])
+  func viability(isFramed: Bool) async throws {
     let monitor = FakePathMonitor()
     let parameters = ConnectionParameters.tcp
     parameters.pathMonitor = monitor
     let network = DialerConnectionFactory(to: SampleNetwork.server, dialer: RecordingDialer())
-    let factory = TransformingConnectionFactory(over: network) { SampleMask(cert: "cert") }
-    let outer = try #require(factory.connect(using: parameters))
+    let transport = TransformingConnectionFactory(over: network) { SampleMask(cert: "cert") }
+    let inner = try #require((isFramed ? network as any ConnectionFactory : transport).connect(using: parameters))
+    let outer = isFramed ? NetworkConnection(over: inner, framers: []) : inner
     let (changes, continuation) = AsyncStream.makeStream(of: Bool.self)
     outer.viabilityUpdateHandler = { continuation.yield($0) }
     try await outer.start()
