@@ -65,7 +65,8 @@ extension ConnectionParameters {
 extension Connection {
   /// Starts the connection, on a queue of its own, and waits until it is ready.
   ///
-  /// For connections that were not started yet. The state handler is called meanwhile, and is there afterwards as before.
+  /// For connections that were not started yet; a ``NetworkConnection`` that was is only waited for. The state handler is called
+  /// meanwhile, and is there afterwards as before.
   ///
   /// - Parameter limit: longest wait; `nil`, the default, for none.
   /// - Throws: `ConnectionError`, after which the connection is cancelled: why it failed; `ETIMEDOUT`; `ECANCELED` when it, or the task, was cancelled.
@@ -84,6 +85,8 @@ extension Connection {
       }
     }
     start(queue: DispatchQueue(label: "lastro.connection"))
+    // What was told before the handler was there is not told again.
+    if let outcome = (self as? NetworkConnection)?.outcome { ready.give(outcome) }
     switch await interruptible(within: limit, time: .continuous, { await ready.value() }) {
     case .success(.success): stateUpdateHandler = previous
     case .success(.failure(let error)): try giveUp(error)
@@ -155,14 +158,31 @@ extension Connection {
   }
 
   /// The states from now on, up to the cancelled one. Take it before the start. The state handler set before is called too.
+  ///
+  /// It ends when the connection lets go of its handlers, or another handler is set: so it has no states at all when it is taken after
+  /// the end.
   public var states: AsyncStream<ConnectionState> {
     let (stream, continuation) = AsyncStream.makeStream(of: ConnectionState.self)
     let previous = stateUpdateHandler
+    let source = StateSource(continuation)
     stateUpdateHandler = { state in
       previous?(state)
-      continuation.yield(state)
-      if state == .cancelled { continuation.finish() }
+      source.tell(state)
     }
     return stream
+  }
+}
+
+/// Ends the states when nobody is left to tell any: a connection that was cancelled before its start tells none.
+private final class StateSource: Sendable {
+  private let continuation: AsyncStream<ConnectionState>.Continuation
+
+  init(_ continuation: AsyncStream<ConnectionState>.Continuation) { self.continuation = continuation }
+
+  deinit { continuation.finish() }
+
+  func tell(_ state: ConnectionState) {
+    continuation.yield(state)
+    if state == .cancelled { continuation.finish() }
   }
 }

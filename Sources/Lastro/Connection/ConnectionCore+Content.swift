@@ -43,6 +43,10 @@ extension ConnectionCore {
     }
   }
 
+  private var isStopping: Bool {
+    if case .stopping = phase { true } else { false }
+  }
+
   private func readOn() {
     // A peer that takes nothing must not make framers write answers without bound.
     guard isOpen, !isReading, !hasReadEnd, let carrier, outboxBytes <= parameters.queuedBytesLimit else { return }
@@ -58,6 +62,8 @@ extension ConnectionCore {
   private func didRead(_ result: Result<Data?, TransportError>) {
     isReading = false
     guard isOpen else { return }
+    // A framer has ended it while the read was under way: however the stream ends now, that was a clean end.
+    if hasReadEnd, !isStopping { return }
     switch result {
     case .failure(let error): didFailToRead(error)
     case .success(let data?): take(data)
@@ -265,19 +271,23 @@ extension ConnectionCore {
   }
 
   private func wake(_ layer: ObjectIdentifier, after duration: Duration?) {
-    wakeups.removeValue(forKey: layer)?.cancel()
+    wakeups.removeValue(forKey: layer)?.task.cancel()
     guard let duration, isOpen else { return }
     let time = parameters.time
-    wakeups[layer] = Task { [weak self] in
+    wakeupNumber += 1
+    let number = wakeupNumber
+    let task = Task { [weak self] in
       do { try await time.sleep(duration) } catch { return }
       guard let self else { return }
-      let isCancelled = Task.isCancelled
-      work.async { if !isCancelled { self.wakeUp(layer) } }
+      work.async { self.wakeUp(layer, number) }
     }
+    wakeups[layer] = (number, task)
   }
 
-  private func wakeUp(_ layer: ObjectIdentifier) {
-    guard isOpen, let pipeline else { return }
+  private func wakeUp(_ layer: ObjectIdentifier, _ number: Int) {
+    // One that was replaced may be on its way already.
+    guard isOpen, let pipeline, wakeups[layer]?.number == number else { return }
+    wakeups[layer] = nil
     pipeline.wakeup(layer)
     handleEvents()
     serve()

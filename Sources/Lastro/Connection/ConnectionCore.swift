@@ -82,7 +82,8 @@ final class ConnectionCore: @unchecked Sendable {
   var watch: (any Cancelable)?
   var dialTask: Task<Void, Never>?
   var limitTask: Task<Void, Never>?
-  var wakeups: [ObjectIdentifier: Task<Void, Never>] = [:]
+  var wakeups: [ObjectIdentifier: (number: Int, task: Task<Void, Never>)] = [:]
+  var wakeupNumber = 0
 
   init(_ endpoint: ConnectionEndpoint, _ parameters: ConnectionParameters, _ dialer: any Dialer) {
     self.endpoint = endpoint
@@ -283,10 +284,10 @@ final class ConnectionCore: @unchecked Sendable {
     guard case .stopping = phase else { return }
     let time = parameters.time, limit = parameters.stopTimeout
     limitTask?.cancel()
-    limitTask = Task { [weak self] in
+    // Holds on to this: framers are cleaned up, though nobody else holds the connection any more.
+    limitTask = Task {
       try? await time.limit(limit)
-      guard let self else { return }
-      work.async { self.conclude() }
+      self.work.async { self.conclude() }
     }
   }
 
@@ -329,7 +330,7 @@ final class ConnectionCore: @unchecked Sendable {
     limitTask?.cancel()
     dialTask = nil
     limitTask = nil
-    for task in wakeups.values { task.cancel() }
+    for wakeup in wakeups.values { wakeup.task.cancel() }
     wakeups = [:]
     watch?.cancel()
     watch = nil
@@ -363,11 +364,7 @@ extension Connection {
     guard let connection = self as? NetworkConnection else {
       return start(queue: DispatchQueue(label: "lastro.connection"))
     }
-    switch connection.state {
-    case .ready: return
-    case .failed(let error): throw error
-    case .cancelled: throw .posix(.ECANCELED)
-    case .setup, .waiting, .preparing: try await start(within: limit)
-    }
+    guard let outcome = connection.outcome else { return try await start(within: limit) }
+    try outcome.get()
   }
 }

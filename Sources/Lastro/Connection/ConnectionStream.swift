@@ -21,6 +21,9 @@ public final class ConnectionStream: ByteStream {
     var isFinished = false
     var isReceiving = false
     var waiter: OneShot<Void>?
+
+    /// Whether a read need not wait.
+    var hasNews: Bool { !bytes.isEmpty || error != nil || hasEnded || isClosed }
   }
 
   /// What is known about the connection: what was given, or what a ``NetworkConnection`` knows itself.
@@ -70,12 +73,15 @@ public final class ConnectionStream: ByteStream {
     let arrival = OneShot<Void>()
     // Whoever still waits for it, behind a wait that was given up, is let go.
     defer { arrival.give(()) }
-    let begins = state.withLock { state in
+    let isFirst: Bool? = state.withLock { state in
+      // What an earlier read has left under way may have come since the look before: nobody would tell of it again.
+      guard !state.hasNews else { return nil }
       state.waiter = arrival
       defer { state.isReceiving = true }
       return !state.isReceiving
     }
-    if begins {
+    guard let isFirst else { return }
+    if isFirst {
       connection.receive(minimumIncompleteLength: 1, maxLength: maximum) { [weak self] data, context, complete, error in
         self?.received(data, context, complete, error)
       }

@@ -58,6 +58,17 @@ public final class NetworkConnection: Connection {
   public var parameters: ConnectionParameters { core.parameters.copy() }
   /// Where it stands.
   public var state: ConnectionState { core.shared.withLock { $0.state } }
+  /// What became of the start; `nil` before anything did.
+  var outcome: Result<Void, ConnectionError>? {
+    let (state, isCancelled) = core.shared.withLock { ($0.state, $0.isCancelled) }
+    if isCancelled { return .failure(.posix(.ECANCELED)) }
+    switch state {
+    case .ready: return .success(())
+    case .failed(let error): return .failure(error)
+    case .cancelled: return .failure(.posix(.ECANCELED))
+    case .setup, .waiting, .preparing: return nil
+    }
+  }
   /// What is known about the stream below; `nil` before it is ready.
   public var facts: StreamFacts? { core.shared.withLock { $0.facts } }
   /// The queue it was started on; `nil` before.

@@ -13,6 +13,9 @@ public final class TransformedStream: ByteStream {
     var transform: any StreamTransform
     var bytes = Data()
     var hasEnded = false
+    /// Why nothing more can be read: told again by every read.
+    var error: TransportError?
+    var isClosed = false
     var isReading = false
     var isWriting = false
   }
@@ -43,19 +46,34 @@ public final class TransformedStream: ByteStream {
     try begin(\.isReading)
     defer { state.withLock { $0.isReading = false } }
     while true {
-      let piece: Data? = state.withLock { state in
-        guard !state.bytes.isEmpty else { return nil }
+      if let step = taken(upTo: maximum) { return try step.get() }
+      try takeIn(try await base.read(upTo: 65_536, within: limit))
+    }
+  }
+
+  private func taken(upTo maximum: Int) -> Result<Data?, TransportError>? {
+    state.withLock { state in
+      if state.isClosed { return .failure(.streamClosed) }
+      if !state.bytes.isEmpty {
         defer { state.bytes = Data(state.bytes.dropFirst(maximum)) }
-        return Data(state.bytes.prefix(maximum))
+        return .success(Data(state.bytes.prefix(maximum)))
       }
-      if let piece { return piece }
-      if state.withLock({ $0.hasEnded }) { return nil }
-      let read = try await base.read(upTo: 65_536, within: limit)
+      if let error = state.error { return .failure(error) }
+      return state.hasEnded ? .success(nil) : nil
+    }
+  }
+
+  private func takeIn(_ read: Data?) throws(TransportError) {
+    do throws(TransportError) {
       _ = try transformed { state in
         state.hasEnded = read == nil
-        state.bytes = try read.map { try state.transform.incoming($0) } ?? state.transform.ending()
-        return state.bytes
+        let bytes = try read.map { try state.transform.incoming($0) } ?? state.transform.ending()
+        if !state.isClosed { state.bytes = bytes }
+        return bytes
       }
+    } catch {
+      state.withLock { $0.error = error }
+      throw error
     }
   }
 
@@ -74,7 +92,13 @@ public final class TransformedStream: ByteStream {
   }
 
   /// Closes the stream below.
-  public func close() { base.close() }
+  public func close() {
+    state.withLock { state in
+      state.isClosed = true
+      state.bytes = Data()
+    }
+    base.close()
+  }
 
   private func transformed(_ body: (inout State) throws -> Data) throws(TransportError) -> Data {
     do {

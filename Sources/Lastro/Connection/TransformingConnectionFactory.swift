@@ -45,7 +45,7 @@ extension StreamTransform {
 public struct TransformingConnectionFactory: ConnectionFactory {
   private enum Base: Sendable {
     case factory(any ConnectionFactory)
-    case dialer(any Dialer)
+    case single(SingleConnectionDialer)
   }
 
   private let base: Base
@@ -75,8 +75,11 @@ public struct TransformingConnectionFactory: ConnectionFactory {
   }
 
   /// Makes a transport over one connection. Its first connection uses it; every other fails with code `connection_lost`.
+  ///
+  /// The connection exists already: TLS in the parameters of ``connect(using:)`` is refused with code `unsupported`, and the framers in
+  /// them run on what the transport carries.
   public init(over connection: any Connection, transform: @escaping @Sendable () -> any StreamTransform) {
-    base = .dialer(SingleConnectionDialer(connection))
+    base = .single(SingleConnectionDialer(connection))
     endpoint = Self.somewhere
     makeTransform = transform
   }
@@ -84,14 +87,14 @@ public struct TransformingConnectionFactory: ConnectionFactory {
   /// Makes a connection; `nil` for datagrams.
   public func connect(using parameters: ConnectionParameters) -> (any Connection)? {
     guard !parameters.isDatagrams else { return nil }
-    let dialer: any Dialer =
+    // What nobody underneath can do any more stays here: TLS is refused by the dialer, not left out.
+    let (dialer, own): (any Dialer, ConnectionParameters) =
       switch base {
-      case .factory(let factory): ConnectionFactoryDialer(factory, using: parameters)
-      case .dialer(let dialer): dialer
+      case .factory(let factory): (ConnectionFactoryDialer(factory, using: parameters), parameters.withoutInnermost())
+      case .single(let dialer): (dialer, parameters)
       }
     return NetworkConnection(
-      to: endpoint, using: parameters.withoutInnermost(),
-      dialer: TransformingDialer(base: dialer, makeTransform: makeTransform))
+      to: endpoint, using: own, dialer: TransformingDialer(base: dialer, makeTransform: makeTransform))
   }
 
   /// The dialers underneath know where to go, and ask for no address.
@@ -104,7 +107,6 @@ extension ConnectionParameters {
     let outer = copy()
     outer.tls = nil
     outer.defaultProtocolStack.applicationProtocols = []
-    outer.pathMonitor = nil
     return outer
   }
 }

@@ -39,6 +39,8 @@ final class FramerPipeline {
   private var isReady = false
   private var isDead = false
   private var isStopping = false
+  /// Whether not every framer has been asked yet.
+  private var isAskingToStop = false
   private var hasEnded = false
   private var isMessageOpen = false
   /// Who said that stopping takes a while.
@@ -107,6 +109,8 @@ final class FramerPipeline {
   func stop() -> Bool {
     guard !isStopping, !isDead else { return true }
     isStopping = true
+    isAskingToStop = true
+    defer { isAskingToStop = false }
     for layer in layers where layer.phase == .starting || layer.phase == .ready {
       guard let framer = layer.framer, !isDead else { continue }
       if !framer.stop(framer: layer), !layer.isFinished { stopping.insert(ObjectIdentifier(layer)) }
@@ -145,11 +149,14 @@ final class FramerPipeline {
       events.append(.wakeup(ObjectIdentifier(layer), time.duration))
     }
     prepend(above: layer)
-    if let failure = layer.failure { return fail(failure) }
-    guard layer.isFinished else { return }
+    let isFinished = layer.isFinished
     layer.isFinished = false
+    // What was delivered before the end is handed on before it.
+    if isFinished || layer.failure != nil { drain(layer) }
+    if let failure = layer.failure { return fail(failure) }
+    guard isFinished else { return }
     stopping.remove(ObjectIdentifier(layer))
-    if !isStopping || stopping.isEmpty { events.append(.finished) }
+    if !isStopping || stopping.isEmpty && !isAskingToStop { events.append(.finished) }
   }
 
   private func prepend(above layer: Layer) {
@@ -230,7 +237,7 @@ final class FramerPipeline {
   }
 
   private func feed(_ layer: Layer, _ delivery: FramerDelivery) {
-    if layer.passesInput, layer.input.bytes.count == 0 {
+    if layer.passesInput, !layer.input.isDelivering, layer.input.bytes.count == 0 {
       layer.input.deliveries.append(delivery)
       layer.input.isPassedOpen = !delivery.isComplete
       return
@@ -257,8 +264,8 @@ final class FramerPipeline {
   private func step(_ layer: Layer) -> Bool {
     if moveUp(layer) { return true }
     guard !isDead, layer.phase == .starting || layer.phase == .ready else { return false }
-    if layer.passesInput { return passThrough(layer) }
     if layer.input.isDelivering { return continueDelivery(layer) }
+    if layer.passesInput { return passThrough(layer) }
     guard !layer.input.isSpent else { return false }
     let available = layer.input.bytes.count
     if layer.input.hasEnded {
@@ -290,12 +297,6 @@ final class FramerPipeline {
         layer.fail(.needTooLarge(needed: needed, limit: layer.input.limit))
       }
     }
-    absorbInput(layer)
-  }
-
-  /// What was delivered before a failure is handed on before it.
-  private func absorbInput(_ layer: Layer) {
-    if layer.failure != nil { drain(layer) }
     absorb(layer)
     startNext()
   }

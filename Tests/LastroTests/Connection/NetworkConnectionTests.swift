@@ -157,6 +157,7 @@ struct NetworkConnectionTests {
     try await connection.start()
     var iterator = changes.makeAsyncIterator()
     #expect(await iterator.next() == true)
+    await monitor.isWatched(by: 1)
     monitor.tell(false)
     monitor.tell(false)
     #expect(await iterator.next() == false)

@@ -62,25 +62,53 @@ private final class DatagramMirror: DatagramStream {
   func close() { continuation.finish() }
 }
 
-/// Tells what it is told to.
+/// Tells what it is told to, to all who watch.
 final class FakePathMonitor: NetworkPathMonitor {
-  private let handler = Lock<(@Sendable (Bool) -> Void)?>(nil)
-
-  var isWatched: Bool { handler.withLock { $0 != nil } }
-
-  func watch(_ facts: StreamFacts, _ handler: @escaping @Sendable (Bool) -> Void) -> (any Cancelable)? {
-    self.handler.withLock { $0 = handler }
-    return Watch(self)
+  private struct State {
+    var handlers: [Int: @Sendable (Bool) -> Void] = [:]
+    var watches = 0
+    var waiters: [(Int, OneShot<Void>)] = []
   }
 
-  func tell(_ isViable: Bool) { handler.withLock { $0 }?(isViable) }
+  private let state = Lock(State())
+
+  var isWatched: Bool { state.withLock { !$0.handlers.isEmpty } }
+
+  func watch(_ facts: StreamFacts, _ handler: @escaping @Sendable (Bool) -> Void) -> (any Cancelable)? {
+    let (number, met) = state.withLock { state in
+      state.watches += 1
+      state.handlers[state.watches] = handler
+      return (state.watches, state.waiters.filter { $0.0 <= state.watches })
+    }
+    for (_, shot) in met { shot.give(()) }
+    return Watch(self, number)
+  }
+
+  /// Returns when so many have begun to watch.
+  func isWatched(by count: Int) async {
+    let shot = OneShot<Void>()
+    let isMet = state.withLock { state in
+      state.waiters.append((count, shot))
+      return state.watches >= count
+    }
+    if isMet { shot.give(()) }
+    await shot.value()
+  }
+
+  func tell(_ isViable: Bool) {
+    for handler in state.withLock({ $0.handlers }).values { handler(isViable) }
+  }
 
   private final class Watch: Cancelable {
     private let monitor: FakePathMonitor
+    private let number: Int
 
-    init(_ monitor: FakePathMonitor) { self.monitor = monitor }
+    init(_ monitor: FakePathMonitor, _ number: Int) {
+      self.monitor = monitor
+      self.number = number
+    }
 
-    var isCancelled: Bool { !monitor.isWatched }
-    func cancel() { monitor.handler.withLock { $0 = nil } }
+    var isCancelled: Bool { monitor.state.withLock { $0.handlers[number] == nil } }
+    func cancel() { _ = monitor.state.withLock { $0.handlers.removeValue(forKey: number) } }
   }
 }
