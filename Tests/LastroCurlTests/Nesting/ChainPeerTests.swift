@@ -17,7 +17,7 @@ struct ChainPeers: Sendable {
   static var running: ChainPeers { get throws { try #require(current) } }
 }
 
-private struct ChainPeersTrait: SuiteTrait, TestScoping {
+struct ChainPeersTrait: SuiteTrait, TestScoping {
   func provideScope(
     for test: Test, testCase: Test.Case?, performing function: @Sendable @concurrent () async throws -> Void
   ) async throws {
