@@ -18,9 +18,12 @@ internal import HTTPTypes
 ///
 /// - Exactly once: a request that may have reached the server is never sent again. Its failure ends the stream.
 /// - The protocol has no end of its own. When the server is done with a session it answers with an error, and reading throws
-///   code `connection_lost`; ending one direction is refused (code `unsupported`).
-/// - Back-pressure: writing waits behind 128 KiB; while 192 KiB lie unread there are no requests, so whoever writes has to
-///   read too.
+///   code `connection_lost`. Ending one direction waits until the server has all bytes, and nothing can be written after it;
+///   but the server does not learn of it. What has to be told is told in the protocol that meek carries.
+/// - Closing returns at once. Bytes that were written before still go out, for 5 s at most, as long as the process lives;
+///   ending one direction first makes sure of them.
+/// - Back-pressure: writing waits behind 128 KiB; while 192 KiB lie unread there are no requests, so whoever writes, or ends
+///   its direction, has to read too.
 public struct MeekDialer: Dialer {
   /// The server, and its front.
   public let server: MeekServer
@@ -104,7 +107,7 @@ public struct MeekDialer: Dialer {
     options.redirects = RedirectPolicy.none
     options.idempotency = .notIdempotent
     options.hostField = server.hostField
-    // The client's certificate is for the host, which is not the front.
+    // The client's certificate is for the host, which is not the front. Over streams, the role keeps back the default one.
     options.connection = connection
     options.connection?.tls.identity = nil
     var template = try ResourceRequest(

@@ -21,7 +21,14 @@ final class MeekSession: Sendable {
     var isClosed = false
     var isReading = false
     var isWriting = false
+    /// Our direction is over.
+    var isFinished = false
+    /// Bytes of the request that is under way.
+    var underWay = 0
     var polling: Task<Void, Never>?
+
+    /// The server has every byte that was written. After a failure it stays what it was.
+    var isFlushed: Bool { outgoing.isEmpty && underWay == 0 }
   }
 
   /// Of one body, either way (`maxPayloadLength`).
@@ -33,6 +40,8 @@ final class MeekSession: Sendable {
   private static let firstPause = Duration.milliseconds(100)
   private static let longestPause = Duration.seconds(5)
   private static let attempts = 5
+  /// The longest that a closed session lives on to send what was written.
+  private static let farewell = Duration.seconds(5)
 
   let state = AwaitedState(State())
   private let exchange: Exchange
@@ -55,15 +64,20 @@ final class MeekSession: Sendable {
     if isClosed { polling.cancel() }
   }
 
+  /// Bytes that were taken from a writer go out all the same, within limits.
   func close() {
-    let polling = state.change { state in
+    let (polling, isFlushed) = state.change { state in
       state.isClosed = true
-      state.outgoing = Data()
       state.incoming = Data()
       defer { state.polling = nil }
-      return state.polling
+      return (state.polling, state.isFlushed || state.failure != nil)
     }
-    polling?.cancel()
+    guard let polling else { return }
+    if isFlushed { return polling.cancel() }
+    Task { [time] in
+      _ = await interruptible(within: Self.farewell, time: time) { await polling.value }
+      polling.cancel()
+    }
   }
 
   /// A pause after a request that moved nothing, longer each time; none after one that did.
@@ -72,23 +86,24 @@ final class MeekSession: Sendable {
     while await waitForTurn(pause), let body = take() {
       do throws(TransportError) {
         let answer = try await send(body)
-        state.change { state in if !state.isClosed { state.incoming.append(answer) } }
+        state.change { state in
+          state.underWay = 0
+          if !state.isClosed { state.incoming.append(answer) }
+        }
         if body.isEmpty, answer.isEmpty {
           pause = pause == .zero ? Self.firstPause : min(pause * 3 / 2, Self.longestPause)
         } else {
           pause = .zero
         }
       } catch {
-        state.change { state in
-          state.failure = error
-          state.outgoing = Data()
-        }
+        // What is not sent stays, and tells that something was lost.
+        state.change { $0.failure = error }
         return
       }
     }
   }
 
-  /// False when the session is closed.
+  /// False when the session is closed, and has nothing left to send.
   private func waitForTurn(_ pause: Duration) async -> Bool {
     if pause > .zero {
       let wait = await state.wait(within: pause, time: time) { $0.isClosed || !$0.outgoing.isEmpty }
@@ -98,14 +113,15 @@ final class MeekSession: Sendable {
       $0.isClosed || $0.incoming.count <= Self.incomingBytes - Self.payloadBytes
     }
     if case .failure = room { return false }
-    return !state.read(\.isClosed)
+    return state.read { !$0.isClosed || !$0.outgoing.isEmpty }
   }
 
   private func take() -> Data? {
     state.change { state in
-      if state.isClosed { return nil }
+      if state.isClosed, state.outgoing.isEmpty { return nil }
       let body = Data(state.outgoing.prefix(Self.payloadBytes))
       state.outgoing = Data(state.outgoing.dropFirst(body.count))
+      state.underWay = body.count
       return body
     }
   }
@@ -119,7 +135,8 @@ final class MeekSession: Sendable {
       } catch {
         guard !error.requestSent, error.mayPass else { throw error }
       }
-      let wait = await state.wait(within: pause, time: time) { $0.isClosed }
+      // Whoever closes the session cancels, when it is time to.
+      let wait = await state.wait(within: pause, time: time) { _ in false }
       guard case .failure(.limit) = wait else { throw .cancelled() }
       pause = min(pause * 2, Self.longestPause)
     }

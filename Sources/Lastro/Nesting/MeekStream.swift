@@ -53,7 +53,7 @@ final class MeekStream: ByteStream {
     var rest = data[...]
     repeat {
       let taken: Result<Int, TransportError> = session.state.change { state in
-        if state.isClosed { return .failure(.closedMeek) }
+        if state.isClosed || state.isFinished { return .failure(.closedMeek) }
         if let failure = state.failure { return .failure(failure) }
         let count = min(rest.count, MeekSession.outgoingBytes - state.outgoing.count)
         state.outgoing.append(rest.prefix(count))
@@ -66,17 +66,25 @@ final class MeekStream: ByteStream {
           $0.isClosed || $0.failure != nil || $0.outgoing.count < MeekSession.outgoingBytes
         }
       } catch {
-        // The server gets an unknown part of it.
+        // The server gets an unknown part of it, and all of what was written before.
         session.close()
         throw error
       }
     } while true
   }
 
-  /// The protocol has no word for it.
+  /// Waits until the server has all bytes. The protocol has no word for the end itself.
   func finishWriting(within limit: Duration?) async throws(TransportError) {
-    throw .refused(
-      .unsupported, "meek cannot end one direction", hint: "close the stream, or end it in the protocol it carries")
+    try begin(\.isWriting)
+    defer { session.state.change { $0.isWriting = false } }
+    session.state.change { $0.isFinished = true }
+    let isClosed = session.state.read(\.isClosed)
+    if !isClosed { try await wait(within: limit) { $0.isClosed || $0.failure != nil || $0.isFlushed } }
+    let failure: TransportError? = session.state.read { state in
+      if state.isClosed { return .closedMeek }
+      return state.isFlushed ? nil : state.failure
+    }
+    if let failure { throw failure }
   }
 
   func close() { session.close() }

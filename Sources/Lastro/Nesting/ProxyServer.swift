@@ -46,7 +46,8 @@ public struct ProxyServer: Sendable, Hashable, CustomStringConvertible {
 
   /// The request that dials it on the way to another host.
   ///
-  /// The client's certificate is for the server, and so is a Unix socket in its place: neither is for a proxy.
+  /// The client's certificate is for the server, and so is a Unix socket in its place: neither is for a proxy. What a dialer
+  /// has by default it keeps back itself, by the role.
   func request(
     for request: DialRequest, tls: DialRequest.TLS? = nil, within limit: Duration?
   ) throws(TransportError) -> DialRequest {

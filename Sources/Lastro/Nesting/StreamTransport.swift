@@ -24,6 +24,8 @@ package final class StreamTransport: Transport {
     var key: Key
     var stream: any ByteStream
     var since: ContinuousClock.Instant
+    /// Closes it when nobody has taken it.
+    var closing: Task<Void, Never>
   }
 
   private static let reuse = Duration.seconds(2)
@@ -41,6 +43,8 @@ package final class StreamTransport: Transport {
     self.role = role
   }
 
+  deinit { idle.withLock { $0 }?.closing.cancel() }
+
   package func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
     let head = try Self.head(of: request)
     let countdown = Countdown(request.deadline)
@@ -52,7 +56,7 @@ package final class StreamTransport: Transport {
       try await exchange.send(head)
       let answer = try await exchange.receive(upTo: request.delivery.maximumBytes, method: request.head.method.rawValue)
       if answer.isReusable {
-        idle.withLock { $0 = Idle(key: key, stream: stream, since: .now) }
+        keep(stream, for: key)
       } else {
         stream.close()
       }
@@ -67,12 +71,35 @@ package final class StreamTransport: Transport {
     }
   }
 
+  private func keep(_ stream: any ByteStream, for key: Key) {
+    let closing = Task { [weak self, weak stream] in
+      do { try await Task.sleep(for: Self.reuse) } catch { return }
+      if let self, let stream { drop(stream) }
+    }
+    let old = idle.withLock { idle in
+      defer { idle = Idle(key: key, stream: stream, since: .now, closing: closing) }
+      return idle
+    }
+    old?.closing.cancel()
+    old?.stream.close()
+  }
+
+  private func drop(_ stream: any ByteStream) {
+    let isIdle = idle.withLock { idle in
+      guard idle?.stream === stream else { return false }
+      idle = nil
+      return true
+    }
+    if isIdle { stream.close() }
+  }
+
   private func stream(for key: Key, _ request: TransferRequest) async throws(TransportError) -> any ByteStream {
     let kept = idle.withLock { idle in
       defer { idle = nil }
       return idle
     }
     if let kept {
+      kept.closing.cancel()
       if kept.key == key, kept.since.duration(to: .now) < Self.reuse { return kept.stream }
       kept.stream.close()
     }

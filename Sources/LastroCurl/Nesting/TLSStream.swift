@@ -111,11 +111,12 @@ final class TLSStream: ByteStream {
   private static func advance(_ state: inout State, upTo maximum: Int) -> Taken? {
     switch state.session.ending ?? state.session.read(upTo: maximum) {
     case .bytes(let bytes):
-      // Answers to what a peer sends without ever reading.
-      if state.session.outputCount > unsentBytes, !state.isWriting { break }
+      // Answers to what a peer sends without ever reading, whether somebody is writing meanwhile or not: a write takes away
+      // at once what it encrypts.
+      if state.session.outputCount > unsentBytes { break }
       return .bytes(bytes)
     case .needsInput:
-      if state.session.outputCount > unsentBytes, !state.isWriting { break }
+      if state.session.outputCount > unsentBytes { break }
       return .needsInput
     case .closed:
       state.end = .clean

@@ -182,14 +182,17 @@ final class OptionApplier {
     if transfer.host.proxyTarget != nil { try applyProxyTLS(transfer.easy) }
   }
 
-  func applyServerTLS(_ easy: EasyHandle, host: HostName) throws(TransportError) {
+  /// - Parameter role: a proxy that a stream is dialed to gets no client certificate, as no other proxy does.
+  func applyServerTLS(
+    _ easy: EasyHandle, host: HostName, role: ServerTrust.Role = .server
+  ) throws(TransportError) {
     // The hook gives the roots.
     easy.set(CURLOPT_CAPATH, pointer: nil)
     easy.set(CURLOPT_CAINFO, pointer: nil)
     easy.set(CURLOPT_SSLVERSION, minimumVersion)
     applyCiphers(easy, legacy: CURLOPT_SSL_CIPHER_LIST, suites: CURLOPT_TLS13_CIPHERS)
     if options.tls.requiresStapledStatus { easy.set(CURLOPT_SSL_VERIFYSTATUS, 1) }
-    guard let identity = identities.identity(for: host) else { return }
+    guard role == .server, let identity = identities.identity(for: host) else { return }
     try apply(identity.certificate, to: easy, file: CURLOPT_SSLCERT, blob: CURLOPT_SSLCERT_BLOB)
     try apply(identity.key ?? identity.certificate, to: easy, file: CURLOPT_SSLKEY, blob: CURLOPT_SSLKEY_BLOB)
     if let password = identity.keyPassword { easy.set(CURLOPT_KEYPASSWD, password) }

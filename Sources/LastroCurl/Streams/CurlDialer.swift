@@ -12,7 +12,7 @@ public import Lastro
 /// ```
 ///
 /// Proxies, fixed name answers, Unix sockets, local interfaces, roots, client certificates, pins and judges of the
-/// `ConnectionOptions` hold as for a fetch. Through HTTP proxies everything goes by `CONNECT`. Of the options, those of HTTP
+/// `ConnectionOptions` hold as for a fetch; where the host has the role of a proxy, no client certificate goes to it. Through HTTP proxies everything goes by `CONNECT`. Of the options, those of HTTP
 /// alone are ignored.
 ///
 /// Trust is decided when a stream is dialed, within its handshake. When rules change afterwards, streams that stand go on,

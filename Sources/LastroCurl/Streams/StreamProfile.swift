@@ -45,7 +45,7 @@ extension OptionApplier {
       try session.installContextHook()
     }
     if session.isTLS {
-      try applyServerTLS(easy, host: dial.target.host)
+      try applyServerTLS(easy, host: dial.target.host, role: dial.request.role)
       if session.judge != nil {
         easy.set(CURLOPT_SSL_VERIFYHOST, 0)
         easy.set(CURLOPT_SSL_VERIFYSTATUS, 0)

@@ -63,9 +63,6 @@ public final class LoopbackMeekServer: Sendable {
   /// Number of sessions it knows.
   public var sessionCount: Int { sessions.withLock { $0.count } }
 
-  /// Forgets all sessions, as after a restart. Their ids begin new ones.
-  public func loseSessions() { sessions.withLock { $0 = [:] } }
-
   /// Stops it; see ``LoopbackServer/stop()``.
   public func stop() { server.stop() }
 }

@@ -170,6 +170,26 @@ extension ByteStream {
   }
 }
 
+/// Waits until a condition holds; false after some minutes.
+func nestedComesTrue(_ condition: () throws -> Bool) async rethrows -> Bool {
+  for _ in 0..<30_000 {
+    if try condition() { return true }
+    try? await Task.sleep(for: .milliseconds(10))
+  }
+  return try condition()
+}
+
+extension TimeSource {
+  /// Pauses and limits that never pass, but for one.
+  static func endless(but passing: Duration? = nil) -> TimeSource {
+    TimeSource(
+      now: TimeSource.continuous.now,
+      sleep: { duration in
+        if duration != passing { try await Task.sleep(for: .seconds(1_000_000)) }
+      })
+  }
+}
+
 /// The error that an operation throws.
 func nestedFailure<Value>(
   _ operation: () async throws -> Value, sourceLocation: SourceLocation = #_sourceLocation

@@ -4,6 +4,7 @@ import FoundationEssentials
 import Lastro
 import LastroCurl
 import LastroTesting
+import PeerSupport
 import Testing
 
 @Suite("Nested transports as connection factories", .timeLimit(.minutes(60)))
@@ -47,5 +48,72 @@ struct NestedFactoryTests {
       #expect(throws: ConfigurationError.self) { try HTTPConnectConnectionFactory(to: bad, serverAddress: good) }
       #expect(throws: ConfigurationError.self) { try TLSConnectionFactory(serverAddress: bad) }
     }
+  }
+
+  @Test("SOCKS 5 carries bytes as a factory, by dante: by the shared engine, a dialer, a factory, one connection")
+  func socks() async throws {
+    let dante = try await DantePeer.start()
+    defer { dante.stop() }
+    let lab = try NestLab()
+    let server = try LoopbackServer { try $0.echo() }
+    let target = try endpoint(server)
+    let proxy = ConnectionEndpoint.hostPort(host: "127.0.0.1", port: try #require(.init("\(dante.port)")))
+    let below = DialerConnectionFactory(to: proxy, dialer: lab.base)
+    let connection = NetworkConnection(to: proxy, using: .tcp, dialer: lab.base)
+    for factory in [
+      try SOCKS5ConnectionFactory(to: target, serverAddress: proxy),
+      try SOCKS5ConnectionFactory(to: target, serverAddress: proxy, dialer: lab.base),
+      try SOCKS5ConnectionFactory(to: target, serverAddress: proxy, factory: below),
+      try SOCKS5ConnectionFactory(to: target, serverAddress: proxy, connection: connection),
+    ] {
+      try await echo(factory)
+      #expect(factory.connect(using: .udp) == nil)
+    }
+    #expect(server.acceptedConnections == 4)
+  }
+
+  @Test("the loss of a transport's one connection is told, and no other is dialed")
+  func oneConnection() async throws {
+    let dante = try await DantePeer.start()
+    defer { dante.stop() }
+    let lab = try NestLab()
+    let tls = try lab.tls()
+    let losing: LoopbackServer.Handler = { connection in
+      try connection.write(connection.read(max: 100))
+      connection.closeWithoutNotify()
+    }
+    let tunnel = try LoopbackServer.tunnel()
+    let socks = ConnectionEndpoint.hostPort(host: "127.0.0.1", port: try #require(.init("\(dante.port)")))
+    for kind in 0...2 {
+      let server = try LoopbackServer(tls: kind == 2 ? tls : nil, handler: losing)
+      let target = try endpoint(server, "localhost")
+      let factory: any ConnectionFactory
+      switch kind {
+      case 0:
+        factory = try SOCKS5ConnectionFactory(
+          to: target, serverAddress: socks, connection: NetworkConnection(to: socks, using: .tcp, dialer: lab.base))
+      case 1:
+        let proxy = try endpoint(tunnel)
+        factory = try HTTPConnectConnectionFactory(
+          to: target, serverAddress: proxy, connection: NetworkConnection(to: proxy, using: .tcp, dialer: lab.base))
+      default:
+        factory = try TLSConnectionFactory(
+          serverAddress: target, options: lab.options,
+          connection: NetworkConnection(to: target, using: .tcp, dialer: lab.base))
+      }
+      let dialer = ConnectionFactoryDialer(factory)
+      let anywhere = DialRequest(host: "any.test", port: 1, connectTimeout: .seconds(600))
+      let stream = try await dialer.dial(anywhere)
+      try await stream.write(Data("once".utf8))
+      #expect(try await stream.nestedBytes(4) == Data("once".utf8))
+      if kind == 2 {
+        #expect(try await nestedFailure { try await stream.read() }.code == .truncatedStream)
+      } else {
+        #expect(try await stream.read() == nil)
+      }
+      #expect(try await nestedFailure { try await dialer.dial(anywhere) }.code == .connectionLost)
+      #expect(server.acceptedConnections == 1)
+    }
+    #expect(tunnel.acceptedConnections == 1)
   }
 }

@@ -229,4 +229,40 @@ struct StreamTrustTests {
     #expect(try await stream.read() == Data("x".utf8))
     #expect(names.withLock { $0.count } == 1)
   }
+
+  @Test("no proxy is shown a client certificate, be it the dialer's own or a request's", arguments: [false, true])
+  func clientCertificateAndProxies(isNamed: Bool) async throws {
+    let names = Lock([String?]())
+    let client = try CertificateAuthority()
+    let minted = try client.issue(hosts: ["client.test"])
+    let identity = TLSOptions.Identity(
+      certificate: .bytes(Array(minted.chainPEM.utf8)), key: .bytes(Array(minted.privateKeyPEM.utf8)))
+    let edit: (inout TLSOptions) -> Void = {
+      if isNamed { $0.hostIdentities = ["localhost": identity] } else { $0.identity = identity }
+    }
+    let lab = try StreamLab { configuration, _ in edit(&configuration.connection.tls) }
+    let server = try lab.server(
+      tls: true, { $0.clientAuthoritiesPEM = client.rootPEM },
+      handler: { connection in
+        names.withLock { $0.append(connection.clientName) }
+        try streamEcho(connection)
+      })
+    let own = lab.options { edit(&$0.tls) }
+    for connection in [nil, own] {
+      let stream = try await lab.dial(server) { $0.connection = connection }
+      try await stream.write(Data("x".utf8))
+      #expect(try await stream.read() == Data("x".utf8))
+      let refused = await streamWords {
+        let stream = try await lab.dial(server) {
+          $0.connection = connection
+          $0.role = .proxy
+        }
+        try await stream.write(Data("x".utf8))
+        return try await stream.read() as Any
+      }
+      #expect(!refused.hasPrefix("no error"), "\(refused)")
+    }
+    #expect(names.withLock { $0.count } == 2)
+    #expect(names.withLock { $0.allSatisfy { $0 != nil } })
+  }
 }
