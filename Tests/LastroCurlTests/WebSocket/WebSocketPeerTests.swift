@@ -54,6 +54,24 @@ struct WebSocketPeerTests {
     #expect(error?.stage == .tls)
   }
 
+  @Test("a pinned host is not talked to without TLS, at whatever address")
+  func pinned() async throws {
+    let server = try LoopbackWebSocketServer()
+    let pins = Set(["A", "B"].map { "sha256/" + String(repeating: $0, count: 43) + "=" })
+    var engine = CurlConfiguration()
+    engine.connection.tls.trustJudge = ServerTrustEvaluator(
+      configuration: try .init(
+        pinningPolicies: [try PinningPolicy(domainName: "pinned.example", pinnedHashes: pins)],
+        allowNotPinnedDomains: true))
+    var client = WebSocketClient(dialer: try CurlDialer(engine))
+    client.configuration.address = .init(host: "127.0.0.1")
+    let refused = await refusal(client, try ResourceRequest(url: "http://pinned.example:\(server.port)/"))
+    #expect(refused?.stage == .trust && refused?.code == .plaintextRefused)
+    #expect(server.acceptedConnections == 0)
+    #expect(await refusal(client, try ResourceRequest(url: "http://other.example:\(server.port)/")) == nil)
+    #expect(server.acceptedConnections == 1)
+  }
+
   private func refusal(_ client: WebSocketClient, _ request: ResourceRequest) async -> WebSocketError? {
     do throws(WebSocketError) {
       _ = try await client.connect(to: RawHTTPResource(request: request))
