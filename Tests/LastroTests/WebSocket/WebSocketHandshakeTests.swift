@@ -112,11 +112,12 @@ struct WebSocketHandshakeTests {
     }
     let record = LoopbackWebSocketRecord()
     let dialer = DialRecorder(inner: LoopbackWebSocketServer.dialer(record: record, behavior))
-    var configuration = WebSocketConfiguration()
-    configuration.address = .init(host: "10.0.0.1", port: 8443)
-    configuration.serverName = "inner.example"
-    _ = try await WebSocketClient(dialer: dialer, configuration: configuration)
-      .connect("wss://first.example/old", headers: ["Authorization": "Bearer x"])
+    let client = webSocketClient(over: dialer) {
+      $0.address = .init(host: "10.0.0.1", port: 8443)
+      $0.serverName = "inner.example"
+    }
+    _ = try await client.connect(
+      "wss://first.example/old", headers: ["Authorization": "Bearer x"])
     let dialed = dialer.requests.withLock { $0 }
     #expect(dialed.map(\.host) == ["10.0.0.1", "other.example"])
     #expect(dialed.map(\.port) == [8443, 443])
@@ -183,7 +184,7 @@ struct WebSocketHandshakeTests {
       ("wss://h", "h", 443, true),
     ] {
       let dialer = DialRecorder(inner: LoopbackWebSocketServer.dialer())
-      _ = try await WebSocketClient(dialer: dialer).connect(url)
+      _ = try await webSocketClient(over: dialer).connect(url)
       let request = try #require(dialer.requests.withLock { $0.first })
       #expect(request.host == host && request.port == port && (request.tls != nil) == isSecure)
     }
