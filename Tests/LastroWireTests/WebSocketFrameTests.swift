@@ -117,6 +117,11 @@ struct WebSocketFrameTests {
     #expect(frame.violation?.closeCode == 1009)
     let message = WebSocketFeeding([0x02, 0x02, 1, 2, 0x80, 0x02], maximumMessageBytes: 3)
     #expect(message.violation?.kind == .messageTooLarge)
+    // Control frames have a limit of their own.
+    #expect(
+      WebSocketFeeding([0x89, 0x02, 1, 2, 0x82, 0x01, 3], maximumFrameBytes: 1).events == [
+        .ping([1, 2]), .binary([3]),
+      ])
     #expect(
       WebSocketFeeding([0x02, 0x02, 1, 2, 0x80, 0x01, 3], maximumMessageBytes: 3).events == [.binary([1, 2, 3])])
   }

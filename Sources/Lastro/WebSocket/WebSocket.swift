@@ -196,14 +196,10 @@ public final class WebSocket: Sendable {
 
 /// Writes the fragments of one message; see ``WebSocket/sendFragments(_:_:)``. For one task at a time.
 public struct WebSocketFragmentWriter: ~Copyable {
-  private struct Progress {
-    var isBegun = false
-  }
-
   private let core: WebSocketCore
   private let kind: WebSocketMessage.Kind
   private let stream: UInt64
-  private let progress = Lock(Progress())
+  private let isBegun = Lock(false)
 
   init(_ core: WebSocketCore, _ kind: WebSocketMessage.Kind) {
     self.core = core
@@ -229,34 +225,36 @@ public struct WebSocketFragmentWriter: ~Copyable {
 
   private func send(_ data: Data, isFinal: Bool) async throws(WebSocketError) {
     let id = core.makeID()
-    let isFirst = progress.withLock { !$0.isBegun }
-    // Nobody knows of a fragment that failed whether it went out: from here on only the whole message will do.
-    progress.withLock { $0.isBegun = true }
+    let isFirst = isBegun.withLock { !$0 }
+    // Nobody knows of a fragment that was taken and failed whether it went out: then only the whole message will do.
     try await core.enqueue(
-      WebSocketOutbox.Job(id: id, stream: stream, kind: kind, data: data, isFirst: isFirst, isFinal: isFinal))
+      WebSocketOutbox.Job(id: id, stream: stream, kind: kind, data: data, isFirst: isFirst, isFinal: isFinal),
+      taken: isBegun)
   }
 
   borrowing func finish() async throws(WebSocketError) { try await send(Data(), isFinal: true) }
 
   borrowing func abandon() {
-    guard progress.withLock({ $0.isBegun }) else { return }
+    guard isBegun.withLock(\.self) else { return }
     core.abandonMessage()
   }
 }
 
 extension WebSocketCore {
-  /// A message that was begun cannot be ended.
+  /// A message that was begun cannot be ended. A socket that closes already, or cannot send, comes to its end as it would have.
   func abandonMessage() {
+    let error = WebSocketError(.messageAbandoned, "a message that was sent in fragments was given up midway")
+    let isOurs = end(closingStream: false, onlyIfSending: true) { _ in .failed(error) }
+    guard isOurs else { return }
     monitor.change { $0.outbox.setClose(code: 1011, reason: "", flushing: false) }
-    end(closingStream: false) { _ in
-      .failed(WebSocketError(.messageAbandoned, "a message that was sent in fragments was given up midway"))
-    }
-    let task = Task {
-      _ = await interruptible(within: Self.lingerLimit, time: time) { [monitor] in
-        _ = await monitor.wait { $0.isCloseWritten || $0.isStreamDone }
+    run { core in
+      _ = await interruptible(within: Self.lingerLimit, time: core.time) {
+        _ = await core.monitor.wait(until: \.isWritingOver)
+        // The reader reads on until the server ends the connection: see linger().
+        try? await core.stream.finishWriting()
+        _ = await core.monitor.wait(until: \.isStreamDone)
       }
-      end { $0.current }
+      core.end { $0.current }
     }
-    monitor.change { $0.tasks.append(task) }
   }
 }

@@ -53,21 +53,23 @@ public struct WebSocketConfiguration: Sendable {
   /// Most bytes of a message that comes in, decompressed. Default 1 MiB. The server is told code 1009 and the socket fails.
   public var maximumMessageBytes = 1 << 20
   /// Most bytes of a message that comes in and is read in fragments. Default `nil`: ``maximumMessageBytes``. Where it is
-  /// larger, whoever reads whole messages is still held to the other.
+  /// larger, whoever reads whole messages is still held to the other. It may not be smaller.
   public var maximumFragmentedMessageBytes: Int?
-  /// Most bytes of a frame that comes in, as sent. Default `nil`: what the message may have.
+  /// Most bytes of a data frame that comes in, as sent. Default `nil`: what the message may have, and where compression is
+  /// agreed on, what it may grow by when it does not compress.
   public var maximumFrameBytes: Int?
-  /// Messages that have more bytes are sent in frames of so many, so that a ping never waits for long. Default 256 KiB.
+  /// Messages that have more bytes are sent in frames of so many, so that a ping never waits for long. Default 256 KiB;
+  /// at most 1 GiB.
   public var maximumOutgoingFrameBytes = 256 * 1024
   /// Bytes of messages that are kept for observers who have not read them; then nothing more is read from the
   /// server. Default 256 KiB.
   public var receiveBufferBytes = 256 * 1024
   /// How often the server is pinged. Default 25 s; `nil` for never. When the next ping is due and no pong has come, the socket
-  /// fails; see ``WebSocket`` for what does not count.
+  /// fails; see ``WebSocket`` for what does not count. At most 1,000,000,000 s.
   public var keepAlive: Duration? = .seconds(25)
   /// Whether pings are answered by themselves. Default true. When false, answer ``WebSocket/pings``.
   public var answersPings = true
-  /// How long closing may take. Default 10 s. Then the connection is cut.
+  /// How long closing may take. Default 10 s, at most 1,000,000,000 s. Then the connection is cut.
   public var closeTimeout: Duration = .seconds(10)
 
   /// Makes the default configuration.
@@ -89,19 +91,44 @@ extension WebSocketConfiguration {
       ("maximumMessageBytes", maximumMessageBytes),
       ("maximumFragmentedMessageBytes", maximumFragmentedMessageBytes ?? 1),
       ("maximumFrameBytes", maximumFrameBytes ?? 1), ("maximumOutgoingFrameBytes", maximumOutgoingFrameBytes),
-      ("receiveBufferBytes", receiveBufferBytes), ("compression.minimumBytes", (compression?.minimumBytes ?? 0) + 1),
+      ("receiveBufferBytes", receiveBufferBytes),
     ] where value <= 0 {
       throw .invalid("WebSocketConfiguration.\(name) is \(value)", hint: "give a positive number")
     }
-    for (name, value) in [("keepAlive", keepAlive ?? .seconds(1)), ("closeTimeout", closeTimeout)] where value <= .zero
-    {
-      throw .invalid("WebSocketConfiguration.\(name) is \(value)", hint: "give a positive duration")
+    guard maximumOutgoingFrameBytes <= 1 << 30 else {
+      throw .invalid(
+        "WebSocketConfiguration.maximumOutgoingFrameBytes is \(maximumOutgoingFrameBytes)", hint: "give at most 1 GiB")
+    }
+    if let whole = maximumFragmentedMessageBytes, whole < maximumMessageBytes {
+      throw .invalid(
+        "WebSocketConfiguration.maximumFragmentedMessageBytes is \(whole), less than maximumMessageBytes",
+        hint: "lower maximumMessageBytes, which holds for every message")
+    }
+    try checkDurations()
+    try checkCompression()
+    try checkAddress()
+  }
+
+  private func checkDurations() throws(WebSocketError) {
+    for (name, value) in [("keepAlive", keepAlive ?? .seconds(1)), ("closeTimeout", closeTimeout)]
+    where value <= .zero || value > .seconds(1_000_000_000) {
+      throw .invalid(
+        "WebSocketConfiguration.\(name) is \(value)", hint: "give a positive duration, at most 1,000,000,000 s")
+    }
+  }
+
+  private func checkCompression() throws(WebSocketError) {
+    if let minimum = compression?.minimumBytes, minimum < 0 {
+      throw .invalid("WebSocketConfiguration.compression.minimumBytes is \(minimum)", hint: "give 0 or more")
     }
     for bits in [compression?.serverMaximumWindowBits, compression?.clientMaximumWindowBits] {
       if let bits, !(8...15).contains(bits) {
         throw .invalid("a window of \(bits) bits", hint: "RFC 7692 knows 8 to 15")
       }
     }
+  }
+
+  private func checkAddress() throws(WebSocketError) {
     if let port = address?.port, !(1...65_535).contains(port) {
       throw .invalid("WebSocketConfiguration.address has port \(port)", hint: "give 1 to 65535, or nil for the URL's")
     }
@@ -121,9 +148,14 @@ extension WebSocketConfiguration {
     }
   }
 
-  var decoding: WebSocketDecoder.Configuration {
+  /// - Parameter deflate: what was agreed on.
+  func decoding(_ deflate: WebSocketDeflate?) -> WebSocketDecoder.Configuration {
     let message = max(maximumMessageBytes, maximumFragmentedMessageBytes ?? 0)
+    // What does not compress grows: by five bytes for each block that is stored, and those of the flush.
+    let growth = deflate == nil ? 0 : message >> 8 + 64
+    let (frame, isTooMuch) = message.addingReportingOverflow(growth)
     return WebSocketDecoder.Configuration(
-      role: .client, maximumFrameBytes: maximumFrameBytes ?? message, maximumMessageBytes: message)
+      role: .client, deflate: deflate, maximumFrameBytes: maximumFrameBytes ?? (isTooMuch ? .max : frame),
+      maximumMessageBytes: message)
   }
 }

@@ -10,9 +10,7 @@ internal import LastroWire
 
 extension WebSocketCore {
   func readLoop(_ leftover: [UInt8]) async {
-    var setup = configuration.decoding
-    setup.deflate = deflate
-    var decoder = WebSocketDecoder(setup)
+    var decoder = WebSocketDecoder(configuration.decoding(deflate))
     leftover.withUnsafeBytes { decoder.receive($0) }
     while true {
       do throws(WebSocketViolation) {
@@ -88,7 +86,7 @@ extension WebSocketCore {
   /// Both sides have said Close, or will when ours is written. The server ends the connection, or we do after a while
   /// (RFC 6455 §7.1.1).
   private func endAfterClose() async {
-    _ = await monitor.wait { $0.isCloseWritten || $0.isStreamDone }
+    _ = await monitor.wait(until: \.isWritingOver)
     end(closingStream: false) { .closed($0.close) }
     await linger()
   }
@@ -105,7 +103,7 @@ extension WebSocketCore {
       state.received == nil ? .failed(WebSocketError(violation)) : .closed(state.close)
     }
     _ = await interruptible(within: Self.lingerLimit, ignoringCancellation: true, time: time) { [monitor] in
-      _ = await monitor.wait { $0.isCloseWritten || $0.isStreamDone }
+      _ = await monitor.wait(until: \.isWritingOver)
     }
     await linger()
   }
@@ -113,8 +111,8 @@ extension WebSocketCore {
   /// Lets the server end the connection: to close with bytes unread would reset it, and overtake our Close frame.
   private func linger() async {
     _ = await interruptible(within: Self.lingerLimit, ignoringCancellation: true, time: time) { [stream] in
+      try? await stream.finishWriting()
       do throws(TransportError) {
-        try await stream.finishWriting()
         while try await stream.read() != nil {}
       } catch {
         return

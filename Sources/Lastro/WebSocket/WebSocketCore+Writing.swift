@@ -25,20 +25,55 @@ extension WebSocketCore {
       role: .client, deflate: deflate, minimumCompressedBytes: configuration.compression?.minimumBytes ?? 1024)
     while await monitor.wait(until: { $0.outbox.hasFrame || $0.isStreamDone }) {
       let batch = nextBatch(&encoder)
-      if batch.bytes.isEmpty { return }
+      if batch.bytes.isEmpty {
+        if monitor.read(\.isStreamDone) { return }
+        // What woke us was given up since.
+        continue
+      }
       do throws(TransportError) {
-        try await stream.write(batch.bytes)
+        try await write(batch.bytes)
       } catch {
-        return lost(error)
+        return await stopWriting(error)
       }
       let answers = monitor.change { state in
-        state.pulse.hasWritten = true
         if batch.hasPing { state.pulse.isPingWritten = true }
         if batch.hasClose { state.isCloseWritten = true }
         return batch.finished.compactMap { state.outbox.takeAnswer($0) }
       }
       for answer in answers { answer.resume(returning: .success(())) }
       if batch.hasClose { return }
+    }
+  }
+
+  /// In pieces, so that the keep-alive sees a slow line move.
+  private func write(_ bytes: Data) async throws(TransportError) {
+    for start in stride(from: bytes.startIndex, to: bytes.endIndex, by: Self.batchBytes) {
+      try await stream.write(Data(bytes[start..<min(start + Self.batchBytes, bytes.endIndex)]))
+      monitor.change { $0.pulse.hasWritten = true }
+    }
+  }
+
+  /// Nothing can be sent any more, but what the server sent before, such as why it closes, may still be read.
+  private func stopWriting(_ error: TransportError) async {
+    let (answers, pongs) = monitor.change { state in
+      state.writeError = error
+      return (state.outbox.clear(), state.pings.takeAll())
+    }
+    let refusal = monitor.read(\.refusal)
+    for answer in answers { answer.resume(returning: .failure(refusal)) }
+    for pong in pongs { pong.resume(returning: .failure(refusal)) }
+    while true {
+      let end = await interruptible(within: Self.lingerLimit, ignoringCancellation: true, time: time) { [monitor] in
+        _ = await monitor.wait { $0.isEnded || $0.isStreamDone }
+      }
+      if case .success = end { return }
+      // The time in which observers keep the reader waiting does not count.
+      guard await monitor.wait(until: { !$0.pulse.isHeldUp || $0.isEnded }) else { return }
+      let wasHeldUp = monitor.change { state in
+        defer { state.pulse.wasHeldUp = state.pulse.isHeldUp }
+        return state.pulse.wasHeldUp
+      }
+      if !wasHeldUp { return lost(error) }
     }
   }
 
@@ -76,16 +111,21 @@ extension WebSocketCore {
 
   func makeID() -> UInt64 { monitor.change { $0.outbox.makeID() } }
 
-  func enqueue(_ job: WebSocketOutbox.Job) async throws(WebSocketError) {
+  /// - Parameter taken: becomes true when the job is among those to be sent.
+  func enqueue(_ job: WebSocketOutbox.Job, taken: Lock<Bool>? = nil) async throws(WebSocketError) {
     let result = await withTaskCancellationHandler {
       await withCheckedContinuation { (answer: WebSocketOutbox.Answer) in
         let refusal: WebSocketError? = monitor.change { state in
           if Task.isCancelled { return .cancelled }
-          guard state.isOpen else { return state.refusal }
+          guard state.canSend else { return state.refusal }
           state.outbox.append(job, answer)
           return nil
         }
-        if let refusal { answer.resume(returning: .failure(refusal)) }
+        if let refusal {
+          answer.resume(returning: .failure(refusal))
+        } else {
+          taken?.withLock { $0 = true }
+        }
       }
     } onCancel: {
       monitor.change { $0.outbox.giveUp(job.id) }?.resume(returning: .failure(.cancelled))
@@ -117,20 +157,24 @@ extension WebSocketCore {
       await withCheckedContinuation { (answer: WebSocketPings.Answer) in
         let refusal: WebSocketError? = monitor.change { state in
           if Task.isCancelled { return .cancelled }
-          guard state.isOpen else { return state.refusal }
+          guard state.canSend else { return state.refusal }
           state.addPing(.init(id: id, payload: payload, sentAt: now, answer: answer))
           return nil
         }
         if let refusal { answer.resume(returning: .failure(refusal)) }
       }
     } onCancel: {
-      monitor.change { $0.pings.giveUp(id) }?.resume(returning: .failure(.cancelled))
+      let answer = monitor.change { state in
+        state.outbox.giveUpPing(id)
+        return state.pings.giveUp(id)
+      }
+      answer?.resume(returning: .failure(.cancelled))
     }
   }
 
   func pong(_ payload: Data) throws(WebSocketError) {
     let refusal: WebSocketError? = monitor.change { state in
-      guard state.isOpen else { return state.refusal }
+      guard state.canSend else { return state.refusal }
       state.outbox.appendPong(payload)
       return nil
     }
@@ -142,7 +186,7 @@ extension WebSocketCore {
       do { try await time.sleep(interval) } catch { return }
       let (id, payload, now) = (makeID(), ownPayload(), time.now())
       let isDead: Bool? = monitor.change { state in
-        guard state.isOpen else { return nil }
+        guard state.canSend else { return nil }
         if state.pulse.isDead { return true }
         if state.pulse.awaited == nil {
           state.pulse.begin(id)
@@ -153,13 +197,13 @@ extension WebSocketCore {
         return false
       }
       guard let isDead else { return }
-      if isDead {
-        return end { _ in
-          .failed(
-            WebSocketError(
-              .keepAliveFailed, "no pong came within \(interval)", hint: "the server or the way to it is gone"))
-        }
+      guard isDead else { continue }
+      end { _ in
+        .failed(
+          WebSocketError(
+            .keepAliveFailed, "no pong came within \(interval)", hint: "the server or the way to it is gone"))
       }
+      return
     }
   }
 }
@@ -168,6 +212,6 @@ extension WebSocketCore.State {
   fileprivate mutating func addPing(_ ping: WebSocketPings.Ping) {
     pings.append(ping)
     pings.prune()
-    outbox.appendPing(ping.payload)
+    outbox.appendPing(ping.id, ping.payload)
   }
 }

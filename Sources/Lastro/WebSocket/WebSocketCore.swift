@@ -23,6 +23,8 @@ final class WebSocketCore: Sendable {
     var isCloseWritten = false
     /// Whether nothing moves over the stream any more.
     var isStreamDone = false
+    /// Why nothing can be sent any more, while what the server sent is still read.
+    var writeError: TransportError?
     /// Whether pieces were dropped: none may follow.
     var isCut = false
     var pulse = WebSocketPulse()
@@ -31,6 +33,9 @@ final class WebSocketCore: Sendable {
     var current: WebSocketState { history[history.count - 1] }
     var isEnded: Bool { current.isTerminal }
     var isOpen: Bool { if case .open = current { true } else { false } }
+    var canSend: Bool { isOpen && writeError == nil }
+    /// Whether the Close frame is out, or never will be.
+    var isWritingOver: Bool { isCloseWritten || isStreamDone || writeError != nil }
     /// Whether we began to close, so that what nobody reads may be dropped.
     var isLeaving: Bool { !isOpen && initiator == .local }
 
@@ -45,7 +50,7 @@ final class WebSocketCore: Sendable {
       switch current {
       case .failed(let error): error
       case .closed(let close): .closed(close)
-      case .open, .closing: .closed(nil)
+      case .open, .closing: writeError.map { WebSocketError(lost: $0) } ?? .closed(nil)
       }
     }
   }
@@ -79,9 +84,14 @@ final class WebSocketCore: Sendable {
     if let interval = configuration.keepAlive { run { await $0.keepAliveLoop(interval) } }
   }
 
-  private func run(_ body: @escaping @Sendable (WebSocketCore) async -> Void) {
+  func run(_ body: @escaping @Sendable (WebSocketCore) async -> Void) {
     let task = Task { await body(self) }
-    monitor.change { $0.tasks.append(task) }
+    let isLate = monitor.change { state in
+      state.tasks.append(task)
+      return state.isStreamDone
+    }
+    // Who ended the stream did not see it.
+    if isLate { task.cancel() }
   }
 
   var maskKey: UInt32 { UInt32(truncatingIfNeeded: random.next()) }
@@ -91,36 +101,41 @@ final class WebSocketCore: Sendable {
   /// Comes to the last state, unless it is there, and tells everybody who waits.
   ///
   /// - Parameter closingStream: false where a Close frame may still be on its way.
-  func end(closingStream: Bool = true, _ last: (State) -> WebSocketState) {
-    let (answers, pongs, tasks, error) = monitor.change { state in
+  /// - Returns: whether it has come there now.
+  @discardableResult
+  func end(
+    closingStream: Bool = true, onlyIfSending: Bool = false, _ last: (State) -> WebSocketState
+  ) -> Bool {
+    let (isNew, answers, pongs, tasks, error) = monitor.change { state in
       if closingStream { state.isStreamDone = true }
-      guard !state.isEnded else {
-        return ([WebSocketOutbox.Answer](), [WebSocketPings.Answer](), closingStream ? state.tasks : [], state.refusal)
+      let tasks = closingStream ? state.tasks : []
+      guard onlyIfSending ? state.canSend : !state.isEnded else {
+        return (false, [WebSocketOutbox.Answer](), [WebSocketPings.Answer](), tasks, state.refusal)
       }
       state.history.append(last(state))
-      return (state.outbox.clear(), state.pings.takeAll(), closingStream ? state.tasks : [], state.refusal)
+      return (true, state.outbox.clear(), state.pings.takeAll(), tasks, state.refusal)
     }
     for answer in answers { answer.resume(returning: .failure(error)) }
     for pong in pongs { pong.resume(returning: .failure(error)) }
-    guard closingStream else { return }
-    stream.close()
+    if closingStream { stream.close() }
     for task in tasks { task.cancel() }
+    return isNew
   }
 
   /// The stream ended, or broke.
   func lost(_ error: TransportError?) {
     end { state in
-      if state.isOpen { return .failed(WebSocketError(lost: error)) }
+      if state.isOpen { return .failed(WebSocketError(lost: state.writeError ?? error)) }
       return .closed(state.close)
     }
   }
 
   /// One that has ended is left to say so to the server.
-  func drop() { if !monitor.read(\.isEnded) { cut() } }
-
-  func cut() {
-    end { _ in .failed(WebSocketError(.dropped, "the last reference to the WebSocket was dropped")) }
+  func drop() {
+    if !monitor.read(\.isEnded) { cut("the last reference to the WebSocket was dropped") }
   }
+
+  func cut(_ message: String = "the WebSocket was cut") { end { _ in .failed(WebSocketError(.dropped, message)) } }
 
   // MARK: closing
 

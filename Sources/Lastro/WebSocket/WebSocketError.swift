@@ -12,7 +12,8 @@ public struct WebSocketError: Error, Sendable, CustomStringConvertible, Cancella
     case handshake(HTTPFetchError<any Error>)
     /// A value that cannot be honoured; nothing was sent.
     case invalidArgument
-    /// It is closed, or about to be; the ending where it is known. Nothing was sent.
+    /// It is closed, or about to be; the ending where it is known. Of a message that already waited when the closing began, a
+    /// part may have been sent; of a later one nothing was.
     case closed(WebSocketClose?)
     /// The connection ended without a Close frame.
     case connectionLost(TransportError?)
@@ -28,7 +29,7 @@ public struct WebSocketError: Error, Sendable, CustomStringConvertible, Cancella
     case cancelled
     /// A message that was sent in fragments was given up midway, which nothing but the end of the socket can tell the server.
     case messageAbandoned
-    /// The last reference to the socket was dropped.
+    /// We cut the connection: ``WebSocket/cut()`` was called, or the last reference to the socket was dropped.
     case dropped
   }
 

@@ -27,8 +27,8 @@ final class WebSocketHandshakeTransport: Transport {
   private let random: RandomSource
   private let time: TimeSource
   private let upgraded = Lock<Upgraded?>(nil)
-  /// The authority of the first request: address and server name are for no other.
-  private let firstAuthority = Lock<String?>(nil)
+  /// Scheme and authority of the first request: address and server name are for no other.
+  private let firstOrigin = Lock<String?>(nil)
 
   init(
     dialer: any Dialer, configuration: WebSocketConfiguration, random: RandomSource, time: TimeSource
@@ -146,12 +146,17 @@ final class WebSocketHandshakeTransport: Transport {
     let isSecure = request.head.scheme == "https"
     var host = authority.host
     if host.hasPrefix("[") { host = String(host.dropFirst().dropLast()) }
-    let isFirst = firstAuthority.withLock { first in
-      first = first ?? text
-      return first == text
+    let origin = (isSecure ? "https://" : "http://") + text
+    let isFirst = firstOrigin.withLock { first in
+      first = first ?? origin
+      return first == origin
     }
     let port = authority.port ?? (isSecure ? 443 : 80)
     let address = isFirst ? configuration.address : nil
+    if !isSecure, address != nil {
+      // Pins are for the host that the URL names, of which the dialer else learns nothing.
+      try dialer.checkPlaintext(DialRequest(host: host, port: port, connection: request.connection))
+    }
     let serverName = isFirst ? configuration.serverName ?? (address == nil ? nil : host) : nil
     return DialRequest(
       host: address?.host ?? host, port: address?.port ?? port,

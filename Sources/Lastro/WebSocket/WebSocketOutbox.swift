@@ -38,7 +38,7 @@ struct WebSocketOutbox {
   /// The message whose fragments are on their way: no other data may come between.
   private var openStream: UInt64?
   private var pongs: [Data] = []
-  private var pings: [Data] = []
+  private var pings: [(id: UInt64, payload: Data)] = []
   private var lastID: UInt64 = 0
   private var close: (code: UInt16?, reason: String)?
   private(set) var isCloseTaken = false
@@ -69,7 +69,10 @@ struct WebSocketOutbox {
     pongs.append(payload)
   }
 
-  mutating func appendPing(_ payload: Data) { pings.append(payload) }
+  mutating func appendPing(_ id: UInt64, _ payload: Data) { pings.append((id, payload)) }
+
+  /// Forgets a ping that has not gone out.
+  mutating func giveUpPing(_ id: UInt64) { pings.removeAll { $0.id == id } }
 
   mutating func setClose(code: UInt16?, reason: String, flushing: Bool) {
     guard close == nil else { return }
@@ -104,7 +107,7 @@ struct WebSocketOutbox {
   mutating func takeFrame(upTo maximum: Int) -> Frame? {
     guard !isCloseTaken else { return nil }
     if !pongs.isEmpty { return .control(.pong, Array(pongs.removeFirst())) }
-    if !pings.isEmpty { return .control(.ping, Array(pings.removeFirst())) }
+    if !pings.isEmpty { return .control(.ping, Array(pings.removeFirst().payload)) }
     if let index = nextJob { return takeData(index, upTo: maximum) }
     guard let close else { return nil }
     isCloseTaken = true

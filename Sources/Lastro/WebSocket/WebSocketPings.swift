@@ -37,9 +37,10 @@ struct WebSocketPings {
   }
 
   /// Those that a pong answers: the ping with its payload, and all before, which a peer need not answer any more
-  /// (RFC 6455 §5.5.3).
+  /// (RFC 6455 §5.5.3). Of several with its payload, the first that somebody waits for.
   mutating func take(answeredBy payload: Data) -> [Ping] {
-    guard let index = waiting.firstIndex(where: { $0.payload == payload }) else { return [] }
+    let live = waiting.firstIndex { $0.payload == payload && $0.answer != nil }
+    guard let index = live ?? waiting.firstIndex(where: { $0.payload == payload }) else { return [] }
     let answered = Array(waiting[...index])
     waiting.removeFirst(index + 1)
     return answered

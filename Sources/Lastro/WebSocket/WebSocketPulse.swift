@@ -10,15 +10,19 @@ struct WebSocketPulse {
   /// Whether a frame has begun whose end has not come, which no pong can overtake.
   var isInsideFrame = false
   var hasReceived = false
-  /// Whether something was written since the last ping, and the ping was not: it waits behind that.
+  /// Whether something was written since the last ping: one that was not waits behind that.
   var hasWritten = false
   var isPingWritten = false
+  /// Whether the ping was not written yet when this interval began, so that its pong has less than an interval.
+  var wasPingLate = false
 
   /// Whether silence since the last ping means that nobody is there.
   var isDead: Bool {
     guard awaited != nil, !isHeldUp, !wasHeldUp else { return false }
     if isInsideFrame, hasReceived { return false }
-    return isPingWritten || !hasWritten
+    if isPingWritten { return !wasPingLate }
+    // It waits behind other bytes, on a line that is slow as long as either direction moves.
+    return !hasWritten && !hasReceived
   }
 
   mutating func begin(_ ping: UInt64) {
@@ -27,6 +31,7 @@ struct WebSocketPulse {
 
   /// Begins another interval for the same ping.
   mutating func goOn() {
+    wasPingLate = !isPingWritten
     wasHeldUp = isHeldUp
     hasReceived = false
     hasWritten = false

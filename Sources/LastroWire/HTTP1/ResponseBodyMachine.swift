@@ -2,7 +2,7 @@
 
 /// Takes the body of a response out of the bytes of a connection (RFC 9112 §6.3), for those who read HTTP/1.1 themselves.
 ///
-/// Trailers are read and dropped.
+/// Trailers are read and dropped, up to 512 lines and 64 KiB.
 package struct ResponseBodyMachine {
   private enum State {
     case bytes(Int64)
@@ -15,8 +15,12 @@ package struct ResponseBodyMachine {
   }
 
   private static let maximumLineBytes = 16_384
+  private static let maximumTrailerLines = 512
+  private static let maximumTrailerBytes = 65_536
 
   private var state: State
+  private var trailerLines = 0
+  private var trailerBytes = 0
   private var line: [UInt8] = []
 
   /// - Parameters:
@@ -86,7 +90,7 @@ package struct ResponseBodyMachine {
     line += bytes
   }
 
-  private func afterLine() throws(HeadViolation) -> State {
+  private mutating func afterLine() throws(HeadViolation) -> State {
     switch state {
     case .chunkSize:
       let size = try Self.chunkSize(line)
@@ -94,7 +98,18 @@ package struct ResponseBodyMachine {
     case .chunkEnd:
       guard line.isEmpty else { throw HeadViolation(.transferEncoding, "a chunk is longer than it says") }
       return .chunkSize
-    default: return line.isEmpty ? .done : .trailers
+    default:
+      if line.isEmpty { return .done }
+      try countTrailer()
+      return .trailers
+    }
+  }
+
+  private mutating func countTrailer() throws(HeadViolation) {
+    trailerLines += 1
+    trailerBytes += line.count
+    guard trailerLines <= Self.maximumTrailerLines, trailerBytes <= Self.maximumTrailerBytes else {
+      throw HeadViolation(.headTooLarge, "the trailers of a chunked body are too long")
     }
   }
 

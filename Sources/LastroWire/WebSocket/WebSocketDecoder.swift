@@ -28,7 +28,7 @@ package struct WebSocketDecoder: ~Copyable {
     /// Who reads: frames come from the other role.
     package var role: WebSocketRole
     package var deflate: WebSocketDeflate?
-    /// Most bytes of a frame's payload, as sent.
+    /// Most bytes of a data frame's payload, as sent. Control frames have 125 at most in any case.
     package var maximumFrameBytes: Int
     /// Most bytes of a message, decompressed; `nil` for no limit.
     package var maximumMessageBytes: Int?
@@ -125,7 +125,7 @@ package struct WebSocketDecoder: ~Copyable {
         UnsafeRawBufferPointer(rebasing: bytes[position...]), from: peer, allowsCompression: allowsCompression)
     }
     guard let (head, size) = parsed else { return false }
-    guard head.length <= configuration.maximumFrameBytes else {
+    guard head.opcode.isControl || head.length <= configuration.maximumFrameBytes else {
       throw WebSocketViolation(.frameTooLarge, "a frame has \(head.length) bytes, more than the limit")
     }
     if !head.opcode.isControl { try beginData(head) }

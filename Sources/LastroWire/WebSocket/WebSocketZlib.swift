@@ -27,12 +27,27 @@ struct WebSocketDeflater: ~Copyable {
   /// Forgets the messages before.
   mutating func reset() { deflateReset(stream) }
 
+  /// More at a time would not fit zlib's counters.
+  private static let maximumBytes = 1 << 30
+
   /// Compresses a piece of a message and flushes it; the last piece is without the end of the flush.
   mutating func deflate(_ bytes: UnsafeRawBufferPointer, isFinal: Bool) -> [UInt8] {
+    var output: [UInt8] = []
+    var rest = bytes
+    repeat {
+      let count = min(rest.count, Self.maximumBytes)
+      flush(UnsafeRawBufferPointer(rebasing: rest[..<count]), into: &output)
+      rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+    } while !rest.isEmpty
+    guard isFinal else { return output }
+    // Nothing to flush: an empty block, whose last four bytes the peer adds (RFC 7692 §7.2.3.6).
+    return output.count >= 5 ? Array(output.dropLast(4)) : [0]
+  }
+
+  private mutating func flush(_ bytes: UnsafeRawBufferPointer, into output: inout [UInt8]) {
     // Never written to: zlib's type has no const without ZLIB_CONST.
     stream.pointee.next_in = UnsafeMutablePointer(mutating: bytes.assumingMemoryBound(to: UInt8.self).baseAddress)
     stream.pointee.avail_in = UInt32(bytes.count)
-    var output: [UInt8] = []
     var isFull = true
     while isFull {
       // Room for a flush of what does not compress, so that one turn is the rule.
@@ -45,9 +60,6 @@ struct WebSocketDeflater: ~Copyable {
         isFull = stream.pointee.avail_out == 0
       }
     }
-    guard isFinal else { return output }
-    // Nothing to flush: an empty block, whose last four bytes the peer adds (RFC 7692 §7.2.3.6).
-    return output.count >= 5 ? Array(output.dropLast(4)) : [0]
   }
 }
 

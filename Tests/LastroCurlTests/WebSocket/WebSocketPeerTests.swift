@@ -9,6 +9,14 @@ import Testing
 
 @Suite("WebSocket over the engine", .timeLimit(.minutes(60)))
 struct WebSocketPeerTests {
+  /// Without limits in time: a slow machine is no failure.
+  private func client(_ dialer: any Dialer = CurlDialer.shared) throws -> WebSocketClient {
+    var client = WebSocketClient(dialer: dialer)
+    client.stack.timeSource = ManualClock().timeSource
+    client.stack.timeouts = try Timeouts(connect: nil, attempt: nil, idle: nil, total: nil)
+    return client
+  }
+
   private func echo(_ socket: WebSocket, sizes: [Int]) async throws {
     var messages = socket.messages.makeAsyncIterator()
     for size in sizes {
@@ -19,7 +27,7 @@ struct WebSocketPeerTests {
     }
     try await socket.send("grüße")
     #expect(try await messages.next() == .text("grüße"))
-    try await socket.ping()
+    try await socket.ping(within: nil)
   }
 
   @Test("over TCP, to a loopback server", arguments: [nil, 1] as [Int?])
@@ -27,7 +35,7 @@ struct WebSocketPeerTests {
     var behavior = LoopbackWebSocketBehavior()
     behavior.pieceBytes = pieceBytes
     let server = try LoopbackWebSocketServer(behavior)
-    let socket = try await WebSocketClient(dialer: CurlDialer.shared).connect(server.url)
+    let socket = try await client().connect(server.url)
     try await echo(socket, sizes: pieceBytes == nil ? [0, 1, 126, 70_000, 900_000] : [0, 1, 300])
     #expect(socket.facts.remotePort == server.port)
     #expect(try await socket.close().isClean)
@@ -41,7 +49,7 @@ struct WebSocketPeerTests {
     options.tls.roots = .pem(Array(authority.rootPEM.utf8))
     var requestOptions = RequestOptions()
     requestOptions.connection = options
-    var client = WebSocketClient(dialer: CurlDialer.shared)
+    var client = try self.client()
     client.configuration.address = .init(host: "127.0.0.1")
     let request = try ResourceRequest(url: "https://socket.example:\(server.port)/", options: requestOptions)
     let socket = try await client.connect(to: RawHTTPResource(request: request))
@@ -52,6 +60,24 @@ struct WebSocketPeerTests {
     client.configuration.serverName = "other.example"
     let error = await refusal(client, request)
     #expect(error?.stage == .tls)
+  }
+
+  @Test("a pinned host is not talked to without TLS, at whatever address")
+  func pinned() async throws {
+    let server = try LoopbackWebSocketServer()
+    let pins = Set(["A", "B"].map { "sha256/" + String(repeating: $0, count: 43) + "=" })
+    var engine = CurlConfiguration()
+    engine.connection.tls.trustJudge = ServerTrustEvaluator(
+      configuration: try .init(
+        pinningPolicies: [try PinningPolicy(domainName: "pinned.example", pinnedHashes: pins)],
+        allowNotPinnedDomains: true))
+    var client = try self.client(CurlDialer(engine))
+    client.configuration.address = .init(host: "127.0.0.1")
+    let refused = await refusal(client, try ResourceRequest(url: "http://pinned.example:\(server.port)/"))
+    #expect(refused?.stage == .trust && refused?.code == .plaintextRefused)
+    #expect(server.acceptedConnections == 0)
+    #expect(await refusal(client, try ResourceRequest(url: "http://other.example:\(server.port)/")) == nil)
+    #expect(server.acceptedConnections == 1)
   }
 
   private func refusal(_ client: WebSocketClient, _ request: ResourceRequest) async -> WebSocketError? {
@@ -66,7 +92,7 @@ struct WebSocketPeerTests {
   @Test("with Python's websockets: echo, compression, subprotocol, a close code, a connection that is cut")
   func python() async throws {
     let peer = try await WebSocketPeer.start()
-    var client = WebSocketClient(dialer: CurlDialer.shared)
+    var client = try self.client()
     client.configuration.compression = .init()
     client.configuration.subprotocols = ["other", "chat"]
     let socket = try await client.connect("ws://127.0.0.1:\(peer.port)/echo")

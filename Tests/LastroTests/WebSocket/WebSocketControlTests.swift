@@ -38,12 +38,30 @@ struct WebSocketControlTests {
   func limit() async throws {
     var behavior = LoopbackWebSocketBehavior()
     behavior.answersPings = false
-    let socket = try await webSocketClient(behavior).connect("ws://h/")
+    let socket = try await webSocketClient(behavior, clock: nil).connect("ws://h/")
     let error = await #expect(throws: WebSocketError.self) { try await socket.ping(within: .milliseconds(1)) }
     #expect(error?.word == "timedOut")
     try await socket.send("still here")
     var messages = socket.messages.makeAsyncIterator()
     #expect(try await messages.next() == .text("still here"))
+  }
+
+  @Test("a ping that was given up does not take the pong of a later one with its payload")
+  func samePayload() async throws {
+    var behavior = LoopbackWebSocketBehavior()
+    behavior.answersPings = false
+    behavior.onMessage = { _ in [.pong([1]), .close(1000, "")] }
+    let record = LoopbackWebSocketRecord()
+    let socket = try await webSocketClient(behavior, record: record).connect("ws://h/")
+    let first = Task { try await socket.ping(Data([1]), within: nil) }
+    try await record.waitForEvents(count: 2)
+    first.cancel()
+    let error = await #expect(throws: WebSocketError.self) { try await first.value }
+    #expect(error?.word == "cancelled")
+    async let second = socket.ping(Data([1]), within: nil)
+    try await record.waitForEvents(count: 3)
+    try await socket.send("now")
+    #expect(try await second.payload == Data([1]))
   }
 
   @Test("pings of the server are answered by themselves, in order, the latest at least")

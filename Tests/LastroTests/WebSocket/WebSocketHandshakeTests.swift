@@ -112,11 +112,12 @@ struct WebSocketHandshakeTests {
     }
     let record = LoopbackWebSocketRecord()
     let dialer = DialRecorder(inner: LoopbackWebSocketServer.dialer(record: record, behavior))
-    var configuration = WebSocketConfiguration()
-    configuration.address = .init(host: "10.0.0.1", port: 8443)
-    configuration.serverName = "inner.example"
-    _ = try await WebSocketClient(dialer: dialer, configuration: configuration)
-      .connect("wss://first.example/old", headers: ["Authorization": "Bearer x"])
+    let client = webSocketClient(over: dialer) {
+      $0.address = .init(host: "10.0.0.1", port: 8443)
+      $0.serverName = "inner.example"
+    }
+    _ = try await client.connect(
+      "wss://first.example/old", headers: ["Authorization": "Bearer x"])
     let dialed = dialer.requests.withLock { $0 }
     #expect(dialed.map(\.host) == ["10.0.0.1", "other.example"])
     #expect(dialed.map(\.port) == [8443, 443])
@@ -124,6 +125,55 @@ struct WebSocketHandshakeTests {
     #expect(dialed.map { $0.tls?.applicationProtocols } == [["http/1.1"], ["http/1.1"]])
     #expect(record.handshakes.map { $0["Host"] } == ["first.example", "other.example"])
     #expect(record.handshakes.map { $0["Authorization"] } == ["Bearer x", nil])
+  }
+
+  @Test("the largest limits are limits")
+  func largest() async throws {
+    let socket = try await webSocketClient {
+      $0.compression = .init()
+      $0.compression?.minimumBytes = .max
+      $0.maximumMessageBytes = .max
+      $0.receiveBufferBytes = .max
+      $0.maximumOutgoingFrameBytes = 1 << 30
+      $0.closeTimeout = .seconds(1_000_000_000)
+    }.connect("ws://h/")
+    try await socket.send("x")
+    var messages = socket.messages.makeAsyncIterator()
+    #expect(try await messages.next() == .text("x"))
+    #expect(try await socket.close().isClean)
+  }
+
+  @Test("address and server name are not for the same host over another scheme")
+  func otherScheme() async throws {
+    var behavior = LoopbackWebSocketBehavior()
+    behavior.handshake = .answer { head in
+      head.path == "/old" ? LoopbackResponse(status: 302, headers: ["Location": "wss://h:8080/new"]) : nil
+    }
+    let dialer = DialRecorder(inner: LoopbackWebSocketServer.dialer(behavior))
+    let client = webSocketClient(over: dialer) {
+      $0.address = .init(host: "10.0.0.1", port: 81)
+      $0.serverName = "inner.example"
+    }
+    _ = try await client.connect("ws://h:8080/old")
+    let dialed = dialer.requests.withLock { $0 }
+    #expect(dialed.map(\.host) == ["10.0.0.1", "h"])
+    #expect(dialed.map(\.port) == [81, 8080])
+    #expect(dialed.map { $0.tls?.serverName } == [nil, nil])
+  }
+
+  @Test("at another address, the URL's host is still asked about before it is talked to without TLS")
+  func plaintext() async throws {
+    for (url, asked, isRefused) in [
+      ("ws://pinned.example/", [80], true), ("ws://other.example:81/", [81], false),
+      ("wss://pinned.example/", [], false),
+    ] {
+      let dialer = DialRecorder(inner: LoopbackWebSocketServer.dialer(), pinned: ["pinned.example"])
+      let client = webSocketClient(over: dialer) { $0.address = .init(host: "10.0.0.1", port: 8080) }
+      let error = await refusal(client, url)
+      #expect(error?.code == (isRefused ? .plaintextRefused : nil))
+      #expect(dialer.asked.withLock { $0.map(\.port) } == asked)
+      #expect(dialer.requests.withLock { $0.map(\.host) } == (isRefused ? [] : ["10.0.0.1"]))
+    }
   }
 
   @Test("URLs say where to dial, and whether with TLS")
@@ -134,7 +184,7 @@ struct WebSocketHandshakeTests {
       ("wss://h", "h", 443, true),
     ] {
       let dialer = DialRecorder(inner: LoopbackWebSocketServer.dialer())
-      _ = try await WebSocketClient(dialer: dialer).connect(url)
+      _ = try await webSocketClient(over: dialer).connect(url)
       let request = try #require(dialer.requests.withLock { $0.first })
       #expect(request.host == host && request.port == port && (request.tls != nil) == isSecure)
     }
@@ -152,6 +202,12 @@ struct WebSocketHandshakeTests {
       { $0.maximumMessageBytes = 0 }, { $0.maximumFrameBytes = -1 }, { $0.receiveBufferBytes = 0 },
       { $0.keepAlive = .zero }, { $0.closeTimeout = .seconds(-1) }, { $0.address = .init(host: "") },
       { $0.address = .init(host: "h", port: 65_536) }, { $0.maximumOutgoingFrameBytes = 0 },
+      { $0.maximumOutgoingFrameBytes = .max }, { $0.keepAlive = .seconds(Int64.max) },
+      { $0.closeTimeout = .seconds(Int64.max) }, { $0.maximumFragmentedMessageBytes = 1000 },
+      {
+        $0.compression = .init()
+        $0.compression?.minimumBytes = -1
+      },
       {
         $0.compression = .init()
         $0.compression?.clientMaximumWindowBits = 16
@@ -219,7 +275,7 @@ struct WebSocketHandshakeTests {
     var behavior = LoopbackWebSocketBehavior()
     behavior.handshake = .silence
     let record = LoopbackWebSocketRecord()
-    let client = webSocketClient(behavior, record: record)
+    let client = webSocketClient(behavior, record: record, clock: nil)
     let task = Task { try await client.connect("ws://h/") }
     try await record.waitForEvents(count: 1)
     task.cancel()

@@ -15,8 +15,12 @@ struct WebSocketProtocolTests {
     var options = WebSocketProtocol.Options()
     options.autoReplyPing = autoReplyPing
     options.url = "ws://example.org/chat"
+    let parameters = ConnectionParameters.webSocket(options)
+    // A slow machine is no failure.
+    parameters.connectTimeout = nil
+    parameters.stopTimeout = .seconds(3600)
     return NetworkConnection(
-      to: .hostPort(host: "example.org", port: 80), using: .webSocket(options),
+      to: .hostPort(host: "example.org", port: 80), using: parameters,
       dialer: LoopbackWebSocketServer.dialer(shape: .init(longestRead: longestRead), record: record, behavior))
   }
 

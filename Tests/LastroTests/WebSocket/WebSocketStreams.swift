@@ -14,6 +14,21 @@ struct SocketStreamDialer: Dialer {
 struct DialRecorder: Dialer {
   let inner: any Dialer
   let requests = Lock<[DialRequest]>([])
+  /// What must not be talked to without TLS; what was asked about.
+  var pinned: Set<String> = []
+  let asked = Lock<[DialRequest]>([])
+
+  init(inner: any Dialer, pinned: Set<String> = []) {
+    self.inner = inner
+    self.pinned = pinned
+  }
+
+  func checkPlaintext(_ request: DialRequest) throws(TransportError) {
+    asked.withLock { $0.append(request) }
+    if pinned.contains(request.host) {
+      throw TransportError(stage: .trust, code: .plaintextRefused, message: "pinned")
+    }
+  }
   func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
     requests.withLock { $0.append(request) }
     return try await inner.dial(request)
@@ -51,24 +66,29 @@ final class Gate: Sendable {
   }
 }
 
-/// Reads only while the gate is open.
+/// Reads and writes only while the gate is open, or reads only. What was read while it closed is held back too.
 final class GatedStream: ByteStream {
   private let stream: any ByteStream
   private let gate: Gate
+  private let gatesWriting: Bool
 
-  init(_ stream: any ByteStream, _ gate: Gate) {
+  init(_ stream: any ByteStream, _ gate: Gate, gatesWriting: Bool = true) {
     self.stream = stream
     self.gate = gate
+    self.gatesWriting = gatesWriting
   }
 
   var facts: StreamFacts { stream.facts }
 
   func read(upTo maximum: Int, within limit: Duration?) async throws(TransportError) -> Data? {
     await gate.pass()
-    return try await stream.read(upTo: maximum, within: limit)
+    let data = try await stream.read(upTo: maximum, within: limit)
+    await gate.pass()
+    return data
   }
 
   func write(_ data: Data, within limit: Duration?) async throws(TransportError) {
+    if gatesWriting { await gate.pass() }
     try await stream.write(data, within: limit)
   }
 
@@ -77,4 +97,43 @@ final class GatedStream: ByteStream {
   }
 
   func close() { stream.close() }
+}
+
+/// Tells what is done with it, and fails to write when it is told to.
+final class ToldStream: ByteStream {
+  private let stream: any ByteStream
+  /// "finish", "end" when nothing more is to be read, and "close".
+  let told: AsyncStream<String>
+  let isBroken = Lock(false)
+  private let teller: AsyncStream<String>.Continuation
+
+  init(_ stream: any ByteStream) {
+    self.stream = stream
+    (told, teller) = AsyncStream.makeStream()
+  }
+
+  var facts: StreamFacts { stream.facts }
+
+  func read(upTo maximum: Int, within limit: Duration?) async throws(TransportError) -> Data? {
+    let data = try await stream.read(upTo: maximum, within: limit)
+    if data == nil { teller.yield("end") }
+    return data
+  }
+
+  func write(_ data: Data, within limit: Duration?) async throws(TransportError) {
+    if isBroken.withLock(\.self) {
+      throw TransportError(stage: .send, code: .sendFailed, message: "broken pipe", requestSent: true)
+    }
+    try await stream.write(data, within: limit)
+  }
+
+  func finishWriting(within limit: Duration?) async throws(TransportError) {
+    teller.yield("finish")
+    try await stream.finishWriting(within: limit)
+  }
+
+  func close() {
+    teller.yield("close")
+    stream.close()
+  }
 }
