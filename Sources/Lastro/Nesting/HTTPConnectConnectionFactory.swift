@@ -58,7 +58,7 @@ public struct HTTPConnectConnectionFactory: ConnectionFactory {
     return try ProxyServer(host: host, port: port, credentials: credentials)
   }
 
-  /// Makes a connection through the HTTP proxy; `nil` for UDP.
+  /// Makes a connection through the HTTP proxy; `nil` for UDP, and for TLS in the parameters over one connection.
   public func connect(using parameters: ConnectionParameters) -> (any Connection)? {
     nested.connect(using: parameters)
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A nested transport as the Swift Transport API knows one (§1.2): connections that are dialed over a factory's, or over one
-/// connection. What parameters ask for beyond that, the innermost connection does.
+/// connection. What parameters ask for beyond that, the innermost connection does; over one connection, framers run on what
+/// the transport carries, and there is none for parameters with TLS.
 package struct NestedConnectionFactory: ConnectionFactory {
   private enum Base: Sendable {
     case factory(any ConnectionFactory)
@@ -45,12 +46,18 @@ package struct NestedConnectionFactory: ConnectionFactory {
 
   package func connect(using parameters: ConnectionParameters) -> (any Connection)? {
     guard parameters.defaultProtocolStack.transportProtocol == .tcp else { return nil }
-    let below: any Dialer =
-      switch base {
-      case .factory(let factory): ConnectionFactoryDialer(factory, using: parameters)
-      case .connection(let dialer): dialer
-      }
-    let outer = parameters.withoutInnermost()
+    let below: any Dialer
+    let outer: ConnectionParameters
+    switch base {
+    case .factory(let factory):
+      below = ConnectionFactoryDialer(factory, using: parameters)
+      outer = parameters.withoutInnermost()
+    case .connection(let dialer):
+      // It exists already: nobody underneath could do the TLS, and it must not be left out in silence.
+      guard parameters.tls == nil else { return nil }
+      below = dialer
+      outer = parameters.copy()
+    }
     outer.tls = tls
     guard let dialer = try? nest(below) else { return nil }
     return NetworkConnection(to: endpoint, using: outer, dialer: dialer)

@@ -50,7 +50,7 @@ public struct TLSConnectionFactory: ConnectionFactory {
     }
   }
 
-  /// Makes a connection; `nil` for UDP.
+  /// Makes a connection; `nil` for UDP, and for TLS in the parameters over one connection.
   public func connect(using parameters: ConnectionParameters) -> (any Connection)? {
     nested.connect(using: parameters)
   }

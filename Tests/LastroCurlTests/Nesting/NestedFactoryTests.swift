@@ -101,6 +101,8 @@ struct NestedFactoryTests {
           serverAddress: target, options: lab.options,
           connection: NetworkConnection(to: target, using: .tcp, dialer: lab.base))
       }
+      // Nobody underneath could do the TLS, and it is not left out in silence.
+      #expect(factory.connect(using: .tls) == nil)
       let dialer = ConnectionFactoryDialer(factory)
       let anywhere = DialRequest(host: "any.test", port: 1, connectTimeout: .seconds(600))
       let stream = try await dialer.dial(anywhere)
