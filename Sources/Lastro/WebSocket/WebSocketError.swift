@@ -15,7 +15,8 @@ public struct WebSocketError: Error, Sendable, CustomStringConvertible, Cancella
     /// It is closed, or about to be; the ending where it is known. Of a message that already waited when the closing began, a
     /// part may have been sent; of a later one nothing was.
     case closed(WebSocketClose?)
-    /// The connection ended without a Close frame.
+    /// The connection ended without a Close frame, or takes nothing more. In the second case what the server had sent is still
+    /// read, and the socket may come to be closed by its Close frame.
     case connectionLost(TransportError?)
     /// The server broke the protocol, and was told so with this code.
     case protocolViolation(WebSocketCloseCode)
