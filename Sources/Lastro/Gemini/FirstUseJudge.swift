@@ -26,7 +26,7 @@ final class FirstUseJudge: ServerTrustJudge {
 
   /// - Parameters:
   ///   - known: what the host is known by; `nil` on first use.
-  ///   - accepting: a key that was decided on, which alone is good then.
+  ///   - accepting: a key that was decided on, which alone is good then besides the known one.
   init(
     host: GeminiHost, known: GeminiKnownHost?, accepting: SPKIHash?, rules: GeminiFirstUseRules, time: TimeSource
   ) {
@@ -63,19 +63,12 @@ final class FirstUseJudge: ServerTrustJudge {
     }
     if let problem = problem(of: leaf, facts) { return problem }
     let presented = GeminiKnownHost(pin: leaf.pin, expires: facts.notAfter)
-    if let accepting, accepting != leaf.pin {
-      return change(to: presented, leaf) ?? .refused(.trustRefused, "\(host) shows a third key", hint: nil)
-    }
     guard let known else { return .accepted(presented, .firstUse) }
     if known.pin == leaf.pin { return .accepted(presented, .knownHost) }
-    if accepting == leaf.pin || rules.acceptsNewKeyAfterExpiry && known.expires < date {
-      return .accepted(presented, .changedHost)
-    }
-    return change(to: presented, leaf) ?? .accepted(presented, .firstUse)
-  }
-
-  private func change(to presented: GeminiKnownHost, _ leaf: PeerCertificate) -> Finding? {
-    known.map { .changed(GeminiCertificateChange(host: host, known: $0, presented: presented, certificate: leaf)) }
+    let isExpired = rules.acceptsNewKeyAfterExpiry && known.expires < date
+    // A decision about one key is none about a third.
+    if accepting.map({ $0 == leaf.pin }) ?? isExpired { return .accepted(presented, .changedHost) }
+    return .changed(GeminiCertificateChange(host: host, known: known, presented: presented, certificate: leaf))
   }
 
   private func problem(of leaf: PeerCertificate, _ facts: PeerCertificate.Facts) -> Finding? {

@@ -144,8 +144,14 @@ final class GeminiBodySource: Sendable {
   }
 
   func next() async throws(GeminiError) -> Data? {
+    // Streams give what is ready before they look at a limit: a body that never pauses would never end.
+    let isLate = clock.hasPassed
     let ready: Result<Data?, GeminiError>? = state.withLock { state in
       switch state {
+      case .open where isLate:
+        let error = clock.error(url: url, header: header)
+        state = .failed(error)
+        return .failure(error)
       case .open(let first) where !first.isEmpty:
         state = .open(Data())
         return .success(first)
@@ -154,7 +160,10 @@ final class GeminiBodySource: Sendable {
       case .failed(let error): return .failure(error)
       }
     }
-    if let ready { return try ready.get() }
+    if let ready {
+      if case .failure = ready { stream.close() }
+      return try ready.get()
+    }
     do throws(TransportError) {
       if let data = try await stream.read(upTo: Self.pieceBytes, within: clock.limit(idleTimeout)) { return data }
     } catch {

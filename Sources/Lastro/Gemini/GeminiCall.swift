@@ -28,7 +28,7 @@ struct GeminiCall {
     self.dialer = dialer
     self.configuration = configuration
     self.url = url
-    carriesSecret = url.isSensitive
+    carriesSecret = url.isSensitive || url.hidesPath
     clock = GeminiDeadline(time: configuration.time, total: configuration.totalTimeout)
   }
 
@@ -124,7 +124,7 @@ struct GeminiCall {
     do throws(GeminiError) {
       guard header.meta.contains(where: { $0 != " " }) else { throw .invalidURL("the redirect has no URL") }
       guard case .gemini(let next) = try url.resolve(header.meta) else { return try url.resolve(header.meta) }
-      return .gemini(carriesSecret && next.query != nil ? try next.marked(sensitive: true) : next)
+      return .gemini(carriesSecret ? try next.masked() : next)
     } catch {
       throw failed(.invalidRedirect, "the redirect cannot be followed: \(error.message)", header, hint: nil)
     }

@@ -92,6 +92,16 @@ public final class GeminiDataTask: Cancelable {
       var isCancelled = false
       var completion: Completion?
       var work: Task<Void, Never>?
+
+      /// - Returns: what is to be told, if this is the first end.
+      mutating func complete() -> Completion? {
+        defer {
+          state = .completed
+          completion = nil
+          work = nil
+        }
+        return completion
+      }
     }
 
     private let queue: CallbackQueue
@@ -114,23 +124,18 @@ public final class GeminiDataTask: Cancelable {
     }
 
     func cancel(_ url: GeminiURL) {
-      let work = parts.withLock { parts -> Task<Void, Never>? in
-        if parts.state != .completed { parts.isCancelled = true }
-        return parts.work
+      let (completion, work) = parts.withLock { parts -> (Completion?, Task<Void, Never>?) in
+        guard parts.state != .completed else { return (nil, nil) }
+        parts.isCancelled = true
+        let work = parts.work
+        return (parts.complete(), work)
       }
-      finish(.failure(.cancelled(url: url)))
+      if let completion { queue.run { completion(.failure(.cancelled(url: url))) } }
       work?.cancel()
     }
 
     func finish(_ result: Result<GeminiResponse, GeminiError>) {
-      let completion = parts.withLock { parts -> Completion? in
-        defer {
-          parts.state = .completed
-          parts.completion = nil
-          parts.work = nil
-        }
-        return parts.completion
-      }
+      let completion = parts.withLock { $0.complete() }
       if let completion { queue.run { completion(result) } }
     }
   }

@@ -19,6 +19,14 @@ struct GeminiExchange {
     var verdict: TrustVerdict?
   }
 
+  /// What somebody decided about a change of key.
+  private struct Accepted {
+    /// Given the decision, this was what the host was known by: it says nothing about anything else.
+    var known: GeminiKnownHost
+    var key: SPKIHash
+    var isOnce: Bool
+  }
+
   /// Connections for one exchange, where what a host is known by keeps changing.
   private static let maximumConnections = 4
 
@@ -66,12 +74,13 @@ struct GeminiExchange {
   private mutating func connect(
     _ store: any GeminiKnownHosts, _ rules: GeminiFirstUseRules, _ onMismatch: GeminiTrust.ChangeHandler?
   ) async throws(GeminiError) -> (any ByteStream, TrustVerdict?) {
-    var accepted: (key: SPKIHash, decision: GeminiTrust.Decision)?
+    let host = url.authority
+    var accepted: Accepted?
     for _ in 0..<Self.maximumConnections {
-      let known = try await stored { () async throws(GeminiKnownHostsError) in try await store.knownHost(url.authority)
-      }
+      let known = try await stored { () async throws(GeminiKnownHostsError) in try await store.knownHost(host) }
+      if accepted?.known != known { accepted = nil }
       let judge = FirstUseJudge(
-        host: url.authority, known: known, accepting: accepted?.key, rules: rules, time: configuration.time)
+        host: host, known: known, accepting: accepted?.key, rules: rules, time: configuration.time)
       let stream: any ByteStream
       do throws(GeminiError) {
         stream = try await dial(.judged(by: judge))
@@ -83,10 +92,11 @@ struct GeminiExchange {
         stream.close()
         throw unproven
       }
-      if accepted?.decision == .acceptOnce || presented == known { return (stream, verdict) }
+      let isForOnce = accepted.map { $0.isOnce && $0.key == presented.pin } ?? false
+      if isForOnce || presented == known { return (stream, verdict) }
       do throws(GeminiError) {
         let isStored = try await stored { () async throws(GeminiKnownHostsError) in
-          try await store.replace(url.authority, known, with: presented)
+          try await store.replace(host, known, with: presented)
         }
         if isStored { return (stream, verdict) }
       } catch {
@@ -94,6 +104,7 @@ struct GeminiExchange {
         throw error
       }
       // Somebody else met the host meanwhile: what they saw counts, and this connection is judged anew.
+      accepted = nil
       stream.close()
     }
     throw GeminiError(
@@ -104,7 +115,7 @@ struct GeminiExchange {
   /// What to accept in the next connection, after one that failed.
   private mutating func decide(
     _ finding: FirstUseJudge.Finding?, after error: GeminiError, _ onMismatch: GeminiTrust.ChangeHandler?
-  ) async throws(GeminiError) -> (SPKIHash, GeminiTrust.Decision)? {
+  ) async throws(GeminiError) -> Accepted {
     guard error.stage != .cancelled, error.stage != .timeout else { throw error }
     switch finding {
     case .refused(let code, let message, let hint):
@@ -112,7 +123,9 @@ struct GeminiExchange {
     case .changed(let change):
       if let onMismatch {
         let decision = try await Self.asking({ await onMismatch(change) }, forgiving: &clock, url: url)
-        if decision != .refuse { return (change.presented.pin, decision) }
+        if decision != .refuse {
+          return Accepted(known: change.known, key: change.presented.pin, isOnce: decision == .acceptOnce)
+        }
       }
       var refusal = GeminiError(
         stage: .trust, code: .certificateChanged, message: change.description,
@@ -130,14 +143,25 @@ struct GeminiExchange {
       hint: "trust on first use needs a dialer that asks DialRequest.CertificateCheck.judged(by:)", url: url)
   }
 
-  private func stored<Value>(
-    _ operation: () async throws(GeminiKnownHostsError) -> Value
+  /// Asks the store, which may hang: the total limit counts, and cancelling the task ends the wait.
+  private func stored<Value: Sendable>(
+    _ operation: @escaping @Sendable () async throws(GeminiKnownHostsError) -> Value
   ) async throws(GeminiError) -> Value {
-    do throws(GeminiKnownHostsError) {
-      return try await operation()
-    } catch {
+    let answer = await interruptible(within: clock.limit(nil), time: clock.time) {
+      () async -> Result<Value, GeminiKnownHostsError> in
+      do throws(GeminiKnownHostsError) {
+        return .success(try await operation())
+      } catch {
+        return .failure(error)
+      }
+    }
+    switch answer {
+    case .success(.success(let value)): return value
+    case .success(.failure(let error)):
       guard !Task.isCancelled else { throw .cancelled(url: url) }
       throw GeminiError(stage: .trust, code: .knownHostsFailed, message: error.message, hint: error.hint, url: url)
+    case .failure(.limit): throw clock.error(url: url)
+    case .failure(.cancelled): throw .cancelled(url: url)
     }
   }
 

@@ -23,7 +23,8 @@ public struct GeminiKnownHost: Sendable, Hashable {
 /// Where the keys of hosts are remembered, for trust on first use: ``GeminiMemoryKnownHosts``, ``GeminiKnownHostsFile``, or
 /// one of the application's own.
 ///
-/// Clients ask it before they connect, and tell it after a handshake has succeeded. Any thread may call it.
+/// Clients ask it before they connect, and tell it after a handshake has succeeded. Any thread may call it. A client that is
+/// cancelled, or whose total limit has passed, does not wait for the answer; the call runs on in a cancelled task.
 public protocol GeminiKnownHosts: Sendable {
   /// What a host is known by; `nil` for one that was never seen.
   ///

@@ -74,7 +74,7 @@ public final class GeminiKnownHostsFile: GeminiKnownHosts {
     let lock = try KnownHostsLock(path)
     let end = time.now() + lockLimit
     var pause = Duration.milliseconds(1)
-    while !lock.take() {
+    while try !lock.take() {
       guard time.now() < end else {
         throw GeminiKnownHostsError(
           "\(path) is locked by another process for longer than \(lockLimit)",

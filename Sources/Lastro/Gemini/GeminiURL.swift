@@ -27,8 +27,11 @@ public struct GeminiURL: Sendable, Hashable {
   public let query: String?
   /// What followed `#`, percent-encoded. Not sent.
   public let fragment: String?
-  /// Whether the query was asked for as sensitive input (status 11): ``description`` masks it then.
+  /// Whether the query was asked for as sensitive input (status 11): ``description`` masks it then. It masks the path, too,
+  /// of URLs to which a server redirected after such input.
   public let isSensitive: Bool
+  /// Whether the path may have sensitive input in it.
+  let hidesPath: Bool
 
   /// Reads a URL.
   ///
@@ -43,13 +46,15 @@ public struct GeminiURL: Sendable, Hashable {
   public init(_ url: URL) throws(GeminiError) { try self.init(url.absoluteString) }
 
   init(
-    authority: GeminiHost, path: String, query: String?, fragment: String?, isSensitive: Bool = false
+    authority: GeminiHost, path: String, query: String?, fragment: String?, isSensitive: Bool = false,
+    hidesPath: Bool = false
   ) throws(GeminiError) {
     self.authority = authority
     self.path = path
     self.query = query
     self.fragment = fragment
     self.isSensitive = isSensitive
+    self.hidesPath = hidesPath
     let count = text.utf8.count
     guard count <= Self.maximumBytes else {
       throw GeminiError(
@@ -82,7 +87,7 @@ public struct GeminiURL: Sendable, Hashable {
   public func answering(_ input: String, sensitive: Bool = false) throws(GeminiError) -> GeminiURL {
     try GeminiURL(
       authority: authority, path: path, query: input.percentEncoded(keeping: .unreserved), fragment: nil,
-      isSensitive: sensitive)
+      isSensitive: sensitive, hidesPath: hidesPath)
   }
 
   /// What a link of this document, or a redirect from it, means (RFC 3986 §5.2).
@@ -92,17 +97,20 @@ public struct GeminiURL: Sendable, Hashable {
     try GeminiURLReader.resolve(reference, against: self)
   }
 
-  /// The same, with its query masked or shown.
-  func marked(sensitive: Bool) throws(GeminiError) -> GeminiURL {
-    try GeminiURL(authority: authority, path: path, query: query, fragment: fragment, isSensitive: sensitive)
+  /// The same, with path and query masked: a server made them, who knows a secret.
+  func masked() throws(GeminiError) -> GeminiURL {
+    try GeminiURL(
+      authority: authority, path: path, query: query, fragment: fragment, isSensitive: query != nil || isSensitive,
+      hidesPath: true)
   }
 }
 
 extension GeminiURL: CustomStringConvertible, CustomReflectable {
   /// As ``text``, but sensitive input is masked.
   public var description: String {
-    guard isSensitive, query != nil else { return text }
-    return "gemini://\(authority.urlText)\(path)?\(Redaction.mask)"
+    let path = hidesPath && path != "/" ? "/\(Redaction.mask)" : path
+    let query = query.map { "?\(isSensitive ? Redaction.mask : $0)" } ?? ""
+    return "gemini://\(authority.urlText)\(path)\(query)"
   }
 
   /// ``description`` alone: the parts may be sensitive.

@@ -54,27 +54,31 @@ enum GeminiURLReader {
     if parts.path.isEmpty {
       guard parts.query == nil else {
         parts.path = base.path[...]
-        return .gemini(try url(base.authority, parts))
+        return .gemini(try url(base.authority, parts, hidesPath: base.hidesPath))
       }
       return .gemini(
         try GeminiURL(
           authority: base.authority, path: base.path, query: base.query,
-          fragment: parts.fragment.map { $0.sanitized(keeping: .query) }, isSensitive: base.isSensitive))
+          fragment: parts.fragment.map { $0.sanitized(keeping: .query) }, isSensitive: base.isSensitive,
+          hidesPath: base.hidesPath))
     } else if parts.path.utf8.first == UInt8(ascii: "/") {
       merged = String(parts.path)
     } else {
       let slash = base.path.utf8.lastIndex(of: UInt8(ascii: "/")) ?? base.path.startIndex
       merged = "\(base.path[..<slash])/\(parts.path)"
     }
+    let hidesPath = base.hidesPath && parts.path.utf8.first != UInt8(ascii: "/")
     parts.path = merged[...]
-    return .gemini(try url(base.authority, parts))
+    return .gemini(try url(base.authority, parts, hidesPath: hidesPath))
   }
 
-  private static func url(_ authority: GeminiHost, _ parts: Parts) throws(GeminiError) -> GeminiURL {
+  private static func url(
+    _ authority: GeminiHost, _ parts: Parts, hidesPath: Bool = false
+  ) throws(GeminiError) -> GeminiURL {
     try GeminiURL(
       authority: authority, path: withoutDots(parts.path.sanitized(keeping: .path)),
       query: parts.query.map { $0.sanitized(keeping: .query) },
-      fragment: parts.fragment.map { $0.sanitized(keeping: .query) })
+      fragment: parts.fragment.map { $0.sanitized(keeping: .query) }, hidesPath: hidesPath)
   }
 
   private static func check(_ text: String) throws(GeminiError) {

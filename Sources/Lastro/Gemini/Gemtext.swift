@@ -76,7 +76,8 @@ extension GeminiBody {
   public var gemtext: GemtextLines { GemtextLines(self) }
 }
 
-/// The lines of a body, as they come; with its back-pressure, and its errors.
+/// The lines of a body, as they come; with its back-pressure, and its errors. A line that an error cuts short is given, then
+/// the error is thrown.
 public struct GemtextLines: AsyncSequence, Sendable {
   /// A line.
   public typealias Element = GemtextLine
@@ -93,6 +94,7 @@ public struct GemtextLines: AsyncSequence, Sendable {
     private var parser = GemtextParser()
     private var lines: ArraySlice<GemtextLine> = []
     private var hasEnded = false
+    private var failure: GeminiError?
 
     fileprivate init(_ body: GeminiBody) { bytes = body.makeAsyncIterator() }
 
@@ -103,11 +105,19 @@ public struct GemtextLines: AsyncSequence, Sendable {
     public mutating func next(isolation actor: isolated (any Actor)?) async throws(GeminiError) -> GemtextLine? {
       while true {
         if let line = lines.popFirst() { return line }
+        if let failure { throw failure }
         if hasEnded { return nil }
-        if let piece = try await bytes.next(isolation: actor) {
-          lines = parser.parse(piece)[...]
-        } else {
-          hasEnded = true
+        do throws(GeminiError) {
+          if let piece = try await bytes.next(isolation: actor) {
+            lines = parser.parse(piece)[...]
+          } else {
+            hasEnded = true
+            lines = parser.finish()[...]
+          }
+        } catch {
+          // Neither is an end of the document: the body may be read on.
+          guard error.code != .cancelled, error.code != .operationInProgress else { throw error }
+          failure = error
           lines = parser.finish()[...]
         }
       }

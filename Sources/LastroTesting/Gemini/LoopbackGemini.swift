@@ -18,7 +18,7 @@ public struct LoopbackGeminiAnswer: Sendable {
 
   /// All that is sent, header and body.
   public var bytes: [UInt8]
-  /// Bytes that are written at a time, each in a TLS record of its own. Default: all.
+  /// Bytes that are written at a time, each in a TLS record of its own; less than one is one. Default: all.
   public var pieceBytes = Int.max
   /// Default ``End/close``.
   public var end = End.close
@@ -89,7 +89,7 @@ public final class LoopbackGeminiServer: Sendable {
       let answer = answer(line)
       var rest = answer.bytes[...]
       while !rest.isEmpty {
-        let piece = rest.prefix(answer.pieceBytes)
+        let piece = rest.prefix(max(1, answer.pieceBytes))
         try connection.write(piece)
         rest = rest.dropFirst(piece.count)
       }

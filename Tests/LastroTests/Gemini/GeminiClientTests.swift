@@ -155,6 +155,39 @@ struct GeminiClientTests {
     }
   }
 
+  @Test("the total limit ends a body that always has bytes ready, too, and its connection")
+  func endless() async throws {
+    let clock = ManualClock()
+    let capsule = Capsule(longestRead: 1) { _ in .stall("20 x/y\r\nsome") }
+    let client = GeminiClient.trusting(capsule) {
+      $0.time = clock.timeSource
+      $0.totalTimeout = .seconds(10)
+    }
+    let response = try await client.fetch(Self.start)
+    var bytes = response.body.makeAsyncIterator()
+    #expect(try await bytes.next() == Data("s".utf8))
+    clock.advance(by: .seconds(10))
+    for _ in 1...2 {
+      let error = await #expect(throws: GeminiError.self) { try await bytes.next() }
+      #expect(error?.stage == .timeout && error?.code == .totalTimeout && error?.header?.meta == "x/y")
+    }
+    await capsule.finished.wait(count: 1)
+  }
+
+  @Test("the last line of truncated gemtext is given before the error")
+  func truncatedGemtext() async throws {
+    let response = try await Self.client(.truncated("20 text/gemini\r\n# One\n```\ntw")).fetch(Self.start)
+    var lines: [GemtextLine] = []
+    var iterator = response.body.gemtext.makeAsyncIterator()
+    for _ in 1...4 { if let line = try await iterator.next() { lines.append(line) } }
+    #expect(
+      lines == [.heading(level: 1, text: "One"), .preformatStart(alternative: nil), .preformatted("tw"), .preformatEnd])
+    for _ in 1...2 {
+      let error = await #expect(throws: GeminiError.self) { try await iterator.next() }
+      #expect(error?.code == .truncatedBody)
+    }
+  }
+
   @Test("cancelling the task ends a request, and its connection")
   func cancellation() async throws {
     let arrived = Arrivals()

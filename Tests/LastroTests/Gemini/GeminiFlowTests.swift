@@ -150,6 +150,31 @@ struct GeminiFlowTests {
     #expect(!"\(response)".contains("hunter2") && !String(reflecting: response).contains("hunter2"))
   }
 
+  @Test("nor where the server puts it into the path of a redirect, or of what is linked from there")
+  func sensitivePath() async throws {
+    let capsule = Capsule { request in
+      switch request {
+      case Self.start: .text("11 Password?\r\n")
+      case Self.start + "?hunter2": .text("30 /in/hunter2/a?b\r\n")
+      default: .text("20 x/y\r\n")
+      }
+    }
+    let response = try await GeminiClient.trusting(capsule) { $0.onInput = { _ in "hunter2" } }.fetch(Self.start)
+    #expect(capsule.requests.last == Self.start + "in/hunter2/a?b" && response.url.path == "/in/hunter2/a")
+    var urls = [response.url] + response.redirects
+    for link in ["b", "", "#x", "?y", "./c?d"] {
+      if case .gemini(let url) = try response.url.resolve(link) { urls.append(url) }
+    }
+    #expect(urls.count == 7)
+    for url in urls { #expect(url.text.contains("hunter2") && !"\(url)".contains("hunter2"), "\(url)") }
+    #expect(!"\(response)".contains("hunter2") && !String(reflecting: response).contains("hunter2"))
+    guard case .gemini(let other) = try response.url.resolve("/other") else {
+      Issue.record("no Gemini URL")
+      return
+    }
+    #expect("\(other)" == Self.start + "other")
+  }
+
   // MARK: waiting
 
   @Test("slow down is told; and waited for, where that is allowed and fits")

@@ -128,7 +128,7 @@ struct GeminiKnownHostsFileTests {
   func locked() async throws {
     let folder = try Folder()
     let lock = try KnownHostsLock("\(folder.file).lock")
-    #expect(lock.take())
+    #expect(try lock.take())
     let store = GeminiKnownHostsFile(path: folder.file, lockLimit: .milliseconds(20))
     let error = await #expect(throws: GeminiKnownHostsError.self) {
       try await store.replace(Self.host(), nil, with: Self.known)
@@ -138,7 +138,7 @@ struct GeminiKnownHostsFileTests {
     let work = Task { try await patient.replace(Self.host(), nil, with: Self.known) }
     lock.release()
     #expect(try await work.value)
-    #expect(lock.take())
+    #expect(try lock.take())
     let cancelled = Task { try await patient.replace(Self.host(), Self.known, with: nil) }
     cancelled.cancel()
     await #expect(throws: GeminiKnownHostsError.self) { try await cancelled.value }
@@ -154,4 +154,33 @@ struct GeminiKnownHostsFileTests {
     #expect(try folder.text() == "\(Self.header)\n\(Self.line)\n")
     #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == folder.file)
   }
+
+  @Test("links to a file that is still to be made stay, too")
+  func danglingLink() async throws {
+    let folder = try Folder()
+    let link = "\(folder.path)/link", middle = "\(folder.path)/middle", circle = "\(folder.path)/circle"
+    try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: middle)
+    try FileManager.default.createSymbolicLink(atPath: middle, withDestinationPath: "known")
+    let store = GeminiKnownHostsFile(path: link)
+    #expect(try await store.knownHost(Self.host()) == nil)
+    #expect(try await store.replace(Self.host(), nil, with: Self.known))
+    #expect(try folder.text() == "\(Self.header)\n\(Self.line)\n")
+    #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == middle)
+    #expect(try FileManager.default.destinationOfSymbolicLink(atPath: middle) == "known")
+    #expect(try await store.knownHost(Self.host()) == Self.known)
+    try FileManager.default.createSymbolicLink(atPath: circle, withDestinationPath: "circle")
+    await #expect(throws: GeminiKnownHostsError.self) {
+      try await GeminiKnownHostsFile(path: circle).replace(Self.host(), nil, with: Self.known)
+    }
+  }
+
+  #if os(Linux)
+    @Test("a file that fails to be read is no empty one")
+    func unreadable() async throws {
+      // A regular file of no size, whose first page cannot be read (EIO).
+      let store = GeminiKnownHostsFile(path: "/proc/self/mem")
+      let error = await #expect(throws: GeminiKnownHostsError.self) { try await store.knownHost(Self.host()) }
+      #expect(error?.message.contains("cannot be read") == true)
+    }
+  #endif
 }
