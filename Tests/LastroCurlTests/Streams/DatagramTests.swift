@@ -95,7 +95,9 @@ struct DatagramTests {
     #expect(try await stream.receive() == Data("x".utf8))
     options.localInterface = "no-such-interface"
     let error = try await streamError { try await dial(server) { $0.connection = options } }
-    #expect(error.code == .connectFailed && error.systemCode != nil)
+    #expect(error.code == .connectFailed && error.systemCode != nil && error.hint?.contains("host name") == true)
+    options.localInterface = "some.host.name.test"
+    #expect(await streamWords { try await dial(server) { $0.connection = options } } == "request/unsupported")
   }
 
   @Test("a receiver that is cancelled loses nothing; close and a second receiver are told")
