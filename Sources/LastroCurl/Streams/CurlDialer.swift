@@ -43,8 +43,9 @@ public struct CurlDialer: Dialer {
 
   /// Opens a stream of bytes.
   ///
-  /// - Throws: `TransportError`: stages `request`, `resolve`, `connect`, `proxy`, `tls`, `trust`, `timeout` and `cancelled`,
-  ///   with the codes that fetches have for the same reason; `systemCode` is the `errno` where connecting failed.
+  /// - Throws: `TransportError`: stages `request`, `resolve`, `connect`, `proxy`, `tls`, `trust`, `limit` (code `queue_full`:
+  ///   too many wait to be dialed), `timeout` and `cancelled`, with the codes that fetches have for the same reason;
+  ///   `systemCode` is the `errno` where connecting failed.
   public func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
     let dial = try transport.dial(.bytes, request)
     return try await withTaskCancellationHandler {
@@ -56,11 +57,14 @@ public struct CurlDialer: Dialer {
 
   /// Opens a stream of datagrams: a UDP socket that hears of one address only.
   ///
-  /// Names are resolved by the system, and the first address that has a route is taken. Fixed name answers and the local
-  /// interface hold; proxies are not asked, and a Unix socket is refused.
+  /// Names are resolved by the system, and the first address that has a route is taken. Those who ask for one
+  /// name at once share its look-up; 16 names are looked up at once in a process. Fixed name answers and the local interface
+  /// hold, the latter as the name of an interface or a local address, not as a host name; proxies are not asked, and a Unix
+  /// socket is refused.
   ///
-  /// - Throws: `TransportError`, as ``dial(_:)``; stage `request`, code `unsupported`, where TLS or a Unix socket is asked
-  ///   for.
+  /// - Throws: `TransportError`, as ``dial(_:)``; stage `request`, code `unsupported`, where TLS, a Unix socket or a local
+  ///   interface that can be none is asked for; stage `limit`, code `queue_full`, where 4,096 streams of this process wait for
+  ///   their names' addresses.
   public func dialDatagrams(_ request: DialRequest) async throws(TransportError) -> any DatagramStream {
     let dial = try transport.dial(.datagrams, request)
     return try await withTaskCancellationHandler {

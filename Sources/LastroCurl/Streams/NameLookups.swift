@@ -11,76 +11,148 @@ internal import Lastro
 
 /// Look-ups of names for datagrams, on threads of their own: `getaddrinfo` blocks for as long as it likes.
 ///
-/// A look-up that was given up goes on until the system answers, and its answer is dropped.
+/// Whoever asks for a name that is looked up already has the same answer. A look-up that was given up goes on until the
+/// system answers, and its answer is dropped.
 final class NameLookups: Sendable {
-  static let shared = NameLookups()
-  /// At work at once in this process; further ones wait.
+  typealias Answer = Result<[String], TransportError>
+
+  /// Somebody who wants a name's addresses.
+  struct Request: Sendable {
+    let host: HostName
+    let isGivenUp: @Sendable () -> Bool
+    /// Called once, by any thread, or never where it was given up.
+    let answer: @Sendable (Answer) -> Void
+  }
+
+  static let shared = NameLookups { addresses(of: $0) }
+  /// At work at once in this process; further names wait.
   private static let mostThreads = 16
+  /// Below so many nobody looks for those that were given up.
+  private static let leastToTidy = 256
 
   private struct State {
-    var dials: [StreamDial] = []
+    /// By name; those of a name that is being looked up too.
+    var requests: [HostName: [Request]] = [:]
+    var count = 0
+    /// Beyond so many, those that were given up are searched for.
+    var tidyAt = NameLookups.leastToTidy
+    /// Names nobody looks up yet, the first at the end.
+    var turns: [HostName] = []
     var threads = 0
   }
 
+  private let mostRequests: Int
+  private let resolve: @Sendable (HostName) -> Answer
   private let state = EngineLock(State())
 
-  /// Posts the addresses to the dial's loop.
-  func submit(_ dial: StreamDial) {
-    let mustStart = state.withLock { state in
-      state.dials.append(dial)
-      guard state.threads < Self.mostThreads else { return false }
-      state.threads += 1
-      return true
-    }
-    if mustStart, !Self.startThread() { abandon() }
+  /// - Parameter mostRequests: those who may wait for an answer at once.
+  init(mostRequests: Int = 4_096, resolve: @escaping @Sendable (HostName) -> Answer) {
+    self.mostRequests = mostRequests
+    self.resolve = resolve
   }
 
-  private static func startThread() -> Bool {
+  /// Those who wait for an answer, and those who gave up and have not been dropped yet.
+  var stored: Int { state.withLock { $0.count } }
+
+  func submit(_ request: Request) {
+    let (isFull, mustStart) = state.withLock { state in
+      if state.count >= min(state.tidyAt, mostRequests) { Self.tidy(&state) }
+      guard state.count < mostRequests else { return (true, false) }
+      state.count += 1
+      if state.requests[request.host] != nil {
+        state.requests[request.host]?.append(request)
+        return (false, false)
+      }
+      state.requests[request.host] = [request]
+      state.turns.insert(request.host, at: 0)
+      guard state.threads < Self.mostThreads else { return (false, false) }
+      state.threads += 1
+      return (false, true)
+    }
+    if isFull {
+      request.answer(
+        .failure(
+          TransportError(
+            stage: .limit, code: .queueFull, message: "\(mostRequests) streams wait for their names' addresses already",
+            hint: "dial fewer at once, or by address")))
+    }
+    if mustStart, !startThread() { abandon() }
+  }
+
+  /// Drops those who gave up, and the names that nobody wants any more. A name that is being looked up stays.
+  private static func tidy(_ state: inout State) {
+    for (host, requests) in state.requests { state.requests[host] = requests.filter { !$0.isGivenUp() } }
+    state.turns = state.turns.filter { host in
+      guard state.requests[host]?.isEmpty == true else { return true }
+      state.requests[host] = nil
+      return false
+    }
+    state.count = state.requests.values.reduce(0) { $0 + $1.count }
+    state.tidyAt = max(leastToTidy, 2 * state.count)
+  }
+
+  private func startThread() -> Bool {
     var attributes = pthread_attr_t()
     pthread_attr_init(&attributes)
     defer { pthread_attr_destroy(&attributes) }
     pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
     var thread = pthread_t()
-    return pthread_create(
+    let own = Unmanaged.passRetained(self)
+    let code = pthread_create(
       &thread, &attributes,
-      { _ in
+      { own in
         clastro_name_thread("lastro-lookup")
-        NameLookups.shared.run()
+        if let own { Unmanaged<NameLookups>.fromOpaque(own).takeRetainedValue().run() }
         return nil
-      }, nil) == 0
+      }, own.toOpaque())
+    if code != 0 { own.release() }
+    return code == 0
   }
 
   /// No thread could be had: where none is at work either, those who wait are told.
   private func abandon() {
-    let dials = state.withLock { state in
+    let requests = state.withLock { state in
       state.threads -= 1
-      guard state.threads == 0 else { return [StreamDial]() }
-      defer { state.dials = [] }
-      return state.dials
+      guard state.threads == 0 else { return [Request]() }
+      defer {
+        state.requests = [:]
+        state.turns = []
+        state.count = 0
+      }
+      return state.requests.values.flatMap(\.self)
     }
     let error = TransportError(
       stage: .resolve, code: .engineFailure, message: "no thread could be started to resolve the name")
-    for dial in dials { _ = dial.loop.post(.stream(.resolved(dial, .failure(error)))) }
+    for request in requests { request.answer(.failure(error)) }
   }
 
   private func run() {
-    while let dial = next() {
-      if dial.isSettled { continue }
-      _ = dial.loop.post(.stream(.resolved(dial, Self.addresses(of: dial.host))))
-    }
-  }
-
-  private func next() -> StreamDial? {
-    state.withLock { state in
-      guard !state.dials.isEmpty else {
-        state.threads -= 1
-        return nil
+    while let host = next() {
+      let answer = resolve(host)
+      let requests = state.withLock { state in
+        let requests = state.requests.removeValue(forKey: host) ?? []
+        state.count -= requests.count
+        return requests
       }
-      return state.dials.removeFirst()
+      for request in requests where !request.isGivenUp() { request.answer(answer) }
     }
   }
 
-  private static func addresses(of host: HostName) -> Result<[String], TransportError> {
+  /// The next name that somebody still wants.
+  private func next() -> HostName? {
+    state.withLock { state in
+      while let host = state.turns.popLast() {
+        let requests = state.requests[host] ?? []
+        if requests.contains(where: { !$0.isGivenUp() }) { return host }
+        state.requests[host] = nil
+        state.count -= requests.count
+      }
+      state.threads -= 1
+      return nil
+    }
+  }
+
+  private static func addresses(of host: HostName) -> Answer {
     var found: [String] = []
     let code = withUnsafeMutablePointer(to: &found) { found in
       clastro_resolve(host.text, found) { found, address in

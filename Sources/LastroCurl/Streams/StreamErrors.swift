@@ -3,6 +3,12 @@
 internal import CLastro
 internal import Lastro
 
+#if canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Musl)
+  internal import Musl
+#endif
+
 extension TransportError {
   static let streamClosed = TransportError(
     stage: .request, code: .streamClosed, message: "the stream was closed on our side",
@@ -58,6 +64,19 @@ extension TransportError {
       code, facts: facts, isProxied: session.isProxied, requestSent: false, hasHead: false, isChunked: false)
     self.init(
       stage: stage, code: word, message: message, hint: hint, engineCode: Int32(bitPattern: code.rawValue))
-    if facts.os_errno != 0 { systemCode = Int32(clamping: facts.os_errno) }
+    if facts.os_errno != 0, Self.tells(code, Int32(clamping: facts.os_errno)) {
+      systemCode = Int32(clamping: facts.os_errno)
+    }
+  }
+
+  /// Whether the handle's latest system error is of this failure. No success clears it: it may be that of an address that
+  /// was tried before.
+  private static func tells(_ code: CURLcode, _ systemCode: Int32) -> Bool {
+    switch code {
+    case CURLE_COULDNT_CONNECT, CURLE_INTERFACE_FAILED: true
+    case CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_SSL_CONNECT_ERROR:
+      [ECONNRESET, EPIPE, ETIMEDOUT].contains(systemCode)
+    default: false
+    }
   }
 }

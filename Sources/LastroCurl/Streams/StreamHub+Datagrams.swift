@@ -22,7 +22,12 @@ extension StreamHub {
       openDatagrams(dial, .success([dial.host.text]))
     } else {
       deadlines.add(dial.expiresAt, dial.id)
-      NameLookups.shared.submit(dial)
+      NameLookups.shared.submit(
+        NameLookups.Request(host: dial.host) {
+          dial.isSettled
+        } answer: { addresses in
+          _ = dial.loop.post(.stream(.resolved(dial, addresses)))
+        })
     }
   }
 
@@ -38,6 +43,8 @@ extension StreamHub {
     // Given up, or late.
     guard resolving[dial.id] != nil else { return }
     do throws(TransportError) {
+      // Rules may have changed while the name was looked up.
+      try checkPlaintext(dial, try profile(for: dial))
       let session = try socket(for: dial, try addresses.get())
       resolving[dial.id] = nil
       ports[dial.id] = session
@@ -67,6 +74,15 @@ extension StreamHub {
       if descriptor >= 0 { return DatagramSession(dial, descriptor: descriptor, address: address, hub: self) }
       code = errno
     }
-    throw .system(.connect, .connectFailed, "no socket for datagrams could be opened", code)
+    guard let local, code == ENODEV else {
+      throw .system(.connect, .connectFailed, "no socket for datagrams could be opened", code)
+    }
+    let hint = "for datagrams localInterface is the name of an interface, or a local address: no host name"
+    if local.utf8.count >= Int(IFNAMSIZ) || local.contains("!") {
+      throw .refused(.unsupported, "the local interface of a stream of datagrams is \(local)", hint: hint)
+    }
+    var error = TransportError.system(.connect, .connectFailed, "there is no local interface \(local)", code)
+    error.hint = hint
+    throw error
   }
 }

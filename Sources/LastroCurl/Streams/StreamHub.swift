@@ -38,14 +38,11 @@ final class StreamHub {
   private var hosts: [TrustTarget: DialQueue] = [:]
   /// Those in the queue of their host that still want to be dialed.
   private var waiting: [UInt64: StreamDial] = [:]
+  /// Those whose turn has come. A dial may fail as soon as it begins, and free the next one's place: many in a row must
+  /// not nest.
+  private var startable: [StreamDial] = []
+  private var isStarting = false
   private(set) var isShutDown = false
-
-  /// The dials of one host: each may take a thread that resolves its name.
-  private struct DialQueue {
-    var running = 0
-    var waiting: [UInt64] = []
-    var next = 0
-  }
 
   init(settings: LoopSettings, poller: Poller, load: LoadCounter) {
     self.settings = settings
@@ -92,7 +89,9 @@ final class StreamHub {
 
   func perform(_ command: StreamCommand) {
     switch command {
-    case .dial(let dial): enter(dial)
+    case .dial(let dial):
+      enter(dial)
+      tidyDeadlines()
     case .resolved(let dial, let addresses): openDatagrams(dial, addresses)
     case .read(let read):
       guard let port = ports[read.id] else { return _ = read.answer.settle(.failure(over)) }
@@ -118,7 +117,9 @@ final class StreamHub {
 
   /// Ends a dial that libcurl has nothing to do with yet.
   private func giveUp(_ id: UInt64, _ error: TransportError) {
-    if let dial = waiting.removeValue(forKey: id) { refuse(dial, error) } else { stopResolving(id, error) }
+    guard let dial = waiting.removeValue(forKey: id) else { return _ = stopResolving(id, error) }
+    hosts[key(of: dial)]?.noteGone { waiting[$0] != nil }
+    refuse(dial, error)
   }
 
   /// Lets go of libcurl's handles, before the poller goes.
@@ -144,14 +145,14 @@ final class StreamHub {
 
   private func enter(_ dial: StreamDial) {
     if isShutDown { return refuse(dial, .shutDown) }
-    let key = TrustTarget(host: dial.host, port: dial.request.port)
+    let key = key(of: dial)
     if hosts[key, default: DialQueue()].running < settings.lookups {
       hosts[key, default: DialQueue()].running += 1
       begin(dial, restarts: 0)
     } else if waiting.count >= settings.queuedRequests {
       refuse(dial, .queueFull(settings.queuedRequests))
     } else {
-      hosts[key]?.waiting.append(dial.id)
+      hosts[key]?.append(dial.id)
       waiting[dial.id] = dial
       deadlines.add(dial.expiresAt, dial.id)
     }
@@ -159,35 +160,28 @@ final class StreamHub {
 
   /// A dial has come to its end: the next of its host may begin.
   func leave(_ dial: StreamDial) {
-    let key = TrustTarget(host: dial.host, port: dial.request.port)
+    let key = key(of: dial)
     guard var queue = hosts[key] else { return }
     queue.running -= 1
-    var next: StreamDial?
-    while next == nil, queue.next < queue.waiting.count {
-      next = waiting.removeValue(forKey: queue.waiting[queue.next])
-      queue.next += 1
+    if let next = queue.next({ waiting[$0] != nil }), let dial = waiting.removeValue(forKey: next) {
+      queue.running += 1
+      startable.append(dial)
     }
-    if queue.next == queue.waiting.count {
-      queue.waiting = []
-      queue.next = 0
-    }
-    if next != nil { queue.running += 1 }
     hosts[key] = queue.running == 0 ? nil : queue
-    if let next { begin(next, restarts: 0) }
+    guard !isStarting else { return }
+    isStarting = true
+    defer { isStarting = false }
+    while let next = startable.popLast() { begin(next, restarts: 0) }
   }
+
+  private func key(of dial: StreamDial) -> TrustTarget { TrustTarget(host: dial.host, port: dial.request.port) }
 
   private func begin(_ dial: StreamDial, restarts: Int) {
     if dial.isSettled { return refuse(dial, .cancelled(), leaves: true) }
     if monotonicNow() >= dial.expiresAt { return refuse(dial, .dialTimeout, leaves: true) }
     do throws(TransportError) {
       let profile = try self.profile(for: dial)
-      let request = dial.request
-      if request.tls == nil, request.role == .server,
-        case .refused(let failure) = profile.trust.rules.judgePlaintext(
-          TrustTarget(host: dial.host, port: request.port))
-      {
-        throw .refusedTrust(failure)
-      }
+      try checkPlaintext(dial, profile)
       switch dial.kind {
       case .bytes: try begin(dial, profile, restarts: restarts)
       case .datagrams: beginDatagrams(dial, profile.options)
@@ -197,17 +191,30 @@ final class StreamHub {
     }
   }
 
+  /// Whether rules allow the host to be spoken to without TLS.
+  func checkPlaintext(_ dial: StreamDial, _ profile: StreamProfile) throws(TransportError) {
+    guard dial.request.tls == nil, dial.request.role == .server else { return }
+    if case .refused(let failure) = profile.trust.rules.judgePlaintext(key(of: dial)) { throw .refusedTrust(failure) }
+  }
+
   private func begin(_ dial: StreamDial, _ profile: StreamProfile, restarts: Int) throws(TransportError) {
     guard let easy = EasyHandle(), let shard = shard(for: profile.options.resolutions) else {
       throw TransportError(stage: .request, code: .engineFailure, message: "libcurl cannot make a handle")
     }
-    let session = try StreamSession(dial, easy: easy, profile: profile, shard: shard, hub: self)
-    session.restarts = restarts
-    try profile.applier.apply(session)
-    let code = shard.add(easy)
-    guard code == CURLM_OK else {
-      throw TransportError(
-        stage: .request, code: .engineFailure, message: "libcurl refused the stream (\(code.rawValue))")
+    let session: StreamSession
+    do throws(TransportError) {
+      session = try StreamSession(dial, easy: easy, profile: profile, shard: shard, hub: self)
+      session.restarts = restarts
+      try profile.applier.apply(session)
+      let code = shard.add(easy)
+      guard code == CURLM_OK else {
+        throw TransportError(
+          stage: .request, code: .engineFailure, message: "libcurl refused the stream (\(code.rawValue))")
+      }
+    } catch {
+      // One that was made for it serves nobody.
+      if shard.streams == 0, !shard.resolutions.isEmpty { forget(shard) }
+      throw error
     }
     if !shard.hasRoom { roomy[shard.resolutions] = nil }
     profile.uses += 1
@@ -280,12 +287,16 @@ final class StreamHub {
       if shard.resolutions.isEmpty, roomy[[]] == nil || roomy[[]] === shard {
         roomy[[]] = shard
       } else {
-        if roomy[shard.resolutions] === shard { roomy[shard.resolutions] = nil }
-        shards[shard.owner] = nil
+        forget(shard)
       }
     } else if roomy[shard.resolutions] == nil {
       roomy[shard.resolutions] = shard
     }
+  }
+
+  private func forget(_ shard: StreamShard) {
+    if roomy[shard.resolutions] === shard { roomy[shard.resolutions] = nil }
+    shards[shard.owner] = nil
   }
 
   /// Ends a dial that has no session.
@@ -305,7 +316,7 @@ final class StreamHub {
     return shard
   }
 
-  private func profile(for dial: StreamDial) throws(TransportError) -> StreamProfile {
+  func profile(for dial: StreamDial) throws(TransportError) -> StreamProfile {
     let options = dial.options.options
     let known = dial.usesDefaultOptions && defaultProfile != nil ? defaultProfile : profiles[options]
     if let known, known.trust.isCurrent(now: monotonicNow()) { return known }

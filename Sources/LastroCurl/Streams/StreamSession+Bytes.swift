@@ -142,10 +142,11 @@ extension StreamSession {
       return
     }
     if isWritingFinished {
-      write.answer.settle(write.data == nil ? .success(()) : .failure(.writingFinished))
+      write.answer.settle(write.data == nil ? finishOutcome ?? .success(()) : .failure(.writingFinished))
       return
     }
     if write.data == nil, let error = beginFinishing() {
+      finishOutcome = .failure(error)
       write.answer.settle(.failure(error))
       return
     }
@@ -165,6 +166,7 @@ extension StreamSession {
     guard let outcome else { return }
     self.writer = nil
     pendingBytes = nil
+    if writer.data == nil { finishOutcome = outcome }
     writer.answer.settle(outcome)
   }
 

@@ -71,6 +71,8 @@ final class StreamSession: StreamPort {
   /// Bytes of the piece that TLS wants to be given again.
   var pendingBytes: Int?
   var isWritingFinished = false
+  /// How the end of our direction went; it stays so.
+  var finishOutcome: Result<Void, TransportError>?
   /// Bytes of close_notify that the socket has not taken yet.
   var notice: [UInt8] = []
   /// Bytes that came and nobody has taken.

@@ -32,6 +32,7 @@ final class MemoryPipe: Sendable {
 
   func read(upTo maximum: Int, within limit: Duration?) async throws(TransportError) -> Data? {
     try begin(\.reading)
+    let start = ContinuousClock.now
     defer { state.withLock { $0.reading = false } }
     while true {
       let step: Result<Data?, TransportError>? = change { state in
@@ -49,13 +50,14 @@ final class MemoryPipe: Sendable {
         }
       }
       if let step { return try step.get() }
-      try await wait(within: limit) { $0.readerClosed || !$0.bytes.isEmpty || $0.end != nil }
+      try await wait(within: limit.left(since: start)) { $0.readerClosed || !$0.bytes.isEmpty || $0.end != nil }
     }
   }
 
   func write(_ data: Data, within limit: Duration?) async throws(TransportError) {
     try begin(\.writing)
     defer { state.withLock { $0.writing = false } }
+    let start = ContinuousClock.now
     var rest = data[...]
     while !rest.isEmpty {
       let taken: Result<Int, TransportError> = change { state in
@@ -70,10 +72,21 @@ final class MemoryPipe: Sendable {
       }
       rest = rest.dropFirst(try taken.get())
       if rest.isEmpty { return }
-      try await wait(within: limit) { [capacity = shape.capacity] in
+      try await wait(within: limit.left(since: start)) { [capacity = shape.capacity] in
         $0.writerClosed || $0.readerClosed || $0.end != nil || $0.bytes.count < capacity
       }
     }
+  }
+
+  /// Ends the direction as a writer does: not beside a write, and not after the end of the stream.
+  func finish() throws(TransportError) {
+    try begin(\.writing)
+    defer { state.withLock { $0.writing = false } }
+    let isClosed = change { state in
+      if state.end == nil { state.end = .clean }
+      return state.writerClosed
+    }
+    if isClosed { throw .closedStream }
   }
 
   func end(_ end: End) {
@@ -135,6 +148,13 @@ final class MemoryPipe: Sendable {
     case .failure(.limit):
       throw TransportError(stage: .timeout, code: .idleTimeout, message: "nothing moved in time", requestSent: true)
     }
+  }
+}
+
+extension Duration? {
+  /// What is left of a limit, zero at least.
+  fileprivate func left(since start: ContinuousClock.Instant) -> Duration? {
+    map { max(.zero, max(.zero, $0) - start.duration(to: .now)) }
   }
 }
 

@@ -74,7 +74,9 @@ public final class MemoryStream: ByteStream {
   }
 
   /// Ends our direction; the other end reads a clean end.
-  public func finishWriting(within limit: Duration?) async throws(TransportError) { outgoing.end(.clean) }
+  ///
+  /// - Throws: `TransportError`: code `operation_in_progress` during a write, `stream_closed` after ``close()``.
+  public func finishWriting(within limit: Duration?) async throws(TransportError) { try outgoing.finish() }
 
   /// Closes both directions.
   public func close() {

@@ -93,9 +93,11 @@ struct DatagramTests {
     let stream = try await dial(server) { $0.connection = options }
     try await stream.send(Data("x".utf8))
     #expect(try await stream.receive() == Data("x".utf8))
-    options.localInterface = "no-such-interface"
+    options.localInterface = "no-such-one"
     let error = try await streamError { try await dial(server) { $0.connection = options } }
-    #expect(error.code == .connectFailed && error.systemCode != nil)
+    #expect(error.code == .connectFailed && error.systemCode != nil && error.hint?.contains("host name") == true)
+    options.localInterface = "some.host.name.test"
+    #expect(await streamWords { try await dial(server) { $0.connection = options } } == "request/unsupported")
   }
 
   @Test("a receiver that is cancelled loses nothing; close and a second receiver are told")

@@ -103,6 +103,11 @@ struct ManyStreamsTests {
       #expect(await StreamRound.settledDescriptors() < before + 4)
     }
   }
+
+  @Test("dials that fail before they begin leave nothing behind, whatever their fixed name answers")
+  func impossibleDials() async {
+    await #expect(processExitsWith: .success) { try await StreamRound.playImpossible() }
+  }
 }
 
 /// A bit of everything, with an engine of its own.
@@ -133,6 +138,24 @@ private enum StreamRound {
     let one = try await lab.dialer.dialDatagrams(DialRequest(host: "localhost", port: datagrams.port))
     try? await one.send(Data("x".utf8))
     await lab.transport.shutDown()
+  }
+
+  static func playImpossible() async throws {
+    let lab = try StreamLab()
+    func fail(_ number: Int) async -> String {
+      let options = lab.options {
+        $0.resolutions = [.init(host: "n\(number).test", port: 1, addresses: ["127.0.0.1"])]
+        $0.localInterface = "a\0b"
+      }
+      return await streamWords {
+        try await lab.dialer.dial(DialRequest(host: "127.0.0.1", port: 1, connection: options))
+      }
+    }
+    #expect(await fail(0) == "request/invalid_option")
+    let before = await settledDescriptors()
+    for number in 1...100 { _ = await fail(number) }
+    // A multi handle has descriptors.
+    #expect(await settledDescriptors() < before + 20)
   }
 
   static func settledDescriptors() async -> Int {

@@ -172,4 +172,21 @@ struct StreamEndTests {
     stream = nil
     #expect(await streamComesTrue { server.openConnections == 0 })
   }
+
+  @Test("where our direction could not be ended, asking again does not say that it was")
+  func finishingTwice() async throws {
+    let lab = try StreamLab()
+    let server = try lab.server(tls: true) { connection in
+      _ = try connection.read(exactly: 1)
+      connection.reset()
+    }
+    let stream = try await lab.dial(server)
+    try await stream.write(Data([1]))
+    _ = await streamWords { try await stream.read() }
+    // Until the reset is known to the socket.
+    while await streamWords({ try await stream.write(Data([1])) }).hasPrefix("no error") {}
+    let first = await streamWords { try await stream.finishWriting() }
+    #expect(first == "send/send_failed")
+    #expect(await streamWords { try await stream.finishWriting() } == first)
+  }
 }

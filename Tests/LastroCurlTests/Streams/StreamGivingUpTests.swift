@@ -56,10 +56,13 @@ struct StreamGivingUpTests {
   @Test("the connect limit holds for the handshake, and for the wait of those behind it")
   func connectLimit() async throws {
     let lab = try StreamLab { configuration, _ in configuration.coldRequestsPerHost = 1 }
+    // The server of its own may never have accepted it.
+    let hasty = try stuck(lab)
+    #expect(await streamWords { try await lab.dial(hasty, limit: .milliseconds(100)) } == "timeout/connect_timeout")
+    #expect(await streamComesTrue { lab.dialer.activeStreams == 0 })
     let server = try stuck(lab)
-    #expect(await streamWords { try await lab.dial(server, limit: .milliseconds(100)) } == "timeout/connect_timeout")
     let first = Task { await streamWords { try await lab.dial(server) } }
-    try await server.waitForConnections(count: 2)
+    try await server.waitForConnections(count: 1)
     #expect(await streamWords { try await lab.dial(server, limit: .milliseconds(100)) } == "timeout/connect_timeout")
     #expect(await streamWords { try await lab.dial(server, limit: .zero) } == "timeout/connect_timeout")
     let waiting = Task { await streamWords { try await lab.dial(server) } }
@@ -69,7 +72,31 @@ struct StreamGivingUpTests {
     first.cancel()
     #expect(await first.value == "cancelled/cancelled")
     #expect(await streamComesTrue { lab.dialer.activeStreams == 0 })
-    #expect(server.acceptedConnections == 2)
+    #expect(server.acceptedConnections == 1)
+  }
+
+  @Test("thousands of waiting dials that fail as soon as they begin fail one after another")
+  func failingQueue() async throws {
+    let count = 12_000
+    let lab = try StreamLab { configuration, _ in
+      configuration.loops = 1
+      configuration.coldRequestsPerHost = 1
+      configuration.maximumQueuedRequests = count
+    }
+    let server = try stuck(lab)
+    let first = Task { await streamWords { try await lab.dial(server) } }
+    try await server.waitForConnections(count: 1)
+    let impossible = lab.options { $0.localInterface = "a\0b" }
+    await withTaskGroup(of: String.self) { group in
+      for _ in 0..<count {
+        group.addTask { await streamWords { try await lab.dial(server) { $0.connection = impossible } } }
+      }
+      #expect(await streamComesTrue { lab.dialer.activeStreams == count + 1 })
+      first.cancel()
+      for await words in group { #expect(words == "request/invalid_option") }
+    }
+    #expect(await first.value == "cancelled/cancelled")
+    #expect(await streamComesTrue { lab.dialer.activeStreams == 0 })
   }
 
   @Test("more waiting dials than allowed are refused")
@@ -100,6 +127,18 @@ struct StreamGivingUpTests {
         await streamWords { try await lab.dialer.dial(DialRequest(host: host, port: port)) } == "request/invalid_option"
       )
     }
+  }
+
+  @Test("the errno of an address that was tried before is not that of a handshake that failed")
+  func olderErrno() async throws {
+    let lab = try StreamLab()
+    let server = try lab.server(tls: true, { $0.handshakeFault = .closeInHandshake }, handler: streamEcho)
+    let options = lab.options {
+      // Nobody listens at the first.
+      $0.resolutions = [.init(host: "localhost", port: server.port, addresses: ["127.0.0.2", "127.0.0.1"])]
+    }
+    let error = try await streamError { try await lab.dial(server) { $0.connection = options } }
+    #expect(error.stage != .connect && error.systemCode != ECONNREFUSED)
   }
 
   @Test("a read whose limit passes, or that is cancelled, loses nothing", arguments: [false, true])

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+import LastroTesting
+import Testing
+
+@testable import LastroCurl
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+@Suite("Streams: who waits to be dialed", .timeLimit(.minutes(60)))
+struct DialQueueTests {
+  @Test("the order holds, and what was given up is passed over")
+  func order() {
+    var queue = DialQueue()
+    for id in 0..<1_000 { queue.append(UInt64(id)) }
+    var waiting = Set((0..<1_000).map(UInt64.init))
+    for id in waiting where !id.isMultiple(of: 3) {
+      waiting.remove(id)
+      queue.noteGone(waiting.contains)
+    }
+    var taken: [UInt64] = []
+    while let id = queue.next(waiting.contains) {
+      waiting.remove(id)
+      taken.append(id)
+    }
+    #expect(taken == (0..<1_000).filter { $0.isMultiple(of: 3) }.map(UInt64.init))
+    #expect(queue.stored == 0)
+  }
+
+  @Test("it holds no more than some multiple of those that wait, whatever comes and goes")
+  func bounded() {
+    var queue = DialQueue()
+    queue.append(0)
+    var waiting: Set<UInt64> = [0]
+    // One that stays keeps the queue from ever being empty.
+    for id in 1..<UInt64(10_000) {
+      queue.append(id)
+      waiting.insert(id)
+      if id.isMultiple(of: 2) {
+        waiting.remove(id)
+        queue.noteGone(waiting.contains)
+      } else if let next = queue.next(waiting.contains) {
+        waiting.remove(next)
+      }
+      #expect(queue.stored <= 2 * waiting.count + 64)
+    }
+  }
+}
+
+/// Keeps a thread that looks up waiting.
+private final class LookupGate: Sendable {
+  private let isOpen = Lock(false)
+
+  func open() { isOpen.withLock { $0 = true } }
+  func wait() { while !isOpen.withLock({ $0 }) { usleep(1_000) } }
+}
+
+@Suite("Streams: look-ups for datagrams", .timeLimit(.minutes(60)))
+struct NameLookupsTests {
+  private func request(
+    _ host: String, isGivenUp: Bool = false, answer: @escaping @Sendable (String) -> Void = { _ in }
+  ) throws -> NameLookups.Request {
+    NameLookups.Request(host: try HostName(host)) {
+      isGivenUp
+    } answer: {
+      switch $0 {
+      case .success(let addresses): answer(addresses.joined(separator: " "))
+      case .failure(let error): answer(error.code.description)
+      }
+    }
+  }
+
+  @Test(
+    "a name that hangs takes one thread, whoever asks for it; others are looked up meanwhile, and all have its answer")
+  func oneForEachName() async throws {
+    let gate = LookupGate()
+    let asked = Lock(0)
+    let lookups = NameLookups { host in
+      if host.text == "dead.test" {
+        asked.withLock { $0 += 1 }
+        gate.wait()
+      }
+      return .success([host.text])
+    }
+    let (answers, answered) = AsyncStream.makeStream(of: String.self)
+    for _ in 0..<100 { lookups.submit(try request("dead.test") { answered.yield($0) }) }
+    var all = answers.makeAsyncIterator()
+    for index in 0..<100 {
+      lookups.submit(try request("n\(index).test") { answered.yield($0) })
+      #expect(await all.next() == "n\(index).test")
+    }
+    gate.open()
+    for _ in 0..<100 { #expect(await all.next() == "dead.test") }
+    #expect(asked.withLock { $0 } == 1)
+    #expect(await streamComesTrue { lookups.stored == 0 })
+  }
+
+  @Test("too many are told so, and those who gave up count no more")
+  func bounded() async throws {
+    let gate = LookupGate()
+    let lookups = NameLookups(mostRequests: 10) { host in
+      gate.wait()
+      return .success([host.text])
+    }
+    let (answers, answered) = AsyncStream.makeStream(of: String.self)
+    for _ in 0..<1_000 { lookups.submit(try request("dead.test", isGivenUp: true)) }
+    #expect(lookups.stored <= 10)
+    for index in 0..<10 { lookups.submit(try request("n\(index % 3).test") { answered.yield($0) }) }
+    #expect(lookups.stored == 10)
+    lookups.submit(try request("n0.test") { answered.yield($0) })
+    var all = answers.makeAsyncIterator()
+    #expect(await all.next() == "queue_full")
+    gate.open()
+    for _ in 0..<10 { #expect(await all.next()?.hasSuffix(".test") == true) }
+  }
+}
