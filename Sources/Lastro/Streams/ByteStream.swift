@@ -37,7 +37,8 @@ public protocol ByteStream: AnyObject, Sendable {
   /// - Throws: `TransportError`; code `stream_closed` after ``close()`` or ``finishWriting(within:)``.
   func write(_ data: Data, within limit: Duration?) async throws(TransportError)
 
-  /// Ends our direction: close_notify for TLS, FIN for TCP. Reading goes on. A second call does nothing.
+  /// Ends our direction: close_notify for TLS, FIN for TCP. Reading goes on. A second call tells how the
+  /// first went, and does nothing more.
   func finishWriting(within limit: Duration?) async throws(TransportError)
 
   /// Closes both directions, at once and for good; whoever reads or writes fails with code `stream_closed`. Idempotent.

@@ -69,7 +69,8 @@ public struct ConnectionOptions: Sendable, Hashable {
     get { parts.value.unixSocketPath }
     _modify { yield &parts.value.unixSocketPath }
   }
-  /// Interface name, local address or host name to bind to (`CURLOPT_INTERFACE`). Default `nil`.
+  /// Interface name, local address or host name to bind to (`CURLOPT_INTERFACE`); for datagrams no
+  /// host name. Default `nil`.
   public var localInterface: String? {
     get { parts.value.localInterface }
     _modify { yield &parts.value.localInterface }

@@ -34,7 +34,7 @@ public final class LoopbackConnection {
   /// connection broke, or it was closed here.
   public func read(max: Int) -> [UInt8] {
     if position == buffer.count { fill() }
-    let taken = Array(buffer[position..<min(buffer.count, position + Swift.max(0, max))])
+    let taken = Array(buffer[position...].prefix(Swift.max(0, max)))
     position += taken.count
     return taken
   }
