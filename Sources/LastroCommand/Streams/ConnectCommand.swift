@@ -150,7 +150,7 @@ struct ConnectCommand: AsyncParsableCommand {
   private static func send(_ piece: Data, on datagrams: any DatagramStream) async throws {
     do {
       try await datagrams.send(piece)
-    } catch let error as TransportError where error.code == .connectFailed {
+    } catch where error.code == .connectFailed {
       try await datagrams.send(piece)
     }
   }
