@@ -11,10 +11,13 @@ struct WebSocketFrameTests {
     [0x01, 0x03, 0x48, 0x65, 0x6C] + [0x89, 0x02, 0x68, 0x69] + [0x00, 0x00] + [0x80, 0x04, 0x6C, 0x6F, 0xC3, 0xBC]
     + [0x82, 0x7E, 0x00, 0x80] + [UInt8](repeating: 7, count: 128) + [0x81, 0x00] + [0x8A, 0x01, 0x01]
     + [0x88, 0x05, 0x03, 0xE8, 0x62, 0x79, 0x65]
-  static let events: [WebSocketFeeding.Event] = [
-    .ping([0x68, 0x69]), .text(Array("Hellоü".utf8.prefix(4)) + Array("oü".utf8)),
-    .binary([UInt8](repeating: 7, count: 128)), .text([]), .pong([1]), .close(1000, "bye"),
-  ]
+  // Made anew each time: LeakSanitizer does not see what a constant's enums hold.
+  static var events: [WebSocketFeeding.Event] {
+    [
+      .ping([0x68, 0x69]), .text(Array("Hellоü".utf8.prefix(4)) + Array("oü".utf8)),
+      .binary([UInt8](repeating: 7, count: 128)), .text([]), .pong([1]), .close(1000, "bye"),
+    ]
+  }
 
   @Test("a conversation is read alike in one piece, byte by byte, and in every two pieces")
   func splits() {

@@ -150,7 +150,8 @@ struct ConnectCommand: AsyncParsableCommand {
   private static func send(_ piece: Data, on datagrams: any DatagramStream) async throws {
     do {
       try await datagrams.send(piece)
-    } catch where error.code == .connectFailed {
+    } catch {
+      guard error.code == .connectFailed else { throw error }
       try await datagrams.send(piece)
     }
   }

@@ -117,7 +117,7 @@ extension ConnectionConformance {
     let after = try await subject.expect(subject.receive("after the end", 1, 100), "a receive after the end")
     guard after.isEnd, after.data.isEmpty else { throw Problem(text: "a receive after the end does not tell the end") }
     let late = subject.send("after the final", Data("x".utf8))
-    guard try await subject.patiently("a send after the final one", { await late.value() }) != nil else {
+    guard try await subject.patiently("a send after the final one", late, else: nil) != nil else {
       throw Problem(text: "a send after the final one did not fail")
     }
     guard subject.states.last == .ready else { throw Problem(text: "the states were \(subject.states)") }
@@ -153,7 +153,7 @@ extension ConnectionConformance {
     subject.connection.cancel()
     try await subject.expectCancelled(subject.receive("late receive", 1, 100), "a late receive")
     let send = subject.send("late send", Data("x".utf8))
-    guard try await subject.patiently("a late send", { await send.value() }) != nil else {
+    guard try await subject.patiently("a late send", send, else: nil) != nil else {
       throw Problem(text: "a send after the cancel did not fail")
     }
     subject.start()
@@ -166,7 +166,7 @@ extension ConnectionConformance {
     subject.connection.cancel()
     subject.start()
     let receive = subject.connection.sendProbe()
-    guard try await subject.patiently("a send after the cancel", { await receive.value() }) != nil else {
+    guard try await subject.patiently("a send after the cancel", receive, else: nil) != nil else {
       throw Problem(text: "a send after the cancel did not fail")
     }
     guard !subject.states.contains(.ready) else { throw Problem(text: "it became ready") }
@@ -185,7 +185,8 @@ extension ConnectionConformance {
     try await subject.startAndWait()
     for (minimum, maximum) in [(-1, 10), (5, 4), (0, 0), (1, -1)] {
       let shot = subject.receive("\(minimum) to \(maximum)", minimum, maximum)
-      let answer = try await subject.patiently("a receive of \(minimum) to \(maximum)") { await shot.value() }
+      let answer = try await subject.patiently(
+        "a receive of \(minimum) to \(maximum)", shot, else: ConnectionSubject.Answer())
       guard answer.error != nil else { throw Problem(text: "a receive of \(minimum) to \(maximum) did not fail") }
     }
     try await subject.expect(subject.send("ping", Data("ping".utf8)), "a send")
@@ -205,7 +206,7 @@ extension ConnectionConformance {
       }
     }
     subject.connection.cancel()
-    try await subject.patiently("the release of the handler") { await gone.value() }
+    try await subject.patiently("the release of the handler", gone, else: ())
   }
 }
 
@@ -224,7 +225,7 @@ extension ConnectionSubject.Answer {
 
 extension ConnectionSubject {
   fileprivate func expectCancelled(_ shot: OneShot<Answer>, _ what: String) async throws(Problem) {
-    let answer = try await patiently(what) { await shot.value() }
+    let answer = try await patiently(what, shot, else: Answer())
     guard let error = answer.error else { throw Problem(text: "\(what) did not fail") }
     guard error.isCancellation else { throw Problem(text: "\(what) failed with \(error) instead of ECANCELED") }
   }

@@ -77,7 +77,7 @@ final class ConnectionSubject: Sendable {
       record.waiters.append((shot, isMet))
       return false
     }
-    if !isThere { _ = try await patiently(what) { await shot.value() } }
+    if !isThere { try await patiently(what, shot, else: ()) }
   }
 
   func startAndWait() async throws(Problem) {
@@ -92,6 +92,18 @@ final class ConnectionSubject: Sendable {
     switch await interruptible(within: patience, time: .continuous, body) {
     case .success(let value): return value
     case .failure: throw Problem(text: "\(what) did not come in \(patience)")
+    }
+  }
+
+  /// As above, for a value that may never be given: then who waits for it is let go with `last`, or that task would stay for ever.
+  func patiently<Value: Sendable>(
+    _ what: String, _ shot: OneShot<Value>, else last: Value
+  ) async throws(Problem) -> Value {
+    do throws(Problem) {
+      return try await patiently(what) { await shot.value() }
+    } catch {
+      shot.give(last)
+      throw error
     }
   }
 
@@ -145,11 +157,11 @@ final class ConnectionSubject: Sendable {
   }
 
   func expect(_ shot: OneShot<ConnectionError?>, _ what: String) async throws(Problem) {
-    if let error = try await patiently(what, { await shot.value() }) { throw Problem(text: "\(what) failed: \(error)") }
+    if let error = try await patiently(what, shot, else: nil) { throw Problem(text: "\(what) failed: \(error)") }
   }
 
   func expect(_ shot: OneShot<Answer>, _ what: String) async throws(Problem) -> Answer {
-    let answer = try await patiently(what) { await shot.value() }
+    let answer = try await patiently(what, shot, else: Answer())
     if let error = answer.error { throw Problem(text: "\(what) failed: \(error)") }
     return answer
   }

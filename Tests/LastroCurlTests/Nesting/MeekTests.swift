@@ -30,13 +30,14 @@ struct MeekTests {
 
   @Test("bytes go both ways once and in order, in requests of one session as published")
   func exchange() async throws {
-    let peer = try LoopbackMeekServer()
-    for dialer in try dialers(MeekServer(try url(peer.server.baseURL + "/path?x=y"))) {
-      let before = peer.server.requests.count
+    for kind in 0...1 {
+      // A server for each: a session says farewell after it was closed.
+      let peer = try LoopbackMeekServer()
+      let dialer = try dialers(MeekServer(try url(peer.server.baseURL + "/path?x=y")))[kind]
       let stream = try await dialer.dial(Self.anywhere)
       try await stream.expectEcho(300_000)
       stream.close()
-      let requests = peer.server.requests.dropFirst(before)
+      let requests = peer.server.requests
       #expect(requests.allSatisfy { $0.method == "POST" && $0.target == "/path?x=y" && $0.body.count <= 65_536 })
       #expect(requests.first?.body == [])
       let ids = Set(requests.map { $0.head.values("X-Session-Id") })
@@ -44,8 +45,8 @@ struct MeekTests {
       #expect(ids.first?.first?.utf8.count == 32)
       #expect(requests.allSatisfy { $0.head.values("Content-Type") == ["application/octet-stream"] })
       #expect(requests.reduce(0) { $0 + $1.body.count } == 300_000)
+      #expect(peer.sessionCount == 1)
     }
-    #expect(peer.sessionCount == 2)
   }
 
   @Test("the front is contacted and checked, the server is named in the request")
