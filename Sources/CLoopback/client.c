@@ -49,7 +49,10 @@ cloopback_tls *cloopback_tls_connect(int descriptor, const cloopback_tls_client_
   if (tls && context) tls->ssl = SSL_new(context);
   SSL_CTX_free(context);
   bool good = tls && tls->ssl && SSL_set_fd(tls->ssl, descriptor) == 1 && set_up(tls->ssl, options);
-  if (good && SSL_connect(tls->ssl) == 1) return tls;
+  bool held = cloopback_hold_pipe_signal();
+  good = good && SSL_connect(tls->ssl) == 1;
+  cloopback_release_pipe_signal(held);
+  if (good) return tls;
   cloopback_explain(error, "the TLS handshake failed");
   if (tls) cloopback_tls_free(tls);
   return NULL;

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "CLoopback.h"
 
@@ -60,4 +61,23 @@ void cloopback_thread_join(cloopback_thread *thread) {
 void cloopback_thread_detach(cloopback_thread *thread) {
   pthread_detach(thread->thread);
   free(thread);
+}
+
+// A process must not end because a peer went away: on threads that are not ours the signal is held back, and taken.
+
+bool cloopback_hold_pipe_signal(void) {
+  sigset_t pipe, before;
+  sigemptyset(&pipe);
+  sigaddset(&pipe, SIGPIPE);
+  return pthread_sigmask(SIG_BLOCK, &pipe, &before) == 0 && !sigismember(&before, SIGPIPE);
+}
+
+void cloopback_release_pipe_signal(bool held) {
+  if (!held) return;
+  sigset_t pipe;
+  sigemptyset(&pipe);
+  sigaddset(&pipe, SIGPIPE);
+  struct timespec now = {0, 0};
+  while (sigtimedwait(&pipe, NULL, &now) == SIGPIPE) continue;
+  pthread_sigmask(SIG_UNBLOCK, &pipe, NULL);
 }

@@ -204,9 +204,11 @@ cloopback_tls *cloopback_tls_accept(cloopback_tls_context *context, int descript
 ssize_t cloopback_tls_read(cloopback_tls *tls, void *buffer, size_t count) {
   ERR_clear_error();
   errno = 0;
+  bool held = cloopback_hold_pipe_signal();
   int got = SSL_read(tls->ssl, buffer, count > INT_MAX ? INT_MAX : (int)count);
-  if (got > 0) return got;
   int system_error = errno;
+  cloopback_release_pipe_signal(held);
+  if (got > 0) return got;
   int problem = SSL_get_error(tls->ssl, got);
   bool cut = problem == SSL_ERROR_SSL && ERR_GET_REASON(ERR_peek_last_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING;
   ERR_clear_error();
@@ -220,7 +222,9 @@ ssize_t cloopback_tls_write(cloopback_tls *tls, const void *buffer, size_t count
   size_t written = 0;
   while (written < count) {
     size_t left = count - written;
+    bool held = cloopback_hold_pipe_signal();
     int put = SSL_write(tls->ssl, (const char *)buffer + written, left > INT_MAX ? INT_MAX : (int)left);
+    cloopback_release_pipe_signal(held);
     if (put <= 0) {
       ERR_clear_error();
       return -1;
@@ -232,7 +236,9 @@ ssize_t cloopback_tls_write(cloopback_tls *tls, const void *buffer, size_t count
 
 void cloopback_tls_close_notify(cloopback_tls *tls) {
   ERR_clear_error();
+  bool held = cloopback_hold_pipe_signal();
   SSL_shutdown(tls->ssl);
+  cloopback_release_pipe_signal(held);
   ERR_clear_error();
 }
 

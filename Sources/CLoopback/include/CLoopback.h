@@ -246,6 +246,11 @@ void cloopback_thread_detach(cloopback_thread *thread);
 /// NULL on a thread not started here.
 const void *_Nullable cloopback_thread_tag(void);
 
+/// Holds SIGPIPE back on the calling thread, for OpenSSL's write(2); tells whether it was not held before.
+bool cloopback_hold_pipe_signal(void);
+/// Takes a SIGPIPE that came meanwhile, and lets the signal through again, if it was not held before.
+void cloopback_release_pipe_signal(bool held);
+
 /// Raises the soft limit of open descriptors to the hard one; returns the limit.
 uint64_t cloopback_raise_descriptor_limit(void);
 
