@@ -22,7 +22,7 @@ import Synchronization
 /// - One refresh serves all who wait. It runs in a task of its own: neither cancelling one of them nor all ends it, and
 ///   who is cancelled leaves promptly. It has its own limit in time.
 /// - A refresh that fails, fails for all others who wait, with the error of the source: in ``HTTPFetchError/Reason`` it is in
-///   `noRequest`, or, after a 401, in `retry(.custom(…), …)`. Calls that had begun by then do not refresh again; new
+///   `noRequest`; after a 401, which stands, it is in ``HTTPFetchError/retryEnd``: `policy(.custom(…))`. Calls that had begun by then do not refresh again; new
 ///   ones do, but not within 1 s: until then they get that error too.
 /// - The source is asked one call at a time. One that goes on after its timeout, or after the token was replaced, is waited
 ///   for, as long as the timeout again.

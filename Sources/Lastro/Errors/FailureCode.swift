@@ -149,10 +149,8 @@ extension FailureCode {
   /// The redirect needs the body again, and the body cannot be replayed.
   public static let redirectBodyNotReplayable = Self("redirect_body_not_replayable")
 
-  // MARK: policy, cancelled, http
+  // MARK: cancelled, http
 
-  /// A retry policy said to stop.
-  public static let retriesExhausted = Self("retries_exhausted")
   /// The caller cancelled.
   public static let cancelled = Self("cancelled")
   /// The stack was shut down.

@@ -116,7 +116,7 @@ extension FetchPlan {
   private func outcome(
     of action: Retry.Action, _ veto: RetryVeto?, _ failure: HypotheticalFailure, _ total: Duration?
   ) -> (isRetried: Bool, reason: String) {
-    if let veto { return (false, veto.explanation) }
+    if let veto { return (false, "\(veto.end)") }
     var delay: Retry.Delay
     switch action {
     case .none: return (false, "nobody asks for a retry")
@@ -125,7 +125,7 @@ extension FetchPlan {
     case .retryAfter(let seconds): delay = max(0, seconds)
     }
     let most = configuration.maximumAttempts
-    guard most > 1 else { return (false, "\(AttemptLimitReached(limit: most))") }
+    guard most > 1 else { return (false, "\(Retry.End.attemptLimit(most))") }
     let demand = failure.error.response.flatMap {
       RetryAfter.wait($0.headerFields, sinceEpoch: configuration.timeSource.sinceEpoch)
     }

@@ -42,10 +42,9 @@ struct HTTPAttributes: Sendable {
   /// `error.type` of a failure without an answer: stage and code, of which there are few.
   static func errorType(of error: TransportError) -> String { "\(error.stage.rawValue)/\(error.code)" }
 
-  /// `error.type` of a failed call: that of its last failure.
+  /// `error.type` of a failed call: that of its last attempt.
   static func errorType(of error: HTTPFetchError<any Error>) -> String {
-    let last = error.lastError
-    if last.stage == .http, let status = last.statusCode { return "\(status.code)" }
-    return "\(last.stage.rawValue)/\(last.code)"
+    if error.stage == .http, let status = error.statusCode { return "\(status.code)" }
+    return "\(error.stage.rawValue)/\(error.code)"
   }
 }
