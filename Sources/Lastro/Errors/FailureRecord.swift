@@ -85,6 +85,7 @@ final class FailureRecord: Sendable {
     switch kind {
     case .transport(let error), .badResponse(let error), .redirect(let error), .cancelled(let error): error
     case .noRequest(let error as TransportError): error
+    case .noRequest(let error as any FailureTelling): error.failure.redacted(by: redaction)
     case .noRequest(let error):
       .refused(
         .requestMakingFailed, "the request could not be made: \(redaction.text("\(error)"))",

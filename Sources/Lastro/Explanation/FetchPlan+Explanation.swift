@@ -27,8 +27,12 @@ extension FetchPlan {
       operation: options.operation, idempotency: Self.idempotency(of: request),
       interceptors: interceptors.map(Self.describe), signers: signers(of: request), timeouts: timeoutFacts(options),
       limits: limitFacts(options, request),
-      retries: request.map { request in HypotheticalFailure.all.map { verdict(on: $0, request) } } ?? [],
+      retries: request.map { request in hypotheticalFailures.map { verdict(on: $0, request) } } ?? [],
       transport: request.map { transport.explain(transferRequest($0)) } ?? [])
+  }
+
+  private var hypotheticalFailures: [HypotheticalFailure] {
+    (interceptors.contains { $0 is BearerAuthenticator } ? [.noToken] : []) + HypotheticalFailure.all
   }
 
   private func signers(of request: ResourceRequest?) -> [String] {

@@ -22,7 +22,8 @@ enum RetryVeto {
     _ error: HTTPFetchError<any Error>, firstRequest: ResourceRequest?, requestSent: Bool, hops: Int,
     isBodyConsumed: Bool, timeLeft: Duration?
   ) -> RetryVeto? {
-    if error.stage == .trust || certificateRefusals.contains(error.code) { return .trust }
+    let root = error.root
+    if root.stage == .trust || certificateRefusals.contains(root.code) { return .trust }
     if error.code == .totalTimeout { return .deadlinePassed }
     if let timeLeft, timeLeft <= .zero { return .deadlinePassed }
     if isBodyConsumed { return .bodyConsumed }
