@@ -57,13 +57,15 @@ class Case:
         if step == "case":
             return Answer(self._segments(stream), self.ending)
         if self.protocol == HTTP2:
-            good = plain_answer(GOOD % step.encode(), self.seed_fields if step == "before" else [])
-            return Answer([b"".join(frame.render(stream) for frame in good)], CLEAN if step == "after" else KEPT)
+            body = None if step == "target" and self.method == "HEAD" else GOOD % step.encode()
+            good = plain_answer(body, self.seed_fields if step == "before" else [])
+            return Answer([b"".join(frame.render(stream) for frame in good)])
         if step == "before":
             closes = h1_reader.read(self.seed, "GET", KEPT, False, LIMIT).kind == UNFINISHED
             return Answer([self.seed], CLEAN if closes else KEPT)
         body = GOOD % step.encode()
-        return Answer([b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)])
+        head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body)
+        return Answer([head if step == "target" and self.method == "HEAD" else head + body])
 
     def _segments(self, stream: int) -> list[bytes]:
         data = self.draft.render(stream) if self.draft else self.data
@@ -71,9 +73,11 @@ class Case:
         return [data[start:end] for start, end in zip(edges, edges[1:])]
 
 
-def plain_answer(body: bytes, fields: list[tuple[bytes, bytes]]) -> list[Frame]:
+def plain_answer(body: bytes | None, fields: list[tuple[bytes, bytes]]) -> list[Frame]:
     """Leaves no trace in the connection's state."""
     head = [(b":status", b"200")] + fields
+    if body is None:
+        return [Frame(HEADERS, END_HEADERS | END_STREAM, hpack_writer.plain_block(head))]
     return [Frame(HEADERS, END_HEADERS, hpack_writer.plain_block(head)), Frame(h2_draft.DATA, END_STREAM, body)]
 
 
@@ -99,10 +103,17 @@ def _http1(dice: Dice, index: int, protocol: str, method: str, max_body: int) ->
     ending = _ending(dice, h1_reader.read(data, method, KEPT, encrypted, max_body))
     expected = h1_reader.read(data, method, ending, encrypted, max_body)
     expected.points |= h1_points.of(data, expected)
-    follows = data.lower().count(b"location") == 1 and b"Location: " + target + b"\r\n" in data
+    follows = _leads_to(target, data)
     case = Case(index, protocol, method, max_body, mutations, expected, ending, follows, data=data, seed=seed)
     case.seed_expected = h1_reader.read(seed, "GET", CLEAN, encrypted, LIMIT)
     return case
+
+
+def _leads_to(target: bytes, data: bytes) -> bool:
+    """Whether a redirect can lead nowhere but to the target."""
+    line = b"Location: " + target + b"\r\n"
+    at = data.find(line)
+    return at >= 0 and data.lower().count(b"location") == 1 and data[at + len(line):at + len(line) + 1] not in (b" ", b"\t")
 
 
 def _seed(draft: h1_draft.Draft) -> bytes:

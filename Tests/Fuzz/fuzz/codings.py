@@ -66,16 +66,24 @@ def _members(data: bytes) -> bytes:
 
 def _member(data: bytes, window: int, before: bytes, ends: bool = True) -> tuple[bytes, bytes]:
     machine = zlib.decompressobj(window)
-    result = before
     try:
-        # Byte by byte at the end of what is good, so that what came before the fault is known.
-        for start in range(0, len(data), 64):
-            result += machine.decompress(data[start:start + 64])
-            if machine.eof:
-                rest = machine.unused_data + data[start + 64:]
-                if ends and rest:
-                    raise Broken("bytes follow the compressed data", result)
-                return result, rest
+        result = before + machine.decompress(data)
     except zlib.error as error:
-        raise Broken(str(error), result) from None
-    raise Broken("the compressed data end early", result)
+        raise Broken(str(error), before + _before_fault(data, window)) from None
+    if not machine.eof:
+        raise Broken("the compressed data end early", result)
+    if ends and machine.unused_data:
+        raise Broken("bytes follow the compressed data", result)
+    return result, machine.unused_data
+
+
+def _before_fault(data: bytes, window: int) -> bytes:
+    """zlib gives nothing of a piece with a fault in it, so it gets single bytes."""
+    machine = zlib.decompressobj(window)
+    result = b""
+    try:
+        for at in range(len(data)):
+            result += machine.decompress(data[at:at + 1])
+    except zlib.error:
+        pass
+    return result

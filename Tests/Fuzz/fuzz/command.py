@@ -94,11 +94,19 @@ class Summary:
         self._file.write(json.dumps(show.record(finding)) + "\n")
         self._file.flush()
         if self._findings <= SHOWN:
-            flags = f"--seed {self._options.seed} --case {finding.index}"
-            if self._options.protocol != "both":
-                flags += f" --protocol {self._options.protocol}"
             print(f"\n{finding.what}\n  Lastro: {finding.told}\n  expected: {finding.case.expected if finding.case else ''}\n"
-                  f"  again: make fuzz FUZZFLAGS=\"{flags}\"", flush=True)
+                  f"  again: make fuzz FUZZFLAGS=\"{self._again(finding)}\"", flush=True)
+
+    def _again(self, finding: Finding) -> str:
+        options = self._options
+        result = f"--seed {options.seed}"
+        if options.protocol != "both":
+            result += f" --protocol {options.protocol}"
+        if finding.index >= 0 and finding.alone is not False:
+            return f"{result} --case {finding.index}"
+        # Not by itself: with those that went before it on its lane.
+        count = finding.index - options.first + 1 if finding.index >= 0 else options.cases
+        return f"{result} --first {options.first} --cases {count} --lanes {options.lanes}"
 
     def _rate(self) -> float:
         return self._done / max(0.001, time.monotonic() - self._begun)

@@ -19,6 +19,12 @@ class Conclusion:
     """Decoded, as far as it came."""
     wire: bytes = b""
     """The body before its content coding was undone."""
+    heard: bytes | None = None
+    """All bytes of the body that came, also those of a frame that broke it; nothing where that is `wire`."""
+    heard_body: bytes = b""
+    """The same, decoded as far as possible."""
+    otherwise: "Conclusion | None" = None
+    """What a reader concludes who leaves out what made this one stop."""
     points: set[str] = dataclasses.field(default_factory=set)
     """Names of what another reader may see otherwise; `permitted.py` has their reasons."""
 
@@ -32,6 +38,10 @@ class Conclusion:
     @property
     def redirects(self) -> bool:
         return self.status in (301, 302, 303, 307, 308) and bool(self.values(b"location"))
+
+    def began_with(self, body: bytes) -> bool:
+        """Whether a body that was told is what came before the answer broke."""
+        return any(one.startswith(body) for one in (self.body, self.wire, self.heard or b"", self.heard_body))
 
     def __str__(self) -> str:
         status = "" if self.status is None else f" {self.status}"

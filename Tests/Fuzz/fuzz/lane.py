@@ -16,6 +16,8 @@ from .judge import Told, judge
 from .server import Connection
 
 MOST_CONNECTIONS = 200
+MOST_REPEATED = 20
+"""Findings that are looked for again, each with a program of its own."""
 
 
 @dataclasses.dataclass
@@ -36,6 +38,8 @@ class Finding:
     what: str
     told: str = ""
     case: cases.Case | None = None
+    alone: bool | None = None
+    """Whether the case does it without those before it."""
 
 
 class Ended(Exception):
@@ -68,17 +72,43 @@ class Lane:
 
     def run(self, indexes: Iterable[int], tell: Callable[[int, str, Finding | None], None]) -> None:
         """Works the cases off and tells of each its verdict, and what was found, if anything."""
+        repeated = 0
         for index in indexes:
             self._case = cases.make(self._options.seed, index, self._options.protocols)
             verdict, finding = self._work_off(self._case)
+            if finding and repeated < MOST_REPEATED:
+                repeated += 1
+                finding.alone = self._repeat(verdict)
             tell(index, verdict, finding)
-        if self._batch:
-            self._selector.unregister(self._batch.output)
-            if wrong := self._batch.finish(max(120, self._options.limit)):
-                tell(-1, "wrong: at the end", Finding(-1, "end", wrong))
-            self._batch = None
+        if wrong := self._finish():
+            tell(-1, "wrong: at the end", Finding(-1, "end", wrong))
+
+    def _repeat(self, verdict: str) -> bool:
+        """Whether a program that has seen nothing else does the same with the case."""
+        kept, self._batch = self._batch, None
+        if kept:
+            self._selector.unregister(kept.output)
+        again, _ = self._work_off(self._case)
+        self._finish()
+        self._batch = kept
+        if kept:
+            self._selector.register(kept.output, selectors.EVENT_READ, None)
+        return again == verdict
+
+    def _finish(self) -> str | None:
+        if not self._batch:
+            return None
+        batch, self._batch = self._batch, None
+        self._selector.unregister(batch.output)
+        return batch.finish(max(120, self._options.limit))
 
     def _work_off(self, case: cases.Case) -> tuple[str, Finding | None]:
+        try:
+            return self._steps(case)
+        finally:
+            self._break_off()
+
+    def _steps(self, case: cases.Case) -> tuple[str, Finding | None]:
         verdict = "agreed"
         for step in ("before", "case", "after"):
             try:
@@ -144,10 +174,7 @@ class Lane:
 
     def _drop(self) -> str:
         """Lets go of a program that has ended, and tells how."""
-        self._selector.unregister(self._batch.output)
-        report = self._batch.finish(self._options.limit)
-        self._batch = None
-        return report or "ended with status 0"
+        return self._finish() or "ended with status 0"
 
     # The server's side.
 
@@ -173,11 +200,15 @@ class Lane:
         self._selector.modify(connection.channel, wanted, lambda events: self._serve(connection, events))
 
     def _let_go(self, connection: Connection) -> None:
-        for key in list(self._selector.get_map().values()):
-            if key.fileobj is connection.channel:
-                self._selector.unregister(key.fileobj)
-        connection.close()
+        self._selector.unregister(connection.channel)
+        connection.channel.close()
         self._connections.remove(connection)
+
+    def _break_off(self) -> None:
+        """Ends what has the state of one case: no connection of HTTP/2 serves another."""
+        for connection in [connection for connection in self._connections if connection.http2]:
+            connection.abort()
+            self._let_go(connection)
 
     def _answer(self, path: bytes, stream: int) -> cases.Answer:
         parts = path.split(b"/")

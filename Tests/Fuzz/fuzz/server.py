@@ -21,6 +21,7 @@ class Connection:
         channel.setblocking(False)
         channel.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.channel = channel
+        self.http2 = http2
         self.ended = False
         """Whether our direction is closed, or is once what waits has been written."""
         self.closed = False
@@ -120,10 +121,9 @@ class Connection:
         self.close()
 
     def close(self) -> None:
-        if not self.closed:
-            self.closed = True
-            self._waiting.clear()
-            self.channel.close()
+        """The lane closes the socket, once its selector has let go of it."""
+        self.closed = True
+        self._waiting.clear()
 
 
 class HTTP1:

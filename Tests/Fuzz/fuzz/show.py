@@ -28,7 +28,7 @@ def case(case: Case) -> str:
 
 
 def record(finding: Finding) -> dict:
-    result = {"case": finding.index, "step": finding.step, "what": finding.what, "told": finding.told}
+    result = {"case": finding.index, "alone": finding.alone, "step": finding.step, "what": finding.what, "told": finding.told}
     if found := finding.case:
         data = found.draft.render(h2_reader.STREAM) if found.draft else found.data
         result |= {"protocol": found.protocol, "method": found.method, "mutations": found.mutations, "ending": found.ending,
