@@ -3,10 +3,11 @@
 
 SWIFTFLAGS ?=
 BENCHMARKFLAGS ?=
+FUZZFLAGS ?=
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 export SWIFTFLAGS JOBS
 
-.PHONY: help demo test setup setup-test build lint format docs pages chat browse consumer tsan asan autobahn benchmarks benchmarks-smoke check clean
+.PHONY: help demo test setup setup-test build lint format docs pages chat browse consumer tsan asan fuzz autobahn benchmarks benchmarks-smoke check clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +54,9 @@ tsan: setup-test ## Run the tests under ThreadSanitizer
 
 asan: setup-test ## Run the tests under AddressSanitizer and LeakSanitizer
 	.ci/test address
+
+fuzz: setup-test ## Send mutated answers to lastro batch under AddressSanitizer: make fuzz [FUZZFLAGS="--seed 2 --case 17"]
+	.ci/fuzz $(FUZZFLAGS)
 
 autobahn: setup ## Run the Autobahn test suite against lastro ws; needs Python 2.7, takes half an hour
 	Tests/Autobahn/install

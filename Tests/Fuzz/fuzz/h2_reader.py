@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The second reader of HTTP/2: hyper's h2 with hpack, and zlib for the body's coding."""
+from __future__ import annotations
+
+import re
+import struct
+
+import hpack.hpack
+from h2 import events
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+from h2.exceptions import H2Error, ProtocolError
+from h2.settings import SettingCodes, Settings
+from hpack.exceptions import HPACKDecodingError
+from hyperframe.exceptions import HyperframeError
+
+from . import hpack_writer
+from .conclusion import BROKEN_BODY, BROKEN_HEAD, UNFINISHED, WHOLE, Conclusion
+from .h2_draft import (ACK, CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PADDED, PRIORITIZED, PRIORITY, RST_STREAM, SETTINGS,
+                       WINDOW_UPDATE, Frame, connection_frame)
+from .undo_coding import undo_coding
+
+STREAM = 3
+"""Of the request, in the reader's connection: another one came before it."""
+CLIENT_SETTINGS = {SettingCodes.ENABLE_PUSH: 0, SettingCodes.INITIAL_WINDOW_SIZE: 1 << 25,
+                   SettingCodes.MAX_CONCURRENT_STREAMS: 100, SettingCodes.MAX_HEADER_LIST_SIZE: 1 << 20}
+
+
+EXTENSION = 0x42
+"""Stands for every type of frame that RFC 9113 does not have."""
+MOST_INTERIM = 32
+MOST_BYTES = 16_384
+"""In a frame."""
+TOKEN = re.compile(rb"[0-9a-z!#$%&'*+.^_`|~-]+")
+_lenient_huffman = hpack.hpack.decode_huffman
+
+
+def _strict_huffman(data: bytes) -> bytes:
+    """RFC 7541 5.2: padding is under eight bits, all ones, and no code is EOS. hpack lets other padding pass."""
+    text = _lenient_huffman(data)
+    if data and hpack_writer.string(text, True)[-len(data):] != data:
+        raise HPACKDecodingError("a Huffman code that no encoder writes")
+    return text
+
+
+hpack.hpack.decode_huffman = _strict_huffman
+
+
+def split(answer: bytes) -> list[bytes]:
+    """One piece for each frame; the last may be short."""
+    pieces = []
+    while answer:
+        length = 9 + int.from_bytes(answer[:3], "big") if len(answer) >= 9 else len(answer)
+        pieces.append(answer[:length])
+        answer = answer[length:]
+    return pieces
+
+
+def _without_what_is_ignored(piece: bytes) -> bytes:
+    """The frame without what RFC 9113 has ignored, and h2 or hyperframe look at: extensions, reserved bits, priorities."""
+    if len(piece) < 9:
+        return piece
+    type, flags, payload = piece[3], piece[4], piece[9:]
+    if type > CONTINUATION:
+        return piece[:3] + bytes([EXTENSION]) + piece[4:]
+    if type == WINDOW_UPDATE and len(payload) == 4:
+        payload = bytes([payload[0] & 0x7F]) + payload[1:]
+    elif type == PRIORITY and len(payload) == 5:
+        payload = bytes(5)
+    elif type == HEADERS and flags & PRIORITIZED:
+        start = 1 if flags & PADDED else 0
+        if len(payload) >= start + 5:
+            payload = payload[:start] + bytes(5) + payload[start + 5:]
+    return piece[:9] + payload
+
+
+class Reader:
+    def __init__(self, method: str, max_body: int, validates: bool = True):
+        self.result = Conclusion(UNFINISHED)
+        self.max_body = max_body
+        self.method = method
+        self.validates = validates
+        self.wire: list[bytes] = []
+        self.heard: list[bytes] = []
+        self.interim = 0
+        self.violation: str | None = None
+        """What the connection cannot go on after, when that came behind the end of the answer."""
+        self.reusable = True
+        self._connection = self._open(method)
+
+    def _open(self, method: str) -> H2Connection:
+        connection = H2Connection(H2Configuration(client_side=True, header_encoding=None,
+                                                     validate_inbound_headers=self.validates))
+        connection.local_settings = Settings(client=True, initial_values=CLIENT_SETTINGS)
+        connection.max_inbound_frame_size = MOST_BYTES
+        connection.decoder.max_header_list_size = 1 << 20
+        connection.initiate_connection()
+        connection.increment_flow_control_window(1 << 24)
+        connection.receive_data(connection_frame(SETTINGS, 0, b"").render(0) + connection_frame(SETTINGS, 1, b"").render(0))
+        connection.send_headers(1, _request("GET"), end_stream=True)
+        head = hpack_writer.plain_block([(b":status", b"200")])
+        connection.receive_data(Frame(HEADERS, END_HEADERS | END_STREAM, head).render(1))
+        connection.send_headers(STREAM, _request(method), end_stream=True)
+        return connection
+
+    def read(self, answer: bytes) -> None:
+        for piece in split(answer):
+            whole = len(piece) >= 9 and len(piece) == 9 + int.from_bytes(piece[:3], "big")
+            self.reusable = self.reusable and whole
+            try:
+                if len(piece) >= 9 and int.from_bytes(piece[:3], "big") > MOST_BYTES:
+                    raise ProtocolError("a frame is longer than SETTINGS_MAX_FRAME_SIZE")
+                self._hear(piece)
+                if whole:
+                    self._check(piece)
+                piece = _without_what_is_ignored(piece)
+                if not (whole and self._takes_goaway(piece)):
+                    self._take(self._connection.receive_data(piece))
+            except (H2Error, HyperframeError, ValueError) as error:
+                # ValueError: what h2 4.3 lets through of a bad number in a header block.
+                self._broken(f"{type(error).__name__}: {error}")
+                return
+            if self.result.kind in (BROKEN_HEAD, BROKEN_BODY):
+                return
+
+    def _hear(self, piece: bytes) -> None:
+        if len(piece) > 9 and piece[3] == DATA and int.from_bytes(piece[5:9], "big") & 0x7FFFFFFF == STREAM:
+            payload = piece[9:]
+            if piece[4] & PADDED:
+                length = int.from_bytes(piece[:3], "big")
+                payload = payload[1:max(1, length - payload[0])]
+            self.heard.append(payload)
+
+    def _check(self, piece: bytes) -> None:
+        """What h2 overlooks."""
+        stream = int.from_bytes(piece[5:9], "big") & 0x7FFFFFFF
+        if piece[3] == RST_STREAM and (stream > STREAM or stream and stream % 2 == 0):
+            raise ProtocolError("RST_STREAM for an idle stream")
+        if piece[3] == SETTINGS and piece[4] & ACK:
+            self.result.points.add("acknowledgement that nobody waits for")
+        if piece[3] == SETTINGS and not piece[4] & ACK:
+            for at in range(9, len(piece) - 5, 6):
+                if piece[at:at + 2] == b"\x00\x09" and int.from_bytes(piece[at + 2:at + 6], "big") > 1:
+                    raise ProtocolError("SETTINGS_NO_RFC7540_PRIORITIES is neither 0 nor 1")
+
+    def _takes_goaway(self, piece: bytes) -> bool:
+        """h2 gives up all streams at GOAWAY; RFC 9113 6.8 only those above its last one."""
+        if piece[3] != GOAWAY or len(piece) < 17 or int.from_bytes(piece[5:9], "big") & 0x7FFFFFFF:
+            return False
+        last, code = struct.unpack(">II", piece[9:17])
+        self.reusable = False
+        self.result.points.add("GOAWAY" if last & 0x7FFFFFFF >= STREAM else "GOAWAY below the stream")
+        if self.result.kind == UNFINISHED and last & 0x7FFFFFFF < STREAM:
+            self._broken(f"GOAWAY says that the stream was not processed, error {code}")
+        return True
+
+    def _broken(self, reason: str) -> None:
+        self.reusable = False
+        if self.result.kind == UNFINISHED:
+            self.result.kind = BROKEN_HEAD if self.result.status is None else BROKEN_BODY
+            self.result.reason = reason
+            self.result.points.add("HTTP/2 broken")
+        elif self.violation is None:
+            self.violation = reason
+            self.result.points.add("violation behind the end")
+
+    def _take(self, happened: list[events.Event]) -> None:
+        for event in happened:
+            if getattr(event, "stream_id", STREAM) != STREAM:
+                continue
+            if isinstance(event, events.InformationalResponseReceived):
+                self._take_interim(event.headers)
+            elif isinstance(event, events.ResponseReceived):
+                self._take_head(event.headers)
+            elif isinstance(event, events.DataReceived):
+                self.wire.append(event.data)
+            elif isinstance(event, events.TrailersReceived):
+                self._note_fields(event.headers)
+            elif isinstance(event, events.StreamEnded) and self.result.kind == UNFINISHED:
+                self._end()
+            elif isinstance(event, events.StreamReset) and self.result.kind == UNFINISHED:
+                self._take_reset(event)
+
+    def _end(self) -> None:
+        length, received = self.result.values(b"content-length"), sum(map(len, self.wire))
+        if self._has_body() and length and int(length[0]) != received:
+            return self._broken(f"content-length is {int(length[0])}, and {received} bytes came")
+        if not self._has_body() and received:
+            return self._broken("a body where there is none")
+        self.result.kind = WHOLE
+
+    def _has_body(self) -> bool:
+        return self.method != "HEAD" and self.result.status not in (204, 304)
+
+    def _note_fields(self, headers: list[tuple[bytes, bytes]]) -> None:
+        for name, value in headers:
+            if any(byte < 0x20 and byte != 9 or byte == 0x7F for byte in bytes(value)):
+                self.result.points.add("control character")
+            if not TOKEN.fullmatch(bytes(name)) and not bytes(name).startswith(b":"):
+                self.result.points.add("name that is no token")
+            if bytes(name) == b"content-length" and self.result.status is not None:
+                self.result.points.add("length in trailers")
+
+    def _take_interim(self, headers: list[tuple[bytes, bytes]]) -> None:
+        self._note_fields(headers)
+        self.interim += 1
+        if _status(headers) == 101:
+            self._broken("101 does not exist in HTTP/2")
+        if any(bytes(name) == b"content-length" for name, _ in headers):
+            self.result.points.add("framing of an interim response")
+        if self.interim > MOST_INTERIM:
+            self.result.points.add("many interim responses")
+
+    def _take_reset(self, event: events.StreamReset) -> None:
+        if event.remote_reset:
+            self.result.points.add("reset by the server" if event.error_code else "reset without an error")
+        reusable = self.reusable
+        self._broken(f"the stream was reset, error {int(event.error_code)}")
+        self.reusable = reusable
+
+    def _take_head(self, headers: list[tuple[bytes, bytes]]) -> None:
+        self._note_fields(headers)
+        self.result.fields = [(bytes(name), bytes(value)) for name, value in headers]
+        if len(headers) > 500:
+            self.result.points.add("many fields")
+        status = _status(headers)
+        length = self.result.values(b"content-length")
+        if any(not value.isdigit() or int(value) > 0x7FFFFFFFFFFFFFFF for value in length):
+            return self._broken(f"content-length is {length}")
+        self.result.status = status
+        if len(length) > 1:
+            self.result.points.add("length repeated")
+        if self._has_body() and self.result.is_success and length and int(length[0]) > self.max_body:
+            self._broken(f"the announced length exceeds the limit of {self.max_body} bytes")
+
+    def finish(self, ends: bool) -> Conclusion:
+        result = self.result
+        if result.kind == UNFINISHED and ends:
+            result.kind = BROKEN_HEAD if result.status is None else BROKEN_BODY
+            result.reason = "the connection ended within the answer"
+            result.points.add("connection ended")
+        result.wire, result.heard = b"".join(self.wire), b"".join(self.heard)
+        length = result.values(b"content-length")
+        if result.kind == BROKEN_BODY and len(length) == 1 and length[0].isdigit() and int(length[0]) == len(result.heard):
+            result.points.add("complete by its length")
+        return undo_coding(result, self.max_body)
+
+
+def _request(method: str) -> list[tuple[str, str]]:
+    return [(":method", method), (":scheme", "https"), (":authority", "x"), (":path", "/")]
+
+
+def _status(headers: list[tuple[bytes, bytes]]) -> int:
+    value = next((bytes(value) for name, value in headers if bytes(name) == b":status"), b"missing")
+    if len(value) != 3 or not value.isdigit() or value < b"100":
+        raise ProtocolError(f":status is {value!r}")
+    return int(value)
+
+
+def read(answer: bytes, method: str, ends: bool, max_body: int) -> tuple[Conclusion, bool]:
+    """What to conclude, and whether the connection can be used after it."""
+    reader = Reader(method, max_body)
+    reader.read(answer)
+    conclusion = reader.finish(ends)
+    if "Illegal character" in conclusion.reason or "surrounded by whitespace" in conclusion.reason:
+        lenient = Reader(method, max_body, validates=False)
+        lenient.read(answer)
+        conclusion.otherwise = lenient.finish(ends)
+        conclusion.points.add("field left out")
+    return conclusion, reader.reusable and conclusion.kind == WHOLE
