@@ -70,7 +70,7 @@ final class OptionApplier {
     let head = transfer.job.request.head
     easy.transfer = transfer
     if transfer.host.key.isTLS || transfer.host.proxyTarget != nil { try trust.prepare() }
-    let expandsBody = limits.decompresses && !head.headerFields.contains(.acceptEncoding)
+    let expandsBody = limits.decompresses && head.headerFields.leaveCodingToUs
     let setting = HandleSetting(transfer, expandsBody: expandsBody)
     if !easy.isSet(for: setting) {
       if easy.setting != nil { easy.reset() }
@@ -254,7 +254,7 @@ final class OptionApplier {
 
   private func applyHeaders(_ transfer: Transfer, expandsBody: Bool) throws(TransportError) {
     let request = transfer.job.request
-    let fields = request.head.headerFields
+    let fields = request.head.headerFields.withOneCookieField
     if fields.isEmpty, request.body.isEmpty, !request.head.method.definesBody {
       transfer.easy.set(CURLOPT_HTTPHEADER, pointer: UnsafeRawPointer(commonLines.head))
       return
@@ -280,6 +280,12 @@ final class OptionApplier {
     }
     transfer.easy.set(CURLOPT_HTTPHEADER, pointer: UnsafeRawPointer(transfer.headerList.head))
   }
+}
+
+extension HTTPFields {
+  /// Whether a coding of the body is nobody's business but ours. A range is one of the representation that is asked for: of
+  /// a coded one it could not be decoded.
+  fileprivate var leaveCodingToUs: Bool { !contains(.acceptEncoding) && !contains(.range) }
 }
 
 extension HTTPRequest.Method {
