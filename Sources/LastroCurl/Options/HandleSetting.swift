@@ -9,16 +9,14 @@ struct HandleSetting: Equatable {
   /// Scheme and authority, and with them proxy and client certificate.
   private let host: HostQueue.Key
   private let connectTimeout: Duration?
-  private let expandsBody: Bool
   private let isStreamed: Bool
 
   /// `nil` for a request whose options are more than a common one's.
-  init?(_ transfer: Transfer, expandsBody: Bool) {
+  init?(_ transfer: Transfer) {
     let job = transfer.job
     guard job.request.body.isEmpty, job.request.head.method == .get, !job.isInspection else { return nil }
     host = transfer.host.key
     connectTimeout = job.request.connectTimeout
-    self.expandsBody = expandsBody
     isStreamed = job.body != nil
   }
 }

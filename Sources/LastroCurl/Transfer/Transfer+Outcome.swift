@@ -40,7 +40,13 @@ extension Transfer {
         stage: .response, code: .malformedResponse, message: "the transfer ended without a complete response head",
         engineCode: 0, requestSent: requestSent)
     }
-    if isTruncatedByTLS, !isErrorAnswer {
+    if isErrorAnswer { return nil }
+    do {
+      try decoder?.end()
+    } catch {
+      return error.with(code)
+    }
+    if isTruncatedByTLS {
       return TransportError(
         stage: .response, code: .truncatedBody,
         message: "the connection ended without TLS close_notify: the body may be cut short", engineCode: 0,
