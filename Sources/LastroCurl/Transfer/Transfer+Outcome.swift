@@ -29,7 +29,10 @@ extension Transfer {
   /// What libcurl's result amounts to; `nil` is success.
   func outcome(_ code: CURLcode) -> TransportError? {
     if wasCut { return nil }
-    let found = failure?.with(code) ?? (code == CURLE_OK ? nil : TransportError(code, transfer: self))
+    let found =
+      failure?.with(code)
+      ?? (code == CURLE_OK || isOfNoConcern(code)
+        ? nil : TransportError(code, transfer: self).tellingStatus(of: self))
     if let found {
       // What matters of such an answer is its status; a body that breaks off must not hide it.
       return isErrorAnswer && (found.stage == .response || found.stage == .limit) ? nil : found
@@ -59,7 +62,7 @@ extension Transfer {
     noteEnd(facts)
     if var failure {
       failure.facts = facts
-      failure.head = response
+      failure.head = response ?? failure.head
       // What came before the failure is for the reader that waits, also when both came in one turn.
       job.body?.handOver {}
       return job.finish(failure, facts: facts)
@@ -73,22 +76,6 @@ extension Transfer {
       deliveries.answer(job, .success(TransferResponse(head: response, body: ResponseBody(collected), facts: facts)))
     }
     job.finish(nil, facts: facts)
-  }
-
-  /// A connection on which nothing came in time is not used again: over HTTP/2 libcurl would keep it for the next request,
-  /// which would hang as well.
-  func abandonSilentConnection() {
-    if requestSent, response == nil { easy.set(CURLOPT_FORBID_REUSE, 1) }
-  }
-
-  /// A connection whose framing of HTTP/2 broke is not used again, by nobody: libcurl would keep it until it finds it dead.
-  func abandonBrokenConnection(_ code: CURLcode) {
-    guard code == CURLE_HTTP2, let localPort, let port = Int32(exactly: localPort),
-      let socket = host.socket(localPort: port)
-    else {
-      return
-    }
-    clastro_shut_down_socket(socket, port)
   }
 }
 
