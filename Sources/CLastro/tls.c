@@ -311,15 +311,6 @@ void clastro_shut_down_socket(int socket, int local_port) {
   if (clastro_is_bound_to(socket, local_port)) shutdown(socket, SHUT_RDWR);
 }
 
-bool clastro_speaks_http2(CURL *easy) {
-  SSL *ssl = clastro_session_of(easy);
-  if (!ssl) return false;
-  const unsigned char *protocol = NULL;
-  unsigned int length = 0;
-  SSL_get0_alpn_selected(ssl, &protocol, &length);
-  return length == 2 && protocol[0] == 'h' && protocol[1] == '2';
-}
-
 bool clastro_has_unsolicited_input(CURL *easy, int socket) {
   long new_connections = 1;
   curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &new_connections);

@@ -18,6 +18,7 @@
 #include <sys/eventfd.h>
 
 #include "clastro_curl.h"
+#include "clastro_http2.h"
 #include "clastro_nested_tls.h"
 #include "clastro_stream.h"
 #include "clastro_tls.h"

@@ -41,6 +41,8 @@ final class HostQueue {
   private let mayMultiplex: Bool
   /// Descriptors of connections that were fit to be used again when last seen, by local port. Some are closed by now.
   private var sockets: [Int32: Int32] = [:]
+  /// Connections that fell silent while others wait on them.
+  private var silent: [SharedConnection] = []
   /// Its latest answer's head.
   // Unchecked because the loop's thread alone touches it, and making a head calls nothing that comes back here.
   @exclusivity(unchecked) var heads = HeadMemory()
@@ -118,6 +120,19 @@ final class HostQueue {
     guard let socket = sockets[localPort], partition.poller.isSocket(socket, boundTo: localPort) else { return nil }
     return socket
   }
+
+  /// A connection fell silent on which others wait.
+  func noteSilence(of connection: SharedConnection) { silent.append(connection) }
+
+  /// Whether libcurl might put a request on a connection that fell silent, because others still wait on it.
+  var hasSilentConnection: Bool {
+    if silent.isEmpty { return false }
+    silent.removeAll { !$0.isSilent || $0.running == 0 }
+    return !silent.isEmpty
+  }
+
+  /// An answer to a request with a body has begun; it may be whole before the request is.
+  func noteEarlyAnswer(_ job: TransferJob) { partition.earlyAnswers.append(ObjectIdentifier(job)) }
 
   func append(_ job: TransferJob) { waiting.append(job) }
 

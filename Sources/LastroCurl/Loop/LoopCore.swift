@@ -171,7 +171,7 @@ final class LoopCore {
       deliveries: deliveries)
     do {
       try partition.applier.apply(transfer)
-      if isFresh { easy.set(CURLOPT_FRESH_CONNECT, 1) }
+      if isFresh || host.hasSilentConnection { easy.set(CURLOPT_FRESH_CONNECT, 1) }
     } catch {
       easy.transfer = nil
       return end(job, error)
@@ -236,21 +236,27 @@ final class LoopCore {
 
   private func finishTransfers(of partition: Partition) {
     while let (transfer, code) = partition.nextFinished() {
-      if let restart = transfer.restart {
+      transfer.abandonBrokenConnection(code)
+      if let restart = transfer.restart ?? (transfer.mustGoAgain(code) ? .again : nil) {
         begin(transfer, anew: restart, in: partition)
         continue
       }
-      transfer.abandonBrokenConnection(code)
       conclude(transfer, in: partition, failure: transfer.outcome(code))
+    }
+    for transfer in partition.takeEarlyAnswers() {
+      conclude(transfer, in: partition, failure: transfer.outcome(CURLE_OK))
     }
   }
 
-  /// Begins a job anew whose transfer ended before anything was sent.
+  /// Begins a job anew whose transfer came to nothing.
   private func begin(_ transfer: Transfer, anew restart: Transfer.Restart, in partition: Partition) {
     partition.remove(transfer, now: clock.now)
     transfer.host.running -= 1
     switch restart {
     case .onFreshConnection: run(transfer.job, on: transfer.host, in: partition, isFresh: true)
+    case .again:
+      transfer.job.resends = transfer.resends + 1
+      run(transfer.job, on: transfer.host, in: partition, isFresh: true)
     case .underCurrentTrust where transfer.job.noteRestart() > Self.mostRestarts:
       end(transfer.job, .unsteadyTrust)
     case .underCurrentTrust: displaced.append(transfer.job)
@@ -307,7 +313,7 @@ final class LoopCore {
         guard partition.transfers[id] === transfer else { continue }
         if transfer.expiresAt <= now { transfer.noteMovement(partition.poller) }
         if transfer.expiresAt <= now {
-          transfer.abandonSilentConnection()
+          transfer.abandonSilentConnection(now: now)
           conclude(transfer, in: partition, failure: .timedOut(transfer, now: now))
         } else {
           next = min(next, transfer.expiresAt)

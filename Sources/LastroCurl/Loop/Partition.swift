@@ -22,6 +22,9 @@ final class Partition {
   /// When the last transfer ended; pooled connections are closed some time after.
   var idleSince: Int64?
 
+  /// Jobs whose answer has begun over HTTP/2, maybe before their request was sent in full.
+  var earlyAnswers: [ObjectIdentifier] = []
+
   unowned let poller: Poller
   private var risenHosts: [HostQueue] = []
   /// Begun since the loop last asked.

@@ -38,8 +38,9 @@ extension Transfer {
   }
 
   private func finding(_ code: CURLcode) -> TransportError? {
-    if let found = failure?.with(code) ?? (code == CURLE_OK ? nil : TransportError(code, transfer: self)) {
-      return found
+    if let failure { return failure.with(code) }
+    if code != CURLE_OK, !isOfNoConcern(code) {
+      return TransportError(code, transfer: self).tellingStatus(of: self)
     }
     if job.isInspection { return nil }
     guard response != nil else {
@@ -85,7 +86,7 @@ extension Transfer {
     noteEnd(facts)
     if var failure {
       failure.facts = facts
-      failure.head = response
+      failure.head = response ?? failure.head
       // What came before the failure is for the reader that waits, also when both came in one turn.
       job.body?.handOver {}
       return job.finish(failure, facts: facts)
@@ -103,22 +104,6 @@ extension Transfer {
     case .undecided, .stream: break
     }
     job.finish(nil, facts: facts)
-  }
-
-  /// A connection on which nothing came in time is not used again: over HTTP/2 libcurl would keep it for the next request,
-  /// which would hang as well.
-  func abandonSilentConnection() {
-    if requestSent, response == nil { easy.set(CURLOPT_FORBID_REUSE, 1) }
-  }
-
-  /// A connection whose framing of HTTP/2 broke is not used again, by nobody: libcurl would keep it until it finds it dead.
-  func abandonBrokenConnection(_ code: CURLcode) {
-    guard code == CURLE_HTTP2, let localPort, let port = Int32(exactly: localPort),
-      let socket = host.socket(localPort: port)
-    else {
-      return
-    }
-    clastro_shut_down_socket(socket, port)
   }
 }
 

@@ -9,6 +9,8 @@ extension Transfer {
     case onFreshConnection
     /// What its connection was trusted by has changed.
     case underCurrentTrust
+    /// Its connection died of it: the only one of these for which bytes have left.
+    case again
   }
 
   enum TrustCheck {

@@ -58,7 +58,16 @@ final class Transfer {
   private var hasFailed = false
   /// Whether request bytes may have left.
   private(set) var requestSent = false
-  private(set) var resends = 0
+  private(set) var resends: Int
+  /// Its connection, where that speaks HTTP/2 over TLS.
+  var shared: SharedConnection? {
+    didSet {
+      oldValue?.leave()
+      shared?.enter()
+    }
+  }
+  var isOnReusedConnection = false
+  var mayBeAnsweredEarly = false
   /// Why the job must begin anew, where nothing was sent.
   private(set) var restart: Restart?
 
@@ -94,6 +103,7 @@ final class Transfer {
     self.easy = easy
     self.host = host
     self.limits = limits
+    resends = job.resends
     progress = ProgressMeter(job.request.progress)
     startedAt = clock.now
     lastActivity = startedAt
@@ -105,6 +115,7 @@ final class Transfer {
   }
 
   deinit {
+    shared?.leave()
     if let tls { clastro_connection_release(tls) }
   }
 
@@ -126,7 +137,7 @@ final class Transfer {
 
   /// Whether nothing moves because of our own side: a slow reader, or a slow writer while no answer has come. A server
   /// that has begun to answer may be done with us before the upload is.
-  private var waitsForUs: Bool { receivingPaused || (sendingPaused && response == nil) }
+  var waitsForUs: Bool { receivingPaused || (sendingPaused && response == nil) }
 
   // MARK: Callbacks
 
@@ -152,6 +163,10 @@ final class Transfer {
     }
     if let tls { clastro_connection_release(tls) }
     tls = host.key.isTLS ? clastro_connection_retain(easy.raw) : nil
+    guard join(tls, localPort: localPort) else {
+      restart = .onFreshConnection
+      return Int32(CURL_PREREQFUNC_ABORT)
+    }
     switch checkTrust(of: tls) {
     case .trusted(let verdict): self.verdict = verdict
     case .restart(let reason):
@@ -176,6 +191,7 @@ final class Transfer {
   /// One raw header line. False ends the transfer.
   func receive(headerLine line: UnsafeRawBufferPointer) -> Bool {
     lastActivity = clock.now
+    shared?.heardAt = lastActivity
     if hasFailed { return false }
     do {
       if case .final(let head) = try machine.consume(line: line, resembling: host.heads.latest) { return receive(head) }
@@ -188,6 +204,7 @@ final class Transfer {
   /// A piece of the body as it came. Gives the count to answer libcurl with.
   func receive(body bytes: UnsafeRawBufferPointer) -> Int {
     lastActivity = clock.now
+    shared?.heardAt = lastActivity
     if hasFailed || wasCut { return 0 }
     do {
       return try decoder == nil ? deliver(bytes) : decode(bytes)
@@ -309,7 +326,7 @@ extension Transfer {
     }
     // libcurl does not end an answered transfer while its upload is paused.
     if sendingPaused { _ = job.loop.post(.resumeSending(job)) }
-    if head.version.major == 2 { host.learnHTTP2() } else { host.learnHTTP1() }
+    if head.version.major == 2 { noteAnswerOverHTTP2() } else { host.learnHTTP1() }
     if job.request.dropsRedirectBodies, response.isRedirect { return answerAtHead(response) }
     let isSuccess = (200..<300).contains(head.status)
     switch job.request.delivery {

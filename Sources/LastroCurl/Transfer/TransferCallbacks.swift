@@ -53,7 +53,9 @@ enum TransferCallbacks {
 
   private static let prereq: clastro_prereq_callback = { context, remote, _, remotePort, localPort in
     guard let transfer = transfer(context) else { return Int32(CURL_PREREQFUNC_ABORT) }
-    return transfer.willSend(remote: remote, remotePort: remotePort, localPort: localPort)
+    let answer = transfer.willSend(remote: remote, remotePort: remotePort, localPort: localPort)
+    if answer != CURL_PREREQFUNC_OK { transfer.abandonUnusedConnection() }
+    return answer
   }
 
   /// The transfer that has the handle. `context` is the ``EasyHandle``, which outlives all calls: libcurl's handle goes

@@ -61,6 +61,13 @@ final class TransferJob: Sendable {
     upload = request.body.isEmpty ? nil : UploadChannel(body: request.body)
   }
 
+  private let sentAgain = Atomic<Int>(0)
+  /// How often it was sent again by transfers that are over; set by the loop.
+  var resends: Int {
+    get { sentAgain.load(ordering: .relaxed) }
+    set { sentAgain.store(newValue, ordering: .relaxed) }
+  }
+
   private let restarts = Atomic<Int>(0)
 
   /// Counts a restart, and tells their number.
@@ -128,6 +135,8 @@ final class TransferJob: Sendable {
 
   /// The end, from the loop's side. A failure reaches whoever waits: for the head, or for the body.
   func finish(_ failure: TransportError?, facts: TransferFacts?) {
+    var failure = failure
+    if resends > 0 { failure?.requestSent = true }
     if let failure { answer(.failure(failure)) }
     body?.finish(failure.map(Result.failure) ?? .success(()), facts: facts)
     upload?.stop()

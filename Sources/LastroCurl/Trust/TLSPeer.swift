@@ -9,6 +9,8 @@ internal import Lastro
 final class TLSPeer {
   let target: TrustTarget
   let role: ServerTrust.Role
+  /// For the transfers on the connection.
+  let shared = SharedConnection()
   private let rules: JudgePanel
   private let keyLog: KeyLogFile?
   /// Decides about what is presented, where chain and host name do not count.

@@ -98,7 +98,7 @@ public final class LoopbackHTTP2Connection {
       try write(
         LoopbackHTTP2Frame(.ping, flags: LoopbackHTTP2Frame.acknowledgement, stream: 0, payload: frame.payload))
     case .windowUpdate: try readWindowUpdate(frame)
-    case .resetStream: readReset(frame)
+    case .resetStream: try readReset(frame)
     case .pushPromise, .continuation:
       throw .malformedRequest("a frame of type \(frame.kind.rawValue) comes where none may")
     default: break
@@ -188,7 +188,9 @@ public final class LoopbackHTTP2Connection {
     if frame.stream == 0 { window += count } else { streams[frame.stream]?.window += count }
   }
 
-  private func readReset(_ frame: LoopbackHTTP2Frame) {
+  private func readReset(_ frame: LoopbackHTTP2Frame) throws(LoopbackError) {
+    // RFC 9113 §6.4.
+    guard frame.stream <= newestStream else { throw .malformedRequest("it resets a stream that it has not opened") }
     guard streams.removeValue(forKey: frame.stream) != nil else { return }
     let code = LoopbackHTTP2Code(rawValue: LoopbackHTTP2Frame.number(frame.payload.prefix(4)))
     connection.core.reset(connection: connection.number, stream: frame.stream, code)

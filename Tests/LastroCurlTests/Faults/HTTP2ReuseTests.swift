@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Lastro
+import LastroCurl
+import LastroTesting
+import Testing
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// HTTP/2 connections that end, or fall silent, between two requests or under one.
+@Suite("Faults: HTTP/2 connections used again", .timeLimit(.minutes(60)))
+struct HTTP2ReuseTests {
+  /// What a server does on a connection that nobody uses.
+  enum Idle: String, CaseIterable, Sendable {
+    case closeNotify, closeNotifyAndEnd, end, goAway, goAwayAndCloseNotify, settingsThenGoAway, pingThenCloseNotify
+
+    func play(on http2: LoopbackHTTP2Connection) throws {
+      switch self {
+      case .closeNotify: http2.connection.closeNotify()
+      case .closeNotifyAndEnd:
+        http2.connection.closeNotify()
+        http2.connection.halfClose()
+      case .end: http2.connection.halfClose()
+      case .goAway: try http2.write(.goAway(lastStream: 1))
+      case .goAwayAndCloseNotify:
+        try http2.write(.goAway(lastStream: 1))
+        http2.connection.closeNotify()
+      case .settingsThenGoAway:
+        try http2.write(.settings([.init(3, 50)]))
+        try http2.write(.goAway(lastStream: 1))
+      case .pingThenCloseNotify:
+        try http2.write(Self.ping)
+        http2.connection.closeNotify()
+      }
+    }
+
+    static let ping = LoopbackHTTP2Frame(.ping, stream: 0, payload: [1, 2, 3, 4, 5, 6, 7, 8])
+  }
+
+  /// Answers one request on its first connection, then does `idle`, and answers all on others.
+  private func server(
+    _ lab: HTTP2Lab, idle: @escaping @Sendable (LoopbackHTTP2Connection) throws -> Void, done: Signal
+  ) throws -> LoopbackServer {
+    try LoopbackServer.http2Script(tls: lab.tls()) { http2 in
+      guard http2.connection.number == 1 else { return try http2.serve { _ in .text("fine") } }
+      guard let request = try http2.readRequest() else { return }
+      try http2.respond(to: request, with: .text("first"))
+      try idle(http2)
+      done.send()
+      try http2.serve { _ in .text("again") }
+    }
+  }
+
+  @Test(
+    "a connection that the server ended while it was idle costs no request, not even a POST", arguments: Idle.allCases)
+  func ended(_ idle: Idle) async throws {
+    for method in [HTTPRequest.Method.get, .post] {
+      let lab = try HTTP2Lab()
+      let done = Signal()
+      let server = try server(lab, idle: idle.play, done: done)
+      #expect(await lab.outcome(server, "/first") == .answered(200, "first"))
+      await done.wait()
+      #expect(await lab.outcome(server, "/second", method: method) == .answered(200, "fine"))
+      #expect(await lab.outcome(server, "/third", method: method) == .answered(200, "fine"))
+      #expect(server.requests.map(\.connection) == [1, 2, 2], "nothing goes out on the dead connection")
+      #expect(await becomesTrue { lab.engine.activeTransfers == 0 })
+    }
+  }
+
+  @Test("of many requests at once none goes out on a connection that ended", arguments: [Idle.closeNotify, .goAway])
+  func manyAtOnce(_ idle: Idle) async throws {
+    let lab = try HTTP2Lab()
+    let done = Signal()
+    let server = try server(lab, idle: idle.play, done: done)
+    #expect(await lab.outcome(server, "/first") == .answered(200, "first"))
+    await done.wait()
+    await withTaskGroup(of: Outcome.self) { group in
+      for _ in 0..<30 { group.addTask { await lab.outcome(server, "/many", method: .post) } }
+      for await outcome in group { #expect(outcome == .answered(200, "fine")) }
+    }
+    #expect(server.requests.count == 31)
+    #expect(server.acceptedConnections <= 3, "\(server.acceptedConnections)")
+  }
+
+  @Test("a frame that ends nothing leaves the connection in use")
+  func harmless() async throws {
+    let frames: [LoopbackHTTP2Frame] = [Idle.ping, .windowUpdate(1_000, stream: 0), .settings([.init(3, 50)])]
+    for frame in frames {
+      let lab = try HTTP2Lab()
+      let done = Signal()
+      let server = try LoopbackServer.http2Script(tls: lab.tls()) { http2 in
+        guard let stream = try http2.readRequest()?.stream else { return }
+        // In one record: libcurl stops reading at the length.
+        try http2.write(
+          .head(200, ["content-length": "5"], stream: stream), .data("first".utf8, stream: stream, ends: true))
+        try http2.write(frame)
+        done.send()
+        try http2.serve { _ in .text("again") }
+      }
+      #expect(await lab.outcome(server, "/first") == .answered(200, "first"))
+      await done.wait()
+      #expect(await lab.outcome(server, "/second", method: .post) == .answered(200, "again"), "\(frame.kind)")
+      #expect(server.requests.map(\.connection) == [1, 1])
+    }
+  }
+
+  /// How a connection ends that has a request on it.
+  enum Death: String, CaseIterable, Sendable {
+    case closeNotify, end, goAway, goAwayAndEnd, reset, halfFrame
+
+    func play(on http2: LoopbackHTTP2Connection) throws {
+      switch self {
+      case .closeNotify: http2.connection.closeNotify()
+      case .end: http2.connection.halfClose()
+      case .goAway: try http2.write(.goAway(lastStream: 1))
+      case .goAwayAndEnd:
+        try http2.write(.goAway(lastStream: 1))
+        http2.connection.closeNotify()
+        http2.connection.halfClose()
+      case .reset: http2.connection.reset()
+      case .halfFrame:
+        try http2.connection.write(LoopbackHTTP2Frame.head(200, stream: 3).bytes.prefix(10))
+        http2.connection.closeNotify()
+        http2.connection.halfClose()
+      }
+      _ = http2.connection.readToEnd()
+    }
+  }
+
+  /// Answers `/first`, and dies of every other request on connections up to `last`.
+  private func dying(_ death: Death, upTo last: Int, _ lab: HTTP2Lab) throws -> LoopbackServer {
+    try LoopbackServer.http2Script(tls: lab.tls()) { http2 in
+      while let request = try http2.readRequest() {
+        if request.path == "/first" || http2.connection.number > last {
+          try http2.respond(to: request, with: .text("fine"))
+        } else {
+          return try death.play(on: http2)
+        }
+      }
+    }
+  }
+
+  @Test("a request that may be sent again is, once, when a used connection dies of it", arguments: Death.allCases)
+  func again(_ death: Death) async throws {
+    let lab = try HTTP2Lab()
+    let server = try dying(death, upTo: 1, lab)
+    #expect(await lab.outcome(server, "/first") == .answered(200, "fine"))
+    var request = TransferRequest.to(server, "/second")
+    request.trust(lab.authority)
+    request.deadline = .seconds(200)
+    let response = try await lab.engine.execute(request)
+    #expect(response.head.status == .ok)
+    #expect(response.facts.resends == 1)
+    #expect(server.requests.map(\.connection) == [1, 1, 2])
+    #expect(await lab.outcome(server, "/third") == .answered(200, "fine"))
+    #expect(await becomesTrue { lab.engine.activeTransfers == 0 })
+  }
+
+  @Test("a body in memory goes out again with its request")
+  func againWithBody() async throws {
+    let lab = try HTTP2Lab()
+    let server = try dying(.closeNotify, upTo: 1, lab)
+    #expect(await lab.outcome(server, "/first") == .answered(200, "fine"))
+    let outcome = await lab.outcome(server, "/second", method: .put) {
+      $0.body = .raw("all of it")
+      $0.allowsResend = true
+    }
+    #expect(outcome == .answered(200, "fine"))
+    #expect(server.requests.last?.text == "all of it")
+  }
+
+  @Test("what may not be sent again is sent once", arguments: Death.allCases)
+  func onceOnly(_ death: Death) async throws {
+    let lab = try HTTP2Lab()
+    let server = try dying(death, upTo: 1, lab)
+    #expect(await lab.outcome(server, "/first") == .answered(200, "fine"))
+    let error = try await lab.failure(server, "/second", method: .post)
+    #expect(
+      ["response", "send"].contains(error.stage.rawValue), "\(error)")
+    #expect(error.requestSent)
+    #expect(server.requests.count { $0.path == "/second" } == 1)
+    #expect(await lab.outcome(server, "/third", method: .post) == .answered(200, "fine"))
+  }
+
+  @Test("it is sent again once, and not for ever")
+  func onceAgainOnly() async throws {
+    for death in [Death.closeNotify, .goAway] {
+      let lab = try HTTP2Lab()
+      let server = try dying(death, upTo: .max, lab)
+      #expect(await lab.outcome(server, "/first") == .answered(200, "fine"))
+      let error = try await lab.failure(server, "/second") { $0.allowsResend = true }
+      #expect(error.requestSent)
+      #expect(error.facts?.resends == 1)
+      #expect(server.requests.count { $0.path == "/second" } == 2)
+    }
+  }
+
+  @Test("bytes have left also when the connection for the second sending cannot be made")
+  func noSecondConnection() async throws {
+    let lab = try HTTP2Lab()
+    var broken = try lab.tls()
+    broken.applicationProtocols = ["h2"]
+    broken.handshakeFault = .resetInHandshake
+    let servers = EventRecorder<LoopbackServer>()
+    let server = try LoopbackServer.http2Script(tls: lab.tls()) { [broken] http2 in
+      while let request = try http2.readRequest() {
+        if request.path == "/first" {
+          try http2.respond(to: request, with: .text("fine"))
+        } else {
+          for server in servers.events { try server.replaceTLS(broken) }
+          return try Death.closeNotify.play(on: http2)
+        }
+      }
+    }
+    servers.record(server)
+    #expect(await lab.outcome(server, "/first") == .answered(200, "fine"))
+    let error = try await lab.failure(server, "/second") { $0.allowsResend = true }
+    #expect(error.requestSent, "\(error)")
+    #expect(error.facts?.resends == 1)
+    #expect(server.acceptedConnections == 2)
+    servers.removeAll()
+  }
+
+  @Test("a GOAWAY among many requests costs none that may be sent again")
+  func goAwayAmongMany() async throws {
+    let lab = try HTTP2Lab()
+    let server = try LoopbackServer.http2Script(tls: lab.tls()) { http2 in
+      guard http2.connection.number == 1 else { return try http2.serve { _ in .text("fine") } }
+      // Answers the first ten of the later ones, and says of the rest that nothing was done with them.
+      var later: [LoopbackRequest] = []
+      while let request = try http2.readRequest() {
+        if request.path == "/first" {
+          try http2.respond(to: request, with: .text("fine"))
+          continue
+        }
+        later.append(request)
+        guard later.count == 30, let last = later[9].stream else { continue }
+        try http2.write(.goAway(lastStream: last))
+        for request in later.prefix(10) { try http2.respond(to: request, with: .text("fine")) }
+        http2.connection.closeNotify()
+        http2.connection.halfClose()
+        _ = http2.connection.readToEnd()
+      }
+    }
+    #expect(await lab.outcome(server, "/first") == .answered(200, "fine"))
+    await withTaskGroup(of: Outcome.self) { group in
+      for _ in 0..<30 { group.addTask { await lab.outcome(server, "/later") { $0.allowsResend = true } } }
+      for await outcome in group { #expect(outcome == .answered(200, "fine")) }
+    }
+  }
+
+  @Test("a request that libcurl would send again, and may not, disturbs no other")
+  func stoppedAlone() async throws {
+    let lab = try HTTP2Lab()
+    let (refusing, answering) = (try LoopbackGate(), try LoopbackGate())
+    let server = try LoopbackServer.http2Script(tls: lab.tls()) { http2 in
+      while let request = try http2.readRequest(), let stream = request.stream {
+        switch request.path {
+        case "/first": try http2.respond(to: request, with: .text("first"))
+        case "/held": break
+        case "/refused":
+          // No further request comes here, and of the two that wait one is refused.
+          try http2.write(.goAway(lastStream: stream))
+          http2.connection.wait(for: refusing)
+          try http2.write(.resetStream(.refusedStream, stream: stream))
+          http2.connection.wait(for: answering)
+          try http2.write(.head(200, stream: stream - 2, ends: true))
+        case "/long":
+          http2.connection.wait(for: answering)
+          try http2.respond(to: request, with: .text("long"))
+        default: try http2.respond(to: request, with: .text("fine"))
+        }
+      }
+    }
+    #expect(await lab.outcome(server, "/first") == .answered(200, "first"))
+    async let held = lab.outcome(server, "/held")
+    try await server.waitForRequests(count: 2)
+    async let refused = lab.outcome(server, "/refused", method: .post)
+    try await server.waitForRequests(count: 3, complete: true)
+    async let long = lab.outcome(server, "/long") { $0.allowsResend = true }
+    try await server.waitForConnections(count: 2)
+    refusing.open()
+    let outcome = await refused
+    #expect(outcome == .failed("send/connection_lost"), "libcurl wants to send it again: \(outcome)")
+    answering.open()
+    #expect(await long == .answered(200, "long"))
+    #expect(await held == .answered(200, ""))
+    #expect(await lab.outcome(server, "/next", method: .post) == .answered(200, "fine"))
+    // The server ends a connection on which a stream is reset that nobody opened (RFC 9113 §6.4).
+    #expect(!server.errors.contains { if case LoopbackError.malformedRequest = $0 { true } else { false } })
+  }
+
+  // MARK: silence
+
+  @Test("a connection on which nothing came for the idle limit is not used again, in the midst of a body too")
+  func silent() async throws {
+    for isStreamed in [false, true] {
+      let lab = try HTTP2Lab()
+      let server = try LoopbackServer.http2Script(tls: lab.tls()) { http2 in
+        while let request = try http2.readRequest(), let stream = request.stream {
+          guard request.path == "/stalls" else {
+            try http2.respond(to: request, with: .text("fine"))
+            continue
+          }
+          try http2.write(
+            .head(200, ["content-length": "100"], stream: stream),
+            LoopbackHTTP2Frame(.data, stream: stream, payload: Array("half".utf8), length: 100))
+          http2.connection.stall()
+        }
+      }
+      #expect(await lab.outcome(server, "/before") == .answered(200, "fine"))
+      let outcome = await lab.outcome(server, "/stalls") {
+        $0.idleTimeout = .seconds(1)
+        if isStreamed { $0.delivery = .streamed(maximumBytes: nil) }
+      }
+      #expect(outcome == .failed("timeout/idle_timeout"))
+      #expect(await lab.outcome(server, "/after", method: .post) == .answered(200, "fine"))
+      #expect(server.requests.map(\.connection) == [1, 1, 2])
+    }
+  }
+
+  @Test("one that others wait on as well is left to them, and given to nobody else")
+  func silentForOthers() async throws {
+    let lab = try HTTP2Lab()
+    let gate = try LoopbackGate()
+    let server = try LoopbackServer.http2Script(tls: lab.tls()) { http2 in
+      while let request = try http2.readRequest() {
+        guard request.path == "/slow" else {
+          if request.path != "/stalls" { try http2.respond(to: request, with: .text("fine")) }
+          continue
+        }
+        guard let stalled = try http2.readRequest(), let stream = stalled.stream else { return }
+        try http2.write(.head(200, ["content-length": "100"], stream: stream))
+        http2.connection.wait(for: gate)
+        try http2.respond(to: request, with: .text("slow"))
+      }
+    }
+    async let slow = lab.outcome(server, "/slow")
+    try await server.waitForRequests(count: 1)
+    #expect(
+      await lab.outcome(server, "/stalls") { $0.idleTimeout = .seconds(1) } == .failed("timeout/idle_timeout"))
+    #expect(await lab.outcome(server, "/other", method: .post) == .answered(200, "fine"))
+    gate.open()
+    #expect(await slow == .answered(200, "slow"))
+    #expect(server.requests.map(\.connection) == [1, 1, 2])
+  }
+
+  @Test("one on which other streams moved is kept, when one of them stalls")
+  func moving() async throws {
+    let lab = try HTTP2Lab()
+    let gate = try LoopbackGate()
+    let server = try LoopbackServer.http2Script(tls: lab.tls()) { http2 in
+      guard let moving = try http2.readRequest()?.stream, let stalled = try http2.readRequest()?.stream else { return }
+      try http2.write(.head(200, stream: moving), .head(200, ["content-length": "100"], stream: stalled))
+      while !gate.isOpen, http2.connection.pause(.milliseconds(10)) {
+        try http2.write(.data("x".utf8, stream: moving))
+      }
+      try http2.write(.data([], stream: moving, ends: true))
+      try http2.serve { _ in .text("fine") }
+    }
+    async let moving = lab.outcome(server, "/moving")
+    try await server.waitForRequests(count: 1)
+    #expect(
+      await lab.outcome(server, "/stalls") { $0.idleTimeout = .seconds(1) } == .failed("timeout/idle_timeout"))
+    gate.open()
+    #expect(await lab.outcome(server, "/after", method: .post) == .answered(200, "fine"))
+    _ = await moving
+    #expect(server.acceptedConnections == 1)
+  }
+}
