@@ -28,6 +28,7 @@ import Glibc
 /// | `PUT /upload/NAME` | stores the body, up to 64 MiB (``NginxPeer/uploaded(_:)``); `DELETE` removes it |
 /// | `POST /post` | reads the body, up to 64 MiB, and answers its `Content-Length` as upstream saw it |
 /// | `POST /early` | 413 without reading a body larger than 1 KiB |
+/// | `POST /early/NNN` | 200, 401 or 413 without reading the body |
 package enum NginxConfiguration {
   /// Names and sizes of the files under `/files/` and `/slow/`.
   package static let sizes: [(name: String, bytes: Int)] = [
@@ -138,7 +139,10 @@ package enum NginxConfiguration {
     let redirects = (1...25).map { step in
       "location = /redirect/\(step) { return 302 \(step == 1 ? "/json" : "/redirect/\(step - 1)"); }"
     }
-    return (fixedLocations(directory: directory, upstream: upstream) + statuses.map(statusLocation) + redirects)
+    let early = [200, 401, 413].map { status in
+      "location = /early/\(status) { client_max_body_size 64m; default_type text/plain; return \(status) early; }"
+    }
+    return (fixedLocations(directory: directory, upstream: upstream) + statuses.map(statusLocation) + redirects + early)
       .joined(separator: "\n") + "\n"
   }
 

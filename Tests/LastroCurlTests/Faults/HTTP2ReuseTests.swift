@@ -114,12 +114,14 @@ struct HTTP2ReuseTests {
     case closeNotify, end, goAway, goAwayAndEnd, reset, halfFrame
 
     func play(on http2: LoopbackHTTP2Connection) throws {
+      // Of the first connection, that of the request which was answered.
+      let last: UInt32 = http2.connection.number == 1 ? 1 : 0
       switch self {
       case .closeNotify: http2.connection.closeNotify()
       case .end: http2.connection.halfClose()
-      case .goAway: try http2.write(.goAway(lastStream: 1))
+      case .goAway: try http2.write(.goAway(lastStream: last))
       case .goAwayAndEnd:
-        try http2.write(.goAway(lastStream: 1))
+        try http2.write(.goAway(lastStream: last))
         http2.connection.closeNotify()
         http2.connection.halfClose()
       case .reset: http2.connection.reset()
@@ -259,17 +261,18 @@ struct HTTP2ReuseTests {
     let lab = try HTTP2Lab()
     let (refusing, answering) = (try LoopbackGate(), try LoopbackGate())
     let server = try LoopbackServer.http2Script(tls: lab.tls()) { http2 in
+      var waiting: [UInt32] = []
       while let request = try http2.readRequest(), let stream = request.stream {
         switch request.path {
         case "/first": try http2.respond(to: request, with: .text("first"))
-        case "/held": break
+        case "/held", "/mark": waiting.append(stream)
         case "/refused":
-          // No further request comes here, and of the two that wait one is refused.
-          try http2.write(.goAway(lastStream: stream))
+          // No further request comes here from now on; whoever has the answer to the mark knows it.
+          try http2.write(.goAway(lastStream: stream), .head(200, stream: waiting[1], ends: true))
           http2.connection.wait(for: refusing)
           try http2.write(.resetStream(.refusedStream, stream: stream))
           http2.connection.wait(for: answering)
-          try http2.write(.head(200, stream: stream - 2, ends: true))
+          try http2.write(.head(200, stream: waiting[0], ends: true))
         case "/long":
           http2.connection.wait(for: answering)
           try http2.respond(to: request, with: .text("long"))
@@ -280,10 +283,12 @@ struct HTTP2ReuseTests {
     #expect(await lab.outcome(server, "/first") == .answered(200, "first"))
     async let held = lab.outcome(server, "/held")
     try await server.waitForRequests(count: 2)
+    async let mark = lab.outcome(server, "/mark")
+    try await server.waitForRequests(count: 3)
     async let refused = lab.outcome(server, "/refused", method: .post)
-    try await server.waitForRequests(count: 3, complete: true)
-    async let long = lab.outcome(server, "/long") { $0.allowsResend = true }
-    try await server.waitForConnections(count: 2)
+    #expect(await mark == .answered(200, ""))
+    async let long = lab.outcome(server, "/long")
+    try await server.waitForRequests(count: 5)
     refusing.open()
     let outcome = await refused
     #expect(outcome == .failed("send/connection_lost"), "libcurl wants to send it again: \(outcome)")

@@ -10,6 +10,11 @@ struct Peers: Sendable {
     case squid
     case dante
     case python
+    /// In front of nginx, which has to be named before it.
+    case haproxy
+    case lighttpd
+    case node
+    case hypercorn
   }
 
   @TaskLocal static var current = Peers()
@@ -18,11 +23,19 @@ struct Peers: Sendable {
   fileprivate(set) var squidPeer: SquidPeer?
   fileprivate(set) var dantePeer: DantePeer?
   fileprivate(set) var pythonPeer: PythonPeer?
+  fileprivate(set) var haproxyPeer: HAProxyPeer?
+  fileprivate(set) var lighttpdPeer: LighttpdPeer?
+  fileprivate(set) var nodePeer: NodePeer?
+  fileprivate(set) var hypercornPeer: HypercornPeer?
 
   static var nginx: NginxPeer { get throws { try #require(current.nginxPeer) } }
   static var squid: SquidPeer { get throws { try #require(current.squidPeer) } }
   static var dante: DantePeer { get throws { try #require(current.dantePeer) } }
   static var python: PythonPeer { get throws { try #require(current.pythonPeer) } }
+  static var haproxy: HAProxyPeer { get throws { try #require(current.haproxyPeer) } }
+  static var lighttpd: LighttpdPeer { get throws { try #require(current.lighttpdPeer) } }
+  static var node: NodePeer { get throws { try #require(current.nodePeer) } }
+  static var hypercorn: HypercornPeer { get throws { try #require(current.hypercornPeer) } }
 
   fileprivate static func start(_ kinds: [Kind]) async throws -> Peers {
     var peers = Peers()
@@ -32,6 +45,12 @@ struct Peers: Sendable {
       case .squid: peers.squidPeer = try await SquidPeer.start()
       case .dante: peers.dantePeer = try await DantePeer.start()
       case .python: peers.pythonPeer = try await PythonPeer.start()
+      case .haproxy:
+        let nginx = try #require(peers.nginxPeer)
+        peers.haproxyPeer = try await HAProxyPeer.start(upstream: nginx.ports.plain)
+      case .lighttpd: peers.lighttpdPeer = try await LighttpdPeer.start()
+      case .node: peers.nodePeer = try await NodePeer.start()
+      case .hypercorn: peers.hypercornPeer = try await HypercornPeer.start()
       }
     }
     return peers
@@ -42,6 +61,10 @@ struct Peers: Sendable {
     squidPeer?.stop()
     dantePeer?.stop()
     pythonPeer?.stop()
+    haproxyPeer?.stop()
+    lighttpdPeer?.stop()
+    nodePeer?.stop()
+    hypercornPeer?.stop()
   }
 }
 

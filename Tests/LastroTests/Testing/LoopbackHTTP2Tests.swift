@@ -214,6 +214,7 @@ struct LoopbackHTTP2Tests {
       Self.preface + Frame(.data, flags: Frame.padded, stream: 1, payload: [1]).bytes
         + Frame(.headers, flags: Frame.padded | Frame.endHeaders, stream: 1, payload: [3, 0]).bytes,
       Self.preface + Frame(.windowUpdate, stream: 0, payload: [1]).bytes,
+      Self.preface + Frame.resetStream(.cancel, stream: 1).bytes,
     ]
     for request in requests {
       let server = try echo()
