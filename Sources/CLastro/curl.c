@@ -33,6 +33,12 @@ void clastro_install_callbacks(
   curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, prereq);
 }
 
+void clastro_install_progress(CURL *easy, void *owner, clastro_progress_callback step) {
+  curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, step);
+  curl_easy_setopt(easy, CURLOPT_XFERINFODATA, owner);
+  curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
+}
+
 void clastro_set_owner(CURL *easy, void *owner) {
   curl_easy_setopt(easy, CURLOPT_PRIVATE, owner);
   curl_easy_setopt(easy, CURLOPT_HEADERDATA, owner);
@@ -41,6 +47,7 @@ void clastro_set_owner(CURL *easy, void *owner) {
   curl_easy_setopt(easy, CURLOPT_SEEKDATA, owner);
   curl_easy_setopt(easy, CURLOPT_PREREQDATA, owner);
   curl_easy_setopt(easy, CURLOPT_SSL_CTX_DATA, owner);
+  curl_easy_setopt(easy, CURLOPT_XFERINFODATA, owner);
 }
 
 CURLSH *clastro_make_session_share(void) {

@@ -24,6 +24,11 @@ void clastro_install_callbacks(
   CURL *easy, clastro_data_callback header, clastro_data_callback write, clastro_data_callback read,
   clastro_seek_callback seek, clastro_prereq_callback prereq);
 
+// Has `step` called whenever libcurl tells its progress; not 0 ends the transfer.
+typedef int (*clastro_progress_callback)(
+  void *_Nullable owner, curl_off_t, curl_off_t received, curl_off_t, curl_off_t sent);
+void clastro_install_progress(CURL *easy, void *_Nullable owner, clastro_progress_callback step);
+
 // What is handed to each of them, and to the hook of clastro_install_context_hook.
 void clastro_set_owner(CURL *easy, void *owner);
 

@@ -64,7 +64,7 @@ final class LoopCore {
   }
 
   private func turn() {
-    let limit = timeout()
+    let limit = poller.hasLeft ? 0 : timeout()
     let sleeps = limit != 0 && inbox.prepareToSleep()
     poller.wait(timeout: sleeps ? limit : 0) { [clock, inbox] in
       clock.update()

@@ -109,8 +109,12 @@ final class OptionApplier {
     // The empty string asks for every encoding this libcurl knows. A resource that names its own gets bytes as sent.
     if expandsBody { easy.set(CURLOPT_ACCEPT_ENCODING, "") }
     TransferCallbacks.install(on: easy)
+    let isTLS = transfer.host.key.isTLS
+    if isTLS, transfer.host.isProxied { TunnelAnswer.limit(on: easy, TransferCallbacks.tunnelStep) }
     let keeper = Unmanaged.passUnretained(poller).toOpaque()
-    clastro_install_socket_keeper(easy.raw, keeper, Poller.openSocket, Poller.closeSocket)
+    // Of HTTP/2 in the clear, nobody else bounds what libcurl reads at once.
+    let open = !isTLS && options.httpVersion == .http2 ? Poller.openWatchedSocket : Poller.openSocket
+    clastro_install_socket_keeper(easy.raw, keeper, open, Poller.closeSocket)
   }
 
   func applyBasics(_ easy: EasyHandle, timeout: Duration?) {

@@ -62,6 +62,7 @@ final class Transfer {
   private(set) var receivingPaused = false
   private(set) var sendingPaused = false
   private var requestSizeAtStart: Int64 = 0
+  private var tunnelSteps = 0
   private(set) var uploadOffset = 0
   /// Set where somebody wants to know.
   var progress: ProgressMeter?
@@ -221,6 +222,16 @@ final class Transfer {
     }
     uploadOffset = Int(offset)
     return Int32(CURL_SEEKFUNC_OK)
+  }
+
+  /// Its connection was ended because it held the loop.
+  func noteFlood() { failure = .flood }
+
+  /// About to wait for a proxy's tunnel, or just waiting. False ends the transfer.
+  func noteTunnelStep() -> Bool {
+    tunnelSteps += 1
+    guard !requestSent, tunnelSteps > TunnelAnswer.maximumBytes else { return true }
+    return fail(.endlessTunnelAnswer)
   }
 
   // MARK: Resuming

@@ -23,6 +23,11 @@ enum TransferCallbacks {
     }
   }
 
+  /// The progress of the answer to CONNECT.
+  static let tunnelStep: clastro_progress_callback = { context, _, _, _, _ in
+    transfer(context)?.noteTunnelStep() == false ? 1 : 0
+  }
+
   private static let prepareTLS: clastro_context_callback = { _, context, transfer in
     guard let context, let transfer = Self.transfer(transfer), transfer.prepareTLS(context) else {
       return CURLE_SSL_CONNECT_ERROR
