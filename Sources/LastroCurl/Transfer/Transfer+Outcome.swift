@@ -70,7 +70,8 @@ extension Transfer {
         .success(TransferResponse(head: HTTPResponse(status: .noContent), body: ResponseBody(Data()), facts: facts)))
     }
     if case .collect = sink, let response {
-      deliveries.answer(job, .success(TransferResponse(head: response, body: ResponseBody(collected), facts: facts)))
+      let body = ResponseBody(collected.take())
+      deliveries.answer(job, .success(TransferResponse(head: response, body: body, facts: facts)))
     }
     job.finish(nil, facts: facts)
   }

@@ -40,7 +40,7 @@ final class Transfer {
   /// The response's; the machine is too large to be asked for each piece of the body.
   private var framing = ResponseFraming()
   // Likewise, because appending calls nothing of ours.
-  @exclusivity(unchecked) private(set) var collected = Data()
+  @exclusivity(unchecked) var collected: CollectedBody
   private(set) var sink = Sink.undecided
   /// Decoded bytes handed on.
   private(set) var delivered: Int64 = 0
@@ -78,8 +78,9 @@ final class Transfer {
 
   init(
     job: TransferJob, easy: EasyHandle, host: HostQueue, limits: TransferLimits, trust: PartitionTrust,
-    clock: LoopClock, deliveries: Deliveries
+    clock: LoopClock, deliveries: Deliveries, bodies: BodyBlockStore
   ) {
+    collected = CollectedBody(store: bodies)
     self.clock = clock
     self.deliveries = deliveries
     self.job = job
@@ -330,8 +331,7 @@ extension Transfer {
     let room = limit - collected.count
     if bytes.count > room {
       if cuts {
-        collected.append(contentsOf: bytes.prefix(max(0, room)))
-        wasCut = true
+        if collected.append(UnsafeRawBufferPointer(rebasing: bytes.prefix(max(0, room)))) { wasCut = true }
       } else {
         failure = .bodyTooLarge(limit)
       }
@@ -339,9 +339,13 @@ extension Transfer {
     }
     if collected.isEmpty, let length = framing.contentLength, length > Int64(bytes.count), !framing.hasContentEncoding {
       // The server's word is worth a megabyte.
-      collected.reserveCapacity(min(limit, Int(clamping: length), 1 << 20))
+      _ = collected.reserve(min(limit, Int(clamping: length), 1 << 20))
     }
-    collected.append(contentsOf: bytes)
+    guard collected.append(bytes) else {
+      failure = TransportError(
+        stage: .response, code: .engineFailure, message: "out of memory for the body", requestSent: true)
+      return 0
+    }
     delivered += Int64(bytes.count)
     return bytes.count
   }
