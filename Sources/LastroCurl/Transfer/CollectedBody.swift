@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Lastro
+
 #if canImport(FoundationEssentials)
   internal import FoundationEssentials
 #else
@@ -64,4 +66,9 @@ extension UnsafeMutableRawPointer {
   fileprivate func copy(_ bytes: UnsafeRawBufferPointer) {
     if let base = bytes.baseAddress { copyMemory(from: base, byteCount: bytes.count) }
   }
+}
+
+extension TransportError {
+  static let noMemoryForBody = TransportError(
+    stage: .response, code: .engineFailure, message: "out of memory for the body", requestSent: true)
 }

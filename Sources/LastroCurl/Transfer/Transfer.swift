@@ -46,7 +46,7 @@ final class Transfer {
   private(set) var delivered: Int64 = 0
   private(set) var wasCut = false
   /// Why we made libcurl stop; it knows better than libcurl's own code.
-  private(set) var failure: TransportError? { didSet { hasFailed = true } }
+  var failure: TransportError? { didSet { hasFailed = true } }
   private var hasFailed = false
   /// Whether request bytes may have left.
   private(set) var requestSent = false
@@ -62,7 +62,7 @@ final class Transfer {
   private(set) var receivingPaused = false
   private(set) var sendingPaused = false
   private var requestSizeAtStart: Int64 = 0
-  private var tunnelSteps = 0
+  var tunnelSteps = 0
   private(set) var uploadOffset = 0
   /// Set where somebody wants to know.
   var progress: ProgressMeter?
@@ -225,16 +225,6 @@ final class Transfer {
     return Int32(CURL_SEEKFUNC_OK)
   }
 
-  /// Its connection was ended because it held the loop.
-  func noteFlood() { failure = .flood }
-
-  /// About to wait for a proxy's tunnel, or just waiting. False ends the transfer.
-  func noteTunnelStep() -> Bool {
-    tunnelSteps += 1
-    guard !requestSent, tunnelSteps > TunnelAnswer.maximumBytes else { return true }
-    return fail(.endlessTunnelAnswer)
-  }
-
   // MARK: Resuming
 
   func resumeReceiving() -> CURLcode {
@@ -342,8 +332,7 @@ extension Transfer {
       _ = collected.reserve(min(limit, Int(clamping: length), 1 << 20))
     }
     guard collected.append(bytes) else {
-      failure = TransportError(
-        stage: .response, code: .engineFailure, message: "out of memory for the body", requestSent: true)
+      failure = .noMemoryForBody
       return 0
     }
     delivered += Int64(bytes.count)

@@ -16,6 +16,19 @@ enum TunnelAnswer {
   }
 }
 
+extension Transfer {
+  /// libcurl tells its progress, after each byte of a proxy's answer to CONNECT. False ends the transfer.
+  func noteTunnelStep() -> Bool {
+    tunnelSteps += 1
+    guard !requestSent, tunnelSteps > TunnelAnswer.maximumBytes else { return true }
+    failure = .endlessTunnelAnswer
+    return false
+  }
+
+  /// Its connection was ended because it held the loop.
+  func noteFlood() { failure = .flood }
+}
+
 extension TransportError {
   static let endlessTunnelAnswer = TransportError(
     stage: .proxy, code: .proxyRefused,
