@@ -64,17 +64,11 @@ final class OptionApplier {
     options.unixSocketPath == nil ? proxies.proxy(isTLS: isTLS, authority: authority) : ""
   }
 
-  /// A new handle for a job, with the options of its setting where others had the same. `nil` when memory ran out.
+  /// A new handle for a job; `nil` when memory ran out.
   func handle(for job: TransferJob, on host: HostQueue) -> EasyHandle? {
-    let setting = HandleSetting(job, on: host, expandsBody: expandsBody(of: job))
-    let easy = host.templates.handle(for: setting) ?? EasyHandle()
+    let easy = EasyHandle()
     if trust.allowsResumption, !job.isInspection, let sessions = host.sessions { easy?.use(sessions) }
     return easy
-  }
-
-  /// Whether libcurl undoes the body's encoding.
-  private func expandsBody(of job: TransferJob) -> Bool {
-    limits.decompresses && !job.request.head.headerFields.contains(.acceptEncoding)
   }
 
   /// Sets everything up; libcurl's refusal of an option is a typed error, not a trap.
@@ -83,19 +77,13 @@ final class OptionApplier {
     let head = transfer.job.request.head
     easy.transfer = transfer
     if transfer.host.key.isTLS || transfer.host.proxyTarget != nil { try trust.prepare() }
-    let expandsBody = expandsBody(of: transfer.job)
-    if !easy.isSet {
-      try applySetting(transfer, expandsBody: expandsBody)
-      let setting = HandleSetting(transfer.job, on: transfer.host, expandsBody: expandsBody)
-      transfer.host.templates.learn(setting, from: easy)
-    }
-    TransferCallbacks.setOwner(of: easy)
+    let expandsBody = limits.decompresses && !head.headerFields.contains(.acceptEncoding)
+    try applyOptions(transfer, expandsBody: expandsBody)
     try applyURL(easy, head)
     try applyHeaders(transfer, expandsBody: expandsBody)
   }
 
-  /// Sets what follows from the request's ``HandleSetting``; where it has none, from the whole request.
-  private func applySetting(_ transfer: Transfer, expandsBody: Bool) throws(TransportError) {
+  private func applyOptions(_ transfer: Transfer, expandsBody: Bool) throws(TransportError) {
     let easy = transfer.easy
     let request = transfer.job.request
     applyBasics(easy, timeout: request.connectTimeout)
@@ -110,7 +98,7 @@ final class OptionApplier {
     if expandsBody { easy.set(CURLOPT_ACCEPT_ENCODING, "") }
     TransferCallbacks.install(on: easy)
     let isTLS = transfer.host.key.isTLS
-    if isTLS, transfer.host.isProxied { TunnelAnswer.limit(on: easy, TransferCallbacks.tunnelStep) }
+    if isTLS, transfer.host.isProxied { TransferCallbacks.installTunnelLimit(on: easy) }
     let keeper = Unmanaged.passUnretained(poller).toOpaque()
     // Of HTTP/2 in the clear, nobody else bounds what libcurl reads at once.
     let open = !isTLS && options.httpVersion == .http2 ? Poller.openWatchedSocket : Poller.openSocket

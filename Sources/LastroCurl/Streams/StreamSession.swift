@@ -121,7 +121,7 @@ final class StreamSession: StreamPort {
     }
   }
 
-  func limitTunnelAnswer() { TunnelAnswer.limit(on: easy, owner: context, Self.tunnelStep) }
+  func limitTunnelAnswer() { clastro_install_progress(easy.raw, context, Self.tunnelStep) }
 
   private static let tunnelStep: clastro_progress_callback = { context, _, _, _, _ in
     guard let session = of(context), !session.isOpen else { return 0 }

@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CLastro
 internal import Lastro
 
 /// A proxy's answer to CONNECT: libcurl reads it byte by byte for as long as there is more of it, tells its progress after
 /// each, and has no limit.
 enum TunnelAnswer {
   static let maximumBytes = 64 * 1024
-
-  /// - Parameter owner: whom `step` is told; `nil` leaves that for later.
-  static func limit(
-    on easy: EasyHandle, owner: UnsafeMutableRawPointer? = nil, _ step: @escaping clastro_progress_callback
-  ) {
-    clastro_install_progress(easy.raw, owner, step)
-  }
 }
 
 extension Transfer {
