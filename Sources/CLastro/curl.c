@@ -24,23 +24,25 @@ CURLcode clastro_set_blob(CURL *easy, CURLoption option, const void *data, size_
 }
 
 void clastro_install_callbacks(
-  CURL *easy, clastro_data_callback header, clastro_data_callback write, clastro_data_callback read,
+  CURL *easy, void *owner, clastro_data_callback header, clastro_data_callback write, clastro_data_callback read,
   clastro_seek_callback seek, clastro_prereq_callback prereq) {
+  curl_easy_setopt(easy, CURLOPT_PRIVATE, owner);
   curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, header);
+  curl_easy_setopt(easy, CURLOPT_HEADERDATA, owner);
   curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, write);
+  curl_easy_setopt(easy, CURLOPT_WRITEDATA, owner);
   curl_easy_setopt(easy, CURLOPT_READFUNCTION, read);
+  curl_easy_setopt(easy, CURLOPT_READDATA, owner);
   curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, seek);
+  curl_easy_setopt(easy, CURLOPT_SEEKDATA, owner);
   curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, prereq);
+  curl_easy_setopt(easy, CURLOPT_PREREQDATA, owner);
 }
 
-void clastro_set_owner(CURL *easy, void *owner) {
-  curl_easy_setopt(easy, CURLOPT_PRIVATE, owner);
-  curl_easy_setopt(easy, CURLOPT_HEADERDATA, owner);
-  curl_easy_setopt(easy, CURLOPT_WRITEDATA, owner);
-  curl_easy_setopt(easy, CURLOPT_READDATA, owner);
-  curl_easy_setopt(easy, CURLOPT_SEEKDATA, owner);
-  curl_easy_setopt(easy, CURLOPT_PREREQDATA, owner);
-  curl_easy_setopt(easy, CURLOPT_SSL_CTX_DATA, owner);
+void clastro_install_progress(CURL *easy, void *owner, clastro_progress_callback step) {
+  curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, step);
+  curl_easy_setopt(easy, CURLOPT_XFERINFODATA, owner);
+  curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
 }
 
 CURLSH *clastro_make_session_share(void) {

@@ -69,6 +69,10 @@ struct clastro_connection {
   atomic_int fatal_alert;
   // The session, as soon as its handshake has begun. Valid as long as the connection is libcurl's.
   SSL *ssl;
+  // What was read in the turn of the loop in which it was last read.
+  const uint64_t *turns;
+  uint64_t turn;
+  size_t turn_bytes;
   bool judges_presented;
   void *owner;
   bool (*accept)(void *, const clastro_peer_certificate *, size_t, size_t);
@@ -95,10 +99,39 @@ static clastro_connection *connection_of(const SSL *ssl) {
   return context ? SSL_CTX_get_ex_data(context, connection_index) : NULL;
 }
 
+// Around every call of libcurl's BIO, which reads the socket. When the turn's bytes are spent, OpenSSL has no whole record
+// left, and libcurl is told what it is told of an empty socket: epoll, which watches for levels, wakes the loop again.
+static long limit_input(
+  BIO *bio, int operation, const char *buffer, size_t length, int command, long argument, int result, size_t *count) {
+  (void)buffer, (void)length, (void)command, (void)argument;
+  if ((operation & ~BIO_CB_RETURN) != BIO_CB_READ) return result;
+  clastro_connection *connection = (clastro_connection *)BIO_get_callback_arg(bio);
+  if (operation & BIO_CB_RETURN) {
+    connection->turn_bytes += CLASTRO_READ_BYTES + (result > 0 && count ? *count : 0);
+    return result;
+  }
+  if (connection->turn != *connection->turns) {
+    connection->turn = *connection->turns;
+    connection->turn_bytes = 0;
+  }
+  if (connection->turn_bytes < CLASTRO_TURN_BYTES) return result;
+  BIO_clear_retry_flags(bio);
+  BIO_set_retry_read(bio);
+  return -1;
+}
+
+static void begin_session(clastro_connection *connection, SSL *ssl) {
+  connection->ssl = ssl;
+  BIO *input = connection->turns ? SSL_get_rbio(ssl) : NULL;
+  if (!input) return;
+  BIO_set_callback_arg(input, (char *)connection);
+  BIO_set_callback_ex(input, limit_input);
+}
+
 static void watch_session(const SSL *ssl, int where, int value) {
   clastro_connection *connection = connection_of(ssl);
   if (!connection) return;
-  if (where & SSL_CB_HANDSHAKE_START) connection->ssl = (SSL *)ssl;
+  if (where & SSL_CB_HANDSHAKE_START) begin_session(connection, (SSL *)ssl);
   if ((where & SSL_CB_READ_ALERT) != SSL_CB_READ_ALERT) return;
   if ((value & 0xff) == SSL_AD_CLOSE_NOTIFY) {
     atomic_store(&connection->closed_cleanly, true);
@@ -209,6 +242,9 @@ static clastro_connection *make_connection(const clastro_connection_rules *rules
   atomic_init(&connection->closed_cleanly, false);
   atomic_init(&connection->fatal_alert, 0);
   connection->ssl = NULL;
+  connection->turns = rules->turns;
+  connection->turn = 0;
+  connection->turn_bytes = 0;
   connection->judges_presented = rules->judges_presented;
   connection->owner = rules->owner;
   connection->accept = rules->accept;

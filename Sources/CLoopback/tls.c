@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
 
 #include "CLoopback.h"
 #include "shared.h"
@@ -234,6 +235,18 @@ ssize_t cloopback_tls_write(cloopback_tls *tls, const void *buffer, size_t count
     written += (size_t)put;
   }
   return (ssize_t)written;
+}
+
+bool cloopback_tls_send_message(cloopback_tls *tls, bool is_ticket) {
+  ERR_clear_error();
+  bool held = cloopback_hold_pipe_signal();
+  int queued = is_ticket ? SSL_new_session_ticket(tls->ssl) : SSL_key_update(tls->ssl, SSL_KEY_UPDATE_NOT_REQUESTED);
+  bool good = queued == 1 && SSL_do_handshake(tls->ssl) == 1;
+  // OpenSSL takes it for success that a ticket did not reach a client which is gone.
+  good = good && send(SSL_get_fd(tls->ssl), "", 0, MSG_NOSIGNAL) == 0;
+  cloopback_release_pipe_signal(held);
+  ERR_clear_error();
+  return good;
 }
 
 void cloopback_tls_close_notify(cloopback_tls *tls) {

@@ -12,8 +12,7 @@ import Testing
   import Foundation
 #endif
 
-/// Requests of the same kind get handles of libcurl with the options of one template: nothing of one request may show in
-/// the next.
+/// Nothing of one request may show in the next on the same connection.
 @Suite("Handles", .timeLimit(.minutes(60)))
 struct HandleReuseTests {
   private static let plain = HTTPRequest(method: .get, scheme: "http", authority: nil, path: "/plain")

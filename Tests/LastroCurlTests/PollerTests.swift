@@ -92,6 +92,36 @@ struct PollerTests {
     #expect(ready(poller) == [number])
   }
 
+  @Test("what takes long leaves the rest for the next turn, and what was closed meanwhile is forgotten")
+  func turnsEnd() throws {
+    let poller = try #require(Poller()), pairs = try (0..<3).map { _ in try Pair() }
+    for pair in pairs {
+      poller.noteOpened(pair.near)
+      poller.watch(pair.near, owner: 1, read: true, write: false)
+      pair.write()
+    }
+    var told: [Int32] = []
+    func turn() {
+      poller.wait(
+        timeout: 0, then: {},
+        each: { ready in
+          told.append(ready.descriptor)
+          let start = monotonicNow()
+          while monotonicNow() - start < 20_000_000 {}
+        })
+    }
+    turn()
+    #expect(told.count == 1 && poller.hasLeft)
+    let closed = try #require(pairs.map(\.near).first { $0 != told[0] })
+    poller.noteClosing(closed)
+    poller.noteOpened(closed)
+    poller.watch(closed, owner: 2, read: false, write: false)
+    turn()
+    #expect(told.count == 2 && !told.contains(closed))
+    while poller.hasLeft { turn() }
+    #expect(Set(told) == Set(pairs.map(\.near)).subtracting([closed]))
+  }
+
   @Test("connections that are kept and connections that are closed take turns")
   func turns() async throws {
     let server = try LoopbackServer.http { request in

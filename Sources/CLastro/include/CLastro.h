@@ -22,3 +22,4 @@
 #include "clastro_nested_tls.h"
 #include "clastro_stream.h"
 #include "clastro_tls.h"
+#include "clastro_watchdog.h"

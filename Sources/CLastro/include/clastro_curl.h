@@ -19,13 +19,15 @@ typedef int (*clastro_seek_callback)(void *_Nullable owner, curl_off_t offset, i
 typedef int (*clastro_prereq_callback)(
   void *_Nullable owner, char *_Nullable remote, char *_Nullable local, int remote_port, int local_port);
 
-// Installs the callbacks of a handle, but for whom they are for.
+// Installs the callbacks of a handle; `owner` is handed to each of them.
 void clastro_install_callbacks(
-  CURL *easy, clastro_data_callback header, clastro_data_callback write, clastro_data_callback read,
+  CURL *easy, void *owner, clastro_data_callback header, clastro_data_callback write, clastro_data_callback read,
   clastro_seek_callback seek, clastro_prereq_callback prereq);
 
-// What is handed to each of them, and to the hook of clastro_install_context_hook.
-void clastro_set_owner(CURL *easy, void *owner);
+// Has `step` called whenever libcurl tells its progress; not 0 ends the transfer.
+typedef int (*clastro_progress_callback)(
+  void *_Nullable owner, curl_off_t, curl_off_t received, curl_off_t, curl_off_t sent);
+void clastro_install_progress(CURL *easy, void *owner, clastro_progress_callback step);
 
 // A share of TLS sessions, for handles of one thread; freed with curl_share_cleanup() after them.
 CURLSH *_Nullable clastro_make_session_share(void);

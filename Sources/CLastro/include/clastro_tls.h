@@ -26,6 +26,11 @@ typedef struct {
 // What is remembered of one TLS connection, reference-counted: it outlives the SSL object.
 typedef struct clastro_connection clastro_connection;
 
+// What a connection may read in one turn of the loop; each call counts as CLASTRO_READ_BYTES more, for what a small record
+// costs.
+#define CLASTRO_TURN_BYTES (128 << 10)
+#define CLASTRO_READ_BYTES 256
+
 // What a new connection obeys.
 typedef struct {
   // Used while the connection is made.
@@ -42,6 +47,10 @@ typedef struct {
   bool is_strict;
   // Whether a session may be kept for resumption.
   bool allows_resumption;
+  // Where it reads the socket itself, and not through another TLS connection: the number of the loop's turn, which outlives
+  // the connection. In one turn it reads no more than CLASTRO_TURN_BYTES, and is told that there is nothing more; else who
+  // sends faster than libcurl parses would hold the loop as long as it likes.
+  const uint64_t *_Nullable turns;
   // Handed to the functions below, and released with the connection.
   void *owner;
   // Is given the verified chain (leaf to root), and after it the other certificates that were sent. False refuses.
@@ -58,7 +67,7 @@ typedef struct {
 // Installs CURLOPT_SSL_CTX_FUNCTION: `prepare` runs once for each new TLS connection of the transfer, also for that to an
 // https proxy, and calls clastro_context_apply.
 typedef CURLcode (*clastro_context_callback)(CURL *_Nullable easy, void *_Nullable context, void *_Nullable transfer);
-CURLcode clastro_install_context_hook(CURL *easy, clastro_context_callback prepare, void *_Nullable transfer);
+CURLcode clastro_install_context_hook(CURL *easy, clastro_context_callback prepare, void *transfer);
 
 // Marks the TLS connections to the transfer's https proxy, by an option of libcurl that OpenSSL's context shows: libcurl
 // does not tell the hook which connection it is called for.

@@ -130,6 +130,8 @@ enum { CLOOPBACK_READ_FAILED = -1, CLOOPBACK_READ_TRUNCATED = -2, CLOOPBACK_READ
 ssize_t cloopback_tls_read(cloopback_tls *tls, void *buffer, size_t count);
 /// Bytes written (all of them) or -1.
 ssize_t cloopback_tls_write(cloopback_tls *tls, const void *buffer, size_t count);
+/// Sends a message of TLS 1.3 after the handshake: a session ticket, or an update of our keys (RFC 8446 §4.6).
+bool cloopback_tls_send_message(cloopback_tls *tls, bool is_ticket);
 /// Sends close_notify, does not wait for the peer's.
 void cloopback_tls_close_notify(cloopback_tls *tls);
 /// Frees without sending anything.

@@ -8,22 +8,12 @@ final class EasyHandle {
   let raw: UnsafeMutableRawPointer
   /// Whom libcurl's callbacks are for, as long as it has the handle.
   var transfer: Transfer?
-  /// Whether it was made with the options of a request's setting.
-  let isSet: Bool
   /// TLS sessions, which go on from handle to handle.
   private var sessions: SessionShare?
 
   init?() {
     guard CurlGlobal.isReady, let raw = curl_easy_init() else { return nil }
     self.raw = raw
-    isSet = false
-  }
-
-  /// A handle with the options of another, and nothing else of it. Callbacks have to be given their owner.
-  init?(optionsOf template: EasyHandle) {
-    guard let raw = curl_easy_duphandle(template.raw) else { return nil }
-    self.raw = raw
-    isSet = true
   }
 
   deinit { curl_easy_cleanup(raw) }

@@ -47,8 +47,6 @@ final class HostQueue {
   // Unchecked because the loop's thread alone touches it, and making a head calls nothing that comes back here.
   @exclusivity(unchecked) var heads = HeadMemory()
   private unowned let partition: Partition
-  /// How its handles are set up.
-  var templates = HandleTemplates()
   /// Its TLS sessions, and those of its proxy.
   private(set) lazy var sessions = key.isTLS || proxyTarget != nil ? SessionShare() : nil
 

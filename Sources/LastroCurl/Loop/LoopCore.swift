@@ -21,6 +21,9 @@ final class LoopCore {
   private let streams: StreamHub
   private let clock = LoopClock()
   private let deliveries = Deliveries()
+  private let bodies = BodyBlockStore()
+  /// When the memory of large bodies is given up, where there is some.
+  private var bodiesCloseAt = Int64.max
 
   private var partitions: [UInt32: Partition] = [:]
   private var partitionIDs: [ConnectionOptions: UInt32] = [:]
@@ -55,6 +58,7 @@ final class LoopCore {
       }
     }
     streams.tearDown()
+    bodies.close()
     defaultPartition = nil
     partitions = [:]
   }
@@ -64,7 +68,7 @@ final class LoopCore {
   }
 
   private func turn() {
-    let limit = timeout()
+    let limit = poller.hasLeft ? 0 : timeout()
     let sleeps = limit != 0 && inbox.prepareToSleep()
     poller.wait(timeout: sleeps ? limit : 0) { [clock, inbox] in
       clock.update()
@@ -92,13 +96,14 @@ final class LoopCore {
     streams.turn(now: now)
     if now >= nextExpiry { expire(now: now) }
     closeIdlePartitions(now: now)
+    closeIdleBodies(now: now)
     takeDisplaced()
     deliveries.handOver()
   }
 
   /// Milliseconds until something is due, rounded up so that nothing is woken early in a loop.
   private func timeout() -> Int32 {
-    var due = min(nextExpiry, streams.due)
+    var due = min(nextExpiry, streams.due, bodiesCloseAt)
     for partition in partitions.values {
       if let timer = partition.timerAt { due = min(due, timer) }
       if let closing = closingTime(of: partition) { due = min(due, closing) }
@@ -168,7 +173,7 @@ final class LoopCore {
     }
     let transfer = Transfer(
       job: job, easy: easy, host: host, limits: settings.transfer, trust: partition.trust, clock: clock,
-      deliveries: deliveries)
+      deliveries: deliveries, bodies: bodies)
     do {
       try partition.applier.apply(transfer)
       if isFresh || host.hasSilentConnection { easy.set(CURLOPT_FRESH_CONNECT, 1) }
@@ -380,6 +385,18 @@ final class LoopCore {
 
   private func closingTime(of partition: Partition) -> Int64? {
     partition.idleSince.map { $0.adding(settings.idleLifetime) }
+  }
+
+  /// Keeps the memory of large bodies for a second after the last transfer.
+  private func closeIdleBodies(now: Int64) {
+    if load.value > 0 {
+      bodiesCloseAt = .max
+    } else if now >= bodiesCloseAt {
+      bodiesCloseAt = .max
+      bodies.close()
+    } else if bodiesCloseAt == .max, bodies.isOpen {
+      bodiesCloseAt = now.adding(nanoseconds: 1_000_000_000)
+    }
   }
 
   /// libcurl looks at the age of pooled connections only when a transfer begins; without any, they are closed here.

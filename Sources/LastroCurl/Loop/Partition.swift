@@ -39,7 +39,7 @@ final class Partition {
     self.multi = multi
     self.poller = poller
     do {
-      trust = try PartitionTrust(options.tls, standing: settings.trustJudge)
+      trust = try PartitionTrust(options.tls, standing: settings.trustJudge, poller: poller)
       applier = try OptionApplier(
         options: options, trust: trust, limits: settings.transfer, environment: settings.environmentProxies,
         poller: poller)
@@ -122,19 +122,28 @@ final class Partition {
 
   func socketReady(_ ready: Poller.Ready, now: Int64) {
     if ready.readable || ready.writable { poller.noteMovement(of: ready.descriptor, at: now) }
-    var running: Int32 = 0
     let mask =
       (ready.readable ? CURL_CSELECT_IN : 0) | (ready.writable ? CURL_CSELECT_OUT : 0)
       | (ready.failed ? CURL_CSELECT_ERR : 0)
-    curl_multi_socket_action(multi, ready.descriptor, mask, &running)
+    act(on: ready.descriptor, mask)
   }
 
   /// Calls libcurl when its time has come, even if descriptors were ready too.
   func fireTimer(now: Int64) {
     guard let due = timerAt, now >= due else { return }
     timerAt = nil
+    act(on: CURL_SOCKET_TIMEOUT, 0)
+  }
+
+  private func act(on socket: curl_socket_t, _ mask: Int32) {
     var running: Int32 = 0
-    curl_multi_socket_action(multi, CURL_SOCKET_TIMEOUT, 0, &running)
+    guard let watchdog = poller.watchdog, options.httpVersion == .http2 else {
+      curl_multi_socket_action(multi, socket, mask, &running)
+      return
+    }
+    let ended = watchdog.watch { curl_multi_socket_action(multi, socket, mask, &running) }
+    guard let ended else { return }
+    for transfer in transfers.values where transfer.socket == ended { transfer.noteFlood() }
   }
 
   /// The next transfer libcurl has finished.

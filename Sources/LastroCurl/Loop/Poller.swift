@@ -28,23 +28,43 @@ final class Poller {
     var isWanted = false
     /// Whether its end is told (``noteClosing(_:)``).
     var isKept = false
+    /// Whether the watchdog has it.
+    var isWatched = false
     /// Its local port, as far as somebody asked.
     var localPort: Int32 = 0
     /// When it was last ready.
     var movedAt: Int64 = 0
   }
 
+  /// The number of the loop's turn.
+  let turns: UnsafeMutablePointer<UInt64>
+  /// What holds the loop in one call of libcurl is ended by it; made with the first connection that could.
+  private(set) var watchdog: SocketWatchdog?
+
+  /// After so long, what is ready and was not looked at waits for the next turn: others than descriptors have a right too.
+  private static let turnNanoseconds: Int64 = 10_000_000
+
   private let epoll: Int32
   private var events: [epoll_event]
+  /// Of `events`: what is still to be handed over.
+  private var left = 0..<0
   private var watches: [Watch] = []
 
   init?() {
     epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
     guard epoll >= 0 else { return nil }
     events = Array(repeating: epoll_event(), count: 256)
+    turns = .allocate(capacity: 1)
+    turns.initialize(to: 1)
   }
 
-  deinit { close(epoll) }
+  deinit {
+    turns.deallocate()
+    close(epoll)
+  }
+
+  /// Whether something is ready that the last turn did not come to.
+  var hasLeft: Bool { !left.isEmpty }
 
   /// Watches a descriptor, or changes what is watched.
   func watch(_ descriptor: Int32, owner: UInt32, read: Bool, write: Bool) {
@@ -86,7 +106,9 @@ final class Poller {
   func noteClosing(_ descriptor: Int32) {
     guard let index = index(of: descriptor) else { return }
     drop(descriptor, at: index)
+    if watches[index].isWatched { watchdog?.remove(descriptor) }
     watches[index] = Watch()
+    forgetLeft(of: descriptor)
   }
 
   /// Whether a descriptor is an open socket of ours with this local port. Asks the system once for each socket.
@@ -137,26 +159,45 @@ final class Poller {
     _ = epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event)
   }
 
-  /// Waits for at most `timeout` milliseconds (negative: for ever), calls `afterwards`, then hands over what is ready.
+  /// Waits for at most `timeout` milliseconds (negative: for ever), calls `afterwards`, then hands over what is ready. What
+  /// takes too long is left for the next call, which then waits for nothing.
   func wait(timeout: Int32, then afterwards: () -> Void, each body: (Ready) -> Void) {
-    let count = events.withUnsafeMutableBufferPointer { buffer in
-      guard let base = buffer.baseAddress else { return 0 }
-      return Int(epoll_wait(epoll, base, Int32(buffer.count), timeout))
-    }
+    turns.pointee &+= 1
+    if left.isEmpty { left = 0..<readyCount(timeout) }
     afterwards()
-    guard count > 0 else { return }
-    for index in 0..<count {
-      let event = events[index]
-      let flags = event.events
-      let descriptor = Int32(bitPattern: UInt32(truncatingIfNeeded: event.data.u64))
-      if !isWanted(descriptor) { continue }
-      body(
-        Ready(
-          descriptor: descriptor,
-          owner: UInt32(event.data.u64 >> 32),
-          readable: flags & EPOLLIN.rawValue != 0,
-          writable: flags & EPOLLOUT.rawValue != 0,
-          failed: flags & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0))
+    if left.isEmpty { return }
+    let start = left.lowerBound, end = monotonicNow().adding(nanoseconds: Self.turnNanoseconds)
+    while !left.isEmpty, left.lowerBound == start || monotonicNow() < end {
+      let event = events[left.lowerBound]
+      left = left.lowerBound + 1..<left.upperBound
+      handOver(event, to: body)
+    }
+  }
+
+  private func readyCount(_ timeout: Int32) -> Int {
+    events.withUnsafeMutableBufferPointer { buffer in
+      guard let base = buffer.baseAddress else { return 0 }
+      return max(0, Int(epoll_wait(epoll, base, Int32(buffer.count), timeout)))
+    }
+  }
+
+  private func handOver(_ event: epoll_event, to body: (Ready) -> Void) {
+    let flags = event.events
+    let descriptor = Int32(bitPattern: UInt32(truncatingIfNeeded: event.data.u64))
+    if flags == 0 || !isWanted(descriptor) { return }
+    body(
+      Ready(
+        descriptor: descriptor,
+        owner: UInt32(event.data.u64 >> 32),
+        readable: flags & EPOLLIN.rawValue != 0,
+        writable: flags & EPOLLOUT.rawValue != 0,
+        failed: flags & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0))
+  }
+
+  /// What was told of a socket that is closed means nothing for the next with its number.
+  private func forgetLeft(of descriptor: Int32) {
+    for index in left where UInt32(truncatingIfNeeded: events[index].data.u64) == UInt32(bitPattern: descriptor) {
+      events[index].events = 0
     }
   }
 }
@@ -168,6 +209,20 @@ extension Poller {
     let socket = clastro_make_socket(address)
     if socket >= 0 { Unmanaged<Poller>.fromOpaque(poller).takeUnretainedValue().noteOpened(socket) }
     return socket
+  }
+
+  /// Hands over a socket on which nothing else bounds how long libcurl reads.
+  static let openWatchedSocket: clastro_open_callback = { poller, purpose, address in
+    let socket = openSocket(poller, purpose, address)
+    if socket >= 0, let poller { Unmanaged<Poller>.fromOpaque(poller).takeUnretainedValue().noteWatched(socket) }
+    return socket
+  }
+
+  private func noteWatched(_ descriptor: Int32) {
+    guard let index = index(of: descriptor), let watchdog = watchdog ?? SocketWatchdog() else { return }
+    self.watchdog = watchdog
+    watches[index].isWatched = true
+    watchdog.add(descriptor)
   }
 
   /// The end of a connection's socket.
@@ -203,6 +258,12 @@ extension Duration {
 }
 
 extension Int64 {
+  /// This point in time and so many nanoseconds later, at most the end of time.
+  func adding(nanoseconds: Int64) -> Int64 {
+    let (sum, overflow) = addingReportingOverflow(nanoseconds)
+    return overflow ? .max : sum
+  }
+
   /// This point in time and a positive duration later, at most the end of time.
   func adding(_ duration: Duration) -> Int64 {
     let (sum, overflow) = addingReportingOverflow(duration.nanoseconds)

@@ -60,9 +60,9 @@ final class OptionApplier {
     options.unixSocketPath == nil ? proxies.proxy(isTLS: isTLS, authority: authority) : ""
   }
 
-  /// A new handle for a job, with the options of its setting where others had the same. `nil` when memory ran out.
+  /// A new handle for a job; `nil` when memory ran out.
   func handle(for job: TransferJob, on host: HostQueue) -> EasyHandle? {
-    let easy = host.templates.handle(for: HandleSetting(job, on: host)) ?? EasyHandle()
+    let easy = EasyHandle()
     if trust.allowsResumption, !job.isInspection, let sessions = host.sessions { easy?.use(sessions) }
     return easy
   }
@@ -73,17 +73,12 @@ final class OptionApplier {
     let head = transfer.job.request.head
     easy.transfer = transfer
     if transfer.host.key.isTLS || transfer.host.proxyTarget != nil { try trust.prepare() }
-    if !easy.isSet {
-      try applySetting(transfer)
-      transfer.host.templates.learn(HandleSetting(transfer.job, on: transfer.host), from: easy)
-    }
-    TransferCallbacks.setOwner(of: easy)
+    try applyOptions(transfer)
     try applyURL(easy, head)
     try applyHeaders(transfer)
   }
 
-  /// Sets what follows from the request's ``HandleSetting``; where it has none, from the whole request.
-  private func applySetting(_ transfer: Transfer) throws(TransportError) {
+  private func applyOptions(_ transfer: Transfer) throws(TransportError) {
     let easy = transfer.easy
     let request = transfer.job.request
     applyBasics(easy, timeout: request.connectTimeout)
@@ -98,8 +93,12 @@ final class OptionApplier {
     easy.set(CURLOPT_HTTP_TRANSFER_DECODING, 0)
     easy.set(CURLOPT_HTTP_CONTENT_DECODING, 0)
     TransferCallbacks.install(on: easy)
+    let isTLS = transfer.host.key.isTLS
+    if isTLS, transfer.host.isProxied { TransferCallbacks.installTunnelLimit(on: easy) }
     let keeper = Unmanaged.passUnretained(poller).toOpaque()
-    clastro_install_socket_keeper(easy.raw, keeper, Poller.openSocket, Poller.closeSocket)
+    // Of HTTP/2 in the clear, nobody else bounds what libcurl reads at once.
+    let open = !isTLS && options.httpVersion == .http2 ? Poller.openWatchedSocket : Poller.openSocket
+    clastro_install_socket_keeper(easy.raw, keeper, open, Poller.closeSocket)
   }
 
   func applyBasics(_ easy: EasyHandle, timeout: Duration?) {

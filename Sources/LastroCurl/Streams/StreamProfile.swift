@@ -13,7 +13,7 @@ final class StreamProfile {
 
   init(options: ConnectionOptions, settings: LoopSettings, poller: Poller) throws(TransportError) {
     self.options = options
-    trust = try PartitionTrust(options.tls, standing: settings.trustJudge)
+    trust = try PartitionTrust(options.tls, standing: settings.trustJudge, poller: poller)
     applier = try OptionApplier(
       options: options, trust: trust, limits: settings.transfer, environment: settings.environmentProxies,
       poller: poller)
@@ -39,7 +39,10 @@ extension OptionApplier {
     easy.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
     // libcurl's own offer, not ours, which the hook sets.
     easy.set(CURLOPT_SSL_ENABLE_ALPN, 0)
-    if !session.proxy.isEmpty { easy.set(CURLOPT_HTTPPROXYTUNNEL, 1) }
+    if !session.proxy.isEmpty {
+      easy.set(CURLOPT_HTTPPROXYTUNNEL, 1)
+      session.limitTunnelAnswer()
+    }
     if session.isTLS || session.proxyTarget != nil {
       easy.set(CURLOPT_SSL_SESSIONID_CACHE, 0)
       try session.installContextHook()

@@ -55,6 +55,7 @@ final class StreamSession: StreamPort {
   /// How often that was so.
   var restarts = 0
   var facts = StreamFacts()
+  private var tunnelSteps = 0
 
   // When it stands.
   var isOpen = false
@@ -120,6 +121,16 @@ final class StreamSession: StreamPort {
     }
   }
 
+  func limitTunnelAnswer() { clastro_install_progress(easy.raw, context, Self.tunnelStep) }
+
+  private static let tunnelStep: clastro_progress_callback = { context, _, _, _, _ in
+    guard let session = of(context), !session.isOpen else { return 0 }
+    session.tunnelSteps += 1
+    guard session.tunnelSteps > TunnelAnswer.maximumBytes else { return 0 }
+    session.failure = .endlessTunnelAnswer
+    return 1
+  }
+
   /// What a proxy answers to CONNECT.
   private static let discard: clastro_data_callback = { _, size, count, _ in size * count }
 
@@ -145,10 +156,11 @@ final class StreamSession: StreamPort {
     guard let target = isProxy ? proxyTarget : dial.target else { return false }
     if isProxy {
       proxyContext = context
-      peer = profile.trust.attach(context, to: target, role: .proxy, recordsChain: false)
+      peer = profile.trust.attach(context, to: target, role: .proxy, recordsChain: false, readsSocket: true)
     } else {
       peer = profile.trust.attach(
-        context, to: target, role: dial.request.role, recordsChain: true, onlyJudge: judge)
+        context, to: target, role: dial.request.role, recordsChain: true, readsSocket: proxyTarget == nil,
+        onlyJudge: judge)
     }
     let protocols = isProxy ? [] : dial.protocols
     return peer != nil && clastro_context_carry_stream(context, protocols, protocols.count)

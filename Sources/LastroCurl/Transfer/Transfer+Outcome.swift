@@ -99,7 +99,8 @@ extension Transfer {
     switch sink {
     case .collect, .drop:
       if let response {
-        deliveries.answer(job, .success(TransferResponse(head: response, body: ResponseBody(collected), facts: facts)))
+        let body = ResponseBody(collected.take())
+        deliveries.answer(job, .success(TransferResponse(head: response, body: body, facts: facts)))
       }
     case .undecided, .stream: break
     }

@@ -3,6 +3,12 @@
 internal import HTTPTypes
 internal import Lastro
 
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
 extension Transfer {
   /// Most bytes, and the longest time, that are spent on the rest of a body for the sake of its connection.
   private static let drainedBytes: Int64 = 16 * 1024
@@ -19,7 +25,7 @@ extension Transfer {
       return false
     }
     drainsUntil = lastActivity.adding(Self.drainTime)
-    deliveries.answer(job, .success(TransferResponse(head: response, body: ResponseBody(collected), facts: facts())))
+    deliveries.answer(job, .success(TransferResponse(head: response, body: ResponseBody(Data()), facts: facts())))
     host.noteDrain(self)
     return true
   }

@@ -51,7 +51,8 @@ extension Transfer {
     let isProxy = host.proxyTarget != nil && (isMarked || !host.key.isTLS)
     guard let target = isProxy ? host.proxyTarget : host.target else { return false }
     peer = trust.attach(
-      context, to: target, role: isProxy ? .proxy : .server, recordsChain: job.isInspection && !isProxy)
+      context, to: target, role: isProxy ? .proxy : .server, recordsChain: job.isInspection && !isProxy,
+      readsSocket: isProxy || host.proxyTarget == nil)
     return peer != nil
   }
 }

@@ -44,7 +44,7 @@ final class Transfer {
   /// What is between libcurl and the sink, where the body is chunked or compressed.
   var decoder: BodyDecoder?
   // Likewise, because appending calls nothing of ours.
-  @exclusivity(unchecked) private(set) var collected = Data()
+  @exclusivity(unchecked) var collected: CollectedBody
   var sink = Sink.undecided
   /// Decoded bytes handed on.
   private(set) var delivered: Int64 = 0
@@ -54,7 +54,7 @@ final class Transfer {
   /// Set once the job is answered and only the rest of a body is read, for the connection's sake: until then at most.
   var drainsUntil: Int64?
   /// Why we made libcurl stop; it knows better than libcurl's own code.
-  private(set) var failure: TransportError? { didSet { hasFailed = true } }
+  var failure: TransportError? { didSet { hasFailed = true } }
   private var hasFailed = false
   /// Whether request bytes may have left.
   private(set) var requestSent = false
@@ -79,6 +79,7 @@ final class Transfer {
   var receivingPaused = false
   private(set) var sendingPaused = false
   private var requestSizeAtStart: Int64 = 0
+  var tunnelSteps = 0
   private(set) var uploadOffset = 0
   /// Set where somebody wants to know.
   var progress: ProgressMeter?
@@ -94,8 +95,9 @@ final class Transfer {
 
   init(
     job: TransferJob, easy: EasyHandle, host: HostQueue, limits: TransferLimits, trust: PartitionTrust,
-    clock: LoopClock, deliveries: Deliveries
+    clock: LoopClock, deliveries: Deliveries, bodies: BodyBlockStore
   ) {
+    collected = CollectedBody(store: bodies)
     self.clock = clock
     self.deliveries = deliveries
     self.job = job
@@ -354,7 +356,10 @@ extension Transfer {
     let room = limit - collected.count
     if bytes.count > room {
       if cuts {
-        collected.append(contentsOf: bytes.prefix(max(0, room)))
+        guard collected.append(UnsafeRawBufferPointer(rebasing: bytes.prefix(max(0, room)))) else {
+          failure = .noMemoryForBody
+          return 0
+        }
         wasCut = true
         bodyCut = .limit(limit)
       } else {
@@ -364,9 +369,12 @@ extension Transfer {
     }
     if collected.isEmpty, let length = framing.contentLength, length > Int64(bytes.count), !framing.hasContentEncoding {
       // The server's word is worth a megabyte.
-      collected.reserveCapacity(min(limit, Int(clamping: length), 1 << 20))
+      _ = collected.reserve(min(limit, Int(clamping: length), 1 << 20))
     }
-    collected.append(contentsOf: bytes)
+    guard collected.append(bytes) else {
+      failure = .noMemoryForBody
+      return 0
+    }
     delivered += Int64(bytes.count)
     return bytes.count
   }

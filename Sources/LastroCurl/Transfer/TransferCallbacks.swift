@@ -7,20 +7,26 @@ internal import Lastro
 /// the loop made, and must not call libcurl's multi interface.
 enum TransferCallbacks {
   static func install(on easy: EasyHandle) {
-    clastro_install_callbacks(easy.raw, header, write, read, seek, prereq)
-  }
-
-  /// The callbacks, the hook among them, are for the transfer that has this handle.
-  static func setOwner(of easy: EasyHandle) {
-    clastro_set_owner(easy.raw, Unmanaged.passUnretained(easy).toOpaque())
+    clastro_install_callbacks(
+      easy.raw, Unmanaged.passUnretained(easy).toOpaque(), header, write, read, seek, prereq)
   }
 
   static func installContextHook(on easy: EasyHandle) throws(TransportError) {
-    guard clastro_install_context_hook(easy.raw, prepareTLS, nil) == CURLE_OK else {
+    let context = Unmanaged.passUnretained(easy).toOpaque()
+    guard clastro_install_context_hook(easy.raw, prepareTLS, context) == CURLE_OK else {
       throw .invalidTLSOptions(
         "this libcurl has no OpenSSL context to hook into",
         hint: "install the OpenSSL flavour of libcurl (Debian: libcurl4)")
     }
+  }
+
+  /// Has ``Transfer/noteTunnelStep()`` called.
+  static func installTunnelLimit(on easy: EasyHandle) {
+    clastro_install_progress(easy.raw, Unmanaged.passUnretained(easy).toOpaque(), tunnelStep)
+  }
+
+  private static let tunnelStep: clastro_progress_callback = { context, _, _, _, _ in
+    transfer(context)?.noteTunnelStep() == false ? 1 : 0
   }
 
   private static let prepareTLS: clastro_context_callback = { _, context, transfer in

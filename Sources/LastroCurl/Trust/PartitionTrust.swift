@@ -14,8 +14,11 @@ final class PartitionTrust {
   private let isStrict: Bool
   private let showsRootsToCurl: Bool
   let allowsResumption: Bool
+  /// Outlives every connection.
+  private let poller: Poller
 
-  init(_ options: TLSOptions, standing: (any ServerTrustJudge)?) throws(TransportError) {
+  init(_ options: TLSOptions, standing: (any ServerTrustJudge)?, poller: Poller) throws(TransportError) {
+    self.poller = poller
     rules = JudgePanel(standing: standing, additional: options.trustJudge)
     showsRootsToCurl = options.requiresStapledStatus
     roots = TrustedRoots(options.roots, isShared: !showsRootsToCurl)
@@ -33,10 +36,12 @@ final class PartitionTrust {
 
   /// A new connection to a target, made to obey. `nil` when it cannot be.
   ///
-  /// - Parameter onlyJudge: decides alone, where chain and host name do not count.
+  /// - Parameters:
+  ///   - readsSocket: whether it is not inside of another TLS connection.
+  ///   - onlyJudge: decides alone, where chain and host name do not count.
   func attach(
     _ context: UnsafeMutableRawPointer, to target: TrustTarget, role: ServerTrust.Role, recordsChain: Bool,
-    onlyJudge: (any ServerTrustJudge)? = nil
+    readsSocket: Bool, onlyJudge: (any ServerTrustJudge)? = nil
   ) -> TLSPeer? {
     guard let store = try? roots.store() else { return nil }
     let peer = TLSPeer(target: target, role: role, rules: rules, keyLog: keyLog, onlyJudge: onlyJudge)
@@ -44,6 +49,7 @@ final class PartitionTrust {
       rules.shows_roots_to_curl = showsRootsToCurl
       rules.is_strict = isStrict
       rules.allows_resumption = allowsResumption && !recordsChain
+      rules.turns = readsSocket ? UnsafePointer(poller.turns) : nil
     }
     return isAttached ? peer : nil
   }

@@ -140,6 +140,11 @@ public final class LoopbackConnection {
     }
   }
 
+  /// Sends a message of TLS 1.3: a session ticket, or an update of keys (RFC 8446 §4.6).
+  package func sendTLSMessage(isTicket: Bool) throws(LoopbackError) {
+    guard let tls, cloopback_tls_send_message(tls, isTicket) else { throw .disconnected }
+  }
+
   // MARK: ending
 
   /// Sends TLS's close_notify and nothing else; nothing over plain TCP.

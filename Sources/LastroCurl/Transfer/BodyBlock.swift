@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+#if canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Musl)
+  internal import Musl
+#endif
+
+/// The memory of one large body. It goes back to its store when nobody has the body any more.
+final class BodyBlock {
+  private let store: BodyBlockStore
+  private(set) var memory: BodyBlockStore.Memory
+
+  init(_ memory: BodyBlockStore.Memory, store: BodyBlockStore) {
+    self.memory = memory
+    self.store = store
+  }
+
+  deinit { store.giveBack(memory) }
+
+  /// False when memory ran out. The kernel moves pages of large blocks, and copies none of them.
+  func resize(to capacity: Int) -> Bool {
+    guard let base = realloc(memory.base, capacity) else { return false }
+    memory = .init(base: base, capacity: capacity)
+    return true
+  }
+
+  /// The first bytes; nothing is written to it from now on, but by who has them alone.
+  consuming func data(count: Int) -> Data {
+    let block = Unmanaged.passRetained(self)
+    return Data(bytesNoCopy: memory.base, count: count, deallocator: .custom { _, _ in block.release() })
+  }
+}
+
+/// The memory of large bodies that is not in use: `malloc` would return it to the kernel, and fetch it again page by page.
+///
+/// Blocks come back from any thread; the loop takes them, and says when there is nothing to keep them for.
+final class BodyBlockStore: Sendable {
+  struct Memory: @unchecked Sendable {
+    // Sendable because nobody else knows an address that lies here.
+    var base: UnsafeMutableRawPointer
+    var capacity: Int
+  }
+
+  private struct State {
+    var free: [Memory] = []
+    var bytes = 0
+    var isOpen = false
+  }
+
+  /// Kept at most.
+  private let maximum: Int
+  private let state = EngineLock(State())
+
+  init(maximum: Int = 16 << 20) { self.maximum = maximum }
+
+  deinit { close() }
+
+  /// Whether blocks are kept.
+  var isOpen: Bool { state.withLock { $0.isOpen } }
+
+  /// What lies here.
+  var keptBytes: Int { state.withLock { $0.bytes } }
+
+  /// A block, up to twice as large as asked for; `nil` when memory ran out. From now on blocks are kept.
+  func take(_ capacity: Int) -> BodyBlock? {
+    let kept: Memory? = state.withLock { state in
+      state.isOpen = true
+      guard let index = state.free.lastIndex(where: { (capacity...2 * capacity).contains($0.capacity) }) else {
+        return nil
+      }
+      state.bytes -= state.free[index].capacity
+      return state.free.remove(at: index)
+    }
+    if let kept { return BodyBlock(kept, store: self) }
+    return malloc(capacity).map { BodyBlock(Memory(base: $0, capacity: capacity), store: self) }
+  }
+
+  fileprivate func giveBack(_ memory: Memory) {
+    let isKept = state.withLock { state in
+      guard state.isOpen, memory.capacity <= maximum - state.bytes else { return false }
+      state.free.append(memory)
+      state.bytes += memory.capacity
+      return true
+    }
+    if !isKept { free(memory.base) }
+  }
+
+  /// Keeps nothing until a block is taken again.
+  func close() {
+    let all = state.withLock { state in
+      defer { state = State() }
+      return state.free
+    }
+    for memory in all { free(memory.base) }
+  }
+}
