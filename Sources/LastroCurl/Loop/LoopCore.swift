@@ -191,6 +191,10 @@ final class LoopCore {
     guard let (partition, _) = find(job) else { return }
     finishTransfers(of: partition)
     guard let transfer = partition.transfers[ObjectIdentifier(job)] else { return }
+    if transfer.isDelivered {
+      if transfer.mayEnd(CURLE_OK) { conclude(transfer, in: partition, failure: transfer.outcome(CURLE_OK)) }
+      return
+    }
     let code = body(transfer)
     // Held-back bytes are delivered inside the call; when we refuse them, libcurl does not end the transfer by itself.
     guard code == CURLE_OK else { return conclude(transfer, in: partition, failure: transfer.outcome(code)) }
@@ -240,6 +244,7 @@ final class LoopCore {
         continue
       }
       transfer.abandonBrokenConnection(code)
+      guard transfer.mayEnd(code) else { continue }
       conclude(transfer, in: partition, failure: transfer.outcome(code), keepsHandle: code == CURLE_OK)
     }
   }

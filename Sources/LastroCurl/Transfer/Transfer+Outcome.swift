@@ -46,11 +46,11 @@ extension Transfer {
         message: "the connection ended without TLS close_notify: the body may be cut short", engineCode: 0,
         requestSent: true)
     }
-    return nil
+    return failureOfSourceAtEnd
   }
 
   /// Whether a head outside 200–299 is there, whose body is collected.
-  private var isErrorAnswer: Bool {
+  var isErrorAnswer: Bool {
     if case .collect(_, cuts: true) = sink { response != nil } else { false }
   }
 

@@ -70,9 +70,11 @@ extension TransportError {
     let isIdle = now < transfer.job.expiresAt
     let code = isIdle ? FailureCode.idleTimeout : transfer.job.request.deadlineCode
     let place =
-      transfer.response != nil
-      ? "while receiving the body"
-      : transfer.requestSent ? "while waiting for the response" : "before the request was sent"
+      transfer.isDelivered
+      ? "while the body's source did not end after the last byte announced"
+      : transfer.response != nil
+        ? "while receiving the body"
+        : transfer.requestSent ? "while waiting for the response" : "before the request was sent"
     return TransportError(
       stage: .timeout, code: code,
       message: isIdle ? "no byte moved for the idle limit, \(place)" : "the deadline passed \(place)",
