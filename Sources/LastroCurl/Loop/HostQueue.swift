@@ -107,6 +107,9 @@ final class HostQueue {
     return socket
   }
 
+  /// Whether its peer has ended the connection with this local port. Only in the turn in which libcurl found out.
+  func isEnded(localPort: Int) -> Bool { partition.poller.isEnded(localPort: Int32(clamping: localPort)) }
+
   func append(_ job: TransferJob) { waiting.append(job) }
 
   /// The first job that still wants to run.

@@ -35,6 +35,8 @@ final class Poller {
   private let epoll: Int32
   private var events: [epoll_event]
   private var watches: [Watch] = []
+  /// Local ports of connections that were closed in this turn, and that their peers had ended before.
+  private var endedPorts: Set<Int32> = []
 
   init?() {
     epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
@@ -80,8 +82,17 @@ final class Poller {
     watches[index] = Watch(isKept: true)
   }
 
+  /// Whether the peer has ended the connection with this local port, which is open, or was closed in this turn.
+  func isEnded(localPort: Int32) -> Bool {
+    if endedPorts.contains(localPort) { return true }
+    let socket = watches.indices.lazy.map { Int32($0) }.first { self.isSocket($0, boundTo: localPort) }
+    return socket.map { clastro_port_of_ended($0) == localPort } ?? false
+  }
+
   /// Forgets a socket that is about to be closed: the next with its number is another.
   func noteClosing(_ descriptor: Int32) {
+    let port = clastro_port_of_ended(descriptor)
+    if port > 0 { endedPorts.insert(port) }
     guard let index = index(of: descriptor) else { return }
     drop(descriptor, at: index)
     watches[index] = Watch()
@@ -134,6 +145,7 @@ final class Poller {
       return Int(epoll_wait(epoll, base, Int32(buffer.count), timeout))
     }
     afterwards()
+    if !endedPorts.isEmpty { endedPorts = [] }
     guard count > 0 else { return }
     for index in 0..<count {
       let event = events[index]

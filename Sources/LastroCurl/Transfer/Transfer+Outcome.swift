@@ -32,7 +32,7 @@ extension Transfer {
     let found = failure?.with(code) ?? (code == CURLE_OK ? nil : TransportError(code, transfer: self))
     if let found {
       // What matters of such an answer is its status; a body that breaks off must not hide it.
-      return isErrorAnswer && (found.stage == .response || found.stage == .limit) ? nil : found
+      return isErrorAnswer && [.send, .response, .limit].contains(found.stage) ? nil : found
     }
     if job.isInspection { return nil }
     guard response != nil else {

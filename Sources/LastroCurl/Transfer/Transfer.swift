@@ -255,6 +255,8 @@ final class Transfer {
     return !clastro_connection_closed_cleanly(tls)
   }
 
+  var hasCloseNotify: Bool { tls.map(clastro_connection_closed_cleanly) ?? false }
+
   /// The alert with which the server ended the connection before it answered, in words.
   var fatalAlert: String? {
     guard let tls, response == nil else { return nil }

@@ -53,9 +53,10 @@ extension TransportError {
       return
     }
     let facts = transfer.easy.facts(hasFailed: true)
+    let standing = transfer.standing
     let (stage, word, message, hint) = CurlCode.explain(
-      code, facts: facts, isProxied: transfer.isProxied, requestSent: transfer.requestSent,
-      hasHead: transfer.response != nil, isChunked: transfer.machine.framing.isChunked)
+      CurlCode.common(code, standing, facts: facts), facts: facts, isProxied: standing.isProxied,
+      requestSent: standing.requestSent, hasHead: standing.hasHead, isChunked: transfer.machine.framing.isChunked)
     self.init(
       stage: stage, code: word, message: message, hint: hint, engineCode: Int32(bitPattern: code.rawValue),
       requestSent: transfer.requestSent)
