@@ -8,6 +8,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#if LIBCURL_VERSION_NUM >= 0x080600
+_Static_assert((int)CLASTRO_CURLE_TOO_LARGE == (int)CURLE_TOO_LARGE, "libcurl counts otherwise");
+#endif
+
 CURLcode clastro_set_long(CURL *easy, CURLoption option, long value) { return curl_easy_setopt(easy, option, value); }
 
 CURLcode clastro_set_off(CURL *easy, CURLoption option, int64_t value) {
@@ -128,6 +132,7 @@ void clastro_read_facts(CURL *easy, clastro_facts *facts, bool has_failed) {
   READ_LONG(CURLINFO_PROXY_ERROR, proxy_error);
   READ_LONG(CURLINFO_SSL_VERIFYRESULT, verify_result);
   READ_LONG(CURLINFO_PROXY_SSL_VERIFYRESULT, proxy_verify_result);
+  READ_LONG(CURLINFO_HEADER_SIZE, header_size);
 #undef READ_LONG
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "CLastro.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <netinet/in.h>
 #include <openssl/bio.h>
@@ -331,16 +332,37 @@ int clastro_connection_fatal_alert(const clastro_connection *connection) {
 
 const char *clastro_alert_text(int alert) { return SSL_alert_desc_string_long(alert); }
 
+#define CHECK_VERIFY(own, theirs) _Static_assert((int)CLASTRO_VERIFY_##own == (int)X509_V_ERR_##theirs, #theirs)
+CHECK_VERIFY(UNSPECIFIED, UNSPECIFIED);
+CHECK_VERIFY(NO_ISSUER, UNABLE_TO_GET_ISSUER_CERT);
+CHECK_VERIFY(NOT_YET_VALID, CERT_NOT_YET_VALID);
+CHECK_VERIFY(EXPIRED, CERT_HAS_EXPIRED);
+CHECK_VERIFY(SELF_SIGNED_LEAF, DEPTH_ZERO_SELF_SIGNED_CERT);
+CHECK_VERIFY(SELF_SIGNED_IN_CHAIN, SELF_SIGNED_CERT_IN_CHAIN);
+CHECK_VERIFY(NO_LOCAL_ISSUER, UNABLE_TO_GET_ISSUER_CERT_LOCALLY);
+CHECK_VERIFY(UNVERIFIABLE_LEAF, UNABLE_TO_VERIFY_LEAF_SIGNATURE);
+CHECK_VERIFY(OTHER_HOST, HOSTNAME_MISMATCH);
+CHECK_VERIFY(OTHER_ADDRESS, IP_ADDRESS_MISMATCH);
+
 const char *clastro_verify_text(long result) { return X509_verify_cert_error_string(result); }
 
-bool clastro_is_bound_to(int socket, int local_port) {
+// 0 where it has none.
+static int local_port_of(int socket) {
   struct sockaddr_storage address;
   socklen_t size = sizeof address;
-  if (getsockname(socket, (struct sockaddr *)&address, &size)) return false;
-  int port = address.ss_family == AF_INET    ? ntohs(((struct sockaddr_in *)&address)->sin_port)
-             : address.ss_family == AF_INET6 ? ntohs(((struct sockaddr_in6 *)&address)->sin6_port)
-                                             : 0;
-  return port != 0 && port == local_port;
+  if (getsockname(socket, (struct sockaddr *)&address, &size)) return 0;
+  return address.ss_family == AF_INET    ? ntohs(((struct sockaddr_in *)&address)->sin_port)
+         : address.ss_family == AF_INET6 ? ntohs(((struct sockaddr_in6 *)&address)->sin6_port)
+                                         : 0;
+}
+
+bool clastro_is_bound_to(int socket, int local_port) { return local_port != 0 && local_port_of(socket) == local_port; }
+
+int clastro_port_of_ended(int socket) {
+  char byte;
+  ssize_t count = recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  bool goes_on = count > 0 || (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR));
+  return goes_on ? 0 : local_port_of(socket);
 }
 
 void clastro_shut_down_socket(int socket, int local_port) {

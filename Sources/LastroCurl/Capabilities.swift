@@ -38,12 +38,14 @@ public struct CurlCapabilities: Sendable, Hashable, Codable {
   /// What is linked now.
   public static let current: CurlCapabilities = {
     let info = clastro_version().pointee
-    let bits = Int(info.features)
-    func has(_ bit: Int) -> Bool { bits & (1 << bit) != 0 }
+    func has(_ feature: Int) -> Bool { Int(info.features) & feature != 0 }
     return CurlCapabilities(
       curlVersion: String(cString: info.version), tlsBackend: info.ssl_version.map { String(cString: $0) } ?? "none",
-      openSSLVersion: String(cString: clastro_openssl_version()), http2: has(16), http3: has(25), gzip: has(3),
-      brotli: has(23), zstd: has(26), internationalNames: has(10), unixSockets: has(19), asynchronousDNS: has(7),
-      ipv6: has(0), httpsProxy: has(21), threadSafeInit: has(30), caFile: RootFiles.systemFile)
+      openSSLVersion: String(cString: clastro_openssl_version()), http2: has(CLASTRO_FEATURE_HTTP2),
+      http3: has(CLASTRO_FEATURE_HTTP3), gzip: has(CLASTRO_FEATURE_LIBZ), brotli: has(CLASTRO_FEATURE_BROTLI),
+      zstd: has(CLASTRO_FEATURE_ZSTD), internationalNames: has(CLASTRO_FEATURE_IDN),
+      unixSockets: has(CLASTRO_FEATURE_UNIX_SOCKETS), asynchronousDNS: has(CLASTRO_FEATURE_ASYNCHDNS),
+      ipv6: has(CLASTRO_FEATURE_IPV6), httpsProxy: has(CLASTRO_FEATURE_HTTPS_PROXY),
+      threadSafeInit: has(CLASTRO_FEATURE_THREADSAFE), caFile: RootFiles.systemFile)
   }()
 }

@@ -24,7 +24,8 @@ public struct CurlConfiguration: Sendable {
   /// Requests let in at once to a host no connection was made to yet: each may take a thread that resolves its name.
   /// Default 16.
   public var coldRequestsPerHost = 16
-  /// Most bytes of a response head, interim ones included. Default 256 KiB.
+  /// Most bytes of a response head, interim ones included. Default 256 KiB. libcurl has limits of its own, whatever this
+  /// is: 100 KiB for a line, and 300 KiB in all (not in 8.2 and older that nobody patched).
   public var maximumHeadBytes = 256 * 1024
   /// Most header fields of a response. Default 500.
   public var maximumHeaderFields = 500

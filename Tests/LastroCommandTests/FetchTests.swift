@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import LastroTesting
 import PeerSupport
 import Testing
 
@@ -121,6 +122,10 @@ struct FetchTests {
   func stages() async throws {
     let certificates = try Peers.nginx.certificates
     let dead = try Loopback.freePort()
+    let onlyHTTP2 = try LoopbackServer { connection in
+      try connection.write(LoopbackHTTP2Frame.settings([]).bytes)
+      _ = connection.readToEnd()
+    }
     let cases: [(flags: [String], status: Int32, words: String)] = [
       (["ftp://localhost/"], 3, "request/unsupported_scheme"),
       (["http://"], 3, "request/invalid_url"),
@@ -137,7 +142,7 @@ struct FetchTests {
       (["--cacert", certificates.stranger, try secure("/json")], 35, "tls/untrusted_certificate"),
       (["--max-redirects", "2", try nginx("/redirect/3")], 47, "redirect/too_many_redirects"),
       ([try nginx("/redirect/loop")], 47, "redirect/redirect_loop"),
-      (["http://127.0.0.1:\(try Peers.nginx.ports.h2c)/json"], 56, "response/malformed_response"),
+      (["http://127.0.0.1:\(onlyHTTP2.port)/json"], 56, "response/malformed_response"),
       (["--max-body", "100", try nginx("/files/1k")], 63, "limit/body_too_large"),
     ]
     for (flags, status, words) in cases {

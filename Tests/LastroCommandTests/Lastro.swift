@@ -40,25 +40,27 @@ enum Lastro {
   }()
 
   /// Runs it to its end, with no proxy in its environment unless one is given.
+  ///
+  /// - Parameter endsInput: whether the input ends after `input`; else it stays open until the program ends.
   static func run(
-    _ arguments: [String], input: String = "", environment: [String: String] = [:]
+    _ arguments: [String], input: String = "", endsInput: Bool = true, environment: [String: String] = [:]
   ) async throws -> Result {
-    try await run(arguments, input: Data(input.utf8), environment: environment)
+    try await run(arguments, input: Data(input.utf8), endsInput: endsInput, environment: environment)
   }
 
   /// The same, with any bytes for input.
   static func run(
-    _ arguments: [String], input: Data, environment: [String: String] = [:]
+    _ arguments: [String], input: Data, endsInput: Bool = true, environment: [String: String] = [:]
   ) async throws -> Result {
     try await withCheckedThrowingContinuation { continuation in
       Thread.detachNewThread {
-        continuation.resume(with: Swift.Result { try runBlocking(arguments, input, environment) })
+        continuation.resume(with: Swift.Result { try runBlocking(arguments, input, endsInput, environment) })
       }
     }
   }
 
   private static func runBlocking(
-    _ arguments: [String], _ input: Data, _ environment: [String: String]
+    _ arguments: [String], _ input: Data, _ endsInput: Bool, _ environment: [String: String]
   ) throws -> Result {
     let folder = FileManager.default.temporaryDirectory.appending(path: "lastro-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -76,11 +78,14 @@ enum Lastro {
     all["ASAN_OPTIONS"] = "detect_leaks=0"
     all.merge(environment) { $1 }
     process.environment = all
-    process.standardInput = try FileHandle(forReadingFrom: files[0])
+    let pipe = Pipe()
+    process.standardInput = endsInput ? try FileHandle(forReadingFrom: files[0]) : pipe
     process.standardOutput = try FileHandle(forWritingTo: files[1])
     process.standardError = try FileHandle(forWritingTo: files[2])
     try process.run()
+    if !endsInput { try pipe.fileHandleForWriting.write(contentsOf: input) }
     process.waitUntilExit()
+    try pipe.fileHandleForWriting.close()
     return Result(
       status: process.terminationStatus, output: try Data(contentsOf: files[1]),
       errors: String(decoding: try Data(contentsOf: files[2]), as: UTF8.self))

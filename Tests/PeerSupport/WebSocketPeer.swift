@@ -56,8 +56,16 @@ package final class WebSocketPeer: Sendable {
             async for message in socket:
                 await socket.send(message)
 
+    # Called with the offer and our list, or, since version 14, with the connection and the offer. Since then a client that
+    # offers none would be refused otherwise.
+    def choose(first, second):
+        offered = first if isinstance(first, list) else second
+        return "chat" if "chat" in offered else None
+
     async def main():
-        async with websockets.serve(serve, "127.0.0.1", int(sys.argv[1]), subprotocols=["chat"], max_size=None):
+        async with websockets.serve(
+            serve, "127.0.0.1", int(sys.argv[1]), subprotocols=["chat"], select_subprotocol=choose, max_size=None
+        ):
             await asyncio.Future()
 
     asyncio.run(main())

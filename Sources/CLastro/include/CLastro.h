@@ -17,6 +17,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
+#include "clastro_constants.h"
 #include "clastro_curl.h"
 #include "clastro_http2.h"
 #include "clastro_nested_tls.h"

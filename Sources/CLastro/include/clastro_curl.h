@@ -67,7 +67,7 @@ typedef struct {
   int64_t name_lookup, connect, app_connect, pre_transfer, start_transfer, total;
   int64_t request_size, upload_size, download_size, connection_id;
   long http_version, new_connections, connect_code, os_errno, proxy_error, verify_result,
-    proxy_verify_result;
+    proxy_verify_result, header_size;
 } clastro_facts;
 void clastro_read_facts(CURL *easy, clastro_facts *facts, bool has_failed);
 // CURLINFO_REQUEST_SIZE alone: cheap enough for the prereq callback.

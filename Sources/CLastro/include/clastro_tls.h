@@ -109,6 +109,10 @@ bool clastro_has_unsolicited_input(CURL *easy, int socket);
 // Whether `socket` is an IP socket with this local port.
 bool clastro_is_bound_to(int socket, int local_port);
 
+// The local port of a connection that its peer has ended, and of which nothing is left to be read; 0 while it goes on, and
+// where it has no port.
+int clastro_port_of_ended(int socket);
+
 // Ends the connection of `socket` both ways, so that libcurl finds it dead before it uses it again. `socket` may have been
 // closed meanwhile: it is believed only when its local port is `local_port`.
 void clastro_shut_down_socket(int socket, int local_port);

@@ -43,7 +43,10 @@ enum CurlCode {
     case CURLE_BAD_FUNCTION_ARGUMENT:  // from its parser of header fields
       return (.response, .malformedResponse, "the response has a line that is no header field", nil)
     case CURLE_OUT_OF_MEMORY where !hasHead:  // CURL_MAX_HTTP_HEADER
-      return (.limit, .headTooLarge, "a line of the response head exceeds libcurl's 100 KiB", nil)
+      return (
+        .limit, .headTooLarge,
+        "the response head exceeds a limit of libcurl: 100 KiB for a line, 300 KiB in all", nil
+      )
     case CURLE_RECV_ERROR where isChunked && facts.os_errno == 0:
       return (.response, .malformedResponse, "the chunks of the body break the rules of HTTP", nil)
     default: return nil
@@ -82,12 +85,13 @@ enum CurlCode {
     let stage: FailureStage = isProxy ? .proxy : .tls
     let whose = isProxy ? "the proxy's certificate" : "the certificate"
     switch result {
-    case 9, 10:
+    case CLASTRO_VERIFY_NOT_YET_VALID, CLASTRO_VERIFY_EXPIRED:
       return (stage, .certificateExpired, "\(whose) is not valid now", "check its dates, and this machine's clock")
-    case 1, 62, 64:
+    case CLASTRO_VERIFY_UNSPECIFIED, CLASTRO_VERIFY_OTHER_HOST, CLASTRO_VERIFY_OTHER_ADDRESS:
       return (stage, .hostMismatch, "\(whose) is not for this host", "check the host name in the URL")
     // Self-signed, or its issuer not found.
-    case 2, 18, 19, 20, 21:
+    case CLASTRO_VERIFY_NO_ISSUER, CLASTRO_VERIFY_SELF_SIGNED_LEAF, CLASTRO_VERIFY_SELF_SIGNED_IN_CHAIN,
+      CLASTRO_VERIFY_NO_LOCAL_ISSUER, CLASTRO_VERIFY_UNVERIFIABLE_LEAF:
       return (
         stage, .untrustedCertificate, "\(whose) leads to no trusted root: \(verifyText(result))",
         "give the issuing root with TLSOptions.roots, or install it in the system's bundle; the server has to send the "

@@ -132,6 +132,9 @@ final class HostQueue {
   /// An answer to a request with a body has begun; it may be whole before the request is.
   func noteEarlyAnswer(_ job: TransferJob) { partition.earlyAnswers.append(ObjectIdentifier(job)) }
 
+  /// Whether its peer has ended the connection with this local port. Only in the turn in which libcurl found out.
+  func isEnded(localPort: Int) -> Bool { partition.poller.isEnded(localPort: Int32(clamping: localPort)) }
+
   func append(_ job: TransferJob) { waiting.append(job) }
 
   /// The first job that still wants to run.

@@ -197,6 +197,10 @@ final class LoopCore {
     guard let (partition, _) = find(job) else { return }
     finishTransfers(of: partition)
     guard let transfer = partition.transfers[ObjectIdentifier(job)] else { return }
+    if transfer.isDelivered {
+      if transfer.mayEnd(CURLE_OK) { conclude(transfer, in: partition, failure: transfer.outcome(CURLE_OK)) }
+      return
+    }
     let code = body(transfer)
     // Held-back bytes are delivered inside the call; when we refuse them, libcurl does not end the transfer by itself.
     guard code == CURLE_OK else { return conclude(transfer, in: partition, failure: transfer.outcome(code)) }
@@ -246,6 +250,7 @@ final class LoopCore {
         begin(transfer, anew: restart, in: partition)
         continue
       }
+      guard transfer.mayEnd(code) else { continue }
       conclude(transfer, in: partition, failure: transfer.outcome(code))
     }
     for transfer in partition.takeEarlyAnswers() {

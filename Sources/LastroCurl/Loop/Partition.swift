@@ -49,7 +49,7 @@ final class Partition {
     }
     clastro_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, settings.connectionsPerHost)
     clastro_multi_set_long(multi, CURLMOPT_MAXCONNECTS, settings.idleConnections)
-    clastro_multi_set_long(multi, CURLMOPT_PIPELINING, 2)  // CURLPIPE_MULTIPLEX
+    clastro_multi_set_long(multi, CURLMOPT_PIPELINING, Int(CLASTRO_PIPE_MULTIPLEX))
     clastro_multi_install(multi, Unmanaged.passUnretained(self).toOpaque(), Self.socketChanged, Self.timerChanged)
   }
 

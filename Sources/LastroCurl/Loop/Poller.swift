@@ -49,6 +49,8 @@ final class Poller {
   /// Of `events`: what is still to be handed over.
   private var left = 0..<0
   private var watches: [Watch] = []
+  /// Local ports of connections that were closed in this turn, and that their peers had ended before.
+  private var endedPorts: Set<Int32> = []
 
   init?() {
     epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
@@ -102,8 +104,17 @@ final class Poller {
     watches[index] = Watch(isKept: true)
   }
 
+  /// Whether the peer has ended the connection with this local port, which is open, or was closed in this turn.
+  func isEnded(localPort: Int32) -> Bool {
+    if endedPorts.contains(localPort) { return true }
+    let socket = watches.indices.lazy.map { Int32($0) }.first { self.isSocket($0, boundTo: localPort) }
+    return socket.map { clastro_port_of_ended($0) == localPort } ?? false
+  }
+
   /// Forgets a socket that is about to be closed: the next with its number is another.
   func noteClosing(_ descriptor: Int32) {
+    let port = clastro_port_of_ended(descriptor)
+    if port > 0 { endedPorts.insert(port) }
     guard let index = index(of: descriptor) else { return }
     drop(descriptor, at: index)
     if watches[index].isWatched { watchdog?.remove(descriptor) }
@@ -165,6 +176,7 @@ final class Poller {
     turns.pointee &+= 1
     if left.isEmpty { left = 0..<readyCount(timeout) }
     afterwards()
+    if !endedPorts.isEmpty { endedPorts = [] }
     if left.isEmpty { return }
     let start = left.lowerBound, end = monotonicNow().adding(nanoseconds: Self.turnNanoseconds)
     while !left.isEmpty, left.lowerBound == start || monotonicNow() < end {

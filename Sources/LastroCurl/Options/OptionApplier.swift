@@ -218,7 +218,14 @@ final class OptionApplier {
   }
 
   /// Versions share the option with a maximum in the upper half; 0 there means the newest.
-  private var minimumVersion: Int { [4, 5, 6, 7][options.tls.minimumVersion.rawValue] }  // CURL_SSLVERSION_TLSv1_0 …
+  private var minimumVersion: Int {
+    switch options.tls.minimumVersion {
+    case .v1_0: Int(CURL_SSLVERSION_TLSv1_0)
+    case .v1_1: Int(CURL_SSLVERSION_TLSv1_1)
+    case .v1_2: Int(CURL_SSLVERSION_TLSv1_2)
+    case .v1_3: Int(CURL_SSLVERSION_TLSv1_3)
+    }
+  }
 
   /// An identity that libcurl does not take must not turn into a request without one.
   private func apply(

@@ -61,7 +61,8 @@ extension TransportError {
     }
     let facts = session.easy.facts(hasFailed: true)
     let (stage, word, message, hint) = CurlCode.explain(
-      code, facts: facts, isProxied: session.isProxied, requestSent: false, hasHead: false, isChunked: false)
+      CurlCode.common(code, session.standing, facts: facts), facts: facts, isProxied: session.isProxied,
+      requestSent: false, hasHead: false, isChunked: false)
     self.init(
       stage: stage, code: word, message: message, hint: hint, engineCode: Int32(bitPattern: code.rawValue))
     if facts.os_errno != 0, Self.tells(code, Int32(clamping: facts.os_errno)) {

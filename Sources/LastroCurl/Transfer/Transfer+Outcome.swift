@@ -31,7 +31,7 @@ extension Transfer {
   func outcome(_ code: CURLcode) -> TransportError? {
     if wasCut { return nil }
     guard let found = finding(code) else { return nil }
-    guard isErrorAnswer, found.stage == .response || found.stage == .limit else { return found }
+    guard isErrorAnswer, [.send, .response, .limit].contains(found.stage) else { return found }
     // What matters of such an answer is its status; a body that breaks off must not hide it.
     bodyCut = BodyCut(found)
     return nil
@@ -59,7 +59,7 @@ extension Transfer {
         message: "the connection ended without TLS close_notify: the body may be cut short", engineCode: 0,
         requestSent: true)
     }
-    return nil
+    return failureOfSourceAtEnd
   }
 
   /// Whether a body that the end of the connection ends (RFC 9112 §6.3) came to a proper end. libcurl 7.88 reports a
@@ -69,6 +69,8 @@ extension Transfer {
     return !clastro_connection_closed_cleanly(tls)
   }
 
+  var hasCloseNotify: Bool { tls.map(clastro_connection_closed_cleanly) ?? false }
+
   /// The alert with which the server ended the connection before it answered, in words.
   var fatalAlert: String? {
     guard let tls, response == nil else { return nil }
@@ -77,7 +79,7 @@ extension Transfer {
   }
 
   /// Whether a head outside 200–299 is there, whose body is collected.
-  private var isErrorAnswer: Bool {
+  var isErrorAnswer: Bool {
     if case .collect(_, cuts: true) = sink { response != nil } else { false }
   }
 

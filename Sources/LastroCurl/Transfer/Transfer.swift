@@ -70,6 +70,8 @@ final class Transfer {
   var mayBeAnsweredEarly = false
   /// Why the job must begin anew, where nothing was sent.
   private(set) var restart: Restart?
+  /// Whether libcurl is done with it, and only the end of the upload's source is waited for.
+  var isDelivered = false
 
   /// The descriptor libcurl last asked to watch for this transfer: that of its connection.
   var socket: Int32?
@@ -239,17 +241,18 @@ final class Transfer {
     lastActivity = clock.now
     defer { noteSending() }
     guard let upload = job.upload else { return supplyFromMemory(buffer) }
-    switch upload.read(into: buffer) {
+    let room = announcedPart(of: buffer)
+    if room.isEmpty { return 0 }
+    switch upload.read(into: room) {
     case .bytes(let count):
       uploadOffset += count
-      return checkUploadExcess() ? count : Int(CURL_READFUNC_ABORT)
+      if let error = failureOfSourceAtEnd { return abortUpload(error) }
+      return count
     case .end: return checkUploadLength()
     case .wait:
       sendingPaused = true
       return Int(CURL_READFUNC_PAUSE)
-    case .failed(let error):
-      failure = error
-      return Int(CURL_READFUNC_ABORT)
+    case .failed(let error): return abortUpload(error)
     }
   }
 
@@ -272,6 +275,10 @@ final class Transfer {
   }
 
   func resumeSending() -> CURLcode {
+    if let error = failureOfSourceAtEnd {
+      failure = error
+      return CURLE_ABORTED_BY_CALLBACK
+    }
     guard sendingPaused else { return CURLE_OK }
     sendingPaused = false
     lastActivity = clock.now
@@ -405,14 +412,9 @@ extension Transfer {
     return count
   }
 
-  /// libcurl does not stop at the announced length: what is more would be read as the next request.
-  private func checkUploadExcess() -> Bool {
-    guard let length = job.request.body.length, Int64(uploadOffset) > length else { return true }
-    failure = .refused(
-      .invalidBody, "the body is longer than the \(length) bytes announced",
-      hint: "announce the true length, or none; a file must not change while it is sent")
-    failure?.requestSent = true
-    return false
+  private func abortUpload(_ error: TransportError) -> Int {
+    failure = error.afterSending
+    return Int(CURL_READFUNC_ABORT)
   }
 
   /// A source that ends early would leave the server waiting for the announced rest.

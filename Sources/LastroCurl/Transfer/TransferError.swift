@@ -68,9 +68,10 @@ extension TransportError {
       return
     }
     let facts = transfer.easy.facts(hasFailed: true)
+    let standing = transfer.standing
     let (stage, word, message, hint) = CurlCode.explain(
-      code, facts: facts, isProxied: transfer.isProxied, requestSent: transfer.requestSent,
-      hasHead: transfer.response != nil, isChunked: transfer.machine.framing.isChunked)
+      CurlCode.common(code, standing, facts: facts), facts: facts, isProxied: standing.isProxied,
+      requestSent: standing.requestSent, hasHead: standing.hasHead, isChunked: transfer.machine.framing.isChunked)
     self.init(
       stage: stage, code: word, message: message, hint: hint, engineCode: Int32(bitPattern: code.rawValue),
       requestSent: transfer.requestSent)
@@ -85,9 +86,11 @@ extension TransportError {
     let isIdle = now < transfer.job.expiresAt
     let code = isIdle ? FailureCode.idleTimeout : transfer.job.request.deadlineCode
     let place =
-      transfer.response != nil
-      ? "while receiving the body"
-      : transfer.requestSent ? "while waiting for the response" : "before the request was sent"
+      transfer.isDelivered
+      ? "while the body's source did not end after the last byte announced"
+      : transfer.response != nil
+        ? "while receiving the body"
+        : transfer.requestSent ? "while waiting for the response" : "before the request was sent"
     return TransportError(
       stage: .timeout, code: code,
       message: isIdle ? "no byte moved for the idle limit, \(place)" : "the deadline passed \(place)",

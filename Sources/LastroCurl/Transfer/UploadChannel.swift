@@ -122,6 +122,17 @@ final class UploadChannel: Sendable {
     return supply
   }
 
+  /// Loop side: what ``read(into:)`` would find. Takes nothing.
+  func peek() -> Supply {
+    state.withLock { state in
+      if let failure = state.failure { return .failed(failure) }
+      if state.count > 0 { return .bytes(state.count) }
+      if state.isEnded { return .end }
+      state.loopWaits = true
+      return .wait
+    }
+  }
+
   private func pump(resume: @Sendable () -> Void) async {
     do {
       let next = try open()

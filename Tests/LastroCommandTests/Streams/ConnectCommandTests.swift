@@ -39,9 +39,10 @@ struct ConnectCommandTests {
       ["connect", "127.0.0.1:\(nginx.ports.plain)"], input: Self.request("localhost"))
     #expect(plain.status == 0, "\(plain.errors)")
     #expect(plain.text.hasPrefix("HTTP/1.1 "), "\(plain.text)")
+    // nginx sends no close_notify to a client that was first to send its own.
     let tls = try await Lastro.run(
       ["connect", "--tls", "--cacert", nginx.certificates.authority, "localhost:\(nginx.ports.tlsHTTP1)"],
-      input: Self.request("localhost"))
+      input: Self.request("localhost"), endsInput: false)
     #expect(tls.status == 0, "\(tls.errors)")
     #expect(tls.text.hasPrefix("HTTP/1.1 "), "\(tls.text)")
   }

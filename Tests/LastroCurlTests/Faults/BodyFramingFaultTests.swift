@@ -150,7 +150,9 @@ struct BodyFramingFaultTests {
   @Test("contradicting lengths are refused", arguments: conflicts)
   func conflict(_ fault: Fault) async throws {
     let outcome = try await play(fault)
-    #expect(outcome == fault.expected)
+    // What is wrong with codings, libcurl 8 finds before the head is whole.
+    let refusals = [fault.expected, .failed("response/bad_content_encoding")]
+    #expect(fault.name == "chunked before another coding" ? refusals.contains(outcome) : outcome == fault.expected)
   }
 
   @Test("a truncated streamed body fails after what did come", arguments: [true, false])

@@ -50,9 +50,14 @@ struct HTTP2FaultTests {
 
   // Before the head libcurl 7.88 calls the end of the connection CURLE_PARTIAL_FILE, as within a body.
   static let connectionFaults: [Row] = [
-    Row(.goAway(lastStream: .before, .noError), .beforeHeaders, "response/http2_failure"),
-    Row(.goAway(lastStream: .before, .internalError), .afterHeaders, "response/http2_failure"),
-    Row(.goAway(lastStream: .id(0), .enhanceYourCalm), within, "response/http2_failure"),
+    // libcurl 8 takes such a stream for refused: before the head it would send again, which the engine forbids, and after
+    // it tells of a reset.
+    Row(
+      .goAway(lastStream: .before, .noError), .beforeHeaders, "response/http2_failure", "send/connection_lost"),
+    Row(
+      .goAway(lastStream: .before, .internalError), .afterHeaders, "response/http2_failure", "response/truncated_body"),
+    Row(
+      .goAway(lastStream: .id(0), .enhanceYourCalm), within, "response/http2_failure", "response/truncated_body"),
     Row(.close, .beforeHeaders, "response/connection_lost", "response/truncated_body"),
     Row(.close, .afterHeaders, "response/truncated_body"),
     Row(.close, within, "response/truncated_body"),
@@ -112,6 +117,27 @@ struct HTTP2FaultTests {
     }
   }
 
+  private static let broken: [LoopbackHTTP2Fault] = [
+    .close, .closeWithoutNotify, .halfClose, .truncateFrame, .resetStream(.internalError),
+  ]
+
+  @Test("what breaks the body of an error does not hide its status", arguments: broken)
+  func status(_ fault: LoopbackHTTP2Fault) async throws {
+    let lab = try HTTP2Lab()
+    let server = try lab.server { _ in
+      var response = LoopbackResponse.text("12345", status: 503)
+      response.fault = .http2(fault, at: Self.within)
+      return response
+    }
+    for method in [HTTPRequest.Method.get, .post] {
+      let outcome = await lab.outcome(server, method: method)
+      guard case .answered(503, _) = outcome else {
+        Issue.record("\(method) \(outcome)")
+        continue
+      }
+    }
+  }
+
   @Test("a graceful GOAWAY lets the request finish; the next goes over another connection")
   func graceful() async throws {
     for point in [LoopbackHTTP2Fault.Point.beforeHeaders, .afterHeaders, Self.within] {
@@ -126,15 +152,16 @@ struct HTTP2FaultTests {
   struct Illegal: Sendable, CustomTestStringConvertible {
     var testDescription: String
     var frames: @Sendable (UInt32) -> [LoopbackHTTP2Frame]
-    var expected: String
+    var expected: Set<String>
 
     init(
-      _ name: String, _ expected: String = "response/connection_lost",
-      _ frames: @escaping @Sendable (UInt32) -> [LoopbackHTTP2Frame]
+      _ name: String, _ expected: String...,
+      frames: @escaping @Sendable (UInt32) -> [LoopbackHTTP2Frame]
     ) {
       testDescription = name
       self.frames = frames
-      self.expected = expected
+      // libcurl 7.88 says no more than that the connection ended.
+      self.expected = Set(expected.isEmpty ? ["response/connection_lost"] : expected).union(["response/http2_failure"])
     }
   }
 
@@ -156,7 +183,7 @@ struct HTTP2FaultTests {
     Illegal("CONTINUATION without HEADERS") { [LoopbackHTTP2Frame(.continuation, stream: $0)] },
     Illegal("a window update of nothing") { _ in [.windowUpdate(0, stream: 0)] },
     Illegal("settings out of range") { _ in [.settings([.init(4, .max)])] },
-    Illegal("no status", "response/http2_failure") {
+    Illegal("no status", "response/malformed_response") {
       [.headers([.init(name: "a", value: "b")], stream: $0, ends: true)]
     },
     Illegal("a status that is no number", "response/http2_failure") {
@@ -184,7 +211,7 @@ struct HTTP2FaultTests {
         }
       }
       let error = try await lab.failure(server, method: method)
-      #expect(error.word == row.expected, "\(error)")
+      #expect(row.expected.contains(error.word), "\(error)")
       #expect(error.requestSent)
       #expect(server.requests.count == 1, "nothing is sent twice")
       #expect(await becomesTrue { lab.engine.activeTransfers == 0 })

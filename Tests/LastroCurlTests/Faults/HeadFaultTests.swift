@@ -123,6 +123,15 @@ struct HeadFaultTests {
     #expect(outcome == fault.expected)
   }
 
+  @Test("libcurl's own limit for a whole head is told as a limit, however high ours is")
+  func limitOfLibcurl() async throws {
+    let fields = repeatElement("A: " + String(repeating: "b", count: 8 * 1024), count: 50)
+    let server = try faultServer(Fault("", Self.head(fields.joined(separator: "\r\n")), Self.headLimit))
+    var configuration = CurlConfiguration()
+    configuration.maximumHeadBytes = 1 << 20
+    #expect(await (try CurlTransport(configuration)).outcome(server) == Self.headLimit)
+  }
+
   @Test("a fold becomes one space")
   func fold() async throws {
     let server = try faultServer(Fault("", Self.head("A: b\r\n   c\r\n\td"), .answered(200, "hi")))

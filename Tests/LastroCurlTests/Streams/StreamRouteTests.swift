@@ -38,10 +38,12 @@ struct StreamRouteTests {
   private var dante: DantePeer { get throws { try #require(StreamProxies.dante) } }
 
   /// The lab's options through a proxy, whose own authority is trusted too.
-  private func through(_ proxy: String, _ lab: StreamLab) throws -> ConnectionOptions {
+  private func through(_ proxy: String, _ lab: StreamLab, to port: Int? = nil) throws -> ConnectionOptions {
     let authority = try Data(contentsOf: URL(filePath: try squid.certificates.authority))
     return lab.options {
       $0.proxy = .url(proxy)
+      // Dante and the server have IPv4 only, and which address of a name libcurl gives to a proxy depends on its version.
+      $0.resolutions = port.map { [.init(host: "localhost", port: $0, addresses: ["127.0.0.1"])] } ?? []
       $0.tls.roots = .pem(Array(lab.authority.rootPEM.utf8) + [UInt8](authority))
     }
   }
@@ -62,7 +64,7 @@ struct StreamRouteTests {
     let server = try lab.server(tls: tls, handler: streamEcho)
     let sent = streamNoise(700_000)
     for way in try ways {
-      let options = try through(way, lab)
+      let options = try through(way, lab, to: server.port)
       let stream = try await lab.dial(server) { $0.connection = options }
       #expect(stream.facts.remotePort != server.port, "\(way)")
       #expect((stream.facts.tls != nil) == tls && stream.facts.trust == (tls ? .validated : .plain))

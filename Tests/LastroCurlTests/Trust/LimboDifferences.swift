@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LastroCurl
+
 /// Where we judge a chain otherwise than x509-limbo, and why.
 enum LimboDifferences {
   enum Reason: Sendable {
@@ -10,6 +12,8 @@ enum LimboDifferences {
     case rulesForIssuers
     /// The same, and OpenSSL's strict checks (`X509_V_FLAG_X509_STRICT`) enforce it.
     case onlyWhenStrict
+    /// The same, of an authority without a name. libcurl before 8.11 refuses it by itself, after OpenSSL has accepted it.
+    case namelessIssuer
     /// The roots hold a certificate that names an unknown issuer, or another key as its issuer's. A root is trusted
     /// because it is among the roots (`X509_V_FLAG_PARTIAL_CHAIN`, which libcurl sets), whatever it says of its issuer.
     case trustedAsItIs
@@ -38,11 +42,17 @@ enum LimboDifferences {
 
   /// By id, with the checks that are always made.
   static let standard: [String: Reason] = Dictionary(
-    uniqueKeysWithValues: table.flatMap { reason, ids in ids.map { ($0, reason) } })
+    uniqueKeysWithValues: table.flatMap { reason, ids in ids.map { ($0, reason) } }
+  ).filter { $0.value != .namelessIssuer || takesNamelessIssuers }
+
+  private static let takesNamelessIssuers: Bool = {
+    let version = CurlCapabilities.current.curlVersion.split(separator: ".").compactMap { Int($0) }
+    return !version.lexicographicallyPrecedes([8, 11])
+  }()
 
   /// By id, with strict checks.
   static let strict: [String: Reason] = {
-    var known = standard.filter { $0.value != .onlyWhenStrict }
+    var known = standard.filter { ![.onlyWhenStrict, .namelessIssuer].contains($0.value) }
     known["crl::issuer-no-keyusage-extension"] = .keyUsageOfAuthorities
     return known
   }()
@@ -76,6 +86,7 @@ enum LimboDifferences {
         "rfc5280::root-non-critical-basic-constraints", "rfc5280::leaf-ku-keycertsign",
       ]
     ),
+    (.namelessIssuer, ["rfc5280::ca-empty-subject"]),
     (
       .trustedAsItIs,
       [

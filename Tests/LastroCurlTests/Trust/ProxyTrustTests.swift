@@ -26,7 +26,10 @@ struct ProxyTrustTests {
       + Data(contentsOf: URL(filePath: Peers.nginx.certificates.authority))
     let configuration = try ServerTrustEvaluator.Configuration(
       pinningPolicies: policies, allowNotPinnedDomains: allowsOthers)
+    let port = try Peers.nginx.ports.tls
     return try .direct {
+      // Dante and nginx have IPv4 only, and which address of a name libcurl gives to a proxy depends on its version.
+      $0.connection.resolutions = [.init(host: "localhost", port: port, addresses: ["127.0.0.1"])]
       $0.connection.tls.roots = .pem([UInt8](roots))
       $0.connection.tls.trustJudge = ServerTrustEvaluator(configuration: configuration)
       $0.connection.proxy = .url(proxy)

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Lastro
+import LastroCurl
+import LastroTesting
+import Testing
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Sources that announced a length, and have more, or do not say that they have not. libcurl stops asking at that length.
+@Suite("Faults: the end of an upload", .timeLimit(.minutes(60)))
+struct UploadEndTests {
+  private struct Broken: Error {}
+
+  /// Answers after ten bytes of the body, and then reads on.
+  private static func server(_ answer: String, afterwards: @escaping @Sendable () -> Void = {}) throws -> LoopbackServer
+  {
+    try LoopbackServer { connection in
+      while try connection.readHead() != nil {
+        _ = try connection.read(exactly: 10)
+        try connection.write(answer)
+        afterwards()
+      }
+    }
+  }
+
+  private static let fine = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine"
+
+  private let source: AsyncThrowingStream<Data, any Error>
+  private let more: AsyncThrowingStream<Data, any Error>.Continuation
+
+  init() { (source, more) = AsyncThrowingStream.makeStream() }
+
+  private func announce(_ request: inout TransferRequest, deadline: Duration = .seconds(200)) {
+    more.yield(Data("0123456789".utf8))
+    request.body = .stream(source, length: 10)
+    request.deadline = deadline
+  }
+
+  @Test("more that comes before the answer ends the request", arguments: [false, true])
+  func beforeTheAnswer(overHTTP2: Bool) async throws {
+    let arrived = Signal()
+    let lab = try HTTP2Lab()
+    let server =
+      overHTTP2
+      ? try LoopbackServer.http2Script(tls: lab.tls()) { http2 in
+        guard try http2.readRequest() != nil else { return }
+        arrived.send()
+        _ = try http2.readRequest()
+      }
+      : try LoopbackServer { connection in
+        guard try connection.readHead() != nil else { return }
+        _ = try connection.read(exactly: 10)
+        arrived.send()
+        _ = connection.readToEnd()
+      }
+    async let error = lab.failure(server, method: .post) { announce(&$0) }
+    await arrived.wait()
+    more.yield(Data("GET /smuggled HTTP/1.1\r\n\r\n".utf8))
+    let found = try await error
+    #expect(found.word == "request/invalid_body" && found.requestSent, "\(found)")
+    #expect(found.hint != nil)
+    #expect(await becomesTrue { lab.engine.activeTransfers == 0 })
+  }
+
+  @Test("an answer is no success before the source has ended", arguments: [false, true])
+  func afterTheAnswer(breaks: Bool) async throws {
+    let server = try Self.server(Self.fine)
+    let engine = try CurlTransport()
+    let response = try await engine.execute(
+      .to(server, method: .post) {
+        announce(&$0)
+        $0.delivery = .streamed(maximumBytes: nil)
+      })
+    #expect(response.head.status == .ok)
+    if breaks { more.finish(throwing: Broken()) } else { more.yield(Data("more".utf8)) }
+    let error = await #expect(throws: TransportError.self) { _ = try await response.body.collect(upTo: .max) }
+    #expect(error?.word == "request/invalid_body" && error?.requestSent == true, "\(String(describing: error))")
+    #expect(error?.head?.status == .ok)
+    #expect(await becomesTrue { engine.activeTransfers == 0 })
+  }
+
+  @Test("a source that ends long after its last byte is no fault, and the connection serves the next request")
+  func slowEnd() async throws {
+    let answered = Signal()
+    let server = try Self.server(Self.fine) { answered.send() }
+    let engine = try CurlTransport()
+    async let outcome = engine.outcome(server, method: .post) { announce(&$0) }
+    await answered.wait()
+    #expect(engine.activeTransfers == 1)
+    more.finish()
+    #expect(await outcome == .answered(200, "fine"))
+    let next = await engine.outcome(server, method: .post) { $0.body = .raw("0123456789") }
+    #expect(next == .answered(200, "fine"))
+    #expect(server.acceptedConnections == 1)
+  }
+
+  @Test("a source that never ends meets the deadline, and the error names it")
+  func noEnd() async throws {
+    let server = try Self.server(Self.fine)
+    let engine = try CurlTransport()
+    let error = try await engine.failure(server, method: .post) { announce(&$0, deadline: .seconds(2)) }
+    #expect(error.word == "timeout/total_timeout" && error.requestSent)
+    #expect(error.message.contains("source"), "\(error.message)")
+    #expect(await becomesTrue { engine.activeTransfers == 0 })
+  }
+
+  @Test("an answer outside 200–299 stands, whatever the source has still to say")
+  func errorAnswer() async throws {
+    let server = try Self.server("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 4\r\n\r\nbusy")
+    let engine = try CurlTransport()
+    #expect(await engine.outcome(server, method: .post) { announce(&$0) } == .answered(503, "busy"))
+    more.yield(Data("more".utf8))
+  }
+
+  @Test("a file that has grown is refused, whatever its length was", arguments: [0, 10, 128 << 10, 256 << 10])
+  func grownFile(length: Int) async throws {
+    let path = FileManager.default.temporaryDirectory.appending(path: "lastro-grown-\(UUID().uuidString)").path()
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    try Data(repeating: 1, count: length).write(to: URL(filePath: path))
+    let body = try RequestBody.file(path: path)
+    try Data(repeating: 1, count: length + 1).write(to: URL(filePath: path))
+    let server = try LoopbackServer.http { _ in .text("fine") }
+    let engine = try CurlTransport()
+    let error = try await engine.failure(server, method: .put) { $0.body = body }
+    #expect(error.word == "request/invalid_body", "\(error)")
+  }
+}
