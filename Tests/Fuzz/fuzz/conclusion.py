@@ -27,7 +27,6 @@ class Conclusion:
     """What a reader concludes who leaves out what made this one stop."""
     points: set[str] = dataclasses.field(default_factory=set)
     """Names of what another reader may see otherwise; `permitted.py` has their reasons."""
-
     def values(self, name: bytes) -> list[bytes]:
         return [value for key, value in self.fields if key.lower() == name]
 
