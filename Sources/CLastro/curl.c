@@ -24,19 +24,30 @@ CURLcode clastro_set_blob(CURL *easy, CURLoption option, const void *data, size_
 }
 
 void clastro_install_callbacks(
-  CURL *easy, void *owner, clastro_data_callback header, clastro_data_callback write, clastro_data_callback read,
+  CURL *easy, clastro_data_callback header, clastro_data_callback write, clastro_data_callback read,
   clastro_seek_callback seek, clastro_prereq_callback prereq) {
-  curl_easy_setopt(easy, CURLOPT_PRIVATE, owner);
   curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, header);
-  curl_easy_setopt(easy, CURLOPT_HEADERDATA, owner);
   curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, write);
-  curl_easy_setopt(easy, CURLOPT_WRITEDATA, owner);
   curl_easy_setopt(easy, CURLOPT_READFUNCTION, read);
-  curl_easy_setopt(easy, CURLOPT_READDATA, owner);
   curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, seek);
-  curl_easy_setopt(easy, CURLOPT_SEEKDATA, owner);
   curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, prereq);
+}
+
+void clastro_set_owner(CURL *easy, void *owner) {
+  curl_easy_setopt(easy, CURLOPT_PRIVATE, owner);
+  curl_easy_setopt(easy, CURLOPT_HEADERDATA, owner);
+  curl_easy_setopt(easy, CURLOPT_WRITEDATA, owner);
+  curl_easy_setopt(easy, CURLOPT_READDATA, owner);
+  curl_easy_setopt(easy, CURLOPT_SEEKDATA, owner);
   curl_easy_setopt(easy, CURLOPT_PREREQDATA, owner);
+  curl_easy_setopt(easy, CURLOPT_SSL_CTX_DATA, owner);
+}
+
+CURLSH *clastro_make_session_share(void) {
+  CURLSH *share = curl_share_init();
+  if (!share || curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_SSL_SESSION) == CURLSHE_OK) return share;
+  curl_share_cleanup(share);
+  return NULL;
 }
 
 struct curl_slist *clastro_make_line(

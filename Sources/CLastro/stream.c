@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #define _GNU_SOURCE
+#include "CLastro.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <limits.h>
@@ -13,7 +15,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "CLastro.h"
 #include "tls_session.h"
 
 void clastro_install_dial_callbacks(

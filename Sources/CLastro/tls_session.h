@@ -2,9 +2,9 @@
 // Between the C files only.
 #pragma once
 
-#include <openssl/ssl.h>
-
 #include "CLastro.h"
+
+#include <openssl/ssl.h>
 
 // The TLS session that serves a transfer, that to the target where there are two; NULL for none.
 SSL *clastro_session_of(CURL *easy);

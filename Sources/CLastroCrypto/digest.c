@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "required_headers.h"
+
 #include "clastro_digest.h"
 
 #include <openssl/err.h>

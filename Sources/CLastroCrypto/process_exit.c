@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "required_headers.h"
+
 #include <openssl/crypto.h>
 
 // OpenSSL frees what it holds when the process exits, while event loops may still use it: a process that ends without

@@ -33,6 +33,8 @@ struct Report: Encodable, Sendable {
   var redirects: [String] = []
   var timings: [String: Double] = [:]
   var error: Failure?
+  /// Why there was no further attempt, in a word.
+  var retryEnd: String? { ledger?.retryEnd?.code }
   /// For people; not encoded.
   var ledger: AttemptLedger?
   /// For people; not encoded.
@@ -46,6 +48,7 @@ struct Report: Encodable, Sendable {
     case bodySHA256 = "body_sha256"
     case body = "body_base64"
     case attempts, redirects, timings, error
+    case retryEnd = "retry_end"
   }
 
   init(url: String) { self.url = url }
@@ -65,6 +68,7 @@ struct Report: Encodable, Sendable {
     try container.encode(redirects, forKey: .redirects)
     try container.encode(timings, forKey: .timings)
     try container.encode(error, forKey: .error)
+    try container.encode(retryEnd, forKey: .retryEnd)
   }
 
   var line: String {

@@ -46,9 +46,7 @@ struct Runner: Sendable {
     } catch {
       if let response = error.response { report.add(response, facts: nil) }
       report.add(error.ledger)
-      // What ended the last attempt says more than that no other followed.
-      let last = error.lastError
-      report.fail(last.stage, last.code, error.message)
+      report.fail(error.stage, error.code, error.message)
       report.trustFailure = error.trustFailure
       if let body = error.body { try sink.write(body) }
       report.bodyBytes = sink.count

@@ -157,7 +157,7 @@ struct BatchTests {
     #expect(try result.json()["ok"] as? Int == 0)
   }
 
-  @Test("doctor tells versions, features, roots, proxies without passwords, and the clock")
+  @Test("doctor tells versions, features, roots, proxies without passwords, the clock, and what building needs")
   func doctor() async throws {
     let result = try await Lastro.run(
       ["doctor"], environment: ["https_proxy": "http://user:secret@proxy.test:1", "HTTP_PROXY": "http://x.test"])
@@ -165,6 +165,7 @@ struct BatchTests {
     for word in [
       "libcurl ", "OpenSSL", "HTTP/2", "gzip", "trusted roots in", "public suffix rules in",
       "https_proxy=", "descriptors", "clock",
+      "libcurl4-openssl-dev", "libssl-dev", "zlib1g-dev", "libnghttp2-dev",
     ] {
       #expect(result.text.contains(word), "\(word)")
     }

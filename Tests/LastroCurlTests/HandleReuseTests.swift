@@ -12,13 +12,13 @@ import Testing
   import Foundation
 #endif
 
-/// Handles of libcurl serve one request after another, and keep their options for a request of the same kind: nothing of
-/// one request may show in the next.
+/// Requests of the same kind get handles of libcurl with the options of one template: nothing of one request may show in
+/// the next.
 @Suite("Handles", .timeLimit(.minutes(60)))
 struct HandleReuseTests {
   private static let plain = HTTPRequest(method: .get, scheme: "http", authority: nil, path: "/plain")
 
-  /// One after another, so that all have the same handle.
+  /// One after another.
   private func sent(_ requests: [HTTPRequest], bodies: [Int: String] = [:]) async throws -> [LoopbackRequest] {
     let server = try LoopbackServer.http { _ in .text("fine") }
     let transport = try CurlTransport()

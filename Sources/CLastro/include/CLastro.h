@@ -3,6 +3,13 @@
 // Fixed-arity doors and facts only; every decision is taken in Swift.
 #pragma once
 
+#if !__has_include(<curl/curl.h>)
+#error "<curl/curl.h> is missing: install libcurl4-openssl-dev (its name on Debian and Ubuntu)"
+#endif
+#if !__has_include(<openssl/ssl.h>)
+#error "<openssl/ssl.h> is missing: install libssl-dev (its name on Debian and Ubuntu)"
+#endif
+
 #include <curl/curl.h>
 #include <stdbool.h>
 #include <stddef.h>

@@ -19,10 +19,16 @@ typedef int (*clastro_seek_callback)(void *_Nullable owner, curl_off_t offset, i
 typedef int (*clastro_prereq_callback)(
   void *_Nullable owner, char *_Nullable remote, char *_Nullable local, int remote_port, int local_port);
 
-// Installs the callbacks of a handle; `owner` is handed to each of them.
+// Installs the callbacks of a handle, but for whom they are for.
 void clastro_install_callbacks(
-  CURL *easy, void *owner, clastro_data_callback header, clastro_data_callback write, clastro_data_callback read,
+  CURL *easy, clastro_data_callback header, clastro_data_callback write, clastro_data_callback read,
   clastro_seek_callback seek, clastro_prereq_callback prereq);
+
+// What is handed to each of them, and to the hook of clastro_install_context_hook.
+void clastro_set_owner(CURL *easy, void *owner);
+
+// A share of TLS sessions, for handles of one thread; freed with curl_share_cleanup() after them.
+CURLSH *_Nullable clastro_make_session_share(void);
 
 // A line of a list that libcurl reads, made of three parts, in one block with its node; freed with free(). NULL when
 // memory ran out.

@@ -58,7 +58,7 @@ typedef struct {
 // Installs CURLOPT_SSL_CTX_FUNCTION: `prepare` runs once for each new TLS connection of the transfer, also for that to an
 // https proxy, and calls clastro_context_apply.
 typedef CURLcode (*clastro_context_callback)(CURL *_Nullable easy, void *_Nullable context, void *_Nullable transfer);
-CURLcode clastro_install_context_hook(CURL *easy, clastro_context_callback prepare, void *transfer);
+CURLcode clastro_install_context_hook(CURL *easy, clastro_context_callback prepare, void *_Nullable transfer);
 
 // Marks the TLS connections to the transfer's https proxy, by an option of libcurl that OpenSSL's context shows: libcurl
 // does not tell the hook which connection it is called for.

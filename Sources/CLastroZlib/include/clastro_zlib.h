@@ -2,6 +2,10 @@
 #ifndef CLASTRO_ZLIB_H
 #define CLASTRO_ZLIB_H
 
+#if !__has_include(<zlib.h>)
+#error "<zlib.h> is missing: install zlib1g-dev (its name on Debian and Ubuntu)"
+#endif
+
 #include <zlib.h>
 
 // `deflateInit2` and `inflateInit2` are macros, which Swift does not see.

@@ -22,8 +22,9 @@ import Synchronization
 /// - One refresh serves all who wait. It runs in a task of its own: neither cancelling one of them nor all ends it, and
 ///   who is cancelled leaves promptly. It has its own limit in time.
 /// - A refresh that fails, fails for all others who wait, with the error of the source: in ``HTTPFetchError/Reason`` it is in
-///   `noRequest`, or, after a 401, in `retry(.custom(…), …)`. Calls that had begun by then do not refresh again; new
-///   ones do, but not within 1 s: until then they get that error too.
+///   `noRequest`; after a 401, which stands, it is in ``HTTPFetchError/retryEnd``: `policy(.custom(…))`. Calls that had begun by then do not refresh again; new
+///   ones do, but not within 1 s: until then they get that error too. Where the request for the token could not be sent,
+///   as with a token endpoint that is down, retries of those calls refresh again too, and the pause grows from 10 ms to 1 s.
 /// - The source is asked one call at a time. One that goes on after its timeout, or after the token was replaced, is waited
 ///   for, as long as the timeout again.
 /// - Requests that the source makes in order to refresh may go through the same stack: they pass as they are.

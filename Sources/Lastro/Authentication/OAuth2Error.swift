@@ -55,7 +55,8 @@ public enum OAuth2Error: Error, Sendable, CustomStringConvertible {
     case .unsupportedTokenType(let type):
       "the token endpoint gave a token of type \(type), which is not supported (only Bearer is)"
     case .noRefreshToken: "there is no refresh token (give one to OAuth2RefreshToken, or a token that has one)"
-    case .fetch(let error): "the token endpoint could not be asked: \(error)"
+    case .fetch(let error):
+      "the token endpoint could not be asked" + (error.request.map { " (\($0))" } ?? "") + ": \(error)"
     }
   }
 }

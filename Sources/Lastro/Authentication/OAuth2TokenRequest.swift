@@ -24,8 +24,7 @@ struct OAuth2TokenRequest {
     do throws(HTTPFetchError<any Error>) {
       answer = try await stack.fetch(RawHTTPResource(baseRequestMaking: BaseRequestMaking { [self] in try request() }))
     } catch {
-      // A policy that gave up wraps the failure.
-      if case .http(let status, _) = error.lastError.reason, let body = error.body {
+      if case .http(let status, _) = error.reason, let body = error.body {
         try OAuth2TokenAnswer(body)?.throwRefusal(status: status, hiding: secrets)
       }
       throw .fetch(error.withoutBody)
@@ -97,11 +96,10 @@ extension String {
 extension HTTPFetchError where APIError == any Error {
   /// The same failure without what the server sent as a body: it may hold tokens.
   fileprivate var withoutBody: Self {
-    var kind = record.kind
-    if case .retry(let reason, var state) = kind {
-      state.errors = state.errors.map { ($0 as? Self)?.withoutBody ?? $0 }
-      kind = .retry(reason, state)
-    }
-    return Self(FailureRecord(kind, request: record.request, response: record.response, ledger: record.ledger))
+    let state = record.retryState?.mapErrors { ($0 as? Self)?.withoutBody ?? $0 }
+    return Self(
+      FailureRecord(
+        record.kind, request: record.request, response: record.response, ledger: record.ledger, retryState: state,
+        redaction: record.redaction))
   }
 }

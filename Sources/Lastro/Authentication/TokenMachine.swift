@@ -37,10 +37,17 @@ struct TokenMachine {
     /// The last call that had asked for a token by then.
     var lastCall: UInt64
     var time: Duration
+    /// How long it is everybody's answer.
+    var pause: Duration
+    /// Whether asking again may help, and sends nothing twice: also for the calls that had begun by then.
+    var mayPass: Bool
   }
 
   /// How long the failure of a refresh is everybody's answer: without it, every request asks a token server that is down.
   static let failurePause = Duration.seconds(1)
+  /// The same for the first failure to reach the source's server: a retry is to find it when it is back. Each further one
+  /// doubles it, up to ``failurePause``.
+  static let firstPassingPause = Duration.milliseconds(10)
 
   let leeway: Duration
   let window: RefreshWindow?
@@ -119,7 +126,14 @@ struct TokenMachine {
       replace(with: token, at: start)
     case .failure(let error):
       if !((error as? any TransportFailureTelling)?.isTransportFailure ?? false) { refreshes.append(start) }
-      failure = Failure(error: error, version: version, lastCall: lastCall, time: now)
+      let mayPass = (error as? any FailureTelling)?.mayPass ?? false
+      var pause = Self.failurePause
+      if mayPass {
+        let last = failure.flatMap { $0.version == version && $0.mayPass ? $0.pause : nil }
+        pause = min(pause, last.map { $0 * 2 } ?? Self.firstPassingPause)
+      }
+      failure = Failure(
+        error: error, version: version, lastCall: lastCall, time: now, pause: pause, mayPass: mayPass)
     }
   }
 
@@ -144,8 +158,8 @@ struct TokenMachine {
   /// late for.
   private func knownFailure(of call: UInt64, at now: Duration) -> (any Error)? {
     guard let failure, failure.version == version else { return nil }
-    let isOld = call != 0 && call <= failure.lastCall
-    return isOld || now - failure.time < Self.failurePause ? failure.error : nil
+    let isOld = call != 0 && call <= failure.lastCall && !failure.mayPass
+    return isOld || now - failure.time < failure.pause ? failure.error : nil
   }
 
   /// Whether a refresh ahead of time failed a moment ago: while its source is down, not every call waits for it.

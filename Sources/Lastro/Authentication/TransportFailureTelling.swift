@@ -12,7 +12,7 @@ extension TransportError: TransportFailureTelling {
 
 extension HTTPFetchError: TransportFailureTelling {
   var isTransportFailure: Bool {
-    switch lastError.record.kind {
+    switch record.kind {
     case .transport, .badResponse, .cancelled: true
     default: false
     }

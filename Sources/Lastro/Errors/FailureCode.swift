@@ -34,8 +34,14 @@ extension FailureCode {
   public static let invalidBody = Self("invalid_body")
   /// An option value the engine cannot honour.
   public static let invalidOption = Self("invalid_option")
-  /// The base request maker or an interceptor threw.
+  /// The base request maker or an interceptor threw. The stage is `request`, or that of the fetch that failed where it threw
+  /// an ``HTTPFetchError``.
   public static let requestMakingFailed = Self("request_making_failed")
+  /// There was no access token to be had, so that nothing of the request was sent. The stage is that of the cause, such as
+  /// `connect` where the token endpoint is down.
+  public static let tokenUnavailable = Self("token_unavailable")
+  /// The token endpoint refused (RFC 6749 §5.2), such as a wrong client secret. The stage is `http`.
+  public static let tokenRefused = Self("token_refused")
 
   // MARK: resolve, connect, proxy, tls
 
@@ -149,10 +155,8 @@ extension FailureCode {
   /// The redirect needs the body again, and the body cannot be replayed.
   public static let redirectBodyNotReplayable = Self("redirect_body_not_replayable")
 
-  // MARK: policy, cancelled, http
+  // MARK: cancelled, http
 
-  /// A retry policy said to stop.
-  public static let retriesExhausted = Self("retries_exhausted")
   /// The caller cancelled.
   public static let cancelled = Self("cancelled")
   /// The stack was shut down.

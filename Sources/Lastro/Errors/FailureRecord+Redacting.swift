@@ -9,7 +9,7 @@ extension FailureRecord.Kind {
     case .redirect(let error): .redirect(error.redacted(by: redaction))
     case .cancelled(let error): .cancelled(error.redacted(by: redaction))
     case .noRequest(let error as TransportError): .noRequest(error.redacted(by: redaction))
-    case .noRequest, .http, .noData, .retry, .decode: self
+    case .noRequest, .http, .noData, .decode: self
     }
   }
 }
@@ -40,6 +40,6 @@ extension Redaction {
 
   /// A text of an error, as it may be seen.
   func text(_ text: String, of error: HTTPFetchError<any Error>) -> String {
-    self.text(text, of: error.lastError.record.transportError)
+    self.text(text, of: error.record.transportError)
   }
 }

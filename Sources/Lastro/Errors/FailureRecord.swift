@@ -18,7 +18,6 @@ final class FailureRecord: Sendable {
     case transport(TransportError)
     case badResponse(TransportError)
     case redirect(TransportError)
-    case retry(Retry.Error, Retry.State)
     case cancelled(TransportError)
     case decode(DecodeFailure)
   }
@@ -32,13 +31,15 @@ final class FailureRecord: Sendable {
   let bodySnippet: BodySnippet?
   let body: Data?
   let ledger: AttemptLedger
+  /// Every failure of the call, where a policy ended it.
+  let retryState: Retry.State?
   /// What its texts mask.
   let redaction: Redaction
 
   init(
     _ kind: Kind, request: String? = nil, response: ResourceResponse? = nil, apiError: (any Error)? = nil,
     apiErrorDecodingFailure: (any Error)? = nil, bodySnippet: BodySnippet? = nil, body: Data? = nil,
-    ledger: AttemptLedger = .empty, redaction: Redaction = .standard
+    ledger: AttemptLedger = .empty, retryState: Retry.State? = nil, redaction: Redaction = .standard
   ) {
     self.kind = kind.redacted(by: redaction)
     self.redaction = redaction
@@ -49,24 +50,25 @@ final class FailureRecord: Sendable {
     self.bodySnippet = bodySnippet
     self.body = body
     self.ledger = ledger
+    self.retryState = retryState
   }
 
-  /// The same failure as the end of the call: possibly as another kind, with the account of all attempts.
-  func ending(as kind: Kind? = nil, ledger: AttemptLedger) -> FailureRecord {
+  /// The same failure as the end of the call: with the account of all attempts.
+  func ending(ledger: AttemptLedger, retryState: Retry.State? = nil) -> FailureRecord {
     var response = response
     response?.ledger = ledger
     return FailureRecord(
-      kind ?? self.kind, request: request, response: response, apiError: apiError,
+      kind, request: request, response: response, apiError: apiError,
       apiErrorDecodingFailure: apiErrorDecodingFailure, bodySnippet: bodySnippet, body: body, ledger: ledger,
-      redaction: redaction)
+      retryState: retryState, redaction: redaction)
   }
 
-  /// The same failure of another kind and with another API error.
-  func replacing(_ kind: Kind, apiError: (any Error)?) -> FailureRecord {
+  /// The same failure with another API error, and other failures before it.
+  func replacing(apiError: (any Error)?, retryState: Retry.State?) -> FailureRecord {
     FailureRecord(
       kind, request: request, response: response, apiError: apiError,
       apiErrorDecodingFailure: apiErrorDecodingFailure, bodySnippet: bodySnippet, body: body, ledger: ledger,
-      redaction: redaction)
+      retryState: retryState, redaction: redaction)
   }
 
   /// The same failure without what is large: body and ledger.
@@ -83,6 +85,7 @@ final class FailureRecord: Sendable {
     switch kind {
     case .transport(let error), .badResponse(let error), .redirect(let error), .cancelled(let error): error
     case .noRequest(let error as TransportError): error
+    case .noRequest(let error as any FailureTelling): error.failure.redacted(by: redaction)
     case .noRequest(let error):
       .refused(
         .requestMakingFailed, "the request could not be made: \(redaction.text("\(error)"))",
@@ -93,7 +96,7 @@ final class FailureRecord: Sendable {
         requestSent: true)
     case .decode(let failure):
       TransportError(stage: .decode, code: .undecodable, message: failure.description, requestSent: true)
-    case .http, .retry: nil
+    case .http: nil
     }
   }
 }

@@ -29,8 +29,6 @@ public enum FailureStage: String, Sendable, Hashable, CaseIterable, Codable {
   case timeout
   /// A redirect could not be followed.
   case redirect
-  /// A policy forbade to go on, such as an exhausted retry policy.
-  case policy
   /// The caller cancelled, or the stack was shut down.
   case cancelled
   /// The server answered with a status outside 200–299.

@@ -16,10 +16,12 @@ extension HTTPFetchError {
   ///   - apiError: the API's own error. Default: that of `reason`, where it has one.
   ///   - body: the answer's body; ``bodySnippet`` is made of it. Default `nil`.
   ///   - attempts: every attempt, the last one last. Default none.
-  ///   - notRetried: why a wanted retry was not made. Default `nil`.
+  ///   - retryEnd: why there was no further attempt. Default `nil`.
+  ///   - retryState: every failure of the call, this one last; for ``retryFailure``. Default none.
   public init(
     _ reason: Reason, request: String? = nil, response: ResourceResponse? = nil, apiError: APIError? = nil,
-    body: Data? = nil, attempts: [Attempt] = [], notRetried: String? = nil
+    body: Data? = nil, attempts: [Attempt] = [], retryEnd: Retry.End? = nil,
+    retryState: Retry.State = .empty
   ) {
     var ownError: APIError?
     let kind: FailureRecord.Kind
@@ -32,7 +34,6 @@ extension HTTPFetchError {
     case .transport(let error): kind = .transport(error)
     case .badResponse(let error): kind = .badResponse(error)
     case .redirect(let error): kind = .redirect(error)
-    case .retry(let error, let state): kind = .retry(error, state)
     case .cancelled: kind = .cancelled(.cancelled(requestSent: attempts.contains(where: \.requestSent)))
     case .decode(let failure): kind = .decode(failure)
     }
@@ -42,24 +43,21 @@ extension HTTPFetchError {
     self.init(
       FailureRecord(
         kind, request: request, response: response, apiError: apiError ?? ownError, bodySnippet: snippet, body: body,
-        ledger: AttemptLedger(redaction: redaction, attempts: attempts, notRetried: notRetried), redaction: redaction))
+        ledger: AttemptLedger(redaction: redaction, attempts: attempts, retryEnd: retryEnd), retryState: retryState,
+        redaction: redaction))
   }
 
-  /// The same failure with another API error; also of the failures in the state of ``Reason/retry(_:_:)``.
+  /// The same failure with another API error; also of the failures before it (``retryFailure``).
   ///
   /// - Parameter transform: makes the other error; `nil` drops it. Not called where there is none.
   public func mapAPIError<E: Error>(_ transform: (APIError) -> E?) -> HTTPFetchError<E> {
-    var kind = record.kind
-    if case .retry(let error, var state) = kind {
-      state.errors = state.errors.map { failure in
-        switch failure {
-        case let failure as HTTPFetchError<any Error>: Self(failure.record).mapAPIError(transform).erased
-        case let failure as Self: failure.mapAPIError(transform)
-        default: failure
-        }
+    let state = record.retryState?.mapErrors { failure in
+      switch failure {
+      case let failure as HTTPFetchError<any Error>: Self(failure.record).mapAPIError(transform).erased
+      case let failure as Self: failure.mapAPIError(transform)
+      default: failure
       }
-      kind = .retry(error, state)
     }
-    return HTTPFetchError<E>(record.replacing(kind, apiError: apiError.flatMap(transform)))
+    return HTTPFetchError<E>(record.replacing(apiError: apiError.flatMap(transform), retryState: state))
   }
 }

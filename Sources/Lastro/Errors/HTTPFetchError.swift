@@ -11,6 +11,9 @@ public import HTTPTypes
 /// Why an HTTP fetch failed: where in its flow, why, what was sent and what came back, and every attempt.
 ///
 /// `APIError` is the API's own error, decoded from an answer outside 200–299.
+///
+/// After retries it is the last attempt's failure, the same as without a retry policy: ``reason-swift.property``, ``stage``
+/// and ``code`` name that, and ``retryEnd`` says beside it why there was no further attempt.
 public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
   /// The failure by kind. Other kinds may come: a `switch` needs an `@unknown default`.
   @nonexhaustive
@@ -27,8 +30,6 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
     case badResponse(TransportError)
     /// A redirect could not be followed.
     case redirect(TransportError)
-    /// A retry policy said to stop. The state holds every failure, the last one included.
-    case retry(Retry.Error, Retry.State)
     /// The caller cancelled, or the stack was shut down.
     case cancelled
     /// The body of a 2xx answer does not decode.
@@ -48,7 +49,6 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
     case .transport(let error): .transport(error)
     case .badResponse(let error): .badResponse(error)
     case .redirect(let error): .redirect(error)
-    case .retry(let error, let state): .retry(error, state)
     case .cancelled: .cancelled
     case .decode(let failure): .decode(failure)
     }
@@ -58,7 +58,6 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
   public var stage: FailureStage {
     switch record.kind {
     case .http: .http
-    case .retry: .policy
     default: record.transportError?.stage ?? .request
     }
   }
@@ -67,7 +66,6 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
   public var code: FailureCode {
     switch record.kind {
     case .http: .unexpectedStatus
-    case .retry: .retriesExhausted
     default: record.transportError?.code ?? .engineFailure
     }
   }
@@ -76,7 +74,6 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
   public var message: String {
     switch record.kind {
     case .http(let status): "\(record.request ?? "the request") was answered \(masked(status))"
-    case .retry(let error, _): "not retried any more, \(masked(error)); the last failure: \(lastError.message)"
     default: record.transportError?.message ?? "the fetch failed"
     }
   }
@@ -86,7 +83,6 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
     switch record.kind {
     case .http(.unauthorized): "the credentials are missing, wrong or expired: look at the request's authenticator"
     case .http: response?.headerFields[.retryAfter].map { "the server asks to wait: Retry-After: \(masked($0))" }
-    case .retry: lastError.hint
     default: record.transportError?.hint
     }
   }
@@ -125,28 +121,26 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
   /// Method and URL of the last request, without the values of its query; `nil` when none could be made.
   public var request: String? { record.request }
 
-  /// Why an action of an interceptor that wanted to retry was not followed; `nil` when there was none.
-  public var notRetried: String? { record.ledger.notRetried }
+  /// Why there was no further attempt; `nil` when the call was cancelled, or nobody had a say: no interceptor wanted to
+  /// retry, and none said to stop.
+  public var retryEnd: Retry.End? { record.ledger.retryEnd }
 
-  /// The engine's own code, such as a `CURLcode`, of the last failure.
-  public var engineCode: Int32? {
-    if case .retry = record.kind { return record.ledger.attempts.last?.error?.engineCode }
-    return record.transportError?.engineCode
+  /// What Alicerce's case `retry` holds: why a policy, or another interceptor, said to stop, and every failure of the call,
+  /// this one last. `nil` where none did.
+  public var retryFailure: (error: Retry.Error, state: Retry.State)? {
+    guard case .policy(let error) = retryEnd else { return nil }
+    return (error, record.retryState ?? .empty)
   }
 
+  /// The engine's own code, such as a `CURLcode`.
+  public var engineCode: Int32? { record.transportError?.engineCode }
+
   /// What a trust judge refused; `nil` where none did. Its description is what one needs to mend a policy.
-  public var trustFailure: TrustFailure? { lastError.record.transportError?.trustFailure }
+  public var trustFailure: TrustFailure? { record.transportError?.trustFailure }
 
   /// Whether it is the cancelled error.
   public var isCancelled: Bool {
     if case .cancelled = record.kind { true } else { false }
-  }
-
-  /// The failure itself: of ``Reason/retry(_:_:)`` the last one in its state, else this error.
-  public var lastError: Self {
-    guard case .retry(_, let state) = record.kind else { return self }
-    if let last = state.errors.last as? HTTPFetchError<any Error> { return Self(last.record) }
-    return state.errors.last as? Self ?? self
   }
 
   /// The same failure with its API error type-erased.
@@ -157,11 +151,11 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
 }
 
 extension HTTPFetchError: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-  /// One line: stage, code, message, number of attempts, hint.
+  /// One line: stage, code, message, number of attempts, why there was not another, hint.
   public var description: String {
     var line = "\(stage.rawValue)/\(code): \(message)"
     if attempts.count > 1 { line += "; \(attempts.count) attempts" }
-    if let notRetried { line += "; not retried: \(notRetried)" }
+    if let retryEnd { line += "; \(retryEnd.clause(attempts: attempts.count, by: record.redaction))" }
     if let hint { line += " (\(hint))" }
     return line
   }

@@ -27,8 +27,12 @@ extension FetchPlan {
       operation: options.operation, idempotency: Self.idempotency(of: request),
       interceptors: interceptors.map(Self.describe), signers: signers(of: request), timeouts: timeoutFacts(options),
       limits: limitFacts(options, request),
-      retries: request.map { request in HypotheticalFailure.all.map { verdict(on: $0, request) } } ?? [],
+      retries: request.map { request in hypotheticalFailures.map { verdict(on: $0, request) } } ?? [],
       transport: request.map { transport.explain(transferRequest($0)) } ?? [])
+  }
+
+  private var hypotheticalFailures: [HypotheticalFailure] {
+    (interceptors.contains { $0 is BearerAuthenticator } ? [.noToken] : []) + HypotheticalFailure.all
   }
 
   private func signers(of request: ResourceRequest?) -> [String] {
@@ -116,7 +120,7 @@ extension FetchPlan {
   private func outcome(
     of action: Retry.Action, _ veto: RetryVeto?, _ failure: HypotheticalFailure, _ total: Duration?
   ) -> (isRetried: Bool, reason: String) {
-    if let veto { return (false, veto.explanation) }
+    if let veto { return (false, "\(veto.end)") }
     var delay: Retry.Delay
     switch action {
     case .none: return (false, "nobody asks for a retry")
@@ -125,7 +129,7 @@ extension FetchPlan {
     case .retryAfter(let seconds): delay = max(0, seconds)
     }
     let most = configuration.maximumAttempts
-    guard most > 1 else { return (false, "\(AttemptLimitReached(limit: most))") }
+    guard most > 1 else { return (false, "\(Retry.End.attemptLimit(most))") }
     let demand = failure.error.response.flatMap {
       RetryAfter.wait($0.headerFields, sinceEpoch: configuration.timeSource.sinceEpoch)
     }

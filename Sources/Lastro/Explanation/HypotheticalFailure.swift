@@ -27,6 +27,15 @@ struct HypotheticalFailure {
         requestSent: true)
     ]
 
+  /// That of a call which needs an access token.
+  static let noToken: HypotheticalFailure = {
+    let down = TransportError(stage: .connect, code: .connectFailed, message: "down")
+    let error = OAuth2Error.fetch(HTTPFetchError(FailureRecord(.transport(down))))
+    return HypotheticalFailure(
+      name: "no access token: its endpoint is down", error: HTTPFetchError(FailureRecord(.noRequest(error))),
+      requestSent: false)
+  }()
+
   private struct Undecodable: Error {}
 
   private static func transport(

@@ -23,11 +23,11 @@ public struct AttemptLedger: Sendable {
     let limit: Duration?
     let elapsed: Duration
     let attempts: [Attempt]
-    let notRetried: String?
+    let retryEnd: Retry.End?
 
     init(
       callID: UInt64, method: HTTPRequest.Method?, url: String?, redaction: Redaction, operation: String?,
-      idempotencyKey: String?, limit: Duration?, elapsed: Duration, attempts: [Attempt], notRetried: String?
+      idempotencyKey: String?, limit: Duration?, elapsed: Duration, attempts: [Attempt], retryEnd: Retry.End?
     ) {
       self.callID = callID
       self.method = method
@@ -38,7 +38,7 @@ public struct AttemptLedger: Sendable {
       self.limit = limit
       self.elapsed = elapsed
       self.attempts = attempts
-      self.notRetried = notRetried
+      self.retryEnd = retryEnd
     }
   }
 
@@ -56,15 +56,15 @@ public struct AttemptLedger: Sendable {
   ///   - limit: the total time limit of the call.
   ///   - elapsed: how long the call took.
   ///   - attempts: every attempt, the last one last.
-  ///   - notRetried: why a wanted retry was not made.
+  ///   - retryEnd: why there was no further attempt.
   public init(
     callID: UInt64 = 0, method: HTTPRequest.Method? = nil, url: String? = nil, redaction: Redaction = .standard,
     operation: String? = nil, idempotencyKey: String? = nil, limit: Duration? = nil, elapsed: Duration = .zero,
-    attempts: [Attempt] = [], notRetried: String? = nil
+    attempts: [Attempt] = [], retryEnd: Retry.End? = nil
   ) {
     account = Account(
       callID: callID, method: method, url: url, redaction: redaction, operation: operation,
-      idempotencyKey: idempotencyKey, limit: limit, elapsed: elapsed, attempts: attempts, notRetried: notRetried)
+      idempotencyKey: idempotencyKey, limit: limit, elapsed: elapsed, attempts: attempts, retryEnd: retryEnd)
   }
 
   /// That of a call of which nothing is known.
@@ -89,12 +89,14 @@ public struct AttemptLedger: Sendable {
   public var elapsed: Duration { account.elapsed }
   /// Every attempt, the last one last.
   public var attempts: [Attempt] { account.attempts }
-  /// Why a retry that interceptors wanted was not made; `nil` when there was none.
-  public var notRetried: String? { account.notRetried }
+  /// Why there was no further attempt; `nil` when the call succeeded or was cancelled, or nobody had a say.
+  public var retryEnd: Retry.End? { account.retryEnd }
   /// Sum of the waits between attempts.
   public var totalDelay: Duration { attempts.reduce(.zero) { $0 + $1.delay } }
 
   var redaction: Redaction { account.redaction }
+  var method: HTTPRequest.Method? { account.method }
+  var url: String? { account.url }
 }
 
 extension AttemptLedger: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
@@ -111,7 +113,7 @@ extension AttemptLedger: CustomStringConvertible, CustomDebugStringConvertible, 
       if attempt.preparation > .milliseconds(1) { head += " (\(attempt.preparation.brief) to make the request)" }
       lines.append("\(head): \(attempt.line(by: redaction))")
     }
-    if let notRetried { lines.append("  not retried: \(redaction.text(notRetried))") }
+    if let retryEnd { lines.append("  \(retryEnd.clause(attempts: attempts.count, by: redaction))") }
     return lines.joined(separator: "\n")
   }
 
@@ -127,7 +129,7 @@ extension AttemptLedger: CustomStringConvertible, CustomDebugStringConvertible, 
 extension AttemptLedger: Encodable {
   enum CodingKeys: String, CodingKey {
     case callID = "call", request, operation, idempotencyKey = "idempotency_key", limit = "limit_s"
-    case elapsed = "elapsed_s", attempts, notRetried = "not_retried"
+    case elapsed = "elapsed_s", attempts, retryEnd = "retry_end"
   }
 
   /// Times in seconds, by names with `_s`; what is not known is null.
@@ -140,7 +142,8 @@ extension AttemptLedger: Encodable {
     try container.encode(limit?.inRoundedSeconds, forKey: .limit)
     try container.encode(elapsed.inRoundedSeconds, forKey: .elapsed)
     try container.encode(attempts.map { $0.masked(by: redaction) }, forKey: .attempts)
-    try container.encode(notRetried.map { redaction.text($0) }, forKey: .notRetried)
+    try container.encode(
+      retryEnd.map { ["code": $0.code, "message": redaction.text("\($0)")] }, forKey: .retryEnd)
   }
 
   /// One JSON object on one line, its keys sorted.
@@ -149,6 +152,13 @@ extension AttemptLedger: Encodable {
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     // Its numbers are finite and its keys are texts: nothing in it fails to encode.
     return (try? encoder.encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
+  }
+}
+
+extension Retry.End {
+  /// What descriptions say of it.
+  func clause(attempts: Int, by redaction: Redaction) -> String {
+    "not retried\(attempts > 1 ? " again" : ""): \(redaction.text("\(self)"))"
   }
 }
 

@@ -130,7 +130,7 @@ public struct MeekDialer: Dialer {
       if answer.response.status == .ok { return answer.value }
       status = answer.response.status.code
     } catch {
-      guard let code = error.statusCode?.code, error.lastError.record.transportError == nil else {
+      guard let code = error.statusCode?.code, error.record.transportError == nil else {
         throw error.meekFailure
       }
       status = code
@@ -153,7 +153,7 @@ extension HTTPFetchError where APIError == any Error {
   fileprivate var meekFailure: TransportError {
     if isCancelled { return .cancelled(requestSent: attempts.contains(where: \.requestSent)) }
     var failure =
-      lastError.record.transportError
+      record.transportError
       ?? TransportError(stage: stage, code: code, message: message, hint: hint, requestSent: true)
     if attempts.contains(where: \.requestSent) { failure.requestSent = true }
     return failure

@@ -24,16 +24,25 @@ struct HTTPAttributes: Sendable {
   let operation: String?
 
   init(_ request: ResourceRequest, operation: String?) {
-    let method = request.head.method.rawValue
+    self.init(request.head.method, Origin(request.head), operation: operation)
+  }
+
+  private init(_ method: HTTPRequest.Method, _ origin: Origin?, operation: String?) {
+    let method = method.rawValue
     let isKnown = Self.knownMethods.contains(method)
     self.method = isKnown ? method : "_OTHER"
     originalMethod = isKnown ? nil : method
-    let origin = Origin(request.head)
     scheme = origin?.scheme ?? ""
     let host = origin?.host ?? ""
     address = host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host
     port = origin?.port
     self.operation = operation
+  }
+
+  /// Of the request of a call of which nothing was sent; `nil` where not even a base request could be made.
+  init?(_ ledger: AttemptLedger) {
+    guard let method = ledger.method, let url = ledger.url else { return nil }
+    self.init(method, Origin(url), operation: ledger.operation)
   }
 
   /// `error.type` of an answer; `nil` below 400.
@@ -42,10 +51,9 @@ struct HTTPAttributes: Sendable {
   /// `error.type` of a failure without an answer: stage and code, of which there are few.
   static func errorType(of error: TransportError) -> String { "\(error.stage.rawValue)/\(error.code)" }
 
-  /// `error.type` of a failed call: that of its last failure.
+  /// `error.type` of a failed call: that of its last attempt.
   static func errorType(of error: HTTPFetchError<any Error>) -> String {
-    let last = error.lastError
-    if last.stage == .http, let status = last.statusCode { return "\(status.code)" }
-    return "\(last.stage.rawValue)/\(last.code)"
+    if error.stage == .http, let status = error.statusCode { return "\(status.code)" }
+    return "\(error.stage.rawValue)/\(error.code)"
   }
 }

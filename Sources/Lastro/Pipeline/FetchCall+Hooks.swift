@@ -34,6 +34,8 @@ extension FetchCall {
     } catch {
       return .failure(error)
     }
+    // Where nothing comes of it, this is what could not be sent.
+    if latest == nil { latest = request }
     for observer in plan.configuration.observers {
       for field in observer.propagationFields(callID: callID, attempt: attempts.count + 1) {
         request.head.headerFields[field.name] = field.value

@@ -22,7 +22,7 @@ extension FetchCall {
     retryState.errors.append(error)
     if Task.isCancelled || error.isCancelled { throw cancelled(error) }
     guard let opinion else {
-      throw ending(error, notRetried: "the total deadline passed while interceptors were asked about the failure")
+      throw ending(error, because: .deadlinePassed)
     }
     try await follow(opinion, after: error, of: failure.request)
   }
@@ -43,16 +43,13 @@ extension FetchCall {
     switch action {
     case .none: throw ending(error)
     case .noRetry(let reason):
-      if let veto, veto.isFinal { throw ending(error) }
-      throw ending(error, as: .retry(reason, retryState))
+      throw ending(error, because: veto.flatMap { $0.isFinal ? $0.end : nil } ?? .policy(reason))
     case .retry: delay = 0
     case .retryAfter(let seconds): delay = seconds > 0 ? seconds : 0
     }
-    if let veto { throw ending(error, notRetried: veto.explanation) }
+    if let veto { throw ending(error, because: veto.end) }
     let limit = plan.configuration.maximumAttempts
-    guard attempts.count < limit else {
-      throw ending(error, as: .retry(.custom(AttemptLimitReached(limit: limit)), retryState))
-    }
+    guard attempts.count < limit else { throw ending(error, because: .attemptLimit(limit)) }
     var source = delay > 0 ? Attempt.DelaySource.policy : .none
     if let demand = try demand(of: error), demand > delay {
       delay = demand
@@ -73,12 +70,7 @@ extension FetchCall {
       let wait = RetryAfter.wait(response.headerFields, sinceEpoch: plan.configuration.timeSource.sinceEpoch)
     else { return nil }
     let longest = plan.configuration.maximumRetryAfter
-    guard wait <= longest else {
-      throw ending(
-        error,
-        notRetried: "the server asks to wait \(wait.brief) (Retry-After), longer than "
-          + "StackConfiguration.maximumRetryAfter, \(longest.brief)")
-    }
+    guard wait <= longest else { throw ending(error, because: .retryAfterTooLong(wait: wait, limit: longest)) }
     let seconds = wait.inSeconds
     var spread = min(1, seconds / 10)
     // Our own addition is no reason to give up.
@@ -91,11 +83,9 @@ extension FetchCall {
     _ delay: Retry.Delay, _ source: Attempt.DelaySource, after error: HTTPFetchError<any Error>
   ) throws(HTTPFetchError<any Error>) {
     guard delay > 0, let left = timeLeft(options: effective), Self.duration(delay) >= left else { return }
-    let cause = source == .retryAfter ? ", which the server asked for (Retry-After)," : ""
-    throw ending(
-      error,
-      notRetried: "a wait of \(Self.duration(delay).brief)\(cause) does not end before the total deadline, in "
-        + left.brief)
+    let end = Retry.End.deadlineTooClose(
+      wait: Self.duration(delay), left: left, isDemanded: source == .retryAfter)
+    throw ending(error, because: end)
   }
 
   private func wait(
@@ -149,11 +139,11 @@ extension FetchCall {
     return attempt
   }
 
-  func ending(
-    _ error: HTTPFetchError<any Error>, as kind: FailureRecord.Kind? = nil, notRetried: String? = nil
-  ) -> HTTPFetchError<any Error> {
-    HTTPFetchError(
-      error.record.ending(as: kind, ledger: ledger(attempts: attempts, notRetried: notRetried)))
+  /// The failure as the end of the call.
+  func ending(_ error: HTTPFetchError<any Error>, because end: Retry.End? = nil) -> HTTPFetchError<any Error> {
+    var state: Retry.State?
+    if case .policy = end { state = retryState }
+    return HTTPFetchError(error.record.ending(ledger: ledger(attempts: attempts, retryEnd: end), retryState: state))
   }
 
   /// The cancelled error as the end of the call. A stack that was shut down says so, in its own.
@@ -177,12 +167,7 @@ extension FetchCall {
     guard current.wasTransferred, let quota = plan.configuration.retryQuota,
       let origin = request.flatMap({ Origin($0.head) }), let amount = quota.price(of: error)
     else { return nil }
-    guard let left = quota.pay(amount, for: origin) else {
-      throw ending(
-        error,
-        notRetried: "the quota of retries to \(origin) is spent: too many calls failed "
-          + "(StackConfiguration.retryQuota)")
-    }
+    guard let left = quota.pay(amount, for: origin) else { throw ending(error, because: .quotaSpent(origin)) }
     return (origin, amount, left)
   }
 

@@ -107,11 +107,11 @@ final class FetchCall {
   }
 
   /// The account of the call up to now.
-  func ledger(attempts: [Attempt], notRetried: String? = nil, at now: Duration? = nil) -> AttemptLedger {
+  func ledger(attempts: [Attempt], retryEnd: Retry.End? = nil, at now: Duration? = nil) -> AttemptLedger {
     AttemptLedger(
       callID: callID, method: latest?.head.method, url: latestURL ?? latest?.url, redaction: redaction,
       operation: effective.operation, idempotencyKey: idempotencyKey, limit: plan.timeouts(for: effective).total,
-      elapsed: (now ?? plan.configuration.timeSource.now()) - start, attempts: attempts, notRetried: notRetried)
+      elapsed: (now ?? plan.configuration.timeSource.now()) - start, attempts: attempts, retryEnd: retryEnd)
   }
 
   /// Tells observers.

@@ -7,7 +7,7 @@ enum RetryVeto {
   case trust
   case deadlinePassed
   case bodyConsumed
-  case notIdempotent(String)
+  case notIdempotent(HTTPRequest.Method)
 
   /// The veto of a retry after a failure; `nil` where there is none.
   ///
@@ -22,19 +22,20 @@ enum RetryVeto {
     _ error: HTTPFetchError<any Error>, firstRequest: ResourceRequest?, requestSent: Bool, hops: Int,
     isBodyConsumed: Bool, timeLeft: Duration?
   ) -> RetryVeto? {
-    if error.stage == .trust || certificateRefusals.contains(error.code) { return .trust }
+    let root = error.root
+    if root.stage == .trust || certificateRefusals.contains(root.code) { return .trust }
     if error.code == .totalTimeout { return .deadlinePassed }
     if let timeLeft, timeLeft <= .zero { return .deadlinePassed }
     if isBodyConsumed { return .bodyConsumed }
     // A refusal after a redirect is one of another request: the first was acted on.
     let isRefusal = hops == 0 && refusals.contains(error.statusCode?.code ?? 0)
     if let firstRequest, requestSent, !firstRequest.isIdempotent, !isRefusal {
-      return .notIdempotent(firstRequest.head.method.rawValue)
+      return .notIdempotent(firstRequest.head.method)
     }
     return nil
   }
 
-  /// Whether not even a `noRetry` replaces the failure as the end of the call.
+  /// Whether it is told even where a `noRetry` has a reason of its own.
   var isFinal: Bool {
     switch self {
     case .trust, .deadlinePassed: true
@@ -42,14 +43,13 @@ enum RetryVeto {
     }
   }
 
-  var explanation: String {
+  /// As the end of the call.
+  var end: Retry.End {
     switch self {
-    case .trust: "a trust failure is never retried"
-    case .deadlinePassed: "the total deadline has passed"
-    case .bodyConsumed: "the body has been read and cannot be sent again"
-    case .notIdempotent(let method):
-      "a \(method) that may have been sent is retried only with an Idempotency-Key, "
-        + "or with options.idempotency = .idempotent"
+    case .trust: .trust
+    case .deadlinePassed: .deadlinePassed
+    case .bodyConsumed: .bodyConsumed
+    case .notIdempotent(let method): .notIdempotent(method)
     }
   }
 

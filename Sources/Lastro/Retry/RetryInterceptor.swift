@@ -16,7 +16,7 @@ public struct RetryInterceptor: HTTPResourceInterceptor {
   /// Which failures the policy is asked about.
   public enum Eligibility: Sendable, Hashable {
     /// - Any request: failures before a byte of it was sent (name resolution, connection, proxy, handshake, connect
-    ///   timeout); status 421, once.
+    ///   timeout); status 421, once; an access token that could not be asked for, for one of these reasons.
     /// - Idempotent requests (``ResourceRequest/isIdempotent``): statuses 425, 429, 500, 502, 503, 504; 408, once; lost or
     ///   reset connections; attempt and idle timeouts.
     /// - Requests with an `Idempotency-Key`, from the second attempt on: status 409, by which servers say that they still
@@ -94,8 +94,14 @@ public struct RetryInterceptor: HTTPResourceInterceptor {
       default: return isIdempotent && statuses.contains(status.code)
       }
     case .transport(let failure): return (isIdempotent || !failure.requestSent) && mayPass(failure)
+    case .noRequest(let failure as any FailureTelling): return failure.mayPass
     default: return false
     }
+  }
+
+  /// Whether another fetch, which a request waited for, may be made again: it never got its request out.
+  static func isEligibleUnsent(_ error: HTTPFetchError<any Error>) -> Bool {
+    !error.attempts.contains(where: \.requestSent) && isEligible(error, [], isIdempotent: false, hasKey: false)
   }
 
   /// Whether the failure is one that time may heal.

@@ -18,6 +18,11 @@ extension Retry {
     /// No failure, no delay.
     public static let empty = State()
 
+    /// The same with other failures.
+    func mapErrors(_ transform: (any Swift.Error) -> any Swift.Error) -> State {
+      State(errors: errors.map(transform), totalDelay: totalDelay)
+    }
+
     /// Number of failures. Within a failure hook, whose own failure is not counted yet, the number of retries made.
     public var retryCount: Retries { errors.count }
     /// Number of attempts, the current one included.

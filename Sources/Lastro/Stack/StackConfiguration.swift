@@ -25,7 +25,7 @@ public struct StackConfiguration: Sendable {
   /// Most attempts of one call, whatever policies say. Default 1000.
   ///
   /// It ends the loops of policies that never do, above all of those without a wait, which would keep a processor and a
-  /// server busy. Such a call ends with ``AttemptLimitReached``. What bounds retries of a server in distress is
+  /// server busy. Such a call ends with ``Retry/End/attemptLimit(_:)``. What bounds retries of a server in distress is
   /// ``retryQuota``.
   public var maximumAttempts = 1000
   /// Longest wait that a server may ask for (`Retry-After`). Default 60 s. When it asks for more, the call fails at once,

@@ -21,6 +21,7 @@ struct DoctorCommand: ParsableCommand {
     checkup.proxies()
     checkup.limits()
     checkup.clock()
+    checkup.developmentFiles()
     do {
       for line in checkup.lines { try Console.out(line) }
     } catch {
@@ -117,7 +118,7 @@ struct Checkup {
     }
   }
 
-  private mutating func note(_ mark: String, _ text: String) { lines.append("[\(mark)] \(text)") }
+  mutating func note(_ mark: String, _ text: String) { lines.append("[\(mark)] \(text)") }
 
   private mutating func fail(_ text: String) {
     hasFailure = true

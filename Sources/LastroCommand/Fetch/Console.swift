@@ -18,9 +18,11 @@ enum Console {
     return ExitCode(1)
   }
 
-  /// A failure for people: the page on a refused server, else message and hint.
-  static func tell(_ failure: Report.Failure, hint: String?, trust: TrustFailure? = nil) {
-    let text = trust.map { "\($0)" } ?? failure.message + (hint.map { "\n  hint: \($0)" } ?? "")
+  /// A failure for people: the page on a refused server, else message and hint; and why there was no further attempt.
+  static func tell(_ failure: Report.Failure, hint: String?, trust: TrustFailure? = nil, retryEnd: Retry.End? = nil) {
+    var text = trust.map { "\($0)" } ?? failure.message
+    if let retryEnd { text += "\n  not retried: \(retryEnd)" }
+    if trust == nil, let hint { text += "\n  hint: \(hint)" }
     error("lastro: \(failure.stage)/\(failure.code): \(text)")
   }
 

@@ -67,7 +67,7 @@ struct FetchCommand: AsyncParsableCommand {
     if json { try Console.out(report.line) }
     if verbose, let ledger = report.ledger { Console.error("\(ledger)") }
     guard let error = report.error else { return }
-    if !json { Console.tell(error, hint: hint, trust: report.trustFailure) }
+    if !json { Console.tell(error, hint: hint, trust: report.trustFailure, retryEnd: report.ledger?.retryEnd) }
     throw FailureStage(rawValue: error.stage).map(ExitStatus.of) ?? ExitCode(1)
   }
 }

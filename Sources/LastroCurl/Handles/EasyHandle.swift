@@ -2,34 +2,36 @@
 
 internal import CLastro
 
-/// Owns one easy handle. Lives on the loop thread only; freed with the object.
+/// Owns one easy handle, which serves one transfer: libcurl keeps state of a transfer in its handle, which neither the next
+/// transfer nor `curl_easy_reset` clears. Lives on the loop thread only; freed with the object.
 final class EasyHandle {
   let raw: UnsafeMutableRawPointer
   /// Whom libcurl's callbacks are for, as long as it has the handle.
   var transfer: Transfer?
-  /// What its options were set for. `nil`: they are libcurl's own, or nobody's who comes next.
-  var setting: HandleSetting?
-  /// Path and query of the URL that is set.
-  var path: String?
+  /// Whether it was made with the options of a request's setting.
+  let isSet: Bool
+  /// TLS sessions, which go on from handle to handle.
+  private var sessions: SessionShare?
 
   init?() {
     guard CurlGlobal.isReady, let raw = curl_easy_init() else { return nil }
     self.raw = raw
+    isSet = false
+  }
+
+  /// A handle with the options of another, and nothing else of it. Callbacks have to be given their owner.
+  init?(optionsOf template: EasyHandle) {
+    guard let raw = curl_easy_duphandle(template.raw) else { return nil }
+    self.raw = raw
+    isSet = true
   }
 
   deinit { curl_easy_cleanup(raw) }
 
-  /// Clears every option; live connections, DNS entries and TLS sessions are kept by libcurl.
-  func reset() {
-    curl_easy_reset(raw)
-    setting = nil
-    path = nil
-  }
-
-  /// Whether its options are those of a request with this setting.
-  func isSet(for setting: HandleSetting?) -> Bool {
-    guard let setting, let own = self.setting else { return false }
-    return own == setting
+  /// Resumes TLS sessions of other handles, and leaves its own to them.
+  func use(_ sessions: SessionShare) {
+    self.sessions = sessions
+    set(CURLOPT_SHARE, pointer: sessions.raw)
   }
 
   @discardableResult
@@ -63,23 +65,5 @@ final class EasyHandle {
     var facts = clastro_facts()
     clastro_read_facts(raw, &facts, hasFailed)
     return facts
-  }
-}
-
-/// Idle easy handles, kept: making one afresh costs a tenth of a small request, and setting one up as much again.
-struct EasyHandlePool {
-  private var idle: [EasyHandle] = []
-  private let capacity: Int
-
-  init(capacity: Int) { self.capacity = capacity }
-
-  mutating func take() -> EasyHandle? { idle.popLast() ?? EasyHandle() }
-
-  /// - Parameter keepsOptions: whether the next transfer may find the options as they are.
-  mutating func give(_ handle: EasyHandle, keepsOptions: Bool) {
-    handle.transfer = nil
-    guard idle.count < capacity else { return }
-    if !keepsOptions || handle.setting == nil { handle.reset() }
-    idle.append(handle)
   }
 }

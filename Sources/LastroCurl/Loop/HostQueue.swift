@@ -43,6 +43,10 @@ final class HostQueue {
   // Unchecked because the loop's thread alone touches it, and making a head calls nothing that comes back here.
   @exclusivity(unchecked) var heads = HeadMemory()
   private unowned let partition: Partition
+  /// How its handles are set up.
+  var templates = HandleTemplates()
+  /// Its TLS sessions, and those of its proxy.
+  private(set) lazy var sessions = key.isTLS || proxyTarget != nil ? SessionShare() : nil
 
   /// - Parameter proxy: its URL; empty for none.
   init(key: Key, partition: Partition, proxy: String, mayMultiplex: Bool) throws(TransportError) {

@@ -159,7 +159,7 @@ final class LoopCore {
     if !host.key.isTLS, case .refused(let failure) = partition.trust.rules.judgePlaintext(host.target) {
       return end(job, .refusedTrust(failure))
     }
-    guard let easy = partition.pool.take() else {
+    guard let easy = partition.applier.handle(for: job, on: host) else {
       return end(job, TransportError(stage: .request, code: .engineFailure, message: "libcurl cannot make a handle"))
     }
     let transfer = Transfer(
@@ -167,17 +167,14 @@ final class LoopCore {
       deliveries: deliveries)
     do {
       try partition.applier.apply(transfer)
-      if isFresh {
-        easy.set(CURLOPT_FRESH_CONNECT, 1)
-        easy.setting = nil
-      }
+      if isFresh { easy.set(CURLOPT_FRESH_CONNECT, 1) }
     } catch {
-      partition.pool.give(easy, keepsOptions: false)
+      easy.transfer = nil
       return end(job, error)
     }
     let code = partition.add(transfer)
     guard code == CURLM_OK else {
-      partition.pool.give(easy, keepsOptions: false)
+      easy.transfer = nil
       return end(
         job,
         TransportError(
@@ -240,7 +237,7 @@ final class LoopCore {
         continue
       }
       transfer.abandonBrokenConnection(code)
-      conclude(transfer, in: partition, failure: transfer.outcome(code), keepsHandle: code == CURLE_OK)
+      conclude(transfer, in: partition, failure: transfer.outcome(code))
     }
   }
 
@@ -259,9 +256,7 @@ final class LoopCore {
   }
 
   /// Takes a transfer out of libcurl, answers its job, and lets the next one in.
-  private func conclude(
-    _ transfer: Transfer, in partition: Partition, failure: TransportError?, keepsHandle: Bool = false
-  ) {
+  private func conclude(_ transfer: Transfer, in partition: Partition, failure: TransportError?) {
     let facts = transfer.facts()
     let host = transfer.host
     if facts.httpVersion == "2" {
@@ -269,7 +264,7 @@ final class LoopCore {
     } else if failure == nil, let socket = transfer.socket, let port = transfer.localPort {
       host.learnSocket(socket, localPort: port)
     }
-    partition.remove(transfer, now: clock.now, keepsOptions: keepsHandle && failure == nil)
+    partition.remove(transfer, now: clock.now)
     host.running -= 1
     load.end()
     transfer.report(failure, facts: facts)

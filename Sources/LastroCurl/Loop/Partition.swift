@@ -19,7 +19,6 @@ final class Partition {
   private(set) var timerAt: Int64?
   var transfers: [ObjectIdentifier: Transfer] = [:]
   private(set) var hosts: [HostQueue.Key: HostQueue] = [:]
-  var pool: EasyHandlePool
   /// When the last transfer ended; pooled connections are closed some time after.
   var idleSince: Int64?
 
@@ -34,7 +33,6 @@ final class Partition {
     self.options = options
     self.multi = multi
     self.poller = poller
-    pool = EasyHandlePool(capacity: settings.connectionsPerHost * 2)
     do {
       trust = try PartitionTrust(options.tls, standing: settings.trustJudge)
       applier = try OptionApplier(
@@ -96,12 +94,10 @@ final class Partition {
   }
 
   /// Takes a transfer out; its callbacks are over.
-  ///
-  /// - Parameter keepsOptions: whether its handle may serve a request of the same kind as it is.
-  func remove(_ transfer: Transfer, now: Int64, keepsOptions: Bool = false) {
+  func remove(_ transfer: Transfer, now: Int64) {
     curl_multi_remove_handle(multi, transfer.easy.raw)
     transfers[ObjectIdentifier(transfer.job)] = nil
-    pool.give(transfer.easy, keepsOptions: keepsOptions)
+    transfer.easy.transfer = nil
     if transfers.isEmpty { idleSince = now }
   }
 

@@ -4,7 +4,7 @@ internal import HTTPTypes
 internal import Lastro
 
 /// What the options of a handle follow from, but for those that every transfer sets: with equal settings, options are
-/// equal. So a handle need not be reset for a request like its last one.
+/// equal. So a handle can have those of a template (``HandleTemplates``).
 struct HandleSetting: Equatable {
   /// Scheme and authority, and with them proxy and client certificate.
   private let host: HostQueue.Key
@@ -13,10 +13,9 @@ struct HandleSetting: Equatable {
   private let isStreamed: Bool
 
   /// `nil` for a request whose options are more than a common one's.
-  init?(_ transfer: Transfer, expandsBody: Bool) {
-    let job = transfer.job
+  init?(_ job: TransferJob, on host: HostQueue, expandsBody: Bool) {
     guard job.request.body.isEmpty, job.request.head.method == .get, !job.isInspection else { return nil }
-    host = transfer.host.key
+    self.host = host.key
     connectTimeout = job.request.connectTimeout
     self.expandsBody = expandsBody
     isStreamed = job.body != nil

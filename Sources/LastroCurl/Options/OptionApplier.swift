@@ -64,19 +64,32 @@ final class OptionApplier {
     options.unixSocketPath == nil ? proxies.proxy(isTLS: isTLS, authority: authority) : ""
   }
 
+  /// A new handle for a job, with the options of its setting where others had the same. `nil` when memory ran out.
+  func handle(for job: TransferJob, on host: HostQueue) -> EasyHandle? {
+    let setting = HandleSetting(job, on: host, expandsBody: expandsBody(of: job))
+    let easy = host.templates.handle(for: setting) ?? EasyHandle()
+    if trust.allowsResumption, !job.isInspection, let sessions = host.sessions { easy?.use(sessions) }
+    return easy
+  }
+
+  /// Whether libcurl undoes the body's encoding.
+  private func expandsBody(of job: TransferJob) -> Bool {
+    limits.decompresses && !job.request.head.headerFields.contains(.acceptEncoding)
+  }
+
   /// Sets everything up; libcurl's refusal of an option is a typed error, not a trap.
   func apply(_ transfer: Transfer) throws(TransportError) {
     let easy = transfer.easy
     let head = transfer.job.request.head
     easy.transfer = transfer
     if transfer.host.key.isTLS || transfer.host.proxyTarget != nil { try trust.prepare() }
-    let expandsBody = limits.decompresses && !head.headerFields.contains(.acceptEncoding)
-    let setting = HandleSetting(transfer, expandsBody: expandsBody)
-    if !easy.isSet(for: setting) {
-      if easy.setting != nil { easy.reset() }
+    let expandsBody = expandsBody(of: transfer.job)
+    if !easy.isSet {
       try applySetting(transfer, expandsBody: expandsBody)
-      easy.setting = setting
+      let setting = HandleSetting(transfer.job, on: transfer.host, expandsBody: expandsBody)
+      transfer.host.templates.learn(setting, from: easy)
     }
+    TransferCallbacks.setOwner(of: easy)
     try applyURL(easy, head)
     try applyHeaders(transfer, expandsBody: expandsBody)
   }
@@ -113,13 +126,10 @@ final class OptionApplier {
   }
 
   private func applyURL(_ easy: EasyHandle, _ head: HTTPRequest) throws(TransportError) {
-    let path = head.path ?? "/"
-    // Scheme and authority belong to the setting.
-    if easy.path == path { return }
-    guard easy.set(CURLOPT_URL, "\(head.scheme ?? "")://\(head.authority ?? "")\(path)") == CURLE_OK else {
+    let url = "\(head.scheme ?? "")://\(head.authority ?? "")\(head.path ?? "/")"
+    guard easy.set(CURLOPT_URL, url) == CURLE_OK else {
       throw .refused(.invalidURL, "libcurl cannot parse the URL")
     }
-    easy.path = path
   }
 
   /// The way to the host.

@@ -7,13 +7,16 @@ internal import Lastro
 /// the loop made, and must not call libcurl's multi interface.
 enum TransferCallbacks {
   static func install(on easy: EasyHandle) {
-    clastro_install_callbacks(
-      easy.raw, Unmanaged.passUnretained(easy).toOpaque(), header, write, read, seek, prereq)
+    clastro_install_callbacks(easy.raw, header, write, read, seek, prereq)
+  }
+
+  /// The callbacks, the hook among them, are for the transfer that has this handle.
+  static func setOwner(of easy: EasyHandle) {
+    clastro_set_owner(easy.raw, Unmanaged.passUnretained(easy).toOpaque())
   }
 
   static func installContextHook(on easy: EasyHandle) throws(TransportError) {
-    let context = Unmanaged.passUnretained(easy).toOpaque()
-    guard clastro_install_context_hook(easy.raw, prepareTLS, context) == CURLE_OK else {
+    guard clastro_install_context_hook(easy.raw, prepareTLS, nil) == CURLE_OK else {
       throw .invalidTLSOptions(
         "this libcurl has no OpenSSL context to hook into",
         hint: "install the OpenSSL flavour of libcurl (Debian: libcurl4)")

@@ -171,7 +171,7 @@ struct BearerAuthenticatorTests {
       $0.finish()
     }
     let error = try await stack(transport, bearer).failure(of: .test(.post, body: .stream(chunks)))
-    #expect(error.statusCode == .unauthorized && error.notRetried != nil)
+    #expect(error.statusCode == .unauthorized && error.retryEnd != nil)
     #expect(api.seen.values == ["Bearer t1"] && bearer.token?.value == "t2")
   }
 
@@ -197,7 +197,8 @@ struct BearerAuthenticatorTests {
     late.withLock { $0 = stack(api.transport, bearer) }
     defer { late.withLock { $0 = nil } }
     let error = try await #require(late.withLock { $0 }).failure(of: .test())
-    guard case .retry(.custom(let cause as HTTPFetchError<any Error>), _) = error.reason else { throw error }
+    guard case .policy(.custom(let cause as HTTPFetchError<any Error>)) = error.retryEnd else { throw error }
+    #expect(error.statusCode == .unauthorized)
     #expect(cause.statusCode == .unauthorized && cause.attempts.count == 1)
     #expect(api.seen.values == ["Bearer t1", nil])
     api.accept("t1")

@@ -94,7 +94,7 @@ struct BearerRefreshTests {
     try await clock.waitForSleepers(count: 2)
     clock.advance(by: .seconds(20))
     let error = try await task.value
-    #expect(error.statusCode == .unauthorized && error.notRetried?.contains("deadline") == true)
+    #expect(error.statusCode == .unauthorized && error.retryEnd?.description.contains("deadline") == true)
     #expect(bearer.isRefreshing && bearer.waiters == 0 && source.cancelled.isEmpty)
     source.answer(.success(try .test("t2")))
     try await until { !bearer.isRefreshing }
@@ -330,7 +330,7 @@ struct BearerRefreshTests {
     let stack = TransportNetworkStack(transport: ScriptedTransport(), configuration: configuration)
     let error = try await stack.failure(of: .test())
     #expect(count.values.count == 1 && error.attempts.count == 6)
-    guard case .noRequest(let cause) = error.lastError.reason else { throw error }
+    guard case .noRequest(let cause) = error.reason else { throw error }
     #expect(cause is TestError)
     clock.advance(by: TokenMachine.failurePause)
     _ = try await stack.failure(of: .test())

@@ -78,8 +78,8 @@ struct BearerStressTests {
     source.answer(.failure(TestError(name: "down")))
     for call in calls {
       let error = try await call.value
-      guard case .retry(.custom(let cause), _) = error.reason else { throw error }
-      #expect(cause as? TestError == TestError(name: "down") && error.attempts.count == 1)
+      guard case .policy(.custom(let cause)) = error.retryEnd else { throw error }
+      #expect(error.statusCode == .unauthorized && cause as? TestError == TestError(name: "down") && error.attempts.count == 1)
     }
     #expect(source.asked.count == 1 && api.counts.withLock { $0 } == [1: 1000])
   }

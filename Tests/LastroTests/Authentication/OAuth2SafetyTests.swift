@@ -39,7 +39,7 @@ struct OAuth2SafetyTests {
         client: Sources.client(), refreshToken: "r", stack: Sources.stack(transport, Insistent()))
       let error = await #expect(throws: OAuth2Error.self) { try await source.token(replacing: nil) }
       guard case .fetch(let cause) = error else { throw TestFailure("\(String(describing: error))") }
-      #expect(cause.notRetried != nil && transport.requests.count == 1)
+      #expect(cause.retryEnd != nil && transport.requests.count == 1)
       #expect(transport.requests.first?.allowsResend == false)
     }
   }
@@ -152,7 +152,8 @@ struct OAuth2SafetyTests {
     _ = try await stack.fetch(.test())
     api.accept("a3")
     let error = try await stack.failure(of: .test())
-    guard case .retry(.custom(let cause as OAuth2Error), _) = error.reason else { throw error }
+    guard case .policy(.custom(let cause as OAuth2Error)) = error.retryEnd else { throw error }
+    #expect(error.statusCode == .unauthorized)
     #expect(cause.refusal?.error == "invalid_grant")
     #expect(api.seen.values == ["Bearer a1", "Bearer a1", "Bearer a2", "Bearer a2"])
     #expect(try tokens.requests.map { try Sources.form($0).split(separator: "=").last } == ["r0", "r1", "r1"])
@@ -163,7 +164,7 @@ struct OAuth2SafetyTests {
     dump(value, to: &text)
     if let error = value as? OAuth2Error, case .fetch(let cause) = error {
       var errors = [cause]
-      if case .retry(_, let state) = cause.reason { errors += state.errors.compactMap { $0 as? HTTPFetchError } }
+      errors += cause.retryFailure?.state.errors.compactMap { $0 as? HTTPFetchError } ?? []
       for error in errors {
         text += String(decoding: error.body ?? Data(), as: UTF8.self) + "\(error.debugDescription)"
         dump(error.reason, to: &text)

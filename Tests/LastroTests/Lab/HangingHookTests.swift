@@ -88,7 +88,7 @@ struct HangingHookTests {
         // The attempt is over: what is left is the call's limit.
         #expect(call.clock.now == .seconds(10))
       case (_, .failed, .failure(let error)):
-        #expect(error.statusCode == .serviceUnavailable && error.notRetried?.contains("deadline") == true)
+        #expect(error.statusCode == .serviceUnavailable && error.retryEnd?.description.contains("deadline") == true)
         #expect(call.clock.now == .seconds(10) && error.ledger.elapsed == .seconds(10))
       case (.total, .maker, .failure(let error)), (.total, .make, .failure(let error)),
         (.total, .scheduled, .failure(let error)):

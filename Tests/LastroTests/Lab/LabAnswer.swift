@@ -28,7 +28,7 @@ struct LabAnswer {
     (.response, .connectionLost, true), (.response, .malformedResponse, true), (.response, .truncatedBody, true),
     (.response, .http2Failure, nil), (.limit, .bodyTooLarge, true), (.limit, .queueFull, false),
     (.cancelled, .shutDown, nil), (.request, .invalidOption, false), (.redirect, .redirectLoop, true),
-    (.decode, .undecodable, true), (.policy, .engineFailure, nil),
+    (.decode, .undecodable, true), (.send, .engineFailure, nil),
   ]
 
   init(_ scenario: Scenario, index: Int) {

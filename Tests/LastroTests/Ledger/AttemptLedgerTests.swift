@@ -78,7 +78,7 @@ struct AttemptLedgerTests {
     let object = try #require(try JSONSerialization.jsonObject(with: Data(ledger.json().utf8)) as? [String: Any])
     #expect(
       Set(object.keys) == [
-        "call", "request", "operation", "idempotency_key", "limit_s", "elapsed_s", "attempts", "not_retried",
+        "call", "request", "operation", "idempotency_key", "limit_s", "elapsed_s", "attempts", "retry_end",
       ])
     let attempts = try #require(object["attempts"] as? [[String: Any]])
     #expect(Set(attempts.map { Set($0.keys) }).count == 1)
@@ -119,13 +119,14 @@ struct AttemptLedgerTests {
       let stack = TransportNetworkStack(
         transport, timeouts: try Timeouts(connect: nil, attempt: nil, idle: nil, total: .seconds(30)))
       let error = try await stack.failure(of: .test(.get, interceptors: [retry]))
-      #expect(error.ledger.notRetried?.contains(word) == true && error.ledger.notRetried?.contains(wait) == true)
+      #expect(error.ledger.retryEnd?.description.contains(word) == true)
+      #expect(error.ledger.retryEnd?.description.contains(wait) == true)
       #expect(transport.requests.count == 1 && error.statusCode == .serviceUnavailable)
     }
     let quota = try RetryQuota(capacity: 30)
     let stack = TransportNetworkStack(StubTransport(.answer(500))) { $0.retryQuota = quota }
     let error = try await stack.failure(of: .test(.get, interceptors: [retry]))
-    #expect(error.attempts.count == 3 && error.ledger.notRetried?.contains("quota") == true)
+    #expect(error.attempts.count == 3 && error.ledger.retryEnd?.code == "quota")
     #expect(error.description.contains("retryQuota"))
   }
 }

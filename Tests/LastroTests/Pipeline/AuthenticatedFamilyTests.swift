@@ -72,7 +72,8 @@ struct AuthenticatedFamilyTests {
       _ = try await TransportNetworkStack(transport: transport).fetch(resource(Session(rule: rule)))
       Issue.record("a 404 is no success")
     } catch {
-      guard case .retry(.retries(0), let state) = error.reason else { throw error }
+      guard case (.retries(0), let state)? = error.retryFailure else { throw error }
+      #expect(error.statusCode == .notFound)
       #expect(state.errors.count == 3)
     }
     #expect(transport.requests.count == 3)

@@ -75,7 +75,7 @@ struct DeadlineTests {
     for delay in [20.0, 21, 1000] {
       let error = try await stack.failure(of: .intercepted(by: Script(actions: [.retryAfter(delay)])))
       #expect(error.statusCode == .serviceUnavailable && error.stage == .http)
-      #expect(error.notRetried?.contains("deadline") == true)
+      #expect(error.retryEnd?.description.contains("deadline") == true)
     }
     #expect(time.sleeps.values.isEmpty && transport.requests.count == 3)
   }

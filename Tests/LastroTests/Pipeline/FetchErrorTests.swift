@@ -20,7 +20,7 @@ struct FetchErrorTests {
 
   static let withoutResponse: [FailureRecord.Kind] = [
     .noRequest(TestError()), .transport(transport), .badResponse(transport), .redirect(transport),
-    .cancelled(.cancelled()), .retry(.retries(1), .empty),
+    .cancelled(.cancelled()),
   ]
 
   @Test("ER01 the response of each kind")
@@ -28,26 +28,33 @@ struct FetchErrorTests {
     for kind in Self.withoutResponse { #expect(Self.error(kind).response == nil) }
     #expect(Self.error(.http(.notFound), response: Self.response).response?.status == .notFound)
     #expect(Self.error(.noData(.ok), response: Self.response).response != nil)
-    #expect(Self.error(.retry(.retries(1), .empty), response: Self.response).response != nil)
+    let retried = Failure(.http(.notFound, nil), response: Self.response, retryEnd: .policy(.retries(1)))
+    #expect(retried.response?.status == .notFound)
+    #expect(Failure(.noRequest(TestError()), retryEnd: .policy(.retries(1))).response == nil)
   }
 
-  @Test("ER02 the last error: itself, or the last of the state; a foreign one leaves itself")
-  func lastError() {
-    for kind in Self.withoutResponse.dropLast() { #expect(Self.error(kind).lastError.stage == Self.error(kind).stage) }
+  @Test("ER02 the error is its last failure, whether a policy ended the call or not; the view has every failure")
+  func lastFailure() {
     let first = Self.error(.http(.notFound), response: Self.response)
     let last = Self.error(.transport(Self.transport))
-    for errors in [[first, last.erased], [first, last]] as [[any Error]] {
-      let error = Self.error(.retry(.retries(1), Retry.State(errors: errors)))
-      guard case .transport(let cause) = error.lastError.reason else {
-        Issue.record("\(error)")
-        continue
+    let ends: [Retry.End?] = [nil, .policy(.retries(1)), .policy(.delay(2)), .attemptLimit(3), .trust]
+    for errors in [[first, last.erased], [first, last], [TestError()]] as [[any Error]] {
+      for end in ends {
+        let error = Failure(
+          .transport(Self.transport), retryEnd: end, retryState: Retry.State(errors: errors, totalDelay: 1))
+        guard case .transport(let cause) = error.reason else {
+          Issue.record("\(error)")
+          continue
+        }
+        #expect(cause.code == .connectFailed && error.stage == .connect && error.code == .connectFailed)
+        #expect(error.retryEnd?.code == end?.code)
+        guard case .policy = end else {
+          #expect(error.retryFailure == nil)
+          continue
+        }
+        #expect(error.retryFailure?.state.errors.count == errors.count && error.retryFailure?.state.totalDelay == 1)
+        #expect("\(error.retryFailure?.error as Any)".contains("\(end as Any)".contains("1") ? "1" : "2"))
       }
-      #expect(cause.code == .connectFailed)
-    }
-    let foreign = Self.error(.retry(.retries(1), Retry.State(errors: [TestError()])))
-    guard case .retry(.retries(1), _) = foreign.lastError.reason else {
-      Issue.record("\(foreign)")
-      return
     }
   }
 
@@ -55,19 +62,20 @@ struct FetchErrorTests {
   func statusCode() {
     for kind in Self.withoutResponse { #expect(Self.error(kind).statusCode == nil) }
     #expect(Self.error(.http(.notFound), response: Self.response).statusCode == .notFound)
-    #expect(Self.error(.retry(.retries(1), .empty), response: Self.response).statusCode == .notFound)
+    #expect(Failure(.http(.notFound, nil), retryEnd: .policy(.retries(1))).statusCode == .notFound)
+    #expect(Failure(.transport(Self.transport), retryEnd: .policy(.retries(1))).statusCode == nil)
   }
 
   @Test("the seed's seven cases are told apart")
   func sevenCases() {
     func name(_ error: Failure) -> String {
-      switch error.reason {
+      if case (.delay(3), let state)? = error.retryFailure, state.totalDelay == 4 { return "retry" }
+      return switch error.reason {
       case .noRequest: "noRequest"
       case .http(.notFound, APIFailure(message: "m")?): "http"
       case .noData(.ok): "noData"
       case .transport: "url"
       case .badResponse: "badResponse"
-      case .retry(.delay(3), let state) where state.totalDelay == 4: "retry"
       case .cancelled: "cancelled"
       default: "other"
       }
@@ -76,7 +84,8 @@ struct FetchErrorTests {
       Self.error(.noRequest(TestError())),
       Self.error(.http(.notFound), response: Self.response, apiError: APIFailure(message: "m")),
       Self.error(.noData(.ok)), Self.error(.transport(Self.transport)), Self.error(.badResponse(Self.transport)),
-      Self.error(.retry(.delay(3), Retry.State(totalDelay: 4))), Self.error(.cancelled(.cancelled())),
+      Failure(.noData(.ok), retryEnd: .policy(.delay(3)), retryState: Retry.State(totalDelay: 4)),
+      Self.error(.cancelled(.cancelled())),
     ]
     #expect(errors.map(name) == ["noRequest", "http", "noData", "url", "badResponse", "retry", "cancelled"])
   }
@@ -96,7 +105,8 @@ struct FetchErrorTests {
     let error = try await TransportNetworkStack(transport).failure(
       of: PipelineTests.typed(request, interceptors: [script]))
     #expect(!error.description.contains("\n"))
-    #expect(error.description.contains("policy/retries_exhausted"))
+    #expect(error.description.hasPrefix("http/unexpected_status"))
+    #expect(error.description.contains("not retried again: the limit of 1 retries is reached"))
     #expect(error.description.contains("GET https://example.com/a?token=***&page=***"))
     #expect(error.description.contains("503") && error.description.contains("2 attempts"))
     #expect(error.hint?.contains("Retry-After: 7") == true)

@@ -87,7 +87,8 @@ struct InterceptorTests {
       })
     let error = try await TransportNetworkStack(StubTransport(.answer(403, body: "no")))
       .failure(of: .intercepted(by: authenticator))
-    guard case .retry(.custom(let reason), _) = error.reason else { throw error }
+    guard case .policy(.custom(let reason)) = error.retryEnd else { throw error }
+    #expect(error.statusCode == .forbidden)
     #expect(reason as? TestError == TestError(name: "auth"))
     let failure = try #require(seen.values.first)
     #expect(failure.request?.head.headerFields[.authorization] == "Bearer t")

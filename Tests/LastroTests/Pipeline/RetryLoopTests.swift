@@ -76,13 +76,15 @@ struct RetryLoopTests {
     let transport = StubTransport(.answer(500), .answer(502), .answer(503, body: #"{"message":"m"}"#))
     let script = Script(actions: [.retryAfter(2), .retryAfter(2), .noRetry(.custom(TestError(name: "enough")))])
     let error = try await TransportNetworkStack(transport).failure(of: PipelineTests.typed(interceptors: [script]))
-    guard case .retry(.custom(let reason), let state) = error.reason else { throw error }
+    guard case (.custom(let reason), let state)? = error.retryFailure else { throw error }
     #expect(reason as? TestError == TestError(name: "enough"))
+    guard case .policy(.custom(let same)) = error.retryEnd else { throw error }
+    #expect(same as? TestError == TestError(name: "enough"))
     #expect(state.errors.compactMap { ($0 as? HTTPFetchError<any Error>)?.statusCode?.code } == [500, 502, 503])
     #expect(state.totalDelay == 4)
-    #expect(error.stage == .policy && error.code == .retriesExhausted)
+    #expect(error.stage == .http && error.code == .unexpectedStatus)
     #expect(error.statusCode == .serviceUnavailable && error.apiError == APIFailure(message: "m"))
-    guard case .http(.serviceUnavailable, APIFailure(message: "m")?) = error.lastError.reason else { throw error }
+    guard case .http(.serviceUnavailable, APIFailure(message: "m")?) = error.reason else { throw error }
     #expect(error.attempts.count == 3)
     #expect(error.response?.attempts.count == 3)
   }
@@ -93,7 +95,7 @@ struct RetryLoopTests {
     let error = try await TransportNetworkStack(StubTransport(.answer(500))).failure(of: .intercepted(by: script))
     guard case .http(.internalServerError, _) = error.reason else { throw error }
     #expect(error.attempts.map(\.delay) == [.zero, .zero, .seconds(1)])
-    #expect(error.notRetried == nil)
+    #expect(error.retryEnd == nil && error.retryFailure == nil)
   }
 
   @Test("every interceptor is asked, also after a noRetry; the fold is f(acc, next), seeded none")
@@ -109,7 +111,8 @@ struct RetryLoopTests {
     }
     let stack = TransportNetworkStack(StubTransport(.answer(500)), interceptors: [scripts[0]])
     let error = try await stack.failure(of: resource)
-    guard case .retry(.retries(1), _) = error.reason else { throw error }
+    guard case .policy(.retries(1)) = error.retryEnd else { throw error }
+    #expect(error.statusCode == .internalServerError)
     #expect(scripts.map(\.seen.values.count) == [1, 1, 1])
     #expect(folded.values == ["none | no: retries 1", "no: retries 1 | after 2.0", "no: retries 1 | retry"])
   }
@@ -130,8 +133,8 @@ struct RetryLoopTests {
     let policy = HTTPRetryPolicy.backoff(.constant(delay: delay, until: .maxDelay(1)))
     let stack = TransportNetworkStack(transport) { $0.retryQuota = nil }
     let error = try await stack.failure(of: .intercepted(by: policy))
-    guard case .retry(.custom(let reason), _) = error.reason else { throw error }
-    #expect((reason as? AttemptLimitReached)?.limit == 1000)
+    guard case .attemptLimit(1000) = error.retryEnd else { throw error }
+    #expect(error.statusCode == .internalServerError)
     #expect(transport.requests.count == 1000)
   }
 
@@ -158,7 +161,7 @@ struct RetryLoopTests {
     let time = ManualTime()
     let limited = TransportNetworkStack(StubTransport(.answer(500)), time: time.source)
     let error = try await limited.failure(of: .intercepted(by: script))
-    #expect(error.notRetried != nil && time.sleeps.values.isEmpty)
+    #expect(error.retryEnd != nil && time.sleeps.values.isEmpty)
     let unlimited = TransportNetworkStack(
       StubTransport(.answer(500), .answer(200)), time: time.source, timeouts: .streaming)
     _ = try await unlimited.fetch(.intercepted(by: Script(actions: [.retryAfter(delay)])))
@@ -181,7 +184,8 @@ struct RetryLoopTests {
     let transport = StubTransport(.answer(500))
     let stack = TransportNetworkStack(transport) { $0.retryQuota = nil }
     let error = try await stack.failure(of: .intercepted(by: HTTPRetryPolicy.maxRetries(200)))
-    guard case .retry(.retries(200), _) = error.reason else { throw error }
+    guard case .policy(.retries(200)) = error.retryEnd else { throw error }
+    #expect(error.statusCode == .internalServerError)
     #expect(transport.requests.count == 201)
   }
 
@@ -191,10 +195,11 @@ struct RetryLoopTests {
     let stack = TransportNetworkStack(transport, timeouts: .streaming) { $0.maximumAttempts = 7 }
     let policy = HTTPRetryPolicy.custom { _, _, _ in .retryAfter(delay) }
     let error = try await stack.failure(of: .intercepted(by: policy))
-    guard case .retry(.custom(let reason), let state) = error.reason else { throw error }
-    #expect(reason as? AttemptLimitReached == AttemptLimitReached(limit: 7))
+    guard case .attemptLimit(7) = error.retryEnd, case .http(.internalServerError, _) = error.reason else {
+      throw error
+    }
     #expect(error.description.contains("maximumAttempts"))
-    #expect(transport.requests.count == 7 && state.retryCount == 7)
+    #expect(transport.requests.count == 7 && error.attempts.count == 7)
   }
 
   @Test("the state keeps the body and the attempts of the last failure only")
@@ -202,7 +207,7 @@ struct RetryLoopTests {
     let transport = StubTransport(.answer(500, body: "a"), .answer(502, body: "b"), .answer(503, body: "c"))
     let script = Script(actions: [.retry, .retry, .noRetry(.retries(2))])
     let error = try await TransportNetworkStack(transport).failure(of: .intercepted(by: script))
-    guard case .retry(_, let state) = error.reason else { throw error }
+    let state = try #require(error.retryFailure?.state)
     let errors = state.errors.compactMap { $0 as? HTTPFetchError<any Error> }
     #expect(errors.map(\.body) == [nil, nil, Data("c".utf8)])
     #expect(errors.map(\.attempts.count) == [0, 0, 3])

@@ -28,8 +28,11 @@ struct VetoTests {
       #expect(result.sent == 1 && result.asked == 1)
       #expect(result.error.stage == .trust)
     }
-    let vetoed = try await Self.run(.failure(.trust, FailureCode("pin_mismatch")), .retry)
-    #expect(vetoed.error.notRetried?.contains("trust") == true)
+    for action in [Retry.Action.retry, .noRetry(.retries(0))] {
+      let vetoed = try await Self.run(.failure(.trust, FailureCode("pin_mismatch")), action)
+      guard case .trust = vetoed.error.retryEnd else { throw vetoed.error }
+      #expect(vetoed.error.description.contains("not retried: a trust failure"))
+    }
   }
 
   @Test("a spent total deadline stands")
@@ -38,6 +41,7 @@ struct VetoTests {
       let result = try await Self.run(.failure(.timeout, .totalTimeout, sent: true), action)
       #expect(result.sent == 1 && result.asked == 1)
       #expect(result.error.stage == .timeout && result.error.code == .totalTimeout)
+      guard case .deadlinePassed = result.error.retryEnd else { throw result.error }
     }
   }
 
@@ -48,7 +52,8 @@ struct VetoTests {
     ] {
       let result = try await Self.run(answer, .retry, method: method)
       #expect(result.sent == 1 && result.asked == 1)
-      #expect(result.error.notRetried?.contains("Idempotency-Key") == true)
+      guard case .notIdempotent(method) = result.error.retryEnd else { throw result.error }
+      #expect(result.error.retryEnd?.description.contains("Idempotency-Key") == true)
     }
     var options = RequestOptions()
     options.idempotency = .idempotent
@@ -65,7 +70,8 @@ struct VetoTests {
   @Test("noRetry wins over a veto that is not final, so that its reason is seen")
   func noRetry() async throws {
     let result = try await Self.run(.answer(503), .noRetry(.retries(0)), method: .post)
-    guard case .retry(.retries(0), _) = result.error.reason else { throw result.error }
+    guard case .policy(.retries(0)) = result.error.retryEnd else { throw result.error }
+    guard case .http(.serviceUnavailable, _) = result.error.reason else { throw result.error }
   }
 
   @Test("a GET is explicitly made non-idempotent")
@@ -83,7 +89,7 @@ struct VetoTests {
     let script = Script(actions: [.retry])
     let error = try await TransportNetworkStack(transport).failure(of: .test(.post, interceptors: [script]))
     #expect(transport.requests.map(\.head.method) == [.post, .get])
-    #expect(error.notRetried?.contains("POST") == true)
+    #expect(error.retryEnd?.description.contains("POST") == true)
   }
 
   @Test("a one-shot body that was read is not sent again; one that was not, is")
@@ -100,7 +106,8 @@ struct VetoTests {
       let resource = try RawHTTPResource.test(.put, body: body, interceptors: [Script(actions: [.retry])])
       if isRead {
         let error = try await stack.failure(of: resource)
-        #expect(error.notRetried?.contains("body") == true && transport.requests.count == 1)
+        guard case .bodyConsumed = error.retryEnd else { throw error }
+        #expect(transport.requests.count == 1)
       } else {
         _ = try await stack.fetch(resource)
         #expect(transport.requests.count == 2)
@@ -110,7 +117,7 @@ struct VetoTests {
 
   @Test("nothing is said about retries that nobody asked for")
   func silent() async throws {
-    #expect(try await Self.run(.answer(503), .none, method: .post).error.notRetried == nil)
+    #expect(try await Self.run(.answer(503), .none, method: .post).error.retryEnd == nil)
   }
 
   @Test("a 401 after a redirect says nothing about the POST that was redirected: it is not sent again")
@@ -121,7 +128,7 @@ struct VetoTests {
     let script = Script(actions: [.retry])
     let error = try await TransportNetworkStack(transport).failure(of: .test(.post, interceptors: [script]))
     #expect(transport.requests.map(\.head.method) == [.post, .get])
-    #expect(error.statusCode == .unauthorized && error.notRetried?.contains("POST") == true)
+    #expect(error.statusCode == .unauthorized && error.retryEnd?.description.contains("POST") == true)
   }
 
   @Test("QUERY is idempotent")

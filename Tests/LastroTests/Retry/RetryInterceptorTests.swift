@@ -64,7 +64,7 @@ struct RetryInterceptorTests {
     let error = try await TransportNetworkStack(transport).failure(
       of: .test(.get, interceptors: [replay, Self.interceptor]))
     #expect(error.attempts.map(\.status?.code) == [401, 503, 401, 503, 503, 503])
-    guard case .retry(.retries(3), _) = error.reason else { throw error }
+    guard case .policy(.retries(3)) = error.retryEnd else { throw error }
   }
 
   @Test("statuses that are not", arguments: [300, 400, 401, 403, 404, 409, 422, 501, 505])

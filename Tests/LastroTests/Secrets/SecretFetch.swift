@@ -93,12 +93,15 @@ struct SecretFetch {
   private func keep<E>(_ error: HTTPFetchError<E>) {
     keep("error", error)
     keep("erased error", error.erased)
-    keep("last error", error.lastError)
     keep("message", error.message)
     keep("hint", error.hint)
     keep("request", error.request)
     keep("snippet", error.bodySnippet)
-    keep("not retried", error.notRetried)
+    switch error.retryEnd {
+    // What an application gave comes back as it is; the error's own texts mask it.
+    case .policy(.custom(_ as SecretScenario.Broken)): break
+    case let end: keep("retry end", end)
+    }
     keep("attempts", error.attempts)
     keep("ledger", error.ledger)
     keep("ledger's JSON", error.ledger.json())
@@ -109,9 +112,9 @@ struct SecretFetch {
     case .transport(let cause), .badResponse(let cause), .redirect(let cause): keep("cause", cause)
     case .noRequest(let cause as TransportError): keep("cause", cause)
     case .decode(let failure): keep("decode failure", failure)
-    case .retry(_, let state): keep("failures of the state", state.errors)
     default: break
     }
+    keep("failures of the state", error.retryFailure?.state.errors)
     if let apiError = error.apiError as? TextAPIError { keep("API error as text", apiError) }
     if let apiError = error.apiError as? RawAPIError { keep("API error as bytes", apiError) }
   }

@@ -43,7 +43,7 @@ struct MadeErrorTests {
       (.http(.notFound, nil), .http, .unexpectedStatus),
       (.noData(.ok), .response, .noData), (.transport(transport), .connect, .connectFailed),
       (.badResponse(transport), .connect, .connectFailed), (.redirect(transport), .connect, .connectFailed),
-      (.retry(.retries(1), .empty), .policy, .retriesExhausted), (.cancelled, .cancelled, .cancelled),
+      (.cancelled, .cancelled, .cancelled),
       (.decode(decode), .decode, .undecodable),
     ]
     for (reason, stage, code) in made {
@@ -51,6 +51,9 @@ struct MadeErrorTests {
       #expect(error.stage == stage && error.code == code)
       #expect("\(error.reason)" == "\(reason)")
       #expect(error.isCancelled == (stage == .cancelled))
+      let ended = Failure(reason, retryEnd: .policy(.retries(1)), retryState: Retry.State(totalDelay: 3))
+      #expect(ended.stage == stage && ended.code == code && "\(ended.reason)" == "\(reason)")
+      #expect(ended.retryEnd?.code == "retries" && ended.retryFailure?.state.totalDelay == 3)
     }
   }
 
@@ -59,25 +62,30 @@ struct MadeErrorTests {
     let response = ResourceResponse(head: HTTPResponse(status: .notFound), url: "https://example.com/")
     let error = Failure(
       .http(.notFound, Problem(name: "a")), request: "GET https://example.com/", response: response,
-      body: Data(#"{"token":"x"}"#.utf8), attempts: [Attempt(outcome: .status)], notRetried: "no")
+      body: Data(#"{"token":"x"}"#.utf8), attempts: [Attempt(outcome: .status)],
+      retryEnd: .attemptLimit(7))
     #expect(error.apiError == Problem(name: "a") && error.statusCode == .notFound)
     #expect(error.request == "GET https://example.com/" && error.response?.url == "https://example.com/")
     #expect(error.body?.count == 13 && error.bodySnippet?.text == #"{"token":"***"}"#)
-    #expect(error.attempts.count == 1 && error.notRetried == "no")
+    #expect(error.attempts.count == 1 && error.retryEnd?.description.contains("7 attempts") == true)
     #expect(Failure(.http(.notFound, nil)).statusCode == .notFound)
   }
 
   @Test("the API's error is mapped, in the failures of a retry too")
-  func mapping() {
+  func mapping() throws {
     let first = Failure(.http(.notFound, Problem(name: "a")))
     let mapped = first.mapAPIError { Other(name: $0.name + "!") }
     #expect(mapped.apiError == Other(name: "a!") && mapped.statusCode == .notFound)
     #expect(first.mapAPIError { _ in Other?.none }.apiError == nil)
     #expect(Failure(.noData(.ok)).mapAPIError { Other(name: $0.name) }.apiError == nil)
     let retried = Failure(
-      .retry(.retries(1), Retry.State(errors: [first.erased, first])), apiError: Problem(name: "b"))
+      .http(.conflict, Problem(name: "b")), retryEnd: .policy(.retries(1)),
+      retryState: Retry.State(errors: [first.erased, first]))
     let other = retried.mapAPIError { Other(name: $0.name + "!") }
-    #expect(other.apiError == Other(name: "b!") && other.lastError.apiError == Other(name: "a!"))
+    #expect(other.apiError == Other(name: "b!"))
+    let errors = try #require(other.retryFailure?.state.errors)
+    #expect((errors.last as? HTTPFetchError<Other>)?.apiError == Other(name: "a!"))
+    #expect((errors.first as? HTTPFetchError<any Error>)?.apiError as? Other == Other(name: "a!"))
   }
 
   @Test("another stack throws them, typed")

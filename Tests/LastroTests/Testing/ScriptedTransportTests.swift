@@ -152,7 +152,7 @@ struct ScriptedTransportTests {
       await Task.yield()
     }
     let error = await #expect(throws: HTTPFetchError<any Error>.self) { try await task.value }
-    #expect(error?.lastError.code == .totalTimeout)
+    #expect(error?.code == .totalTimeout)
   }
 
   @Test("a replay's wait for a streamed body ends at the deadline")

@@ -18,7 +18,7 @@ public import CoreMetrics
 /// ended also `http.response.status_code`, `network.protocol.version`, and `error.type` (the status from 400 on, or stage
 /// and code such as `timeout/total_timeout`). The duration of a streamed answer ends with its body. The last two, which no
 /// convention has, have `http.request.method`, `server.address`, `server.port`, `url.scheme`, `lastro.operation` and
-/// `error.type`; without the first four when no request could be made.
+/// `error.type`; without the first four when not even a base request could be made.
 ///
 /// No URL is in an attribute. Hosts and operations may still be many: beyond ``init(factory:maximumAttributeSets:)``'s limit
 /// of distinct sets of a metric, values go to one set, `otel.metric.overflow` = `true`.
@@ -145,6 +145,7 @@ public final class MetricsObserver: FetchObserver {
   private func end(_ result: Result<ResourceResponse, HTTPFetchError<any Error>>, _ event: FetchEvent) {
     var isOpen = false
     var errorType: String?
+    var ledger: AttemptLedger?
     var count: Int
     switch result {
     case .success(let response):
@@ -154,10 +155,11 @@ public final class MetricsObserver: FetchObserver {
       finish(event)
       errorType = HTTPAttributes.errorType(of: error)
       count = error.attempts.count
+      ledger = error.ledger
     }
     let call = calls.withLock { isOpen ? $0[event.callID] : $0.removeValue(forKey: event.callID) }
     guard let call else { return }
-    var attributes = call.request?.metric ?? MetricAttributes()
+    var attributes = (call.request ?? ledger.flatMap(HTTPAttributes.init))?.metric ?? MetricAttributes()
     attributes.operation = event.operation
     attributes.errorType = errorType
     instruments.record((event.time - call.start).inSeconds, "lastro.client.call.duration", attributes)

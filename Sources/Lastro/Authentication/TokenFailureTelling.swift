@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// The stage is that of the cause, so that whoever counts by stage sees the network where the network failed; the code says
+// that it was a token which was wanted, and not the request itself.
+
+extension OAuth2Error: FailureTelling {
+  var failure: TransportError {
+    let message = "no access token: \(self)"
+    switch self {
+    case .fetch(let error): return error.failure(.tokenUnavailable, message)
+    case .refused(let refusal):
+      return TransportError(stage: .http, code: .tokenRefused, message: message, hint: refusal.hint)
+    case .invalidAnswer, .unsupportedTokenType:
+      return TransportError(stage: .decode, code: .tokenUnavailable, message: message)
+    case .noRefreshToken: return TransportError(stage: .request, code: .tokenUnavailable, message: message)
+    }
+  }
+
+  var failedFetch: HTTPFetchError<any Error>? {
+    if case .fetch(let error) = self { error } else { nil }
+  }
+}
+
+extension OAuth2Error.Refusal {
+  /// The remedy of the refusals that have a usual one (RFC 6749 §5.2).
+  fileprivate var hint: String? {
+    switch error {
+    case "invalid_client": "check the client's id and secret, and how the endpoint wants them (OAuth2Client.Authentication)"
+    case "invalid_grant": "the grant, such as a refresh token, is not good any more: get a new one"
+    case "unauthorized_client", "unsupported_grant_type": "the client may not ask in this way: see how it is registered"
+    case "invalid_scope": "check the scope"
+    default: nil
+    }
+  }
+}
+
+extension AccessTokenError: FailureTelling {
+  var failure: TransportError {
+    let stage: FailureStage =
+      switch self {
+      case .refreshTimedOut: .timeout
+      case .excessiveRefresh: .limit
+      }
+    return TransportError(stage: stage, code: .tokenUnavailable, message: "no access token: \(self)")
+  }
+
+  var failedFetch: HTTPFetchError<any Error>? { nil }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import HTTPTypes
+
+extension Retry {
+  /// Why there was no further attempt, where somebody had a say in it: a policy, or a rule of the stack.
+  ///
+  /// It stands beside the failure, which stays what it is: ``HTTPFetchError/retryEnd``, ``AttemptLedger/retryEnd``.
+  @nonexhaustive
+  public enum End: Sendable, CustomStringConvertible {
+    /// A policy, or another interceptor, said to stop (``Retry/Action/noRetry(_:)``), and why.
+    case policy(Retry.Error)
+    /// The stack's ``StackConfiguration/maximumAttempts`` have been made.
+    case attemptLimit(Int)
+    /// The quota of retries to the origin is spent (``StackConfiguration/retryQuota``).
+    case quotaSpent(Origin)
+    /// What failed is a matter of trust: it does not pass by itself.
+    case trust
+    /// The request may have been acted on, and is not idempotent (``ResourceRequest/isIdempotent``).
+    case notIdempotent(HTTPRequest.Method)
+    /// The body has been read, and cannot be had again.
+    case bodyConsumed
+    /// The total deadline has passed.
+    case deadlinePassed
+    /// The wait would not end before the total deadline.
+    ///
+    /// - Parameters:
+    ///   - wait: its length.
+    ///   - left: the time until the deadline.
+    ///   - isDemanded: whether the server asked for it (`Retry-After`).
+    case deadlineTooClose(wait: Duration, left: Duration, isDemanded: Bool)
+    /// The server asks to wait longer than the stack's ``StackConfiguration/maximumRetryAfter``.
+    case retryAfterTooLong(wait: Duration, limit: Duration)
+
+    /// A stable word, for logs and programs: `retries`, `delay` and `policy` (a policy's reasons), `attempts`, `quota`,
+    /// `trust`, `not_idempotent`, `body_consumed`, `deadline`, `retry_after`.
+    public var code: String {
+      switch self {
+      case .policy(.retries): "retries"
+      case .policy(.delay): "delay"
+      case .policy: "policy"
+      case .attemptLimit: "attempts"
+      case .quotaSpent: "quota"
+      case .trust: "trust"
+      case .notIdempotent: "not_idempotent"
+      case .bodyConsumed: "body_consumed"
+      case .deadlinePassed, .deadlineTooClose: "deadline"
+      case .retryAfterTooLong: "retry_after"
+      }
+    }
+
+    /// One line, with the setting to look at where there is one. What an interceptor gave as its own reason is in it as it
+    /// is, unmasked.
+    public var description: String {
+      switch self {
+      case .policy(let error): "\(error)"
+      case .attemptLimit(let limit):
+        "the stack's limit of \(limit) attempts is reached (StackConfiguration.maximumAttempts)"
+      case .quotaSpent(let origin):
+        "the quota of retries to \(origin) is spent: too many calls failed (StackConfiguration.retryQuota)"
+      case .trust: "a trust failure is never retried"
+      case .notIdempotent(let method):
+        "a \(method.rawValue) that may have been sent is retried only with an Idempotency-Key, "
+          + "or with options.idempotency = .idempotent"
+      case .bodyConsumed: "the body has been read and cannot be sent again"
+      case .deadlinePassed: "the total deadline has passed"
+      case .deadlineTooClose(let wait, let left, let isDemanded):
+        "a wait of \(wait.brief)\(isDemanded ? ", which the server asked for (Retry-After)," : "") "
+          + "does not end before the total deadline, in \(left.brief)"
+      case .retryAfterTooLong(let wait, let limit):
+        "the server asks to wait \(wait.brief) (Retry-After), longer than StackConfiguration.maximumRetryAfter, "
+          + limit.brief
+      }
+    }
+  }
+}

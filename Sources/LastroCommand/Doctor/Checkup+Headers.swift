@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+
+extension Checkup {
+  /// What building with Lastro needs besides Swift, by its name on Debian and Ubuntu. Running needs none of it.
+  private static let developmentFiles: [(package: String, header: String, user: String)] = [
+    ("libcurl4-openssl-dev", "curl/curl.h", "LastroCurl"),
+    ("libssl-dev", "openssl/ssl.h", "Lastro"),
+    ("zlib1g-dev", "zlib.h", "Lastro"),
+    ("libnghttp2-dev", "nghttp2/nghttp2.h", "LastroTesting"),
+  ]
+
+  mutating func developmentFiles() {
+    let folders = Self.headerFolders()
+    for (package, header, user) in Self.developmentFiles {
+      if let folder = folders.first(where: { FileManager.default.fileExists(atPath: "\($0)/\(header)") }) {
+        note("ok", "\(package): \(header) in \(folder)")
+      } else {
+        note("--", "no \(header): packages that use \(user) do not build here; install \(package)")
+      }
+    }
+  }
+
+  /// Where compilers look, with Debian's folders for one architecture.
+  private static func headerFolders() -> [String] {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: "/usr/include")) ?? []
+    let ofArchitectures = names.filter { $0.contains("-linux-gnu") }.sorted().map { "/usr/include/\($0)" }
+    return ["/usr/local/include", "/usr/include"] + ofArchitectures
+  }
+}
