@@ -44,6 +44,6 @@ class Conclusion:
 
     def __str__(self) -> str:
         status = "" if self.status is None else f" {self.status}"
-        reason = f" ({self.reason})" if self.reason else ""
+        reason = f" ({self.reason.encode('unicode_escape').decode()})" if self.reason else ""
         points = f" [{', '.join(sorted(self.points))}]" if self.points else ""
         return f"{self.kind}{status}, {len(self.body)} bytes{reason}{points}"

@@ -234,7 +234,8 @@ class Reader:
 
     def _take_head(self, headers: list[tuple[bytes, bytes]]) -> None:
         self._note_fields(headers)
-        self.result.fields = [(bytes(name), bytes(value)) for name, value in headers]
+        self.result.fields = [(bytes(name), bytes(value)) for name, value in headers
+                              if self.validates or _is_legal(bytes(name), bytes(value))]
         if len(headers) > 500:
             self.result.points.add("many fields")
         status = _status(headers)
@@ -257,14 +258,19 @@ class Reader:
             result.points.add("connection ended")
         result.wire, result.heard = b"".join(self.wire), b"".join(self.heard)
         length = result.values(b"content-length")
-        if result.kind == BROKEN_BODY and len(length) == 1 and length[0].isdigit() and int(length[0]) == len(
-                result.heard):
+        announced = int(length[0]) if len(length) == 1 and length[0].isdigit() else None
+        if result.kind == BROKEN_BODY and (announced == len(result.heard) or not self._has_body() and not result.heard):
             result.points.add("complete by its length")
         return undo_coding(result, self.max_body)
 
 
 def _request(method: str) -> list[tuple[str, str]]:
     return [(":method", method), (":scheme", "https"), (":authority", "x"), (":path", "/")]
+
+
+def _is_legal(name: bytes, value: bytes) -> bool:
+    return name.startswith(b":") or bool(TOKEN.fullmatch(name)) and not any(byte < 0x20 and byte != 9 or byte == 0x7F
+                                                                            for byte in value)
 
 
 def _status(headers: list[tuple[bytes, bytes]]) -> int:
@@ -283,5 +289,5 @@ def read(answer: bytes, method: str, ends: bool, max_body: int) -> tuple[Conclus
         lenient = Reader(method, max_body, validates=False)
         lenient.read(answer)
         conclusion.otherwise = lenient.finish(ends)
-        conclusion.points.add("field left out")
+        conclusion.points.add("field left out" if "Illegal" in conclusion.reason else "space around a value")
     return conclusion, reader.reusable and conclusion.kind == WHOLE

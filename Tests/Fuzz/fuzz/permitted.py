@@ -43,9 +43,13 @@ def _complete(expected: Conclusion, told: Told) -> bool:
     return told.is_answer and told.status == expected.status and told.body == expected.heard_body
 
 
-def _leaves_out(expected: Conclusion, told: Told) -> bool:
+def _as_otherwise(expected: Conclusion, told: Told) -> bool:
     from .judge import difference
     return difference(expected.otherwise, told) is None or _broken_http2(expected.otherwise, told)
+
+
+def _drops_body(expected: Conclusion, told: Told) -> bool:
+    return told.is_answer and told.status == expected.status and not told.body
 
 
 TABLE = {
@@ -83,8 +87,10 @@ TABLE = {
         "nghttp2 takes it for a protocol error; RFC 9113 6.5.3 does not say", _breaks),
     "violation behind the end": Permission(
         "what follows the end of the stream in the same read reaches nghttp2 before we are told of the end", _breaks),
+    "space around a value": Permission("nghttp2 1.52 lets it pass, and it is not handed on", _as_otherwise),
+    "reset content": Permission("RFC 9110 15.3.6: there is none in a 205, and what comes is dropped", _drops_body),
     "field left out": Permission("nghttp2 leaves such a field out, as if it had not been sent: it reaches nobody",
-                                 _leaves_out),
+                                 _as_otherwise),
     "HTTP/2 broken": Permission(
         "libcurl 7.88 loses a head when what breaks the stream comes with it; and without content-length it takes "
         "what came for the whole (Internals.md)", _broken_http2),

@@ -13,6 +13,8 @@ def undo_coding(conclusion: Conclusion, max_body: int) -> Conclusion:
     ]
     coded = [name.decode("latin-1") for name in names if name not in (b"", b"identity")]
     conclusion.body = conclusion.wire
+    if conclusion.status == 205:
+        conclusion.points.add("reset content")
     if coded and conclusion.wire:
         if len(coded) < len(names):
             conclusion.points.add("identity beside a coding")
