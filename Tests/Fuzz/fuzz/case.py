@@ -100,8 +100,17 @@ def make(seed: int, index: int, protocols: list[str]) -> Case:
     result = (_http2 if protocol == HTTP2 else _http1)(dice, index, protocol, method, max_body)
     result.is_behind = not result.expected.redirects and dice.chance(0.1)
     if dice.chance(0.3):
-        result.cuts = sorted(dice.below(dice.pick([40, 400, 20_000])) for _ in range(dice.between(1, 3)))
+        result.cuts = _cuts(dice, result.data)
     return result
+
+
+def _cuts(dice: Dice, data: bytes) -> list[int]:
+    """Where a segment, or a record of TLS, ends: anywhere, and behind the head, after which libcurl reads otherwise."""
+    cuts = [dice.below(dice.pick([40, 400, 20_000])) for _ in range(dice.between(0, 3))]
+    head = data.find(b"\r\n\r\n")
+    if head >= 0 and dice.chance(0.5):
+        cuts.append(head + 4)
+    return sorted(cuts)
 
 
 def _http1(dice: Dice, index: int, protocol: str, method: str, max_body: int) -> Case:

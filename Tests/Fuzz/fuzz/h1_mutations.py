@@ -186,6 +186,9 @@ def trailers(dice: Dice, draft: Draft) -> None:
 
 
 def extra_bytes(dice: Dice, draft: Draft) -> None:
+    if dice.chance(0.4):
+        draft.extra = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
+        return
     draft.extra = dice.pick([
         b"x", b"\r\n", b"\n", b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", b"0\r\n\r\n", b"\x00" * 20_000,
         b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n"
