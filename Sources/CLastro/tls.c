@@ -311,18 +311,21 @@ void clastro_shut_down_socket(int socket, int local_port) {
   if (clastro_is_bound_to(socket, local_port)) shutdown(socket, SHUT_RDWR);
 }
 
+bool clastro_speaks_http2(CURL *easy) {
+  SSL *ssl = clastro_session_of(easy);
+  if (!ssl) return false;
+  const unsigned char *protocol = NULL;
+  unsigned int length = 0;
+  SSL_get0_alpn_selected(ssl, &protocol, &length);
+  return length == 2 && protocol[0] == 'h' && protocol[1] == '2';
+}
+
 bool clastro_has_unsolicited_input(CURL *easy, int socket) {
   long new_connections = 1;
   curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &new_connections);
   if (new_connections > 0) return false;
-  SSL *ssl = clastro_session_of(easy);
-  if (ssl) {
-    const unsigned char *protocol = NULL;
-    unsigned int length = 0;
-    SSL_get0_alpn_selected(ssl, &protocol, &length);
-    // HTTP/2 sends frames whenever it likes.
-    if (length == 2 && protocol[0] == 'h' && protocol[1] == '2') return false;
-  }
+  // HTTP/2 sends frames whenever it likes.
+  if (clastro_speaks_http2(easy)) return false;
   char byte;
   return recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0;
 }

@@ -30,7 +30,7 @@ public struct CurlConfiguration: Sendable {
   public var maximumHeaderFields = 500
   /// Most interim (1xx) responses before the final one. Default 32.
   public var maximumInterimResponses = 32
-  /// Whether `Accept-Encoding` is sent and compressed bodies are expanded, unless the request has the field itself.
+  /// Whether `Accept-Encoding` is sent and compressed bodies are expanded, unless the request has the field itself, or `Range`.
   /// The header fields stay as the server sent them. Default true.
   public var decompresses = true
   /// A streamed body that expands to more than so many times its size is refused, after the first 32 MiB. Default 250.

@@ -73,7 +73,9 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
   /// One readable sentence, free of secrets that Lastro knows of.
   public var message: String {
     switch record.kind {
-    case .http(let status): "\(record.request ?? "the request") was answered \(masked(status))"
+    case .http(let status):
+      "\(record.request ?? "the request") was answered \(masked(status))"
+        + (bodyCut.map { ", with a body that is not whole: \(masked($0))" } ?? "")
     default: record.transportError?.message ?? "the fetch failed"
     }
   }
@@ -111,6 +113,9 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
   /// The collected body of the answer, as it came, with whatever secrets it holds: at most
   /// ``StackConfiguration/maximumErrorBodyBytes`` of an answer outside 200–299. No description prints it.
   public var body: Data? { record.body }
+
+  /// Why ``body`` is not the whole body of an answer outside 200–299; `nil` where it is, as far as anybody can tell.
+  public var bodyCut: BodyCut? { response?.facts.bodyCut }
 
   /// The account of the call: every attempt, the waits between them and why, and why there was not another.
   public var ledger: AttemptLedger { record.ledger }

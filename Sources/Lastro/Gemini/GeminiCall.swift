@@ -89,6 +89,7 @@ struct GeminiCall {
   }
 
   private mutating func follows(_ header: GeminiResponseHeader) async throws(GeminiError) -> Bool {
+    if configuration.redirects.handsAllOver { return false }
     let target = try target(of: header)
     redirectCount += 1
     let step = GeminiRedirects.Step(from: url, to: target, status: header.status, number: redirectCount)

@@ -86,8 +86,10 @@ public struct GeminiRedirects: Sendable {
 
   /// Most redirects in a row. Default 5.
   public var limit: Int
-  /// Decides about each. One to another scheme cannot be followed, only handed over.
-  public var decide: @Sendable (Step) async -> Decision
+  /// Decides about each that leads somewhere; one that does not fails with `invalid_redirect`. One to another scheme cannot be followed, only handed over.
+  public var decide: @Sendable (Step) async -> Decision { didSet { handsAllOver = false } }
+  /// Whether there is nothing to decide, so that a redirect need not lead anywhere.
+  private(set) var handsAllOver = false
 
   /// Makes a policy.
   public init(limit: Int = 5, decide: @escaping @Sendable (Step) async -> Decision) {
@@ -97,8 +99,12 @@ public struct GeminiRedirects: Sendable {
 
   /// Follows five, on the same host and port; others are refused.
   public static let standard = GeminiRedirects { $0.leavesHost ? .refuse : .follow }
-  /// Hands every 3x response over.
-  public static let none = GeminiRedirects { _ in .deliver }
+  /// Hands every 3x response over, also one whose target is no URL.
+  public static let none: GeminiRedirects = {
+    var policy = GeminiRedirects { _ in .deliver }
+    policy.handsAllOver = true
+    return policy
+  }()
 
   /// Follows them wherever they lead within Gemini.
   public static func acrossHosts(limit: Int = 5) -> GeminiRedirects { GeminiRedirects(limit: limit) { _ in .follow } }

@@ -5,6 +5,7 @@ extension Attempt: Encodable, CustomStringConvertible {
     case number, outcome, status, cause, sent, delay = "delay_s", delaySource = "delay_source", reason
     case quotaLeft = "quota_left", start = "start_s", duration = "duration_s", preparation = "preparation_s"
     case redirects, connection, bytesSent = "bytes_sent", bytesReceived = "bytes_received", resends, timings
+    case bodyCut = "body_cut"
   }
 
   private struct Cause: Encodable {
@@ -35,6 +36,8 @@ extension Attempt: Encodable, CustomStringConvertible {
     try container.encode(facts?.bytesReceived, forKey: .bytesReceived)
     try container.encode(facts?.resends, forKey: .resends)
     try container.encode(facts?.timings, forKey: .timings)
+    try container.encode(
+      facts?.bodyCut.map { Cause(stage: $0.stage, code: $0.code, message: $0.message) }, forKey: .bodyCut)
   }
 
   /// One line.
@@ -42,6 +45,7 @@ extension Attempt: Encodable, CustomStringConvertible {
     var parts = ["\(outcome.rawValue)"]
     if let status { parts.append("status \(status.code)") }
     if let error { parts.append("\(error)") }
+    if let cut = facts?.bodyCut { parts.append("body cut (\(cut))") }
     parts.append(requestSent ? "sent" : "nothing sent")
     if delay > .zero {
       parts.append("after waiting \(delay.brief)" + (delaySource == .retryAfter ? " (Retry-After)" : ""))

@@ -32,7 +32,7 @@ public enum CurlCommand {
     default: words += ["-X", quoted(request.head.method.rawValue)]
     }
     words.append(quoted(url))
-    for field in request.head.headerFields {
+    for field in request.head.headerFields.withOneCookieField {
       let value = redaction.value(of: field)
       words += ["-H", quoted(value.isEmpty ? "\(field.name.rawName);" : "\(field.name.rawName): \(value)")]
     }

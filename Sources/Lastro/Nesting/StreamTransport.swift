@@ -126,7 +126,7 @@ package final class StreamTransport: Transport {
     case .file, .stream:
       throw .refused(.unsupported, "only bodies in memory can be sent here", hint: "collect the body first")
     }
-    let fields = request.head.headerFields
+    let fields = request.head.headerFields.withOneCookieField
     var text = "\(request.head.method.rawValue) \(request.head.path ?? "/") HTTP/1.1\r\n"
     if !fields.contains(where: { $0.name.canonicalName == "host" }) {
       text += "Host: \(request.head.authority ?? "")\r\n"
@@ -202,6 +202,11 @@ private struct StreamExchange {
     }
     guard let head else { throw .malformed("no head") }
     let hasBody = method != "HEAD" && head.status != 204 && head.status != 304
+    if hasBody, let length = reader.framing.contentLength, length > Int64(maximum) {
+      throw TransportError(
+        stage: .limit, code: .bodyTooLarge,
+        message: "the server announces a body of \(length) bytes, and at most \(maximum) are taken", requestSent: true)
+    }
     var body = BodyCollector(hasBody ? reader.framing : nil, maximum: maximum)
     var input: Data? = reader.rest
     while !(try body.consume(input)) { input = try await more() }

@@ -96,6 +96,7 @@ extension FetchCall {
   @inline(never)
   private func completed(_ adapted: ResourceRequest) -> ResourceRequest {
     var request = adapted
+    request.head.headerFields = request.head.headerFields.withOneCookieField
     request.nameCarriedSecrets()
     if let contentType = request.body.contentType, request.head.headerFields[.contentType] == nil {
       request.head.headerFields[.contentType] = contentType
@@ -211,7 +212,8 @@ extension FetchCall {
       deadline: limit?.left, deadlineCode: limit?.code ?? .totalTimeout,
       allowsResend: request.isIdempotent && body.isReplayable,
       progress: request.options.progress?.beginTransfer(totalBytesToSend: body.length),
-      secrets: request.options.secrets)
+      secrets: request.options.secrets, maximumErrorBytes: max(0, plan.configuration.maximumErrorBodyBytes),
+      dropsRedirectBodies: (request.options.redirects ?? plan.configuration.redirects).limit > 0)
   }
 
   /// What is left for the attempt, and the code to fail with when it passes.
@@ -278,12 +280,9 @@ extension FetchCall {
   }
 
   private func badStatus(_ exchange: Exchange) async -> AttemptFailure {
-    var body = exchange.body.bytes
-    if body == nil {
-      // The status is what matters: a body that cannot be read does not hide it.
-      body = try? await exchange.body.collect(upTo: plan.configuration.maximumErrorBodyBytes)
-    }
-    if exchange.request.head.method == .head { body = Data() }
+    var exchange = exchange
+    let (body, cut) = await errorBody(of: exchange)
+    if let cut { exchange.response.facts.bodyCut = cut }
     let decoded = Result { try plan.decodeError(body, exchange.response) }
     var apiError: (any Error)?
     var decodingFailure: (any Error)?

@@ -40,7 +40,7 @@ struct RedirectTracker {
     after head: HTTPResponse, to request: ResourceRequest, policy: RedirectPolicy
   ) throws(TransportError) -> ResourceRequest? {
     let locations = head.headerFields[values: .location]
-    guard policy.limit > 0, Self.isRedirect(head.status.code), let location = locations.first else { return nil }
+    guard policy.limit > 0, head.isRedirect, let location = locations.first else { return nil }
     guard locations.count == 1 else {
       throw Self.refusal(.invalidRedirect, "the server redirects to \(locations.count) places at once")
     }
@@ -121,13 +121,6 @@ struct RedirectTracker {
       next.options.connection?.tls.identity = nil
     }
     return next
-  }
-
-  private static func isRedirect(_ status: Int) -> Bool {
-    switch status {
-    case 300, 301, 302, 303, 307, 308: true
-    default: false
-    }
   }
 
   private static func describesBody(_ name: HTTPField.Name) -> Bool {

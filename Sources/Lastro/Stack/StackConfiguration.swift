@@ -15,8 +15,8 @@ public struct StackConfiguration: Sendable {
   /// With a negative limit here, below, or in a request's options, fetches fail with `invalid_option` before anything is
   /// sent; so they do with fewer than one attempt.
   public var maximumBodyBytes = RequestOptions.defaultMaximumBodyBytes
-  /// Most bytes collected of an answer outside 200–299 when a stream was asked for, and most bytes that an error keeps of
-  /// any such answer. Default 1 MiB.
+  /// Most bytes that are read, and that an error keeps, of the body of an answer outside 200–299; where there was more,
+  /// ``HTTPFetchError/bodyCut`` tells. A smaller limit of fetched bodies holds as well. Default 1 MiB.
   public var maximumErrorBodyBytes = 1024 * 1024
   /// Most bytes of a body that an error keeps, after redaction. Default 512; 0 keeps none.
   public var bodySnippetBytes = 512

@@ -7,7 +7,8 @@ public struct Timeouts: Sendable, Hashable {
   /// One attempt with all its redirects and its body. Time in the queue counts.
   public let attempt: Duration?
   /// The longest time in which no byte moves in either direction while the peer is to act. While the reader of a
-  /// streamed body, or the writer of a streamed upload, holds things up, it does not run.
+  /// streamed body, or the writer of a streamed upload, holds things up, it does not run. What drips is not idle: only
+  /// ``attempt`` and ``total`` end it.
   public let idle: Duration?
   /// The whole call: queue, making requests (a token refreshed for them included), redirects, waits and retries, body.
   ///

@@ -13,6 +13,7 @@ public struct TransferFacts: Sendable, Hashable {
     var resends: Int
     var trust: TrustVerdict?
     var timings: Timings
+    var bodyCut: BodyCut?
   }
 
   private var parts: CopyOnWrite<Parts>
@@ -100,19 +101,24 @@ public struct TransferFacts: Sendable, Hashable {
     get { parts.value.timings }
     _modify { yield &parts.value.timings }
   }
+  /// Why the body of an answer outside 200–299 is not whole; `nil` where it is, as far as anybody can tell.
+  public var bodyCut: BodyCut? {
+    get { parts.value.bodyCut }
+    _modify { yield &parts.value.bodyCut }
+  }
 
   /// Makes facts; everything unknown by default.
   public init(
     httpVersion: String? = nil, remoteAddress: String? = nil, remotePort: Int? = nil,
     connectionID: Int64? = nil, connectionReused: Bool = false,
     bytesSent: Int64 = 0, bytesReceived: Int64 = 0, resends: Int = 0, trust: TrustVerdict? = nil,
-    timings: Timings = Timings()
+    timings: Timings = Timings(), bodyCut: BodyCut? = nil
   ) {
     parts = CopyOnWrite(
       Parts(
         httpVersion: httpVersion, remoteAddress: remoteAddress, remotePort: remotePort, connectionID: connectionID,
         connectionReused: connectionReused, bytesSent: bytesSent, bytesReceived: bytesReceived, resends: resends,
-        trust: trust, timings: timings))
+        trust: trust, timings: timings, bodyCut: bodyCut))
   }
 }
 

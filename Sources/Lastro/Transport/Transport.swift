@@ -38,6 +38,8 @@ public struct TransferRequest: Sendable {
     var allowsResend: Bool
     var progress: TransferProgressReporter.Transfer?
     var secrets: Set<Secret>
+    var maximumErrorBytes: Int?
+    var dropsRedirectBodies: Bool
   }
 
   private var parts: CopyOnWrite<Parts>
@@ -108,6 +110,18 @@ public struct TransferRequest: Sendable {
     get { parts.value.secrets }
     _modify { yield &parts.value.secrets }
   }
+  /// Most bytes to collect of the body of an answer outside 200–299. The rest need not be read, and is no failure:
+  /// ``TransferFacts/bodyCut`` tells. Default `nil`: as ``delivery`` says, whose limit holds as well.
+  public var maximumErrorBytes: Int? {
+    get { parts.value.maximumErrorBytes }
+    _modify { yield &parts.value.maximumErrorBytes }
+  }
+  /// Whether nobody wants the body of a redirect: of an answer 300, 301, 302, 303, 307 or 308 with a `Location`. A
+  /// transport may then answer at the head, with an empty body, and drop the rest. Default false.
+  public var dropsRedirectBodies: Bool {
+    get { parts.value.dropsRedirectBodies }
+    _modify { yield &parts.value.dropsRedirectBodies }
+  }
 
   /// Makes a request.
   public init(
@@ -116,13 +130,14 @@ public struct TransferRequest: Sendable {
     connectTimeout: Duration? = nil, idleTimeout: Duration? = nil,
     deadline: Duration? = nil, deadlineCode: FailureCode = .totalTimeout, allowsResend: Bool = false,
     progress: TransferProgressReporter.Transfer? = nil,
-    secrets: Set<Secret> = []
+    secrets: Set<Secret> = [], maximumErrorBytes: Int? = nil, dropsRedirectBodies: Bool = false
   ) {
     parts = CopyOnWrite(
       Parts(
         head: head, body: body, connection: connection, delivery: delivery, connectTimeout: connectTimeout,
         idleTimeout: idleTimeout, deadline: deadline, deadlineCode: deadlineCode, allowsResend: allowsResend,
-        progress: progress, secrets: secrets))
+        progress: progress, secrets: secrets, maximumErrorBytes: maximumErrorBytes,
+        dropsRedirectBodies: dropsRedirectBodies))
   }
 }
 

@@ -89,26 +89,52 @@ final class HandshakeConnection: Sendable {
     }
   }
 
-  /// The body of an answer that is none to a WebSocket, at most so many bytes; what is more is left unread.
-  func readBody(_ head: Head, upTo limit: Int) async throws(TransportError) -> Data {
+  /// What comes of the body of an answer that is none to a WebSocket, and why that is not the whole of it.
+  ///
+  /// - Parameters:
+  ///   - limit: most bytes of it.
+  ///   - patience: longest time spent on it, however the bytes come.
+  func readBody(_ head: Head, upTo limit: Int, within patience: Duration) async -> (bytes: Data, cut: BodyCut?) {
+    let countdown = Countdown(patience)
     var machine = ResponseBodyMachine(head.framing, hasNoBody: head.head.status == 204 || head.head.status == 304)
     var body: [UInt8] = []
-    var next = takeLeftover()
-    while true {
-      do throws(HeadViolation) {
-        try next.withBytes { bytes throws(HeadViolation) in try machine.consume(bytes, into: &body) }
-      } catch {
-        throw malformed(error)
-      }
-      if machine.isDone || body.count >= limit { return Data(body.prefix(limit)) }
-      guard let data = try await stream.read(upTo: 65_536, within: idle) else {
-        if machine.mayEndHere { return Data(body.prefix(limit)) }
-        throw TransportError(
-          stage: .response, code: .truncatedBody, message: "the body ended before its end", head: try head.response())
-      }
-      next = Array(data)
+    do throws(TransportError) {
+      var next = takeLeftover()
+      repeat {
+        try consume(next, by: &machine, into: &body)
+        if body.count > limit { return (Data(body.prefix(limit)), .limit(limit)) }
+        if machine.isDone { return (Data(body), nil) }
+        next = try await moreOfBody(countdown)
+      } while !next.isEmpty
+      return (Data(body), machine.mayEndHere ? nil : .truncated)
+    } catch {
+      return (Data(body.prefix(limit)), countdown.left == .zero ? .late : BodyCut(error))
     }
   }
+
+  private func consume(
+    _ bytes: [UInt8], by machine: inout ResponseBodyMachine, into body: inout [UInt8]
+  ) throws(TransportError) {
+    do throws(HeadViolation) {
+      try bytes.withBytes { bytes throws(HeadViolation) in try machine.consume(bytes, into: &body) }
+    } catch {
+      throw malformed(error)
+    }
+  }
+
+  /// Empty at the end.
+  private func moreOfBody(_ countdown: Countdown) async throws(TransportError) -> [UInt8] {
+    let left = try countdown.remaining()
+    let limit = left.map { left in idle.map { min($0, left) } ?? left } ?? idle
+    return try await stream.read(upTo: 65_536, within: limit).map { Array($0) } ?? []
+  }
+}
+
+extension BodyCut {
+  fileprivate static let truncated = Self(
+    stage: .response, code: .truncatedBody, message: "the connection ended before the body did")
+  fileprivate static let late = Self(
+    stage: .response, code: .truncatedBody, message: "it did not end in the time that is spent on a refusal")
 }
 
 extension HandshakeConnection.Head {

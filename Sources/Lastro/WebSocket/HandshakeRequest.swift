@@ -17,7 +17,7 @@ enum HandshakeRequest {
   static func bytes(of head: HTTPRequest, _ handshake: WebSocketHandshake) throws(TransportError) -> Data {
     var bytes = Data("GET \(head.path ?? "/") HTTP/1.1\r\nHost: \(head.authority ?? "")\r\n".utf8)
     for (name, value) in handshake.fields { bytes.append(contentsOf: "\(name): \(value)\r\n".utf8) }
-    for field in head.headerFields {
+    for field in head.headerFields.withOneCookieField {
       let name = field.name.canonicalName
       guard !name.hasPrefix("sec-websocket-") else {
         throw .refused(

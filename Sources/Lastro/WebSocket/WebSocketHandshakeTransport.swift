@@ -22,6 +22,9 @@ final class WebSocketHandshakeTransport: Transport {
     var leftover: [UInt8]
   }
 
+  /// Longest time spent on the body of a refusal. What matters is the status.
+  private static let patience = Duration.seconds(2)
+
   private let dialer: any Dialer
   private let configuration: WebSocketConfiguration
   private let random: RandomSource
@@ -75,6 +78,7 @@ final class WebSocketHandshakeTransport: Transport {
   }
 
   private func exchange(_ request: TransferRequest) async throws(TransportError) -> Answer {
+    let countdown = Countdown(request.deadline)
     try check(request)
     let handshake = WebSocketHandshake(
       nonce: (random.next(), random.next()), subprotocols: configuration.subprotocols, offer: configuration.offer)
@@ -84,7 +88,7 @@ final class WebSocketHandshakeTransport: Transport {
     do throws(TransportError) {
       try await stream.write(bytes, within: request.idleTimeout)
       let answer = try await connection.readHead()
-      return try await take(answer, request, handshake, connection)
+      return try await take(answer, request, handshake, connection, countdown)
     } catch {
       stream.close()
       var error = error
@@ -96,7 +100,7 @@ final class WebSocketHandshakeTransport: Transport {
 
   private func take(
     _ answer: HandshakeConnection.Head, _ request: TransferRequest, _ handshake: WebSocketHandshake,
-    _ connection: HandshakeConnection
+    _ connection: HandshakeConnection, _ countdown: Countdown
   ) async throws(TransportError) -> Answer {
     let head = try answer.response()
     switch answer.head.status {
@@ -117,15 +121,15 @@ final class WebSocketHandshakeTransport: Transport {
         message: "the server answered \(answer.head.status) and not 101 Switching Protocols",
         hint: "look whether the path is that of a WebSocket", head: head)
     default:
-      let limit =
-        switch request.delivery {
-        case .collected(let maximum): maximum
-        case .streamed(let maximum): maximum ?? RequestOptions.defaultMaximumBodyBytes
-        case .streamedOnSuccess(_, let maximum): maximum
-        }
-      let body = try await connection.readBody(answer, upTo: limit)
+      var facts = connection.facts
+      var body = Data()
+      if !request.dropsRedirectBodies || !head.isRedirect {
+        // Half of what is left, so that the status is told before the deadline passes.
+        let patience = countdown.left.map { min(Self.patience, $0 / 2) } ?? Self.patience
+        (body, facts.bodyCut) = await connection.readBody(answer, upTo: request.errorBytes, within: patience)
+      }
       connection.stream.close()
-      return Answer(response: TransferResponse(head: head, body: ResponseBody(body), facts: connection.facts))
+      return Answer(response: TransferResponse(head: head, body: ResponseBody(body), facts: facts))
     }
   }
 
@@ -162,5 +166,18 @@ final class WebSocketHandshakeTransport: Transport {
       host: address?.host ?? host, port: address?.port ?? port,
       tls: isSecure ? DialRequest.TLS(serverName: serverName, applicationProtocols: ["http/1.1"]) : nil,
       connection: request.connection, connectTimeout: request.connectTimeout)
+  }
+}
+
+extension TransferRequest {
+  /// Most bytes of the body of a refusal.
+  fileprivate var errorBytes: Int {
+    let limit =
+      switch delivery {
+      case .collected(let maximum): maximum
+      case .streamed(let maximum): maximum ?? RequestOptions.defaultMaximumBodyBytes
+      case .streamedOnSuccess(_, let maximum): maximum
+      }
+    return min(limit, maximumErrorBytes ?? limit)
   }
 }

@@ -20,6 +20,8 @@ final class HostQueue {
 
   let key: Key
   var running = 0
+  /// Those among them that are answered, and only read the rest of a body.
+  var draining = 0
   /// Taken jobs leave a hole, so that they are not kept alive.
   private var waiting: [TransferJob?] = []
   private var nextWaiting = 0
@@ -95,6 +97,12 @@ final class HostQueue {
     guard mayMultiplex, !isHTTP1, !isHTTP2 else { return }
     isHTTP1 = true
     partition.limitRose(of: self)
+  }
+
+  /// A transfer is answered, and only reads the rest of its body.
+  func noteDrain(_ transfer: Transfer) {
+    draining += 1
+    partition.noteDrain(transfer)
   }
 
   /// Remembers the descriptor of a connection, for looking at it before it is used again: libcurl does not tell then.

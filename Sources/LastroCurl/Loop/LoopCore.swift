@@ -73,7 +73,7 @@ final class LoopCore {
       switch ready.owner {
       case Self.wakeOwner: break
       case StreamHub.firstShardOwner...: streams.ready(ready)
-      default: partitions[ready.owner]?.socketReady(ready)
+      default: partitions[ready.owner]?.socketReady(ready, now: clock.now)
       }
     }
     // First what libcurl has finished: a command must not find, or cancel, a transfer that is over.
@@ -84,6 +84,10 @@ final class LoopCore {
       partition.fireTimer(now: now)
       finishTransfers(of: partition)
       for host in partition.takeRisenHosts() { admit(to: host, in: partition) }
+      for transfer in partition.takeDrains() {
+        nextExpiry = min(nextExpiry, transfer.expiresAt)
+        admit(to: transfer.host, in: partition)
+      }
     }
     streams.turn(now: now)
     if now >= nextExpiry { expire(now: now) }
@@ -142,7 +146,7 @@ final class LoopCore {
   }
 
   private func enter(_ job: TransferJob, _ host: HostQueue, in partition: Partition) {
-    if host.waitingCount == 0, host.running < host.limit(settings) {
+    if host.waitingCount == 0, hasRoom(host, in: partition) {
       run(job, on: host, in: partition)
     } else if waiting.count >= settings.queuedRequests {
       end(job, .queueFull(settings.queuedRequests))
@@ -266,6 +270,7 @@ final class LoopCore {
     }
     partition.remove(transfer, now: clock.now)
     host.running -= 1
+    if transfer.drainsUntil != nil { host.draining -= 1 }
     load.end()
     transfer.report(failure, facts: facts)
     admit(to: host, in: partition)
@@ -274,10 +279,18 @@ final class LoopCore {
   }
 
   private func admit(to host: HostQueue, in partition: Partition) {
-    while host.running < host.limit(settings), let job = host.popFirst() {
+    while host.waitingCount > 0, hasRoom(host, in: partition), let job = host.popFirst() {
       guard waiting.remove(ObjectIdentifier(job)) != nil else { continue }
       run(job, on: host, in: partition)
     }
+  }
+
+  /// Whether one more may run. What is answered, and only reads the rest of a body, gives way.
+  private func hasRoom(_ host: HostQueue, in partition: Partition) -> Bool {
+    if host.running < host.limit(settings) { return true }
+    guard host.draining > 0, let drain = partition.drain(of: host) else { return false }
+    conclude(drain, in: partition, failure: .cancelled(requestSent: true))
+    return host.running < host.limit(settings)
   }
 
   /// Ends a job that never became a transfer.
@@ -289,7 +302,10 @@ final class LoopCore {
   private func expire(now: Int64) {
     var next = Int64.max
     for partition in partitions.values {
-      for transfer in Array(partition.transfers.values) {
+      for (id, transfer) in partition.transfers {
+        // Those let in meanwhile may have taken its place.
+        guard partition.transfers[id] === transfer else { continue }
+        if transfer.expiresAt <= now { transfer.noteMovement(partition.poller) }
         if transfer.expiresAt <= now {
           transfer.abandonSilentConnection()
           conclude(transfer, in: partition, failure: .timedOut(transfer, now: now))
@@ -369,14 +385,5 @@ final class LoopCore {
       if partitionIDs[partition.options] == partition.id { partitionIDs[partition.options] = nil }
       if defaultPartition === partition { defaultPartition = nil }
     }
-  }
-}
-
-extension TransportError {
-  static func expiredInQueue(_ job: TransferJob) -> TransportError {
-    TransportError(
-      stage: .timeout, code: job.request.deadlineCode,
-      message: "the deadline passed while the request waited for a connection",
-      hint: "raise the deadline or connectionsPerHost, or send less at once")
   }
 }

@@ -24,6 +24,8 @@ final class Partition {
 
   unowned let poller: Poller
   private var risenHosts: [HostQueue] = []
+  /// Begun since the loop last asked.
+  private var drains: [Transfer] = []
 
   init(id: UInt32, options: ConnectionOptions, settings: LoopSettings, poller: Poller) throws(TransportError) {
     guard CurlGlobal.isReady, let multi = curl_multi_init() else {
@@ -78,6 +80,20 @@ final class Partition {
     return risenHosts
   }
 
+  /// Noted inside a callback; the loop looks after it.
+  func noteDrain(_ transfer: Transfer) { drains.append(transfer) }
+
+  func takeDrains() -> [Transfer] {
+    if drains.isEmpty { return [] }
+    defer { drains = [] }
+    return drains
+  }
+
+  /// A transfer to a host that only reads the rest of a body.
+  func drain(of host: HostQueue) -> Transfer? {
+    transfers.values.first { $0.host === host && $0.drainsUntil != nil }
+  }
+
   /// Forgets hosts nobody talks to, once there are many: a crawler meets thousands.
   func forgetIdleHosts() {
     guard hosts.count > 1_024 else { return }
@@ -101,7 +117,8 @@ final class Partition {
     if transfers.isEmpty { idleSince = now }
   }
 
-  func socketReady(_ ready: Poller.Ready) {
+  func socketReady(_ ready: Poller.Ready, now: Int64) {
+    if ready.readable || ready.writable { poller.noteMovement(of: ready.descriptor, at: now) }
     var running: Int32 = 0
     let mask =
       (ready.readable ? CURL_CSELECT_IN : 0) | (ready.writable ? CURL_CSELECT_OUT : 0)

@@ -30,6 +30,8 @@ final class Poller {
     var isKept = false
     /// Its local port, as far as somebody asked.
     var localPort: Int32 = 0
+    /// When it was last ready.
+    var movedAt: Int64 = 0
   }
 
   private let epoll: Int32
@@ -95,6 +97,14 @@ final class Poller {
     watches[index].localPort = localPort
     return true
   }
+
+  /// A descriptor was ready: bytes can be moved over it.
+  func noteMovement(of descriptor: Int32, at now: Int64) {
+    if let index = index(of: descriptor) { watches[index].movedAt = now }
+  }
+
+  /// When a descriptor was last ready; 0 when it never was.
+  func lastMovement(of descriptor: Int32) -> Int64 { index(of: descriptor).map { watches[$0].movedAt } ?? 0 }
 
   /// False: nobody waits for it, and epoll is told so.
   private func isWanted(_ descriptor: Int32) -> Bool {

@@ -74,7 +74,7 @@ final class OptionApplier {
 
   /// Whether libcurl undoes the body's encoding.
   private func expandsBody(of job: TransferJob) -> Bool {
-    limits.decompresses && !job.request.head.headerFields.contains(.acceptEncoding)
+    limits.decompresses && job.request.head.headerFields.leaveCodingToUs
   }
 
   /// Sets everything up; libcurl's refusal of an option is a typed error, not a trap.
@@ -264,7 +264,7 @@ final class OptionApplier {
 
   private func applyHeaders(_ transfer: Transfer, expandsBody: Bool) throws(TransportError) {
     let request = transfer.job.request
-    let fields = request.head.headerFields
+    let fields = request.head.headerFields.withOneCookieField
     if fields.isEmpty, request.body.isEmpty, !request.head.method.definesBody {
       transfer.easy.set(CURLOPT_HTTPHEADER, pointer: UnsafeRawPointer(commonLines.head))
       return
@@ -290,6 +290,12 @@ final class OptionApplier {
     }
     transfer.easy.set(CURLOPT_HTTPHEADER, pointer: UnsafeRawPointer(transfer.headerList.head))
   }
+}
+
+extension HTTPFields {
+  /// Whether a coding of the body is nobody's business but ours. A range is one of the representation that is asked for: of
+  /// a coded one it could not be decoded.
+  fileprivate var leaveCodingToUs: Bool { !contains(.acceptEncoding) && !contains(.range) }
 }
 
 extension HTTPRequest.Method {

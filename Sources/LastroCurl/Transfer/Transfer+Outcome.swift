@@ -3,6 +3,7 @@
 internal import CLastro
 internal import HTTPTypes
 internal import Lastro
+internal import LastroWire
 
 #if canImport(FoundationEssentials)
   internal import FoundationEssentials
@@ -29,10 +30,16 @@ extension Transfer {
   /// What libcurl's result amounts to; `nil` is success.
   func outcome(_ code: CURLcode) -> TransportError? {
     if wasCut { return nil }
-    let found = failure?.with(code) ?? (code == CURLE_OK ? nil : TransportError(code, transfer: self))
-    if let found {
-      // What matters of such an answer is its status; a body that breaks off must not hide it.
-      return isErrorAnswer && (found.stage == .response || found.stage == .limit) ? nil : found
+    guard let found = finding(code) else { return nil }
+    guard isErrorAnswer, found.stage == .response || found.stage == .limit else { return found }
+    // What matters of such an answer is its status; a body that breaks off must not hide it.
+    bodyCut = BodyCut(found)
+    return nil
+  }
+
+  private func finding(_ code: CURLcode) -> TransportError? {
+    if let found = failure?.with(code) ?? (code == CURLE_OK ? nil : TransportError(code, transfer: self)) {
+      return found
     }
     if job.isInspection { return nil }
     guard response != nil else {
@@ -40,13 +47,27 @@ extension Transfer {
         stage: .response, code: .malformedResponse, message: "the transfer ended without a complete response head",
         engineCode: 0, requestSent: requestSent)
     }
-    if isTruncatedByTLS, !isErrorAnswer {
+    if isTruncatedByTLS {
       return TransportError(
         stage: .response, code: .truncatedBody,
         message: "the connection ended without TLS close_notify: the body may be cut short", engineCode: 0,
         requestSent: true)
     }
     return nil
+  }
+
+  /// Whether a body that the end of the connection ends (RFC 9112 §6.3) came to a proper end. libcurl 7.88 reports a
+  /// bare TCP FIN under TLS as a clean one.
+  var isTruncatedByTLS: Bool {
+    guard let tls, machine.isCloseDelimited(method: job.request.head.method.rawValue) else { return false }
+    return !clastro_connection_closed_cleanly(tls)
+  }
+
+  /// The alert with which the server ended the connection before it answered, in words.
+  var fatalAlert: String? {
+    guard let tls, response == nil else { return nil }
+    let alert = clastro_connection_fatal_alert(tls)
+    return alert == 0 ? nil : String(cString: clastro_alert_text(alert))
   }
 
   /// Whether a head outside 200–299 is there, whose body is collected.
@@ -69,8 +90,12 @@ extension Transfer {
       job.answer(
         .success(TransferResponse(head: HTTPResponse(status: .noContent), body: ResponseBody(Data()), facts: facts)))
     }
-    if case .collect = sink, let response {
-      deliveries.answer(job, .success(TransferResponse(head: response, body: ResponseBody(collected), facts: facts)))
+    switch sink {
+    case .collect, .drop:
+      if let response {
+        deliveries.answer(job, .success(TransferResponse(head: response, body: ResponseBody(collected), facts: facts)))
+      }
+    case .undecided, .stream: break
     }
     job.finish(nil, facts: facts)
   }

@@ -23,6 +23,8 @@ final class Transfer {
     /// Into memory. `cuts`: the rest is dropped instead of failing, for bodies of errors.
     case collect(limit: Int, cuts: Bool)
     case stream(limit: Int?)
+    /// Read and forgotten: nobody wants the body.
+    case drop
   }
 
   let job: TransferJob
@@ -41,10 +43,14 @@ final class Transfer {
   private var framing = ResponseFraming()
   // Likewise, because appending calls nothing of ours.
   @exclusivity(unchecked) private(set) var collected = Data()
-  private(set) var sink = Sink.undecided
+  var sink = Sink.undecided
   /// Decoded bytes handed on.
   private(set) var delivered: Int64 = 0
-  private(set) var wasCut = false
+  var wasCut = false
+  /// Why what is collected is not the whole body.
+  var bodyCut: BodyCut?
+  /// Set once the job is answered and only the rest of a body is read, for the connection's sake: until then at most.
+  var drainsUntil: Int64?
   /// Why we made libcurl stop; it knows better than libcurl's own code.
   private(set) var failure: TransportError? { didSet { hasFailed = true } }
   private var hasFailed = false
@@ -65,7 +71,7 @@ final class Transfer {
   private(set) var uploadOffset = 0
   /// Set where somebody wants to know.
   var progress: ProgressMeter?
-  private var tls: OpaquePointer?
+  private(set) var tls: OpaquePointer?
   /// The latest TLS connection that was begun for it: to the proxy, or to the server.
   var peer: TLSPeer?
   /// What the server was accepted as.
@@ -104,6 +110,7 @@ final class Transfer {
 
   /// When the loop must look at this transfer again: the deadline, or the end of its patience with a silent peer.
   var expiresAt: Int64 {
+    if let drainsUntil { return drainsUntil }
     var result = min(job.expiresAt, connectExpiresAt)
     if let idle = job.request.idleTimeout, !waitsForUs { result = min(result, lastActivity.adding(idle)) }
     return result
@@ -192,6 +199,7 @@ final class Transfer {
     case .stream(let limit):
       defer { noteReceiving() }
       return stream(bytes, limit: limit)
+    case .drop: return bytes.count
     }
   }
 
@@ -241,25 +249,13 @@ final class Transfer {
 
   // MARK: The end
 
-  /// Whether a body that the end of the connection ends (RFC 9112 §6.3) came to a proper end. libcurl 7.88 reports a
-  /// bare TCP FIN under TLS as a clean one.
-  var isTruncatedByTLS: Bool {
-    guard let tls, machine.isCloseDelimited(method: job.request.head.method.rawValue) else { return false }
-    return !clastro_connection_closed_cleanly(tls)
-  }
-
-  /// The alert with which the server ended the connection before it answered, in words.
-  var fatalAlert: String? {
-    guard let tls, response == nil else { return nil }
-    let alert = clastro_connection_fatal_alert(tls)
-    return alert == 0 ? nil : String(cString: clastro_alert_text(alert))
-  }
-
   func facts() -> TransferFacts {
-    TransferFacts(
+    var facts = TransferFacts(
       easy.facts, remoteAddress: remoteAddress, remotePort: remotePort, localPort: localPort, resends: resends,
       trust: verdict, queued: startedAt - job.enqueuedAt,
       elapsed: clock.now - startedAt)
+    facts.bodyCut = bodyCut
+    return facts
   }
 }
 
@@ -296,18 +292,23 @@ extension Transfer {
     if head.status == 417, !job.request.body.isEmpty {
       sink = .collect(limit: 0, cuts: true)
       wasCut = true
+      if announcesBody { bodyCut = .unread }
       return false
     }
     // libcurl does not end an answered transfer while its upload is paused.
     if sendingPaused { _ = job.loop.post(.resumeSending(job)) }
     if head.version.major == 2 { host.learnHTTP2() } else { host.learnHTTP1() }
+    if job.request.dropsRedirectBodies, response.isRedirect { return answerAtHead(response) }
     let isSuccess = (200..<300).contains(head.status)
     switch job.request.delivery {
-    case .collected(let limit): sink = .collect(limit: limit, cuts: !isSuccess)
+    case .collected(let limit):
+      let errorLimit = min(limit, job.request.maximumErrorBytes ?? limit)
+      sink = .collect(limit: isSuccess ? limit : errorLimit, cuts: !isSuccess)
     case .streamed(let limit): sink = .stream(limit: limit)
     case .streamedOnSuccess(let limit, let errorBytes):
       sink = isSuccess ? .stream(limit: limit) : .collect(limit: errorBytes, cuts: true)
     }
+    if let excess = announcedExcess { return fail(excess) }
     if case .stream = sink, let channel = job.body {
       let body = ResponseBody(source: StreamedBody(job, channel))
       deliveries.answer(job, .success(TransferResponse(head: response, body: body, facts: facts())))
@@ -321,6 +322,7 @@ extension Transfer {
       if cuts {
         collected.append(contentsOf: bytes.prefix(max(0, room)))
         wasCut = true
+        bodyCut = .limit(limit)
       } else {
         failure = .bodyTooLarge(limit)
       }

@@ -11,6 +11,14 @@ extension TransportError {
       hint: "raise maximumBodyBytes, or stream the body", requestSent: true)
   }
 
+  /// - Parameter announced: its length, as the head tells it.
+  static func bodyTooLarge(_ limit: Int, announced: Int64) -> TransportError {
+    TransportError(
+      stage: .limit, code: .bodyTooLarge,
+      message: "the server announces a body of \(announced) bytes, and at most \(limit) are taken",
+      hint: "raise maximumBodyBytes, or stream the body", requestSent: true)
+  }
+
   static func decompressionBomb(ratio: Int, delivered: Int64) -> TransportError {
     TransportError(
       stage: .limit, code: .decompressionBomb,
@@ -38,6 +46,13 @@ extension TransportError {
 
   static let shutDown = TransportError(
     stage: .cancelled, code: .shutDown, message: "the stack was shut down")
+
+  static func expiredInQueue(_ job: TransferJob) -> TransportError {
+    TransportError(
+      stage: .timeout, code: job.request.deadlineCode,
+      message: "the deadline passed while the request waited for a connection",
+      hint: "raise the deadline or connectionsPerHost, or send less at once")
+  }
 
   /// What libcurl's result means for this transfer.
   init(_ code: CURLcode, transfer: Transfer) {

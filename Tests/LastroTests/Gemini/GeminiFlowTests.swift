@@ -44,6 +44,24 @@ struct GeminiFlowTests {
     #expect(handed.status == .temporaryRedirect && handed.meta == "/1" && handed.redirects.isEmpty)
   }
 
+  @Test(
+    "a redirect that is handed over need not lead anywhere",
+    arguments: ["", " ", "gemini://", "gemini://u@h.example/", "//:x/", "\u{FF0F}", "gemini://h.example:0/"])
+  func handedOver(meta: String) async throws {
+    let capsule = Self.capsule([Self.start: "31 \(meta)\r\n"])
+    let handed = try await GeminiClient.trusting(capsule) { $0.redirects = .none }.fetch(Self.start)
+    #expect(handed.status == .permanentRedirect && handed.meta == meta && handed.redirects.isEmpty)
+    // A decision of one's own is asked only where there is a target to decide about.
+    var deciding = GeminiRedirects.none
+    deciding.decide = { _ in .deliver }
+    let others = GeminiClient.trusting(capsule) { [deciding] in $0.redirects = deciding }
+    do throws(GeminiError) {
+      #expect(try await others.fetch(Self.start).meta == meta)
+    } catch {
+      #expect(error.stage == .redirect && error.code == .invalidRedirect)
+    }
+  }
+
   @Test("a loop is seen")
   func loop() async {
     let capsule = Self.capsule([Self.start: "30 /a\r\n", Self.start + "a": "30 /b\r\n", Self.start + "b": "31 /a\r\n"])

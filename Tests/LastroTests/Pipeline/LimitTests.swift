@@ -48,5 +48,56 @@ struct LimitTests {
     let error = try await stack.failure(of: PipelineTests.typed())
     #expect(error.body == Data(body.utf8.prefix(4)))
     #expect(error.apiError == APIFailure(message: "m"))
+    #expect(error.bodyCut?.code == .bodyTooLarge && error.response?.facts.bodyCut == error.bodyCut)
   }
+
+  @Test("of a body that a transport streams, what came before it broke is kept, and why there is no more")
+  func streamedErrorBody() async throws {
+    for (chunks, end, limit, body, code) in [
+      (["ab", "cd"], nil, 10, "abcd", nil), (["ab", "cd"], nil, 4, "abcd", nil),
+      (["ab", "cd"], nil, 3, "abc", FailureCode.bodyTooLarge),
+      (["ab"], FailureCode.truncatedBody, 10, "ab", .truncatedBody),
+      ([], .idleTimeout, 10, "", .idleTimeout),
+    ] as [([String], FailureCode?, Int, String, FailureCode?)] {
+      let source = PiecesThenEnd(chunks, end: end)
+      let answer = TransferResponse(
+        head: HTTPResponse(status: .internalServerError), body: ResponseBody(source: source))
+      let stack = TransportNetworkStack(StubTransport(.success(answer))) { $0.maximumErrorBodyBytes = limit }
+      let error = try await stack.failure(of: .test())
+      #expect(error.stage == .http && error.body == Data(body.utf8) && error.bodyCut?.code == code)
+    }
+  }
+
+  @Test("a transport is told how much of an error is kept, and whether the bodies of redirects are wanted")
+  func seam() async throws {
+    let transport = StubTransport(.answer(200))
+    let stack = TransportNetworkStack(transport) { $0.maximumErrorBodyBytes = 7 }
+    _ = try await stack.fetch(.test())
+    var options = RequestOptions()
+    options.redirects = RedirectPolicy.none
+    _ = try await stack.fetch(.test(options: options))
+    #expect(transport.requests.map(\.maximumErrorBytes) == [7, 7])
+    #expect(transport.requests.map(\.dropsRedirectBodies) == [true, false])
+  }
+}
+
+/// A body in pieces, and how it ends.
+private final class PiecesThenEnd: ResponseBodySource {
+  private let pieces: Lock<[String]>
+  private let end: FailureCode?
+
+  init(_ pieces: [String], end: FailureCode?) {
+    self.pieces = Lock(pieces)
+    self.end = end
+  }
+
+  var finalFacts: TransferFacts? { nil }
+
+  func next() async throws(TransportError) -> Data? {
+    if let piece = pieces.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) { return Data(piece.utf8) }
+    if let end { throw TransportError(stage: .response, code: end, message: "cut") }
+    return nil
+  }
+
+  func cancel() {}
 }

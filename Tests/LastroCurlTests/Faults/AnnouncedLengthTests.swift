@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Lastro
+import LastroCurl
+import LastroTesting
+import Testing
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Bodies that say in their heads that they are too long.
+@Suite("Faults: announced lengths", .timeLimit(.minutes(60)))
+struct AnnouncedLengthTests {
+  private static func server(_ answer: String) throws -> LoopbackServer {
+    try LoopbackServer { connection in
+      while try connection.readHead() != nil {
+        try connection.write(answer)
+        connection.stall()
+      }
+    }
+  }
+
+  @Test("a Content-Length over the limit is refused from the head", arguments: [false, true])
+  func refused(isStream: Bool) async throws {
+    let server = try Self.server("HTTP/1.1 200 OK\r\nContent-Length: 10000000000000\r\n\r\nabc")
+    let engine = try CurlTransport()
+    let error = try await engine.failure(server) {
+      $0.delivery = isStream ? .streamed(maximumBytes: 1_048_576) : .collected(maximumBytes: 1_048_576)
+      $0.deadline = .seconds(60)
+    }
+    #expect(error.word == "limit/body_too_large" && error.requestSent && error.head?.status == .ok)
+    #expect(error.message.contains("10000000000000") && error.message.contains("1048576"))
+    #expect(await becomesTrue { engine.activeTransfers == 0 && server.openConnections == 0 })
+  }
+
+  @Test("over HTTP/2 the connection serves on", arguments: [false, true])
+  func http2(isStream: Bool) async throws {
+    let lab = try HTTP2Lab()
+    let server = try lab.server { request in
+      guard request.path == "/" else { return .text("fine") }
+      return LoopbackResponse(
+        body: Array(repeating: 0x78, count: 2_000), fault: .http2(.stall, at: .body(after: 3)))
+    }
+    let error = try await lab.failure(server) {
+      $0.delivery = isStream ? .streamed(maximumBytes: 1_999) : .collected(maximumBytes: 1_999)
+      $0.deadline = .seconds(60)
+    }
+    #expect(error.word == "limit/body_too_large")
+    #expect(await lab.outcome(server, "/ok") == .answered(200, "fine"))
+    #expect(server.acceptedConnections == 1)
+  }
+
+  @Test("a length that announces no body, or is that of a coded one, is no reason")
+  func accepted() async throws {
+    let coded: [UInt8] = [
+      0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 0x4b, 0x4c, 0x4c, 0x4c, 4, 0, 0x45, 0xe5, 0x98, 0xad, 4, 0, 0, 0,
+    ]
+    let server = try LoopbackServer.http { request in
+      switch request.path {
+      case "/coded": LoopbackResponse(headers: ["Content-Encoding": "gzip"], body: coded)
+      case "/limit": .text("12345")
+      default: LoopbackResponse(status: request.path == "/204" ? 204 : 200, headers: ["Content-Length": "1000000"])
+      }
+    }
+    let engine = try CurlTransport()
+    for (path, method, outcome) in [
+      ("/coded", HTTPRequest.Method.get, Outcome.answered(200, "aaaa")), ("/limit", .get, .answered(200, "12345")),
+      ("/", .head, .answered(200, "")), ("/204", .get, .answered(204, "")),
+    ] {
+      #expect(
+        await engine.outcome(server, path, method: method) { $0.delivery = .collected(maximumBytes: 5) } == outcome,
+        "\(path)")
+    }
+  }
+
+  @Test("of an error's body no more is read than is kept", arguments: [false, true])
+  func errors(isStream: Bool) async throws {
+    let head = "HTTP/1.1 500 Oh\r\nTransfer-Encoding: chunked\r\n\r\n"
+    let server = try Self.server(head + "1001\r\n" + String(repeating: "x", count: 4_097) + "\r\n")
+    var configuration = StackConfiguration()
+    configuration.timeouts = try Timeouts(connect: nil, attempt: nil, idle: nil, total: .seconds(60))
+    configuration.streamTimeouts = configuration.timeouts
+    configuration.maximumErrorBodyBytes = 4_096
+    let engine = try CurlTransport()
+    let stack = TransportNetworkStack(transport: engine, configuration: configuration)
+    let resource = RawHTTPResource.raw(try ResourceRequest(url: server.baseURL))
+    let error = try await #require(throws: HTTPFetchError<any Error>.self) {
+      if isStream { _ = try await stack.stream(resource) } else { _ = try await stack.fetch(resource) }
+    }
+    #expect(error.word == "http/unexpected_status" && error.statusCode == .internalServerError)
+    #expect(error.body == Data(repeating: 0x78, count: 4_096))
+    #expect(await becomesTrue { engine.activeTransfers == 0 && server.openConnections == 0 })
+  }
+}

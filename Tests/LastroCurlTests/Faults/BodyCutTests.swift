@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Lastro
+import LastroCurl
+import LastroTesting
+import Testing
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Bodies of errors that are not whole: the status stays, and whoever asks can learn of it.
+@Suite("Faults: error bodies that are cut", .timeLimit(.minutes(60)))
+struct BodyCutTests {
+  struct Row: Sendable, CustomTestStringConvertible {
+    var name: String
+    var answer: String
+    var body: String
+    /// `nil` where the body is whole.
+    var cut: String?
+    var testDescription: String { name }
+  }
+
+  private static let gone = "HTTP/1.1 404 N\r\n"
+
+  static let rows = [
+    Row(name: "whole", answer: gone + "Content-Length: 5\r\n\r\nwhole", body: "whole"),
+    Row(name: "whole, without a length", answer: gone + "\r\nwhole", body: "whole"),
+    Row(name: "as long as is kept", answer: gone + "Content-Length: 8\r\n\r\n12345678", body: "12345678"),
+    Row(name: "empty", answer: gone + "Content-Length: 0\r\n\r\n", body: ""),
+    Row(
+      name: "by its length", answer: gone + "Content-Length: 219\r\n\r\nshort", body: "short",
+      cut: "response/truncated_body"),
+    Row(
+      name: "within a chunk", answer: gone + "Transfer-Encoding: chunked\r\n\r\n8\r\nshort", body: "short",
+      cut: "response/truncated_body"),
+    Row(
+      name: "a redirect that is not followed",
+      answer: "HTTP/1.1 302 N\r\nLocation: /x\r\nContent-Length: 8\r\n\r\nshort", body: "short",
+      cut: "response/truncated_body"),
+    Row(
+      name: "longer than is kept", answer: gone + "Content-Length: 9\r\n\r\n123456789", body: "12345678",
+      cut: "limit/body_too_large"),
+    Row(
+      name: "an expectation that failed", answer: "HTTP/1.1 417 N\r\nContent-Length: 5\r\n\r\nshort", body: "",
+      cut: "limit/body_too_large"),
+  ]
+
+  private func failure(_ url: String, isStream: Bool) async throws -> HTTPFetchError<any Error> {
+    var configuration = StackConfiguration()
+    configuration.maximumErrorBodyBytes = 8
+    configuration.redirects = .none
+    let stack = try CurlNetworkStack(configuration: configuration)
+    let resource = RawHTTPResource.raw(try ResourceRequest(method: .put, url: url, body: .raw("x")))
+    return try await #require(throws: HTTPFetchError<any Error>.self) {
+      if isStream { _ = try await stack.stream(resource) } else { _ = try await stack.fetch(resource) }
+    }
+  }
+
+  @Test("the error, the response and the ledger tell", arguments: rows, [false, true])
+  func told(_ row: Row, isStream: Bool) async throws {
+    let server = try LoopbackServer { connection in
+      if try connection.readRequest() != nil { try connection.write(row.answer) }
+    }
+    let error = try await failure(server.baseURL, isStream: isStream)
+    #expect(error.word == "http/unexpected_status" && error.body == Data(row.body.utf8))
+    #expect(error.bodyCut.map { "\($0.stage.rawValue)/\($0.code)" } == row.cut)
+    #expect(error.response?.facts.bodyCut == error.bodyCut)
+    #expect(error.attempts.last?.facts?.bodyCut == error.bodyCut)
+    #expect(error.description.contains("not whole") == (row.cut != nil))
+    #expect("\(error.ledger)".contains("body cut") == (row.cut != nil))
+    let json = error.ledger.json()
+    if let cut = row.cut?.split(separator: "/").last {
+      #expect(json.contains(#""body_cut":{"code":"\#(cut)""#))
+    } else {
+      #expect(json.contains(#""body_cut":null"#))
+    }
+  }
+
+  @Test("over TLS, a body that ends without close_notify")
+  func truncatedByTLS() async throws {
+    let lab = try HTTP2Lab()
+    let server = try LoopbackServer(tls: LoopbackTLS(lab.authority.issue(hosts: ["localhost"]))) { connection in
+      guard try connection.readHead() != nil else { return }
+      try connection.write(Self.gone + "\r\nshort")
+      connection.closeWithoutNotify()
+    }
+    let stack = TransportNetworkStack(transport: lab.engine)
+    let error = try await #require(throws: HTTPFetchError<any Error>.self) {
+      try await stack.fetch(.raw(ResourceRequest(url: server.baseURL, options: lab.options())))
+    }
+    #expect(error.body == Data("short".utf8) && error.bodyCut?.code == .truncatedBody)
+  }
+
+  @Test("over HTTP/2")
+  func http2() async throws {
+    let lab = try HTTP2Lab()
+    let server = try lab.server { request in
+      let fault = LoopbackResponse.Fault.http2(.resetStream(.internalError), at: .body(after: 5))
+      return LoopbackResponse(status: 503, body: Array("shortened".utf8), fault: request.path == "/cut" ? fault : nil)
+    }
+    let stack = TransportNetworkStack(transport: lab.engine)
+    let cases: [(String, String, FailureCode?)] = [("/cut", "short", .http2Failure), ("/", "shortened", nil)]
+    for (path, body, cut) in cases {
+      let error = try await #require(throws: HTTPFetchError<any Error>.self) {
+        try await stack.fetch(.raw(ResourceRequest(url: server.baseURL + path, options: lab.options())))
+      }
+      #expect(error.body == Data(body.utf8) && error.bodyCut?.code == cut, "\(path)")
+    }
+  }
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Lastro
+import LastroCurl
+import LastroTesting
+import Testing
+
+/// What an HTTP proxy may answer to CONNECT, as far as libcurl reads it.
+@Suite("Faults: answers to CONNECT", .timeLimit(.minutes(60)))
+struct ConnectAnswerTests {
+  @Test("an interim answer to CONNECT is taken for a refusal by the engine (libcurl 7.88), and nothing is sent")
+  func interim() async throws {
+    let proxy = try LoopbackServer { connection in
+      guard try connection.readHead() != nil else { return }
+      try connection.write("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 Connection established\r\n\r\n")
+      connection.stall()
+    }
+    var request = TransferRequest(
+      head: HTTPRequest(method: .get, scheme: "https", authority: "host.example", path: "/"))
+    request.connection = ConnectionOptions()
+    request.connection?.proxy = .url(proxy.baseURL)
+    request.deadline = .seconds(60)
+    let engine = try CurlTransport()
+    let asked = request
+    let error = try await #require(throws: TransportError.self) { try await engine.execute(asked) }
+    #expect(error.word == "proxy/proxy_refused" && !error.requestSent)
+    #expect(error.message.contains("100"))
+    #expect(proxy.requests.map(\.method) == ["CONNECT"])
+  }
+}

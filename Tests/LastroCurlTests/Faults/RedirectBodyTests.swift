@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Lastro
+import LastroCurl
+import LastroTesting
+import Testing
+
+/// Redirects whose bodies nobody has time for: they are followed from their heads.
+@Suite("Faults: bodies of redirects", .timeLimit(.minutes(60)))
+struct RedirectBodyTests {
+  /// What comes behind `HTTP/1.1 302 Found` and its `Location`.
+  enum Rest: String, CaseIterable, Sendable {
+    case shortThatNeverComes, longThatNeverComes, endless, endlessChunks, slowChunks, noLength
+
+    func write(on connection: LoopbackConnection) throws {
+      switch self {
+      case .shortThatNeverComes:
+        try connection.write("Content-Length: 10\r\n\r\nabc")
+        connection.stall()
+      case .longThatNeverComes:
+        try connection.write("Content-Length: 1000000000000\r\n\r\nabc")
+        connection.stall()
+      case .endless:
+        try connection.write("Content-Length: 1000000000000\r\n\r\n")
+        while true { try connection.write(Array(repeating: 0x78, count: 65_536)) }
+      case .endlessChunks:
+        try connection.write("Transfer-Encoding: chunked\r\n\r\n")
+        while true { try connection.write("1000\r\n" + String(repeating: "x", count: 4_096) + "\r\n") }
+      case .slowChunks:
+        try connection.write("Transfer-Encoding: chunked\r\n\r\n")
+        while connection.pause(.milliseconds(20)) { try connection.write("1\r\nx\r\n") }
+      case .noLength:
+        try connection.write("\r\n")
+        while true { try connection.write(Array(repeating: 0x78, count: 65_536)) }
+      }
+    }
+  }
+
+  private static func server(_ rest: Rest, location: String = "/end") throws -> LoopbackServer {
+    try LoopbackServer { connection in
+      while let head = try connection.readHead() {
+        guard head.path != "/end" else {
+          try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine")
+          continue
+        }
+        try connection.write("HTTP/1.1 302 Found\r\nLocation: \(location)\r\n")
+        // The end of the connection is what the client does.
+        try? rest.write(on: connection)
+        return
+      }
+    }
+  }
+
+  /// Without limits, but for one that lets what hangs fail.
+  private static func stack(
+    _ engine: CurlTransport, adapting adapt: (inout StackConfiguration) -> Void = { _ in }
+  ) throws -> TransportNetworkStack {
+    var configuration = StackConfiguration()
+    configuration.timeouts = try Timeouts(connect: nil, attempt: nil, idle: nil, total: .seconds(60))
+    configuration.streamTimeouts = configuration.timeouts
+    configuration.maximumBodyBytes = 1 << 40
+    adapt(&configuration)
+    return TransportNetworkStack(transport: engine, configuration: configuration)
+  }
+
+  @Test("a redirect is followed from its head, whatever its body does", arguments: Rest.allCases, [false, true])
+  func followed(_ rest: Rest, isStream: Bool) async throws {
+    let server = try Self.server(rest)
+    let engine = try CurlTransport()
+    let resource = RawHTTPResource.raw(try ResourceRequest(url: server.baseURL + "/start"))
+    if isStream {
+      let answer = try await Self.stack(engine).stream(resource)
+      #expect(try await answer.value.collect(upTo: 10) == .init("fine".utf8))
+      #expect(answer.response.redirects == [server.baseURL + "/end"])
+    } else {
+      let answer = try await Self.stack(engine).fetch(resource)
+      #expect(answer.value == .init("fine".utf8))
+      #expect(answer.response.redirects == [server.baseURL + "/end"])
+    }
+    #expect(server.requests.map(\.target) == ["/start", "/end"])
+    // The redirect's connection is given up, at once or after a while.
+    #expect(await becomesTrue { engine.activeTransfers == 0 && server.openConnections == 1 })
+  }
+
+  @Test("one connection for each host is enough", arguments: Rest.allCases)
+  func oneConnection(_ rest: Rest) async throws {
+    let server = try Self.server(rest)
+    var configuration = CurlConfiguration()
+    configuration.connectionsPerHost = 1
+    let engine = try CurlTransport(configuration)
+    let stack = try Self.stack(engine)
+    let url = server.baseURL
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for _ in 0..<4 {
+        group.addTask {
+          let answer = try await stack.fetch(.raw(ResourceRequest(url: url + "/start")))
+          #expect(answer.value == .init("fine".utf8))
+        }
+      }
+      try await group.waitForAll()
+    }
+    #expect(await becomesTrue { engine.activeTransfers == 0 && server.openConnections <= 1 })
+  }
+
+  @Test("what little is left is read behind the caller's back, and the connection kept")
+  func drained() async throws {
+    let gate = try LoopbackGate()
+    let server = try LoopbackServer { connection in
+      while let head = try connection.readHead() {
+        switch head.path {
+        case "/start":
+          try connection.write("HTTP/1.1 302 Found\r\nLocation: /end\r\nContent-Length: 10\r\n\r\nabc")
+          // The rest comes when the redirect was followed.
+          guard connection.wait(for: gate) else { return }
+          try connection.write("defghij")
+        default:
+          gate.open()
+          try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine")
+        }
+      }
+    }
+    let engine = try CurlTransport()
+    let answer = try await Self.stack(engine).fetch(.raw(ResourceRequest(url: server.baseURL + "/start")))
+    #expect(answer.value == .init("fine".utf8))
+    #expect(await becomesTrue { engine.activeTransfers == 0 })
+    #expect(server.acceptedConnections == 2 && server.openConnections == 2)
+    // Both serve on.
+    #expect(await engine.outcome(server, "/end") == .answered(200, "fine"))
+    #expect(server.acceptedConnections == 2)
+  }
+
+  @Test("a short body that came along costs no connection", arguments: [false, true])
+  func cameAlong(overHTTP2: Bool) async throws {
+    let lab = try HTTP2Lab()
+    let respond: @Sendable (LoopbackRequest) -> LoopbackResponse = { request in
+      guard request.path == "/start" else { return .text("fine") }
+      return LoopbackResponse(status: 302, headers: ["Location": "/end"], body: Array("moved".utf8))
+    }
+    let server = overHTTP2 ? try lab.server(respond: respond) : try .http(respond: respond)
+    let answer = try await Self.stack(lab.engine).fetch(
+      .raw(ResourceRequest(url: server.baseURL + "/start", options: lab.options())))
+    #expect(answer.value == .init("fine".utf8))
+    #expect(server.acceptedConnections == 1)
+  }
+
+  @Test("over HTTP/2 the stream ends, and the connection serves on", arguments: [5, 100_000], [false, true])
+  func http2(bytes: Int, isStream: Bool) async throws {
+    let lab = try HTTP2Lab()
+    let server = try lab.server { request in
+      guard request.path == "/start" else { return .text("fine") }
+      return LoopbackResponse(
+        status: 302, headers: ["Location": "/end"], body: Array(repeating: 0x78, count: bytes),
+        fault: .http2(.stall, at: .body(after: 3)))
+    }
+    let resource = RawHTTPResource.raw(try ResourceRequest(url: server.baseURL + "/start", options: lab.options()))
+    if isStream {
+      let answer = try await Self.stack(lab.engine).stream(resource)
+      #expect(try await answer.value.collect(upTo: 10) == .init("fine".utf8))
+    } else {
+      #expect(try await Self.stack(lab.engine).fetch(resource).value == .init("fine".utf8))
+    }
+    #expect(await becomesTrue { lab.engine.activeTransfers == 0 })
+    #expect(server.acceptedConnections == 1 && server.openConnections == 1)
+  }
+
+  @Test("a POST that is answered before its body was read is followed too", arguments: [303, 307])
+  func early(status: Int) async throws {
+    let server = try LoopbackServer { connection in
+      while let head = try connection.readHead() {
+        if head.path == "/end" {
+          _ = try connection.readBody(for: head)
+          try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine")
+        } else {
+          try connection.write("HTTP/1.1 \(status) X\r\nLocation: /end\r\nContent-Length: 10\r\n\r\nabc")
+          return connection.stall()
+        }
+      }
+    }
+    let body = String(repeating: "x", count: 900_000)
+    let answer = try await Self.stack(CurlTransport()).fetch(
+      .raw(ResourceRequest(method: .post, url: server.baseURL + "/start", body: .raw(body))))
+    #expect(answer.value == .init("fine".utf8))
+    #expect(server.requests.map(\.method) == ["POST", status == 303 ? "GET" : "POST"])
+    #expect(server.requests.last?.body.count == (status == 303 ? 0 : body.utf8.count))
+  }
+
+  @Test("what cannot be followed is refused from the head, too")
+  func refused() async throws {
+    for (location, word) in [("ftp://a/", "redirect/invalid_redirect"), ("/start", "redirect/redirect_loop")] {
+      let server = try Self.server(.endlessChunks, location: location)
+      let engine = try CurlTransport()
+      let stack = try Self.stack(engine)
+      let error = try await #require(throws: HTTPFetchError<any Error>.self) {
+        try await stack.fetch(.raw(ResourceRequest(url: server.baseURL + "/start")))
+      }
+      #expect(error.word == word && error.statusCode == .found)
+      #expect(await becomesTrue { engine.activeTransfers == 0 && server.openConnections == 0 })
+    }
+  }
+
+  @Test("a redirect that is an answer keeps its body: no Location, another status, or none followed")
+  func answers() async throws {
+    let server = try LoopbackServer.http { request in
+      let status = request.path == "/304" ? 304 : request.path == "/305" ? 305 : 302
+      return LoopbackResponse(
+        status: status, headers: request.path == "/nowhere" ? [:] : ["Location": "/end"], body: Array("moved".utf8))
+    }
+    for (path, policy, body) in [
+      ("/nowhere", RedirectPolicy.follow(), "moved"), ("/305", .follow(), "moved"), ("/304", .follow(), ""),
+      ("/start", .none, "moved"),
+    ] {
+      let stack = try Self.stack(CurlTransport()) { $0.redirects = policy }
+      let error = try await #require(throws: HTTPFetchError<any Error>.self) {
+        try await stack.fetch(.raw(ResourceRequest(url: server.baseURL + path)))
+      }
+      #expect(error.word == "http/unexpected_status" && error.body == .init(body.utf8), "\(path)")
+    }
+  }
+}
+
+extension HTTP2Lab {
+  /// Trusts its servers.
+  func options() -> RequestOptions {
+    var options = RequestOptions()
+    options.connection = ConnectionOptions()
+    options.connection?.tls.roots = .pem(Array(authority.rootPEM.utf8))
+    return options
+  }
+}
