@@ -172,6 +172,8 @@ def _http2(dice: Dice, index: int, protocol: str, method: str, max_body: int) ->
     seen, reusable = h2_reader.read(data, method, False, max_body)
     ending = KEPT if reusable else _end(dice, 8000 if seen.kind == WHOLE else len(data))
     expected, _ = h2_reader.read(data, method, ending != KEPT, max_body)
+    if ending == RESET:
+        expected.points.add("reset connection")
     case = Case(index,
                 protocol,
                 method,

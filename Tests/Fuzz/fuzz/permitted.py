@@ -89,6 +89,7 @@ TABLE = {
         "what follows the end of the stream in the same read reaches nghttp2 before we are told of the end", _breaks),
     "space around a value": Permission("nghttp2 1.52 lets it pass, and it is not handed on", _as_otherwise),
     "reset content": Permission("RFC 9110 15.3.6: there is none in a 205, and what comes is dropped", _drops_body),
+    "reset connection": Permission("libcurl may meet RST when it writes, before it has read what came", _breaks),
     "field left out": Permission("nghttp2 leaves such a field out, as if it had not been sent: it reaches nobody",
                                  _as_otherwise),
     "HTTP/2 broken": Permission(
