@@ -148,10 +148,12 @@ class Reader:
         stream = int.from_bytes(piece[5:9], "big") & 0x7FFFFFFF
         if _dependency(piece) == stream:
             self.result.points.add("stream that depends on itself")
+            self.reusable = False
         if piece[3] == RST_STREAM and (stream > STREAM or stream and stream % 2 == 0):
             raise ProtocolError("RST_STREAM for an idle stream")
         if piece[3] == SETTINGS and piece[4] & ACK:
             self.result.points.add("acknowledgement that nobody waits for")
+            self.reusable = False
         if piece[3] == SETTINGS and not piece[4] & ACK:
             for at in range(9, len(piece) - 5, 6):
                 if piece[at:at + 2] == b"\x00\x09" and int.from_bytes(piece[at + 2:at + 6], "big") > 1:
