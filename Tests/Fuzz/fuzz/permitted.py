@@ -32,7 +32,7 @@ def _breaks(expected: Conclusion, told: Told) -> bool:
 
 
 def _broken_http2(expected: Conclusion, told: Told) -> bool:
-    if not told.is_answer:
+    if _breaks(expected, told):
         return True
     # libcurl 7.88 does not tell what nghttp2 found wrong with a stream whose head it has handed over.
     has_length = bool(expected.values(b"content-length"))
