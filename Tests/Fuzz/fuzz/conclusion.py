@@ -38,6 +38,11 @@ class Conclusion:
     def redirects(self) -> bool:
         return self.status in (301, 302, 303, 307, 308) and bool(self.values(b"location"))
 
+    @property
+    def is_coded(self) -> bool:
+        """Whether the length of what comes is not that of the body."""
+        return any(value.lower() not in (b"", b"identity") for value in self.values(b"content-encoding"))
+
     def began_with(self, body: bytes) -> bool:
         """Whether a body that was told is what came before the answer broke."""
         return any(one.startswith(body) for one in (self.body, self.wire, self.heard or b"", self.heard_body))

@@ -26,8 +26,8 @@ def read(answer: bytes, method: str, ending: str, encrypted: bool, max_body: int
                 _interim(event)
             elif isinstance(event, h11.Response):
                 _response(event, result)
-                if result.is_success and _length(result) > max_body and method != "HEAD" and result.status not in (204,
-                                                                                                                   304):
+                if result.is_success and not result.is_coded and _length(
+                        result) > max_body and method != "HEAD" and result.status not in (204, 304):
                     raise h11.RemoteProtocolError(f"the announced length exceeds the limit of {max_body} bytes")
             elif isinstance(event, h11.Data):
                 wire.append(bytes(event.data))

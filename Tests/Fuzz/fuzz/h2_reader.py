@@ -249,7 +249,8 @@ class Reader:
             self.result.points.add("length of no content")
         if len(length) > 1:
             self.result.points.add("length repeated")
-        if self._has_body() and self.result.is_success and length and int(length[0]) > self.max_body:
+        if self._has_body() and self.result.is_success and not self.result.is_coded and length and int(
+                length[0]) > self.max_body:
             self._broken(f"the announced length exceeds the limit of {self.max_body} bytes")
 
     def finish(self, ends: bool) -> Conclusion:
