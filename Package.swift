@@ -34,7 +34,7 @@ let package = Package(
       linkerSettings: [.linkedLibrary("curl"), .linkedLibrary("ssl"), .linkedLibrary("crypto")]),
     // The only door to libcrypto: message digests, and the reading of certificates. Holds no policy.
     .target(name: "CLastroCrypto", linkerSettings: [.linkedLibrary("crypto")]),
-    // The only door to zlib: raw deflate, in and out. Holds no policy.
+    // The only door to zlib: raw deflate for WebSocket, and content codings undone. Holds no policy.
     .target(name: "CLastroZlib", linkerSettings: [.linkedLibrary("z")]),
     // Pure machines, bytes to events. Imports nothing but that door, not even Foundation.
     .target(name: "LastroWire", dependencies: ["CLastroZlib"], swiftSettings: settings),
@@ -80,7 +80,7 @@ let package = Package(
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: settings),
-    .testTarget(name: "LastroWireTests", dependencies: ["LastroWire"], swiftSettings: settings),
+    .testTarget(name: "LastroWireTests", dependencies: ["CLastroZlib", "LastroWire"], swiftSettings: settings),
     .testTarget(
       name: "LastroTests",
       dependencies: [
@@ -96,7 +96,7 @@ let package = Package(
     .testTarget(
       name: "LastroCurlTests",
       dependencies: [
-        "Lastro", "LastroCurl", "LastroTesting", "PeerSupport",
+        "Lastro", "LastroCurl", "LastroTesting", "LastroWire", "PeerSupport",
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ], swiftSettings: settings),
     // Servers nobody here wrote (nginx, squid, Dante, Python), started for the tests. In no product.

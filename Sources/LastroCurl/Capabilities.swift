@@ -14,11 +14,11 @@ public struct CurlCapabilities: Sendable, Hashable, Codable {
   public var http2: Bool
   /// HTTP/3.
   public var http3: Bool
-  /// gzip and deflate.
+  /// gzip and deflate in libcurl. Lastro undoes both by itself, with or without.
   public var gzip: Bool
-  /// Brotli.
+  /// Brotli in libcurl, which Lastro does not use.
   public var brotli: Bool
-  /// Zstandard.
+  /// Zstandard in libcurl, which Lastro does not use.
   public var zstd: Bool
   /// Internationalised names through libidn2.
   public var internationalNames: Bool
@@ -34,12 +34,6 @@ public struct CurlCapabilities: Sendable, Hashable, Codable {
   public var threadSafeInit: Bool
   /// File of trusted roots that is used; `nil` when none was found.
   public var caFile: String?
-
-  /// The value of `Accept-Encoding` that names all that libcurl undoes, in its order.
-  var contentCodings: String {
-    let codings = [gzip ? "deflate, gzip" : nil, brotli ? "br" : nil, zstd ? "zstd" : nil].compactMap(\.self)
-    return codings.isEmpty ? "identity" : codings.joined(separator: ", ")
-  }
 
   /// What is linked now.
   public static let current: CurlCapabilities = {

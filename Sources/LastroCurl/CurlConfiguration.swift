@@ -30,14 +30,18 @@ public struct CurlConfiguration: Sendable {
   public var maximumHeaderFields = 500
   /// Most interim (1xx) responses before the final one. Default 32.
   public var maximumInterimResponses = 32
-  /// Whether `Accept-Encoding` is sent and compressed bodies are expanded, unless the request has the field itself, or `Range`.
-  /// The header fields stay as the server sent them. Default true.
+  /// Whether `Accept-Encoding: gzip, deflate` is sent and compressed bodies are expanded, unless the request has the field
+  /// itself, or `Range`. Another coding is refused (`response/bad_content_encoding`). The header fields stay as the server sent them.
+  /// Default true.
   public var decompresses = true
+  /// Most content codings of one body, one upon the other; more are refused from the head
+  /// (`response/bad_content_encoding`). Each takes 40 KiB to undo, and `identity` is none. Default 1, at most 8.
+  public var maximumContentCodings = 1
   /// A streamed body that expands to more than so many times its size is refused, after the first 32 MiB. Default 250.
   public var maximumDecompressionRatio = 250
   /// Bytes buffered for the reader of a streamed body before the server is held up; memory is taken as they come. Default
   /// 1 MiB: each time it fills, reader and event loop wake each other. libcurl itself may hold one read more for a paused
-  /// stream: up to 128 KiB, what 32 KiB expand to where the body is compressed, and over HTTP/2 up to 32 MiB.
+  /// stream, as it came: up to 128 KiB, and over HTTP/2 up to 32 MiB.
   public var streamBufferBytes = 1024 * 1024
   /// Sent as `User-Agent` where the request has none; `nil` sends none. Default `Lastro/` and the version.
   public var userAgent: String? = "Lastro/\(LastroVersion.current)"
@@ -51,6 +55,7 @@ public struct CurlConfiguration: Sendable {
       ("idleConnections", idleConnections), ("coldRequestsPerHost", coldRequestsPerHost),
       ("maximumHeadBytes", maximumHeadBytes), ("maximumHeaderFields", maximumHeaderFields),
       ("maximumDecompressionRatio", maximumDecompressionRatio), ("streamBufferBytes", streamBufferBytes),
+      ("maximumContentCodings", maximumContentCodings),
     ]
     for (name, value) in positive where value < 1 {
       throw ConfigurationError("\(name) is \(value)", hint: "it must be at least 1")
@@ -62,6 +67,10 @@ public struct CurlConfiguration: Sendable {
     }
     if let userAgent, userAgent.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
       throw ConfigurationError("userAgent has a control character", hint: "CR and LF would start another header field")
+    }
+    guard maximumContentCodings <= 8 else {
+      throw ConfigurationError(
+        "maximumContentCodings is \(maximumContentCodings)", hint: "servers apply one; each costs memory; at most 8")
     }
     guard loops <= 64 else {
       throw ConfigurationError("loops is \(loops)", hint: "one for each core is plenty; at most 64")
@@ -77,7 +86,8 @@ public struct CurlConfiguration: Sendable {
       trustJudge: connection.tls.trustJudge,
       transfer: TransferLimits(
         headBytes: maximumHeadBytes, headFields: maximumHeaderFields, interimResponses: maximumInterimResponses,
-        decompresses: decompresses, decompressionRatio: maximumDecompressionRatio,
+        decompresses: decompresses, contentCodings: maximumContentCodings,
+        decompressionRatio: maximumDecompressionRatio,
         decompressionFloor: 32 * 1024 * 1024, streamBufferBytes: streamBufferBytes,
         idleLifetimeSeconds: Int(clamping: idleLifetime.components.seconds),
         connectionLifetimeSeconds: Int(clamping: connectionLifetime.components.seconds), userAgent: userAgent))

@@ -128,11 +128,13 @@ struct ResponseBodyMachineTests {
 
   @Test(
     "trailers have a limit, in lines and in bytes",
-    arguments: [(512, 1, true), (513, 1, false), (4, 16_000, true), (5, 16_000, false)])
-  func trailers(lines: Int, length: Int, isFine: Bool) throws {
+    arguments: [
+      (512, 1, nil), (513, 1, HeadViolation.Kind.tooManyFields), (4, 16_000, nil), (5, 16_000, .headTooLarge),
+    ])
+  func trailers(lines: Int, length: Int, expected: HeadViolation.Kind?) throws {
     var machine = ResponseBodyMachine(try framing([("Transfer-Encoding", "chunked")]))
     var body: [UInt8] = []
-    let line = String(repeating: "t", count: length) + "\r\n"
+    let line = String(repeating: "t", count: length) + ":\r\n"
     let sent = Array(("0\r\n" + String(repeating: line, count: lines) + "\r\n").utf8)
     var kind: HeadViolation.Kind?
     do throws(HeadViolation) {
@@ -140,12 +142,12 @@ struct ResponseBodyMachineTests {
     } catch {
       kind = error.kind
     }
-    #expect(kind == (isFine ? nil : .headTooLarge))
-    #expect(machine.isDone == isFine)
+    #expect(kind == expected)
+    #expect(machine.isDone == (expected == nil))
   }
 
   @Test(
-    "chunks that are none are refused", arguments: ["x\r\n", "\r\n", "-1\r\n", "1\r\nab\r\n", "1000000000000000\r\n"])
+    "chunks that are none are refused", arguments: ["x\r\n", "\r\n", "-1\r\n", "1\r\nab\r\n", "8000000000000000\r\n"])
   func badChunks(_ text: String) throws {
     var machine = ResponseBodyMachine(try framing([("Transfer-Encoding", "chunked")]))
     var body: [UInt8] = []

@@ -87,13 +87,13 @@ extension FailureCode {
   public static let sendFailed = Self("send_failed")
   /// The connection went away before a response came, and the request must not be sent again without being told to.
   public static let connectionLost = Self("connection_lost")
-  /// The response head breaks the grammar of RFC 9112 or RFC 9113.
+  /// The response head, or the chunks of the body, break the grammar of RFC 9112 or RFC 9113.
   public static let malformedResponse = Self("malformed_response")
-  /// The body ended before its announced or proper end.
+  /// The body ended before its announced or proper end, or before that of its compressed data.
   public static let truncatedBody = Self("truncated_body")
   /// The peer broke HTTP/2, or reset the stream.
   public static let http2Failure = Self("http2_failure")
-  /// The body's `Content-Encoding` could not be undone.
+  /// The body's `Content-Encoding` was not asked for, is more than one coding, or is not what the body has.
   public static let badContentEncoding = Self("bad_content_encoding")
   /// Receiving failed midway.
   public static let receiveFailed = Self("receive_failed")

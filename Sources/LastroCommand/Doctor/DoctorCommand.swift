@@ -50,9 +50,6 @@ struct Checkup {
   mutating func features(_ capabilities: CurlCapabilities) {
     let features: [(Bool, String, String)] = [
       (capabilities.http2, "HTTP/2", "requests use HTTP/1.1 only"),
-      (capabilities.gzip, "gzip", "bodies are not compressed with gzip"),
-      (capabilities.brotli, "brotli", "bodies are not compressed with brotli"),
-      (capabilities.zstd, "zstd", "bodies are not compressed with zstd"),
       (capabilities.internationalNames, "international names", "names must be given as xn-- labels"),
       (capabilities.unixSockets, "Unix sockets", "--unix-socket fails"),
       (capabilities.ipv6, "IPv6", "IPv6 hosts cannot be reached"),
@@ -61,6 +58,7 @@ struct Checkup {
     for (isPresent, name, consequence) in features {
       note(isPresent ? "ok" : "--", isPresent ? name : "no \(name): \(consequence)")
     }
+    note("ok", "gzip and deflate")
     if capabilities.http2, (Int(capabilities.curlVersion.prefix { $0 != "." }) ?? 0) < 8 {
       note("--", "HTTP/2 in the clear takes a connection for each request: libcurl is older than 8.0.0")
     }

@@ -31,19 +31,19 @@ enum CurlCode {
         facts.connect_code == 407 ? "give user and password in the proxy's URL" : nil
       )
     }
-    if requestSent, let meaning = answer(code, facts: facts, isChunked: isChunked) { return meaning }
+    if requestSent, let meaning = answer(code, facts: facts, hasHead: hasHead, isChunked: isChunked) { return meaning }
     return tls(code, facts: facts) ?? exchange(code, requestSent: requestSent, hasHead: hasHead, isProxied: isProxied)
   }
 
   /// Results that blame the caller or the machine, but which libcurl 7.88 also gives for a bad answer.
-  private static func answer(_ code: CURLcode, facts: clastro_facts, isChunked: Bool) -> Meaning? {
+  private static func answer(
+    _ code: CURLcode, facts: clastro_facts, hasHead: Bool, isChunked: Bool
+  ) -> Meaning? {
     switch code {
     case CURLE_BAD_FUNCTION_ARGUMENT:  // from its parser of header fields
       return (.response, .malformedResponse, "the response has a line that is no header field", nil)
-    case CURLE_OUT_OF_MEMORY:  // CURL_MAX_HTTP_HEADER
+    case CURLE_OUT_OF_MEMORY where !hasHead:  // CURL_MAX_HTTP_HEADER
       return (.limit, .headTooLarge, "a line of the response head exceeds libcurl's 100 KiB", nil)
-    case CURLE_WRITE_ERROR:  // our callbacks tell their own reasons before it comes to this
-      return (.response, .badContentEncoding, "the body goes on after the end of its compressed data", nil)
     case CURLE_RECV_ERROR where isChunked && facts.os_errno == 0:
       return (.response, .malformedResponse, "the chunks of the body break the rules of HTTP", nil)
     default: return nil
@@ -113,8 +113,8 @@ enum CurlCode {
       return (.response, .connectionLost, "the server closed the connection without an answer", nil)
     case CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL:
       return (.response, .malformedResponse, "the response breaks the rules of HTTP", nil)
-    case CURLE_BAD_CONTENT_ENCODING:
-      return (.response, .badContentEncoding, "the body's Content-Encoding cannot be undone", nil)
+    case CURLE_BAD_CONTENT_ENCODING:  // of Transfer-Encoding, before our own reader has the head
+      return (.response, .malformedResponse, "Transfer-Encoding is something else than chunked, once", nil)
     case CURLE_HTTP2, CURLE_HTTP2_STREAM:
       return (.response, .http2Failure, "the HTTP/2 stream was reset or broken", nil)
     case CURLE_SEND_ERROR, CURLE_SEND_FAIL_REWIND:

@@ -3,7 +3,7 @@
 /// Handles that no transfer ever used, set up for requests that are often made to a host: duplicating one costs less than
 /// setting up a handle anew.
 struct HandleTemplates {
-  /// Bodies are collected or streamed, and expanded or not.
+  /// Bodies are collected or streamed, with this connect limit or that.
   private static let most = 4
 
   /// Without a handle: seen once.

@@ -24,6 +24,7 @@ struct TransferLimits: Sendable {
   var headFields: Int
   var interimResponses: Int
   var decompresses: Bool
+  var contentCodings: Int
   var decompressionRatio: Int
   var decompressionFloor: Int64
   var streamBufferBytes: Int

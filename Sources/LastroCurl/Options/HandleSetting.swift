@@ -9,15 +9,13 @@ struct HandleSetting: Equatable {
   /// Scheme and authority, and with them proxy and client certificate.
   private let host: HostQueue.Key
   private let connectTimeout: Duration?
-  private let expandsBody: Bool
   private let isStreamed: Bool
 
   /// `nil` for a request whose options are more than a common one's.
-  init?(_ job: TransferJob, on host: HostQueue, expandsBody: Bool) {
+  init?(_ job: TransferJob, on host: HostQueue) {
     guard job.request.body.isEmpty, job.request.head.method == .get, !job.isInspection else { return nil }
     self.host = host.key
     connectTimeout = job.request.connectTimeout
-    self.expandsBody = expandsBody
     isStreamed = job.body != nil
   }
 }

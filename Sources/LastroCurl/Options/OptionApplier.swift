@@ -3,6 +3,7 @@
 internal import CLastro
 internal import HTTPTypes
 internal import Lastro
+internal import LastroWire
 
 /// Turns a request, and the options of its partition, into options of an easy handle.
 final class OptionApplier {
@@ -41,20 +42,15 @@ final class OptionApplier {
   /// Written here and not by libcurl, which would format each byte of them twice.
   private func appendCommonLines(to lines: inout HeaderList, agent hasAgent: Bool, codings hasCodings: Bool) -> Bool {
     if hasAgent, let agent = limits.userAgent, !lines.append("User-Agent", ": ", agent) { return false }
-    return !hasCodings || lines.append("Accept-Encoding", ": ", Self.contentCodings)
+    return !hasCodings || lines.append("Accept-Encoding", ": ", ContentCoding.offer)
   }
 
   /// What libcurl reads or writes at once of a body that is streamed. Its defaults are 16 and 64 KiB, and a call to the
   /// kernel for each.
   private static let streamBytes = 128 * 1024
 
-  /// What is read while the reader is slow lies in libcurl: no more than a few times what was asked for. Of a compressed
-  /// body libcurl keeps what a whole read expands to, a thousand times as much at worst, and fails at 64 MiB.
-  private func streamReadBytes(expandsBody: Bool) -> Int {
-    expandsBody ? 32 * 1024 : min(Self.streamBytes, max(16 * 1024, limits.streamBufferBytes))
-  }
-
-  private static let contentCodings = CurlCapabilities.current.contentCodings
+  /// What is read while the reader is slow lies in libcurl: no more than a few times what was asked for.
+  private var streamReadBytes: Int { min(Self.streamBytes, max(16 * 1024, limits.streamBufferBytes)) }
 
   /// The proxy's URL; empty for none.
   func proxy(for host: HostQueue.Key) -> String { proxy(isTLS: host.isTLS, authority: host.authority) }
@@ -66,15 +62,9 @@ final class OptionApplier {
 
   /// A new handle for a job, with the options of its setting where others had the same. `nil` when memory ran out.
   func handle(for job: TransferJob, on host: HostQueue) -> EasyHandle? {
-    let setting = HandleSetting(job, on: host, expandsBody: expandsBody(of: job))
-    let easy = host.templates.handle(for: setting) ?? EasyHandle()
+    let easy = host.templates.handle(for: HandleSetting(job, on: host)) ?? EasyHandle()
     if trust.allowsResumption, !job.isInspection, let sessions = host.sessions { easy?.use(sessions) }
     return easy
-  }
-
-  /// Whether libcurl undoes the body's encoding.
-  private func expandsBody(of job: TransferJob) -> Bool {
-    limits.decompresses && job.request.head.headerFields.leaveCodingToUs
   }
 
   /// Sets everything up; libcurl's refusal of an option is a typed error, not a trap.
@@ -83,19 +73,17 @@ final class OptionApplier {
     let head = transfer.job.request.head
     easy.transfer = transfer
     if transfer.host.key.isTLS || transfer.host.proxyTarget != nil { try trust.prepare() }
-    let expandsBody = expandsBody(of: transfer.job)
     if !easy.isSet {
-      try applySetting(transfer, expandsBody: expandsBody)
-      let setting = HandleSetting(transfer.job, on: transfer.host, expandsBody: expandsBody)
-      transfer.host.templates.learn(setting, from: easy)
+      try applySetting(transfer)
+      transfer.host.templates.learn(HandleSetting(transfer.job, on: transfer.host), from: easy)
     }
     TransferCallbacks.setOwner(of: easy)
     try applyURL(easy, head)
-    try applyHeaders(transfer, expandsBody: expandsBody)
+    try applyHeaders(transfer)
   }
 
   /// Sets what follows from the request's ``HandleSetting``; where it has none, from the whole request.
-  private func applySetting(_ transfer: Transfer, expandsBody: Bool) throws(TransportError) {
+  private func applySetting(_ transfer: Transfer) throws(TransportError) {
     let easy = transfer.easy
     let request = transfer.job.request
     applyBasics(easy, timeout: request.connectTimeout)
@@ -104,10 +92,11 @@ final class OptionApplier {
     try applyTLS(transfer)
     if transfer.job.isInspection { easy.set(CURLOPT_CONNECT_ONLY, 1) }
     applyBody(easy, request)
-    if transfer.job.body != nil { easy.set(CURLOPT_BUFFERSIZE, streamReadBytes(expandsBody: expandsBody)) }
+    if transfer.job.body != nil { easy.set(CURLOPT_BUFFERSIZE, streamReadBytes) }
     if transfer.job.upload != nil { easy.set(CURLOPT_UPLOAD_BUFFERSIZE, Self.streamBytes) }
-    // The empty string asks for every encoding this libcurl knows. A resource that names its own gets bytes as sent.
-    if expandsBody { easy.set(CURLOPT_ACCEPT_ENCODING, "") }
+    // ``BodyDecoder`` undoes both.
+    easy.set(CURLOPT_HTTP_TRANSFER_DECODING, 0)
+    easy.set(CURLOPT_HTTP_CONTENT_DECODING, 0)
     TransferCallbacks.install(on: easy)
     let keeper = Unmanaged.passUnretained(poller).toOpaque()
     clastro_install_socket_keeper(easy.raw, keeper, Poller.openSocket, Poller.closeSocket)
@@ -262,7 +251,7 @@ final class OptionApplier {
     if method != "POST" { easy.set(CURLOPT_CUSTOMREQUEST, method) }
   }
 
-  private func applyHeaders(_ transfer: Transfer, expandsBody: Bool) throws(TransportError) {
+  private func applyHeaders(_ transfer: Transfer) throws(TransportError) {
     let request = transfer.job.request
     let fields = request.head.headerFields.withOneCookieField
     if fields.isEmpty, request.body.isEmpty, !request.head.method.definesBody {
@@ -270,7 +259,7 @@ final class OptionApplier {
       return
     }
     var isComplete = appendCommonLines(
-      to: &transfer.headerList, agent: !fields.contains(.userAgent), codings: expandsBody)
+      to: &transfer.headerList, agent: !fields.contains(.userAgent), codings: transfer.expandsBody)
     for field in fields {
       let value = field.value
       // libcurl drops a field it sees as "Name:"; the semicolon is its way to send an empty value.
@@ -295,7 +284,7 @@ final class OptionApplier {
 extension HTTPFields {
   /// Whether a coding of the body is nobody's business but ours. A range is one of the representation that is asked for: of
   /// a coded one it could not be decoded.
-  fileprivate var leaveCodingToUs: Bool { !contains(.acceptEncoding) && !contains(.range) }
+  var leaveCodingToUs: Bool { !contains(.acceptEncoding) && !contains(.range) }
 }
 
 extension HTTPRequest.Method {

@@ -93,6 +93,15 @@ final class BodyChannel: Sendable {
     }
   }
 
+  /// Loop side. Whether bytes would be taken; if not, a resume follows when there is room.
+  func hasRoom() -> Bool {
+    state.withLock { state in
+      if state.end != nil || state.count < capacity { return true }
+      state.isPaused = true
+      return false
+    }
+  }
+
   /// Loop side. Gives the reader that waits what has come. `resume` is called when the loop waits for room, and there is some.
   func handOver(resume: () -> Void) {
     let delivery: (CheckedContinuation<Chunk, Never>, BodyPiece, Bool)? = state.withLock { state in

@@ -47,6 +47,11 @@ extension Transfer {
         stage: .response, code: .malformedResponse, message: "the transfer ended without a complete response head",
         engineCode: 0, requestSent: requestSent)
     }
+    do {
+      try decoder?.end()
+    } catch {
+      return error.with(code)
+    }
     if isTruncatedByTLS {
       return TransportError(
         stage: .response, code: .truncatedBody,

@@ -41,6 +41,8 @@ final class Transfer {
   private(set) var response: HTTPResponse?
   /// The response's; the machine is too large to be asked for each piece of the body.
   private var framing = ResponseFraming()
+  /// What is between libcurl and the sink, where the body is chunked or compressed.
+  var decoder: BodyDecoder?
   // Likewise, because appending calls nothing of ours.
   @exclusivity(unchecked) private(set) var collected = Data()
   var sink = Sink.undecided
@@ -65,7 +67,7 @@ final class Transfer {
   private(set) var remoteAddress: String?
   private(set) var remotePort: Int?
   private(set) var localPort: Int?
-  private(set) var receivingPaused = false
+  var receivingPaused = false
   private(set) var sendingPaused = false
   private var requestSizeAtStart: Int64 = 0
   private(set) var uploadOffset = 0
@@ -183,10 +185,20 @@ final class Transfer {
     }
   }
 
-  /// A piece of the decoded body. Gives the count to answer libcurl with.
+  /// A piece of the body as it came. Gives the count to answer libcurl with.
   func receive(body bytes: UnsafeRawBufferPointer) -> Int {
     lastActivity = clock.now
     if hasFailed || wasCut { return 0 }
+    do {
+      return try decoder == nil ? deliver(bytes) : decode(bytes)
+    } catch {
+      failure = error
+      return 0
+    }
+  }
+
+  /// A piece of the decoded body.
+  func deliver(_ bytes: UnsafeRawBufferPointer) -> Int {
     switch sink {
     case .undecided:
       failure = TransportError(
@@ -309,6 +321,11 @@ extension Transfer {
       sink = isSuccess ? .stream(limit: limit) : .collect(limit: errorBytes, cuts: true)
     }
     if let excess = announcedExcess { return fail(excess) }
+    do {
+      decoder = try BodyDecoder.make(head, framing, for: self)
+    } catch {
+      return fail(error)
+    }
     if case .stream = sink, let channel = job.body {
       let body = ResponseBody(source: StreamedBody(job, channel))
       deliveries.answer(job, .success(TransferResponse(head: response, body: body, facts: facts())))
@@ -342,10 +359,6 @@ extension Transfer {
       failure = .bodyTooLarge(limit)
       return 0
     }
-    if isBomb(adding: bytes.count) {
-      failure = .decompressionBomb(ratio: limits.decompressionRatio, delivered: delivered)
-      return 0
-    }
     switch job.body?.offer(bytes) {
     case .taken, nil: break
     case .takenForReader: deliveries.noteBody(of: job)
@@ -355,14 +368,6 @@ extension Transfer {
     }
     delivered += Int64(bytes.count)
     return bytes.count
-  }
-
-  /// Only streams need it: what is collected has its limit anyway.
-  private func isBomb(adding count: Int) -> Bool {
-    let decoded = delivered + Int64(count)
-    guard framing.hasContentEncoding, decoded > limits.decompressionFloor else { return false }
-    let received = max(1, easy.facts.download_size)
-    return decoded / received > Int64(limits.decompressionRatio)
   }
 
   private func supplyFromMemory(_ buffer: UnsafeMutableRawBufferPointer) -> Int {

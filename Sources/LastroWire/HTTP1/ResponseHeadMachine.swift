@@ -191,11 +191,7 @@ package struct ResponseHeadMachine {
     guard trailerCount <= maximumFields else {
       throw HeadViolation(.tooManyFields, "the response has more than \(maximumFields) trailer fields")
     }
-    if let first = line.first, first == 0x20 || first == 0x09 {
-      _ = try FieldLine.value(line)
-    } else {
-      _ = try FieldLine.parse(line)
-    }
+    _ = try FieldLine.parse(line)
   }
 
   /// Whether a line has nothing but its end.

@@ -64,7 +64,28 @@ struct BodyFramingFaultTests {
     Fault("a size beyond 63 bits", chunked + "ffffffffffffffff\r\nbody\r\n0\r\n\r\n", malformed),
     Fault("a chunk longer than its size", chunked + "2\r\nbody\r\n0\r\n\r\n", malformed),
     Fault("a chunk extension", chunked + "4;name=value\r\nbody\r\n0\r\n\r\n", .answered(200, "body")),
+    Fault("two sizes", chunked + "4 4\r\nbody\r\n0\r\n\r\n", malformed),
+    Fault("a form feed after the size", chunked + "4\u{C}\r\nbody\r\n0\r\n\r\n", malformed),
+    Fault("a space after the size", chunked + "4 \r\nbody\r\n0\r\n\r\n", malformed),
+    Fault("a field after the last size", chunked + "4\r\nbody\r\n0Location: /x\r\n\r\n", malformed),
+    Fault("LF after a size", chunked + "4\nbody\r\n0\r\n\r\n", malformed),
+    Fault("LF after the data", chunked + "4\r\nbody\n0\r\n\r\n", malformed),
+    Fault("CR after the data", chunked + "4\r\nbody\r0\r\n\r\n", malformed),
+    Fault(
+      "an extension without end", [UInt8]((chunked + "4;").utf8) + [UInt8](repeating: 0x61, count: 8 << 20), malformed),
+    Fault(
+      "many extensions",
+      [UInt8](chunked.utf8)
+        + repeatElement(Array("1;\(String(repeating: "x", count: 999))\r\na\r\n".utf8), count: 2_000).joined(),
+      malformed),
     Fault("a bad trailer", chunked + "4\r\nbody\r\n0\r\nno colon\r\n\r\n", malformed),
+    Fault("a trailer without a name", chunked + "4\r\nbody\r\n0\r\n: x\r\n\r\n", malformed),
+    Fault("a folded trailer", chunked + "4\r\nbody\r\n0\r\nX: y\r\n z\r\n\r\n", malformed),
+    Fault("a trailer that ends in LF", chunked + "4\r\nbody\r\n0\r\nX: y\n\r\n", malformed),
+    Fault(
+      "trailers", chunked + "4\r\nbody\r\n0\r\nX: y\r\nContent-Length: 9\r\n\r\n", .answered(200, "body"), closes: false
+    ),
+    Fault("bytes that are no chunks", chunked + "body", malformed),
   ]
 
   static let conflicts = [
@@ -106,6 +127,24 @@ struct BodyFramingFaultTests {
   func badChunk(_ fault: Fault) async throws {
     let outcome = try await play(fault)
     #expect(outcome == fault.expected)
+  }
+
+  @Test("bad chunks, streamed", arguments: badChunks)
+  func badChunkStreamed(_ fault: Fault) async throws {
+    let server = try faultServer(fault)
+    let engine = try CurlTransport()
+    let outcome = await engine.outcome(server) { $0.delivery = .streamed(maximumBytes: nil) }
+    #expect(outcome == fault.expected)
+    #expect(await becomesTrue { engine.activeTransfers == 0 })
+  }
+
+  @Test("bad chunks do not hide an error's status")
+  func badChunksOfErrors() async throws {
+    for rest in ["4 4\r\nbody\r\n0\r\n\r\n", "4\r\nbody\r\n0x\r\n"] {
+      let text = "HTTP/1.1 503 Busy\r\nTransfer-Encoding: chunked\r\n\r\n" + rest
+      let outcome = try await play(Fault("", text, Self.malformed))
+      #expect(outcome == .answered(503, rest.hasPrefix("4 ") ? "" : "body"))
+    }
   }
 
   @Test("contradicting lengths are refused", arguments: conflicts)

@@ -30,27 +30,59 @@ struct CompressionFaultTests {
     gzipHead + repeatElement(megabyteOfZeros, count: megabytes).joined()
   }
 
+  private static let rawHello: [UInt8] = [1, 5, 0, 0xFA, 0xFF] + Array("hello".utf8)
+  private static let zlibHello: [UInt8] = [0x78, 0x9C] + rawHello + [0x06, 0x2C, 0x02, 0x15]
+
   private static func answer(_ coding: String, _ body: [UInt8], status: Int = 200) -> [UInt8] {
     Array("HTTP/1.1 \(status) Any\r\nContent-Encoding: \(coding)\r\nContent-Length: \(body.count)\r\n\r\n".utf8) + body
   }
 
+  private static func untilClose(_ coding: String, _ body: [UInt8]) -> [UInt8] {
+    Array("HTTP/1.1 200 OK\r\nContent-Encoding: \(coding)\r\nConnection: close\r\n\r\n".utf8) + body
+  }
+
+  /// A chunk for each byte.
+  private static func chunked(_ coding: String, _ body: [UInt8]) -> [UInt8] {
+    Array("HTTP/1.1 200 OK\r\nContent-Encoding: \(coding)\r\nTransfer-Encoding: chunked\r\n\r\n".utf8)
+      + body.flatMap { Array("1;x\r\n".utf8) + [$0] + Array("\r\n".utf8) } + Array("0\r\n\r\n".utf8)
+  }
+
+  private static let truncated = Outcome.failed("response/truncated_body")
   private static let bad = Outcome.failed("response/bad_content_encoding")
 
   static let faults = [
     Fault("gzip", answer("gzip", hello), .answered(200, "hello")),
     Fault("garbage called gzip", answer("gzip", Array("this is no gzip at all".utf8)), bad),
     Fault("garbage called deflate", answer("deflate", [0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF]), bad),
-    Fault("garbage called br", answer("br", [0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF]), bad),
-    Fault("garbage called zstd", answer("zstd", Array("this is no zstd at all".utf8)), bad),
+    Fault("gzip by its old name", answer("X-Gzip", hello), .answered(200, "hello")),
+    Fault("gzip of two members", answer("gzip", hello + hello), .answered(200, "hellohello")),
+    Fault("gzip and zeros", answer("gzip", hello + [0, 0, 0]), .answered(200, "hello")),
+    Fault("gzip and identity", answer("identity, gzip", hello), .answered(200, "hello")),
+    Fault("identity", answer("identity", Array("hello".utf8)), .answered(200, "hello")),
+    Fault("deflate in zlib's format", answer("deflate", zlibHello), .answered(200, "hello")),
+    Fault("bare deflate", answer("deflate", rawHello), .answered(200, "hello")),
+    Fault("br, which was not offered", answer("br", Array("hello".utf8)), bad),
+    Fault("zstd, which was not offered", answer("zstd", Array("hello".utf8)), bad),
+    Fault("br, of nothing", answer("br", []), .answered(200, "")),
+    Fault("br, for HEAD", answer("br", Array("hello".utf8)), .answered(200, ""), method: .head),
+    Fault("br, with an error", answer("br", Array("hello".utf8), status: 404), .answered(404, "")),
     Fault("a wrong checksum", answer("gzip", hello.dropLast(8) + [0, 0, 0, 0, 5, 0, 0, 0]), bad),
     Fault("a wrong length", answer("gzip", hello.dropLast(4) + [6, 0, 0, 0]), bad),
-    // A leniency of libcurl 7.88, which does not tell whether compressed data came to its end: only where the body is cut
-    // by its own framing is it known to be. A server that announces the length of a cut body is believed.
-    Fault("gzip cut in its checksum", answer("gzip", hello.dropLast(6)), .answered(200, "hello")),
-    Fault("gzip cut in its data", answer("gzip", Array(hello.prefix(17))), .answered(200, "he")),
-    Fault("gzip cut in its head", answer("gzip", Array(hello.prefix(4))), .answered(200, "")),
+    Fault("gzip cut in its checksum", answer("gzip", hello.dropLast(6)), truncated),
+    Fault("gzip cut in its data", answer("gzip", Array(hello.prefix(17))), truncated),
+    Fault("gzip cut in its head", answer("gzip", Array(hello.prefix(4))), truncated),
+    Fault("deflate cut in its checksum", answer("deflate", zlibHello.dropLast()), truncated),
+    Fault("bare deflate, cut", answer("deflate", rawHello.dropLast()), truncated),
+    Fault("cut gzip with an error", answer("gzip", hello.dropLast(6), status: 503), .answered(503, "hello")),
+    Fault("gzip that the connection ends", untilClose("gzip", hello), .answered(200, "hello")),
+    Fault("cut gzip that the connection ends", untilClose("gzip", hello.dropLast(9)), truncated),
+    Fault("gzip in chunks", chunked("gzip", hello), .answered(200, "hello")),
+    Fault("cut gzip in chunks", chunked("gzip", hello.dropLast(9)), truncated),
+    Fault("gzip of two members in chunks", chunked("gzip", hello + hello), .answered(200, "hellohello")),
     Fault("bytes after the gzip", answer("gzip", hello + Array("EXTRA".utf8)), bad),
     Fault("an unknown coding", answer("bogus", Array("hello".utf8)), bad),
+    Fault("bytes after the deflate", answer("deflate", zlibHello + [0]), bad),
+    Fault("two codings", answer("gzip, gzip", hello), bad),
     Fault("seven codings", answer("gzip, gzip, gzip, gzip, gzip, gzip, gzip", hello), bad),
     Fault("an announced coding and no body", answer("gzip", []), .answered(200, "")),
     Fault(
@@ -65,10 +97,86 @@ struct CompressionFaultTests {
     #expect(outcome == fault.expected)
   }
 
-  @Test("a streamed bomb is stopped after 32 MiB, and never lies in memory")
-  func streamedBomb() async throws {
-    let server = try faultServer(Fault("", Self.answer("gzip", Self.zeros(megabytes: 60)), Self.bad))
+  @Test("codings that are none, as streams", arguments: faults)
+  func streamed(_ fault: Fault) async throws {
+    let server = try faultServer(fault)
     let engine = try CurlTransport()
+    let outcome = await engine.outcome(server, "/fault", method: fault.method) {
+      $0.delivery = .streamedOnSuccess(maximumBytes: 10 << 20, errorBytes: 1 << 20)
+    }
+    #expect(outcome == fault.expected)
+    #expect(server.requests.count == 1)
+    #expect(await becomesTrue { engine.activeTransfers == 0 })
+  }
+
+  @Test("codings that are none, over HTTP/2")
+  func overHTTP2() async throws {
+    let lab = try HTTP2Lab()
+    let rows: [(String, [UInt8], Outcome)] = [
+      ("gzip", Self.hello, .answered(200, "hello")), ("gzip", Self.hello + Self.hello, .answered(200, "hellohello")),
+      ("deflate", Self.rawHello, .answered(200, "hello")), ("gzip", Self.hello.dropLast(6), Self.truncated),
+      ("gzip", [], .answered(200, "")), ("br", Array("hello".utf8), Self.bad), ("gzip", Array("hello".utf8), Self.bad),
+      ("gzip", Self.hello + [1], Self.bad), ("zstd, zstd, zstd", Array("hello".utf8), Self.bad),
+    ]
+    let server = try lab.server { request in
+      let (coding, body, _) = rows[Int(request.path.dropFirst()) ?? 0]
+      return LoopbackResponse(headers: ["Content-Encoding": coding], body: body)
+    }
+    for (index, row) in rows.enumerated() {
+      #expect(await lab.outcome(server, "/\(index)") == row.2, "\(row.0) \(row.1)")
+      #expect(
+        await lab.outcome(server, "/\(index)") { $0.delivery = .streamed(maximumBytes: nil) } == row.2, "\(index)")
+    }
+  }
+
+  @Test("what is refused is told with its remedy")
+  func remedies() async throws {
+    let codings = try faultServer(Fault("", Self.answer("zstd, zstd, zstd, zstd, zstd", Self.hello), Self.bad))
+    let many = try await CurlTransport().failure(codings)
+    #expect(many.message.contains("5 content codings"))
+    #expect(many.hint?.contains("maximumContentCodings") == true)
+    let unknown = try faultServer(Fault("", Self.answer("br", Self.hello), Self.bad))
+    let other = try await CurlTransport().failure(unknown)
+    #expect(other.message.contains("\"br\""))
+    #expect(other.hint?.contains("Accept-Encoding") == true)
+    #expect(other.requestSent)
+  }
+
+  @Test("more than one coding is undone where the configuration allows it, and no more than that")
+  func severalCodings() async throws {
+    var configuration = CurlConfiguration()
+    configuration.maximumContentCodings = 2
+    let stored: (Int) -> [UInt8] = { [UInt8(truncatingIfNeeded: $0), UInt8(truncatingIfNeeded: $0 >> 8)] }
+    let count = Self.hello.count
+    let twice = [1] + stored(count) + stored(~count) + Self.hello
+    let engine = try CurlTransport(configuration)
+    for (coding, expected) in [
+      ("gzip, deflate", Outcome.answered(200, "hello")), ("deflate, gzip", Self.bad), ("gzip, gzip, deflate", Self.bad),
+    ] {
+      let server = try faultServer(Fault("", Self.answer(coding, twice), expected))
+      #expect(await engine.outcome(server) == expected, "\(coding)")
+    }
+    for count in [0, -1, 9] {
+      configuration.maximumContentCodings = count
+      #expect(throws: ConfigurationError.self) { try CurlTransport(configuration) }
+    }
+  }
+
+  @Test("a streamed bomb is stopped after 32 MiB, and never lies in memory", arguments: ["gzip", "gzip, deflate"])
+  func streamedBomb(coding: String) async throws {
+    var bomb = Self.zeros(megabytes: 60)
+    // A stored block for each piece, around the same.
+    if coding != "gzip" {
+      bomb = stride(from: 0, to: bomb.count, by: 10_000).flatMap { start in
+        let piece = bomb[start..<min(start + 10_000, bomb.count)]
+        let sizes = [piece.count, ~piece.count].flatMap { [UInt8($0 & 255), UInt8($0 >> 8 & 255)] }
+        return [UInt8(0)] + sizes + piece
+      }
+    }
+    let server = try faultServer(Fault("", Self.answer(coding, bomb), Self.bad))
+    var configuration = CurlConfiguration()
+    configuration.maximumContentCodings = 2
+    let engine = try CurlTransport(configuration)
     let response = try await engine.execute(.to(server) { $0.delivery = .streamed(maximumBytes: nil) })
     var count = 0
     var largest = 0
@@ -85,10 +193,23 @@ struct CompressionFaultTests {
     #expect(await becomesTrue { engine.activeTransfers == 0 && server.openConnections == 0 })
   }
 
-  @Test("a resource that asks for a coding itself gets the bytes as they were sent")
-  func ownAcceptEncoding() async throws {
-    let server = try faultServer(Fault("", Self.answer("gzip", Self.hello), Self.bad))
-    let response = try await CurlTransport().execute(.to(server) { $0.head.headerFields[.acceptEncoding] = "gzip" })
-    #expect(response.body.bytes == Data(Self.hello))
+  @Test("gzip and deflate are offered, and nothing else")
+  func offer() async throws {
+    let server = try LoopbackServer.http { _ in .text("fine") }
+    #expect(await (try CurlTransport()).outcome(server) == .answered(200, "fine"))
+    #expect(server.requests.map { $0.head["Accept-Encoding"] } == ["gzip, deflate"])
   }
+
+  @Test(
+    "a resource that asks for codings itself gets the bytes as they were sent", arguments: ["gzip", "br", "br, gzip"])
+  func ownAcceptEncoding(coding: String) async throws {
+    for body in [chunkedBytes, plainBytes] {
+      let server = try faultServer(Fault("", body(coding), Self.bad))
+      let response = try await CurlTransport().execute(.to(server) { $0.head.headerFields[.acceptEncoding] = coding })
+      #expect(response.body.bytes == Data(Self.hello))
+    }
+  }
+
+  private func chunkedBytes(_ coding: String) -> [UInt8] { Self.chunked(coding, Self.hello) }
+  private func plainBytes(_ coding: String) -> [UInt8] { Self.answer(coding, Self.hello) }
 }

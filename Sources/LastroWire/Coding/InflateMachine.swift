@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastroZlib
+
+/// Undoes one content coding, gzip or deflate, in pieces of the caller's size.
+///
+/// It holds zlib's window and tables (40 KiB, counted), and no input and no output but the first byte of `deflate`.
+///
+/// gzip may have several members (RFC 1952 §2.2), and up to 64 KiB of zeros behind the last, as tools pad it; checksums
+/// and lengths are checked, those of headers too. What is called `deflate` is zlib's format (RFC 1950) or bare data
+/// (RFC 1951): servers send both, and the first two bytes tell.
+package struct InflateMachine: ~Copyable {
+  package enum Format: Sendable { case gzip, deflate }
+
+  /// What one call did.
+  package struct Progress: Equatable, Sendable {
+    package var consumed = 0
+    package var produced = 0
+  }
+
+  private enum State {
+    case start
+    /// The first byte of `deflate` has come.
+    case first(UInt8)
+    case within
+    case behindMember
+    case padding(Int)
+    case over
+    /// Told once what came before it was given.
+    case broken(CodingViolation)
+  }
+
+  private static let maximumPadding = 65_536
+  /// A flush after each byte costs seven; headers, empty members and empty blocks could come for ever.
+  private static let maximumWaste = (ratio: Int64(32), floor: Int64(1 << 20))
+
+  private let format: Format
+  private var state = State.start
+  private var inflater: OpaquePointer?
+  private var consumed: Int64 = 0
+  private var produced: Int64 = 0
+
+  package init(_ format: Format) { self.format = format }
+
+  deinit { clastro_inflater_free(inflater) }
+
+  /// Bytes that zlib holds.
+  package var heldBytes: Int { inflater.map(clastro_inflater_held) ?? 0 }
+
+  /// Decodes until the input is used up, the space is full, or something is wrong, which the next call throws. Where
+  /// nothing was produced, all input was consumed, and nothing can be had without more.
+  ///
+  /// - Throws: ``CodingViolation``; the machine is not to be used any more.
+  package mutating func decode(
+    _ input: UnsafeRawBufferPointer, into space: UnsafeMutableRawBufferPointer
+  ) throws(CodingViolation) -> Progress {
+    var progress = Progress()
+    while try step(input, space, &progress) {}
+    consumed += Int64(progress.consumed)
+    produced += Int64(progress.produced)
+    guard consumed <= Self.maximumWaste.floor + Self.maximumWaste.ratio * produced else {
+      throw CodingViolation(.wasteful, "the compressed body is far longer than what it stands for")
+    }
+    return progress
+  }
+
+  /// The input has ended. Nothing at all is an empty body.
+  ///
+  /// - Throws: ``CodingViolation`` of kind `truncated`.
+  package func end() throws(CodingViolation) {
+    switch state {
+    case .start, .behindMember, .padding, .over: return
+    case .first, .within: throw CodingViolation(.truncated, "the compressed body ended before its data did")
+    case .broken(let violation): throw violation
+    }
+  }
+
+  /// Whether there may be more to do.
+  private mutating func step(
+    _ input: UnsafeRawBufferPointer, _ space: UnsafeMutableRawBufferPointer, _ progress: inout Progress
+  ) throws(CodingViolation) -> Bool {
+    switch state {
+    case .within: return inflate(input, space, &progress)
+    case .broken(let violation):
+      guard progress.produced > 0 else { throw violation }
+      return false
+    default: break
+    }
+    guard progress.consumed < input.count else { return false }
+    let byte = input[progress.consumed]
+    switch state {
+    case .start where format == .gzip:
+      open(CLASTRO_GZIP)
+    case .start:
+      state = .first(byte)
+      progress.consumed += 1
+    case .first(let first):
+      open(Self.isZlib(first, byte) ? CLASTRO_ZLIB : CLASTRO_RAW)
+      // One byte, of which zlib makes nothing yet.
+      var (first, nothing) = (first, UInt8(0))
+      if let inflater { _ = clastro_inflater_run(inflater, &first, 1, &nothing, 0) }
+    case .behindMember where byte == 0x1F:
+      state = clastro_inflater_restart(inflater) == Z_OK ? .within : .broken(Self.noMemory)
+    case .behindMember where byte == 0:
+      state = .padding(0)
+    case .padding(let count) where byte == 0 && count < Self.maximumPadding:
+      state = .padding(count + 1)
+      progress.consumed += 1
+    case .behindMember, .padding, .over: state = .broken(Self.trailing)
+    case .within, .broken: break
+    }
+    return true
+  }
+
+  private mutating func inflate(
+    _ input: UnsafeRawBufferPointer, _ space: UnsafeMutableRawBufferPointer, _ progress: inout Progress
+  ) -> Bool {
+    guard progress.produced < space.count else { return false }
+    let rest = UnsafeRawBufferPointer(rebasing: input[progress.consumed...])
+    let room = UnsafeMutableRawBufferPointer(rebasing: space[progress.produced...])
+    let result = clastro_inflater_run(inflater, rest.baseAddress, rest.count, room.baseAddress, room.count)
+    progress.consumed += result.consumed
+    progress.produced += result.produced
+    switch result.status {
+    case Z_STREAM_END:
+      state = format == .gzip ? .behindMember : .over
+      return true
+    case Z_OK, Z_BUF_ERROR:
+      return progress.consumed < input.count && result.consumed + result.produced > 0
+    case Z_MEM_ERROR: state = .broken(Self.noMemory)
+    default: state = .broken(Self.corrupt)
+    }
+    return true
+  }
+
+  private mutating func open(_ format: clastro_format) {
+    inflater = clastro_inflater_make(format)
+    state = inflater == nil ? .broken(Self.noMemory) : .within
+  }
+
+  /// Whether these are the first two bytes of zlib's format (RFC 1950 §2.2). Bare data begins so only with a stored block
+  /// whose padding is not zero, which no compressor writes.
+  private static func isZlib(_ first: UInt8, _ second: UInt8) -> Bool {
+    first & 0x0F == 8 && first >> 4 <= 7 && (Int(first) << 8 | Int(second)) % 31 == 0
+  }
+
+  private static var noMemory: CodingViolation { CodingViolation(.memory, "no memory to decompress") }
+  private static var corrupt: CodingViolation {
+    CodingViolation(.corrupt, "the compressed body is corrupt, or not compressed at all")
+  }
+  private static var trailing: CodingViolation {
+    CodingViolation(.trailing, "bytes follow the end of the compressed data")
+  }
+}

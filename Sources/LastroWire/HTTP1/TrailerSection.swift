@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The fields behind the last chunk (RFC 9112 §7.1.2), up to the empty line. Lines end in CRLF; a folded line is refused.
+struct TrailerSection {
+  private let maximumBytes: Int
+  private let maximumFields: Int
+  private var line: [UInt8] = []
+  private var bytes = 0
+  private var count = 0
+  private(set) var fields: [ResponseHead.Field] = []
+
+  init(maximumBytes: Int, maximumFields: Int) {
+    self.maximumBytes = maximumBytes
+    self.maximumFields = maximumFields
+  }
+
+  /// Takes bytes from `position` on. Whether the section has ended.
+  mutating func take(_ input: UnsafeRawBufferPointer, from position: inout Int) throws(HeadViolation) -> Bool {
+    while position < input.count {
+      let rest = input[position...]
+      let end = rest.firstIndex(of: 0x0A).map { $0 + 1 } ?? rest.endIndex
+      bytes += end - position
+      guard bytes <= maximumBytes else {
+        throw HeadViolation(.headTooLarge, "the trailers of the response exceed \(maximumBytes) bytes")
+      }
+      line += rest[..<end]
+      position = end
+      guard line.last == 0x0A else { return false }
+      guard line.count >= 2, line[line.count - 2] == 0x0D else {
+        throw HeadViolation(.lineEnd, "a trailer line ends without CR")
+      }
+      if line.count == 2 { return true }
+      try add()
+      line.removeAll(keepingCapacity: true)
+    }
+    return false
+  }
+
+  private mutating func add() throws(HeadViolation) {
+    count += 1
+    guard count <= maximumFields else {
+      throw HeadViolation(.tooManyFields, "the response has more than \(maximumFields) trailer fields")
+    }
+    guard line[0] != 0x20, line[0] != 0x09 else {
+      throw HeadViolation(.fieldName, "a trailer line is folded")
+    }
+    let field = try line.withBytes { bytes throws(HeadViolation) in
+      try FieldLine.parse(UnsafeRawBufferPointer(rebasing: bytes.dropLast(2)))
+    }
+    if !Self.forbidden.contains(field.name.lowercased()) { fields.append(field) }
+  }
+
+  /// Those that would change how the message is framed, routed, authenticated or read, had they stood in the head (RFC 9110
+  /// §6.5.1).
+  private static let forbidden: Set<String> = [
+    "age", "authorization", "cache-control", "connection", "content-encoding", "content-length", "content-range",
+    "content-type", "date", "expires", "host", "keep-alive", "location", "proxy-authenticate", "proxy-authorization",
+    "retry-after", "set-cookie", "te", "trailer", "transfer-encoding", "upgrade", "vary", "www-authenticate",
+  ]
+}
