@@ -26,8 +26,12 @@ class Batch:
     def __init__(self, program: str, folder: Path):
         self._reports = folder / f"report-{os.getpid()}-{next(_numbers)}"
         self._errors = open(f"{self._reports}.stderr", "w+b")
-        self._process = subprocess.Popen([program, "batch", "--concurrency", "1"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                         stderr=self._errors, env=environment(self._reports), bufsize=0)
+        self._process = subprocess.Popen([program, "batch", "--concurrency", "1"],
+                                         stdin=subprocess.PIPE,
+                                         stdout=subprocess.PIPE,
+                                         stderr=self._errors,
+                                         env=environment(self._reports),
+                                         bufsize=0)
         self.output = self._process.stdout.fileno()
         os.set_blocking(self.output, False)
         self._data = b""
@@ -68,8 +72,10 @@ class Batch:
         self._process.wait()
 
     def _verdict(self, status: int) -> str | None:
-        found = [path.read_text(errors="replace") for path in self._reports.parent.glob(self._reports.name + ".*")
-                 if path.suffix != ".stderr"]
+        found = [
+            path.read_text(errors="replace") for path in self._reports.parent.glob(self._reports.name + ".*")
+            if path.suffix != ".stderr"
+        ]
         self._errors.seek(0)
         told = self._errors.read().decode(errors="replace")
         self._errors.close()

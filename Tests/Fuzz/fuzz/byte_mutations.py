@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from .dice import Dice
 
-TELLING = [b"\r", b"\n", b"\r\n", b"\r\n\r\n", b"\n\n", b"\x00", b" ", b"\t", b":", b";", b",", b"\x7f", b"\x80", b"\xff",
-           b"\r\n ", b"\r\n\t", b"0", b"-", b"+", b"\x0b", b"\x0c", b"HTTP/1.1 200 OK\r\n", b"\x85", b"chunked", b"a" * 300]
+TELLING = [
+    b"\r", b"\n", b"\r\n", b"\r\n\r\n", b"\n\n", b"\x00", b" ", b"\t", b":", b";", b",", b"\x7f", b"\x80", b"\xff",
+    b"\r\n ", b"\r\n\t", b"0", b"-", b"+", b"\x0b", b"\x0c", b"HTTP/1.1 200 OK\r\n", b"\x85", b"chunked", b"a" * 300
+]
 
 
 def flip_bit(dice: Dice, data: bytes) -> bytes:
@@ -51,7 +53,8 @@ def replace_line_end(dice: Dice, data: bytes) -> bytes:
     if not places:
         return data
     at = places[min(_position(dice, len(places)), len(places) - 1)]
-    return data[:at] + dice.pick([b"\n", b"\r", b"\n\r", b"\r\r\n", b"", b"\r\n\r\n", b"\r\n ", b" \r\n"]) + data[at + 2:]
+    return data[:at] + dice.pick([b"\n", b"\r", b"\n\r", b"\r\r\n", b"", b"\r\n\r\n", b"\r\n ", b" \r\n"
+                                  ]) + data[at + 2:]
 
 
 def _position(dice: Dice, count: int) -> int:

@@ -7,7 +7,7 @@ import dataclasses
 from . import certificate, h1_draft, h1_mutations, h1_points, h1_reader, h2_draft, h2_mutations, h2_reader, hpack_writer
 from .conclusion import BROKEN_BODY, UNFINISHED, WHOLE, Conclusion
 from .dice import Dice
-from .h1_reader import CLEAN, CUT, KEPT
+from .h1_reader import CLEAN, CUT, KEPT, RESET
 from .h2_draft import END_HEADERS, END_STREAM, HEADERS, Frame
 
 PLAIN, ENCRYPTED, HTTP2 = "http/1.1", "http/1.1 over TLS", "http/2"
@@ -33,6 +33,8 @@ class Case:
     ending: str
     follows: bool
     """Whether redirects are followed: only where the target is surely ours."""
+    is_behind: bool = False
+    """Whether the answer is that of a redirect's target."""
     data: bytes = b""
     """HTTP/1.1: the answer."""
     cuts: list[int] = dataclasses.field(default_factory=list)
@@ -54,12 +56,13 @@ class Case:
 
     def answer(self, step: str, stream: int) -> Answer:
         """What the server says at a step: `before`, `case`, `target` or `after`."""
-        if step == "case":
+        if step == ("target" if self.is_behind else "case"):
             return Answer(self._segments(stream), self.ending)
+        if step == "case":
+            return self._redirect(stream)
         if self.protocol == HTTP2:
             body = None if step == "target" and self.method == "HEAD" else GOOD % step.encode()
-            good = plain_answer(body, self.seed_fields if step == "before" else [])
-            return Answer([b"".join(frame.render(stream) for frame in good)])
+            return plain_answer(stream, b"200", self.seed_fields if step == "before" else [], body)
         if step == "before":
             closes = h1_reader.read(self.seed, "GET", KEPT, False, LIMIT).kind == UNFINISHED
             return Answer([self.seed], CLEAN if closes else KEPT)
@@ -67,18 +70,24 @@ class Case:
         head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body)
         return Answer([head if step == "target" and self.method == "HEAD" else head + body])
 
+    def _redirect(self, stream: int) -> Answer:
+        if self.protocol == HTTP2:
+            return plain_answer(stream, b"307", [(b"location", self.target)], None)
+        return Answer([b"HTTP/1.1 307 Here\r\nContent-Length: 0\r\nLocation: %s\r\n\r\n" % self.target])
+
     def _segments(self, stream: int) -> list[bytes]:
         data = self.draft.render(stream) if self.draft else self.data
         edges = [0] + sorted(cut for cut in self.cuts if cut < len(data)) + [len(data)]
         return [data[start:end] for start, end in zip(edges, edges[1:])]
 
 
-def plain_answer(body: bytes | None, fields: list[tuple[bytes, bytes]]) -> list[Frame]:
-    """Leaves no trace in the connection's state."""
-    head = [(b":status", b"200")] + fields
-    if body is None:
-        return [Frame(HEADERS, END_HEADERS | END_STREAM, hpack_writer.plain_block(head))]
-    return [Frame(HEADERS, END_HEADERS, hpack_writer.plain_block(head)), Frame(h2_draft.DATA, END_STREAM, body)]
+def plain_answer(stream: int, status: bytes, fields: list[tuple[bytes, bytes]], body: bytes | None) -> Answer:
+    """Over HTTP/2; leaves no trace in the connection's state."""
+    block = hpack_writer.plain_block([(b":status", status)] + fields)
+    frames = [Frame(HEADERS, END_HEADERS | (END_STREAM if body is None else 0), block)]
+    if body is not None:
+        frames.append(Frame(h2_draft.DATA, END_STREAM, body))
+    return Answer([b"".join(frame.render(stream) for frame in frames)])
 
 
 def make(seed: int, index: int, protocols: list[str]) -> Case:
@@ -89,9 +98,19 @@ def make(seed: int, index: int, protocols: list[str]) -> Case:
     method = dice.weighted([(86, "GET"), (9, "HEAD"), (5, "POST")])
     max_body = dice.weighted([(20, LIMIT), (1, 30), (1, 1000)])
     result = (_http2 if protocol == HTTP2 else _http1)(dice, index, protocol, method, max_body)
+    result.is_behind = not result.expected.redirects and dice.chance(0.1)
     if dice.chance(0.3):
-        result.cuts = sorted(dice.below(dice.pick([40, 400, 20_000])) for _ in range(dice.between(1, 3)))
+        result.cuts = _cuts(dice, result.data)
     return result
+
+
+def _cuts(dice: Dice, data: bytes) -> list[int]:
+    """Where a segment, or a record of TLS, ends: anywhere, and behind the head, after which libcurl reads otherwise."""
+    cuts = [dice.below(dice.pick([40, 400, 20_000])) for _ in range(dice.between(0, 3))]
+    head = data.find(b"\r\n\r\n")
+    if head >= 0 and dice.chance(0.5):
+        cuts.append(head + 4)
+    return sorted(cuts)
 
 
 def _http1(dice: Dice, index: int, protocol: str, method: str, max_body: int) -> Case:
@@ -100,7 +119,7 @@ def _http1(dice: Dice, index: int, protocol: str, method: str, max_body: int) ->
     draft = h1_draft.draft(dice, method, target)
     seed = _seed(draft)
     data, mutations = h1_mutations.mutate(dice, draft)
-    ending = _ending(dice, h1_reader.read(data, method, KEPT, encrypted, max_body))
+    ending = _ending(dice, h1_reader.read(data, method, KEPT, encrypted, max_body), len(data))
     expected = h1_reader.read(data, method, ending, encrypted, max_body)
     expected.points |= h1_points.of(data, expected)
     follows = _leads_to(target, data)
@@ -113,7 +132,8 @@ def _leads_to(target: bytes, data: bytes) -> bool:
     """Whether a redirect can lead nowhere but to the target."""
     line = b"Location: " + target + b"\r\n"
     at = data.find(line)
-    return at >= 0 and data.lower().count(b"location") == 1 and data[at + len(line):at + len(line) + 1] not in (b" ", b"\t")
+    return at >= 0 and data.lower().count(b"location") == 1 and data[at + len(line):at + len(line) + 1] not in (b" ",
+                                                                                                                b"\t")
 
 
 def _seed(draft: h1_draft.Draft) -> bytes:
@@ -128,22 +148,41 @@ def _seed(draft: h1_draft.Draft) -> bytes:
     return plain.render()
 
 
-def _ending(dice: Dice, seen: Conclusion) -> str:
+def _ending(dice: Dice, seen: Conclusion, size: int) -> str:
     """The connection stays open only where a reader needs no more than what it has got."""
-    answered = seen.kind == WHOLE or seen.kind == BROKEN_BODY and ("limit" in seen.reason or "coding" in seen.reason)
-    if answered:
+    broken = seen.kind == BROKEN_BODY and seen.reason.startswith(
+        ("content coding", "the announced length", "the body exceeds"))
+    if seen.kind == WHOLE or broken:
         return dice.weighted([(7, KEPT), (2, CLEAN), (1, CUT)])
-    return dice.weighted([(3, CLEAN), (1, CUT)])
+    return _end(dice, size)
+
+
+def _end(dice: Dice, size: int) -> str:
+    # With RST goes what the client's window has not taken yet.
+    return dice.weighted([(6, CLEAN), (2, CUT), (1, RESET if size < 8000 else CUT)])
 
 
 def _http2(dice: Dice, index: int, protocol: str, method: str, max_body: int) -> Case:
     draft = h2_draft.draft(dice, method, b"/%d/target" % index)
-    seed_fields = [field for field in draft.fields[1:] if field[0] not in (b"content-length", b"content-encoding", b"location")]
+    seed_fields = [
+        field for field in draft.fields[1:] if field[0] not in (b"content-length", b"content-encoding", b"location")
+    ]
     mutations = h2_mutations.mutate(dice, draft)
     data = draft.render(h2_reader.STREAM)
-    _, reusable = h2_reader.read(data, method, False, max_body)
-    ending = KEPT if reusable else dice.weighted([(3, CLEAN), (1, CUT)])
+    seen, reusable = h2_reader.read(data, method, False, max_body)
+    ending = KEPT if reusable else _end(dice, 8000 if seen.kind == WHOLE else len(data))
     expected, _ = h2_reader.read(data, method, ending != KEPT, max_body)
-    case = Case(index, protocol, method, max_body, mutations, expected, ending, not mutations, draft=draft, seed_fields=seed_fields)
+    if ending == RESET:
+        expected.points.add("reset connection")
+    case = Case(index,
+                protocol,
+                method,
+                max_body,
+                mutations,
+                expected,
+                ending,
+                not mutations,
+                draft=draft,
+                seed_fields=seed_fields)
     case.seed_expected = Conclusion(WHOLE, status=200, body=GOOD % b"before")
     return case

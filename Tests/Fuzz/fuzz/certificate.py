@@ -14,8 +14,12 @@ def make(folder: Path) -> tuple[Path, Path]:
     """Certificate and key, valid for a day."""
     chain, key = folder / "server.pem", folder / "server.key"
     names = ",".join(f"IP:{address}" for address in ADDRESSES)
-    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1",
-               "-keyout", str(key), "-out", str(chain), "-subj", "/CN=fuzz", "-addext", f"subjectAltName={names}"]
+    command = [
+        "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1",
+        "-keyout",
+        str(key), "-out",
+        str(chain), "-subj", "/CN=fuzz", "-addext", f"subjectAltName={names}"
+    ]
     done = subprocess.run(command, capture_output=True, timeout=60)
     if done.returncode != 0:
         raise RuntimeError(f"openssl: {done.stderr.decode(errors='replace')}")

@@ -10,7 +10,6 @@ OFFERED = ("gzip", "x-gzip", "deflate")
 
 class Broken(Exception):
     """The data are not what their coding says. `so_far` is what came before that was seen."""
-
     def __init__(self, reason: str, so_far: bytes):
         super().__init__(reason)
         self.so_far = so_far
@@ -60,7 +59,8 @@ def _members(data: bytes) -> bytes:
     result = b""
     while True:
         result, data = _member(data, 31, result, ends=False)
-        if not data:
+        # Tools pad with zeros.
+        if not data.strip(b"\x00"):
             return result
 
 

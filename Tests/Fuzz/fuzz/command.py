@@ -16,7 +16,11 @@ from . import case as cases
 from . import certificate, show
 from .lane import Finding, Lane, Options
 
-PROTOCOLS = {"http1": [cases.PLAIN, cases.ENCRYPTED], "http2": [cases.HTTP2], "both": [cases.PLAIN, cases.ENCRYPTED, cases.HTTP2]}
+PROTOCOLS = {
+    "http1": [cases.PLAIN, cases.ENCRYPTED],
+    "http2": [cases.HTTP2],
+    "both": [cases.PLAIN, cases.ENCRYPTED, cases.HTTP2]
+}
 SHOWN = 40
 
 
@@ -26,9 +30,15 @@ def arguments(given: list[str]) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--cases", type=int, default=20_000, help="how many, from --first on")
     parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--case", type=int, action="append", help="this one alone, and what is sent in it; may be repeated")
+    parser.add_argument("--case",
+                        type=int,
+                        action="append",
+                        help="this one alone, and what is sent in it; may be repeated")
     parser.add_argument("--protocol", choices=sorted(PROTOCOLS), default="both")
-    parser.add_argument("--lanes", type=int, default=os.cpu_count() or 2, help="servers and programs beside one another")
+    parser.add_argument("--lanes",
+                        type=int,
+                        default=os.cpu_count() or 2,
+                        help="servers and programs beside one another")
     parser.add_argument("--limit", type=float, default=60, help="seconds without a byte or a result that are a hang")
     parser.add_argument("--folder", type=Path, default=Path(".build-asan/fuzz"), help="for reports and findings")
     return parser.parse_args(given)
@@ -40,11 +50,14 @@ def main(given: list[str]) -> int:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     chain, key = certificate.make(folder)
-    of_lane = Options(os.path.abspath(options.program), options.seed, PROTOCOLS[options.protocol], options.limit, folder, chain, key)
+    of_lane = Options(os.path.abspath(options.program), options.seed, PROTOCOLS[options.protocol], options.limit,
+                      folder, chain, key)
     indexes = options.case or list(range(options.first, options.first + options.cases))
     lanes = 1 if options.case else min(options.lanes, len(indexes))
     told = multiprocessing.SimpleQueue()
-    workers = [multiprocessing.Process(target=work, args=(of_lane, indexes[lane::lanes], told)) for lane in range(lanes)]
+    workers = [
+        multiprocessing.Process(target=work, args=(of_lane, indexes[lane::lanes], told)) for lane in range(lanes)
+    ]
     for worker in workers:
         worker.start()
     summary = Summary(options, folder, len(indexes))
@@ -94,8 +107,10 @@ class Summary:
         self._file.write(json.dumps(show.record(finding)) + "\n")
         self._file.flush()
         if self._findings <= SHOWN:
-            print(f"\n{finding.what}\n  Lastro: {finding.told}\n  expected: {finding.case.expected if finding.case else ''}\n"
-                  f"  again: make fuzz FUZZFLAGS=\"{self._again(finding)}\"", flush=True)
+            print(
+                f"\n{finding.what}\n  Lastro: {finding.told}\n  expected: {finding.case.expected if finding.case else ''}\n"
+                f"  again: make fuzz FUZZFLAGS=\"{self._again(finding)}\"",
+                flush=True)
 
     def _again(self, finding: Finding) -> str:
         options = self._options

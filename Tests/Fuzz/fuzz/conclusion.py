@@ -27,7 +27,6 @@ class Conclusion:
     """What a reader concludes who leaves out what made this one stop."""
     points: set[str] = dataclasses.field(default_factory=set)
     """Names of what another reader may see otherwise; `permitted.py` has their reasons."""
-
     def values(self, name: bytes) -> list[bytes]:
         return [value for key, value in self.fields if key.lower() == name]
 
@@ -39,12 +38,17 @@ class Conclusion:
     def redirects(self) -> bool:
         return self.status in (301, 302, 303, 307, 308) and bool(self.values(b"location"))
 
+    @property
+    def is_coded(self) -> bool:
+        """Whether the length of what comes is not that of the body."""
+        return any(value.lower() not in (b"", b"identity") for value in self.values(b"content-encoding"))
+
     def began_with(self, body: bytes) -> bool:
         """Whether a body that was told is what came before the answer broke."""
         return any(one.startswith(body) for one in (self.body, self.wire, self.heard or b"", self.heard_body))
 
     def __str__(self) -> str:
         status = "" if self.status is None else f" {self.status}"
-        reason = f" ({self.reason})" if self.reason else ""
+        reason = f" ({self.reason.encode('unicode_escape').decode()})" if self.reason else ""
         points = f" [{', '.join(sorted(self.points))}]" if self.points else ""
         return f"{self.kind}{status}, {len(self.body)} bytes{reason}{points}"

@@ -10,7 +10,6 @@ Item = TypeVar("Item")
 
 class Dice:
     """Only `random()` is used of Python's generator: of it alone Python promises the same numbers in every version."""
-
     def __init__(self, seed: int, index: int):
         self._random = random.Random(f"{seed}/{index}").random
 

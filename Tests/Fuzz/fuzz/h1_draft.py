@@ -7,9 +7,22 @@ import dataclasses
 from . import codings
 from .dice import Dice
 
-REASONS = {200: b"OK", 201: b"Created", 204: b"No Content", 206: b"Partial Content", 302: b"Found", 303: b"See Other",
-           304: b"Not Modified", 307: b"Temporary Redirect", 400: b"Bad Request", 401: b"Unauthorized",
-           404: b"Not Found", 429: b"Too Many Requests", 500: b"Internal Server Error", 503: b"Service Unavailable"}
+REASONS = {
+    200: b"OK",
+    201: b"Created",
+    204: b"No Content",
+    206: b"Partial Content",
+    302: b"Found",
+    303: b"See Other",
+    304: b"Not Modified",
+    307: b"Temporary Redirect",
+    400: b"Bad Request",
+    401: b"Unauthorized",
+    404: b"Not Found",
+    429: b"Too Many Requests",
+    500: b"Internal Server Error",
+    503: b"Service Unavailable"
+}
 STATUSES = [(60, 200), (3, 201), (4, 204), (3, 206), (4, 302), (2, 303), (3, 304), (2, 307), (3, 400), (2, 401),
             (6, 404), (2, 429), (5, 500), (3, 503)]
 FIELDS = [(b"Server", b"peer/1.0"), (b"Date", b"Sun, 06 Nov 1994 08:49:37 GMT"), (b"ETag", b'"abc-1"'),
@@ -101,8 +114,10 @@ def draft(dice: Dice, method: str, target: bytes) -> Draft:
     lines = [b"%s %d %s" % (version, status, REASONS[status])] + [name + b": " + value for name, value in fields]
     interim = []
     if version == b"HTTP/1.1" and dice.chance(0.08):
-        interim = [dice.pick([b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"])
-                   for _ in range(dice.between(1, 3))]
+        interim = [
+            dice.pick([b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"])
+            for _ in range(dice.between(1, 3))
+        ]
     result = Draft(interim, lines, b"" if has_no_body else data, None)
     if framing == "chunked" and not has_no_body:
         _chunk(dice, result, data)

@@ -8,6 +8,11 @@ from .conclusion import Conclusion
 
 CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
 LENGTHS = re.compile(rb"[ \t]*\d{1,18}[ \t]*(,[ \t]*\d{1,18}[ \t]*)*")
+CHUNK_LINE = re.compile(rb"([0-9A-Fa-f]+)(.*)\r", re.DOTALL)
+_TOKEN = rb"[0-9A-Za-z!#$%&'*+.^_`|~-]+"
+EXTENSIONS = re.compile(
+    rb"([ \t]*;[ \t]*%s([ \t]*=[ \t]*(%s|\"([^\"\\\x00-\x08\x0a-\x1f\x7f]|\\[^\x00-\x08\x0a-\x1f\x7f])*\"))?)*" %
+    (_TOKEN, _TOKEN))
 FRAMING = (b"content-length", b"transfer-encoding")
 MOST_INTERIM, MOST_FIELDS = 32, 500
 
@@ -66,12 +71,30 @@ def _of_head(lines: list[bytes]) -> set[str]:
 
 
 def _of_chunks(data: bytes) -> set[str]:
-    """Only what can be told without reading the chunks: what their trailers may have in them."""
     points = set()
-    data = b"\n" + data
-    trailers = data[max(0, data.rfind(b"\n0")):]
-    if trailers.count(b"\n") > MOST_FIELDS:
+    while True:
+        line, _, data = data.partition(b"\n")
+        found = CHUNK_LINE.fullmatch(line)
+        if not found:
+            return points
+        digits, rest = found.groups()
+        if len(digits) > 16 or len(line) > 4096 or not EXTENSIONS.fullmatch(rest):
+            points.add("chunk line")
+        size = int(digits, 16)
+        if size == 0:
+            return points | _of_trailers(data)
+        data = data[size + 2:]
+
+
+def _of_trailers(data: bytes) -> set[str]:
+    lines = data.split(b"\r\n\r\n")[0].split(b"\r\n")
+    points = set()
+    if len(lines) > MOST_FIELDS:
         points.add("many fields")
-    if CONTROL.search(trailers.replace(b"\r\n", b"\n")):
+    if any(CONTROL.search(line) for line in lines):
         points.add("control character")
+    if any(b"\n" in line for line in lines):
+        points.add("trailer line that ends in LF")
+    if any(line[:1] in (b" ", b"\t") for line in lines):
+        points.add("folded trailer")
     return points

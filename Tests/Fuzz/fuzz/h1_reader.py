@@ -7,8 +7,8 @@ import h11
 from .conclusion import BROKEN_BODY, BROKEN_HEAD, UNFINISHED, WHOLE, Conclusion
 from .undo_coding import undo_coding
 
-CLEAN, CUT, KEPT = "closed", "cut", "kept"
-"""How the server ends: the connection's end in due form, without TLS's close_notify, or no end at all."""
+CLEAN, CUT, RESET, KEPT = "closed", "cut", "reset", "kept"
+"""How the server ends: the connection in due form, without TLS's close_notify, with RST, or not at all."""
 
 
 def read(answer: bytes, method: str, ending: str, encrypted: bool, max_body: int) -> Conclusion:
@@ -26,7 +26,8 @@ def read(answer: bytes, method: str, ending: str, encrypted: bool, max_body: int
                 _interim(event)
             elif isinstance(event, h11.Response):
                 _response(event, result)
-                if result.is_success and _length(result) > max_body and method != "HEAD" and result.status not in (204, 304):
+                if result.is_success and not result.is_coded and _length(
+                        result) > max_body and method != "HEAD" and result.status not in (204, 304):
                     raise h11.RemoteProtocolError(f"the announced length exceeds the limit of {max_body} bytes")
             elif isinstance(event, h11.Data):
                 wire.append(bytes(event.data))
@@ -63,5 +64,5 @@ def _length(result: Conclusion) -> int:
 
 def _whole(result: Conclusion, connection: h11.Connection, answer: bytes, encrypted: bool, ended: str | None) -> None:
     result.kind = WHOLE
-    if ended == CUT and encrypted:
+    if ended == RESET or ended == CUT and encrypted:
         result.kind, result.reason = BROKEN_BODY, "a body that the connection ends was cut off"

@@ -26,11 +26,11 @@ class Frame:
     absolute: bool = False
     length: int | None = None
     """What the frame says of its length, where that is a lie."""
-
     def render(self, stream: int) -> bytes:
         number = self.stream if self.absolute else stream + self.stream
         length = len(self.payload) if self.length is None else self.length
-        return struct.pack(">I", length)[1:] + struct.pack(">BBI", self.type, self.flags, number & 0xFFFFFFFF) + self.payload
+        return struct.pack(">I", length)[1:] + struct.pack(">BBI", self.type, self.flags,
+                                                           number & 0xFFFFFFFF) + self.payload
 
 
 @dataclasses.dataclass
@@ -101,7 +101,8 @@ def header_frames(dice: Dice, block: bytes, flags: int) -> list[Frame]:
 def data_frames(dice: Dice, data: bytes, ends: bool) -> list[Frame]:
     frames = []
     while data:
-        size = min(len(data), dice.weighted([(3, dice.between(1, 40)), (3, dice.between(41, 4000)), (4, 16_384)]), 16_384)
+        size = min(len(data), dice.weighted([(3, dice.between(1, 40)), (3, dice.between(41, 4000)), (4, 16_384)]),
+                   16_384)
         if len(frames) > 40:
             size = min(len(data), 16_384)
         frames.append(data_frame(dice, data[:size]))
@@ -128,14 +129,21 @@ def _intersperse(dice: Dice, result: Draft) -> None:
     """Frames that change nothing, between the others, but not inside a header block."""
     while dice.chance(0.2):
         frame = dice.pick([
-            connection_frame(PING, 0, b"12345678"), connection_frame(SETTINGS, 0, b""),
-            connection_frame(WINDOW_UPDATE, 0, struct.pack(">I", 1000)), Frame(WINDOW_UPDATE, 0, struct.pack(">I", 1000)),
-            connection_frame(0x42, 0xFF, b"unknown"), Frame(0x42, 0, b"unknown"), Frame(PRIORITY, 0, struct.pack(">IB", 0, 15)),
-            connection_frame(SETTINGS, 0, struct.pack(">HI", 3, 100))])
+            connection_frame(PING, 0, b"12345678"),
+            connection_frame(SETTINGS, 0, b""),
+            connection_frame(WINDOW_UPDATE, 0, struct.pack(">I", 1000)),
+            Frame(WINDOW_UPDATE, 0, struct.pack(">I", 1000)),
+            connection_frame(0x42, 0xFF, b"unknown"),
+            Frame(0x42, 0, b"unknown"),
+            Frame(PRIORITY, 0, struct.pack(">IB", 0, 15)),
+            connection_frame(SETTINGS, 0, struct.pack(">HI", 3, 100))
+        ])
         insert(dice, result, frame)
 
 
 def insert(dice: Dice, result: Draft, frame: Frame) -> None:
-    places = [0] + [at + 1 for at, other in enumerate(result.frames) if other.type != HEADERS or other.flags & END_HEADERS]
+    places = [0] + [
+        at + 1 for at, other in enumerate(result.frames) if other.type != HEADERS or other.flags & END_HEADERS
+    ]
     # Not behind the end of the stream, as far as this is to change nothing.
     result.frames.insert(dice.pick([place for place in places if place < len(result.frames)] or [0]), frame)

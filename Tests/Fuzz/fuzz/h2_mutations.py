@@ -9,17 +9,22 @@ from .dice import Dice
 from .h2_draft import (ACK, CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PADDED, PING, PRIORITY,
                        PUSH_PROMISE, RST_STREAM, SETTINGS, WINDOW_UPDATE, Draft, Frame, connection_frame)
 
-ODD_FIELDS = [(b"X-Upper", b"v"), (b"", b"v"), (b"sp ace", b"v"), (b"x", b"a\x00b"), (b"x", b"a\r\nb: c"), (b"x", b"a\nb"), (b"x", b" v "),
-              (b"x", b"\x01"), (b"x", b"\x7f"), (b"x", b"\xff\xfe"), (b":status", b"200"), (b":status", b"404"), (b":path", b"/"),
-              (b":unknown", b"v"), (b"connection", b"close"), (b"transfer-encoding", b"chunked"), (b"keep-alive", b"x"),
-              (b"upgrade", b"h2c"), (b"te", b"gzip"), (b"te", b"trailers"), (b"proxy-connection", b"x"), (b"content-length", b"5"),
-              (b"content-length", b"0"), (b"content-length", b"-1"), (b"content-length", b"x"), (b"content-length", b"5, 5"),
-              (b"content-length", b"99999999999999999999"), (b"content-length", b"2097153"), (b"content-encoding", b"br"),
-              (b"content-encoding", b"gzip"), (b"content-encoding", b"zstd"), (b"content-encoding", b"gzip, gzip"), (b"x", b"y" * 20_000),
-              (b"x:y", b"v"), (b"x\r\ny", b"v"), (b"x", b"\ty"), (b"cookie", b"a=b"), (b"host", b"x"), (b"set-cookie", b"a=b"),
-              (b"x\xe9", b"v"), (b"(x)", b"v"), (b"location", b"/elsewhere"), (b":authority", b"x")]
-STATUSES = [b"101", b"99", b"099", b"1000", b"2000", b"20", b"", b"2x0", b"+20", b" 200", b"200 ", b"000", b"999", b"600", b"205", b"304", b"204",
-            b"100", b"417", b"\xb2\xb0\xb0", b"2\x0000"]
+ODD_FIELDS = [
+    (b"X-Upper", b"v"), (b"", b"v"), (b"sp ace", b"v"), (b"x", b"a\x00b"), (b"x", b"a\r\nb: c"), (b"x", b"a\nb"),
+    (b"x", b" v "), (b"x", b"\x01"), (b"x", b"\x7f"), (b"x", b"\xff\xfe"), (b":status", b"200"), (b":status", b"404"),
+    (b":path", b"/"), (b":unknown", b"v"), (b"connection", b"close"), (b"transfer-encoding", b"chunked"),
+    (b"keep-alive", b"x"), (b"upgrade", b"h2c"), (b"te", b"gzip"), (b"te", b"trailers"), (b"proxy-connection", b"x"),
+    (b"content-length", b"5"), (b"content-length", b"0"), (b"content-length", b"-1"), (b"content-length", b"x"),
+    (b"content-length", b"5, 5"), (b"content-length", b"99999999999999999999"), (b"content-length", b"2097153"),
+    (b"content-encoding", b"br"), (b"content-encoding", b"gzip"), (b"content-encoding", b"zstd"),
+    (b"content-encoding", b"gzip, gzip"), (b"x", b"y" * 20_000), (b"x:y", b"v"), (b"x\r\ny", b"v"), (b"x", b"\ty"),
+    (b"cookie", b"a=b"), (b"host", b"x"), (b"set-cookie", b"a=b"), (b"x\xe9", b"v"), (b"(x)", b"v"),
+    (b"location", b"/elsewhere"), (b":authority", b"x")
+]
+STATUSES = [
+    b"101", b"99", b"099", b"1000", b"2000", b"20", b"", b"2x0", b"+20", b" 200", b"200 ", b"000", b"999", b"600",
+    b"205", b"304", b"204", b"100", b"417", b"\xb2\xb0\xb0", b"2\x0000"
+]
 
 
 def _rebuild(dice: Dice, draft: Draft) -> None:
@@ -40,7 +45,8 @@ def _head_index(draft: Draft) -> int | None:
 
 def odd_field(dice: Dice, draft: Draft) -> None:
     field = dice.pick(ODD_FIELDS)
-    draft.fields.insert(dice.between(0 if field[0].startswith(b":") or dice.chance(0.1) else 1, len(draft.fields)), field)
+    draft.fields.insert(dice.between(0 if field[0].startswith(b":") or dice.chance(0.1) else 1, len(draft.fields)),
+                        field)
     _rebuild(dice, draft)
 
 
@@ -84,10 +90,12 @@ def hpack_block(dice: Dice, draft: Draft) -> None:
         return
     frame = draft.frames[at]
     piece = dice.pick([
-        b"\x80", b"\xbe", b"\xff\xff\xff\xff\xff\xff\xff", b"\xff\x80\x80\x80\x80\x80\x01", b"\x20", b"\x3f\xe1\x1f", b"\x3f\xe2\x1f",
-        b"\x3f\xff\xff\xff\x7f", b"\x40\x81\xff\x01a", b"\x40\x01x\x81\xff", b"\x40\x01x\x85\xff\xff\xff\xff\xff", b"\x00\x7f\xff\xff\xff\x0f",
-        b"\x40\x01a\x01b\xbe\xbe\xbf", b"\x00\x00\x01v", b"\x0f\x2f\x01v", b"\x40\x01x\x7f\x00" + b"y" * 127, b"\x5f" + b"\x80" * 20,
-        b"\x00\x01x\x84\xff\xff\xff\xfb", b"\x88", b"\x82", b"\x3f\x00"])
+        b"\x80", b"\xbe", b"\xff\xff\xff\xff\xff\xff\xff", b"\xff\x80\x80\x80\x80\x80\x01", b"\x20", b"\x3f\xe1\x1f",
+        b"\x3f\xe2\x1f", b"\x3f\xff\xff\xff\x7f", b"\x40\x81\xff\x01a", b"\x40\x01x\x81\xff",
+        b"\x40\x01x\x85\xff\xff\xff\xff\xff", b"\x00\x7f\xff\xff\xff\x0f", b"\x40\x01a\x01b\xbe\xbe\xbf",
+        b"\x00\x00\x01v", b"\x0f\x2f\x01v", b"\x40\x01x\x7f\x00" + b"y" * 127, b"\x5f" + b"\x80" * 20,
+        b"\x00\x01x\x84\xff\xff\xff\xfb", b"\x88", b"\x82", b"\x3f\x00"
+    ])
     place = dice.pick([0, len(frame.payload), dice.below(len(frame.payload) + 1)])
     frame.payload = frame.payload[:place] + piece + frame.payload[place:]
 
@@ -114,14 +122,22 @@ def frame_type(dice: Dice, draft: Draft) -> None:
 
 def stream(dice: Dice, draft: Draft) -> None:
     frame = dice.pick(draft.frames)
-    frame.stream, frame.absolute = dice.pick([(0, True), (2, False), (-2, False), (1, False), (-1, False), (2, True), (0x7FFFFFFF, True),
-                                              (0x80000000, False), (0x80000000, True), (100, False)])
+    frame.stream, frame.absolute = dice.pick([(0, True), (2, False), (-2, False), (1, False), (-1, False), (2, True),
+                                              (0x7FFFFFFF, True), (0x80000000, False), (0x80000000, True),
+                                              (100, False)])
 
 
 def frame_length(dice: Dice, draft: Draft) -> None:
     frame = dice.pick(draft.frames)
-    frame.length = dice.pick([0, 1, max(0, len(frame.payload) - 1), len(frame.payload) + 1, len(frame.payload) + 9, 16_385, 0xFFFFFF,
-                              max(0, len(frame.payload) - 5)])
+    frame.length = dice.pick([
+        0, 1,
+        max(0,
+            len(frame.payload) - 1),
+        len(frame.payload) + 1,
+        len(frame.payload) + 9, 16_385, 0xFFFFFF,
+        max(0,
+            len(frame.payload) - 5)
+    ])
 
 
 def padding(dice: Dice, draft: Draft) -> None:
@@ -129,12 +145,14 @@ def padding(dice: Dice, draft: Draft) -> None:
     frame = dice.pick(frames)
     count = dice.pick([0, 1, len(frame.payload), len(frame.payload) + 1, len(frame.payload) - 1, 255, 200])
     frame.flags |= PADDED
-    frame.payload = bytes([max(0, min(255, count))]) + frame.payload + (bytes(count) if 0 < count and dice.chance(0.4) else b"")
+    frame.payload = bytes([max(0, min(255, count))
+                           ]) + frame.payload + (bytes(count) if 0 < count and dice.chance(0.4) else b"")
 
 
 def big_data(dice: Dice, draft: Draft) -> None:
     """Frames at the limit of their size, and past it."""
-    draft.frames.insert(dice.between(0, len(draft.frames)), Frame(DATA, 0, b"d" * dice.pick([16_383, 16_384, 16_385, 40_000])))
+    draft.frames.insert(dice.between(0, len(draft.frames)),
+                        Frame(DATA, 0, b"d" * dice.pick([16_383, 16_384, 16_385, 40_000])))
 
 
 def remove(dice: Dice, draft: Draft) -> None:
@@ -153,7 +171,9 @@ def swap(dice: Dice, draft: Draft) -> None:
 
 def foreign_frame(dice: Dice, draft: Draft) -> None:
     """A frame of any type at any point, also inside a header block and behind the end."""
-    make = dice.pick([_reset, _goaway, _window, _settings, _ping, _priority, _push, _continuation, _unknown, _empty_data])
+    make = dice.pick([
+        _reset, _goaway, _window, _settings, _ping, _priority, _push, _continuation, _unknown, _empty_data
+    ])
     frame = make(dice)
     if frame.stream == 0 and not frame.absolute and dice.chance(0.1):
         frame.stream, frame.absolute = dice.pick([(0, True), (2, False), (-2, False), (1001, True)])
@@ -183,7 +203,8 @@ def _window(dice: Dice) -> Frame:
 def _settings(dice: Dice) -> Frame:
     if dice.chance(0.15):
         return connection_frame(SETTINGS, ACK, dice.pick([b"", b"\x00" * 6]))
-    payload = struct.pack(">HI", dice.between(0, 9), dice.pick([0, 1, 100, 4096, 16_383, 16_384, 65_535, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF]))
+    payload = struct.pack(">HI", dice.between(0, 9),
+                          dice.pick([0, 1, 100, 4096, 16_383, 16_384, 65_535, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF]))
     return connection_frame(SETTINGS, 0, _size(dice, payload))
 
 
@@ -192,11 +213,13 @@ def _ping(dice: Dice) -> Frame:
 
 
 def _priority(dice: Dice) -> Frame:
-    return Frame(PRIORITY, 0, _size(dice, struct.pack(">IB", dice.pick([0, 1, 3, 0x7FFFFFFF, 0x80000000]), dice.below(256))))
+    return Frame(PRIORITY, 0,
+                 _size(dice, struct.pack(">IB", dice.pick([0, 1, 3, 0x7FFFFFFF, 0x80000000]), dice.below(256))))
 
 
 def _push(dice: Dice) -> Frame:
-    return Frame(PUSH_PROMISE, END_HEADERS, struct.pack(">I", dice.pick([2, 4, 0, 3])) + hpack_writer.plain_block([(b":method", b"GET")]))
+    return Frame(PUSH_PROMISE, END_HEADERS,
+                 struct.pack(">I", dice.pick([2, 4, 0, 3])) + hpack_writer.plain_block([(b":method", b"GET")]))
 
 
 def _continuation(dice: Dice) -> Frame:
@@ -219,7 +242,9 @@ def truncate(dice: Dice, draft: Draft) -> None:
 
 
 def extra_bytes(dice: Dice, draft: Draft) -> None:
-    draft.trailing = dice.pick([b"\x00", b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", b"\x00" * 9, b"\xff" * 40])
+    draft.trailing = dice.pick([
+        b"\x00", b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", b"\x00" * 9, b"\xff" * 40
+    ])
 
 
 def corrupt_body(dice: Dice, draft: Draft) -> None:
@@ -237,9 +262,10 @@ def drop_data(dice: Dice, draft: Draft) -> None:
         del draft.frames[dice.pick(places)]
 
 
-STRUCTURE = [(6, odd_field), (3, status), (2, fields), (3, trailers), (3, interim), (4, hpack_block), (4, payload_bytes), (3, head_bytes),
-             (4, flags), (3, frame_type), (4, stream), (4, frame_length), (4, padding), (2, big_data), (3, remove), (3, repeat), (2, swap),
-             (14, foreign_frame), (3, truncate), (2, extra_bytes), (3, corrupt_body), (2, drop_data)]
+STRUCTURE = [(6, odd_field), (3, status), (2, fields), (3, trailers), (3, interim), (4, hpack_block),
+             (4, payload_bytes), (3, head_bytes), (4, flags), (3, frame_type), (4, stream), (4, frame_length),
+             (4, padding), (2, big_data), (3, remove), (3, repeat), (2, swap), (14, foreign_frame), (3, truncate),
+             (2, extra_bytes), (3, corrupt_body), (2, drop_data)]
 
 
 def mutate(dice: Dice, draft: Draft) -> list[str]:

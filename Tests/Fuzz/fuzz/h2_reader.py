@@ -16,15 +16,18 @@ from hyperframe.exceptions import HyperframeError
 
 from . import hpack_writer
 from .conclusion import BROKEN_BODY, BROKEN_HEAD, UNFINISHED, WHOLE, Conclusion
-from .h2_draft import (ACK, CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PADDED, PRIORITIZED, PRIORITY, RST_STREAM, SETTINGS,
-                       WINDOW_UPDATE, Frame, connection_frame)
+from .h2_draft import (ACK, CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PADDED, PRIORITIZED, PRIORITY,
+                       RST_STREAM, SETTINGS, WINDOW_UPDATE, Frame, connection_frame)
 from .undo_coding import undo_coding
 
 STREAM = 3
 """Of the request, in the reader's connection: another one came before it."""
-CLIENT_SETTINGS = {SettingCodes.ENABLE_PUSH: 0, SettingCodes.INITIAL_WINDOW_SIZE: 1 << 25,
-                   SettingCodes.MAX_CONCURRENT_STREAMS: 100, SettingCodes.MAX_HEADER_LIST_SIZE: 1 << 20}
-
+CLIENT_SETTINGS = {
+    SettingCodes.ENABLE_PUSH: 0,
+    SettingCodes.INITIAL_WINDOW_SIZE: 1 << 25,
+    SettingCodes.MAX_CONCURRENT_STREAMS: 100,
+    SettingCodes.MAX_HEADER_LIST_SIZE: 1 << 20
+}
 
 EXTENSION = 0x42
 """Stands for every type of frame that RFC 9113 does not have."""
@@ -74,6 +77,14 @@ def _without_what_is_ignored(piece: bytes) -> bytes:
     return piece[:9] + payload
 
 
+def _dependency(piece: bytes) -> int | None:
+    """The stream that a PRIORITY or HEADERS frame makes its own depend on."""
+    at = 9 + (1 if piece[3] == HEADERS and piece[4] & PADDED else 0)
+    if len(piece) < at + 5 or piece[3] != PRIORITY and not (piece[3] == HEADERS and piece[4] & PRIORITIZED):
+        return None
+    return int.from_bytes(piece[at:at + 4], "big") & 0x7FFFFFFF
+
+
 class Reader:
     def __init__(self, method: str, max_body: int, validates: bool = True):
         self.result = Conclusion(UNFINISHED)
@@ -89,14 +100,15 @@ class Reader:
         self._connection = self._open(method)
 
     def _open(self, method: str) -> H2Connection:
-        connection = H2Connection(H2Configuration(client_side=True, header_encoding=None,
-                                                     validate_inbound_headers=self.validates))
+        connection = H2Connection(
+            H2Configuration(client_side=True, header_encoding=None, validate_inbound_headers=self.validates))
         connection.local_settings = Settings(client=True, initial_values=CLIENT_SETTINGS)
         connection.max_inbound_frame_size = MOST_BYTES
         connection.decoder.max_header_list_size = 1 << 20
         connection.initiate_connection()
         connection.increment_flow_control_window(1 << 24)
-        connection.receive_data(connection_frame(SETTINGS, 0, b"").render(0) + connection_frame(SETTINGS, 1, b"").render(0))
+        connection.receive_data(
+            connection_frame(SETTINGS, 0, b"").render(0) + connection_frame(SETTINGS, 1, b"").render(0))
         connection.send_headers(1, _request("GET"), end_stream=True)
         head = hpack_writer.plain_block([(b":status", b"200")])
         connection.receive_data(Frame(HEADERS, END_HEADERS | END_STREAM, head).render(1))
@@ -134,10 +146,14 @@ class Reader:
     def _check(self, piece: bytes) -> None:
         """What h2 overlooks."""
         stream = int.from_bytes(piece[5:9], "big") & 0x7FFFFFFF
+        if _dependency(piece) == stream:
+            self.result.points.add("stream that depends on itself")
+            self.reusable = False
         if piece[3] == RST_STREAM and (stream > STREAM or stream and stream % 2 == 0):
             raise ProtocolError("RST_STREAM for an idle stream")
         if piece[3] == SETTINGS and piece[4] & ACK:
             self.result.points.add("acknowledgement that nobody waits for")
+            self.reusable = False
         if piece[3] == SETTINGS and not piece[4] & ACK:
             for at in range(9, len(piece) - 5, 6):
                 if piece[at:at + 2] == b"\x00\x09" and int.from_bytes(piece[at + 2:at + 6], "big") > 1:
@@ -220,7 +236,8 @@ class Reader:
 
     def _take_head(self, headers: list[tuple[bytes, bytes]]) -> None:
         self._note_fields(headers)
-        self.result.fields = [(bytes(name), bytes(value)) for name, value in headers]
+        self.result.fields = [(bytes(name), bytes(value)) for name, value in headers
+                              if self.validates or _is_legal(bytes(name), bytes(value))]
         if len(headers) > 500:
             self.result.points.add("many fields")
         status = _status(headers)
@@ -228,9 +245,12 @@ class Reader:
         if any(not value.isdigit() or int(value) > 0x7FFFFFFFFFFFFFFF for value in length):
             return self._broken(f"content-length is {length}")
         self.result.status = status
+        if status == 204 and length:
+            self.result.points.add("length of no content")
         if len(length) > 1:
             self.result.points.add("length repeated")
-        if self._has_body() and self.result.is_success and length and int(length[0]) > self.max_body:
+        if self._has_body() and self.result.is_success and not self.result.is_coded and length and int(
+                length[0]) > self.max_body:
             self._broken(f"the announced length exceeds the limit of {self.max_body} bytes")
 
     def finish(self, ends: bool) -> Conclusion:
@@ -241,13 +261,19 @@ class Reader:
             result.points.add("connection ended")
         result.wire, result.heard = b"".join(self.wire), b"".join(self.heard)
         length = result.values(b"content-length")
-        if result.kind == BROKEN_BODY and len(length) == 1 and length[0].isdigit() and int(length[0]) == len(result.heard):
+        announced = int(length[0]) if len(length) == 1 and length[0].isdigit() else None
+        if result.kind == BROKEN_BODY and (announced == len(result.heard) or not self._has_body() and not result.heard):
             result.points.add("complete by its length")
         return undo_coding(result, self.max_body)
 
 
 def _request(method: str) -> list[tuple[str, str]]:
     return [(":method", method), (":scheme", "https"), (":authority", "x"), (":path", "/")]
+
+
+def _is_legal(name: bytes, value: bytes) -> bool:
+    return name.startswith(b":") or bool(TOKEN.fullmatch(name)) and not any(byte < 0x20 and byte != 9 or byte == 0x7F
+                                                                            for byte in value)
 
 
 def _status(headers: list[tuple[bytes, bytes]]) -> int:
@@ -266,5 +292,5 @@ def read(answer: bytes, method: str, ends: bool, max_body: int) -> tuple[Conclus
         lenient = Reader(method, max_body, validates=False)
         lenient.read(answer)
         conclusion.otherwise = lenient.finish(ends)
-        conclusion.points.add("field left out")
+        conclusion.points.add("field left out" if "Illegal" in conclusion.reason else "space around a value")
     return conclusion, reader.reusable and conclusion.kind == WHOLE

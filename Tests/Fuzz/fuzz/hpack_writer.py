@@ -8,8 +8,19 @@ from hpack.huffman_constants import REQUEST_CODES, REQUEST_CODES_LENGTH
 from .dice import Dice
 
 INDEXED_STATUS = {200: 8, 204: 9, 206: 10, 304: 11, 400: 12, 404: 13, 500: 14}
-STATIC_NAMES = {b":status": 8, b"content-type": 31, b"content-length": 28, b"content-encoding": 26, b"server": 54,
-                b"location": 46, b"set-cookie": 55, b"date": 33, b"etag": 34, b"vary": 59, b"cache-control": 24}
+STATIC_NAMES = {
+    b":status": 8,
+    b"content-type": 31,
+    b"content-length": 28,
+    b"content-encoding": 26,
+    b"server": 54,
+    b"location": 46,
+    b"set-cookie": 55,
+    b"date": 33,
+    b"etag": 34,
+    b"vary": 59,
+    b"cache-control": 24
+}
 _huffman = HuffmanEncoder(REQUEST_CODES, REQUEST_CODES_LENGTH)
 
 

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import re
 
 from . import permitted
 from .case import GOOD, Case
 from .conclusion import BROKEN_BODY, BROKEN_HEAD, WHOLE, Conclusion
 
-REFUSALS = {"connection_lost", "malformed_response", "truncated_body", "http2_failure", "bad_content_encoding", "receive_failed",
-            "body_too_large", "decompression_bomb", "head_too_large", "too_many_interim_responses"}
+FRAMING = ("content-length", "transfer-encoding")
+SPACE = re.compile("[ \t]+")
+"""A fold becomes one space or more."""
+REFUSALS = {
+    "connection_lost", "malformed_response", "truncated_body", "http2_failure", "bad_content_encoding",
+    "receive_failed", "body_too_large", "decompression_bomb", "head_too_large", "too_many_interim_responses"
+}
 """How an answer is refused. Every other code would be a wrong story about it."""
 
 
@@ -21,12 +27,14 @@ class Told:
     code: str | None
     status: int | None
     body: bytes
+    fields: list[tuple[str, str]]
     message: str
 
     def __init__(self, result: dict):
         error = result.get("error") or {}
         self.code, self.message = error.get("code"), error.get("message", "")
         self.status = result.get("status")
+        self.fields = [(name.lower(), value) for name, value in result.get("headers") or []]
         self.body = base64.b64decode(result.get("body_base64") or "")
 
     @property
@@ -35,7 +43,7 @@ class Told:
 
     def __str__(self) -> str:
         if self.is_answer:
-            return f"answer {self.status}, {len(self.body)} bytes {self.body[:60]!r}"
+            return f"answer {self.status}, {len(self.body)} bytes {self.body[:60]!r}, {self.fields}"
         return f"{self.code}, status {self.status} ({self.message})"
 
 
@@ -43,7 +51,6 @@ class Told:
 class Verdict:
     name: str
     """`agreed: …`, `permitted: …` or `wrong: …`."""
-
     @property
     def is_wrong(self) -> bool:
         return self.name.startswith("wrong")
@@ -81,9 +88,26 @@ def difference(expected: Conclusion, told: Told) -> str | None:
     if told.is_answer and (told.code is None) != expected.is_success:
         return "success and failure confused"
     if expected.kind == WHOLE:
-        return None if told.body == expected.body else "another body"
+        return "another body" if told.body != expected.body else _other_fields(expected, told)
     # The body of an error that breaks off does not hide the status: what came is told.
     return None if expected.began_with(told.body) else "another body of a broken error"
+
+
+def _other_fields(expected: Conclusion, told: Told) -> str | None:
+    """But for the framing, which h11 hands on in its own form, and which the body is proof of."""
+    wanted = sorted((name.decode("latin-1").lower(), text(value.strip(b" \t"))) for name, value in expected.fields
+                    if not name.startswith(b":"))
+    one, other = ([(name, SPACE.sub(" ", value)) for name, value in fields if name not in FRAMING]
+                  for fields in (wanted, sorted(told.fields)))
+    return None if one == other else "other fields"
+
+
+def text(value: bytes) -> str:
+    """A value that is not UTF-8 is read as ISO 8859-1."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
 
 
 def _refused(told: Told, what: str) -> str | None:

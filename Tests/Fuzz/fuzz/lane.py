@@ -68,7 +68,9 @@ class Lane:
             listener = socket.create_server((address, 0), backlog=128)
             listener.setblocking(False)
             self._ports[address, protocol] = listener.getsockname()[1]
-            self._selector.register(listener, selectors.EVENT_READ, lambda _, l=listener: self._accept(l, protocol, context))
+            self._selector.register(listener,
+                                    selectors.EVENT_READ,
+                                    lambda _, l=listener: self._accept(l, protocol, context))
 
     def run(self, indexes: Iterable[int], tell: Callable[[int, str, Finding | None], None]) -> None:
         """Works the cases off and tells of each its verdict, and what was found, if anything."""
@@ -119,7 +121,10 @@ class Lane:
             except Hangs:
                 self._batch.kill()
                 self._drop()
-                return "wrong: hang", Finding(case.index, step, "hang: no result, and the server has said all", case=case)
+                return "wrong: hang", Finding(case.index,
+                                              step,
+                                              "hang: no result, and the server has said all",
+                                              case=case)
             if step == "case":
                 name = judge(case, result).name
                 verdict = name
@@ -132,7 +137,8 @@ class Lane:
 
     def _good_is_wrong(self, case: cases.Case, step: str, result: dict) -> str | None:
         told = Told(result)
-        status, body = (case.seed_expected.status, case.seed_expected.body) if step == "before" else (200, cases.GOOD % b"after")
+        status, body = (case.seed_expected.status,
+                        case.seed_expected.body) if step == "before" else (200, cases.GOOD % b"after")
         if told.is_answer and told.status == status and told.body == body:
             return None
         return f"wrong: the good answer {step} it: {told.code or 'another answer'}"
@@ -141,13 +147,18 @@ class Lane:
         scheme = "http" if case.protocol == cases.PLAIN else "https"
         port = self._ports[case.address, case.protocol]
         wait = self._options.limit * 10
-        request = {"url": f"{scheme}://{case.address}:{port}/{case.index}/{step}", "include_body": True, "idle_timeout": wait,
-                   "connect_timeout": wait, "max_body": case.max_body if step == "case" else cases.LIMIT}
+        request = {
+            "url": f"{scheme}://{case.address}:{port}/{case.index}/{step}",
+            "include_body": True,
+            "idle_timeout": wait,
+            "connect_timeout": wait,
+            "max_body": case.max_body if step == "case" else cases.LIMIT
+        }
         if scheme == "https":
             request["cacert"] = str(self._options.chain)
         if step == "case":
             request["method"] = case.method
-            request["max_redirects"] = 5 if case.follows else 0
+            request["max_redirects"] = 5 if case.follows else 1 if case.is_behind else 0
             if case.method == "POST":
                 request["body"] = "a=b"
         return request

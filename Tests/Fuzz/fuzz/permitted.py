@@ -27,11 +27,12 @@ def _refuses(expected: Conclusion, told: Told) -> bool:
 
 def _breaks(expected: Conclusion, told: Told) -> bool:
     """Refused, or the answer of an error whose body broke off."""
-    return not told.is_answer or not expected.is_success and told.status == expected.status and expected.began_with(told.body)
+    return not told.is_answer or not expected.is_success and told.status == expected.status and expected.began_with(
+        told.body)
 
 
 def _broken_http2(expected: Conclusion, told: Told) -> bool:
-    if not told.is_answer:
+    if _breaks(expected, told):
         return True
     # libcurl 7.88 does not tell what nghttp2 found wrong with a stream whose head it has handed over.
     has_length = bool(expected.values(b"content-length"))
@@ -42,31 +43,60 @@ def _complete(expected: Conclusion, told: Told) -> bool:
     return told.is_answer and told.status == expected.status and told.body == expected.heard_body
 
 
-def _leaves_out(expected: Conclusion, told: Told) -> bool:
+def _as_otherwise(expected: Conclusion, told: Told) -> bool:
     from .judge import difference
     return difference(expected.otherwise, told) is None or _broken_http2(expected.otherwise, told)
 
 
+def _drops_body(expected: Conclusion, told: Told) -> bool:
+    return told.is_answer and told.status == expected.status and not told.body
+
+
 TABLE = {
-    "control character": Permission("h11 and h2 let them pass; RFC 9110 5.5 calls them dangerous, and we refuse them", _refuses),
-    "length beside a transfer coding": Permission("RFC 9112 6.3 lets a recipient prefer the coding; we refuse both together", _refuses),
-    "transfer coding before HTTP/1.1": Permission("RFC 9112 6.1: the framing is to be taken for faulty; h11 takes it as it is", _refuses),
-    "length that is no number": Permission("h11 looks at it only where it delimits a body; we refuse it in any answer", _refuses),
+    "control character": Permission("h11 and h2 let them pass; RFC 9110 5.5 calls them dangerous, and we refuse them",
+                                    _breaks),
+    "length beside a transfer coding": Permission(
+        "RFC 9112 6.3 lets a recipient prefer the coding; we refuse both together", _refuses),
+    "transfer coding before HTTP/1.1": Permission(
+        "RFC 9112 6.1: the framing is to be taken for faulty; h11 takes it as it is", _refuses),
+    "length that is no number": Permission("h11 looks at it only where it delimits a body; we refuse it in any answer",
+                                           _refuses),
+    "chunk line": Permission(
+        "RFC 9112 7.1: the size in up to 16 digits, extensions by their grammar, 4 KiB; h11 is lenient", _breaks),
+    "folded trailer": Permission("RFC 9112 5.2 lets a recipient refuse folds; in trailers we do", _breaks),
+    "trailer line that ends in LF": Permission(
+        "RFC 9112 2.2 lets a recipient take LF for a line end; of chunks we want CRLF", _breaks),
     "unknown version": Permission("h11 reads every version of two digits; we know 1.0 and 1.1", _refuses),
-    "many fields": Permission("our limit is 500 fields, h11 and h2 have none", _refuses),
+    "many fields": Permission("our limit is 500 fields, h11 and h2 have none", _breaks),
     "many interim responses": Permission("our limit is 32 interim responses, h11 and h2 have none", _refuses),
-    "folded framing field": Permission("RFC 9112 5.2 lets a recipient refuse folds; in fields that frame the body we do", _refuses),
-    "framing of an interim response": Permission("a 1xx has no body: libcurl would hold its framing against the final answer", _refuses),
-    "name that is no token": Permission("RFC 9110 5.6.2; h2 knows only the characters that RFC 9113 8.2.1 names", _breaks),
-    "length in trailers": Permission("nghttp2 holds it against the body, h2 does not look; RFC 9110 6.5.1 forbids it there", _breaks),
-    "length repeated": Permission("nghttp2 refuses a second content-length, RFC 9110 8.6 lets equal ones pass", _breaks),
-    "acknowledgement that nobody waits for": Permission("nghttp2 takes it for a protocol error; RFC 9113 6.5.3 does not say", _breaks),
-    "violation behind the end": Permission("what follows the end of the stream in the same read reaches nghttp2 before we are told of the end",
-                                           _breaks),
-    "field left out": Permission("nghttp2 leaves such a field out, as if it had not been sent: it reaches nobody", _leaves_out),
-    "HTTP/2 broken": Permission("libcurl 7.88 loses a head when what breaks the stream comes with it; and without content-length it takes "
-                                "what came for the whole (Internals.md)", _broken_http2),
-    "complete by its length": Permission("every byte that content-length announces has come, only END_STREAM has not", _complete),
+    "folded framing field": Permission(
+        "RFC 9112 5.2 lets a recipient refuse folds; in fields that frame the body we do", _refuses),
+    "framing of an interim response": Permission(
+        "a 1xx has no body: libcurl would hold its framing against the final answer", _refuses),
+    "name that is no token": Permission("RFC 9110 5.6.2; h2 knows only the characters that RFC 9113 8.2.1 names",
+                                        _breaks),
+    "length in trailers": Permission(
+        "nghttp2 holds it against the body, h2 does not look; RFC 9110 6.5.1 forbids it there", _breaks),
+    "length repeated": Permission("nghttp2 refuses a second content-length, RFC 9110 8.6 lets equal ones pass",
+                                  _breaks),
+    "length of no content": Permission("RFC 9110 8.6 forbids it in a 204; nghttp2 refuses it, h2 does not look",
+                                       _breaks),
+    "stream that depends on itself": Permission(
+        "an error by RFC 7540 5.3.1, which nghttp2 knows; RFC 9113 has no priorities", _broken_http2),
+    "acknowledgement that nobody waits for": Permission(
+        "nghttp2 takes it for a protocol error; RFC 9113 6.5.3 does not say", _breaks),
+    "violation behind the end": Permission(
+        "what follows the end of the stream in the same read reaches nghttp2 before we are told of the end", _breaks),
+    "space around a value": Permission("nghttp2 1.52 lets it pass, and it is not handed on", _as_otherwise),
+    "reset content": Permission("RFC 9110 15.3.6: there is none in a 205, and what comes is dropped", _drops_body),
+    "reset connection": Permission("libcurl may meet RST when it writes, before it has read what came", _breaks),
+    "field left out": Permission("nghttp2 leaves such a field out, as if it had not been sent: it reaches nobody",
+                                 _as_otherwise),
+    "HTTP/2 broken": Permission(
+        "libcurl 7.88 loses a head when what breaks the stream comes with it; and without content-length it takes "
+        "what came for the whole (Internals.md)", _broken_http2),
+    "complete by its length": Permission("every byte that content-length announces has come, only END_STREAM has not",
+                                         _complete),
     "GOAWAY": Permission("libcurl 7.88 may give a stream up that GOAWAY does not name", _breaks),
 }
 

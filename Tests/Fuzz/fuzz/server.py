@@ -8,7 +8,7 @@ import struct
 from typing import Callable
 
 from .case import Answer
-from .h1_reader import CLEAN, KEPT
+from .h1_reader import CLEAN, KEPT, RESET
 from .h2_draft import (ACK, DATA, END_STREAM, HEADERS, PADDED, PING, PRIORITIZED, SETTINGS, connection_frame)
 from hpack import Decoder, HPACKError
 
@@ -26,7 +26,7 @@ class Connection:
         """Whether our direction is closed, or is once what waits has been written."""
         self.closed = False
         self._waiting = bytearray()
-        self._shut = False
+        self._shut = self._resets = False
         self._answering = answering
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True) if context else None
@@ -88,14 +88,14 @@ class Connection:
         for segment in answer.segments:
             self.send(segment)
         if answer.ending != KEPT:
-            self.end(clean=answer.ending == CLEAN)
+            self.end(answer.ending)
 
     def ask(self, path: bytes, stream: int) -> None:
         self.give(self._answering(path, stream))
 
-    def end(self, clean: bool) -> None:
-        self.ended = True
-        if self._tls and clean:
+    def end(self, ending: str) -> None:
+        self.ended, self._resets = True, ending == RESET
+        if self._tls and ending == CLEAN:
             try:
                 self._tls.unwrap()
             except ssl.SSLError:
@@ -108,7 +108,9 @@ class Connection:
         try:
             while self._waiting and not self.closed:
                 del self._waiting[:self.channel.send(self._waiting)]
-            if self.ended and not self._shut and not self.closed:
+            if self.ended and self._resets and not self._waiting:
+                self.abort()
+            elif self.ended and not self._shut and not self.closed and not self._waiting:
                 self._shut = True
                 self.channel.shutdown(socket.SHUT_WR)
         except BlockingIOError:

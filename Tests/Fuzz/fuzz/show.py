@@ -6,13 +6,18 @@ from . import h2_reader
 from .case import Case
 from .lane import Finding
 
-FRAMES = ["DATA", "HEADERS", "PRIORITY", "RST_STREAM", "SETTINGS", "PUSH_PROMISE", "PING", "GOAWAY", "WINDOW_UPDATE", "CONTINUATION"]
+FRAMES = [
+    "DATA", "HEADERS", "PRIORITY", "RST_STREAM", "SETTINGS", "PUSH_PROMISE", "PING", "GOAWAY", "WINDOW_UPDATE",
+    "CONTINUATION"
+]
 
 
 def case(case: Case) -> str:
-    lines = [f"case {case.index}: {case.protocol}, {case.method}, limit {case.max_body}, mutations {case.mutations or 'none'}, "
-             f"then {case.ending}{', redirects followed' if case.follows else ''}",
-             f"expected: {case.expected}"]
+    lines = [
+        f"case {case.index}: {case.protocol}, {case.method}, limit {case.max_body}, mutations {case.mutations or 'none'}, "
+        f"then {case.ending}{', redirects followed' if case.follows else ''}{', behind a redirect' if case.is_behind else ''}",
+        f"expected: {case.expected}"
+    ]
     data = case.draft.render(h2_reader.STREAM) if case.draft else case.data
     if not case.draft:
         lines.append(f"before: {case.seed[:400]!r}")
@@ -28,9 +33,21 @@ def case(case: Case) -> str:
 
 
 def record(finding: Finding) -> dict:
-    result = {"case": finding.index, "alone": finding.alone, "step": finding.step, "what": finding.what, "told": finding.told}
+    result = {
+        "case": finding.index,
+        "alone": finding.alone,
+        "step": finding.step,
+        "what": finding.what,
+        "told": finding.told
+    }
     if found := finding.case:
         data = found.draft.render(h2_reader.STREAM) if found.draft else found.data
-        result |= {"protocol": found.protocol, "method": found.method, "mutations": found.mutations, "ending": found.ending,
-                   "expected": str(found.expected), "answer": data.hex()}
+        result |= {
+            "protocol": found.protocol,
+            "method": found.method,
+            "mutations": found.mutations,
+            "ending": found.ending,
+            "expected": str(found.expected),
+            "answer": data.hex()
+        }
     return result

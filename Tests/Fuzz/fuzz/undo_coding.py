@@ -8,9 +8,13 @@ from .conclusion import BROKEN_BODY, WHOLE, Conclusion
 
 def undo_coding(conclusion: Conclusion, max_body: int) -> Conclusion:
     """The conclusion with the body decoded, or broken where that fails or its length is over the limit."""
-    names = [name.strip(b" \t").lower() for value in conclusion.values(b"content-encoding") for name in value.split(b",")]
+    names = [
+        name.strip(b" \t").lower() for value in conclusion.values(b"content-encoding") for name in value.split(b",")
+    ]
     coded = [name.decode("latin-1") for name in names if name not in (b"", b"identity")]
     conclusion.body = conclusion.wire
+    if conclusion.status == 205:
+        conclusion.points.add("reset content")
     if coded and conclusion.wire:
         if len(coded) < len(names):
             conclusion.points.add("identity beside a coding")
