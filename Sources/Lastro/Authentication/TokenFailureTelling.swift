@@ -25,7 +25,8 @@ extension OAuth2Error.Refusal {
   /// The remedy of the refusals that have a usual one (RFC 6749 §5.2).
   fileprivate var hint: String? {
     switch error {
-    case "invalid_client": "check the client's id and secret, and how the endpoint wants them (OAuth2Client.Authentication)"
+    case "invalid_client":
+      "check the client's id and secret, and how the endpoint wants them (OAuth2Client.Authentication)"
     case "invalid_grant": "the grant, such as a refresh token, is not good any more: get a new one"
     case "unauthorized_client", "unsupported_grant_type": "the client may not ask in this way: see how it is registered"
     case "invalid_scope": "check the scope"

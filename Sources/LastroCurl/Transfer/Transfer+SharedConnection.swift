@@ -12,7 +12,7 @@ extension Transfer {
     // libcurl names the socket of a connection only to the first that uses it.
     if let socket { host.learnSocket(socket, localPort: Int(localPort)) }
     isOnReusedConnection = clastro_is_reused(easy.raw)
-    if isOnReusedConnection, !requestSent, hasEnded(connection, peer.shared, localPort: localPort) { return false }
+    if isOnReusedConnection, !requestSent, hasEnded(connection, peer, localPort: localPort) { return false }
     // What libcurl sends again, and may not, is stopped before it goes out: not on a connection of others.
     if !job.request.allowsResend { easy.set(CURLOPT_FRESH_CONNECT, 1) }
     shared = peer.shared
@@ -27,11 +27,11 @@ extension Transfer {
 
   /// Whether a connection that nobody uses has ended, or most likely so. libcurl 7.88 reads one TLS record of it before it
   /// uses it again, and takes no notice when that is close_notify. What lies there beyond that is rarely good news.
-  private func hasEnded(_ connection: OpaquePointer, _ shared: SharedConnection, localPort: Int32) -> Bool {
-    if clastro_connection_closed_cleanly(connection) || clastro_connection_fatal_alert(connection) != 0 { return true }
+  private func hasEnded(_ connection: OpaquePointer, _ peer: TLSPeer, localPort: Int32) -> Bool {
+    if clastro_connection_closed_cleanly(connection) || peer.alert != nil { return true }
     // Where others use it, what comes is read.
-    guard shared.running == 0 else { return false }
-    return shared.isSilent || host.socket(localPort: localPort).map(clastro_has_input) ?? false
+    guard peer.shared.running == 0 else { return false }
+    return peer.shared.isSilent || host.socket(localPort: localPort).map(clastro_has_input) ?? false
   }
 
   /// A connection on which nothing came in time is not used again: over HTTP/2 libcurl would keep it for the next request,
