@@ -30,7 +30,7 @@ final class Transfer {
   let host: HostQueue
   let limits: TransferLimits
   let trust: PartitionTrust
-  private let clock: LoopClock
+  let clock: LoopClock
   let deliveries: Deliveries
   var headerList = HeaderList()
 
@@ -51,15 +51,7 @@ final class Transfer {
   /// Whether request bytes may have left.
   private(set) var requestSent = false
   private(set) var resends: Int
-  /// Its connection, where that speaks HTTP/2 over TLS.
-  var shared: SharedConnection? {
-    didSet {
-      oldValue?.leave()
-      shared?.enter()
-    }
-  }
-  var isOnReusedConnection = false
-  var mayBeAnsweredEarly = false
+  let share = ConnectionShare()
   /// Why the job must begin anew, where nothing was sent.
   private(set) var restart: Restart?
 
@@ -107,7 +99,6 @@ final class Transfer {
   }
 
   deinit {
-    shared?.leave()
     if let tls { clastro_connection_release(tls) }
   }
 
@@ -154,11 +145,7 @@ final class Transfer {
     }
     if let tls { clastro_connection_release(tls) }
     tls = host.key.isTLS ? clastro_connection_retain(easy.raw) : nil
-    guard join(tls, localPort: localPort) else {
-      restart = .onFreshConnection
-      return Int32(CURL_PREREQFUNC_ABORT)
-    }
-    switch checkTrust(of: tls) {
+    switch join(tls, localPort: localPort) ? checkTrust(of: tls) : .restart(.onFreshConnection) {
     case .trusted(let verdict): self.verdict = verdict
     case .restart(let reason):
       restart = reason
@@ -181,8 +168,7 @@ final class Transfer {
 
   /// One raw header line. False ends the transfer.
   func receive(headerLine line: UnsafeRawBufferPointer) -> Bool {
-    lastActivity = clock.now
-    shared?.heardAt = lastActivity
+    noteHearing()
     if hasFailed { return false }
     do {
       if case .final(let head) = try machine.consume(line: line, resembling: host.heads.latest) { return receive(head) }
@@ -194,8 +180,7 @@ final class Transfer {
 
   /// A piece of the decoded body. Gives the count to answer libcurl with.
   func receive(body bytes: UnsafeRawBufferPointer) -> Int {
-    lastActivity = clock.now
-    shared?.heardAt = lastActivity
+    noteHearing()
     if hasFailed || wasCut { return 0 }
     switch sink {
     case .undecided:
