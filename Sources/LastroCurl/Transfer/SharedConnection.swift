@@ -14,9 +14,25 @@ final class SharedConnection {
   /// Whether it was found silent, and nothing came since.
   var isSilent: Bool { silentSince == heardAt }
 
-  func enter() { running += 1 }
-  func leave() { running -= 1 }
+  fileprivate func enter() { running += 1 }
+  fileprivate func leave() { running -= 1 }
 
   /// Nothing came for the idle limit of one that waits: no new request is put on it.
   func noteSilence() { silentSince = heardAt }
+}
+
+/// A transfer's part in an HTTP/2 connection over TLS.
+final class ConnectionShare {
+  var connection: SharedConnection? {
+    didSet {
+      oldValue?.leave()
+      connection?.enter()
+    }
+  }
+  /// Whether the connection had served before.
+  var isReused = false
+  /// Whether an answer to a request with a body has begun.
+  var mayBeAnsweredEarly = false
+
+  deinit { connection?.leave() }
 }

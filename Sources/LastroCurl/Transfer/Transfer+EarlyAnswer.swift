@@ -12,14 +12,14 @@ extension Transfer {
   func noteAnswerOverHTTP2() {
     host.learnHTTP2()
     guard !job.request.body.isEmpty else { return }
-    mayBeAnsweredEarly = true
+    share.mayBeAnsweredEarly = true
     host.noteEarlyAnswer(job)
   }
 
   /// Whether all of the answer was handed over, by its own account. That the server ended its stream libcurl does not tell
   /// before ours has ended too.
   var isAnsweredEarly: Bool {
-    guard mayBeAnsweredEarly, let response, failure == nil, !receivingPaused else { return false }
+    guard share.mayBeAnsweredEarly, let response, failure == nil, !receivingPaused else { return false }
     if job.request.head.method == .head || [204, 304].contains(response.status.code) { return true }
     guard let length = machine.contentLength else { return false }
     return clastro_body_bytes(easy.raw) >= length

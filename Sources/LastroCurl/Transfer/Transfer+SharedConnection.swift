@@ -6,17 +6,23 @@ internal import Lastro
 extension Transfer {
   /// Takes part in the connection that libcurl chose, where it speaks HTTP/2. False: the request must not go out on it.
   func join(_ connection: OpaquePointer?, localPort: Int32) -> Bool {
-    shared = nil
+    share.connection = nil
     guard let connection, clastro_speaks_http2(easy.raw) else { return true }
     let peer = Unmanaged<TLSPeer>.fromOpaque(clastro_connection_owner(connection)).takeUnretainedValue()
     // libcurl names the socket of a connection only to the first that uses it.
     if let socket { host.learnSocket(socket, localPort: Int(localPort)) }
-    isOnReusedConnection = clastro_is_reused(easy.raw)
-    if isOnReusedConnection, !requestSent, hasEnded(connection, peer, localPort: localPort) { return false }
+    share.isReused = clastro_is_reused(easy.raw)
+    if share.isReused, !requestSent, hasEnded(connection, peer, localPort: localPort) { return false }
     // What libcurl sends again, and may not, is stopped before it goes out: not on a connection of others.
     if !job.request.allowsResend { easy.set(CURLOPT_FRESH_CONNECT, 1) }
-    shared = peer.shared
+    share.connection = peer.shared
     return true
+  }
+
+  /// Something came from the peer.
+  func noteHearing() {
+    lastActivity = clock.now
+    share.connection?.heardAt = lastActivity
   }
 
   /// The transfer is stopped before its request goes out. libcurl 7.88 resets a stream then that was never opened, which
@@ -39,7 +45,7 @@ extension Transfer {
   func abandonSilentConnection(now: Int64) {
     guard requestSent else { return }
     var isSilent = response == nil
-    if let shared, let limit = job.request.idleTimeout, !waitsForUs,
+    if let shared = share.connection, let limit = job.request.idleTimeout, !waitsForUs,
       now >= max(lastActivity, shared.heardAt).adding(limit)
     {
       shared.noteSilence()
@@ -63,7 +69,7 @@ extension Transfer {
   /// answer, or the server said that nothing was done with it (GOAWAY, RFC 9113 §6.8), which libcurl 7.88 does not tell
   /// apart. Once, and only where it does no harm.
   func mustGoAgain(_ code: CURLcode) -> Bool {
-    guard isOnReusedConnection, shared != nil, code.isEndOfConnection, failure == nil, response == nil,
+    guard share.isReused, share.connection != nil, code.isEndOfConnection, failure == nil, response == nil,
       clastro_head_bytes(easy.raw) == 0
     else {
       return false

@@ -32,7 +32,7 @@ final class Transfer {
   let host: HostQueue
   let limits: TransferLimits
   let trust: PartitionTrust
-  private let clock: LoopClock
+  let clock: LoopClock
   let deliveries: Deliveries
   var headerList = HeaderList()
 
@@ -59,15 +59,7 @@ final class Transfer {
   /// Whether request bytes may have left.
   private(set) var requestSent = false
   private(set) var resends: Int
-  /// Its connection, where that speaks HTTP/2 over TLS.
-  var shared: SharedConnection? {
-    didSet {
-      oldValue?.leave()
-      shared?.enter()
-    }
-  }
-  var isOnReusedConnection = false
-  var mayBeAnsweredEarly = false
+  let share = ConnectionShare()
   /// Why the job must begin anew, where nothing was sent.
   private(set) var restart: Restart?
   /// Whether libcurl is done with it, and only the end of the upload's source is waited for.
@@ -119,7 +111,6 @@ final class Transfer {
   }
 
   deinit {
-    shared?.leave()
     if let tls { clastro_connection_release(tls) }
   }
 
@@ -167,11 +158,7 @@ final class Transfer {
     }
     if let tls { clastro_connection_release(tls) }
     tls = host.key.isTLS ? clastro_connection_retain(easy.raw) : nil
-    guard join(tls, localPort: localPort) else {
-      restart = .onFreshConnection
-      return Int32(CURL_PREREQFUNC_ABORT)
-    }
-    switch checkTrust(of: tls) {
+    switch join(tls, localPort: localPort) ? checkTrust(of: tls) : .restart(.onFreshConnection) {
     case .trusted(let verdict): self.verdict = verdict
     case .restart(let reason):
       restart = reason
@@ -194,8 +181,7 @@ final class Transfer {
 
   /// One raw header line. False ends the transfer.
   func receive(headerLine line: UnsafeRawBufferPointer) -> Bool {
-    lastActivity = clock.now
-    shared?.heardAt = lastActivity
+    noteHearing()
     if hasFailed { return false }
     do {
       if case .final(let head) = try machine.consume(line: line, resembling: host.heads.latest) { return receive(head) }
@@ -207,8 +193,7 @@ final class Transfer {
 
   /// A piece of the body as it came. Gives the count to answer libcurl with.
   func receive(body bytes: UnsafeRawBufferPointer) -> Int {
-    lastActivity = clock.now
-    shared?.heardAt = lastActivity
+    noteHearing()
     if hasFailed || wasCut { return 0 }
     do {
       return try decoder == nil ? deliver(bytes) : decode(bytes)
