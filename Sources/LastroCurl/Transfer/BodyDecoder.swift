@@ -30,8 +30,8 @@ struct BodyDecoder {
 
   private static let pieceBytes = 32 * 1024
 
-  private let limits: TransferLimits
-  private let isStream: Bool
+  /// Most bytes for each that came, and from where on; only streams need it, as what is collected has its limit anyway.
+  private let expansion: (ratio: Int, floor: Int64)?
   private var chunks: ResponseBodyMachine?
   private let coding: ContentDecoder?
   /// Bytes that libcurl hands over again and that are used already.
@@ -46,8 +46,9 @@ struct BodyDecoder {
   static func make(
     _ head: ResponseHead, _ framing: ResponseFraming, for transfer: Transfer
   ) throws(TransportError) -> BodyDecoder? {
-    let hasNoBody = transfer.job.request.head.method == .head || head.status == 204 || head.status == 304
-    guard !hasNoBody, framing.isChunked || framing.hasContentEncoding else { return nil }
+    // Before all else: most bodies are neither.
+    guard framing.isChunked || framing.hasContentEncoding else { return nil }
+    guard head.status != 204, head.status != 304, transfer.job.request.head.method != .head else { return nil }
     var codings: [ContentCoding] = []
     if framing.hasContentEncoding, framing.contentLength != 0, transfer.expandsBody {
       codings = ContentCoding.list(of: head)
@@ -59,8 +60,7 @@ struct BodyDecoder {
   }
 
   init(_ framing: ResponseFraming, _ codings: [ContentCoding], limits: TransferLimits, isStream: Bool) {
-    self.limits = limits
-    self.isStream = isStream
+    expansion = isStream ? (limits.decompressionRatio, limits.decompressionFloor) : nil
     if framing.isChunked {
       chunks = ResponseBodyMachine(
         framing, maximumTrailerBytes: limits.headBytes, maximumTrailerFields: limits.headFields)
@@ -155,13 +155,10 @@ struct BodyDecoder {
     consumed += progress.consumed
     coded += Int64(progress.consumed)
     decoded += Int64(progress.produced)
-    if isBomb { throw .decompressionBomb(ratio: limits.decompressionRatio, delivered: decoded) }
+    if let expansion, decoded > expansion.floor, decoded / max(1, coded) > Int64(expansion.ratio) {
+      throw .decompressionBomb(ratio: expansion.ratio, delivered: decoded)
+    }
     return progress.produced
-  }
-
-  /// Only streams need it: what is collected has its limit anyway.
-  private var isBomb: Bool {
-    isStream && decoded > limits.decompressionFloor && decoded / max(1, coded) > Int64(limits.decompressionRatio)
   }
 }
 
