@@ -54,6 +54,13 @@ let package = Package(
       ],
       swiftSettings: settings),
     .executableTarget(
+      name: "PipelineBench",
+      dependencies: [
+        .product(name: "Lastro", package: "Lastro"),
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+      ],
+      swiftSettings: settings),
+    .executableTarget(
       name: "StreamBench",
       dependencies: [
         .product(name: "Lastro", package: "Lastro"),

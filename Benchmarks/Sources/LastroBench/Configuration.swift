@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import BenchSupport
+import FoundationEssentials
 import Lastro
 import LastroCurl
 import Logging
@@ -56,10 +57,30 @@ extension StackConfiguration {
   }
 }
 
-/// Does nothing, and says that it never waits.
-private struct PromptInterceptor: HTTPResourceInterceptor {
+/// Has every hook, and does nothing in them: one without hooks would cost nothing.
+private protocol IdleInterceptor: HTTPResourceInterceptor {}
+
+extension IdleInterceptor {
+  func interceptMakeRequest(
+    _ result: Result<ResourceRequest, any Error>, context: AttemptContext
+  ) async -> Result<ResourceRequest, any Error> { result }
+
+  func interceptScheduled(_ request: ResourceRequest, context: AttemptContext) async {}
+
+  func interceptSucceeded(
+    _ request: ResourceRequest, response: ResourceResponse, body: Data?, context: AttemptContext
+  ) async {}
+
+  func interceptFailed(
+    _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
+    context: AttemptContext
+  ) async -> Retry.Action { .none }
+}
+
+/// Says that it never waits.
+private struct PromptInterceptor: IdleInterceptor {
   var hooksWait: Bool { false }
 }
 
-/// Does nothing, and might wait: its hooks run in tasks of their own.
-private struct WaitingInterceptor: HTTPResourceInterceptor {}
+/// Might wait: its hooks run in tasks of their own.
+private struct WaitingInterceptor: IdleInterceptor {}

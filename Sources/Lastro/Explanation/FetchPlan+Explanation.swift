@@ -10,7 +10,7 @@ extension FetchPlan {
     do {
       var made = try await baseRequestMaking.make()
       made.options = options.overriding(made.options)
-      for case let interceptor as any ExplainableInterceptor in interceptors {
+      for case let interceptor as any ExplainableInterceptor in interceptors.links.map(\.interceptor) {
         made = interceptor.explainedRequest(made)
       }
       request = made
@@ -25,14 +25,15 @@ extension FetchPlan {
     return FetchExplanation(
       request: request.map { redaction.text($0.summary) }, refusal: refusal.map { redaction.text($0) },
       operation: options.operation, idempotency: Self.idempotency(of: request),
-      interceptors: interceptors.map(Self.describe), signers: signers(of: request), timeouts: timeoutFacts(options),
+      interceptors: interceptors.links.map { Self.describe($0.interceptor) }, signers: signers(of: request),
+      timeouts: timeoutFacts(options),
       limits: limitFacts(options, request),
       retries: request.map { request in hypotheticalFailures.map { verdict(on: $0, request) } } ?? [],
       transport: request.map { transport.explain(transferRequest($0)) } ?? [])
   }
 
   private var hypotheticalFailures: [HypotheticalFailure] {
-    (interceptors.contains { $0 is BearerAuthenticator } ? [.noToken] : []) + HypotheticalFailure.all
+    (interceptors.links.contains { $0.interceptor is BearerAuthenticator } ? [.noToken] : []) + HypotheticalFailure.all
   }
 
   private func signers(of request: ResourceRequest?) -> [String] {
@@ -101,7 +102,7 @@ extension FetchPlan {
   ) -> FetchExplanation.RetryVerdict {
     var action = Retry.Action.none
     var undecided: [String] = []
-    for interceptor in interceptors {
+    for interceptor in interceptors.links.map(\.interceptor) {
       let opinion = (interceptor as? any ExplainableInterceptor)?.explainedAction(after: failure.error, to: request)
       if let opinion {
         action = retryActionPriority(action, opinion)

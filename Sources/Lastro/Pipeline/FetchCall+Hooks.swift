@@ -70,13 +70,13 @@ extension FetchCall {
   func adapted(
     _ base: Result<ResourceRequest, any Error>
   ) async throws(AttemptFailure) -> ResourceRequest {
-    if plan.interceptors.isEmpty, case .success(let request) = base { return request }
+    if !plan.hooks.contains(.makeRequest), case .success(let request) = base { return request }
     let interceptors = plan.interceptors
     let context = context
     let redirects = current.redirects
     let redaction = redaction
     let adapted: Adapted
-    if plan.hooksWait {
+    if plan.waitingHooks.contains(.makeRequest) {
       adapted = try await inTime("an interceptor that makes the request") {
         await Self.adapt(base, interceptors, context, redirects, redaction)
       }
@@ -97,13 +97,14 @@ extension FetchCall {
   )
 
   private static func adapt(
-    _ base: Result<ResourceRequest, any Error>, _ interceptors: [any HTTPResourceInterceptor],
-    _ context: AttemptContext, _ redirects: RedirectTracker, _ redaction: Redaction
+    _ base: Result<ResourceRequest, any Error>, _ interceptors: InterceptorChain, _ context: AttemptContext,
+    _ redirects: RedirectTracker, _ redaction: Redaction
   ) async -> Adapted {
     var result = base
     var redirects = redirects
     var redaction = redaction
-    for interceptor in interceptors {
+    for link in interceptors.links where link.hooks.contains(.makeRequest) {
+      let interceptor = link.interceptor
       let adapted = await interceptor.interceptMakeRequest(result, context: context)
       // Whatever the next interceptor throws about it.
       if case .success(let request) = adapted { redaction = redaction.adding(request) }
@@ -139,36 +140,40 @@ extension FetchCall {
 
   /// Tells the interceptors that a request is about to be handed over.
   func tellScheduled(_ request: ResourceRequest) async throws(AttemptFailure) {
-    guard !plan.interceptors.isEmpty else { return }
+    guard plan.hooks.contains(.scheduled) else { return }
     let interceptors = plan.interceptors
     let context = context
-    if plan.hooksWait {
+    if plan.waitingHooks.contains(.scheduled) {
       try await inTime("an interceptor that was told of the request", request) {
-        for interceptor in interceptors { await interceptor.interceptScheduled(request, context: context) }
+        for link in interceptors.links where link.hooks.contains(.scheduled) {
+          await link.interceptor.interceptScheduled(request, context: context)
+        }
       }
     } else {
-      for interceptor in interceptors { await interceptor.interceptScheduled(request, context: context) }
+      for link in interceptors.links where link.hooks.contains(.scheduled) {
+        await link.interceptor.interceptScheduled(request, context: context)
+      }
     }
   }
 
   /// Tells the interceptors of a success, which stands whatever they do.
   func tellSucceeded(_ exchange: Exchange) async {
-    guard !plan.interceptors.isEmpty else { return }
+    guard plan.hooks.contains(.succeeded) else { return }
     let interceptors = plan.interceptors
     let context = context
     let request = exchange.request
     let response = exchange.response
     let body = exchange.body.bytes
-    if plan.hooksWait {
+    if plan.waitingHooks.contains(.succeeded) {
       let left = timeLeft(options: effective).map { max($0, Self.grace) }
       _ = await interruptible(within: left, time: plan.configuration.timeSource) {
-        for interceptor in interceptors {
-          await interceptor.interceptSucceeded(request, response: response, body: body, context: context)
+        for link in interceptors.links where link.hooks.contains(.succeeded) {
+          await link.interceptor.interceptSucceeded(request, response: response, body: body, context: context)
         }
       }
     } else {
-      for interceptor in interceptors {
-        await interceptor.interceptSucceeded(request, response: response, body: body, context: context)
+      for link in interceptors.links where link.hooks.contains(.succeeded) {
+        await link.interceptor.interceptSucceeded(request, response: response, body: body, context: context)
       }
     }
   }
@@ -179,7 +184,9 @@ extension FetchCall {
   ) async -> Retry.Action? {
     let interceptors = plan.interceptors
     let priority = plan.retryActionPriority
-    guard plan.hooksWait else { return await Self.opinion(on: failure, error, context, interceptors, priority) }
+    guard plan.waitingHooks.contains(.failed) else {
+      return await Self.opinion(on: failure, error, context, interceptors, priority)
+    }
     let isCancelled = error.isCancelled || Task.isCancelled
     let left = isCancelled ? Self.grace : timeLeft(options: effective).map { max($0, Self.grace) }
     let answer = await interruptible(
@@ -192,12 +199,16 @@ extension FetchCall {
 
   private static func opinion(
     on failure: AttemptFailure, _ error: HTTPFetchError<any Error>, _ context: AttemptContext,
-    _ interceptors: [any HTTPResourceInterceptor], _ priority: Retry.Action.CompareClosure
+    _ interceptors: InterceptorChain, _ priority: Retry.Action.CompareClosure
   ) async -> Retry.Action {
     var action = Retry.Action.none
-    for interceptor in interceptors {
-      let opinion = await interceptor.interceptFailed(
-        failure.request, response: error.response, body: failure.body, error: error, context: context)
+    for link in interceptors.links {
+      var opinion = Retry.Action.none
+      if link.hooks.contains(.failed) {
+        opinion = await link.interceptor.interceptFailed(
+          failure.request, response: error.response, body: failure.body, error: error, context: context)
+      }
+      // Also of who has no opinion: a resource's own priority may make something of that.
       action = priority(action, opinion)
     }
     return action

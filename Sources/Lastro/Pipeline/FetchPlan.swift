@@ -14,9 +14,10 @@ final class FetchPlan: Sendable {
   private let sharedConfiguration: CopyOnWrite<StackConfiguration>
   var configuration: StackConfiguration { _read { yield sharedConfiguration.value } }
   /// The stack's, then the resource's.
-  let interceptors: [any HTTPResourceInterceptor]
-  /// Whether any of their hooks may wait.
-  let hooksWait: Bool
+  let interceptors: InterceptorChain
+  /// The hooks that any of them has, and those of them that may wait.
+  let hooks: HookSet
+  let waitingHooks: HookSet
   let baseRequestMaking: BaseRequestMaking<ResourceRequest>
   let options: RequestOptions
   let retryActionPriority: Retry.Action.CompareClosure
@@ -29,14 +30,13 @@ final class FetchPlan: Sendable {
 
   init<Model, APIError>(
     _ resource: HTTPResource<Model, APIError>, transport: any Transport,
-    configuration: CopyOnWrite<StackConfiguration>, isStream: Bool,
+    configuration: CopyOnWrite<StackConfiguration>, interceptors: InterceptorChain, isStream: Bool,
     acceptsUpgrade: Bool = false, finish: @escaping @Sendable (ResponseBody, ResourceResponse) throws -> FetchedValue
   ) {
     self.transport = transport
     sharedConfiguration = configuration
-    let ofStack = configuration.value.interceptors
-    interceptors = resource.interceptors.isEmpty ? ofStack : ofStack + resource.interceptors
-    hooksWait = interceptors.contains(where: \.hooksWait)
+    self.interceptors = interceptors.followed(by: resource.interceptors)
+    (hooks, waitingHooks) = self.interceptors.hooks
     baseRequestMaking = resource.baseRequestMaking
     options = resource.options
     retryActionPriority = resource.retryActionPriority

@@ -15,6 +15,9 @@
 /// cancelled, and the call goes on at once, without what the hook would have said; it may then still be at work when the
 /// next hook runs. Hooks that are told of the end after that are given a second to return.
 ///
+/// A hook that a type does not implement costs nothing: it is called until that is found out, once as a rule, and then no
+/// more.
+///
 /// What has to wrap a whole exchange wraps the ``Transport`` instead.
 public protocol HTTPResourceInterceptor: Sendable {
   /// Origins to which this interceptor may send credentials even after a redirect from elsewhere.
@@ -85,19 +88,29 @@ extension HTTPResourceInterceptor {
   /// Passes the result on.
   public func interceptMakeRequest(
     _ result: Result<ResourceRequest, any Error>, context: AttemptContext
-  ) async -> Result<ResourceRequest, any Error> { result }
+  ) async -> Result<ResourceRequest, any Error> {
+    KnownHooks.of(Self.self).lacks(.makeRequest)
+    return result
+  }
 
   /// Does nothing.
-  public func interceptScheduled(_ request: ResourceRequest, context: AttemptContext) async {}
+  public func interceptScheduled(_ request: ResourceRequest, context: AttemptContext) async {
+    KnownHooks.of(Self.self).lacks(.scheduled)
+  }
 
   /// Does nothing.
   public func interceptSucceeded(
     _ request: ResourceRequest, response: ResourceResponse, body: Data?, context: AttemptContext
-  ) async {}
+  ) async {
+    KnownHooks.of(Self.self).lacks(.succeeded)
+  }
 
   /// Has no opinion.
   public func interceptFailed(
     _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
     context: AttemptContext
-  ) async -> Retry.Action { .none }
+  ) async -> Retry.Action {
+    KnownHooks.of(Self.self).lacks(.failed)
+    return .none
+  }
 }

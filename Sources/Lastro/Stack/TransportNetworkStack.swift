@@ -17,11 +17,13 @@ public struct TransportNetworkStack: HTTPNetworkStack {
   public var configuration: StackConfiguration { sharedConfiguration.value }
 
   private let sharedConfiguration: CopyOnWrite<StackConfiguration>
+  private let interceptors: InterceptorChain
 
   /// Makes a stack.
   public init(transport: any Transport, configuration: StackConfiguration = StackConfiguration()) {
     self.transport = transport
     sharedConfiguration = CopyOnWrite(configuration)
+    interceptors = InterceptorChain(configuration.interceptors)
   }
 
   /// Fetches a resource and decodes its model; see ``HTTPNetworkStack``.
@@ -50,9 +52,9 @@ public struct TransportNetworkStack: HTTPNetworkStack {
     _ resource: HTTPResource<Model, APIError>, isStream: Bool,
     finish: @escaping @Sendable (ResponseBody, ResourceResponse) throws -> Value
   ) async throws(HTTPFetchError<APIError>) -> Network.Value<Value, ResourceResponse> {
-    let plan = FetchPlan(resource, transport: transport, configuration: sharedConfiguration, isStream: isStream) {
-      FetchedValue.Of(try finish($0, $1))
-    }
+    let plan = FetchPlan(
+      resource, transport: transport, configuration: sharedConfiguration, interceptors: interceptors, isStream: isStream
+    ) { FetchedValue.Of(try finish($0, $1)) }
     do throws(HTTPFetchError<any Error>) {
       let fetched = try await FetchCall(plan).run()
       return Network.Value(value: fetched.value.open(as: Value.self), response: fetched.response)
@@ -74,9 +76,9 @@ public struct TransportNetworkStack: HTTPNetworkStack {
   public func explain<Model, APIError>(
     _ resource: HTTPResource<Model, APIError>, asStream: Bool = false
   ) async -> FetchExplanation {
-    await FetchPlan(resource, transport: transport, configuration: sharedConfiguration, isStream: asStream) { body, _ in
-      FetchedValue.Of(body)
-    }
+    await FetchPlan(
+      resource, transport: transport, configuration: sharedConfiguration, interceptors: interceptors, isStream: asStream
+    ) { body, _ in FetchedValue.Of(body) }
     .explanation()
   }
 }

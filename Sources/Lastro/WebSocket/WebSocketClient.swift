@@ -61,7 +61,8 @@ public struct WebSocketClient: Sendable {
     let transport = WebSocketHandshakeTransport(
       dialer: dialer, configuration: configuration, random: stack.randomSource, time: stack.timeSource)
     let plan = FetchPlan(
-      resource, transport: transport, configuration: CopyOnWrite(stack), isStream: false, acceptsUpgrade: true
+      resource, transport: transport, configuration: CopyOnWrite(stack),
+      interceptors: InterceptorChain(stack.interceptors), isStream: false, acceptsUpgrade: true
     ) { _, _ in FetchedValue.Of(()) }
     let response: ResourceResponse
     do throws(HTTPFetchError<any Error>) {

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Interceptors in the order in which they are asked, with the hooks that each has.
+struct InterceptorChain: Sendable {
+  struct Link: Sendable {
+    let interceptor: any HTTPResourceInterceptor
+    private let known: KnownHooks
+
+    init(_ interceptor: any HTTPResourceInterceptor) {
+      self.interceptor = interceptor
+      known = KnownHooks.of(type(of: interceptor))
+    }
+
+    /// The hooks that have to be called.
+    var hooks: HookSet { known.present }
+  }
+
+  let links: [Link]
+
+  init(_ interceptors: [any HTTPResourceInterceptor]) { links = interceptors.map(Link.init) }
+
+  private init(links: [Link]) { self.links = links }
+
+  /// With others behind these.
+  func followed(by interceptors: [any HTTPResourceInterceptor]) -> Self {
+    interceptors.isEmpty ? self : Self(links: links + interceptors.map(Link.init))
+  }
+
+  /// The hooks that some interceptor has, and those of them that may wait.
+  var hooks: (present: HookSet, waiting: HookSet) {
+    var present: HookSet = []
+    var waiting: HookSet = []
+    for link in links {
+      let hooks = link.hooks
+      present.formUnion(hooks)
+      if !hooks.isEmpty, link.interceptor.hooksWait { waiting.formUnion(hooks) }
+    }
+    return (present, waiting)
+  }
+}

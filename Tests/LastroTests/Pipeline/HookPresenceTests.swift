@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import Testing
+
+@testable import Lastro
+
+/// What an interceptor of these tests is made of.
+struct HookBase: Sendable {
+  var name: String
+  var log: Recorder<String>
+  var waits = true
+
+  func tell(_ event: String) { log.append("\(name) \(event)") }
+}
+
+private protocol Telling: HTTPResourceInterceptor {
+  init(base: HookBase)
+  var base: HookBase { get }
+}
+
+extension Telling {
+  var hooksWait: Bool { base.waits }
+}
+
+// Each brings one hook; a type that conforms to several has several.
+
+private protocol Making: Telling {}
+extension Making {
+  func interceptMakeRequest(
+    _ result: Result<ResourceRequest, any Error>, context: AttemptContext
+  ) async -> Result<ResourceRequest, any Error> {
+    base.tell("makes")
+    return result
+  }
+}
+
+private protocol Scheduling: Telling {}
+extension Scheduling {
+  func interceptScheduled(_ request: ResourceRequest, context: AttemptContext) async { base.tell("scheduled") }
+}
+
+private protocol Succeeding: Telling {}
+extension Succeeding {
+  func interceptSucceeded(
+    _ request: ResourceRequest, response: ResourceResponse, body: Data?, context: AttemptContext
+  ) async { base.tell("succeeded") }
+}
+
+private protocol Failing: Telling {}
+extension Failing {
+  func interceptFailed(
+    _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
+    context: AttemptContext
+  ) async -> Retry.Action {
+    base.tell("failed")
+    return .none
+  }
+}
+
+private struct Bare: Telling { let base: HookBase }
+private struct M: Making { let base: HookBase }
+private struct S: Scheduling { let base: HookBase }
+private struct MS: Making, Scheduling { let base: HookBase }
+private struct U: Succeeding { let base: HookBase }
+private struct MU: Making, Succeeding { let base: HookBase }
+private struct SU: Scheduling, Succeeding { let base: HookBase }
+private struct MSU: Making, Scheduling, Succeeding { let base: HookBase }
+private struct F: Failing { let base: HookBase }
+private struct MF: Making, Failing { let base: HookBase }
+private struct SF: Scheduling, Failing { let base: HookBase }
+private struct MSF: Making, Scheduling, Failing { let base: HookBase }
+private struct UF: Succeeding, Failing { let base: HookBase }
+private struct MUF: Making, Succeeding, Failing { let base: HookBase }
+private struct SUF: Scheduling, Succeeding, Failing { let base: HookBase }
+private struct MSUF: Making, Scheduling, Succeeding, Failing { let base: HookBase }
+
+/// A type of its own for every `Parameter`, of which nothing is known before it is used.
+private struct Fresh<Parameter>: Scheduling, Failing { let base: HookBase }
+
+/// Has a hook in the class, which the subclass overrides, and one that only the subclass has: that is none of the
+/// interceptor's, as Swift has it.
+private class Parent: HTTPResourceInterceptor, @unchecked Sendable {
+  // Sendable because what they hold is constant and Sendable.
+  let base: HookBase
+  init(_ base: HookBase) { self.base = base }
+
+  func interceptScheduled(_ request: ResourceRequest, context: AttemptContext) async { base.tell("scheduled") }
+}
+
+private final class Child: Parent, @unchecked Sendable {
+  // Sendable because its parent is.
+  override func interceptScheduled(_ request: ResourceRequest, context: AttemptContext) async {
+    base.tell("overridden")
+  }
+
+  func interceptSucceeded(
+    _ request: ResourceRequest, response: ResourceResponse, body: Data?, context: AttemptContext
+  ) async { base.tell("never") }
+}
+
+private actor Counting: HTTPResourceInterceptor {
+  let base: HookBase
+  private var count = 0
+  init(_ base: HookBase) { self.base = base }
+
+  func interceptSucceeded(
+    _ request: ResourceRequest, response: ResourceResponse, body: Data?, context: AttemptContext
+  ) async {
+    count += 1
+    base.tell("succeeded \(count)")
+  }
+}
+
+private enum Choice: HTTPResourceInterceptor {
+  case only(HookBase)
+
+  func interceptFailed(
+    _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
+    context: AttemptContext
+  ) async -> Retry.Action {
+    if case .only(let base) = self { base.tell("failed") }
+    return .none
+  }
+}
+
+/// Tells every event, and passes it on to another interceptor, hooks that this has not included.
+private struct Forwarding: HTTPResourceInterceptor {
+  let base: HookBase
+  let next: any HTTPResourceInterceptor
+
+  func interceptMakeRequest(
+    _ result: Result<ResourceRequest, any Error>, context: AttemptContext
+  ) async -> Result<ResourceRequest, any Error> {
+    base.tell("makes")
+    return await next.interceptMakeRequest(result, context: context)
+  }
+
+  func interceptScheduled(_ request: ResourceRequest, context: AttemptContext) async {
+    base.tell("scheduled")
+    await next.interceptScheduled(request, context: context)
+  }
+
+  func interceptSucceeded(
+    _ request: ResourceRequest, response: ResourceResponse, body: Data?, context: AttemptContext
+  ) async {
+    base.tell("succeeded")
+    await next.interceptSucceeded(request, response: response, body: body, context: context)
+  }
+
+  func interceptFailed(
+    _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
+    context: AttemptContext
+  ) async -> Retry.Action {
+    base.tell("failed")
+    return await next.interceptFailed(request, response: response, body: body, error: error, context: context)
+  }
+}
+
+private struct OnlyAuthenticating: RequestAuthenticator, HTTPResourceInterceptor {
+  let base: HookBase
+
+  func authenticate(_ request: ResourceRequest) async throws -> ResourceRequest {
+    base.tell("makes")
+    return request
+  }
+}
+
+@Suite("Hooks: what a type has is always called, what it lacks is not")
+struct HookPresenceTests {
+  /// Every combination, in the order of the bits of `HookSet`.
+  private static let combinations: [any Telling.Type] = [
+    Bare.self, M.self, S.self, MS.self, U.self, MU.self, SU.self, MSU.self, F.self, MF.self, SF.self, MSF.self, UF.self,
+    MUF.self, SUF.self, MSUF.self,
+  ]
+
+  /// What a call of two attempts, the first of which fails, and a redirect in the second is to tell.
+  private static func expected(_ chain: [(name: String, hooks: HookSet)]) -> [String] {
+    func all(_ hook: HookSet, _ event: String) -> [String] {
+      chain.filter { $0.hooks.contains(hook) }.map { "\($0.name) \(event)" }
+    }
+    let sent = all(.makeRequest, "makes") + all(.scheduled, "scheduled")
+    return sent + all(.failed, "failed") + sent + sent + all(.succeeded, "succeeded")
+  }
+
+  /// Fails once, is redirected once, then succeeds.
+  private static func fetch(_ stack: [any HTTPResourceInterceptor], _ own: [any HTTPResourceInterceptor]) async throws {
+    let transport = StubTransport(.failure(.connect, .connectFailed), .redirect(to: "/b"), .answer(200))
+    // The last in the stack, so that it asks for the retry; `Hooks` has every hook, and tells none.
+    let retry = RetryInterceptor(policy: .maxRetries(1))
+    _ = try await TransportNetworkStack(transport, interceptors: stack).fetch(.test(interceptors: own + [retry]))
+    #expect(transport.requests.count == 3)
+  }
+
+  @Test("every combination beside every other, of the stack and of the resource, whether its hooks wait or not")
+  func combinations() async throws {
+    for (first, firstType) in Self.combinations.enumerated() {
+      for (second, secondType) in Self.combinations.enumerated() {
+        let log = Recorder<String>()
+        let waits = (first + second) % 3
+        let a = firstType.init(base: HookBase(name: "a", log: log, waits: waits != 0))
+        let b = secondType.init(base: HookBase(name: "b", log: log, waits: waits != 1))
+        let c = firstType.init(base: HookBase(name: "c", log: log, waits: waits == 2))
+        try await Self.fetch([a, b], [c])
+        let (own, other) = (HookSet(rawValue: UInt8(first)), HookSet(rawValue: UInt8(second)))
+        #expect(log.values == Self.expected([("a", own), ("b", other), ("c", own)]), "\(firstType), \(secondType)")
+      }
+    }
+    // After that, nothing but their own is called.
+    for (bits, type) in Self.combinations.enumerated() {
+      #expect(KnownHooks.of(type).present == HookSet(rawValue: UInt8(bits)), "\(type)")
+      let known = InterceptorChain([type.init(base: HookBase(name: "", log: Recorder(), waits: true))]).hooks
+      #expect(known.present.rawValue == UInt8(bits) && known.waiting == known.present)
+      let prompt = InterceptorChain([type.init(base: HookBase(name: "", log: Recorder(), waits: false))]).hooks
+      #expect(prompt.present.rawValue == UInt8(bits) && prompt.waiting.isEmpty)
+    }
+  }
+
+  @Test("types that nobody has seen, used by many calls at once: every hook of every call")
+  func learning() async throws {
+    try await learn(Fresh<Int>.self, depth: 20)
+  }
+
+  private func learn<T: Telling>(_ type: T.Type, depth: Int) async throws {
+    #expect(KnownHooks.of(type).present == .all)
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for call in 0..<16 {
+        group.addTask {
+          let log = Recorder<String>()
+          try await Self.fetch([T(base: HookBase(name: "a", log: log, waits: call % 2 == 0))], [])
+          #expect(log.values == Self.expected([("a", [.scheduled, .failed])]))
+        }
+      }
+      try await group.waitForAll()
+    }
+    #expect(KnownHooks.of(type).present == [.scheduled, .failed])
+    if depth > 0 { try await learn(Fresh<T>.self, depth: depth - 1) }
+  }
+
+  @Test("an interceptor that passes events on is called itself, whatever the next one lacks; also one of its own type")
+  func forwarding() async throws {
+    for (bits, type) in Self.combinations.enumerated() {
+      for _ in 0..<3 {
+        let log = Recorder<String>()
+        let inner = type.init(base: HookBase(name: "i", log: log))
+        let middle = Forwarding(base: HookBase(name: "m", log: log), next: inner)
+        try await Self.fetch([Forwarding(base: HookBase(name: "o", log: log), next: middle)], [])
+        let expected = Self.expected([("o", .all), ("m", .all), ("i", HookSet(rawValue: UInt8(bits)))])
+        // One event goes through all three before the next begins.
+        #expect(log.values == expected)
+      }
+    }
+    #expect(KnownHooks.of(Forwarding.self).present == .all)
+  }
+
+  @Test("classes, their subclasses, actors, enums, authenticators")
+  func kinds() async throws {
+    for _ in 0..<3 {
+      let log = Recorder<String>()
+      func base(_ name: String) -> HookBase { HookBase(name: name, log: log) }
+      try await Self.fetch(
+        [Parent(base("p")), Child(base("c"))],
+        [Counting(base("x")), Choice.only(base("e")), OnlyAuthenticating(base: base("u"))])
+      let sent = ["u makes", "p scheduled", "c overridden"]
+      #expect(log.values == sent + ["e failed"] + sent + sent + ["x succeeded 1"])
+    }
+    #expect(KnownHooks.of(OnlyAuthenticating.self).present == [.makeRequest, .failed])
+    #expect(KnownHooks.of(RetryInterceptor.self).present == [.failed])
+  }
+
+  @Test("who has no opinion still has one, where a resource folds opinions by a rule of its own")
+  func fold() async throws {
+    for _ in 0..<3 {
+      let folded = Recorder<String>()
+      let log = Recorder<String>()
+      var resource = try RawHTTPResource.test(interceptors: [
+        RetryInterceptor(policy: .maxRetries(3)), S(base: HookBase(name: "s", log: log)),
+      ])
+      // The last word counts: here that of the one who says nothing.
+      resource.retryActionPriority = { lhs, rhs in
+        folded.append("\(RetryTests.text(lhs)) | \(RetryTests.text(rhs))")
+        return rhs
+      }
+      let transport = StubTransport(.answer(503))
+      _ = try await TransportNetworkStack(transport).failure(of: resource)
+      #expect(transport.requests.count == 1 && folded.values == ["none | retry", "retry | none"])
+    }
+  }
+
+  @Test("credentials stay behind after a redirect, also with interceptors that make no requests")
+  func redirect() async throws {
+    for _ in 0..<3 {
+      let log = Recorder<String>()
+      let transport = StubTransport(.redirect(to: "https://other.example/"), .answer(200))
+      let request = try ResourceRequest.test(fields: [.authorization: "Bearer t"])
+      let chain: [any HTTPResourceInterceptor] = [
+        Bare(base: HookBase(name: "n", log: log)), U(base: HookBase(name: "u", log: log)),
+      ]
+      _ = try await TransportNetworkStack(transport, interceptors: chain).fetch(.raw(request))
+      #expect(transport.requests.map { $0.head.headerFields[.authorization] } == ["Bearer t", nil])
+      #expect(log.values == ["u succeeded"])
+    }
+  }
+}
