@@ -31,6 +31,8 @@ class Case:
     """The clients that the case is for; none: all of them."""
     removes: Path | None = None
     """What a run leaves behind."""
+    start: Mapping[str, str | int] | None = None
+    """Where there is no warm-up: the keys of a run that does no more than start, which is subtracted."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,18 +105,20 @@ class CaseTable:
     def streams(self) -> Iterator[Case]:
         size = self.scale.stream_size
         title = "1 GiB" if size == GIB else "1 MiB"
-        # The connection is made within what is measured: against a gigabyte it is nothing.
+        # A warm-up would be another gigabyte. What a client needs to start, and its connection, are measured by a run of a
+        # kibibyte, and subtracted.
         once: dict[str, str | int] = {"requests": 1, "warmup": 0}
         for http, protocol in STREAMS.items():
             download = {**self.base(http, str(size), size), **once}
-            yield Case(f"h{http}-download", f"{protocol}, download of {title}", "download", download)
+            small = self.base(http, str(KIB), KIB)
+            yield Case(f"h{http}-download", f"{protocol}, download of {title}", "download", download, start=small)
             target = self.scratch / f"download-{http}"
             yield Case(f"h{http}-download-file", f"{protocol}, download of {title} to a file", "download",
-                       {**download, "file": str(target)}, removes=target)
+                       {**download, "file": str(target)}, removes=target, start=small)
             upload = {**self.base(http, "upload", size), **once}
             if http == 1:
                 upload["url"] = f"{self.servers.sink}/upload"
-            yield Case(f"h{http}-upload", f"{protocol}, upload of {title}", "upload", upload)
+            yield Case(f"h{http}-upload", f"{protocol}, upload of {title}", "upload", upload, start={"size": KIB})
 
     def handshakes(self) -> Iterator[Case]:
         keys = {**self.base(2, str(KIB), KIB), "http": 1, "requests": self.scale.pick(1000, 10),

@@ -92,6 +92,12 @@ class Run:
     peak_rss_kib: int
     idle_rss_kib: int
 
+    def without(self, start: Run) -> Run:
+        """Without what a start took. What is left is never less than nothing; memory stays what it was."""
+        return dataclasses.replace(self, wall_ns=max(0, self.wall_ns - start.wall_ns),
+                                   user_us=max(0, self.user_us - start.user_us),
+                                   system_us=max(0, self.system_us - start.system_us))
+
     @property
     def cpu_us_per_request(self) -> float:
         return (self.user_us + self.system_us) / self.requests

@@ -89,7 +89,10 @@ def run_once(results: Results, number: int, case: Case, client: Client, patience
     if key in results.failures or key in results.unsupported:
         return
     try:
-        results.runs.setdefault(key, {})[number] = run_client(client, case.scenario, case.keys, patience)
+        run = run_client(client, case.scenario, case.keys, patience)
+        if case.start is not None:
+            run = run.without(run_client(client, case.scenario, {**case.keys, **case.start}, patience))
+        results.runs.setdefault(key, {})[number] = run
     except Unsupported as reason:
         results.unsupported[key] = str(reason)
     except ClientFailure as failure:

@@ -142,7 +142,7 @@ struct BatchTests {
     let result = try await Lastro.run(["bench", url, "--requests", "300", "--concurrency", "20"] + flags)
     #expect(result.status == 0, "\(result.errors)")
     let json = try result.json()
-    #expect(Set(json.keys) == ["client", "ok", "bytes", "wall", "user", "sys", "rss_kb"])
+    #expect(Set(json.keys) == ["client", "ok", "bytes", "wall", "user", "sys", "startup_cpu", "rss_kb"])
     #expect(json["client"] as? String == "lastro")
     #expect(json["ok"] as? Int == 300)
     #expect(json["bytes"] as? Int == 300 * 1024)
