@@ -86,13 +86,17 @@ struct clastro_session {
   BIO *input, *output;
   bool input_ended;
   int fatal_alert;
+  // Asked for a client certificate that there is not.
+  bool asked_in_vain;
   const char *failure;
 };
 
 static void watch_alerts(const SSL *ssl, int where, int value) {
-  if ((where & SSL_CB_READ_ALERT) != SSL_CB_READ_ALERT || (value >> 8) != SSL3_AL_FATAL) return;
   clastro_session *session = SSL_get_app_data(ssl);
-  if (session) session->fatal_alert = value & 0xff;
+  if (!session) return;
+  if (SSL_get_state(ssl) == TLS_ST_CR_CERT_REQ) session->asked_in_vain = !SSL_get_certificate(ssl);
+  if ((where & SSL_CB_READ_ALERT) != SSL_CB_READ_ALERT || (value >> 8) != SSL3_AL_FATAL) return;
+  session->fatal_alert = value & 0xff;
 }
 
 static bool attach_buffers(clastro_session *session) {
@@ -189,6 +193,8 @@ size_t clastro_session_take_output(clastro_session *session, uint8_t *buffer, si
 const char *clastro_session_failure(const clastro_session *session) { return session->failure; }
 
 int clastro_session_fatal_alert(const clastro_session *session) { return session->fatal_alert; }
+
+bool clastro_session_asked_in_vain(const clastro_session *session) { return session->asked_in_vain; }
 
 const char *clastro_session_version(const clastro_session *session) { return SSL_get_version(session->ssl); }
 

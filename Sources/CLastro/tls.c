@@ -66,13 +66,15 @@ void clastro_roots_free(clastro_roots *roots) {
 struct clastro_connection {
   atomic_int references;
   atomic_bool closed_cleanly;
-  atomic_int fatal_alert;
+  // Asked for a client certificate that there is not.
+  bool asked_in_vain;
   // The session, as soon as its handshake has begun. Valid as long as the connection is libcurl's.
   SSL *ssl;
   bool judges_presented;
   void *owner;
   bool (*accept)(void *, const clastro_peer_certificate *, size_t, size_t);
   void (*reject)(void *, int);
+  void (*hear_alert)(void *, int, bool);
   void (*log_key)(void *, const char *);
   void (*release)(void *);
 };
@@ -99,11 +101,12 @@ static void watch_session(const SSL *ssl, int where, int value) {
   clastro_connection *connection = connection_of(ssl);
   if (!connection) return;
   if (where & SSL_CB_HANDSHAKE_START) connection->ssl = (SSL *)ssl;
+  if (SSL_get_state(ssl) == TLS_ST_CR_CERT_REQ) connection->asked_in_vain = !SSL_get_certificate(ssl);
   if ((where & SSL_CB_READ_ALERT) != SSL_CB_READ_ALERT) return;
   if ((value & 0xff) == SSL_AD_CLOSE_NOTIFY) {
     atomic_store(&connection->closed_cleanly, true);
   } else if ((value >> 8) == SSL3_AL_FATAL) {
-    atomic_store(&connection->fatal_alert, value & 0xff);
+    connection->hear_alert(connection->owner, value & 0xff, connection->asked_in_vain);
   }
 }
 
@@ -207,12 +210,13 @@ static clastro_connection *make_connection(const clastro_connection_rules *rules
   }
   atomic_init(&connection->references, 1);
   atomic_init(&connection->closed_cleanly, false);
-  atomic_init(&connection->fatal_alert, 0);
+  connection->asked_in_vain = false;
   connection->ssl = NULL;
   connection->judges_presented = rules->judges_presented;
   connection->owner = rules->owner;
   connection->accept = rules->accept;
   connection->reject = rules->reject;
+  connection->hear_alert = rules->hear_alert;
   connection->log_key = rules->log_key;
   connection->release = rules->release;
   return connection;
@@ -287,10 +291,6 @@ void *clastro_connection_owner(const clastro_connection *connection) { return co
 
 bool clastro_connection_closed_cleanly(const clastro_connection *connection) {
   return atomic_load(&connection->closed_cleanly);
-}
-
-int clastro_connection_fatal_alert(const clastro_connection *connection) {
-  return atomic_load(&connection->fatal_alert);
 }
 
 const char *clastro_alert_text(int alert) { return SSL_alert_desc_string_long(alert); }

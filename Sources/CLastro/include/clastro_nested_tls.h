@@ -54,6 +54,8 @@ size_t clastro_session_take_output(clastro_session *session, uint8_t *buffer, si
 const char *_Nullable clastro_session_failure(const clastro_session *session);
 // The fatal alert that the peer sent (RFC 8446 §6.2); 0 when it sent none.
 int clastro_session_fatal_alert(const clastro_session *session);
+// Whether the peer asked for a client certificate that there was not.
+bool clastro_session_asked_in_vain(const clastro_session *session);
 
 // After the handshake.
 const char *clastro_session_version(const clastro_session *session);

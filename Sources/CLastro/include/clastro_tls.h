@@ -50,6 +50,9 @@ typedef struct {
     void *owner, const clastro_peer_certificate *certificates, size_t chain_count, size_t count);
   // Is told OpenSSL's verify result (X509_V_ERR_…) of a chain that it refuses.
   void (*reject)(void *owner, int result);
+  // Is told of fatal alerts of the peer (RFC 8446 §6.2), and whether it had asked for a client certificate in vain.
+  // In TLS 1.3 the refusal of a client certificate comes after the handshake, where libcurl reports a failed read.
+  void (*hear_alert)(void *owner, int alert, bool asked_in_vain);
   // Is given lines of the key log (SSLKEYLOGFILE format), without a newline. NULL: there is no log.
   void (*_Nullable log_key)(void *owner, const char *line);
   void (*release)(void *owner);
@@ -83,9 +86,6 @@ bool clastro_connection_is_ready(CURL *easy);
 void *clastro_connection_owner(const clastro_connection *connection);
 // Whether the peer ended the stream with close_notify (RFC 8446 §6.1); a bare TCP FIN leaves it false.
 bool clastro_connection_closed_cleanly(const clastro_connection *connection);
-// The last fatal alert the peer sent (RFC 8446 §6.2); 0 when it sent none. In TLS 1.3 the refusal of a client certificate
-// comes after the handshake, where libcurl reports a failed read.
-int clastro_connection_fatal_alert(const clastro_connection *connection);
 const char *clastro_alert_text(int alert);
 // What a verify result (X509_V_ERR_…) means.
 const char *clastro_verify_text(long result);

@@ -57,6 +57,8 @@ extension FailureCode {
   public static let proxyRefused = Self("proxy_refused")
   /// The TLS handshake failed before certificates were judged.
   public static let handshakeFailed = Self("handshake_failed")
+  /// The server wants a client certificate, and got none.
+  public static let clientCertificateRequired = Self("client_certificate_required")
   /// The chain leads to no trusted root.
   public static let untrustedCertificate = Self("untrusted_certificate")
   /// The certificate is not for this host.

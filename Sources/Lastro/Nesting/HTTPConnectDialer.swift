@@ -53,20 +53,28 @@ public struct HTTPConnectDialer: Dialer {
 
   /// Opens a stream through the proxy.
   ///
-  /// - Throws: `TransportError`; stage `proxy`, code `proxy_refused` for any answer but 2xx, with its status as
-  ///   `engineCode`; `protocol_violation` for an answer that is no HTTP/1; what the dialer below throws.
+  /// - Throws: `TransportError`; stage `proxy`: code `proxy_not_found` or `proxy_connect_failed` where it cannot be reached,
+  ///   `proxy_refused` for any answer but 2xx, with its status as `engineCode`, `protocol_violation` for an answer that is no
+  ///   HTTP/1; what else the dialer below throws. Messages name the proxy by host and port.
   public func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
     guard request.tls == nil else { throw .noTLS("HTTPConnectDialer") }
     let target = try NestedTarget(host: request.host, port: request.port)
     try checkPlaintext(request)
     let countdown = Countdown(request.connectTimeout)
-    let stream = try await below.dial(proxy.request(for: request, tls: tls, within: try countdown.remaining()))
+    let name = "the HTTP proxy \(proxy.address)"
+    let dialed = try proxy.request(for: request, tls: tls, within: try countdown.remaining())
+    let stream: any ByteStream
+    do throws(TransportError) {
+      stream = try await below.dial(dialed)
+    } catch {
+      throw error.reaching(name)
+    }
     do throws(TransportError) {
       let early = try await open(target, StreamHandshake(over: stream, within: countdown))
       return TunnelStream(stream, early: early)
     } catch {
       stream.close()
-      throw error
+      throw error.talking(to: name, "the HTTP proxy")
     }
   }
 
@@ -83,7 +91,7 @@ public struct HTTPConnectDialer: Dialer {
         throw .proxyClosed("the HTTP proxy")
       }
       guard let answer = try Self.head(in: bytes, &reader) else { continue }
-      if let refusal = Self.refusal(answer.status, hasCredentials: authorization != nil) { throw refusal }
+      if let refusal = refusal(answer.status, of: target) { throw refusal }
       return reader.rest
     }
   }
@@ -100,17 +108,18 @@ public struct HTTPConnectDialer: Dialer {
     }
   }
 
-  private static func refusal(_ status: Int, hasCredentials: Bool) -> TransportError? {
+  private func refusal(_ status: Int, of target: NestedTarget) -> TransportError? {
     if status / 100 == 2 { return nil }
     let hint: String? =
       switch status {
-      case 407: hasCredentials ? "it does not accept user and password" : "give user and password"
+      case 407: authorization != nil ? "it does not accept user and password" : "give user and password"
       case 403: "the proxy's rules forbid this host or port"
       case 502, 503, 504: "the proxy could not reach the host"
       default: nil
       }
     return TransportError(
-      stage: .proxy, code: .proxyRefused, message: "the proxy answered CONNECT with \(status)", hint: hint,
+      stage: .proxy, code: .proxyRefused,
+      message: "the HTTP proxy answered CONNECT \(target.authority) with \(status)", hint: hint,
       engineCode: Int32(status))
   }
 }

@@ -93,7 +93,7 @@ public struct MeekDialer: Dialer {
       }
     } catch {
       session.close()
-      throw error.beforeSending
+      throw error.beforeSending.reaching("the meek server \(server)")
     }
     return stream
   }

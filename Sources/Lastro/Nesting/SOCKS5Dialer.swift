@@ -36,20 +36,28 @@ public struct SOCKS5Dialer: Dialer {
 
   /// Opens a stream through the proxy.
   ///
-  /// - Throws: `TransportError`; stage `proxy`, code `proxy_refused` for a refusal, with the ``SOCKS5Reply`` as
-  ///   `engineCode`; `protocol_violation` for an answer that is no SOCKS 5; what the dialer below throws.
+  /// - Throws: `TransportError`; stage `proxy`: code `proxy_not_found` or `proxy_connect_failed` where it cannot be reached,
+  ///   `proxy_refused` for a refusal, with the ``SOCKS5Reply`` as `engineCode`, `protocol_violation` for an answer that is no
+  ///   SOCKS 5; what else the dialer below throws. Messages name the proxy by host and port.
   public func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
     guard request.tls == nil else { throw .noTLS("SOCKS5Dialer") }
     let target = try NestedTarget(host: request.host, port: request.port)
     let machine = try SOCKS5Machine(target, credentials: proxy.credentials)
     try checkPlaintext(request)
     let countdown = Countdown(request.connectTimeout)
-    let stream = try await below.dial(proxy.request(for: request, within: try countdown.remaining()))
+    let name = "the SOCKS proxy \(proxy.address)"
+    let dialed = try proxy.request(for: request, within: try countdown.remaining())
+    let stream: any ByteStream
+    do throws(TransportError) {
+      stream = try await below.dial(dialed)
+    } catch {
+      throw error.reaching(name)
+    }
     do throws(TransportError) {
       try await Self.run(machine, StreamHandshake(over: stream, within: countdown))
     } catch {
       stream.close()
-      throw error
+      throw error.talking(to: name, "the SOCKS proxy").refusing(target.authority)
     }
     return TunnelStream(stream)
   }
@@ -71,6 +79,13 @@ public struct SOCKS5Dialer: Dialer {
 }
 
 extension TransportError {
+  /// A refusal says what was asked for.
+  fileprivate func refusing(_ target: String) -> Self {
+    var error = self
+    error.message = message.replacing(" refused: ", with: " refused to connect to \(target): ")
+    return error
+  }
+
   /// The proxy went away in the handshake.
   static func proxyClosed(_ name: String) -> Self {
     Self(

@@ -110,7 +110,8 @@ public struct RetryInterceptor: HTTPResourceInterceptor {
     case (.timeout, let code): code != .totalTimeout
     case (.tls, let code): code == .handshakeFailed
     case (.resolve, _), (.connect, _), (.send, _): true
-    case (.proxy, let code): code != .proxyRefused && !RetryVeto.certificateRefusals.contains(code)
+    case (.proxy, let code):
+      ![.proxyRefused, .clientCertificateRequired].contains(code) && !RetryVeto.certificateRefusals.contains(code)
     case (.response, let code):
       [.connectionLost, .receiveFailed, .truncatedBody, .http2Failure].contains(code)
     default: false

@@ -173,10 +173,11 @@ final class TLSSession {
       return refusal
     }
     let stage: FailureStage = peer.role == .proxy ? .proxy : .tls
-    if let alert = alertText {
-      return TransportError(
-        stage: stage, code: .handshakeFailed, message: "the server ended the TLS handshake with the alert \"\(alert)\"",
-        hint: "it may share no version, cipher or protocol with us, not know the name, or want a client certificate")
+    if let alert {
+      return alert.failure(
+        stage,
+        hint: "it may share no version, cipher or protocol with us, not know the name, or want a client certificate",
+        requestSent: false)
     }
     let isCut = result == CLASTRO_SESSION_TRUNCATED || result == CLASTRO_SESSION_CLOSED
     return TransportError(
@@ -186,18 +187,18 @@ final class TLSSession {
   }
 
   private func failure() -> TransportError {
-    if let alert = alertText {
-      return TransportError(
-        stage: .tls, code: .handshakeFailed, message: "the server ended TLS with the alert \"\(alert)\"",
-        hint: "it may want a client certificate, or not trust the one it got", requestSent: true)
+    if let alert {
+      return alert.failure(
+        .tls, hint: "it may want a client certificate, or not trust the one it got", requestSent: true)
     }
     return TransportError(
       stage: .response, code: .protocolViolation, message: "the peer broke TLS: \(reason)", requestSent: true)
   }
 
-  private var alertText: String? {
+  private var alert: TLSAlert? {
     let alert = clastro_session_fatal_alert(session)
-    return alert == 0 ? nil : String(cString: clastro_alert_text(alert))
+    guard alert != 0 else { return nil }
+    return TLSAlert(value: alert, certificateWasMissing: clastro_session_asked_in_vain(session))
   }
 
   private var reason: String { clastro_session_failure(session).map { String(cString: $0) } ?? "no reason given" }

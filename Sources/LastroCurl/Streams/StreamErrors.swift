@@ -59,6 +59,10 @@ extension TransportError {
       self = error
       return
     }
+    if let error = session.peer?.alertFailure(code, requestSent: false) {
+      self = error
+      return
+    }
     let facts = session.easy.facts(hasFailed: true)
     let (stage, word, message, hint) = CurlCode.explain(
       code, facts: facts, isProxied: session.isProxied, requestSent: false, hasHead: false, isChunked: false)

@@ -104,13 +104,9 @@ extension StreamSession {
   /// give another one.
   private func readingEnd(_ code: CURLcode) -> Result<Data?, TransportError> {
     if let connection, clastro_connection_closed_cleanly(connection) { return .success(nil) }
-    if let connection, case let alert = clastro_connection_fatal_alert(connection), alert != 0 {
-      return .failure(
-        TransportError(
-          stage: .tls, code: .handshakeFailed,
-          message: "the peer ended TLS with the alert \"\(String(cString: clastro_alert_text(alert)))\"",
-          hint: "it may want a client certificate, or not trust the one it got",
-          engineCode: Int32(bitPattern: code.rawValue), requestSent: true))
+    if let connection {
+      let peer = Unmanaged<TLSPeer>.fromOpaque(clastro_connection_owner(connection)).takeUnretainedValue()
+      if let error = peer.alertFailure(code, requestSent: true) { return .failure(error) }
     }
     if code == CURLE_OK { return connection == nil ? .success(nil) : .failure(.truncatedStream) }
     let systemCode = newSystemCode

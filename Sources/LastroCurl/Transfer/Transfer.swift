@@ -248,11 +248,11 @@ final class Transfer {
     return !clastro_connection_closed_cleanly(tls)
   }
 
-  /// The alert with which the server ended the connection before it answered, in words.
-  var fatalAlert: String? {
-    guard let tls, response == nil else { return nil }
-    let alert = clastro_connection_fatal_alert(tls)
-    return alert == 0 ? nil : String(cString: clastro_alert_text(alert))
+  /// Who ended the connection with an alert before there was an answer.
+  var alertingPeer: TLSPeer? {
+    guard response == nil else { return nil }
+    let used = tls.map { Unmanaged<TLSPeer>.fromOpaque(clastro_connection_owner($0)).takeUnretainedValue() }
+    return (used ?? peer).flatMap { $0.alert == nil ? nil : $0 }
   }
 
   func facts() -> TransferFacts {

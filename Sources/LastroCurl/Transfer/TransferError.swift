@@ -45,11 +45,8 @@ extension TransportError {
       self = error
       return
     }
-    if let alert = transfer.fatalAlert {
-      self.init(
-        stage: .tls, code: .handshakeFailed, message: "the server ended TLS with the alert \"\(alert)\"",
-        hint: "it may want a client certificate, or not trust the one it got",
-        engineCode: Int32(bitPattern: code.rawValue), requestSent: transfer.requestSent)
+    if let error = transfer.alertingPeer?.alertFailure(code, requestSent: transfer.requestSent) {
+      self = error
       return
     }
     let facts = transfer.easy.facts(hasFailed: true)

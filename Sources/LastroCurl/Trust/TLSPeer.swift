@@ -21,6 +21,8 @@ final class TLSPeer {
   private(set) var verifyResult: Int?
   /// Why a judge refused it.
   private(set) var failure: TrustFailure?
+  /// The fatal alert with which it ended TLS.
+  private(set) var alert: TLSAlert?
 
   init(
     target: TrustTarget, role: ServerTrust.Role, rules: JudgePanel, keyLog: KeyLogFile?,
@@ -49,7 +51,7 @@ final class TLSPeer {
         judges_presented: onlyJudge != nil, is_strict: false, allows_resumption: false,
         owner: Unmanaged.passRetained(self).toOpaque(),
         accept: rules.isEmpty && !recordsChain && onlyJudge == nil ? nil : Self.accept, reject: Self.reject,
-        log_key: keyLog == nil ? nil : Self.logKey, release: Self.release)
+        hear_alert: Self.hearAlert, log_key: keyLog == nil ? nil : Self.logKey, release: Self.release)
       adapt(&settings)
       return clastro_context_apply(context, &settings)
     }
@@ -113,6 +115,12 @@ final class TLSPeer {
     Unmanaged<TLSPeer>.fromOpaque(owner).takeUnretainedValue().verifyResult = Int(result)
   }
 
+  private static let hearAlert: @convention(c) (UnsafeMutableRawPointer, Int32, Bool) -> Void = {
+    owner, alert, askedInVain in
+    let peer = Unmanaged<TLSPeer>.fromOpaque(owner).takeUnretainedValue()
+    peer.alert = TLSAlert(value: alert, certificateWasMissing: askedInVain)
+  }
+
   private static let logKey: @convention(c) (UnsafeMutableRawPointer, UnsafePointer<CChar>) -> Void = { owner, line in
     Unmanaged<TLSPeer>.fromOpaque(owner).takeUnretainedValue().keyLog?.append(line)
   }
@@ -132,6 +140,20 @@ extension TLSPeer {
     return TransportError(
       stage: meaning.stage, code: meaning.code, message: meaning.message, hint: meaning.hint, engineCode: engineCode,
       requestSent: requestSent)
+  }
+}
+
+extension TLSPeer {
+  /// Its own end of TLS, by an alert.
+  func alertFailure(_ code: CURLcode, requestSent: Bool) -> TransportError? {
+    var error = alert?.failure(
+      role == .proxy ? .proxy : .tls,
+      hint: requestSent
+        ? "it may want a client certificate, or not trust the one it got"
+        : "it may share no version, cipher or protocol with us, not know the name, or want a client certificate",
+      requestSent: requestSent)
+    error?.engineCode = Int32(bitPattern: code.rawValue)
+    return error
   }
 }
 

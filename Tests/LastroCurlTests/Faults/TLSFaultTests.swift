@@ -167,6 +167,11 @@ struct TLSFaultTests {
     // TLS 1.3 ends the handshake on the client's side before the server has judged (RFC 8446 §2): the refusal comes when
     // the request may have left.
     #expect(error.stage == .tls || (version == .tls13 && error.requestSent), "\(error)")
+    if error.stage == .tls {
+      let alert = version == .tls13 ? "certificate required" : "handshake failure"
+      #expect(error.word == "tls/client_certificate_required" && error.message.contains(alert), "\(error)")
+      #expect(error.hint?.contains("TLSOptions.identity") == true)
+    }
     #expect(server.requests.isEmpty)
     #expect(await becomesTrue { engine.activeTransfers == 0 })
   }

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastro
+internal import Lastro
+
+/// A fatal alert with which a peer ended TLS (RFC 8446 §6.2).
+struct TLSAlert {
+  /// Its number.
+  let value: Int32
+  /// Whether the peer had asked for a client certificate, and there was none to show it.
+  let certificateWasMissing: Bool
+
+  private static let handshakeFailure: Int32 = 40
+  private static let certificateRequired: Int32 = 116
+  private static let noApplicationProtocol: Int32 = 120
+
+  /// Whether the peer wanted a client certificate and got none. TLS 1.3 has a word for it (RFC 8446 §4.4.2.4); in TLS 1.2 it is
+  /// the general failure (RFC 5246 §7.4.6), here of a peer that had asked for one.
+  var wantsCertificate: Bool {
+    value == Self.certificateRequired || value == Self.handshakeFailure && certificateWasMissing
+  }
+
+  /// Its name. OpenSSL 3.0 has none for those that are new in TLS 1.3.
+  var name: String {
+    switch value {
+    case Self.certificateRequired: "certificate required"
+    case Self.noApplicationProtocol: "no application protocol"
+    default: String(cString: clastro_alert_text(value))
+    }
+  }
+
+  /// As a failure. `hint` is for alerts that do not tell more.
+  func failure(_ stage: FailureStage, hint: String, requestSent: Bool) -> TransportError {
+    guard wantsCertificate else {
+      return TransportError(
+        stage: stage, code: .handshakeFailed, message: "the server ended TLS with the alert \"\(name)\"", hint: hint,
+        requestSent: requestSent)
+    }
+    return TransportError(
+      stage: stage, code: .clientCertificateRequired,
+      message: "the server wants a client certificate, and got none (alert \"\(name)\")",
+      hint: "give one with TLSOptions.identity, from an authority that the server trusts", requestSent: requestSent)
+  }
+}
