@@ -56,6 +56,7 @@ struct RequestSpecification: Sendable {
   var retryAll = false
   var bearer: String?
   var basic: String?
+  var digest: String?
 
   init(url: String) { self.url = url }
 
@@ -78,8 +79,8 @@ struct RequestSpecification: Sendable {
     for (name, value) in [("max-body", maxBody), ("max-redirects", maxRedirects), ("retries", retries)] {
       if let value, value < 0 { throw ConfigurationError("\(name) is \(value)", hint: "give 0 or more") }
     }
-    if bearer != nil, basic != nil {
-      throw ConfigurationError("bearer and basic exclude each other", hint: "give one of them")
+    if [bearer, basic, digest].filter({ $0 != nil }).count > 1 {
+      throw ConfigurationError("bearer, basic and digest exclude each other", hint: "give one of them")
     }
   }
 
@@ -185,8 +186,26 @@ struct RequestSpecification: Sendable {
 }
 
 extension RequestSpecification {
-  /// The retries asked for; none by default.
-  func retryInterceptors() -> [any HTTPResourceInterceptor] {
+  /// The interceptors asked for: retries, and a digest's last, which is of the request as it goes out.
+  func interceptors() throws -> [any HTTPResourceInterceptor] {
+    try retryInterceptors() + digestInterceptors()
+  }
+
+  private func digestInterceptors() throws -> [any HTTPResourceInterceptor] {
+    guard let digest else { return [] }
+    guard let colon = digest.firstIndex(of: ":") else {
+      throw ConfigurationError("digest has no colon", hint: "write USER:PASSWORD")
+    }
+    // A URL that cannot be used is refused as such.
+    guard let origin = Origin(url) else { return [] }
+    return [
+      try DigestAuthenticator(
+        user: String(digest[..<colon]), password: Secret(String(digest[digest.index(after: colon)...])),
+        origins: [origin])
+    ]
+  }
+
+  private func retryInterceptors() -> [any HTTPResourceInterceptor] {
     guard let retries, retries > 0 else { return [] }
     let limit = Retry.Backoff.Truncation.maxRetries(retries)
     let strategy: Retry.Backoff =

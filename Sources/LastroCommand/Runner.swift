@@ -20,7 +20,7 @@ struct Runner: Sendable {
     let resource: RawHTTPResource
     do {
       resource = .raw(
-        try specification.request(), interceptors: interceptors + specification.retryInterceptors())
+        try specification.request(), interceptors: interceptors + (try specification.interceptors()))
     } catch let error as TransportError {
       report.fail(error.stage, error.code, error.message)
       return (report, error.hint)

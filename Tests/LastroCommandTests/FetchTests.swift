@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import LastroTesting
 import PeerSupport
 import Testing
 
@@ -249,6 +250,48 @@ struct FetchTests {
     let untrusted = try await Lastro.run(flags + ["--retry-all", secure("/json")]).json()
     #expect(untrusted.attempts.count == 1)
     #expect(try await Lastro.run(["fetch", "--json", nginx("/status/503")]).json().attempts.count == 1)
+  }
+
+  @Test("--digest answers a challenge, and goes to the URL's origin alone")
+  func digest() async throws {
+    let server = try LoopbackServer.http { request in
+      let field = request.head.values("Authorization").first
+      guard let field, field.hasPrefix("Digest "), field.contains(#"username="ann""#) else {
+        return LoopbackResponse(
+          status: 401, headers: ["WWW-Authenticate": #"Digest realm="r", nonce="n", qop="auth", algorithm=SHA-256"#])
+      }
+      return .text(request.target == "/away" ? "never" : "in")
+    }
+    let result = try await Lastro.run(["fetch", "--digest", "ann:hush-hush", "-v", server.baseURL + "/a"])
+    #expect(result.status == 0 && result.text == "in", "\(result.errors)")
+    #expect(!result.errors.contains("hush"))
+    #expect(server.requests.count == 2)
+    let both = try await Lastro.run(["fetch", "--digest", "a:b", "--basic", "a:b", server.baseURL])
+    #expect(both.status == 3 && both.errors.contains("exclude each other"), "\(both.errors)")
+    #expect(try await Lastro.run(["fetch", "--digest", "nocolon", server.baseURL]).status == 3)
+    #expect(try await Lastro.run(["fetch", "--digest", "a:b", "nonsense"]).status == 3)
+    let other = try LoopbackServer.http { _ in
+      LoopbackResponse(status: 302, headers: ["Location": server.baseURL + "/away"])
+    }
+    let away = try await Lastro.run(["fetch", "--digest", "ann:hush-hush", other.baseURL])
+    #expect(away.status == 22, "\(away.errors)")
+  }
+
+  @Test("--raw asks for no content coding, and prints a body as it came")
+  func raw() async throws {
+    let compressed: [UInt8] = [
+      0x1F, 0x8B, 0x08, 0, 0, 0, 0, 0, 0, 0x03, 0xCB, 0x48, 0xCD, 0xC9, 0xC9, 0x07, 0, 0x86, 0xA6, 0x10, 0x36, 5, 0, 0,
+      0,
+    ]
+    let server = try LoopbackServer.http { _ in
+      LoopbackResponse(headers: ["Content-Encoding": "gzip"], body: compressed)
+    }
+    let plain = try await Lastro.run(["fetch", server.baseURL])
+    #expect(plain.text == "hello", "\(plain.errors)")
+    let raw = try await Lastro.run(["fetch", "--raw", server.baseURL])
+    #expect(raw.status == 0 && Array(raw.output) == compressed, "\(raw.errors)")
+    let sent = server.requests.map { $0.head.values("Accept-Encoding") }
+    #expect(sent.count == 2 && !sent[0].isEmpty && sent[1].isEmpty)
   }
 
   @Test("-v tells on standard error what is sent and received, without secrets")

@@ -30,7 +30,7 @@ struct BatchRequest: Decodable {
     case idleTimeout = "idle_timeout"
     case timeout, retries, backoff
     case retryAll = "retry_all"
-    case bearer, basic
+    case bearer, basic, digest
     case includeBody = "include_body"
   }
 
@@ -72,6 +72,7 @@ struct BatchRequest: Decodable {
     result.retryAll = try read(.retryAll) ?? false
     result.bearer = try read(.bearer)
     result.basic = try read(.basic)
+    result.digest = try read(.digest)
     try Self.readConnection(read, into: &result)
     includesBody = try read(.includeBody) ?? false
     specification = result

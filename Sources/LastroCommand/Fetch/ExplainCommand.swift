@@ -22,7 +22,8 @@ struct ExplainCommand: AsyncParsableCommand {
     let explanation: FetchExplanation
     do {
       let resource = RawHTTPResource.raw(
-        try Console.checked { try specification.request() }, interceptors: specification.retryInterceptors())
+        try Console.checked { try specification.request() },
+        interceptors: try Console.checked { try specification.interceptors() })
       explanation = try await CurlNetworkStack(flags.pins.engine(judge)).explain(resource, asStream: true)
     } catch let error as TransportError {
       Console.error("lastro: \(error)")

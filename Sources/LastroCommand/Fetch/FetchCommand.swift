@@ -7,7 +7,8 @@ import LastroCurl
 
 struct FetchCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "fetch", abstract: "Fetches one URL.", discussion: ExitStatus.help)
+    commandName: "fetch", abstract: "Fetches one URL.",
+    discussion: "Trailer fields behind a body are read, and not shown.\n\n" + ExitStatus.help)
 
   @Argument(help: "URL, http or https.")
   var url: String
@@ -16,6 +17,8 @@ struct FetchCommand: AsyncParsableCommand {
   var output: String?
   @Flag(help: "Print one JSON object that tells how it went, instead of the body.")
   var json = false
+  @Flag(help: "Ask for no content coding, and print the body as it comes: compressed where the server compresses it.")
+  var raw = false
   @Flag(name: .shortAndLong, help: "Tell on standard error what is sent and received, without secrets.")
   var verbose = false
 
@@ -29,7 +32,9 @@ struct FetchCommand: AsyncParsableCommand {
       report.error = .init(error)
       return try finish(report, hint: nil)
     }
-    let stack = try CurlNetworkStack(flags.pins.engine(judge))
+    var engine = flags.pins.engine(judge)
+    engine.decompresses = !raw
+    let stack = try CurlNetworkStack(engine)
     let runner = Runner(stack: stack, interceptors: verbose ? [VerboseInterceptor()] : [])
     let (sink, descriptor) = try makeSink()
     defer { if let descriptor { close(descriptor) } }

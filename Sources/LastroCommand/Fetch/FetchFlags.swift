@@ -54,6 +54,8 @@ struct FetchFlags: ParsableArguments {
   var bearer: String?
   @Option(help: "Sends Basic credentials, USER:PASSWORD.")
   var basic: String?
+  @Option(help: "Answers a Digest challenge of the URL's host and port, USER:PASSWORD.")
+  var digest: String?
 
   func specification(url: String) throws -> RequestSpecification {
     var result = RequestSpecification(url: url)
@@ -80,6 +82,7 @@ struct FetchFlags: ParsableArguments {
     result.retryAll = retryAll
     result.bearer = bearer
     result.basic = basic
+    result.digest = digest
     return result
   }
 

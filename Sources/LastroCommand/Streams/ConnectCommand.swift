@@ -13,7 +13,8 @@ struct ConnectCommand: AsyncParsableCommand {
     abstract: "Joins standard input and output to a stream.",
     discussion: """
       The end of standard input ends our direction (FIN, or close_notify); what the server still sends is printed until it ends \
-      its own. With --udp every piece read is a datagram, and the program ends a while after the last answer.
+      its own. meek has no word for an end: through it the program ends when nothing has come for --linger seconds after the \
+      end of input. With --udp every piece read is a datagram, and the program ends a while after the last answer.
 
       EXIT STATUS: 0 when the server ended the stream cleanly, else as of fetch: 56 for a stream that was cut.
       """)
@@ -28,9 +29,19 @@ struct ConnectCommand: AsyncParsableCommand {
   var serverName: String?
   @Option(name: .customLong("udp-wait"), help: "Seconds without an answer after which --udp ends. Default 1.")
   var udpWait: Double = 1
+  @Option(
+    help: """
+      Seconds without a byte from the server, after the end of input, after which the program ends. Default: 10 through meek, \
+      else until the server ends its direction.
+      """)
+  var linger: Double?
   @OptionGroup var flags: StreamFlags
 
   func validate() throws {
+    if udp, linger != nil { throw ValidationError("--linger is about streams; --udp has --udp-wait.") }
+    if let linger, !(linger > 0 && linger <= 86_400) {
+      throw ValidationError("--linger: give a positive number of seconds, 86400 at most.")
+    }
     if udp, tls { throw ValidationError("--udp and --tls exclude each other: there is no DTLS.") }
     if udp, !flags.via.isEmpty { throw ValidationError("--udp and --via exclude each other: transports carry bytes.") }
     if serverName != nil, !tls { throw ValidationError("--server-name is about --tls.") }
@@ -53,15 +64,17 @@ struct ConnectCommand: AsyncParsableCommand {
       if udp {
         try await exchange(try await dialer.dialDatagrams(target))
       } else {
-        try await join(try await dialer.dial(target))
+        let lingering = try linger ?? (Console.checked { try flags.passesNoEnd() } ? 10 : nil)
+        try await join(try await dialer.dial(target), lingering: lingering.map { .seconds($0) })
       }
     }
   }
 
-  /// Both directions at once, until the server ends its own.
-  private func join(_ stream: any ByteStream) async throws {
+  /// Both directions at once, until the server ends its own, or is silent for long enough after we ended ours.
+  private func join(_ stream: any ByteStream, lingering: Duration?) async throws {
     defer { stream.close() }
     let isWriting = Atomic<Bool>(false)
+    let silence = Silence()
     let sending = Task {
       do {
         let input = StandardInputReader()
@@ -78,10 +91,21 @@ struct ConnectCommand: AsyncParsableCommand {
       }
     }
     defer { sending.cancel() }
+    let ending = lingering.map { limit in
+      Task {
+        guard (try? await sending.value) != nil, await silence.lasts(limit) else { return }
+        stream.close()
+      }
+    }
+    defer { ending?.cancel() }
     do {
-      while let piece = try await stream.read() { try BodySink.writeAll(piece, to: STDOUT_FILENO) }
+      while let piece = try await stream.read() {
+        silence.isBroken()
+        try BodySink.writeAll(piece, to: STDOUT_FILENO)
+      }
     } catch let error as TransportError where error.code == .streamClosed {
       try await sending.value
+      if silence.isOver { return }
       throw error
     }
     // A server may end its direction and take the rest all the same; it need not wait for a person at a terminal.

@@ -14,6 +14,10 @@ struct GeminiCommand: AsyncParsableCommand {
       The body of a 2x response goes to standard output. Servers are trusted on first use; with --known-hosts their keys are \
       remembered, and without it for this request only. --cacert or --capath asks for a chain to a trusted root instead.
 
+      Many capsules show certificates that have expired, or name another host: --expired and --any-name take those. What \
+      --known-hosts remembers is asked for all the same, and with --expired a new key is refused even when the old \
+      certificate has expired.
+
       EXIT STATUS: 0 for a 2x answer, else as of fetch: 22 for another status, 60 for a host whose key has changed.
       """)
 
@@ -25,6 +29,10 @@ struct GeminiCommand: AsyncParsableCommand {
   var input: String?
   @Option(name: .customLong("known-hosts"), help: "File in which the keys of hosts are remembered.")
   var knownHosts: String?
+  @Flag(help: "Take certificates that are not valid at the time.")
+  var expired = false
+  @Flag(name: .customLong("any-name"), help: "Take certificates for another host.")
+  var anyName = false
   @Option(name: .customLong("max-redirects"), help: "Most redirects to follow; 0 hands the 3x answer over. Default 5.")
   var maxRedirects = 5
   @Flag(name: .customLong("yes-cross-host"), help: "Follow redirects to other hosts, too.")
@@ -47,6 +55,9 @@ struct GeminiCommand: AsyncParsableCommand {
     if let maxBody, maxBody < 0 { throw ValidationError("--max-body \(maxBody): give 0 or more.") }
     if knownHosts != nil, flags.connection.cacert != nil || flags.connection.capath != nil {
       throw ValidationError("--known-hosts is trust on first use; --cacert and --capath exclude it.")
+    }
+    if expired || anyName, flags.connection.cacert != nil || flags.connection.capath != nil {
+      throw ValidationError("--expired and --any-name are for trust on first use; --cacert and --capath exclude them.")
     }
   }
 
@@ -115,7 +126,14 @@ struct GeminiCommand: AsyncParsableCommand {
 
   private func trust(_ options: ConnectionOptions) -> GeminiTrust {
     if flags.connection.cacert != nil || flags.connection.capath != nil { return .authorities }
-    return .firstUse(knownHosts.map { GeminiKnownHostsFile(path: $0) } ?? GeminiMemoryKnownHosts())
+    var rules = GeminiFirstUseRules()
+    rules.checksHostName = !anyName
+    if expired {
+      rules.checksDates = false
+      // Else anybody could take the place of a host whose certificate has expired.
+      rules.acceptsNewKeyAfterExpiry = false
+    }
+    return .firstUse(knownHosts.map { GeminiKnownHostsFile(path: $0) } ?? GeminiMemoryKnownHosts(), rules: rules)
   }
 
   private func finish(_ report: GeminiReport, hint: String?) throws {

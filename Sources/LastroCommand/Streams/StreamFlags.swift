@@ -34,6 +34,11 @@ struct StreamFlags: ParsableArguments {
   /// What carries the bytes: the engine, or what --via puts over it.
   func dialer(on engine: CurlTransport) throws -> any Dialer { try chain().dialer(on: engine) }
 
+  /// Whether an end of our direction does not reach the server: meek, wherever it is on the way, has no word for it.
+  func passesNoEnd() throws -> Bool {
+    try chain().hops.contains { if case .meek = $0 { true } else { false } }
+  }
+
   private func chain() throws -> ViaChain {
     do {
       return try ViaChain(via)

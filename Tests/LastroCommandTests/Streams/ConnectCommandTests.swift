@@ -107,6 +107,57 @@ struct ConnectCommandTests {
     #expect(silent.status == 5, "\(silent.errors)")
   }
 
+  @Test("a first proxy that is not there says that it is the proxy; of a chain, the hop that refused says so")
+  func whichHop() async throws {
+    let dead = try LoopbackServer { $0.close() }
+    let port = dead.port
+    dead.stop()
+    let socks = try Peers.dante.port, http = try Peers.squid.port
+    let cases: [(via: [String], words: String, parts: [String])] = [
+      (
+        ["socks5://127.0.0.1:\(port)"], "proxy/proxy_connect_failed",
+        ["the SOCKS proxy 127.0.0.1:\(port) cannot be reached"]
+      ),
+      (
+        ["http://127.0.0.1:\(port)"], "proxy/proxy_connect_failed",
+        ["the HTTP proxy 127.0.0.1:\(port) cannot be reached"]
+      ),
+      (["meek:http://127.0.0.1:\(port)/"], "proxy/proxy_connect_failed", ["the meek server http://127.0.0.1:\(port)"]),
+      (["socks5://nobody.invalid:1080"], "proxy/proxy_not_found", ["the SOCKS proxy nobody.invalid:1080"]),
+      (
+        ["socks5://127.0.0.1:\(socks)", "http://127.0.0.1:\(port)"], "proxy/proxy_refused",
+        ["the SOCKS proxy 127.0.0.1:\(socks) refused to connect to 127.0.0.1:\(port)"]
+      ),
+      (
+        ["http://127.0.0.1:\(http)", "socks5://127.0.0.1:\(port)"], "proxy/proxy_refused",
+        ["the HTTP proxy 127.0.0.1:\(http) answered CONNECT 127.0.0.1:\(port)"]
+      ),
+    ]
+    for (via, words, parts) in cases {
+      let result = try await Lastro.run(["connect", "127.0.0.1:9"] + via.flatMap { ["--via", $0] })
+      #expect(result.status == 5, "\(via) \(result.errors)")
+      #expect(result.errors.hasPrefix("lastro: \(words)"), "\(via) \(result.errors)")
+      for part in parts { #expect(result.errors.contains(part), "\(via) \(result.errors)") }
+    }
+  }
+
+  @Test("meek knows no end: the program ends when nothing has come for a while after the end of input")
+  func meekEnds() async throws {
+    let meek = try LoopbackMeekServer()
+    let via = ["connect", "127.0.0.1:9", "--via", "meek:\(meek.server.baseURL)/", "--linger"]
+    let text = String(repeating: "ballast ", count: 20_000)
+    let result = try await Lastro.run(via + ["1"], input: text)
+    #expect(result.status == 0, "\(result.errors)")
+    #expect(result.text == text)
+    for value in ["0", "-1", "nan", "100000"] {
+      #expect(try await Lastro.run(via + [value]).status == 64, "\(value)")
+    }
+    // A server that goes on is listened to.
+    let echo = try Self.echo(nil)
+    let plain = try await Lastro.run(["connect", "127.0.0.1:\(echo.port)", "--linger", "60"], input: "x")
+    #expect(plain.status == 0 && plain.text == "x")
+  }
+
   @Test("--udp sends each piece as a datagram, and prints the answers")
   func datagrams() async throws {
     let server = try LoopbackDatagramServer { .answer($0.bytes + Array("!".utf8)) }

@@ -62,6 +62,37 @@ struct GeminiCommandTests {
     #expect(try await Lastro.run(["gemini", server.url()]).status == 0)
   }
 
+  @Test("--expired and --any-name take certificates that are, and pin them all the same")
+  func laxCertificates() async throws {
+    func minted(_ hosts: [String]) throws -> MintedCertificate {
+      try CertificateMint.selfSigned(hosts: hosts, validity: .expired)
+    }
+    let server = try LoopbackGeminiServer(identity: try minted(["other.test"])) { _ in .success("hello") }
+    let refusals: [([String], String)] = [
+      ([], "trust/certificate_expired"), (["--any-name"], "trust/certificate_expired"),
+      (["--expired"], "trust/host_mismatch"),
+    ]
+    for (flags, words) in refusals {
+      let result = try await Lastro.run(["gemini", "--json", server.url()] + flags)
+      #expect(try result.json().failureWords == words)
+      #expect(result.status == 60, "\(result.errors)")
+    }
+    #expect(server.requests.isEmpty)
+    let flags = ["gemini", "--expired", "--any-name", "--known-hosts", directory.file("lax"), server.url()]
+    for _ in 0..<2 {
+      let result = try await Lastro.run(flags)
+      #expect(result.status == 0 && result.text == "hello", "\(result.errors)")
+    }
+    // The old certificate has ended, and another one is no better for that.
+    try server.show(try minted(["other.test"]))
+    let changed = try await Lastro.run(flags)
+    #expect(changed.status == 60 && changed.errors.contains("certificate_changed"), "\(changed.errors)")
+    #expect(server.requests.count == 2)
+    for flag in ["--expired", "--any-name"] {
+      #expect(try await Lastro.run(["gemini", flag, "--cacert", "/x", server.url()]).status == 64)
+    }
+  }
+
   @Test("redirects: five at most, to other hosts only when told to")
   func redirects() async throws {
     let other = try LoopbackGeminiServer(identity: try Self.selfSigned()) { _ in .success("there") }
