@@ -5,7 +5,8 @@
 
 extension OAuth2Error: FailureTelling {
   var failure: TransportError {
-    let message = "no access token: \(self)"
+    // No colon behind "token": what follows one is masked.
+    let message = "no access token, as \(self)"
     switch self {
     case .fetch(let error): return error.failure(.tokenUnavailable, message)
     case .refused(let refusal):
@@ -25,7 +26,8 @@ extension OAuth2Error.Refusal {
   /// The remedy of the refusals that have a usual one (RFC 6749 §5.2).
   fileprivate var hint: String? {
     switch error {
-    case "invalid_client": "check the client's id and secret, and how the endpoint wants them (OAuth2Client.Authentication)"
+    case "invalid_client":
+      "check the client's id and secret, and how the endpoint wants them (OAuth2Client.Authentication)"
     case "invalid_grant": "the grant, such as a refresh token, is not good any more: get a new one"
     case "unauthorized_client", "unsupported_grant_type": "the client may not ask in this way: see how it is registered"
     case "invalid_scope": "check the scope"
@@ -41,7 +43,7 @@ extension AccessTokenError: FailureTelling {
       case .refreshTimedOut: .timeout
       case .excessiveRefresh: .limit
       }
-    return TransportError(stage: stage, code: .tokenUnavailable, message: "no access token: \(self)")
+    return TransportError(stage: stage, code: .tokenUnavailable, message: "no access token, as \(self)")
   }
 
   var failedFetch: HTTPFetchError<any Error>? { nil }
