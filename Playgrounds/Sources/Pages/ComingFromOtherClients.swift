@@ -56,7 +56,7 @@ extension Page {
     let retrying = TransportNetworkStack(transport: post, configuration: configuration)
     if let error = await stage.failure(of: .text(.post, at: "/payments"), from: retrying) {
       stage.check("a POST that may have been sent is not sent again", post.requests.count == 1)
-      say(error.notRetried ?? "")
+      say(error.retryEnd?.description ?? "")
     }
   }
 

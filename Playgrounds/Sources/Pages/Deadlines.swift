@@ -72,7 +72,7 @@ extension Page {
       through: [RetryInterceptor(policy: .backoff(.constant(delay: 60, until: .maxRetries(3))))])
     retried.options.timeouts = try Timeouts(connect: nil, attempt: nil, idle: nil, total: .seconds(30))
     if let error = await stage.failure(of: retried, from: github) {
-      await stage.prints("wait") { print(error.notRetried ?? "retried") }
+      await stage.prints("wait") { print(error.retryEnd?.description ?? "retried") }
       stage.check("a wait that cannot end in time is not begun", error.ledger.elapsed < .seconds(29))
     }
     _ = try await github.fetch(.quickly(of: "apple"))

@@ -13,7 +13,6 @@ func describe(_ login: String, github: any HTTPNetworkStack) async -> String {
     case .http(_, let apiError?): return "the API says: \(apiError.message)"
     case .cancelled: return "cancelled"
     case .decode(let failure): return "not what we expected, at \(failure.codingPath)"
-    case .retry(let why, let state): return "\(why), after \(state.errors.count) failures"
     default: return "\(error.stage.rawValue)/\(error.code): \(error.hint ?? error.message)"
     }
   }
@@ -24,6 +23,17 @@ private func record(_ error: HTTPFetchError<GitHubError>) {
   // sample: record
   print(error)  // one line: stage, code, message, hint
   print(error.ledger)  // every attempt, and what came between
+  // end
+}
+
+private func explainEnd(_ error: HTTPFetchError<GitHubError>) {
+  // sample: retry end
+  switch error.retryEnd {
+  case .policy(.retries(let limit)): print("still failing after \(limit) retries")
+  case .quotaSpent(let origin): print("\(origin) fails for everybody: not asked again")
+  case let end?: print(end)
+  case nil: print("nobody wanted to retry")
+  }
   // end
 }
 
@@ -63,8 +73,9 @@ extension Page {
     let flaky = HTTPResource<String, GitHubError>.text(at: "/flaky/errors?failures=9")
     if let error = await stage.failure(of: flaky, from: try stage.github(configuration)) {
       await stage.prints("record") { record(error) }
-      stage.check("the reason is the policy's", error.stage == .policy && error.attempts.count == 3)
-      stage.check("the last failure is kept", error.lastError.statusCode == .serviceUnavailable)
+      await stage.prints("retry end") { explainEnd(error) }
+      stage.check("the stage is the failure's own", error.stage == .http && error.attempts.count == 3)
+      stage.check("every failure is kept", error.retryFailure?.state.errors.count == 3)
     }
     if let error = await stage.failure(of: .user("nobody"), from: github) {
       await stage.prints("json") { recordForMachines(error) }

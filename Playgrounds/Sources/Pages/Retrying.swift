@@ -134,15 +134,15 @@ extension Page {
     stage.check(
       "Retry-After is waited for", last?.delaySource == .retryAfter && (last?.delay ?? .zero) >= .seconds(1))
     if let error = await stage.failure(of: .text(at: "/limited/long?retry_after=3600"), from: github) {
-      say(error.notRetried ?? "")
-      stage.check("an hour is not", error.notRetried?.contains("Retry-After") == true && error.attempts.count == 1)
+      say(error.retryEnd?.description ?? "")
+      stage.check("an hour is not", error.retryEnd?.code == "retry_after" && error.attempts.count == 1)
     }
   }
 
   private static func quota(_ stage: Stage) async throws {
     let github = try stage.github(try quotas())
     if let error = await stage.failure(of: .text(at: "/flaky/quota?failures=9"), from: github) {
-      await stage.prints("quota") { print(error.notRetried ?? "retried") }
+      await stage.prints("quota") { print(error.retryEnd?.description ?? "retried") }
       stage.check("an empty quota ends a call", error.attempts.count == 3)
     }
   }

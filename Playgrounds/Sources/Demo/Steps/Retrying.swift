@@ -28,9 +28,9 @@ extension Step {
       _ = try await stage.stack.fetch(.flaky("b", failures: 10, retrying: .maxRetries(2)))
     } catch {
       stage.came("\(error)")
-      guard case .retry(.retries(let limit), let state) = error.reason else { throw error }
+      guard case (.retries(let limit), let state)? = error.retryFailure else { throw error }
       try stage.check("the policy stopped after \(limit) retries", limit == 2 && state.errors.count == 3)
-      try stage.check("the last answer is kept", error.lastError.statusCode == .serviceUnavailable)
+      try stage.check("the last answer is kept", error.statusCode == .serviceUnavailable)
       try stage.check("the server got three requests", stage.requests(since: before).count == 6)
       return
     }
