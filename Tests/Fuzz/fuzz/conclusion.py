@@ -43,6 +43,11 @@ class Conclusion:
         """Whether the length of what comes is not that of the body."""
         return any(value.lower() not in (b"", b"identity") for value in self.values(b"content-encoding"))
 
+    @property
+    def announced_body(self) -> bytes:
+        """As much of what came as content-length announces, where no coding is to be undone."""
+        return b"" if self.is_coded else (self.heard or b"")[:int(self.values(b"content-length")[0])]
+
     def began_with(self, body: bytes) -> bool:
         """Whether a body that was told is what came before the answer broke."""
         return any(one.startswith(body) for one in (self.body, self.wire, self.heard or b"", self.heard_body))

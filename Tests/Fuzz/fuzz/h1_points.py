@@ -36,6 +36,29 @@ def of(answer: bytes, conclusion: Conclusion) -> set[str]:
     return points
 
 
+def without_space_before_extensions(answer: bytes) -> bytes:
+    """RFC 9112 7.1.1 has recipients read over it, h11 does not."""
+    head = re.search(rb"\n\r?\n(?!HTTP/)", answer)
+    if not head or not re.search(rb"(?i)transfer-encoding", answer[:head.end()]):
+        return answer
+    result, data = [answer[:head.end()]], answer[head.end():]
+    while True:
+        line, end, rest = data.partition(b"\n")
+        found = CHUNK_LINE.fullmatch(line)
+        size = int(found[1], 16) if found else 0
+        if size == 0 or not end:
+            return b"".join(result) + (_without_space(found, data) if found else data)
+        result.append(_without_space(found, line + end) + rest[:size + 2])
+        data = rest[size + 2:]
+
+
+def _without_space(found: re.Match[bytes], data: bytes) -> bytes:
+    digits, extensions = found.groups()
+    if not EXTENSIONS.fullmatch(extensions):
+        return data
+    return digits + extensions.lstrip(b" \t") + data[len(digits) + len(extensions):]
+
+
 def _head(data: bytes) -> tuple[list[bytes], bytes]:
     """The lines of a head, and what follows it."""
     end = re.search(rb"\n\r?\n", data)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import h11
 
+from . import h1_points
 from .conclusion import BROKEN_BODY, BROKEN_HEAD, UNFINISHED, WHOLE, Conclusion
 from .undo_coding import undo_coding
 
@@ -18,7 +19,7 @@ def read(answer: bytes, method: str, ending: str, encrypted: bool, max_body: int
     result = Conclusion(UNFINISHED)
     wire = []
     try:
-        connection.receive_data(answer)
+        connection.receive_data(h1_points.without_space_before_extensions(answer))
         ended = False
         while True:
             event = connection.next_event()

@@ -17,7 +17,7 @@ from hyperframe.exceptions import HyperframeError
 from . import hpack_writer
 from .conclusion import BROKEN_BODY, BROKEN_HEAD, UNFINISHED, WHOLE, Conclusion
 from .h2_draft import (ACK, CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PADDED, PRIORITIZED, PRIORITY,
-                       RST_STREAM, SETTINGS, WINDOW_UPDATE, Frame, connection_frame)
+                       PUSH_PROMISE, RST_STREAM, SETTINGS, WINDOW_UPDATE, Frame, connection_frame)
 from .undo_coding import undo_coding
 
 STREAM = 3
@@ -85,12 +85,23 @@ def _dependency(piece: bytes) -> int | None:
     return int.from_bytes(piece[at:at + 4], "big") & 0x7FFFFFFF
 
 
+def _is_read_before_its_end(piece: bytes) -> bool:
+    """Whether nghttp2 may find fault with what h2 waits for the rest of: half a frame, or half a header block."""
+    if len(piece) < 9:
+        return False
+    if len(piece) < 9 + int.from_bytes(piece[:3], "big"):
+        return piece[3] != DATA or int.from_bytes(piece[5:9], "big") != STREAM
+    return piece[3] in (HEADERS, PUSH_PROMISE, CONTINUATION) and not piece[4] & END_HEADERS
+
+
 class Reader:
-    def __init__(self, method: str, max_body: int, validates: bool = True):
+    def __init__(self, method: str, max_body: int, validates: bool = True, ignores_goaway: bool = False):
         self.result = Conclusion(UNFINISHED)
         self.max_body = max_body
         self.method = method
         self.validates = validates
+        self.ignores_goaway = ignores_goaway
+        self.last_piece = b""
         self.wire: list[bytes] = []
         self.heard: list[bytes] = []
         self.interim = 0
@@ -119,6 +130,7 @@ class Reader:
         for piece in split(answer):
             whole = len(piece) >= 9 and len(piece) == 9 + int.from_bytes(piece[:3], "big")
             self.reusable = self.reusable and whole
+            self.last_piece = piece
             try:
                 if len(piece) >= 9 and int.from_bytes(piece[:3], "big") > MOST_BYTES:
                     raise ProtocolError("a frame is longer than SETTINGS_MAX_FRAME_SIZE")
@@ -166,7 +178,7 @@ class Reader:
         last, code = struct.unpack(">II", piece[9:17])
         self.reusable = False
         self.result.points.add("GOAWAY" if last & 0x7FFFFFFF >= STREAM else "GOAWAY below the stream")
-        if self.result.kind == UNFINISHED and last & 0x7FFFFFFF < STREAM:
+        if self.result.kind == UNFINISHED and last & 0x7FFFFFFF < STREAM and not self.ignores_goaway:
             self._broken(f"GOAWAY says that the stream was not processed, error {code}")
         return True
 
@@ -259,9 +271,13 @@ class Reader:
             result.kind = BROKEN_HEAD if result.status is None else BROKEN_BODY
             result.reason = "the connection ended within the answer"
             result.points.add("connection ended")
+            if _is_read_before_its_end(self.last_piece):
+                result.points.add("HTTP/2 broken")
         result.wire, result.heard = b"".join(self.wire), b"".join(self.heard)
         length = result.values(b"content-length")
         announced = int(length[0]) if len(length) == 1 and length[0].isdigit() else None
+        if announced is not None and announced < len(result.heard):
+            result.points.add("longer than its length")
         if result.kind == BROKEN_BODY and (announced == len(result.heard) or not self._has_body() and not result.heard):
             result.points.add("complete by its length")
         return undo_coding(result, self.max_body)
@@ -288,7 +304,11 @@ def read(answer: bytes, method: str, ends: bool, max_body: int) -> tuple[Conclus
     reader = Reader(method, max_body)
     reader.read(answer)
     conclusion = reader.finish(ends)
-    if "Illegal character" in conclusion.reason or "surrounded by whitespace" in conclusion.reason:
+    if "GOAWAY below the stream" in conclusion.points:
+        patient = Reader(method, max_body, ignores_goaway=True)
+        patient.read(answer)
+        conclusion.otherwise = patient.finish(ends)
+    elif "Illegal character" in conclusion.reason or "surrounded by whitespace" in conclusion.reason:
         lenient = Reader(method, max_body, validates=False)
         lenient.read(answer)
         conclusion.otherwise = lenient.finish(ends)
