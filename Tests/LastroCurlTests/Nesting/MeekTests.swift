@@ -189,7 +189,7 @@ struct MeekTests {
     }
     for dialer in try dialers(MeekServer(try url("http://127.0.0.1:1/"))) {
       let error = try await nestedFailure { try await dialer.dial(Self.anywhere) }
-      #expect(error.code == .connectFailed)
+      #expect(error.stage == .proxy && error.code == .proxyConnectFailed)
       #expect(!error.requestSent)
     }
   }
