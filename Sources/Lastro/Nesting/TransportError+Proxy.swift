@@ -28,7 +28,7 @@ extension TransportError {
     case .proxy: error.message = message.replacing(generic, with: proxy)
     case .timeout: error.message = "\(proxy) opened no tunnel: \(message)"
     case .send, .response:
-      (error.stage, error.code) = (.proxy, .proxyRefused)
+      error.stage = .proxy
       error.message = "\(proxy) ended the connection instead of opening a tunnel: \(message)"
     default: break
     }
