@@ -30,7 +30,7 @@ extension TransportError {
     case .send, .response where code == .connectionLost:
       error.message = "\(proxy) is gone: \(message)"
     case .send, .response:
-      (error.stage, error.code) = (.proxy, .proxyRefused)
+      error.stage = .proxy
       error.message = "\(proxy) ended the connection instead of opening a tunnel: \(message)"
     default: break
     }
