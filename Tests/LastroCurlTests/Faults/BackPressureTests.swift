@@ -71,10 +71,10 @@ struct BackPressureTests {
     }
   }
 
-  private static func flooding(_ progress: Progress) throws -> LoopbackServer {
+  private static func flooding(_ progress: Progress, hasLength: Bool = true) throws -> LoopbackServer {
     try LoopbackServer { connection in
       _ = try connection.readHead()
-      try connection.write("HTTP/1.1 200 OK\r\nContent-Length: \(total)\r\n\r\n")
+      try connection.write("HTTP/1.1 200 OK\r\n" + (hasLength ? "Content-Length: \(total)\r\n\r\n" : "\r\n"))
       for number in 0..<pieces {
         try connection.write(bytes(number))
         progress.add(piece)
@@ -158,7 +158,7 @@ struct BackPressureTests {
 
   @Test("a streamed body over its limit is stopped there")
   func streamLimit() async throws {
-    let server = try Self.flooding(Progress())
+    let server = try Self.flooding(Progress(), hasLength: false)
     let engine = try CurlTransport()
     let response = try await engine.execute(.to(server) { $0.delivery = .streamed(maximumBytes: 1 << 20) })
     var count = 0
@@ -171,9 +171,12 @@ struct BackPressureTests {
     #expect(await becomesTrue { engine.activeTransfers == 0 && server.openConnections == 0 })
   }
 
-  @Test("a collected body over its limit is an error, at its limit none", arguments: [0, 1])
-  func collectLimit(excess: Int) async throws {
-    let server = try LoopbackServer.http { _ in LoopbackResponse(body: [UInt8](repeating: 1, count: 1000 + excess)) }
+  @Test("a collected body over its limit is an error, at its limit none", arguments: [0, 1], [false, true])
+  func collectLimit(excess: Int, isChunked: Bool) async throws {
+    let server = try LoopbackServer.http { _ in
+      let answer = LoopbackResponse(body: [UInt8](repeating: 1, count: 1000 + excess))
+      return isChunked ? answer.addingTrailer("X-Is", "chunked") : answer
+    }
     let engine = try CurlTransport()
     let outcome = await engine.outcome(server) { $0.delivery = .collected(maximumBytes: 1000) }
     #expect(
