@@ -12,7 +12,7 @@ extension TransportError {
     var error = self
     switch stage {
     case .resolve: (error.stage, error.code) = (.proxy, .proxyNotFound)
-    case .connect: (error.stage, error.code) = (.proxy, .proxyConnectFailed)
+    case .connect where code != .connectionLost: (error.stage, error.code) = (.proxy, .proxyConnectFailed)
     case .timeout: break
     default: return self
     }

@@ -39,7 +39,7 @@ public struct ConnectionConformance: Sendable {
   ///
   /// - Parameters:
   ///   - factory: makes a connection for every promise, each to be started once.
-  ///   - parameters: given to the factory.
+  ///   - parameters: given to the factory, with a connect limit of no less than `patience`.
   ///   - bigLength: bytes that are sent at once and back. Default 1 MiB.
   ///   - patience: after how long something that does not happen counts as a hang. Default 60 s.
   public init(
@@ -48,6 +48,7 @@ public struct ConnectionConformance: Sendable {
   ) {
     self.factory = factory
     self.parameters = parameters.copy()
+    if let limit = parameters.connectTimeout, limit < patience { self.parameters.connectTimeout = patience }
     self.bigLength = bigLength
     self.patience = patience
   }

@@ -172,9 +172,12 @@ struct BackPressureTests {
     #expect(await becomesTrue { engine.activeTransfers == 0 && server.openConnections == 0 })
   }
 
-  @Test("a collected body over its limit is an error, at its limit none", arguments: [0, 1])
-  func collectLimit(excess: Int) async throws {
-    let server = try LoopbackServer.http { _ in LoopbackResponse(body: [UInt8](repeating: 1, count: 1000 + excess)) }
+  @Test("a collected body over its limit is an error, at its limit none", arguments: [0, 1], [false, true])
+  func collectLimit(excess: Int, isChunked: Bool) async throws {
+    let server = try LoopbackServer.http { _ in
+      let answer = LoopbackResponse(body: [UInt8](repeating: 1, count: 1000 + excess))
+      return isChunked ? answer.addingTrailer("X-Is", "chunked") : answer
+    }
     let engine = try CurlTransport()
     let outcome = await engine.outcome(server) { $0.delivery = .collected(maximumBytes: 1000) }
     #expect(
