@@ -75,7 +75,7 @@ struct FetchTests {
     #expect(
       Set(json.keys) == [
         "url", "status", "http_version", "headers", "body_bytes", "body_sha256", "attempts", "redirects", "timings",
-        "error",
+        "error", "retry_end",
       ])
     #expect(json["url"] as? String == (try nginx("/json")))
     #expect(json.status == 200)

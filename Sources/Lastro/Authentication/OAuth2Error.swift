@@ -51,7 +51,7 @@ public enum OAuth2Error: Error, Sendable, CustomStringConvertible {
     case .refused(let refusal):
       "the token endpoint refused with \(refusal.status.code) \(refusal.error)"
         + (refusal.errorDescription.map { ": \($0)" } ?? "") + (refusal.errorURI.map { " (\($0))" } ?? "")
-    case .invalidAnswer(let reason): "the token endpoint's answer is no token: \(reason)"
+    case .invalidAnswer(let reason): "the token endpoint answered with no token (\(reason))"
     case .unsupportedTokenType(let type):
       "the token endpoint gave a token of type \(type), which is not supported (only Bearer is)"
     case .noRefreshToken: "there is no refresh token (give one to OAuth2RefreshToken, or a token that has one)"

@@ -5,7 +5,8 @@
 
 extension OAuth2Error: FailureTelling {
   var failure: TransportError {
-    let message = "no access token: \(self)"
+    // No colon behind "token": what follows one is masked.
+    let message = "no access token, as \(self)"
     switch self {
     case .fetch(let error): return error.failure(.tokenUnavailable, message)
     case .refused(let refusal):
@@ -42,7 +43,7 @@ extension AccessTokenError: FailureTelling {
       case .refreshTimedOut: .timeout
       case .excessiveRefresh: .limit
       }
-    return TransportError(stage: stage, code: .tokenUnavailable, message: "no access token: \(self)")
+    return TransportError(stage: stage, code: .tokenUnavailable, message: "no access token, as \(self)")
   }
 
   var failedFetch: HTTPFetchError<any Error>? { nil }

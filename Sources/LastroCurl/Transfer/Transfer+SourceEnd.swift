@@ -36,7 +36,8 @@ extension Transfer {
   /// What a source says after the last byte that was announced; `nil` before, and where nobody needs to know: an answer
   /// outside 200–299 stands, whatever was sent.
   private var supplyAtEnd: UploadChannel.Supply? {
-    guard let upload = job.upload, let length = job.request.body.length, Int64(uploadOffset) == length, !isErrorAnswer, !wasCut
+    guard let upload = job.upload, let length = job.request.body.length, Int64(uploadOffset) == length, !isErrorAnswer,
+      !wasCut
     else { return nil }
     return upload.peek()
   }

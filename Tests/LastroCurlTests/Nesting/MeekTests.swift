@@ -189,8 +189,8 @@ struct MeekTests {
     }
     for dialer in try dialers(MeekServer(try url("http://127.0.0.1:1/"))) {
       let error = try await nestedFailure { try await dialer.dial(Self.anywhere) }
-      #expect(error.code == .connectFailed)
-      #expect(!error.requestSent)
+      #expect(error.stage == .proxy && error.code == .proxyConnectFailed && !error.requestSent)
+      #expect(error.message.contains("the meek server http://127.0.0.1:1 cannot be reached"))
     }
   }
 

@@ -42,7 +42,7 @@ struct TokenEndpointDownTests {
 
   private func check(_ error: HTTPFetchError<any Error>, _ words: String, attempts: Int) {
     #expect("\(error.stage.rawValue)/\(error.code)" == words)
-    #expect(error.description.hasPrefix(words + ": no access token: "))
+    #expect(error.description.hasPrefix(words + ": no access token, as "))
     #expect(error.attempts.count == attempts && !error.attempts.contains(where: \.requestSent))
     #expect(error.attempts.allSatisfy { $0.error.map { "\($0.stage.rawValue)/\($0.code)" } == words })
     #expect(error.ledger.request == "GET https://example.com/a" && error.request == "GET https://example.com/a")
@@ -109,6 +109,7 @@ struct TokenEndpointDownTests {
     let noToken = try await stack(StubTransport(.answer(200)), StubTransport(.answer(200, body: "{}")))
       .failure(of: .test())
     check(noToken, "decode/token_unavailable", attempts: 1)
+    #expect(noToken.message.contains("(it has no access_token)"))
     for (cause, words) in [
       (AccessTokenError.refreshTimedOut(.seconds(1)), "timeout/token_unavailable"),
       (.excessiveRefresh(.standard), "limit/token_unavailable"),

@@ -73,7 +73,7 @@ struct SameFailureTests {
     guard case .http(.serviceUnavailable, APIFailure(message: "busy")?) = error.reason else { throw error }
     #expect(error.stage == .http && error.code == .unexpectedStatus)
     #expect(error.statusCode == .serviceUnavailable && error.apiError == APIFailure(message: "busy"))
-    #expect(error.message.hasSuffix("was answered 503 Service Unavailable"))
+    #expect(error.message.contains("example.com/a was answered 503"))
     #expect(observer.types.values == ["503"])
     check(ending, error)
   }
