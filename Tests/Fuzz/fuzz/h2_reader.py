@@ -32,6 +32,7 @@ CLIENT_SETTINGS = {
 EXTENSION = 0x42
 """Stands for every type of frame that RFC 9113 does not have."""
 MOST_INTERIM = 32
+MOST_SETTINGS = 32
 MOST_BYTES = 16_384
 """In a frame."""
 TOKEN = re.compile(rb"[0-9a-z!#$%&'*+.^_`|~-]+")
@@ -184,6 +185,8 @@ class Reader:
             self.result.points.add("acknowledgement that nobody waits for")
             self.reusable = False
         if piece[3] == SETTINGS and not piece[4] & ACK:
+            if len(piece) > 9 + 6 * MOST_SETTINGS:
+                self.result.points.add("many settings")
             for at in range(9, len(piece) - 5, 6):
                 if piece[at:at + 2] == b"\x00\x09" and int.from_bytes(piece[at + 2:at + 6], "big") > 0:
                     raise ProtocolError("SETTINGS_NO_RFC7540_PRIORITIES changes (RFC 9218 2.1)")
@@ -330,7 +333,8 @@ def read(answer: bytes, method: str, ends: bool, max_body: int, stream: int = ST
     if lenient:
         lenient.read(answer)
         conclusion.otherwise = lenient.finish(ends)
-    return conclusion, reader.reusable and conclusion.kind == WHOLE
+    # Where the two may differ, nghttp2 may have given the connection up, which libcurl 7.88 keeps to itself.
+    return conclusion, reader.reusable and conclusion.kind == WHOLE and not conclusion.points
 
 
 def _lenient_reader(conclusion: Conclusion, method: str, max_body: int, stream: int) -> Reader | None:

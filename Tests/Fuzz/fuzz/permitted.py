@@ -92,7 +92,9 @@ TABLE = {
     "acknowledgement that nobody waits for": Permission(
         "nghttp2 takes it for a protocol error; RFC 9113 6.5.3 does not say", _broken_http2),
     "violation behind the end": Permission(
-        "what follows the end of the stream in the same read reaches nghttp2 before we are told of the end", _breaks),
+        "what follows the end of the stream in the same read reaches nghttp2 before we are told of the end",
+        _broken_http2),
+    "many settings": Permission("nghttp2 takes 32 in a frame, RFC 9113 has no limit", _broken_http2),
     "space around a value": Permission("nghttp2 1.52 lets it pass, and it is not handed on", _as_otherwise),
     "reset content": Permission("RFC 9110 15.3.6: there is none in a 205, and what comes is dropped", _drops_body),
     "reset connection": Permission("libcurl may meet RST when it writes, before it has read what came", _breaks),
