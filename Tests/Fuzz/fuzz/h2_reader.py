@@ -91,7 +91,7 @@ def _is_read_before_its_end(piece: bytes, stream: int) -> bool:
     if len(piece) < 9:
         return False
     if len(piece) < 9 + int.from_bytes(piece[:3], "big"):
-        return piece[3] != DATA or int.from_bytes(piece[5:9], "big") != stream
+        return piece[3] != DATA or int.from_bytes(piece[5:9], "big") != stream or bool(piece[4] & PADDED)
     return piece[3] in (HEADERS, PUSH_PROMISE, CONTINUATION) and not piece[4] & END_HEADERS
 
 
@@ -190,6 +190,8 @@ class Reader:
             for at in range(9, len(piece) - 5, 6):
                 if piece[at:at + 2] == b"\x00\x09" and int.from_bytes(piece[at + 2:at + 6], "big") > 0:
                     raise ProtocolError("SETTINGS_NO_RFC7540_PRIORITIES changes (RFC 9218 2.1)")
+                if piece[at:at + 2] == b"\x00\x02" and any(piece[at + 2:at + 6]):
+                    raise ProtocolError("SETTINGS_ENABLE_PUSH of a server is not 0")
                 if piece[at:at + 6] == b"\x00\x03" + bytes(4):
                     # No stream may be opened any more: that is for a short time (RFC 9113 5.1.2), then comes the end.
                     self.reusable = False
