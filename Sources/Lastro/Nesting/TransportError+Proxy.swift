@@ -27,8 +27,6 @@ extension TransportError {
     switch stage {
     case .proxy: error.message = message.replacing(generic, with: proxy)
     case .timeout: error.message = "\(proxy) opened no tunnel: \(message)"
-    case .send, .response where code == .connectionLost:
-      error.message = "\(proxy) is gone: \(message)"
     case .send, .response:
       error.stage = .proxy
       error.message = "\(proxy) ended the connection instead of opening a tunnel: \(message)"

@@ -22,8 +22,7 @@ final class LoopCore {
   private let clock = LoopClock()
   private let deliveries = Deliveries()
   private let bodies = BodyBlockStore()
-  /// When the memory of large bodies is given up, where there is some.
-  private var bodiesCloseAt = Int64.max
+  private var bodiesExpiry = BodyBlockExpiry()
 
   private var partitions: [UInt32: Partition] = [:]
   private var partitionIDs: [ConnectionOptions: UInt32] = [:]
@@ -96,14 +95,14 @@ final class LoopCore {
     streams.turn(now: now)
     if now >= nextExpiry { expire(now: now) }
     closeIdlePartitions(now: now)
-    closeIdleBodies(now: now)
+    bodiesExpiry.look(at: bodies, isBusy: load.value > 0, now: now)
     takeDisplaced()
     deliveries.handOver()
   }
 
   /// Milliseconds until something is due, rounded up so that nothing is woken early in a loop.
   private func timeout() -> Int32 {
-    var due = min(nextExpiry, streams.due, bodiesCloseAt)
+    var due = min(nextExpiry, streams.due, bodiesExpiry.due)
     for partition in partitions.values {
       if let timer = partition.timerAt { due = min(due, timer) }
       if let closing = closingTime(of: partition) { due = min(due, closing) }
@@ -123,7 +122,7 @@ final class LoopCore {
 
   private func perform(_ command: LoopCommand) {
     switch command {
-    case .start(let job): start(job)
+    case .start(let job): isShuttingDown ? end(job, .shutDown) : admit(job)
     case .cancel(let job): cancel(job)
     case .resumeReceiving(let job): resume(job) { $0.resumeReceiving() }
     case .resumeSending(let job): resume(job) { $0.resumeSending() }
@@ -133,11 +132,6 @@ final class LoopCore {
       streams.shutDown()
       if cancelling { cancelAll() }
     }
-  }
-
-  private func start(_ job: TransferJob) {
-    if isShuttingDown { return end(job, .shutDown) }
-    admit(job)
   }
 
   private func admit(_ job: TransferJob) {
@@ -168,9 +162,7 @@ final class LoopCore {
     if !host.key.isTLS, case .refused(let failure) = partition.trust.rules.judgePlaintext(host.target) {
       return end(job, .refusedTrust(failure))
     }
-    guard let easy = partition.applier.handle(for: job, on: host) else {
-      return end(job, TransportError(stage: .request, code: .engineFailure, message: "libcurl cannot make a handle"))
-    }
+    guard let easy = partition.applier.handle(for: job, on: host) else { return end(job, .noHandle) }
     let transfer = Transfer(
       job: job, easy: easy, host: host, limits: settings.transfer, trust: partition.trust, clock: clock,
       deliveries: deliveries, bodies: bodies)
@@ -184,10 +176,7 @@ final class LoopCore {
     let code = partition.add(transfer)
     guard code == CURLM_OK else {
       easy.transfer = nil
-      return end(
-        job,
-        TransportError(
-          stage: .request, code: .engineFailure, message: "libcurl refused the transfer (\(code.rawValue))"))
+      return end(job, .refusedByEngine(code))
     }
     host.running += 1
     nextExpiry = min(nextExpiry, transfer.expiresAt)
@@ -365,14 +354,19 @@ final class LoopCore {
   /// finish; those that wait begin anew.
   private func retire(_ partition: Partition) {
     partition.retire()
-    if partitionIDs[partition.options] == partition.id { partitionIDs[partition.options] = nil }
-    if defaultPartition === partition { defaultPartition = nil }
+    unlist(partition)
     for host in partition.hosts.values {
       for job in host.remove(where: { _ in true }) where waiting.remove(ObjectIdentifier(job)) != nil {
         displaced.append(job)
       }
     }
     forget(partition)
+  }
+
+  /// No job finds the partition from now on.
+  private func unlist(_ partition: Partition) {
+    if partitionIDs[partition.options] == partition.id { partitionIDs[partition.options] = nil }
+    if defaultPartition === partition { defaultPartition = nil }
   }
 
   /// Closes a retired partition, with its connections, once nobody uses it.
@@ -392,26 +386,13 @@ final class LoopCore {
     partition.idleSince.map { $0.adding(settings.idleLifetime) }
   }
 
-  /// Keeps the memory of large bodies for a second after the last transfer.
-  private func closeIdleBodies(now: Int64) {
-    if load.value > 0 {
-      bodiesCloseAt = .max
-    } else if now >= bodiesCloseAt {
-      bodiesCloseAt = .max
-      bodies.close()
-    } else if bodiesCloseAt == .max, bodies.isOpen {
-      bodiesCloseAt = now.adding(nanoseconds: 1_000_000_000)
-    }
-  }
-
   /// libcurl looks at the age of pooled connections only when a transfer begins; without any, they are closed here.
   private func closeIdlePartitions(now: Int64) {
     for partition in partitions.values {
       guard let closing = closingTime(of: partition), partition.transfers.isEmpty else { continue }
       guard now >= closing || !partition.trust.isCurrent(now: now) else { continue }
       partitions[partition.id] = nil
-      if partitionIDs[partition.options] == partition.id { partitionIDs[partition.options] = nil }
-      if defaultPartition === partition { defaultPartition = nil }
+      unlist(partition)
     }
   }
 }

@@ -101,3 +101,22 @@ final class BodyBlockStore: Sendable {
     for memory in all { free(memory.base) }
   }
 }
+
+/// When the memory of large bodies is given up: a second after the last transfer.
+struct BodyBlockExpiry {
+  private static let nanoseconds: Int64 = 1_000_000_000
+
+  /// In monotonic nanoseconds; `.max` where there is nothing to give up.
+  private(set) var due = Int64.max
+
+  mutating func look(at store: BodyBlockStore, isBusy: Bool, now: Int64) {
+    if isBusy {
+      due = .max
+    } else if now >= due {
+      due = .max
+      store.close()
+    } else if due == .max, store.isOpen {
+      due = now.adding(nanoseconds: Self.nanoseconds)
+    }
+  }
+}

@@ -34,6 +34,8 @@ struct BodyDecoder {
   private let expansion: (ratio: Int, floor: Int64)?
   private var chunks: ResponseBodyMachine?
   private let coding: ContentDecoder?
+  /// Whether bytes came behind the last chunk and its trailers.
+  private(set) var hasExcess = false
   /// Bytes that libcurl hands over again and that are used already.
   private var used = 0
   /// Whether the decoder may have more to give for what it has taken.
@@ -89,6 +91,7 @@ struct BodyDecoder {
       position += step.consumed
       verdict = step.verdict
     }
+    hasExcess = position < bytes.count && chunks?.isDone == true
     used = verdict == .full ? max(repeated, position) : max(0, repeated - bytes.count)
     return verdict
   }
@@ -171,7 +174,10 @@ extension Transfer: BodySink {
 
   /// A piece of a body that is chunked or compressed. Gives the count to answer libcurl with.
   func decode(_ bytes: UnsafeRawBufferPointer) throws(TransportError) -> Int {
-    switch try decoder?.receive(bytes, for: self) {
+    let verdict = try decoder?.receive(bytes, for: self)
+    // libcurl drops them and would keep the connection, on which more of them may come.
+    if decoder?.hasExcess == true { easy.set(CURLOPT_FORBID_REUSE, 1) }
+    return switch verdict {
     case .taken: bytes.count
     case .full: Int(CURL_WRITEFUNC_PAUSE)
     case .refused, nil: 0

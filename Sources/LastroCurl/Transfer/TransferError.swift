@@ -44,6 +44,14 @@ extension TransportError {
     message: "the rules of trust changed again and again before the request was sent",
     hint: "let ServerTrustJudge.revision change only when the rules do")
 
+  static let noHandle = TransportError(
+    stage: .request, code: .engineFailure, message: "libcurl cannot make a handle: out of memory")
+
+  static func refusedByEngine(_ code: CURLMcode) -> TransportError {
+    TransportError(
+      stage: .request, code: .engineFailure, message: "libcurl refused the transfer (\(code.rawValue))")
+  }
+
   static let shutDown = TransportError(
     stage: .cancelled, code: .shutDown, message: "the stack was shut down")
 
