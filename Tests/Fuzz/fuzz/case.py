@@ -97,8 +97,10 @@ def make(seed: int, index: int, protocols: list[str]) -> Case:
         protocol = protocols[dice.below(len(protocols))]
     method = dice.weighted([(86, "GET"), (9, "HEAD"), (5, "POST")])
     max_body = dice.weighted([(20, LIMIT), (1, 30), (1, 1000)])
-    result = (_http2 if protocol == HTTP2 else _http1)(dice, index, protocol, method, max_body)
-    result.is_behind = not result.expected.redirects and dice.chance(0.1)
+    is_behind = dice.chance(0.1)
+    result = (_http2 if protocol == HTTP2 else _http1)(dice, index, protocol, method, max_body, is_behind)
+    if method == "POST" and result.expected.status == 417:
+        result.expected.points.add("417 to a body")
     if dice.chance(0.3):
         result.cuts = _cuts(dice, result.data)
     return result
@@ -113,7 +115,7 @@ def _cuts(dice: Dice, data: bytes) -> list[int]:
     return sorted(cuts)
 
 
-def _http1(dice: Dice, index: int, protocol: str, method: str, max_body: int) -> Case:
+def _http1(dice: Dice, index: int, protocol: str, method: str, max_body: int, is_behind: bool) -> Case:
     target = b"/%d/target" % index
     encrypted = protocol == ENCRYPTED
     draft = h1_draft.draft(dice, method, target)
@@ -124,6 +126,7 @@ def _http1(dice: Dice, index: int, protocol: str, method: str, max_body: int) ->
     expected.points |= h1_points.of(data, expected)
     follows = _leads_to(target, data)
     case = Case(index, protocol, method, max_body, mutations, expected, ending, follows, data=data, seed=seed)
+    case.is_behind = is_behind and not expected.redirects
     case.seed_expected = h1_reader.read(seed, "GET", CLEAN, encrypted, LIMIT)
     return case
 
@@ -162,16 +165,19 @@ def _end(dice: Dice, size: int) -> str:
     return dice.weighted([(6, CLEAN), (2, CUT), (1, RESET if size < 8000 else CUT)])
 
 
-def _http2(dice: Dice, index: int, protocol: str, method: str, max_body: int) -> Case:
+def _http2(dice: Dice, index: int, protocol: str, method: str, max_body: int, is_behind: bool) -> Case:
     draft = h2_draft.draft(dice, method, b"/%d/target" % index)
     seed_fields = [
         field for field in draft.fields[1:] if field[0] not in (b"content-length", b"content-encoding", b"location")
     ]
     mutations = h2_mutations.mutate(dice, draft)
-    data = draft.render(h2_reader.STREAM)
-    seen, reusable = h2_reader.read(data, method, False, max_body)
+    seen, _ = h2_reader.read(draft.render(h2_reader.STREAM), method, False, max_body)
+    is_behind = is_behind and not seen.redirects
+    stream = h2_reader.STREAM + (2 if is_behind else 0)
+    data = draft.render(stream)
+    seen, reusable = h2_reader.read(data, method, False, max_body, stream)
     ending = KEPT if reusable else _end(dice, 8000 if seen.kind == WHOLE else len(data))
-    expected, _ = h2_reader.read(data, method, ending != KEPT, max_body)
+    expected, _ = h2_reader.read(data, method, ending != KEPT, max_body, stream)
     if ending == RESET:
         expected.points.add("reset connection")
     case = Case(index,
@@ -184,5 +190,6 @@ def _http2(dice: Dice, index: int, protocol: str, method: str, max_body: int) ->
                 not mutations,
                 draft=draft,
                 seed_fields=seed_fields)
+    case.is_behind = is_behind
     case.seed_expected = Conclusion(WHOLE, status=200, body=GOOD % b"before")
     return case

@@ -23,6 +23,8 @@ class Conclusion:
     """All bytes of the body that came, also those of a frame that broke it; nothing where that is `wire`."""
     heard_body: bytes = b""
     """The same, decoded as far as possible."""
+    announced_body: bytes | None = None
+    """As much of what came as content-length announces, decoded; where more came."""
     otherwise: "Conclusion | None" = None
     """What a reader concludes who leaves out what made this one stop."""
     points: set[str] = dataclasses.field(default_factory=set)
@@ -42,11 +44,6 @@ class Conclusion:
     def is_coded(self) -> bool:
         """Whether the length of what comes is not that of the body."""
         return any(value.lower() not in (b"", b"identity") for value in self.values(b"content-encoding"))
-
-    @property
-    def announced_body(self) -> bytes:
-        """As much of what came as content-length announces, where no coding is to be undone."""
-        return b"" if self.is_coded else (self.heard or b"")[:int(self.values(b"content-length")[0])]
 
     def began_with(self, body: bytes) -> bool:
         """Whether a body that was told is what came before the answer broke."""

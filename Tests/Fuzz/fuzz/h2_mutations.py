@@ -51,14 +51,15 @@ def odd_field(dice: Dice, draft: Draft) -> None:
 
 
 def status(dice: Dice, draft: Draft) -> None:
-    draft.fields[0] = (b":status", dice.pick(STATUSES))
+    draft.fields[:1] = [(b":status", dice.pick(STATUSES))]
     _rebuild(dice, draft)
 
 
 def fields(dice: Dice, draft: Draft) -> None:
     """Fields repeated, left out, or in another order."""
-    at = dice.below(len(draft.fields))
-    field = draft.fields.pop(at)
+    if not draft.fields:
+        return
+    field = draft.fields.pop(dice.below(len(draft.fields)))
     if dice.chance(0.6):
         for _ in range(dice.weighted([(4, 1), (2, 2), (1, 400)])):
             draft.fields.insert(dice.between(0, len(draft.fields)), field)

@@ -13,6 +13,8 @@ from .conclusion import BROKEN_BODY, BROKEN_HEAD, WHOLE, Conclusion
 FRAMING = ("content-length", "transfer-encoding")
 SPACE = re.compile("[ \t]+")
 """A fold becomes one space or more."""
+OTHER = re.compile("[^\x00-\x7f]+")
+"""What is not UTF-8 is read as ISO 8859-1, by the line or by the value."""
 REFUSALS = {
     "connection_lost", "malformed_response", "truncated_body", "http2_failure", "bad_content_encoding",
     "receive_failed", "body_too_large", "decompression_bomb", "head_too_large", "too_many_interim_responses"
@@ -43,7 +45,7 @@ class Told:
 
     def __str__(self) -> str:
         if self.is_answer:
-            return f"answer {self.status}, {len(self.body)} bytes {self.body[:60]!r}, {self.fields}"
+            return f"answer {self.status}, {len(self.body)} bytes {self.body[:60]!r}, {str(self.fields)[:400]}"
         return f"{self.code}, status {self.status} ({self.message})"
 
 
@@ -97,7 +99,7 @@ def _other_fields(expected: Conclusion, told: Told) -> str | None:
     """But for the framing, which h11 hands on in its own form, and which the body is proof of."""
     wanted = sorted((name.decode("latin-1").lower(), text(value.strip(b" \t"))) for name, value in expected.fields
                     if not name.startswith(b":"))
-    one, other = ([(name, SPACE.sub(" ", value)) for name, value in fields if name not in FRAMING]
+    one, other = ([(name, OTHER.sub("?", SPACE.sub(" ", value))) for name, value in fields if name not in FRAMING]
                   for fields in (wanted, sorted(told.fields)))
     return None if one == other else "other fields"
 

@@ -51,6 +51,8 @@ def _as_otherwise(expected: Conclusion, told: Told) -> bool:
 
 
 def _announced(expected: Conclusion, told: Told) -> bool:
+    if _breaks(expected, told):
+        return True
     return told.is_answer and told.status == expected.status and told.body == expected.announced_body
 
 
@@ -90,9 +92,11 @@ TABLE = {
     "stream that depends on itself": Permission(
         "an error by RFC 7540 5.3.1, which nghttp2 knows; RFC 9113 has no priorities", _broken_http2),
     "acknowledgement that nobody waits for": Permission(
-        "nghttp2 takes it for a protocol error; RFC 9113 6.5.3 does not say", _breaks),
+        "nghttp2 takes it for a protocol error; RFC 9113 6.5.3 does not say", _broken_http2),
     "violation behind the end": Permission(
-        "what follows the end of the stream in the same read reaches nghttp2 before we are told of the end", _breaks),
+        "what follows the end of the stream in the same read reaches nghttp2 before we are told of the end",
+        _broken_http2),
+    "many settings": Permission("nghttp2 takes 32 in a frame, RFC 9113 has no limit", _broken_http2),
     "space around a value": Permission("nghttp2 1.52 lets it pass, and it is not handed on", _as_otherwise),
     "reset content": Permission("RFC 9110 15.3.6: there is none in a 205, and what comes is dropped", _drops_body),
     "reset connection": Permission("libcurl may meet RST when it writes, before it has read what came", _breaks),
@@ -102,6 +106,10 @@ TABLE = {
                                          _announced),
     "empty coded body": Permission(
         "what was not asked for is refused at the head, before it is known that nothing follows", _breaks),
+    "frame of another stream": Permission(
+        "nghttp2 passes over most that comes for streams that are closed or were never opened", _as_otherwise),
+    "417 to a body": Permission(
+        "a request is not sent again without its Expect, and the answer ends at its head (Internals.md)", _drops_body),
     "field left out": Permission("nghttp2 leaves such a field out, as if it had not been sent: it reaches nobody",
                                  _as_otherwise),
     "HTTP/2 broken": Permission(

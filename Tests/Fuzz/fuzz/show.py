@@ -18,7 +18,7 @@ def case(case: Case) -> str:
         f"then {case.ending}{', redirects followed' if case.follows else ''}{', behind a redirect' if case.is_behind else ''}",
         f"expected: {case.expected}"
     ]
-    data = case.draft.render(h2_reader.STREAM) if case.draft else case.data
+    data = case.draft.render(h2_reader.STREAM + 2 * case.is_behind) if case.draft else case.data
     if not case.draft:
         lines.append(f"before: {case.seed[:400]!r}")
         return "\n".join(lines + [f"answer: {data[:4000]!r}"])
@@ -41,7 +41,7 @@ def record(finding: Finding) -> dict:
         "told": finding.told
     }
     if found := finding.case:
-        data = found.draft.render(h2_reader.STREAM) if found.draft else found.data
+        data = found.draft.render(h2_reader.STREAM + 2 * found.is_behind) if found.draft else found.data
         result |= {
             "protocol": found.protocol,
             "method": found.method,

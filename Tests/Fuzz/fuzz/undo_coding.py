@@ -25,6 +25,9 @@ def undo_coding(conclusion: Conclusion, max_body: int) -> Conclusion:
         conclusion.points.add("empty coded body")
     if conclusion.heard is not None:
         conclusion.heard_body = _decode(coded, conclusion.heard)[0] if coded else conclusion.heard
+    if "longer than its length" in conclusion.points:
+        announced = conclusion.heard[:int(conclusion.values(b"content-length")[0])]
+        conclusion.announced_body = _decode(coded, announced)[0] if coded else announced
     if len(conclusion.body) > max_body and conclusion.status is not None:
         _cut(conclusion, max_body)
     return conclusion
