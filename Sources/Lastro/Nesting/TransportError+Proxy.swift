@@ -12,7 +12,9 @@ extension TransportError {
     var error = self
     switch stage {
     case .resolve: (error.stage, error.code) = (.proxy, .proxyNotFound)
-    case .connect where code != .connectionLost: (error.stage, error.code) = (.proxy, .proxyConnectFailed)
+    case .connect:
+      error.stage = .proxy
+      if code == .connectFailed { error.code = .proxyConnectFailed }
     case .timeout: break
     default: return self
     }
