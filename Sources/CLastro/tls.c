@@ -369,14 +369,9 @@ void clastro_shut_down_socket(int socket, int local_port) {
   if (clastro_is_bound_to(socket, local_port)) shutdown(socket, SHUT_RDWR);
 }
 
-bool clastro_has_unsolicited_input(CURL *easy, int socket) {
-  long new_connections = 1;
-  curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &new_connections);
-  if (new_connections > 0) return false;
-  // HTTP/2 sends frames whenever it likes.
-  if (clastro_speaks_http2(easy)) return false;
-  char byte;
-  return recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0;
+bool clastro_has_decrypted_input(CURL *easy) {
+  SSL *ssl = clastro_session_of(easy);
+  return ssl && SSL_has_pending(ssl);
 }
 
 bool clastro_knows_cipher(const char *name, bool is_tls13) {

@@ -102,9 +102,8 @@ const char *clastro_verify_text(long result);
 // Whether OpenSSL knows a cipher: of TLS 1.3 (RFC 8446 §B.4 names), or of older versions (OpenSSL's list syntax).
 bool clastro_knows_cipher(const char *name, bool is_tls13);
 
-// Whether the connection about to serve `easy` is a reused HTTP/1.1 one on which something has arrived already: bytes
-// nobody asked for, or its end. Only inside the prereq callback. `socket` must be that connection's.
-bool clastro_has_unsolicited_input(CURL *easy, int socket);
+// Whether OpenSSL holds bytes of the connection about to serve `easy` that nobody has read. Only inside the prereq callback.
+bool clastro_has_decrypted_input(CURL *easy);
 
 // Whether `socket` is an IP socket with this local port.
 bool clastro_is_bound_to(int socket, int local_port);

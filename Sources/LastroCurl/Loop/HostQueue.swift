@@ -109,14 +109,14 @@ final class HostQueue {
   func learnSocket(_ socket: Int32, localPort: Int) {
     guard let port = Int32(exactly: localPort), sockets[port] != socket else { return }
     guard partition.poller.isSocket(socket, boundTo: port) else { return }
-    if sockets.count >= 1_024 { sockets = [:] }
     sockets[port] = socket
   }
 
   /// The socket of the pooled connection with this local port, if it is still open.
   func socket(localPort: Int32) -> Int32? {
-    guard let socket = sockets[localPort], partition.poller.isSocket(socket, boundTo: localPort) else { return nil }
-    return socket
+    if let socket = sockets[localPort], partition.poller.isSocket(socket, boundTo: localPort) { return socket }
+    sockets[localPort] = partition.poller.socket(boundTo: localPort)
+    return sockets[localPort]
   }
 
   /// A connection fell silent on which others wait.

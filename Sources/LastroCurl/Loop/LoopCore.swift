@@ -270,7 +270,7 @@ final class LoopCore {
     let host = transfer.host
     if facts.httpVersion == "2" {
       host.learnHTTP2()
-    } else if failure == nil, let socket = transfer.socket, let port = transfer.localPort {
+    } else if let socket = transfer.socket, let port = transfer.localPort {
       host.learnSocket(socket, localPort: port)
     }
     partition.remove(transfer, now: clock.now)

@@ -107,8 +107,7 @@ final class Poller {
   /// Whether the peer has ended the connection with this local port, which is open, or was closed in this turn.
   func isEnded(localPort: Int32) -> Bool {
     if endedPorts.contains(localPort) { return true }
-    let socket = watches.indices.lazy.map { Int32($0) }.first { self.isSocket($0, boundTo: localPort) }
-    return socket.map { clastro_port_of_ended($0) == localPort } ?? false
+    return socket(boundTo: localPort).map { clastro_port_of_ended($0) == localPort } ?? false
   }
 
   /// Forgets a socket that is about to be closed: the next with its number is another.
@@ -122,10 +121,15 @@ final class Poller {
     forgetLeft(of: descriptor)
   }
 
+  /// The open socket of ours with this local port. Looks at all of them.
+  func socket(boundTo localPort: Int32) -> Int32? {
+    watches.indices.lazy.map { Int32($0) }.first { self.isSocket($0, boundTo: localPort) }
+  }
+
   /// Whether a descriptor is an open socket of ours with this local port. Asks the system once for each socket.
   func isSocket(_ descriptor: Int32, boundTo localPort: Int32) -> Bool {
     guard localPort > 0, let index = index(of: descriptor), watches[index].isKept else { return false }
-    if watches[index].localPort == localPort { return true }
+    if watches[index].localPort != 0 { return watches[index].localPort == localPort }
     guard clastro_is_bound_to(descriptor, localPort) else { return false }
     watches[index].localPort = localPort
     return true

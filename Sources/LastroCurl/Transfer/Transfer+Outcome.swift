@@ -19,13 +19,8 @@ extension Transfer {
     job.options.httpVersion == .http2 && job.request.head.scheme == "http"
   }
 
-  var mayBeHTTP2: Bool {
-    switch job.options.httpVersion {
-    case .http1: false
-    case .automatic: job.request.head.scheme == "https"
-    case .http2: true
-    }
-  }
+  /// Whether its connection speaks HTTP/2. Only in callbacks.
+  var speaksHTTP2: Bool { speaksHTTP2InTheClear || clastro_speaks_http2(easy.raw) }
 
   /// What libcurl's result amounts to; `nil` is success.
   func outcome(_ code: CURLcode) -> TransportError? {

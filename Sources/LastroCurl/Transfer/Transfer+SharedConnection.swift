@@ -28,7 +28,7 @@ extension Transfer {
   /// The transfer is stopped before its request goes out. libcurl 7.88 resets a stream then that was never opened, which
   /// servers answer by ending the connection.
   func abandonUnusedConnection() {
-    if speaksHTTP2InTheClear || clastro_speaks_http2(easy.raw) { easy.set(CURLOPT_FORBID_REUSE, 1) }
+    if speaksHTTP2 { easy.set(CURLOPT_FORBID_REUSE, 1) }
   }
 
   /// Whether a connection that nobody uses has ended, or most likely so. libcurl 7.88 reads one TLS record of it before it

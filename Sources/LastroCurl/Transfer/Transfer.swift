@@ -140,9 +140,7 @@ final class Transfer {
   func willSend(remote: UnsafePointer<CChar>?, remotePort: Int32, localPort: Int32) -> Int32 {
     lastActivity = clock.now
     host.learnReachable()
-    if remoteAddress == nil, !speaksHTTP2InTheClear, let socket = host.socket(localPort: localPort),
-      clastro_has_unsolicited_input(easy.raw, socket)
-    {
+    if hasUnsolicitedInput(localPort: localPort) {
       restart = .onFreshConnection
       return Int32(CURL_PREREQFUNC_ABORT)
     }
@@ -268,7 +266,7 @@ extension Transfer {
     } catch {
       return fail(error)
     }
-    guard head.version.major == 1 || mayBeHTTP2 else {
+    guard head.version.major == 1 || speaksHTTP2 else {
       failure = TransportError(
         stage: .response, code: .malformedResponse,
         message: "the response says HTTP/\(head.version.major) over an HTTP/1.1 connection", requestSent: true)

@@ -37,8 +37,9 @@ struct TokenEndpointDownTests {
     }
   }
 
-  private static let granted = Result<TransferResponse, TransportError>.answer(
-    200, body: #"{"access_token":"t","token_type":"Bearer"}"#)
+  private static var granted: Result<TransferResponse, TransportError> {
+    .answer(200, body: #"{"access_token":"t","token_type":"Bearer"}"#)
+  }
 
   private func check(_ error: HTTPFetchError<any Error>, _ words: String, attempts: Int) {
     #expect("\(error.stage.rawValue)/\(error.code)" == words)

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+import LastroCurl
+import LastroTesting
+import Testing
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// A server slips in an answer that nobody asked for: it must not be taken for that of the next request, wherever it lies.
+@Suite("Faults: answers that nobody asked for", .timeLimit(.minutes(60)))
+struct UnsolicitedAnswerTests {
+  private static let evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
+
+  struct Row: CustomTestStringConvertible, Sendable {
+    var testDescription: String
+    var head: String
+    /// Goes out in one piece, and over TLS in one record, with the answer that nobody asked for.
+    var body: String
+    var outcome: Outcome
+  }
+
+  static let rows = [
+    Row(
+      testDescription: "behind a length", head: "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n", body: "fine",
+      outcome: .answered(200, "fine")),
+    Row(
+      testDescription: "behind the last chunk", head: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+      body: "4\r\nfine\r\n0\r\n\r\n", outcome: .answered(200, "fine")),
+    Row(
+      testDescription: "behind an error", head: "HTTP/1.1 404 N\r\nContent-Length: 4\r\n\r\n", body: "gone",
+      outcome: .answered(404, "gone")),
+    Row(
+      testDescription: "behind coded data that are refused",
+      head: "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 5\r\n\r\n", body: "plain",
+      outcome: .failed("response/bad_content_encoding")),
+    Row(
+      testDescription: "behind a redirect", head: "HTTP/1.1 302 F\r\nLocation: /x\r\nContent-Length: 4\r\n\r\n",
+      body: "over", outcome: .answered(302, "over")),
+  ]
+
+  @Test("are met by no other request", arguments: rows, [false, true])
+  func next(_ row: Row, overTLS: Bool) async throws {
+    let authority = try CertificateAuthority()
+    let tls = try overTLS ? LoopbackTLS(authority.issue(hosts: ["localhost"])) : nil
+    let server = try LoopbackServer(tls: tls) { connection in
+      var isFirst = connection.number == 1
+      while let head = try connection.readHead() {
+        guard isFirst, head.path == "/first" else {
+          try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nnext")
+          continue
+        }
+        isFirst = false
+        try connection.write(row.head)
+        try connection.write(row.body + Self.evil)
+      }
+    }
+    let engine = try CurlTransport()
+    #expect(await engine.outcome(server, "/first") { $0.trust(authority) } == row.outcome)
+    for _ in 0..<3 {
+      #expect(await engine.outcome(server, "/next") { $0.trust(authority) } == .answered(200, "next"))
+    }
+  }
+
+  @Test("HTTP/2 in a status line is malformed over HTTP/1.1")
+  func version() async throws {
+    let authority = try CertificateAuthority()
+    let tls = try LoopbackTLS(authority.issue(hosts: ["localhost"]))
+    let server = try LoopbackServer(tls: tls) { connection in
+      guard try connection.readHead() != nil else { return }
+      try connection.write("HTTP/2 200 OK\r\n\r\ncut")
+      connection.closeWithoutNotify()
+    }
+    let engine = try CurlTransport()
+    let outcome = await engine.outcome(server) { $0.trust(authority) }
+    #expect(outcome == .failed("response/malformed_response"))
+  }
+}
