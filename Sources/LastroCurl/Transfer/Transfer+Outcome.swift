@@ -19,7 +19,7 @@ extension Transfer {
     job.options.httpVersion == .http2 && job.request.head.scheme == "http"
   }
 
-  /// Whether its connection speaks HTTP/2. Only in callbacks.
+  /// Whether its connection speaks HTTP/2. Only while the transfer has one.
   var speaksHTTP2: Bool { speaksHTTP2InTheClear || clastro_speaks_http2(easy.raw) }
 
   /// What libcurl's result amounts to; `nil` is success.
