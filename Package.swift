@@ -80,11 +80,12 @@ let package = Package(
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: settings),
-    .testTarget(name: "LastroWireTests", dependencies: ["CLastroZlib", "LastroWire"], swiftSettings: settings),
+    .testTarget(
+      name: "LastroWireTests", dependencies: ["CLastroZlib", "ConformanceData", "LastroWire"], swiftSettings: settings),
     .testTarget(
       name: "LastroTests",
       dependencies: [
-        "Lastro", "LastroTesting", "LastroWire",
+        "ConformanceData", "Lastro", "LastroTesting", "LastroWire",
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
         .product(name: "Logging", package: "swift-log"),
@@ -96,9 +97,13 @@ let package = Package(
     .testTarget(
       name: "LastroCurlTests",
       dependencies: [
-        "Lastro", "LastroCurl", "LastroTesting", "LastroWire", "PeerSupport",
+        "ConformanceData", "Lastro", "LastroCurl", "LastroTesting", "LastroWire", "PeerSupport",
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ], swiftSettings: settings),
+    // Public test data, read from its folder. In no product.
+    .target(
+      name: "ConformanceData", path: "Tests/Conformance",
+      exclude: ["README.md", "llhttp", "publicsuffix", "uritemplate", "url", "x509-limbo"], swiftSettings: settings),
     // Servers nobody here wrote (nginx, squid, Dante, Python), started for the tests. In no product.
     .target(name: "PeerSupport", path: "Tests/PeerSupport", swiftSettings: settings),
     // The command line is run as built: the test needs the program, not its module.
