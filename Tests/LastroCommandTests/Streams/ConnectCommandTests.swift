@@ -5,7 +5,7 @@ import LastroTesting
 import PeerSupport
 import Testing
 
-@Suite("lastro connect", .peers(.nginx, .squid, .dante), .timeLimit(.minutes(60)))
+@Suite("lastro connect", .peers(.nginx, .squid, .dante), .timeLimit(.minutes(5)))
 struct ConnectCommandTests {
   private let lab: PinLab
 

@@ -5,7 +5,7 @@ import LastroTesting
 import PeerSupport
 import Testing
 
-@Suite("lastro gemini", .peers(.mollyBrown, .jetforce, .dante), .timeLimit(.minutes(60)))
+@Suite("lastro gemini", .peers(.mollyBrown, .jetforce, .dante), .timeLimit(.minutes(5)))
 struct GeminiCommandTests {
   private let directory: PeerDirectory
 

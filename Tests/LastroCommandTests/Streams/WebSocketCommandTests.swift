@@ -5,7 +5,7 @@ import LastroTesting
 import PeerSupport
 import Testing
 
-@Suite("lastro ws", .peers(.dante, .webSocket), .timeLimit(.minutes(60)))
+@Suite("lastro ws", .peers(.dante, .webSocket), .timeLimit(.minutes(5)))
 struct WebSocketCommandTests {
   @Test("lines are messages, messages are lines; the end of input closes the socket")
   func lines() async throws {

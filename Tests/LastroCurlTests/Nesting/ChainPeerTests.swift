@@ -30,7 +30,7 @@ struct ChainPeersTrait: SuiteTrait, TestScoping {
   }
 }
 
-@Suite("dante and squid: chains of transports", ChainPeersTrait(), .timeLimit(.minutes(60)))
+@Suite("dante and squid: chains of transports", ChainPeersTrait(), .timeLimit(.minutes(5)))
 struct ChainPeerTests {
   let lab: NestLab
   let socks: String

@@ -6,7 +6,7 @@ import LastroCurl
 import LastroTesting
 import Testing
 
-@Suite("meek as a transport: what was written arrives", .timeLimit(.minutes(60)))
+@Suite("meek as a transport: what was written arrives", .timeLimit(.minutes(5)))
 struct MeekEndTests {
   let lab: NestLab
 

@@ -7,7 +7,7 @@ import LastroTesting
 import PeerSupport
 import Testing
 
-@Suite("dante and squid: protocols over chains of transports", ChainPeersTrait(), .timeLimit(.minutes(60)))
+@Suite("dante and squid: protocols over chains of transports", ChainPeersTrait(), .timeLimit(.minutes(5)))
 struct ProtocolsOverChainsTests {
   let lab: NestLab
   let proxies: [String]

@@ -6,7 +6,7 @@ import LastroCurl
 import LastroTesting
 import Testing
 
-@Suite("TLS as a transport: bytes", .timeLimit(.minutes(60)))
+@Suite("TLS as a transport: bytes", .timeLimit(.minutes(5)))
 struct TLSOverStreamTests {
   let lab: NestLab
 

@@ -14,7 +14,7 @@ import Testing
   import Foundation
 #endif
 
-@Suite("Streams: how they end", .timeLimit(.minutes(60)))
+@Suite("Streams: how they end", .timeLimit(.minutes(5)))
 struct StreamEndTests {
   @Test(
     "TLS that ends with close_notify is clean, without is truncated, after what came",

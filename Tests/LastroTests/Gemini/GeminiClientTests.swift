@@ -6,7 +6,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Gemini client", .timeLimit(.minutes(60)))
+@Suite("Gemini client", .timeLimit(.minutes(5)))
 struct GeminiClientTests {
   static let start = "gemini://capsule.example/"
 

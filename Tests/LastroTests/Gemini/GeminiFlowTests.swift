@@ -6,7 +6,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Gemini redirects, prompts, waiting", .timeLimit(.minutes(60)))
+@Suite("Gemini redirects, prompts, waiting", .timeLimit(.minutes(5)))
 struct GeminiFlowTests {
   static let start = "gemini://capsule.example/"
 

@@ -5,7 +5,7 @@ import Lastro
 import LastroTesting
 import Testing
 
-@Suite("WebSocket over memory", .timeLimit(.minutes(60)))
+@Suite("WebSocket over memory", .timeLimit(.minutes(5)))
 struct WebSocketEchoTests {
   @Test("text and binary messages come back, and both sides say Close")
   func echo() async throws {

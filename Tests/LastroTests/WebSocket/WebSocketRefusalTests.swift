@@ -7,7 +7,7 @@ import LastroTesting
 import Testing
 
 /// Handshakes that are refused: what counts is the status, whatever comes of the body.
-@Suite("WebSocket handshakes that are refused", .timeLimit(.minutes(60)))
+@Suite("WebSocket handshakes that are refused", .timeLimit(.minutes(5)))
 struct WebSocketRefusalTests {
   struct Body: Sendable, CustomTestStringConvertible {
     var name: String
