@@ -210,8 +210,9 @@ extension RequestSpecification {
     let limit = Retry.Backoff.Truncation.maxRetries(retries)
     let strategy: Retry.Backoff =
       switch backoff ?? .exponential(1) {
-      case .constant(let seconds): .constant(delay: seconds, until: limit)
-      case .exponential(let seconds): .exponential(baseDelay: seconds, scale: Retry.Backoff.doubling, until: limit)
+      case .constant(let seconds): .constant(delay: Retry.seconds(seconds), until: limit)
+      case .exponential(let seconds):
+        .exponential(baseDelay: Retry.seconds(seconds), scale: Retry.Backoff.doubling, until: limit)
       }
     return [RetryInterceptor(policy: .backoff(strategy), eligibility: retryAll ? .any : .standard)]
   }

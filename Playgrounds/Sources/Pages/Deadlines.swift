@@ -69,7 +69,7 @@ extension Page {
 
     var retried = HTTPResource.text(
       at: "/flaky/deadline?failures=9",
-      through: [RetryInterceptor(policy: .backoff(.constant(delay: 60, until: .maxRetries(3))))])
+      through: [RetryInterceptor(policy: .backoff(.constant(delay: .seconds(60), until: .maxRetries(3))))])
     retried.options.timeouts = try Timeouts(connect: nil, attempt: nil, idle: nil, total: .seconds(30))
     if let error = await stage.failure(of: retried, from: github) {
       await stage.prints("wait") { print(error.retryEnd?.description ?? "retried") }

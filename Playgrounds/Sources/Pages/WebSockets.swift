@@ -121,7 +121,7 @@ private func tooLarge(_ client: WebSocketClient) async throws {
 private func reconnecting(_ client: WebSocketClient) async throws {
   // sample: reconnecting
   let reconnection = WebSocketReconnection(
-    policy: .backoff(.constant(delay: 0.1, until: .maxRetries(5))), stableAfter: .seconds(60)
+    policy: .backoff(.constant(delay: .milliseconds(100), until: .maxRetries(5))), stableAfter: .seconds(60)
   ) { socket in
     try await socket.send("resume")  // first of all on every socket but the first
   }

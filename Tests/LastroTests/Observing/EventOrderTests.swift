@@ -152,7 +152,7 @@ struct RandomCall: Sendable {
         case 0: return .none
         case 1: return .noRetry(.custom(TestError()))
         case 2: return .retry
-        default: return .retryAfter(Double(lot.draw(3)) + 0.5)
+        default: return .retryAfter(.seconds(Double(lot.draw(3)) + 0.5))
         }
       })
   }

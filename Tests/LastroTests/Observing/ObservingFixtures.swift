@@ -86,7 +86,7 @@ extension ScriptedTransport.Step {
 
 /// Retries everything at once.
 struct AlwaysRetry: HTTPResourceInterceptor {
-  var delay: Retry.Delay = 1
+  var delay: Retry.Delay = .seconds(1)
 
   func interceptFailed(
     _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
