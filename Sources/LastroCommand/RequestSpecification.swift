@@ -197,7 +197,7 @@ extension RequestSpecification {
       throw ConfigurationError("digest has no colon", hint: "write USER:PASSWORD")
     }
     // A URL that cannot be used is refused as such.
-    guard let origin = Origin(url) else { return [] }
+    guard let origin = try? Origin(url) else { return [] }
     return [
       try DigestAuthenticator(
         user: String(digest[..<colon]), password: Secret(String(digest[digest.index(after: colon)...])),

@@ -10,7 +10,7 @@ private func service(stack: any HTTPNetworkStack, secret: Secret) throws -> Bear
     tokenURL: "https://api.github.com/oauth/token", id: "demo-client", authentication: .basic(secret))
   let authenticator = try BearerAuthenticator(
     source: OAuth2ClientCredentials(client: client, scope: "read", stack: stack),
-    origins: [Origin("https://api.github.com")].compactMap(\.self))
+    origins: [Origin("https://api.github.com")])
   // end
   return authenticator
 }
@@ -105,7 +105,7 @@ struct TenantAuthenticator: RequestAuthenticator, HTTPResourceInterceptor {
 extension Page {
   static let authentication = Page("Authentication") { stage in
     let plain = try stage.github()
-    let origins = [Origin("https://api.github.com")].compactMap(\.self)
+    let origins = [try Origin("https://api.github.com")]
     try await storm(stage, plain)
 
     let client = try OAuth2Client(

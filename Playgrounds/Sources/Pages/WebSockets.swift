@@ -77,7 +77,7 @@ private func configured(dialer: any Dialer) -> WebSocketClient {
 private func authenticated(dialer: any Dialer, password: Secret) async throws -> WebSocket {
   // sample: interceptors
   var stack = StackConfiguration()
-  let origins = [Origin("https://chat.example.org")].compactMap(\.self)
+  let origins = [try Origin("https://chat.example.org")]
   stack.interceptors = [try BasicAuthenticator(user: "ann", password: password, origins: origins)]
   let client = WebSocketClient(dialer: dialer, stack: stack)
   let socket = try await client.connect(

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Stands where a ``Cancelable`` is wanted and there is nothing to cancel.
-public final class DummyCancelable: Cancelable {
+package final class DummyCancelable: Cancelable {
   /// Makes one.
-  public init() {}
+  package init() {}
 
   /// Always false.
-  public var isCancelled: Bool { false }
+  package var isCancelled: Bool { false }
 
   /// Does nothing.
-  public func cancel() {}
+  package func cancel() {}
 }

@@ -98,6 +98,24 @@ extension HTTPResource where APIError: Decodable {
   }
 }
 
+extension HTTPResource where Model == ResponseBody, APIError: Decodable {
+  /// Makes a resource to stream out of an endpoint whose errors are JSON.
+  ///
+  /// - Parameters:
+  ///   - endpoint: makes the base request.
+  ///   - decoder: for the errors. Default: a shared one with default settings.
+  ///   - interceptors: interceptors, after those of the stack. Default none.
+  ///   - options: default: nothing set.
+  public init(
+    _ endpoint: some HTTPResourceEndpoint, decoder: JSONDecoder? = nil,
+    interceptors: [any HTTPResourceInterceptor] = [], options: RequestOptions = RequestOptions()
+  ) {
+    self.init(
+      endpoint, decoding: .streamed, errorDecoding: .json(decoder: decoder), interceptors: interceptors,
+      options: options)
+  }
+}
+
 extension HTTPResource where Model: Decodable, APIError: Decodable {
   /// Makes a resource out of an endpoint whose models and errors are JSON.
   ///

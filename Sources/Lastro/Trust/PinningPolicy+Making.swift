@@ -7,13 +7,44 @@
 #endif
 
 extension PinningPolicy {
+  /// Makes a policy for a host.
+  ///
+  /// ```swift
+  /// let policy = try PinningPolicy("api.example.com", pins: ["sha256/…", "sha256/…"])
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - host: its name, in any case, also international, without scheme, port or wildcard; or an IP address.
+  ///   - includeSubdomains: whether the policy also holds for every host below, at any depth. Default `false`. Refused for
+  ///     addresses, and for names below which anybody may register one.
+  ///   - expiration: until when it holds, and what is then. Default ``Expiration/never``.
+  ///   - pins: as `sha256/` and Base64, or the Base64 alone (``SPKIHash/init(_:)-(String)``).
+  ///   - enforceBackupPin: whether two different pins are demanded, as RFC 7469 §2.5 has it: with a single key, its loss
+  ///     cuts off the host. Default `true`.
+  ///   - mode: what is done with a server that presents none of the keys. Default ``Mode/enforce``.
+  /// - Throws: ``PinningPolicyValidationError``; of the host first, then of the pins.
+  public init(
+    _ host: String, includeSubdomains: Bool = false, expiration: Expiration = .never, pins: some Sequence<String>,
+    enforceBackupPin: Bool = true, mode: Mode = .enforce
+  ) throws(PinningPolicyValidationError) {
+    let pins = try Self.read(Set(pins))
+    guard let address = try? Self.address(host) else {
+      self = try Self(
+        domainName: host, includeSubdomains: includeSubdomains, expiration: expiration, pins: pins,
+        enforceBackupPin: enforceBackupPin, mode: mode)
+      return
+    }
+    guard !includeSubdomains else { throw .subdomainsOfAddress }
+    try self.init(address, false, expiration, pins, enforceBackupPin, mode)
+  }
+
   /// Makes a policy for a host by its name.
   ///
   /// - Parameters:
   ///   - domainName: the name, in any case, also international. No scheme, port or wildcard.
   ///   - includeSubdomains: whether it also holds for every host below, at any depth. Default `false`. Refused for names
-  ///     below which anybody may register one, by ``PublicSuffixList/system``: where the machine has no such list, only
-  ///     names of one label are.
+  ///     below which anybody may register one, by the machine's public suffix list: where there is none, names
+  ///     of one label only.
   ///   - expiration: until when it holds, and what is then. Default ``Expiration/never``.
   ///   - pinnedHashes: the pins, as `sha256/` and Base64, or the Base64 alone (``SPKIHash/init(_:)-(String)``).
   ///   - enforceBackupPin: whether two different pins are demanded, as RFC 7469 §2.5 has it: with a single key, its loss

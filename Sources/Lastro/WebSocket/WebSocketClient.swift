@@ -45,7 +45,7 @@ public struct WebSocketClient: Sendable {
   @concurrent
   public func connect(_ url: String, headers: RawHeaders = [:]) async throws(WebSocketError) -> WebSocket {
     try await connect(
-      to: RawHTTPResource(baseRequestMaking: .prompt { try WebSocketURL.request(url, headers: headers) }))
+      to: RawHTTPResource(baseRequestMaking: .init { try WebSocketURL.request(url, headers: headers) }))
   }
 
   /// Opens a WebSocket with the request of a resource, through its interceptors.

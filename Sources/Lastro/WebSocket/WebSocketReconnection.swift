@@ -93,7 +93,7 @@ public struct ReconnectingWebSocket: Sendable {
     reconnection: WebSocketReconnection = .standard
   ) {
     self.init(
-      client, to: RawHTTPResource(baseRequestMaking: .prompt { try WebSocketURL.request(url, headers: headers) }),
+      client, to: RawHTTPResource(baseRequestMaking: .init { try WebSocketURL.request(url, headers: headers) }),
       reconnection: reconnection)
   }
 

@@ -217,7 +217,7 @@ struct RandomCall: Sendable {
 
 /// Signs by a closure.
 private struct LotSigner: RequestSigner {
-  var origins: [Origin] { [Origin("https://example.com")].compactMap { $0 } }
+  var origins: [Origin] { [try? Origin("https://example.com")].compactMap(\.self) }
   var make: @Sendable (ResourceRequest) async throws -> ResourceRequest
 
   func sign(
