@@ -14,12 +14,13 @@ private func standard() -> StackConfiguration {
 
 private func others() throws -> [any HTTPResourceInterceptor] {
   // sample: others
-  let patient = RetryInterceptor(policy: try .standard(attempts: 5, cap: 5))
+  let patient = RetryInterceptor(policy: try .standard(attempts: 5, cap: .seconds(5)))
   let prompt = RetryInterceptor(policy: .maxRetries(2))
   let steady = RetryInterceptor(policy: .backoff(.constant(delay: .milliseconds(500), until: .budget(.seconds(5)))))
   let jitter = RetryInterceptor(
     policy: .backoff(
-      .exponential(baseDelay: .milliseconds(200), scale: Retry.Backoff.fullJitter(cap: .seconds(5)), until: .maxRetries(3))))
+      .exponential(
+        baseDelay: .milliseconds(200), scale: Retry.Backoff.fullJitter(cap: .seconds(5)), until: .maxRetries(3))))
   // end
   return [patient, prompt, steady, jitter]
 }

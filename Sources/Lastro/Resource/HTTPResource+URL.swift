@@ -86,13 +86,7 @@ extension HTTPResource where Model: Decodable, APIError == TextAPIError {
   /// let user = try await stack.fetch(.get("https://api.example.com/me", as: User.self)).value
   /// ```
   ///
-  /// - Parameters:
-  ///   - url: absolute, `http` or `https`. A malformed one fails the fetch with stage `request`.
-  ///   - query: added to the URL's query, percent-encoded; `nil` adds a name without a value. Default none.
-  ///   - headers: header fields. Default none.
-  ///   - model: what the body of a 2xx answer is.
-  ///   - decoder: for the model. Default: a shared one with default settings.
-  ///   - options: default: nothing set.
+  /// The parameters are those of ``get(_:query:headers:as:or:decoder:options:)``.
   public static func get(
     _ url: String, query: KeyValuePairs<String, String?> = [:], headers: RawHeaders = [:],
     as model: Model.Type = Model.self, decoder: JSONDecoder? = nil, options: RequestOptions = RequestOptions()
@@ -102,14 +96,7 @@ extension HTTPResource where Model: Decodable, APIError == TextAPIError {
 
   /// Posts a value as JSON; the model is JSON too, and errors are kept as text.
   ///
-  /// - Parameters:
-  ///   - url: absolute, `http` or `https`. A malformed one fails the fetch with stage `request`.
-  ///   - value: encoded anew for every attempt. What encoding throws fails the fetch before anything is sent.
-  ///   - encoder: its settings must not change any more. Default: one with default settings.
-  ///   - headers: header fields. Default none, besides `Content-Type: application/json`.
-  ///   - model: what the body of a 2xx answer is; ``NoContent`` where it carries nothing.
-  ///   - decoder: for the model. Default: a shared one with default settings.
-  ///   - options: default: nothing set.
+  /// The parameters are those of ``post(_:json:encoder:headers:as:or:decoder:options:)``.
   public static func post(
     _ url: String, json value: some Encodable & Sendable, encoder: JSONEncoder? = nil, headers: RawHeaders = [:],
     as model: Model.Type = Model.self, decoder: JSONDecoder? = nil, options: RequestOptions = RequestOptions()
@@ -121,15 +108,7 @@ extension HTTPResource where Model: Decodable, APIError == TextAPIError {
 
   /// Sends a request to a URL; the model is JSON, and errors are kept as text.
   ///
-  /// - Parameters:
-  ///   - method: such as `.put`.
-  ///   - url: absolute, `http` or `https`. A malformed one fails the fetch with stage `request`.
-  ///   - query: added to the URL's query, percent-encoded; `nil` adds a name without a value. Default none.
-  ///   - headers: header fields. Default none.
-  ///   - body: made anew for every attempt. What making it throws fails the fetch before anything is sent. Default: no body.
-  ///   - model: what the body of a 2xx answer is; ``NoContent`` where it carries nothing.
-  ///   - decoder: for the model. Default: a shared one with default settings.
-  ///   - options: default: nothing set.
+  /// The parameters are those of ``send(_:_:query:headers:body:as:or:decoder:options:)``.
   public static func send(
     _ method: HTTPRequest.Method, _ url: String, query: KeyValuePairs<String, String?> = [:], headers: RawHeaders = [:],
     body: @autoclosure @escaping @Sendable () throws -> RequestBody = .empty, as model: Model.Type = Model.self,
@@ -141,6 +120,24 @@ extension HTTPResource where Model: Decodable, APIError == TextAPIError {
   }
 }
 
+extension HTTPResource where Model == ResponseBody, APIError: Decodable {
+  /// Gets a URL, to be streamed; errors are JSON.
+  ///
+  /// ```swift
+  /// let archive = try await stack.stream(.get("https://api.example.com/archive", or: Problem.self)).value
+  /// ```
+  ///
+  /// The parameters are those of ``get(_:query:headers:as:or:decoder:options:)``.
+  public static func get(
+    _ url: String, query: KeyValuePairs<String, String?> = [:], headers: RawHeaders = [:],
+    or error: APIError.Type = APIError.self, decoder: JSONDecoder? = nil, options: RequestOptions = RequestOptions()
+  ) -> Self {
+    Self(
+      baseRequestMaking: .url(.get, url, query: query, headers: headers) { .empty }, decoding: .streamed,
+      errorDecoding: .json(decoder: decoder), options: options)
+  }
+}
+
 extension HTTPResource where Model == Data, APIError == any Error {
   /// Gets the bytes at a URL, to fetch or to stream; errors are kept as ``TextAPIError``.
   ///
@@ -148,11 +145,7 @@ extension HTTPResource where Model == Data, APIError == any Error {
   /// for try await chunk in try await stack.stream(.get("https://example.com/large")).value { … }
   /// ```
   ///
-  /// - Parameters:
-  ///   - url: absolute, `http` or `https`. A malformed one fails the fetch with stage `request`.
-  ///   - query: added to the URL's query, percent-encoded; `nil` adds a name without a value. Default none.
-  ///   - headers: header fields. Default none.
-  ///   - options: default: nothing set.
+  /// The parameters are those of ``get(_:query:headers:as:or:decoder:options:)``.
   public static func get(
     _ url: String, query: KeyValuePairs<String, String?> = [:], headers: RawHeaders = [:],
     options: RequestOptions = RequestOptions()
@@ -166,13 +159,7 @@ extension HTTPResource where Model == Data, APIError == any Error {
   /// _ = try await stack.fetch(.send(.put, "https://example.com/large", body: .file(path: path)))
   /// ```
   ///
-  /// - Parameters:
-  ///   - method: such as `.put`.
-  ///   - url: absolute, `http` or `https`. A malformed one fails the fetch with stage `request`.
-  ///   - query: added to the URL's query, percent-encoded; `nil` adds a name without a value. Default none.
-  ///   - headers: header fields. Default none.
-  ///   - body: made anew for every attempt. What making it throws fails the fetch before anything is sent. Default: no body.
-  ///   - options: default: nothing set.
+  /// The parameters are those of ``send(_:_:query:headers:body:as:or:decoder:options:)``.
   public static func send(
     _ method: HTTPRequest.Method, _ url: String, query: KeyValuePairs<String, String?> = [:], headers: RawHeaders = [:],
     body: @autoclosure @escaping @Sendable () throws -> RequestBody = .empty, options: RequestOptions = RequestOptions()

@@ -37,9 +37,9 @@ public struct Timeouts: Sendable, Hashable {
   /// Makes limits; those left out are as in ``standard``.
   ///
   /// - Parameters:
-  ///   - connect: default 10 s, or `attempt` or `total` where that is shorter.
+  ///   - connect: default 10 s; none where `attempt` or `total` is shorter.
   ///   - attempt: default none.
-  ///   - idle: default 60 s, or `attempt` or `total` where that is shorter.
+  ///   - idle: default 60 s; none where `attempt` or `total` is shorter.
   ///   - total: default 60 s.
   /// - Throws: ``ConfigurationError`` when a limit is not positive, or a part exceeds the whole
   ///   (connect or idle over attempt or total, attempt over total).
@@ -72,10 +72,10 @@ public struct Timeouts: Sendable, Hashable {
     self.total = total
   }
 
-  /// The standard limit gives way to a shorter whole; any other is meant as it is given.
+  /// The standard limit gives way to a shorter whole, which is what ends the fetch then; any other is meant as it is given.
   private static func fitted(_ part: Duration?, standard: Duration, in whole: Duration?) -> Duration? {
-    guard part == standard, let whole else { return part }
-    return min(standard, whole)
+    guard part == standard, let whole, whole < standard else { return part }
+    return nil
   }
 }
 

@@ -27,15 +27,14 @@ extension PinningPolicy {
     _ host: String, includeSubdomains: Bool = false, expiration: Expiration = .never, pins: some Sequence<String>,
     enforceBackupPin: Bool = true, mode: Mode = .enforce
   ) throws(PinningPolicyValidationError) {
-    let pins = try Self.read(Set(pins))
-    guard let address = try? Self.address(host) else {
-      self = try Self(
-        domainName: host, includeSubdomains: includeSubdomains, expiration: expiration, pins: pins,
-        enforceBackupPin: enforceBackupPin, mode: mode)
-      return
+    let name: HostName
+    if let address = try? Self.address(host) {
+      guard !includeSubdomains else { throw .subdomainsOfAddress }
+      name = address
+    } else {
+      name = try Self.domain(host, includeSubdomains: includeSubdomains)
     }
-    guard !includeSubdomains else { throw .subdomainsOfAddress }
-    try self.init(address, false, expiration, pins, enforceBackupPin, mode)
+    try self.init(name, includeSubdomains, expiration, try Self.read(Set(pins)), enforceBackupPin, mode)
   }
 
   /// Makes a policy for a host by its name.

@@ -8,7 +8,7 @@ internal import LastroWire
 /// ``stack`` and of the resource, and secrets are masked as in a fetch. A 401 is retried where an authenticator says so.
 ///
 /// ```swift
-/// let client = WebSocketClient(dialer: CurlDialer.shared)
+/// let client = WebSocketClient(dialer: stack.dialer)
 /// let socket = try await client.connect("wss://example.org/chat")
 /// ```
 public struct WebSocketClient: Sendable {

@@ -43,7 +43,7 @@ struct PinnedCallsTests {
 
   @Test("a fetch under the engine's pins", arguments: [true, false])
   func fetch(isPinned: Bool) async throws {
-    let server = try LoopbackServer.http(tls: LoopbackTLS(identity: identity)) { _ in .text("fine") }
+    let server = try LoopbackServer.http(tls: LoopbackTLS(identity)) { _ in .text("fine") }
     let pin = isPinned ? try TrustLab.pin(identity) : TrustLab.absent
     let stack = try CurlNetworkStack(engine(pins: [policy(pin)]), configuration: .patient)
     let resource = HTTPResource<Data, any Error>.get(server.url("localhost"))
@@ -57,7 +57,7 @@ struct PinnedCallsTests {
 
   @Test("a WebSocket on the stack's engine, under its pins", arguments: [true, false])
   func webSocket(isPinned: Bool) async throws {
-    let server = try LoopbackWebSocketServer(tls: LoopbackTLS(identity: identity))
+    let server = try LoopbackWebSocketServer(tls: LoopbackTLS(identity))
     let pin = isPinned ? try TrustLab.pin(identity) : TrustLab.absent
     let stack = try CurlNetworkStack(engine(pins: [policy(pin)]))
     let url = server.url
@@ -73,7 +73,7 @@ struct PinnedCallsTests {
       let error = await #expect(throws: WebSocketError.self) {
         _ = try await WebSocketClient(dialer: stack.dialer).connect(url)
       }
-      #expect("\(error.map(String.init(describing:)) ?? "")".contains("trust/pin_mismatch"))
+      #expect(try #require(error).description.contains("trust/pin_mismatch"))
     }
   }
 
