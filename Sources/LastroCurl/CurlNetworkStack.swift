@@ -20,7 +20,7 @@ public import ServiceLifecycle
 /// and pins.
 ///
 /// ```swift
-/// let tokens = CurlNetworkStack(sharing: github.engine)
+/// let tokens = CurlNetworkStack(sharing: github)
 /// let socket = try await WebSocketClient(dialer: github.dialer).connect("wss://example.com/feed")
 /// ```
 ///
@@ -43,7 +43,12 @@ public struct CurlNetworkStack: HTTPNetworkStack, Service {
     self.init(sharing: try CurlTransport(engine), configuration: configuration)
   }
 
-  /// Makes a stack on an engine that runs, such as ``engine`` of another stack.
+  /// Makes another stack on the engine of one; see ``init(sharing:configuration:)-(CurlTransport,_)``.
+  public init(sharing other: CurlNetworkStack, configuration: StackConfiguration = StackConfiguration()) {
+    self.init(sharing: other.engine, configuration: configuration)
+  }
+
+  /// Makes a stack on an engine that runs.
   ///
   /// Nothing but the engine is shared: interceptors, quota and observers are those of `configuration`. Shutting any of the
   /// stacks down shuts the engine down, for all of them.

@@ -20,11 +20,11 @@ private func github(
   _ configuration: CurlConfiguration, client: OAuth2Client
 ) throws -> CurlNetworkStack {
   // sample: assembly
-  let engine = try CurlTransport(configuration)
-  let tokens = OAuth2ClientCredentials(client: client, scope: "read", stack: CurlNetworkStack(sharing: engine))
+  let plain = try CurlNetworkStack(configuration)
+  let tokens = OAuth2ClientCredentials(client: client, scope: "read", stack: plain)
   let authenticator = try BearerAuthenticator(source: tokens, origins: [Origin("https://api.github.com")])
   let github = CurlNetworkStack(
-    sharing: engine, configuration: StackConfiguration(interceptors: [authenticator, RetryInterceptor.standard]))
+    sharing: plain, configuration: StackConfiguration(interceptors: [authenticator, RetryInterceptor.standard]))
   // end
   return github
 }

@@ -158,7 +158,7 @@ struct EverydayCallsTests {
     configuration.interceptors = [try .bearer(token, for: origin)]
     // Alamofire: AF.request(url, headers: [.authorization(bearerToken: token)])
     // end
-    let stack = CurlNetworkStack(sharing: stack.engine, configuration: configuration)
+    let stack = CurlNetworkStack(sharing: stack, configuration: configuration)
     _ = try await stack.fetch(.get(origin + "/echo"))
     #expect(server.requests.last?.head["Authorization"] == "Bearer t0ken")
     let other = try LoopbackServer.http(respond: EverydayCalls.answer)
@@ -172,7 +172,7 @@ struct EverydayCallsTests {
     // call: an API key, for its origin alone (the others send it wherever the header is written)
     let key = try APIKeyAuthenticator("k3y", in: .header("X-API-Key"), origins: [origin])
     // end
-    let stack = CurlNetworkStack(sharing: stack.engine, configuration: StackConfiguration(interceptors: [key]))
+    let stack = CurlNetworkStack(sharing: stack, configuration: StackConfiguration(interceptors: [key]))
     _ = try await stack.fetch(.get(server.baseURL + "/echo"))
     #expect(server.requests.last?.head["X-API-Key"] == "k3y")
   }
@@ -233,12 +233,11 @@ struct EverydayCallsTests {
   @Test("a test without a network")
   func scripted() async throws {
     // call: a scripted answer
-    let transport = ScriptedTransport([.respond(status: 200, body: #"{"name":"ada"}"#)])
-    // OkHttp: val server = MockWebServer(); server.enqueue(MockResponse().setBody("{\"name\":\"ada\"}"))
+    let transport = ScriptedTransport([.respond(status: 200, body: "{}")])
+    // OkHttp: val server = MockWebServer(); server.enqueue(MockResponse().setBody("{}"))
     // end
     let stack = TransportNetworkStack(transport: transport)
-    let user: User = try await stack.fetch(.get("https://example.com/")).value
-    #expect(user == EverydayCalls.ada)
+    #expect(try await stack.fetch(.get("https://example.com/")).value == Data("{}".utf8))
     try transport.verify()
   }
 
@@ -253,7 +252,7 @@ struct EverydayCallsTests {
   @Test("several stacks on one engine")
   func sharing() async throws {
     // call: another stack on the same connections
-    let other = CurlNetworkStack(sharing: stack.engine)
+    let other = CurlNetworkStack(sharing: stack)
     // OkHttp: val other = client.newBuilder().build()
     // end
     _ = try await stack.fetch(.get(server.baseURL + "/echo"))

@@ -140,7 +140,8 @@ extension Scenario.Policy {
         attempts: attempts, baseDelay: .seconds(dice.seconds(0...1)), throttledBaseDelay: .seconds(dice.seconds(0...3)),
         cap: .seconds(dice.seconds(0...30)), random: dice.random)
     case .retries(let retries): return .maxRetries(retries)
-    case .backoff(let delay, let retries): return .backoff(.constant(delay: .seconds(delay), until: .maxRetries(retries)))
+    case .backoff(let delay, let retries):
+      return .backoff(.constant(delay: .seconds(delay), until: .maxRetries(retries)))
     case .growing(let base, let budget):
       return .backoff(
         .exponential(

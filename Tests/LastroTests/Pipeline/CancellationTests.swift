@@ -107,7 +107,8 @@ struct CancellationTests {
   }
 
   @Test(
-    "ST22 ST23 in the rule that wants a retry", arguments: [Retry.Action.retry, .retryAfter(.seconds(1)), .noRetry(.retries(3))])
+    "ST22 ST23 in the rule that wants a retry",
+    arguments: [Retry.Action.retry, .retryAfter(.seconds(1)), .noRetry(.retries(3))])
   func inRule(action: Retry.Action) async throws {
     let transport = StubTransport(.answer(500))
     let time = ManualTime()

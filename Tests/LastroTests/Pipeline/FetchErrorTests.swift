@@ -52,7 +52,8 @@ struct FetchErrorTests {
           #expect(error.retryFailure == nil)
           continue
         }
-        #expect(error.retryFailure?.state.errors.count == errors.count && error.retryFailure?.state.totalDelay == .seconds(1))
+        #expect(
+          error.retryFailure?.state.errors.count == errors.count && error.retryFailure?.state.totalDelay == .seconds(1))
         #expect(error.retryFailure?.error.description == end?.description)
       }
     }

@@ -74,7 +74,9 @@ struct RetryLoopTests {
   @Test("ST21 noRetry: its reason, with every failure and the delays made")
   func noRetry() async throws {
     let transport = StubTransport(.answer(500), .answer(502), .answer(503, body: #"{"message":"m"}"#))
-    let script = Script(actions: [.retryAfter(.seconds(2)), .retryAfter(.seconds(2)), .noRetry(.custom(TestError(name: "enough")))])
+    let script = Script(actions: [
+      .retryAfter(.seconds(2)), .retryAfter(.seconds(2)), .noRetry(.custom(TestError(name: "enough"))),
+    ])
     let error = try await TransportNetworkStack(transport).failure(of: PipelineTests.typed(interceptors: [script]))
     guard case (.custom(let reason), let state)? = error.retryFailure else { throw error }
     #expect(reason as? TestError == TestError(name: "enough"))
@@ -189,7 +191,9 @@ struct RetryLoopTests {
     #expect(transport.requests.count == 201)
   }
 
-  @Test("the stack's limit of attempts holds for retries of all kinds, and names itself", arguments: [Duration.zero, .milliseconds(1), .seconds(10)])
+  @Test(
+    "the stack's limit of attempts holds for retries of all kinds, and names itself",
+    arguments: [Duration.zero, .milliseconds(1), .seconds(10)])
   func maximumAttempts(delay: Retry.Delay) async throws {
     let transport = StubTransport(.answer(500))
     let stack = TransportNetworkStack(transport, timeouts: .streaming) { $0.maximumAttempts = 7 }

@@ -38,13 +38,33 @@ struct RetryTests {
       (.backoff(.constant(delay: .seconds(2), until: .maxDelay(.seconds(0)))), 0, 0, "no: delay 0.0"),
       (.backoff(.constant(delay: .seconds(2), until: .budget(.seconds(5)))), 1, 3, "after 2.0"),
       (.backoff(.constant(delay: .seconds(2), until: .budget(.seconds(5)))), 1, 3.1, "no: delay 5.0"),
-      (.backoff(.exponential(baseDelay: .seconds(2), scale: { $0 * $1 }, until: .maxRetries(3))), 4, 0, "no: retries 3"),
+      (
+        .backoff(.exponential(baseDelay: .seconds(2), scale: { $0 * $1 }, until: .maxRetries(3))), 4, 0, "no: retries 3"
+      ),
       (.backoff(.exponential(baseDelay: .seconds(2), scale: { $0 * $1 }, until: .maxRetries(3))), 2, 0, "after 6.0"),
-      (.backoff(.exponential(baseDelay: .seconds(2), scale: { $0 * $1 }, until: .maxDelay(.seconds(5)))), 3, 5, "no: delay 5.0"),
-      (.backoff(.exponential(baseDelay: .seconds(2.5), scale: { $0 * $1 }, until: .maxDelay(.seconds(5)))), 1, 1, "after 5.0"),
-      (.backoff(.exponential(baseDelay: .seconds(3), scale: { $0 * $1 }, until: .maxDelay(.seconds(5)))), 1, 1, "after 5.0"),
-      (.backoff(.exponential(baseDelay: .seconds(3), scale: Retry.Backoff.scale { _, _ in .nan }, until: .maxDelay(.seconds(5)))), 1, 1, "after 5.0"),
-      (.backoff(.exponential(baseDelay: .seconds(3), scale: Retry.Backoff.scale { _, _ in .nan }, until: .budget(.seconds(5)))), 1, 1, "no: delay 5.0"),
+      (
+        .backoff(.exponential(baseDelay: .seconds(2), scale: { $0 * $1 }, until: .maxDelay(.seconds(5)))), 3, 5,
+        "no: delay 5.0"
+      ),
+      (
+        .backoff(.exponential(baseDelay: .seconds(2.5), scale: { $0 * $1 }, until: .maxDelay(.seconds(5)))), 1, 1,
+        "after 5.0"
+      ),
+      (
+        .backoff(.exponential(baseDelay: .seconds(3), scale: { $0 * $1 }, until: .maxDelay(.seconds(5)))), 1, 1,
+        "after 5.0"
+      ),
+      (
+        .backoff(
+          .exponential(
+            baseDelay: .seconds(3), scale: Retry.Backoff.scale { _, _ in .nan }, until: .maxDelay(.seconds(5)))), 1, 1,
+        "after 5.0"
+      ),
+      (
+        .backoff(
+          .exponential(baseDelay: .seconds(3), scale: Retry.Backoff.scale { _, _ in .nan }, until: .budget(.seconds(5)))
+        ), 1, 1, "no: delay 5.0"
+      ),
     ])
   func policies(policy: Policy, failures: Int, delay: Double, expected: String) {
     let action = policy.shouldRetry(with: TestError(), state: Self.state(failures, .seconds(delay)), metadata: 0)
@@ -69,7 +89,9 @@ struct RetryTests {
 
   @Test("RT06 RT08 RT14 a custom rule gets error, state and metadata, and its word is returned")
   func customRule() {
-    let answers: [Retry.Action] = [.noRetry(.custom(TestError(name: "stop"))), .retry, .retryAfter(.seconds(1.5)), .none]
+    let answers: [Retry.Action] = [
+      .noRetry(.custom(TestError(name: "stop"))), .retry, .retryAfter(.seconds(1.5)), .none,
+    ]
     for (index, answer) in answers.enumerated() {
       let policy = Policy.custom { error, state, metadata in
         #expect(error as? TestError == TestError(name: "x"))
@@ -86,15 +108,18 @@ struct RetryTests {
     "the worked table: delays until the policy stops",
     arguments: [
       (
-        Policy.backoff(.exponential(baseDelay: .milliseconds(100), scale: { $0 * $1 }, until: .maxDelay(.milliseconds(400)))),
+        Policy.backoff(
+          .exponential(baseDelay: .milliseconds(100), scale: { $0 * $1 }, until: .maxDelay(.milliseconds(400)))),
         [0.1, 0.2, 0.3], "no: delay 0.4"
       ),
       (
-        .backoff(.exponential(baseDelay: .seconds(1), scale: Retry.Backoff.doubling, until: .maxDelay(.seconds(5)))), [1, 2, 4],
+        .backoff(.exponential(baseDelay: .seconds(1), scale: Retry.Backoff.doubling, until: .maxDelay(.seconds(5)))),
+        [1, 2, 4],
         "no: delay 5.0"
       ),
       (
-        .backoff(.exponential(baseDelay: .seconds(1), scale: Retry.Backoff.doubling, until: .maxRetries(4))), [1, 2, 4, 8],
+        .backoff(.exponential(baseDelay: .seconds(1), scale: Retry.Backoff.doubling, until: .maxRetries(4))),
+        [1, 2, 4, 8],
         "no: retries 4"
       ),
       (.backoff(.constant(delay: .seconds(3), until: .maxDelay(.seconds(5)))), [3, 3], "no: delay 5.0"),
