@@ -21,7 +21,7 @@ private func github(
 ) throws -> CurlNetworkStack {
   // sample: assembly
   let plain = try CurlNetworkStack(configuration)
-  let tokens = OAuth2ClientCredentials(client: client, scope: "read", stack: plain)
+  let tokens = try OAuth2ClientCredentials(client: client, scope: "read", stack: plain)
   let authenticator = try BearerAuthenticator(source: tokens, origins: [Origin("https://api.github.com")])
   let github = CurlNetworkStack(
     sharing: plain, configuration: StackConfiguration(interceptors: [authenticator, RetryInterceptor.standard]))

@@ -39,16 +39,9 @@ extension PinningPolicy {
 
   /// Makes a policy for a host by its name.
   ///
-  /// - Parameters:
-  ///   - domainName: the name, in any case, also international. No scheme, port or wildcard.
-  ///   - includeSubdomains: whether it also holds for every host below, at any depth. Default `false`. Refused for names
-  ///     below which anybody may register one, by the machine's public suffix list: where there is none, names
-  ///     of one label only.
-  ///   - expiration: until when it holds, and what is then. Default ``Expiration/never``.
-  ///   - pinnedHashes: the pins, as `sha256/` and Base64, or the Base64 alone (``SPKIHash/init(_:)-(String)``).
-  ///   - enforceBackupPin: whether two different pins are demanded, as RFC 7469 §2.5 has it: with a single key, its loss
-  ///     cuts off the host. Default `true`.
-  ///   - mode: what is done with a server that presents none of the keys. Default ``Mode/enforce``.
+  /// The parameters are those of ``init(_:includeSubdomains:expiration:pins:enforceBackupPin:mode:)``. Refused with subdomains are names
+  /// below which anybody may register one, by the machine's public suffix list: where there is none, names of one label only.
+  ///
   /// - Throws: ``PinningPolicyValidationError``; of the domain first, then of the pins.
   public init(
     domainName: String, includeSubdomains: Bool = false, expiration: Expiration = .never, pinnedHashes: Set<String>,
@@ -70,13 +63,8 @@ extension PinningPolicy {
 
   /// Makes a policy for a host by its name, of pins that have been read already, such as those of a PEM file.
   ///
-  /// - Parameters:
-  ///   - domainName: the name, in any case, also international. No scheme, port or wildcard.
-  ///   - includeSubdomains: whether it also holds for every host below, at any depth. Default `false`.
-  ///   - expiration: until when it holds, and what is then. Default ``Expiration/never``.
-  ///   - pins: the pins.
-  ///   - enforceBackupPin: whether two different pins are demanded. Default `true`.
-  ///   - mode: what is done with a server that presents none of the keys. Default ``Mode/enforce``.
+  /// The parameters are those of ``init(_:includeSubdomains:expiration:pins:enforceBackupPin:mode:)``.
+  ///
   /// - Throws: ``PinningPolicyValidationError``; of the domain first, then of the pins.
   public init(
     domainName: String, includeSubdomains: Bool = false, expiration: Expiration = .never, pins: Set<SPKIHash>,
@@ -88,12 +76,8 @@ extension PinningPolicy {
 
   /// Makes a policy for an IP address, of pins that have been read already.
   ///
-  /// - Parameters:
-  ///   - ipAddress: an IPv4 or IPv6 address.
-  ///   - expiration: until when it holds, and what is then. Default ``Expiration/never``.
-  ///   - pins: the pins.
-  ///   - enforceBackupPin: whether two different pins are demanded. Default `true`.
-  ///   - mode: what is done with a server that presents none of the keys. Default ``Mode/enforce``.
+  /// The parameters are those of ``init(_:includeSubdomains:expiration:pins:enforceBackupPin:mode:)``.
+  ///
   /// - Throws: ``PinningPolicyValidationError``; of the address first, then of the pins.
   public init(
     ipAddress: String, expiration: Expiration = .never, pins: Set<SPKIHash>, enforceBackupPin: Bool = true,
@@ -106,12 +90,8 @@ extension PinningPolicy {
   ///
   /// Its server needs a certificate that is for the address.
   ///
-  /// - Parameters:
-  ///   - ipAddress: an IPv4 or IPv6 address.
-  ///   - expiration: until when it holds, and what is then. Default ``Expiration/never``.
-  ///   - pinnedHashes: the pins, as `sha256/` and Base64, or the Base64 alone.
-  ///   - enforceBackupPin: whether two different pins are demanded. Default `true`.
-  ///   - mode: what is done with a server that presents none of the keys. Default ``Mode/enforce``.
+  /// The parameters are those of ``init(_:includeSubdomains:expiration:pins:enforceBackupPin:mode:)``.
+  ///
   /// - Throws: ``PinningPolicyValidationError``; of the address first, then of the pins.
   public init(
     ipAddress: String, expiration: Expiration = .never, pinnedHashes: Set<String>, enforceBackupPin: Bool = true,
