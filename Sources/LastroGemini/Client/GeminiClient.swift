@@ -5,7 +5,7 @@ public import Lastro
 /// Asks Gemini servers (gemini://geminiprotocol.net/docs/protocol-specification.gmi, 0.24), over any ``Dialer``.
 ///
 /// ```swift
-/// let client = GeminiClient(dialer: CurlDialer.shared)
+/// let client = GeminiClient(dialer: stack.dialer)
 /// let response = try await client.fetchData("gemini://geminiprotocol.net/")
 /// print(response.status, response.text ?? "")
 /// ```

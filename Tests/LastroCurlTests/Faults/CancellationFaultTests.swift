@@ -192,7 +192,7 @@ struct CancellationFaultTests {
       RetryInterceptor(
         policy: .custom { _, _, _ in
           reached.send()
-          return .retryAfter(3600)
+          return .retryAfter(.seconds(3600))
         })
     ]
     configuration.timeouts = try Timeouts(connect: nil, attempt: nil, idle: nil, total: nil)

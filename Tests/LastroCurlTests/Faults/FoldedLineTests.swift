@@ -87,7 +87,7 @@ enum FoldedLine: String, CaseIterable, Codable, Sendable {
 
   private func authenticate() async throws {
     let server = try Self.server()
-    let origin = try #require(Origin(server.baseURL))
+    let origin = try Origin(server.baseURL)
     var configuration = StackConfiguration.patient
     configuration.interceptors = [
       self == .afterDigestChallenge

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Stands where a ``Cancelable`` is wanted and there is nothing to cancel.
+public import Lastro
+
+/// Stands where a `Cancelable` is wanted and there is nothing to cancel, such as in a stack of a test.
 public final class DummyCancelable: Cancelable {
   /// Makes one.
   public init() {}
