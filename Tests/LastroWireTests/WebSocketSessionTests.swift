@@ -48,7 +48,8 @@ struct WebSocketSessionTests {
     #expect(client.isFinished && !client.isStreamClosed)
     client.receiveEnd()
     #expect(client.isStreamClosed && client.session.intake == .over)
-    let last = client.session.output { 0 }
+    var keys: [UInt32] = [0]
+    let last = client.session.output(keys: &keys)
     #expect(last == .over)
   }
 
@@ -315,6 +316,20 @@ struct WebSocketSessionTests {
     client.write()
     #expect(Self.read(client.takeSent()) == [.binary([UInt8](repeating: 1, count: 30_000))])
     #expect(client.answers.isEmpty)
+  }
+
+  @Test("pings that are not waited for any more are not sent")
+  func outbox() {
+    var outbox = WebSocketOutbox()
+    for id in 1...3 { outbox.appendPing(UInt64(id), [UInt8(id)]) }
+    outbox.giveUp(1)
+    outbox.giveUp(3)
+    guard case .ping(2, let payload) = outbox.takeFrame(upTo: 10) else {
+      Issue.record("no ping")
+      return
+    }
+    #expect(payload == [2])
+    #expect(!outbox.hasFrame)
   }
 
   @Test("a writer that is asked again after all was given up has nothing to do")

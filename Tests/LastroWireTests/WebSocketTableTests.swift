@@ -212,4 +212,41 @@ struct WebSocketTableTests {
       #expect(keepAlive.due == .dueSilent)
     }
   }
+
+  @Test("silence is death when the ping has had its time, or nothing moves in either direction")
+  func pulse() {
+    var pulse = WebSocketKeepAlive()
+    #expect(!pulse.isDead)
+    _ = pulse.beat()
+    #expect(pulse.isDead)
+    // The ping waits behind other bytes.
+    pulse.hasReceived = true
+    #expect(!pulse.isDead)
+    _ = pulse.beat()
+    #expect(pulse.isDead)
+    pulse.hasWritten = true
+    #expect(!pulse.isDead)
+    // It is written late: its pong has not had an interval.
+    pulse.written()
+    #expect(!pulse.isDead)
+    _ = pulse.beat()
+    #expect(pulse.isDead)
+    pulse.isHeldUp = true
+    #expect(!pulse.isDead)
+    pulse.pong()
+    _ = pulse.beat()
+    pulse.isHeldUp = false
+    #expect(!pulse.isDead)
+    _ = pulse.beat()
+    #expect(pulse.isDead)
+    pulse.pong()
+    _ = pulse.beat()
+    pulse.written()
+    #expect(pulse.isDead)
+  }
+}
+
+extension WebSocketKeepAlive {
+  /// Whether the peer would be given up, were the interval over.
+  fileprivate var isDead: Bool { Self.step(state, due) == .dead }
 }

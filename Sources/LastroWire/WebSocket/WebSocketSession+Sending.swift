@@ -89,7 +89,7 @@ extension WebSocketSession {
     pings.giveUp(id)
   }
 
-  /// Whether ``output(key:)`` has something.
+  /// Whether ``output(keys:)`` has something.
   package var hasOutput: Bool {
     switch phase {
     case .done: true
@@ -100,8 +100,8 @@ extension WebSocketSession {
 
   /// What is to be done next with the stream; `nil` when nothing is, for the time being.
   ///
-  /// - Parameter key: draws a mask key; asked by clients only.
-  package mutating func output(key: () -> UInt32) -> Output? {
+  /// - Parameter keys: mask keys, of which each frame of a client takes the last: drawn at random, one at least.
+  package mutating func output(keys: inout [UInt32]) -> Output? {
     guard hasOutput else { return nil }
     if phase == .done { return .over }
     if phase == .lingering {
@@ -110,9 +110,13 @@ extension WebSocketSession {
     }
     var bytes: [UInt8] = []
     batch = Batch()
-    while bytes.count < Self.batchBytes, let frame = outbox.takeFrame(upTo: configuration.maximumOutgoingFrameBytes) {
-      append(frame, key: configuration.decoding.role == .client ? key() : 0, to: &bytes)
+    let isMasking = configuration.decoding.role == .client
+    while bytes.count < Self.batchBytes, !isMasking || !keys.isEmpty,
+      let frame = outbox.takeFrame(upTo: configuration.maximumOutgoingFrameBytes)
+    {
+      append(frame, key: isMasking ? keys.removeLast() : 0, to: &bytes)
     }
+    guard !bytes.isEmpty else { return nil }
     batch.left = bytes.count
     return .bytes(bytes)
   }

@@ -7,7 +7,7 @@
 /// stream: times, mask keys and nonces are handed in. Who owns it
 ///
 /// 1. asks ``intake``: reads from the stream and hands the bytes to ``receive(_:)``, then calls ``work(now:)``;
-/// 2. takes what is to be written with ``output(key:)``, and tells how far it came with ``wrote(_:now:)``;
+/// 2. takes what is to be written with ``output(keys:)``, and tells how far it came with ``wrote(_:now:)``;
 /// 3. calls ``tick(now:nonce:)`` when ``deadline`` or ``keepAliveDue`` has come;
 /// 4. performs ``takeActions()`` after each call.
 ///
@@ -79,6 +79,7 @@ package struct WebSocketSession: ~Copyable {
     case received
     case receivedPing([UInt8])
     case receivedPong([UInt8])
+    case receivedClose(code: UInt16?, reason: String)
     /// Nothing moves over the stream any more: close it. The last action.
     case closeStream
   }
@@ -171,6 +172,7 @@ package struct WebSocketSession: ~Copyable {
 
   mutating func receivedClose(code: UInt16?, reason: String, now: Duration) {
     received = (code, reason)
+    act(.receivedClose(code: code, reason: reason))
     apply(.peerClose, now)
   }
 
