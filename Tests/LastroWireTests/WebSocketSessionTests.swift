@@ -360,7 +360,7 @@ struct WebSocketSessionTests {
 
   // MARK: pings
 
-  @Test("a pong answers its ping and those before; one that nobody waits for answers none")
+  @Test("a pong answers its ping and those before; a pong for no ping answers none")
   func order() {
     let client = Lab(.client)
     let ids = (1...3).map { client.ping([UInt8($0)]) }
@@ -471,7 +471,7 @@ struct WebSocketSessionTests {
 
   // MARK: back-pressure
 
-  @Test("reading waits while the slowest reader has too much, and what nobody reads is kept up to the limit")
+  @Test("reading waits while the slowest reader has too much, and what is not read is kept up to the limit")
   func backPressure() {
     let client = Lab(.client) { $0.receiveBufferBytes = 1000 }
     client.isReading = false

@@ -5,8 +5,8 @@ internal import Synchronization
 
 /// A ``WebSocketSession`` that tasks share: behind a lock, with waiting for it, and with the clock that it needs.
 ///
-/// A call takes the lock once. What follows from it is done when the lock is free: those who asked are answered, those who wait
-/// are woken, and the stream is closed at the end.
+/// A call takes the lock once. What follows from it is done when the lock is free: requests are answered, waiting tasks are woken,
+/// and the stream is closed at the end.
 final class SharedWebSocketSession: Sendable {
   typealias Body<Value> = (inout SharedWebSocketState, Duration) -> Value
 
@@ -26,7 +26,7 @@ final class SharedWebSocketSession: Sendable {
     contents = Lock(SharedWebSocketState(configuration, deflate, now: time.now()))
   }
 
-  /// Numbers messages, pings and those who wait.
+  /// A number for a message, a ping or a task that waits.
   func makeID() -> UInt64 { lastID.wrappingAdd(1, ordering: .relaxed).newValue }
 
   /// Runs a task that is cancelled when the stream is closed.
@@ -36,7 +36,7 @@ final class SharedWebSocketSession: Sendable {
       state.tasks.append(task)
       return state.session.phase == .done
     }
-    // Who closed the stream did not see it.
+    // The call that closed the stream did not see the task.
     if isLate { task.cancel() }
   }
 

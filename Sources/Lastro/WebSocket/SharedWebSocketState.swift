@@ -8,7 +8,7 @@ internal import LastroWire
   internal import Foundation
 #endif
 
-/// What a ``SharedWebSocketSession`` has behind its lock: the session, and those who wait for it.
+/// What a ``SharedWebSocketSession`` has behind its lock: the session, and the tasks that wait for it.
 struct SharedWebSocketState: ~Copyable {
   typealias Answer = Result<WebSocketPong?, WebSocketError>
 
@@ -55,7 +55,7 @@ struct SharedWebSocketState: ~Copyable {
 
   var current: WebSocketState { history[history.count - 1] }
 
-  /// What is told to those who come too late.
+  /// What a request is told that comes too late.
   var refusal: WebSocketError {
     switch current {
     case .failed(let error): error

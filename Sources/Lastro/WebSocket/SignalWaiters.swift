@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Tasks that wait for signals of a state behind a lock. A task that is woken looks at the state itself, so that a change costs only
-/// those whom it concerns.
+/// the tasks that it concerns.
 struct SignalWaiters<Signal: OptionSet & Sendable> where Signal.Element == Signal {
   typealias Continuation = CheckedContinuation<Void, Never>
 
@@ -13,6 +13,7 @@ struct SignalWaiters<Signal: OptionSet & Sendable> where Signal.Element == Signa
 
   /// The tasks that wait for one of these signals. They wait no more.
   mutating func take(_ signals: Signal) -> [Continuation] {
+    guard !waiting.isEmpty else { return [] }
     var taken: [Continuation] = []
     waiting.removeAll { waiter in
       let isMet = !waiter.signal.isDisjoint(with: signals)

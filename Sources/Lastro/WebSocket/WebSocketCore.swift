@@ -62,11 +62,11 @@ final class WebSocketCore: Sendable {
     }
   }
 
-  /// The only one who writes, so that no frame is ever begun and not ended while the socket lives.
+  /// The only task that writes, so that a frame that has begun is always ended while the socket lives.
   func writeLoop() async {
     var keys: [UInt32] = [], written = 0
     while true {
-      // Drawn here: sources of randomness are other people's code.
+      // Drawn here and not with the lock held: a source of randomness may be the application's code.
       while keys.count < 32 {
         let bits = random.next()
         keys += [UInt32(truncatingIfNeeded: bits), UInt32(truncatingIfNeeded: bits >> 32)]

@@ -21,7 +21,7 @@ struct WebSocketInbox {
 
   init(capacity: Int) { self.capacity = capacity }
 
-  /// Whether another piece may come. One always may where there is none.
+  /// Whether another piece may come. An empty inbox always has room.
   var hasRoom: Bool { size < capacity }
   private var end: UInt64 { base + UInt64(pieces.count) }
 

@@ -8,7 +8,7 @@
 package struct WebSocketKeepAlive: Sendable {
   /// The ping of the latest interval.
   package enum State: Int, CaseIterable, Sendable {
-    /// None waits for its pong.
+    /// No ping waits for its pong.
     case resting
     /// Not out; this interval asked for it.
     case queued

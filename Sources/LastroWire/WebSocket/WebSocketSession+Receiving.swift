@@ -109,7 +109,7 @@ extension WebSocketSession {
     noteCaughtUp(now)
   }
 
-  /// The next piece for a reader; `nil` when there is none yet, or no other will come, as ``state`` tells.
+  /// The next piece for a reader; `nil` when it has all that came. ``state`` tells whether more can come.
   package mutating func next(for reader: UInt64, now: Duration) -> WebSocketPiece? {
     let piece = inbox.next(for: reader)
     if piece == nil { noteCaughtUp(now) }

@@ -37,7 +37,7 @@ package struct WebSocketSession: ~Copyable {
 
   /// How it came to a closing end.
   package struct Close: Sendable, Equatable {
-    /// What the peer's Close frame had; `nil` and empty where none came.
+    /// What the peer's Close frame had; `nil` and empty when it did not come.
     package var code: UInt16?
     package var reason: String
     /// Whether both sides sent a Close frame.
@@ -117,7 +117,7 @@ package struct WebSocketSession: ~Copyable {
   // Receiving
   var heldPiece: WebSocketPiece?
   var mayHaveMore = false
-  /// Whether pieces were dropped: none may follow.
+  /// Whether a piece was dropped. Then all that follow are.
   var isCut = false
 
   package init(_ configuration: Configuration, now: Duration) {
@@ -259,7 +259,7 @@ package struct WebSocketSession: ~Copyable {
 
   // MARK: time
 
-  /// The next limit in time; `nil` when there is none.
+  /// The next limit in time; `nil` when no limit runs.
   package var deadline: Duration? {
     guard let phaseDeadline, let closeDeadline else { return phaseDeadline ?? closeDeadline }
     return min(phaseDeadline, closeDeadline)
