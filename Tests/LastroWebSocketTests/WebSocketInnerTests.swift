@@ -8,7 +8,7 @@ import Testing
 @testable import Lastro
 @testable import LastroWebSocket
 
-@Suite("WebSocket, inside", .timeLimit(.minutes(60)))
+@Suite("WebSocket, inside", .timeLimit(.minutes(5)))
 struct WebSocketInnerTests {
   /// Runs what is due when it is told to.
   private final class ManualExecutor: TaskExecutor {

@@ -48,7 +48,9 @@ public struct MessageDigest: Sendable, Hashable, CustomStringConvertible {
 extension MessageDigest {
   /// The digest of a message that is in memory; ``MessageHasher`` takes it in pieces.
   ///
-  /// - Parameter algorithm: default SHA-256.
+  /// - Parameters:
+  ///   - message: the bytes.
+  ///   - algorithm: default SHA-256.
   /// - Throws: ``HashingError`` when OpenSSL has no such function, as under FIPS no MD5, or no memory.
   public init(of message: some ContiguousBytes, _ algorithm: HashAlgorithm = .sha256) throws(HashingError) {
     let hasher = try MessageHasher(algorithm)
