@@ -20,7 +20,7 @@ public final class ConnectionStream: ByteStream {
     var isWriting = false
     var isFinished = false
     var isReceiving = false
-    var waiter: OneShot<Void>?
+    var waiter: OneAnswer<Void>?
 
     /// Whether a read need not wait.
     var hasNews: Bool { !bytes.isEmpty || error != nil || hasEnded || isClosed }
@@ -70,7 +70,7 @@ public final class ConnectionStream: ByteStream {
 
   /// One receive is under way at most; what it brings waits for the next read when this one is given up.
   private func waitForBytes(_ maximum: Int, within limit: Duration?) async throws(TransportError) {
-    let arrival = OneShot<Void>()
+    let arrival = OneAnswer<Void>()
     // Whoever still waits for it, behind a wait that was given up, is let go.
     defer { arrival.give(()) }
     let isFirst: Bool? = state.withLock { state in
@@ -131,7 +131,7 @@ public final class ConnectionStream: ByteStream {
   private func send(
     _ data: Data?, _ context: ConnectionContentContext, within limit: Duration?
   ) async throws(TransportError) {
-    let sent = OneShot<ConnectionError?>()
+    let sent = OneAnswer<ConnectionError?>()
     connection.send(
       content: data, contentContext: context, isComplete: true, completion: .contentProcessed { sent.give($0) })
     switch await interruptible(within: limit, time: .continuous, { await sent.value() }) {

@@ -67,7 +67,7 @@ final class FakePathMonitor: NetworkPathMonitor {
   private struct State {
     var handlers: [Int: @Sendable (Bool) -> Void] = [:]
     var watches = 0
-    var waiters: [(Int, OneShot<Void>)] = []
+    var waiters: [(Int, OneAnswer<Void>)] = []
   }
 
   private let state = Lock(State())
@@ -86,7 +86,7 @@ final class FakePathMonitor: NetworkPathMonitor {
 
   /// Returns when so many have begun to watch.
   func isWatched(by count: Int) async {
-    let shot = OneShot<Void>()
+    let shot = OneAnswer<Void>()
     let isMet = state.withLock { state in
       state.waiters.append((count, shot))
       return state.watches >= count
