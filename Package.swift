@@ -38,11 +38,13 @@ let package = Package(
     .target(name: "CLastroZlib", linkerSettings: [.linkedLibrary("z")]),
     // Pure machines, bytes to events. Imports nothing but that door, not even Foundation.
     .target(name: "LastroWire", dependencies: ["CLastroZlib"], swiftSettings: settings),
+    // A lock and a place for one answer, public so that every target specialises them. In no product; imports the C library alone.
+    .target(name: "LastroSupport", swiftSettings: settings),
     // What features import. May not know libcurl.
     .target(
       name: "Lastro",
       dependencies: [
-        "CLastroCrypto", "LastroWire",
+        "CLastroCrypto", "LastroSupport", "LastroWire",
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "CoreMetrics", package: "swift-metrics"),
@@ -53,7 +55,7 @@ let package = Package(
     .target(
       name: "LastroCurl",
       dependencies: [
-        "CLastro", "Lastro", "LastroWire",
+        "CLastro", "Lastro", "LastroSupport", "LastroWire",
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
       ],
@@ -66,7 +68,7 @@ let package = Package(
     .target(
       name: "LastroTesting",
       dependencies: [
-        "CLoopback", "Lastro", "LastroWire",
+        "CLoopback", "Lastro", "LastroSupport", "LastroWire",
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ],
       swiftSettings: settings),
@@ -84,7 +86,7 @@ let package = Package(
     .testTarget(
       name: "LastroTests",
       dependencies: [
-        "Lastro", "LastroTesting", "LastroWire",
+        "Lastro", "LastroSupport", "LastroTesting", "LastroWire",
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
         .product(name: "Logging", package: "swift-log"),
@@ -96,7 +98,7 @@ let package = Package(
     .testTarget(
       name: "LastroCurlTests",
       dependencies: [
-        "Lastro", "LastroCurl", "LastroTesting", "LastroWire", "PeerSupport",
+        "Lastro", "LastroCurl", "LastroSupport", "LastroTesting", "LastroWire", "PeerSupport",
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ], swiftSettings: settings),
     // Servers nobody here wrote (nginx, squid, Dante, Python), started for the tests. In no product.

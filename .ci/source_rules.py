@@ -7,13 +7,14 @@ import sys
 
 # Per target: modules it must not import. `None` means: nothing at all, but what ALLOWED has.
 FORBIDDEN = {
+    "LastroSupport": None,
     "LastroWire": None,
     "Lastro": {"CLastro", "LastroCurl", "CLoopback", "LastroTesting", "Testing", "XCTest"},
     "LastroCurl": {"CLastroCrypto", "CLoopback", "LastroTesting", "Testing", "XCTest"},
     "LastroTesting": {"CLastro", "CLastroCrypto", "LastroCurl", "Testing", "XCTest"},
     "LastroCommand": {"CLastro", "CLastroCrypto", "CLoopback", "LastroTesting", "Testing", "XCTest"},
 }
-ALLOWED = {"LastroWire": {"CLastroZlib"}}
+ALLOWED = {"LastroSupport": {"Glibc", "Darwin"}, "LastroWire": {"CLastroZlib"}}
 EVERYWHERE = {"FoundationNetworking", "CCurl", "Ccurl", "curl"}
 # What Lastro is measured against.
 FOUNDATIONNETWORKING_USERS = {("Benchmarks", "Sources", "URLSessionBench")}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Dispatch
+internal import LastroSupport
 internal import Logging
 
 #if canImport(FoundationEssentials)

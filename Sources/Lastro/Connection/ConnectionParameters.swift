@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LastroSupport
 public import Logging
 
 /// How a connection is to be made: stream or datagrams, TLS, the protocols of the application; Network framework's

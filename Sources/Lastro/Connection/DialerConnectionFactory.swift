@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LastroSupport
+
 /// Connections to one endpoint over a ``Dialer``: the innermost factory of a chain of transports, or a transport that is itself a dialer.
 ///
 /// Streams and datagrams, TLS and framers as the parameters say.

@@ -2,7 +2,7 @@
 
 extension ProxyServer {
   /// As failures name it: without the user.
-  var address: String { host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)" }
+  var address: String { "\(host.bracketedHost):\(port)" }
 }
 
 extension TransportError {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LastroSupport
+
 /// Why something that was waited for was given up.
 package enum Interruption: Error {
   case cancelled

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LastroSupport
+
 /// A state behind a lock, and tasks that wait for it to meet a condition.
 ///
 /// A change wakes the tasks whose conditions are met by it, and no others. Conditions run with the lock held: they look at the

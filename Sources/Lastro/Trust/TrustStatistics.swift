@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LastroSupport
+
 /// What a ``ServerTrustEvaluator`` made of the servers it judged.
 ///
 /// A TLS connection is judged once for each host and revision, so these are no numbers of requests; but over plain `http`,

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LastroSupport
+
 /// A state behind a lock, and waiting for it to meet a condition.
 final class Monitor<State>: Sendable {
   private struct Waiter {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Dispatch
+internal import LastroSupport
 
 /// WebSocket as an application protocol under a ``Connection``; Network framework's `NWProtocolWebSocket`.
 ///

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if os(Linux)
-  #if canImport(Glibc)
-    internal import Glibc
-  #else
-    internal import Musl
-  #endif
+  internal import Glibc
 
   /// An IPv4 or IPv6 address and a port, for the system.
   struct SocketAddress {

@@ -2,6 +2,7 @@
 
 internal import Dispatch
 internal import Lastro
+internal import LastroSupport
 
 #if canImport(FoundationEssentials)
   internal import FoundationEssentials

@@ -2,6 +2,7 @@
 
 import Dispatch
 import Lastro
+import LastroSupport
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

@@ -2,6 +2,7 @@
 
 import FoundationEssentials
 import Lastro
+import LastroSupport
 import LastroTesting
 import Testing
 

@@ -2,6 +2,7 @@
 
 import Foundation
 import HTTPTypes
+import LastroSupport
 import Testing
 
 @testable import Lastro

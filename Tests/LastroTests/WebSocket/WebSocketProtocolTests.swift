@@ -3,6 +3,7 @@
 import Dispatch
 import Foundation
 import Lastro
+import LastroSupport
 import LastroTesting
 import Testing
 

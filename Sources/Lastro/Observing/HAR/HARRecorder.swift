@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LastroSupport
+
 /// Records every request on the wire, with its answer or failure, for an HTTP archive.
 ///
 /// All attempts and redirects of all calls are there; an exchange that failed has status 0 and an `_error`. Secrets are

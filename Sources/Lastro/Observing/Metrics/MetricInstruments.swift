@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreMetrics
+internal import LastroSupport
 
 /// The attributes of one value of a metric.
 struct MetricAttributes: Hashable, Sendable {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import CoreMetrics
+internal import LastroSupport
 
 /// Metrics of calls, by OpenTelemetry's names for HTTP clients, over swift-metrics.
 ///

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import HTTPTypes
+internal import LastroSupport
 public import Tracing
 
 /// Spans of calls, by OpenTelemetry's conventions for HTTP clients, over swift-distributed-tracing.
