@@ -4,6 +4,7 @@ import Foundation
 import HTTPTypes
 import LastroSupport
 import LastroTesting
+import TestSupport
 import Testing
 
 @testable import Lastro

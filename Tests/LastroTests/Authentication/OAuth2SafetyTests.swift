@@ -5,6 +5,7 @@ import HTTPTypes
 import LastroSupport
 import LastroTesting
 import Logging
+import TestSupport
 import Testing
 
 @testable import Lastro

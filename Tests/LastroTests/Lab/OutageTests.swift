@@ -2,6 +2,7 @@
 
 import HTTPTypes
 import LastroSupport
+import TestSupport
 import Testing
 
 @testable import Lastro

@@ -6,6 +6,7 @@ import Lastro
 import LastroSupport
 import LastroTesting
 import Logging
+import TestSupport
 import Testing
 
 @Suite("Logging")

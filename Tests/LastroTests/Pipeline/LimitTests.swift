@@ -3,6 +3,7 @@
 import Foundation
 import HTTPTypes
 import LastroSupport
+import TestSupport
 import Testing
 
 @testable import Lastro

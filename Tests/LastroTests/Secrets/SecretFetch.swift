@@ -6,9 +6,11 @@ import InMemoryTracing
 import LastroSupport
 import LastroTesting
 import Logging
+import TestSupport
 import Tracing
 
 @testable import Lastro
+@testable import LastroObservability
 
 /// Fetches through one scenario and keeps everything that can be printed, logged or rendered of it, by where it came from.
 struct SecretFetch {

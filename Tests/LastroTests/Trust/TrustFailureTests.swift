@@ -6,10 +6,12 @@ import InMemoryTracing
 import LastroSupport
 import LastroTesting
 import Logging
+import TestSupport
 import Testing
 import Tracing
 
 @testable import Lastro
+@testable import LastroObservability
 
 @Suite("Trust failures")
 struct TrustFailureTests {

@@ -3,6 +3,7 @@
 import Foundation
 import LastroSupport
 import LastroTesting
+import TestSupport
 import Testing
 
 @testable import Lastro
