@@ -3,18 +3,17 @@
 #include "CLastro.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 enum { most_connections = 16 };
@@ -31,8 +30,10 @@ struct clastro_check_server {
   SSL_CTX *context;
   BIO *root;
   int listener;
-  struct sockaddr_un address;
-  socklen_t address_length;
+  struct sockaddr_in address;
+  // The clients' ends; libcurl may have closed them.
+  int clients[most_connections];
+  int client_count;
   peer peers[most_connections];
   int peer_count;
   clastro_check_counts counts;
@@ -77,14 +78,13 @@ static bool set_up(clastro_check_server *server, const char *host) {
   return good;
 }
 
-// At an abstract name that the kernel picks.
+// On a port of 127.0.0.1 that the kernel picks. Not a Unix socket: libcurl does not use a connection again that has no address.
 static bool begin_listening(clastro_check_server *server) {
-  server->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  server->address.sun_family = AF_UNIX;
-  server->address_length = sizeof server->address;
-  return server->listener >= 0 &&
-         bind(server->listener, (struct sockaddr *)&server->address, sizeof server->address.sun_family) == 0 &&
-         getsockname(server->listener, (struct sockaddr *)&server->address, &server->address_length) == 0 &&
+  socklen_t length = sizeof server->address;
+  server->listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  server->address = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  return server->listener >= 0 && bind(server->listener, (struct sockaddr *)&server->address, length) == 0 &&
+         getsockname(server->listener, (struct sockaddr *)&server->address, &length) == 0 &&
          listen(server->listener, most_connections) == 0;
 }
 
@@ -131,26 +131,34 @@ static SSL *make_session(SSL_CTX *context) {
   return ssl;
 }
 
-curl_socket_t clastro_check_server_open(const clastro_check_server *server, struct curl_sockaddr *address) {
-  // libcurl has room for any address; what the kernel picks fits into the least of them.
-  if (server->address_length > sizeof address->addr) return CURL_SOCKET_BAD;
-  address->family = AF_UNIX;
-  address->protocol = 0;
-  address->addrlen = server->address_length;
-  memcpy(&address->addr, &server->address, server->address_length);
-  return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+curl_socket_t clastro_check_server_open(clastro_check_server *server, struct curl_sockaddr *address) {
+  if (server->client_count == most_connections) return CURL_SOCKET_BAD;
+  int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (client < 0) return CURL_SOCKET_BAD;
+  _Static_assert(sizeof address->addr == sizeof server->address, "an address of IPv4 takes another room");
+  address->family = AF_INET;
+  address->addrlen = sizeof server->address;
+  memcpy(&address->addr, &server->address, sizeof server->address);
+  return server->clients[server->client_count++] = client;
 }
 
-static bool is_of_this_process(int socket) {
-  struct ucred other = {0};
-  socklen_t length = sizeof other;
-  return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &other, &length) == 0 && other.pid == getpid();
+// Whether a connection is one of ours: anybody on this machine may connect.
+static bool is_ours(const clastro_check_server *server, const struct sockaddr_in *other) {
+  for (int index = 0; index < server->client_count; index++) {
+    struct sockaddr_in own = {0};
+    socklen_t length = sizeof own;
+    if (getsockname(server->clients[index], (struct sockaddr *)&own, &length)) continue;
+    if (own.sin_port == other->sin_port && own.sin_addr.s_addr == other->sin_addr.s_addr) return true;
+  }
+  return false;
 }
 
 static void take_connections(clastro_check_server *server) {
+  struct sockaddr_in other = {0};
+  socklen_t length = sizeof other;
   int socket;
-  while ((socket = accept4(server->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
-    bool has_room = server->peer_count < most_connections && is_of_this_process(socket);
+  while ((socket = accept4(server->listener, (struct sockaddr *)&other, &length, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
+    bool has_room = server->peer_count < most_connections && is_ours(server, &other);
     SSL *ssl = has_room ? make_session(server->context) : NULL;
     if (ssl) {
       server->peers[server->peer_count++] = (peer){.socket = socket, .ssl = ssl};

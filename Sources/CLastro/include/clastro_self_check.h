@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the self-check talks to: a TLS server in this process, at a Unix socket of its own. No decisions.
+// What the self-check talks to: a TLS server in this process, at a port of 127.0.0.1. No decisions.
 #pragma once
 
 #include <curl/curl.h>
@@ -19,8 +19,8 @@ void clastro_check_server_free(clastro_check_server *server);
 const char *clastro_check_server_root(const clastro_check_server *server, size_t *length);
 // A socket to connect to it with, to be closed by the caller; -1 when there cannot be one. Changes the address that is to be
 // connected to.
-curl_socket_t clastro_check_server_open(const clastro_check_server *server, struct curl_sockaddr *address);
-// Takes new connections of this process, reads what has come on all, and answers it. Never blocks.
+curl_socket_t clastro_check_server_open(clastro_check_server *server, struct curl_sockaddr *address);
+// Takes the connections of those sockets, reads what has come on all, and answers it. Never blocks.
 void clastro_check_server_step(clastro_check_server *server);
 
 typedef struct {

@@ -3,7 +3,7 @@
 /// What the trust code takes for granted of libcurl and OpenSSL. ``TrustSelfCheck`` tries each; a library that differs makes no
 /// connection whose peer a judge has to accept.
 enum TrustAssumption: String, CaseIterable, Sendable {
-  /// A key, a certificate, and a Unix socket.
+  /// A key, a certificate, and a port of 127.0.0.1.
   case server = "a TLS server to try the rest with can be set up in this process"
   /// What Lastro does to a context is done by the library that uses it.
   case sameOpenSSL = "libcurl speaks TLS by the OpenSSL that Lastro is linked with"

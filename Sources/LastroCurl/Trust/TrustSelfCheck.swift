@@ -48,7 +48,6 @@ struct TrustSelfCheck {
   private func acceptedPeer(_ lab: CheckLab) -> TrustAssumption? {
     guard let first = CheckExchange(lab) else { return .hook }
     let result = first.run()
-    print("DEBUG", result, first.hooks, first.marks, first.sentBeforePrereq, first.verdicts, lab.server.counts)
     guard first.hooks == 1 else { return .hook }
     guard first.marks == [false] || !Self.isMarkTelling else { return .proxyMark }
     guard lab.judge.asked == 1 else { return .verification }
