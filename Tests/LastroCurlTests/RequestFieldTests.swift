@@ -13,7 +13,7 @@ import Testing
 #endif
 
 /// Header fields that the wire wants otherwise than they were set.
-@Suite("Request fields on the wire", .timeLimit(.minutes(60)))
+@Suite("Request fields on the wire", .timeLimit(.minutes(5)))
 struct RequestFieldTests {
   private func fetch(
     _ server: LoopbackServer, _ options: RequestOptions = RequestOptions(),

@@ -7,7 +7,7 @@ import LastroTesting
 import LastroWebSocket
 import Testing
 
-@Suite("WebSocket reconnection", .timeLimit(.minutes(60)))
+@Suite("WebSocket reconnection", .timeLimit(.minutes(5)))
 struct WebSocketReconnectionTests {
   /// A client whose dials are refused while the list says so.
   private func client(_ refusals: [Bool], _ behavior: LoopbackWebSocketBehavior, clock: ManualClock) -> WebSocketClient

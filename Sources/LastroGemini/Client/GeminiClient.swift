@@ -46,7 +46,9 @@ public struct GeminiClient: Sendable {
 
   /// As ``fetch(_:)-(GeminiRequest)``, and reads the body of a 2x response into memory.
   ///
-  /// - Parameter limit: most bytes of it; more fail with stage `limit`, code `body_too_large`.
+  /// - Parameters:
+  ///   - request: what is asked for.
+  ///   - limit: most bytes of the body; more fail with stage `limit`, code `body_too_large`.
   public func fetchData(
     _ request: GeminiRequest, upTo limit: Int = GeminiClient.defaultBodyLimit
   ) async throws(GeminiError) -> GeminiResponse {

@@ -35,7 +35,9 @@ package final class ConnectionStream: ByteStream {
 
   /// Makes a stream over a connection, which must have been started and which nobody else may use.
   ///
-  /// - Parameter facts: default: those of a ``NetworkConnection``, else none.
+  /// - Parameters:
+  ///   - connection: what carries the bytes.
+  ///   - facts: default: those of a ``NetworkConnection``, else none.
   package init(over connection: any Connection, facts: StreamFacts? = nil) {
     self.connection = connection
     self.facts = facts ?? (connection as? NetworkConnection)?.facts ?? StreamFacts()

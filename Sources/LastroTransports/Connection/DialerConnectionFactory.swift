@@ -57,7 +57,9 @@ package struct ConnectionFactoryDialer: Dialer {
 
   /// Makes a dialer.
   ///
-  /// - Parameter parameters: for the factory's innermost connections. Default: a stream without TLS.
+  /// - Parameters:
+  ///   - factory: makes the connection of each dial.
+  ///   - parameters: for the factory's innermost connections. Default: a stream without TLS.
   package init(_ factory: any ConnectionFactory, using parameters: ConnectionParameters = .tcp) {
     self.factory = factory
     self.parameters = parameters.copy()

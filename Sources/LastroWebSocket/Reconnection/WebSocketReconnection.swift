@@ -162,9 +162,9 @@ extension ReconnectingWebSocket.AsyncIterator {
     isolation actor: isolated (any Actor)?
   ) async throws(WebSocketError) -> ReconnectingWebSocket.Event? {
     if let socket {
-      guard await socket.core.monitor.wait(until: \.isEnded) else { throw .cancelled }
+      guard let last = await socket.core.shared.lastState() else { throw .cancelled }
       self.socket = nil
-      return try ended(socket.state)
+      return try ended(last)
     }
     if let delay {
       do { try await time.sleep(delay) } catch { throw .cancelled }

@@ -13,7 +13,7 @@ import Testing
 #endif
 
 /// Cancelling, at every stage: always the cancelled error, once, and nothing is left behind.
-@Suite("Faults: cancellation", .timeLimit(.minutes(60)))
+@Suite("Faults: cancellation", .timeLimit(.minutes(5)))
 struct CancellationFaultTests {
   /// Starts a fetch, cancels it when `isThere` returns, and looks at what is left.
   private func cancel(

@@ -14,7 +14,7 @@ import Testing
 
 /// A head that begins with a folded line, wherever an engine may meet one that has served answers before. libcurl 7.88
 /// adds such a line to the last field of the handle's transfer before, which is freed memory. Each in a process of its own.
-@Suite("Faults: a fold before the first field", .timeLimit(.minutes(60)))
+@Suite("Faults: a fold before the first field", .timeLimit(.minutes(5)))
 struct FoldedLineTests {
   @Test("ends its own request with a typed error, and nothing else", arguments: FoldedLine.allCases)
   func folded(_ place: FoldedLine) async {

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Bearer authenticator: how often the source is asked", .timeLimit(.minutes(60)))
+@Suite("Bearer authenticator: how often the source is asked", .timeLimit(.minutes(5)))
 struct BearerAskingTests {
   let clock = ManualClock()
 

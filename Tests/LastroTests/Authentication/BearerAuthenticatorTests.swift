@@ -8,7 +8,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Bearer authenticator: tokens on requests, answers to 401", .timeLimit(.minutes(60)))
+@Suite("Bearer authenticator: tokens on requests, answers to 401", .timeLimit(.minutes(5)))
 struct BearerAuthenticatorTests {
   let clock = ManualClock()
   let source = GatedSource()
