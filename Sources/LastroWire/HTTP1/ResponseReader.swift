@@ -111,7 +111,7 @@ package struct ResponseReader: Sendable {
   /// - Throws: ``HeadViolation`` of kind `endsInHead` or `endsInBody` for any other that has not ended yet.
   package mutating func finish() throws(HeadViolation) {
     switch stage {
-    case .head: throw HeadViolation(.endsInHead, "the connection ended before an answer came")
+    case .head: throw .endsInHead
     case .body where !body.mayEndHere:
       throw HeadViolation(.endsInBody, "the connection ended before the body did")
     case .body, .ended: stage = .ended
@@ -194,6 +194,9 @@ package struct ResponseReader: Sendable {
 }
 
 extension HeadViolation {
+  /// An end of the connection before the head's.
+  package static let endsInHead = Self(.endsInHead, "the connection ended before an answer came")
+
   /// A body that has more than `limit` bytes.
   package static func bodyTooLarge(_ limit: Int) -> Self {
     Self(.bodyTooLarge, "the body exceeds \(limit) bytes")
