@@ -10,13 +10,25 @@ let settings: [SwiftSetting] = [
   .enableUpcomingFeature("InferIsolatedConformances"),
 ]
 
+let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-http-types")
+let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
+let metrics: Target.Dependency = .product(name: "CoreMetrics", package: "swift-metrics")
+let tracing: Target.Dependency = .product(name: "Tracing", package: "swift-distributed-tracing")
+
 let package = Package(
   name: "Lastro",
   platforms: [.macOS(.v15)],
   products: [
     .library(name: "Lastro", targets: ["Lastro", "LastroWire"]),
+    .library(name: "LastroWebSocket", targets: ["LastroWebSocket"]),
+    .library(name: "LastroGemini", targets: ["LastroGemini"]),
+    .library(name: "LastroTunnels", targets: ["LastroTunnels"]),
+    .library(name: "LastroTransports", targets: ["LastroTransports"]),
+    .library(name: "LastroObservability", targets: ["LastroObservability"]),
     .library(name: "LastroCurl", targets: ["LastroCurl"]),
+    .library(name: "LastroCurlTransports", targets: ["LastroCurlTransports"]),
     .library(name: "LastroTesting", targets: ["LastroTesting"]),
+    .library(name: "LastroStreamsTesting", targets: ["LastroStreamsTesting"]),
     .executable(name: "lastro", targets: ["LastroCommand"]),
   ],
   dependencies: [
@@ -38,73 +50,144 @@ let package = Package(
     .target(name: "CLastroZlib", linkerSettings: [.linkedLibrary("z")]),
     // Pure machines, bytes to events. Imports nothing but that door, not even Foundation.
     .target(name: "LastroWire", dependencies: ["CLastroZlib"], swiftSettings: settings),
-    // What features import. May not know libcurl.
+    // What features import: HTTP, policy and trust. May not know libcurl, Dispatch, metrics nor tracing.
     .target(
-      name: "Lastro",
-      dependencies: [
-        "CLastroCrypto", "LastroWire",
-        .product(name: "HTTPTypes", package: "swift-http-types"),
-        .product(name: "Logging", package: "swift-log"),
-        .product(name: "CoreMetrics", package: "swift-metrics"),
-        .product(name: "Tracing", package: "swift-distributed-tracing"),
-      ],
+      name: "Lastro", dependencies: ["CLastroCrypto", "LastroWire", httpTypes, logging], swiftSettings: settings),
+    // HTTP/1.1 over any stream, for what stands above dialers. May not know libcurl nor Dispatch. In no product by itself.
+    .target(name: "LastroExchange", dependencies: ["Lastro", "LastroWire", httpTypes], swiftSettings: settings),
+    // WebSocket over any dialer.
+    .target(
+      name: "LastroWebSocket", dependencies: ["Lastro", "LastroExchange", "LastroWire", httpTypes],
+      swiftSettings: settings),
+    // Gemini over any dialer.
+    .target(name: "LastroGemini", dependencies: ["Lastro", "LastroWire"], swiftSettings: settings),
+    // Dialers around dialers: SOCKS 5, HTTP CONNECT, meek, and chains of them.
+    .target(
+      name: "LastroTunnels", dependencies: ["Lastro", "LastroExchange", "LastroWire", httpTypes],
+      swiftSettings: settings),
+    // The Swift Transport API: connections, factories and framers.
+    .target(
+      name: "LastroTransports",
+      dependencies: ["Lastro", "LastroGemini", "LastroTunnels", "LastroWebSocket", "LastroWire"],
+      swiftSettings: settings),
+    // Metrics, spans and HTTP archives of fetches. The only place that knows swift-metrics and swift-distributed-tracing.
+    .target(
+      name: "LastroObservability", dependencies: ["Lastro", httpTypes, logging, metrics, tracing],
       swiftSettings: settings),
     // The engine. Imported by nobody but a composition root.
     .target(
       name: "LastroCurl",
       dependencies: [
-        "CLastro", "Lastro", "LastroWire",
-        .product(name: "HTTPTypes", package: "swift-http-types"),
+        "CLastro", "Lastro", "LastroWire", httpTypes,
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
       ],
       swiftSettings: settings),
+    // Connections, factories and chains over the engine. Imported by nobody but a composition root.
+    .target(
+      name: "LastroCurlTransports",
+      dependencies: ["Lastro", "LastroCurl", "LastroTransports", "LastroTunnels"], swiftSettings: settings),
     // Server side of OpenSSL and of HPACK for the loopback servers, and the certificate mint.
     .target(
       name: "CLoopback",
       linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto"), .linkedLibrary("nghttp2")]),
-    // For our users' tests. May not import the engine nor a test framework.
+    // For our users' tests of what fetches. May not import the engine nor a test framework.
     .target(
-      name: "LastroTesting",
+      name: "LastroTesting", dependencies: ["CLoopback", "Lastro", "LastroWire", httpTypes], swiftSettings: settings),
+    // For our users' tests of streams: WebSocket, Gemini, meek and UDP servers, and conformance of connections.
+    .target(
+      name: "LastroStreamsTesting",
       dependencies: [
-        "CLoopback", "Lastro", "LastroWire",
-        .product(name: "HTTPTypes", package: "swift-http-types"),
+        "CLoopback", "Lastro", "LastroGemini", "LastroTesting", "LastroTransports", "LastroWebSocket", "LastroWire",
+        httpTypes,
       ],
       swiftSettings: settings),
     // The command line, over the public API only.
     .executableTarget(
       name: "LastroCommand",
       dependencies: [
-        "Lastro", "LastroCurl",
-        .product(name: "HTTPTypes", package: "swift-http-types"),
+        "Lastro", "LastroCurl", "LastroCurlTransports", "LastroGemini", "LastroObservability", "LastroTransports",
+        "LastroTunnels", "LastroWebSocket", httpTypes, logging,
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
-        .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: settings),
+    // Servers nobody here wrote (nginx, squid, Dante, Python), started for the tests. In no product.
+    .target(name: "PeerSupport", path: "Tests/PeerSupport", swiftSettings: settings),
+    // What the tests of several targets share. In no product.
+    .target(
+      name: "TestSupport", dependencies: ["Lastro", "LastroCurl", "LastroTesting", "PeerSupport", httpTypes],
+      path: "Tests/TestSupport", swiftSettings: settings),
     .testTarget(name: "LastroWireTests", dependencies: ["CLastroZlib", "LastroWire"], swiftSettings: settings),
     .testTarget(
       name: "LastroTests",
       dependencies: [
-        "Lastro", "LastroTesting", "LastroWire",
-        .product(name: "HTTPTypes", package: "swift-http-types"),
+        "Lastro", "LastroObservability", "LastroTesting", "LastroWire", "TestSupport", httpTypes, logging, tracing,
         .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
-        .product(name: "Logging", package: "swift-log"),
-        .product(name: "CoreMetrics", package: "swift-metrics"),
         .product(name: "MetricsTestKit", package: "swift-metrics"),
-        .product(name: "Tracing", package: "swift-distributed-tracing"),
+      ],
+      swiftSettings: settings),
+    .testTarget(
+      name: "LastroExchangeTests",
+      dependencies: ["Lastro", "LastroExchange", "LastroTesting", "LastroWire", "TestSupport", httpTypes],
+      swiftSettings: settings),
+    .testTarget(
+      name: "LastroWebSocketTests",
+      dependencies: [
+        "Lastro", "LastroCurl", "LastroStreamsTesting", "LastroTesting", "LastroWebSocket", "LastroWire", "PeerSupport",
+        "TestSupport", httpTypes,
+      ],
+      swiftSettings: settings),
+    .testTarget(
+      name: "LastroGeminiTests",
+      dependencies: [
+        "Lastro", "LastroCurl", "LastroGemini", "LastroStreamsTesting", "LastroTesting", "LastroWire", "PeerSupport",
+        "TestSupport",
+      ],
+      swiftSettings: settings),
+    .testTarget(
+      name: "LastroTunnelsTests",
+      dependencies: [
+        "Lastro", "LastroCurl", "LastroCurlTransports", "LastroStreamsTesting", "LastroTesting", "LastroTunnels",
+        "LastroWire", "PeerSupport", "TestSupport", httpTypes,
+      ],
+      swiftSettings: settings),
+    .testTarget(
+      name: "LastroTransportsTests",
+      dependencies: [
+        "Lastro", "LastroGemini", "LastroStreamsTesting", "LastroTesting", "LastroTransports", "LastroTunnels",
+        "LastroWebSocket", "LastroWire", "TestSupport", logging,
+      ],
+      swiftSettings: settings),
+    .testTarget(
+      name: "LastroObservabilityTests",
+      dependencies: [
+        "Lastro", "LastroObservability", "LastroTesting", "TestSupport", httpTypes, logging, metrics, tracing,
+        .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
+        .product(name: "MetricsTestKit", package: "swift-metrics"),
       ],
       swiftSettings: settings),
     .testTarget(
       name: "LastroCurlTests",
       dependencies: [
-        "Lastro", "LastroCurl", "LastroTesting", "LastroWire", "PeerSupport",
-        .product(name: "HTTPTypes", package: "swift-http-types"),
-      ], swiftSettings: settings),
-    // Servers nobody here wrote (nginx, squid, Dante, Python), started for the tests. In no product.
-    .target(name: "PeerSupport", path: "Tests/PeerSupport", swiftSettings: settings),
+        "Lastro", "LastroCurl", "LastroTesting", "LastroTunnels", "LastroWire", "PeerSupport", "TestSupport", httpTypes,
+      ],
+      swiftSettings: settings),
+    // The other systems over the engine.
+    .testTarget(
+      name: "LastroCurlTransportsTests",
+      dependencies: [
+        "Lastro", "LastroCurl", "LastroCurlTransports", "LastroGemini", "LastroStreamsTesting", "LastroTesting",
+        "LastroTransports", "LastroTunnels", "LastroWebSocket", "PeerSupport", "TestSupport",
+      ],
+      swiftSettings: settings),
+    .testTarget(
+      name: "LastroTestingTests",
+      dependencies: ["Lastro", "LastroObservability", "LastroTesting", "TestSupport", httpTypes],
+      swiftSettings: settings),
     // The command line is run as built: the test needs the program, not its module.
     .testTarget(
       name: "LastroCommandTests",
-      dependencies: ["LastroCommand", "LastroTesting", "PeerSupport"], swiftSettings: settings),
+      dependencies: ["LastroCommand", "LastroStreamsTesting", "LastroTesting", "PeerSupport", "TestSupport"],
+      swiftSettings: settings),
     .testTarget(name: "PeerSupportTests", dependencies: ["PeerSupport"], swiftSettings: settings),
   ],
   swiftLanguageModes: [.v6]

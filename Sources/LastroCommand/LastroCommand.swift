@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import LastroCurl
+internal import LastroWebSocket
 
 @main
 struct LastroCommand: AsyncParsableCommand {

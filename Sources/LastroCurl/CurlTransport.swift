@@ -19,7 +19,7 @@ public final class CurlTransport: Transport {
   private let streamBufferBytes: Int
   let settings: LoopSettings
 
-  var connection: ConnectionOptions { shared.options }
+  package var connection: ConnectionOptions { shared.options }
 
   /// Starts the engine.
   ///

@@ -29,18 +29,19 @@ package final class StreamTransport: Transport {
     var closing: Task<Void, Never>
   }
 
-  private static let reuse = Duration.seconds(2)
-
   private let dialer: any Dialer
   private let role: ServerTrust.Role
+  private let reuse: Duration
   private let idle = Lock<Idle?>(nil)
 
   /// - Parameters:
   ///   - dialer: opens streams; does TLS for `https`.
-  ///   - role: who answers: the server that matters, or somebody on the way.
-  package init(over dialer: any Dialer, role: ServerTrust.Role) {
+  ///   - role: who answers: the server that matters, or a proxy on the way.
+  ///   - reuse: how long a connection that nothing uses is kept. Default 2 s.
+  package init(over dialer: any Dialer, role: ServerTrust.Role, reuse: Duration = .seconds(2)) {
     self.dialer = dialer
     self.role = role
+    self.reuse = reuse
   }
 
   deinit { idle.withLock { $0 }?.closing.cancel() }
@@ -73,8 +74,8 @@ package final class StreamTransport: Transport {
   }
 
   private func keep(_ stream: any ByteStream, for key: Key) {
-    let closing = Task { [weak self, weak stream] in
-      do { try await Task.sleep(for: Self.reuse) } catch { return }
+    let closing = Task { [weak self, weak stream, reuse] in
+      do { try await Task.sleep(for: reuse) } catch { return }
       if let self, let stream { drop(stream) }
     }
     let old = idle.withLock { idle in
@@ -101,7 +102,7 @@ package final class StreamTransport: Transport {
     }
     if let kept {
       kept.closing.cancel()
-      if kept.key == key, kept.since.duration(to: .now) < Self.reuse { return kept.stream }
+      if kept.key == key, kept.since.duration(to: .now) < reuse { return kept.stream }
       kept.stream.close()
     }
     let authority = try Authority(key.authority[...])

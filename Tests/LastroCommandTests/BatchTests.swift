@@ -2,6 +2,7 @@
 
 import Foundation
 import PeerSupport
+import TestSupport
 import Testing
 
 @Suite("lastro batch, bench and doctor", .peers(.nginx, .python))

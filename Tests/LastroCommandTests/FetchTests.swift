@@ -3,6 +3,7 @@
 import Foundation
 import LastroTesting
 import PeerSupport
+import TestSupport
 import Testing
 
 @Suite("lastro fetch", .peers(.nginx, .python))

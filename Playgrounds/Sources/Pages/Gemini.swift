@@ -3,7 +3,9 @@
 import FoundationEssentials
 import Lastro
 import LastroCurl
+import LastroGemini
 import LastroTesting
+import LastroTransports
 
 private func first(_ dialer: any Dialer) async throws {
   // sample: fetch

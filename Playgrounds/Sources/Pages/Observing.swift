@@ -4,6 +4,7 @@ import CoreMetrics
 import Foundation
 import InMemoryTracing
 import Lastro
+import LastroObservability
 import LastroTesting
 import MetricsTestKit
 import Tracing

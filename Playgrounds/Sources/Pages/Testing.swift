@@ -4,6 +4,7 @@ import FoundationEssentials
 import HTTPTypes
 import Lastro
 import LastroCurl
+import LastroObservability
 import LastroTesting
 
 private func scripted() async throws -> String {

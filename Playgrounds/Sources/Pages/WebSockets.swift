@@ -3,7 +3,10 @@
 import FoundationEssentials
 import Lastro
 import LastroCurl
+import LastroStreamsTesting
 import LastroTesting
+import LastroTransports
+import LastroWebSocket
 
 private func program() -> WebSocketClient {
   // sample: client

@@ -3,7 +3,7 @@
 /// Where the completion of a callback form runs.
 public struct CallbackQueue: Sendable {
   /// Runs one piece of work, once, now or later.
-  let run: @Sendable (@escaping @Sendable () -> Void) -> Void
+  package let run: @Sendable (@escaping @Sendable () -> Void) -> Void
 
   /// Runs completions elsewhere, such as on a dispatch queue: `CallbackQueue { queue.async(execute: $0) }`.
   ///

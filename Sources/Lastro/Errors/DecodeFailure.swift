@@ -50,7 +50,7 @@ public struct DecodeFailure: Error, CustomStringConvertible {
   }
 
   /// One line on what a decoder threw: no more of the payload than names, and those bounded.
-  static func line(_ error: any Error) -> String {
+  package static func line(_ error: any Error) -> String {
     let (path, message) = explain(error)
     return path.isEmpty ? message : "at \(path): \(message)"
   }

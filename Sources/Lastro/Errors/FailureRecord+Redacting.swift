@@ -34,12 +34,12 @@ extension Redaction {
   ///
   /// What is said of hosts and pins is masked by value only: `token-service:8443` reads like a name and its secret, and
   /// who has to mend a policy needs it.
-  func text(_ text: String, of error: TransportError?) -> String {
+  package func text(_ text: String, of error: TransportError?) -> String {
     error?.trustFailure?.isInOwnWords == true ? secretsMasked(in: text) : self.text(text)
   }
 
   /// A text of an error, as it may be seen.
-  func text(_ text: String, of error: HTTPFetchError<any Error>) -> String {
+  package func text(_ text: String, of error: HTTPFetchError<any Error>) -> String {
     self.text(text, of: error.record.transportError)
   }
 }

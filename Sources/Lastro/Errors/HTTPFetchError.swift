@@ -62,6 +62,9 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
     }
   }
 
+  /// What the transport said, unless the server answered.
+  package var transportError: TransportError? { record.transportError }
+
   /// Why, as a stable word.
   public var code: FailureCode {
     switch record.kind {

@@ -95,8 +95,8 @@ public struct AttemptLedger: Sendable {
   public var totalDelay: Duration { attempts.reduce(.zero) { $0 + $1.delay } }
 
   var redaction: Redaction { account.redaction }
-  var method: HTTPRequest.Method? { account.method }
-  var url: String? { account.url }
+  package var method: HTTPRequest.Method? { account.method }
+  package var url: String? { account.url }
 }
 
 extension AttemptLedger: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {

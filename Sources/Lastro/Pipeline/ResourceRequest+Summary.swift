@@ -4,7 +4,7 @@ import HTTPTypes
 
 extension ResourceRequest {
   /// The absolute URL, as far as the head has it.
-  var url: String {
+  package var url: String {
     let (scheme, authority, path) = (head.scheme ?? "", head.authority ?? "", head.path ?? "/")
     let length = scheme.utf8.count + 3 + authority.utf8.count + path.utf8.count
     // In one piece: every call has it made, and appending reads and checks all of it again and again.

@@ -18,7 +18,7 @@ public struct BaseRequestMaking<Request: Sendable>: Sendable {
   }
 
   /// Makes it without a wait.
-  static func prompt(_ make: @escaping @Sendable () throws -> Request) -> Self { Self(waits: false, make) }
+  package static func prompt(_ make: @escaping @Sendable () throws -> Request) -> Self { Self(waits: false, make) }
 
   /// The same request every time.
   public static func request(_ request: Request) -> Self { .prompt { request } }

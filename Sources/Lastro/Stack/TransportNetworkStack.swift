@@ -16,8 +16,8 @@ public struct TransportNetworkStack: HTTPNetworkStack {
   /// What all fetches share.
   public var configuration: StackConfiguration { sharedConfiguration.value }
 
-  private let sharedConfiguration: CopyOnWrite<StackConfiguration>
-  private let interceptors: InterceptorChain
+  let sharedConfiguration: CopyOnWrite<StackConfiguration>
+  let interceptors: InterceptorChain
 
   /// Makes a stack.
   public init(transport: any Transport, configuration: StackConfiguration = StackConfiguration()) {

@@ -2,7 +2,7 @@
 
 /// A value behind one reference, so that a copy costs one retain however large the value is. Changing it copies it first
 /// where it is shared.
-struct CopyOnWrite<Value: Sendable>: Sendable {
+package struct CopyOnWrite<Value: Sendable>: Sendable {
   // Sendable because `value` changes only while one `CopyOnWrite` alone refers to the box.
   private final class Box: @unchecked Sendable {
     // Unchecked because of that, too: nobody reads while it changes.
@@ -13,9 +13,9 @@ struct CopyOnWrite<Value: Sendable>: Sendable {
 
   private var box: Box
 
-  init(_ value: Value) { box = Box(value) }
+  package init(_ value: Value) { box = Box(value) }
 
-  var value: Value {
+  package var value: Value {
     _read { yield box.value }
     _modify {
       if !isKnownUniquelyReferenced(&box) { box = Box(box.value) }
@@ -24,13 +24,13 @@ struct CopyOnWrite<Value: Sendable>: Sendable {
   }
 
   /// Whether both refer to the same value. Where they do not, the values may still be equal.
-  func isIdentical(to other: Self) -> Bool { box === other.box }
+  package func isIdentical(to other: Self) -> Bool { box === other.box }
 }
 
 extension CopyOnWrite: Equatable where Value: Equatable {
-  static func == (lhs: Self, rhs: Self) -> Bool { lhs.isIdentical(to: rhs) || lhs.value == rhs.value }
+  package static func == (lhs: Self, rhs: Self) -> Bool { lhs.isIdentical(to: rhs) || lhs.value == rhs.value }
 }
 
 extension CopyOnWrite: Hashable where Value: Hashable {
-  func hash(into hasher: inout Hasher) { hasher.combine(value) }
+  package func hash(into hasher: inout Hasher) { hasher.combine(value) }
 }

@@ -21,14 +21,9 @@ extension PeerCertificate {
   }
 }
 
-extension Date {
-  /// As RFC 3339 has it, in UTC, to the second.
-  var inCalendar: String { timeIntervalSince1970.isFinite ? formatted(.iso8601) : "never" }
-}
-
 extension String {
   /// So many scalars at most. Not characters: of combining marks one may have any number.
-  func cut(to count: Int) -> String {
+  package func cut(to count: Int) -> String {
     guard unicodeScalars.count > count else { return self }
     return String(String.UnicodeScalarView(unicodeScalars.prefix(count))) + "…"
   }

@@ -5,6 +5,7 @@ import FoundationEssentials
 import Glibc
 import Lastro
 import LastroCurl
+internal import LastroGemini
 
 struct GeminiCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(

@@ -2,6 +2,7 @@
 
 import FoundationEssentials
 import Lastro
+internal import LastroGemini
 
 /// What `lastro gemini --json` prints.
 struct GeminiReport: Encodable {

@@ -3,6 +3,8 @@
 import ArgumentParser
 import Lastro
 import LastroCurl
+internal import LastroCurlTransports
+internal import LastroTunnels
 
 /// What every command on streams has: how to reach the server, whom to trust, and what to go through.
 struct StreamFlags: ParsableArguments {

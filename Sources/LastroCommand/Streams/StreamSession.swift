@@ -3,6 +3,7 @@
 import ArgumentParser
 import Lastro
 import LastroCurl
+internal import LastroWebSocket
 
 /// One command's engine, from flags to exit status.
 struct StreamSession {

@@ -5,6 +5,7 @@ import FoundationEssentials
 import Glibc
 import Lastro
 import LastroCurl
+internal import LastroWebSocket
 import Synchronization
 
 struct WebSocketCommand: AsyncParsableCommand {

@@ -182,7 +182,7 @@ public final class LoopbackConnection {
 
   /// Closes in order, but first lets the peer see the end and close its side: a reset, which is what the peer's next
   /// bytes would get, may overtake what was sent.
-  func closeAfterPeer() {
+  package func closeAfterPeer() {
     closeNotify()
     halfClose()
     _ = readToEnd()

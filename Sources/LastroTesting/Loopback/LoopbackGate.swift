@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// The handler calls ``LoopbackConnection/wait(for:)``, the test ``open()``. Once open it stays open.
 public final class LoopbackGate: Sendable {
-  let readEnd: Int32
+  package let readEnd: Int32
   private let writeEnd: Atomic<Int32>
 
   /// Makes a closed gate. It holds two descriptors until it is opened or dropped.

@@ -69,7 +69,7 @@ public struct LoopbackResponse: Sendable, Hashable {
   var allowsBody: Bool { status >= 200 && status != 204 && status != 304 }
 
   /// The head's bytes.
-  func head(closing: Bool) -> [UInt8] {
+  package func head(closing: Bool) -> [UInt8] {
     let names = Set(fields.map { $0.name.lowercased() })
     var text = "HTTP/1.1 \(status) \(Self.reasons[status] ?? "")\r\n"
     for field in fields { text += "\(field.name): \(field.value)\r\n" }

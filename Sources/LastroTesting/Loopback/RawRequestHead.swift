@@ -50,7 +50,7 @@ public struct RawRequestHead: Sendable, Hashable {
 
 extension RawRequestHead {
   /// Parses lines without their ends: the request line, then fields.
-  init(lines: [String], bytes: [UInt8]) throws(LoopbackError) {
+  package init(lines: [String], bytes: [UInt8]) throws(LoopbackError) {
     guard let first = lines.first else { throw .malformedRequest("it is empty") }
     let words = first.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false)
     guard words.count == 3 else { throw .malformedRequest("\"\(first)\" is no request line") }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import LastroStreamsTesting
 import LastroTesting
 import PeerSupport
+import TestSupport
 import Testing
 
 @Suite("lastro connect", .peers(.nginx, .squid, .dante), .timeLimit(.minutes(60)))

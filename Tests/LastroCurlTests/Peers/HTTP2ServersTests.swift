@@ -5,6 +5,7 @@ import HTTPTypes
 import Lastro
 import LastroCurl
 import PeerSupport
+import TestSupport
 import Testing
 
 /// What servers of HTTP/2 do that is legal, and that libcurl alone takes badly.

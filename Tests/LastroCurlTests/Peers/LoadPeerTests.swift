@@ -6,6 +6,7 @@ import Lastro
 import LastroCurl
 import LastroTesting
 import PeerSupport
+import TestSupport
 import Testing
 
 @Suite("nginx: under load", .serialized, .peers(.nginx))

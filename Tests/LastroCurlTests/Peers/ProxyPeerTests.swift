@@ -5,6 +5,7 @@ import HTTPTypes
 import Lastro
 import LastroCurl
 import PeerSupport
+import TestSupport
 import Testing
 
 @Suite("squid and Dante: proxies", .peers(.nginx, .squid, .dante))

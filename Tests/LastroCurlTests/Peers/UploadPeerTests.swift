@@ -5,6 +5,7 @@ import HTTPTypes
 import Lastro
 import LastroCurl
 import PeerSupport
+import TestSupport
 import Testing
 
 /// What the Python server says it received.

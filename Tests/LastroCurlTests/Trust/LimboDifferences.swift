@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Lastro
 import LastroCurl
 
 /// Where we judge a chain otherwise than x509-limbo, and why.

@@ -6,6 +6,7 @@ import Lastro
 import LastroCurl
 import LastroTesting
 import PeerSupport
+import TestSupport
 import Testing
 
 /// The same guard on the far side of proxies, and on proxies themselves.

@@ -2,6 +2,7 @@
 
 import HTTPTypes
 import LastroTesting
+import TestSupport
 import Testing
 
 @testable import Lastro

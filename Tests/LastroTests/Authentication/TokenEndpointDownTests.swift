@@ -4,9 +4,11 @@ import Foundation
 import HTTPTypes
 import LastroTesting
 import MetricsTestKit
+import TestSupport
 import Testing
 
 @testable import Lastro
+@testable import LastroObservability
 
 @Suite("A token that cannot be had is told as what it is")
 struct TokenEndpointDownTests {

@@ -2,6 +2,7 @@
 
 import FoundationEssentials
 import Lastro
+import TestSupport
 import Testing
 
 @Suite("Request bodies")

@@ -2,6 +2,7 @@
 
 import Foundation
 import HTTPTypes
+import TestSupport
 
 @testable import Lastro
 

@@ -5,6 +5,7 @@ import HTTPTypes
 import Lastro
 import LastroTesting
 import Logging
+import TestSupport
 import Testing
 
 @Suite("Logging")

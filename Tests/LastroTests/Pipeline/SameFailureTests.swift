@@ -3,9 +3,11 @@
 import Foundation
 import HTTPTypes
 import LastroTesting
+import TestSupport
 import Testing
 
 @testable import Lastro
+@testable import LastroObservability
 
 @Suite("The same failure has one shape, whatever ended the retries")
 struct SameFailureTests {

@@ -5,9 +5,11 @@ import HTTPTypes
 import InMemoryTracing
 import LastroTesting
 import Logging
+import TestSupport
 import Tracing
 
 @testable import Lastro
+@testable import LastroObservability
 
 /// Fetches through one scenario and keeps everything that can be printed, logged or rendered of it, by where it came from.
 struct SecretFetch {

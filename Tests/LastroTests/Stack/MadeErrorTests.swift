@@ -4,6 +4,7 @@
 import Foundation
 import HTTPTypes
 import Lastro
+import TestSupport
 import Testing
 
 private struct Problem: Error, Equatable { var name: String }

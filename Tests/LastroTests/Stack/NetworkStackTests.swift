@@ -3,6 +3,7 @@
 import Foundation
 import HTTPTypes
 import Lastro
+import TestSupport
 import Testing
 
 /// What somebody else writes: only `fetch`, with its own resource, payload, response and error.

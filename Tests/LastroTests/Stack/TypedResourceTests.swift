@@ -4,6 +4,7 @@
 import Foundation
 import HTTPTypes
 import Lastro
+import TestSupport
 import Testing
 
 private struct Repository: Decodable, Equatable, Sendable { var name: String }

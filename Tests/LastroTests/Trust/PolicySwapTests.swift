@@ -2,6 +2,7 @@
 
 import Foundation
 import LastroTesting
+import TestSupport
 import Testing
 
 @testable import Lastro

@@ -5,10 +5,12 @@ import HTTPTypes
 import InMemoryTracing
 import LastroTesting
 import Logging
+import TestSupport
 import Testing
 import Tracing
 
 @testable import Lastro
+@testable import LastroObservability
 
 @Suite("Trust failures")
 struct TrustFailureTests {

@@ -2,6 +2,7 @@
 
 import Lastro
 import LastroCurl
+import LastroGemini
 
 /// A small Gemini browser for the terminal. A number follows a link, `b` goes back, `h` shows where one has been, `r` asks
 /// again, `q` or the end of the input ends; anything else is a URL.

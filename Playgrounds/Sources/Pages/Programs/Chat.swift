@@ -2,6 +2,7 @@
 
 import Lastro
 import LastroCurl
+import LastroWebSocket
 
 /// A chat for the terminal: lines are messages, `/ping` measures the way, `/quit` or the end of the input says goodbye.
 ///

@@ -4,7 +4,10 @@ import Dispatch
 import FoundationEssentials
 import Lastro
 import LastroCurl
+import LastroStreamsTesting
 import LastroTesting
+import LastroTransports
+import LastroWebSocket
 
 private func moved(_ dialer: any Dialer) async -> String {
   await withCheckedContinuation { continuation in

@@ -3,7 +3,10 @@
 import FoundationEssentials
 import Lastro
 import LastroCurl
+import LastroStreamsTesting
 import LastroTesting
+import LastroTunnels
+import LastroWebSocket
 
 private func echo(_ dialer: any Dialer) async throws {
   // sample: stream

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Lastro
+internal import LastroCurl
+public import LastroTransports
+public import LastroTunnels
+
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
+extension SOCKS5ConnectionFactory {
+  /// Makes a transport that reaches its proxy by the shared engine.
+  ///
+  /// - Throws: `ConfigurationError`, as the other forms do.
+  public init(
+    to endpoint: ConnectionEndpoint, serverAddress: ConnectionEndpoint, credentials: ProxyServer.Credentials? = nil
+  ) throws(ConfigurationError) {
+    try self.init(to: endpoint, serverAddress: serverAddress, credentials: credentials, dialer: CurlDialer.shared)
+  }
+}
+
+extension HTTPConnectConnectionFactory {
+  /// Makes a transport that reaches its proxy by the shared engine.
+  ///
+  /// - Throws: `ConfigurationError`, as the other forms do.
+  public init(
+    to endpoint: ConnectionEndpoint, serverAddress: ConnectionEndpoint, credentials: ProxyServer.Credentials? = nil
+  ) throws(ConfigurationError) {
+    try self.init(to: endpoint, serverAddress: serverAddress, credentials: credentials, dialer: CurlDialer.shared)
+  }
+}
+
+extension MeekConnectionFactory {
+  /// Makes a transport whose requests a stack of its own makes, of the default configuration.
+  ///
+  /// - Throws: `ConfigurationError`, as the other forms do, and when there is no thread or descriptor left for the stack.
+  public init(to: URL, serverURL: URL) throws(ConfigurationError) {
+    try self.init(to: to, serverURL: serverURL, stack: CurlNetworkStack())
+  }
+}

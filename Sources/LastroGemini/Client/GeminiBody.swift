@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
+/// The body of a Gemini response: bytes in memory, or a stream with back-pressure that one reader consumes once.
+///
+/// No more is read from the network than the reader takes, up to a small buffer. Dropping the body closes the connection.
+/// It ends well when the server closes TLS in order; an end without close_notify is stage `response`, code
+/// `truncated_body`, after all bytes that came before it.
+public struct GeminiBody: AsyncSequence, Sendable {
+  /// A piece of the body, never empty.
+  public typealias Element = Data
+  /// Why the rest did not come.
+  public typealias Failure = GeminiError
+
+  fileprivate enum Storage: Sendable {
+    case bytes(Data, isTruncated: Bool)
+    case stream(GeminiBodySource)
+  }
+
+  private let storage: Storage
+
+  /// A body in memory.
+  public init(_ bytes: Data) { storage = .bytes(bytes, isTruncated: false) }
+
+  init(_ bytes: Data, isTruncated: Bool) { storage = .bytes(bytes, isTruncated: isTruncated) }
+
+  init(_ source: GeminiBodySource) { storage = .stream(source) }
+
+  /// The bytes when they are in memory; `nil` for a stream.
+  public var bytes: Data? { if case .bytes(let data, _) = storage { data } else { nil } }
+
+  /// Whether the end came without close_notify, which ``GeminiConfiguration/toleratesTruncation`` let pass. For a stream,
+  /// known once it has ended.
+  public var isTruncated: Bool {
+    switch storage {
+    case .bytes(_, let isTruncated): isTruncated
+    case .stream(let source): source.isTruncated
+    }
+  }
+
+  /// Gives the rest up and closes the connection.
+  public func cancel() { if case .stream(let source) = storage { source.cancel() } }
+
+  /// Reads all of it into memory.
+  ///
+  /// - Parameter limit: most bytes to take.
+  /// - Throws: stage `limit`, code `body_too_large`, when there are more; the connection is closed then. Else what reading
+  ///   throws.
+  public func collect(upTo limit: Int) async throws(GeminiError) -> Data {
+    var collected = Data()
+    for try await piece in self {
+      guard piece.count <= limit - collected.count else {
+        cancel()
+        throw GeminiError(
+          stage: .limit, code: .bodyTooLarge, message: "the body exceeds \(limit) bytes",
+          hint: "raise the limit, or stream the body")
+      }
+      collected.append(piece)
+    }
+    return collected
+  }
+
+  /// Reads the body piece by piece.
+  public struct AsyncIterator: AsyncIteratorProtocol {
+    private var remaining: Data?
+    private let source: GeminiBodySource?
+
+    fileprivate init(_ storage: Storage) {
+      switch storage {
+      case .bytes(let data, _):
+        remaining = data.isEmpty ? nil : data
+        source = nil
+      case .stream(let source): self.source = source
+      }
+    }
+
+    /// The next piece, or `nil` at the end.
+    public mutating func next() async throws(GeminiError) -> Data? {
+      if let source { return try await source.next() }
+      defer { remaining = nil }
+      return remaining
+    }
+
+    /// The next piece, or `nil` at the end.
+    public mutating func next(isolation actor: isolated (any Actor)?) async throws(GeminiError) -> Data? {
+      if let source { return try await source.next() }
+      defer { remaining = nil }
+      return remaining
+    }
+  }
+
+  /// Makes the iterator. A stream has one reader: a second one sees what the first left.
+  public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(storage) }
+}
+
+/// Reads the body of one response.
+final class GeminiBodySource: Sendable {
+  private enum State {
+    case open(Data)
+    case ended(isTruncated: Bool)
+    case failed(GeminiError)
+  }
+
+  private static let pieceBytes = 65_536
+
+  private let stream: any ByteStream
+  private let clock: GeminiDeadline
+  private let idleTimeout: Duration?
+  private let toleratesTruncation: Bool
+  private let url: GeminiURL
+  private let header: GeminiResponseHeader
+  private let state: Lock<State>
+
+  /// - Parameter first: bytes that came with the header.
+  init(
+    _ stream: any ByteStream, first: Data, clock: GeminiDeadline, configuration: GeminiConfiguration, url: GeminiURL,
+    header: GeminiResponseHeader
+  ) {
+    self.stream = stream
+    self.clock = clock
+    self.url = url
+    self.header = header
+    idleTimeout = configuration.idleTimeout
+    toleratesTruncation = configuration.toleratesTruncation
+    state = Lock(.open(first))
+  }
+
+  deinit { stream.close() }
+
+  var isTruncated: Bool {
+    state.withLock { state in if case .ended(let isTruncated) = state { isTruncated } else { false } }
+  }
+
+  func cancel() {
+    state.withLock { state in
+      if case .open = state { state = .failed(self.error(.cancelled)) }
+    }
+    stream.close()
+  }
+
+  func next() async throws(GeminiError) -> Data? {
+    // Streams give what is ready before they look at a limit: a body that never pauses would never end.
+    let isLate = clock.hasPassed
+    let ready: Result<Data?, GeminiError>? = state.withLock { state in
+      switch state {
+      case .open where isLate:
+        let error = clock.error(url: url, header: header)
+        state = .failed(error)
+        return .failure(error)
+      case .open(let first) where !first.isEmpty:
+        state = .open(Data())
+        return .success(first)
+      case .open: return nil
+      case .ended: return .success(nil)
+      case .failed(let error): return .failure(error)
+      }
+    }
+    if let ready {
+      if case .failure = ready { stream.close() }
+      return try ready.get()
+    }
+    do throws(TransportError) {
+      if let data = try await stream.read(upTo: Self.pieceBytes, within: clock.limit(idleTimeout)) { return data }
+    } catch {
+      if error.code == .truncatedStream, toleratesTruncation { return finish(isTruncated: true) }
+      throw fail(error)
+    }
+    return finish(isTruncated: false)
+  }
+
+  private func finish(isTruncated: Bool) -> Data? {
+    state.withLock { $0 = .ended(isTruncated: isTruncated) }
+    stream.close()
+    return nil
+  }
+
+  private func fail(_ cause: TransportError) -> GeminiError {
+    let error = error(cause)
+    // A second reader, or a cancelled one, disturbs nothing.
+    guard cause.code != .operationInProgress, cause.code != .cancelled else { return error }
+    let first: GeminiError = state.withLock { state in
+      if case .failed(let first) = state { return first }
+      state = .failed(error)
+      return error
+    }
+    stream.close()
+    return first
+  }
+
+  private func error(_ code: FailureCode) -> GeminiError {
+    var error = GeminiError.cancelled(url: url)
+    error.header = header
+    return error
+  }
+
+  private func error(_ cause: TransportError) -> GeminiError {
+    var error = GeminiError(cause, url: url)
+    error.header = header
+    switch cause.code {
+    case .truncatedStream:
+      error.stage = .response
+      error.code = .truncatedBody
+      error.message = "the body ended without close_notify: bytes may be missing"
+      error.hint = "ask again; GeminiConfiguration.toleratesTruncation lets servers pass that always do so"
+    case .idleTimeout where clock.hasPassed: return clock.error(url: url, header: header)
+    case .idleTimeout:
+      error.message = "no byte of the body came for \(idleTimeout.map { "\($0)" } ?? "long")"
+      error.hint = "raise GeminiConfiguration.idleTimeout, if the server is known to pause"
+    default: break
+    }
+    return error
+  }
+}
+
+/// The end of all of a request.
+struct GeminiDeadline: Sendable {
+  let time: TimeSource
+  let total: Duration?
+  private(set) var end: Duration?
+
+  init(time: TimeSource, total: Duration?) {
+    self.time = time
+    self.total = total
+    end = total.map { time.now() + $0 }
+  }
+
+  var hasPassed: Bool { end.map { time.now() >= $0 } ?? false }
+
+  /// The lesser of a limit and what is left; never less than nothing.
+  func limit(_ other: Duration?) -> Duration? {
+    let left = end.map { max(.zero, $0 - time.now()) }
+    return switch (left, other) {
+    case (let left?, let other?): min(left, other)
+    case (let left, let other): left ?? other
+    }
+  }
+
+  /// Moves the end by the time that passed since `start`: waiting for a person does not count.
+  mutating func forgive(since start: Duration) { end = end.map { $0 + (time.now() - start) } }
+
+  func error(url: GeminiURL?, header: GeminiResponseHeader? = nil) -> GeminiError {
+    GeminiError(
+      stage: .timeout, code: .totalTimeout,
+      message: "the request took longer than \(total.map { "\($0)" } ?? "allowed")",
+      hint: "raise GeminiConfiguration.totalTimeout", url: url, header: header)
+  }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Lastro
+
+/// Asks Gemini servers (gemini://geminiprotocol.net/docs/protocol-specification.gmi, 0.24), over any ``Dialer``.
+///
+/// ```swift
+/// let client = GeminiClient(dialer: CurlDialer.shared)
+/// let response = try await client.fetchData("gemini://geminiprotocol.net/")
+/// print(response.status, response.text ?? "")
+/// ```
+///
+/// Each request is a connection of its own, over TLS 1.2 at least, with the host's name in SNI. Any thread may call it; it
+/// holds nothing but its configuration. Cancelling the task gives a request up at once and closes its connection.
+public struct GeminiClient: Sendable {
+  /// Most bytes of a body that is collected, where nothing else is said: 16 MiB.
+  public static let defaultBodyLimit = 16 << 20
+
+  /// What carries the bytes.
+  public let dialer: any Dialer
+  /// How it behaves.
+  public let configuration: GeminiConfiguration
+
+  /// Makes a client.
+  public init(dialer: any Dialer, configuration: GeminiConfiguration = GeminiConfiguration()) {
+    self.dialer = dialer
+    self.configuration = configuration
+  }
+
+  /// Asks, follows redirects and answers prompts as the configuration says, and returns once the header of the response has
+  /// come. The body is a stream; statuses that are not 2x have none, and their connection is closed.
+  ///
+  /// - Throws: ``GeminiError``. Statuses from 40 on are returned, as are prompts and redirects that nobody wants to follow.
+  public func fetch(_ request: GeminiRequest) async throws(GeminiError) -> GeminiResponse {
+    var call = GeminiCall(dialer: dialer, configuration: configuration, url: request.url)
+    return try await call.run()
+  }
+
+  /// As ``fetch(_:)-(GeminiRequest)``.
+  public func fetch(_ url: GeminiURL) async throws(GeminiError) -> GeminiResponse {
+    try await fetch(GeminiRequest(url: url))
+  }
+
+  /// As ``fetch(_:)-(GeminiRequest)``; a URL that is none fails with stage `request`.
+  public func fetch(_ url: String) async throws(GeminiError) -> GeminiResponse { try await fetch(GeminiURL(url)) }
+
+  /// As ``fetch(_:)-(GeminiRequest)``, and reads the body of a 2x response into memory.
+  ///
+  /// - Parameter limit: most bytes of it; more fail with stage `limit`, code `body_too_large`.
+  public func fetchData(
+    _ request: GeminiRequest, upTo limit: Int = GeminiClient.defaultBodyLimit
+  ) async throws(GeminiError) -> GeminiResponse {
+    var response = try await fetch(request)
+    do throws(GeminiError) {
+      let data = try await response.body.collect(upTo: limit)
+      response.body = GeminiBody(data, isTruncated: response.body.isTruncated)
+      return response
+    } catch {
+      var error = error
+      error.url = response.url
+      error.header = response.header
+      error.redirects = response.redirects
+      throw error
+    }
+  }
+
+  /// As ``fetchData(_:upTo:)-(GeminiRequest,_)``.
+  public func fetchData(
+    _ url: GeminiURL, upTo limit: Int = GeminiClient.defaultBodyLimit
+  ) async throws(GeminiError) -> GeminiResponse { try await fetchData(GeminiRequest(url: url), upTo: limit) }
+
+  /// As ``fetchData(_:upTo:)-(GeminiRequest,_)``; a URL that is none fails with stage `request`.
+  public func fetchData(
+    _ url: String, upTo limit: Int = GeminiClient.defaultBodyLimit
+  ) async throws(GeminiError) -> GeminiResponse { try await fetchData(GeminiURL(url), upTo: limit) }
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// One request with all that follows from it: redirects, prompts, waiting.
+struct GeminiCall {
+  /// Prompts answered for one request, so that a server cannot ask for ever.
+  private static let maximumInputs = 10
+
+  private let dialer: any Dialer
+  private let configuration: GeminiConfiguration
+  private var url: GeminiURL
+  private var clock: GeminiDeadline
+  private var redirects: [GeminiURL] = []
+  /// Redirects since the last prompt: an answer may lead back to where it was asked for.
+  private var visited: Set<String> = []
+  private var redirectCount = 0
+  private var inputs = 0
+  private var waits = 0
+  /// Whether sensitive input was sent: servers may put it into the redirects that follow.
+  private var carriesSecret = false
+
+  init(dialer: any Dialer, configuration: GeminiConfiguration, url: GeminiURL) {
+    self.dialer = dialer
+    self.configuration = configuration
+    self.url = url
+    carriesSecret = url.isSensitive || url.hidesPath
+    clock = GeminiDeadline(time: configuration.time, total: configuration.totalTimeout)
+  }
+
+  mutating func run() async throws(GeminiError) -> GeminiResponse {
+    do throws(GeminiError) {
+      while true {
+        if let response = try await step() { return response }
+      }
+    } catch {
+      var error = error
+      if error.url == nil { error.url = url }
+      error.redirects = redirects
+      throw error
+    }
+  }
+
+  /// One exchange; `nil` when another one has to follow.
+  private mutating func step() async throws(GeminiError) -> GeminiResponse? {
+    visited.insert(url.text)
+    let answer = try await GeminiExchange(dialer: dialer, configuration: configuration, url: url, clock: clock).run(
+      forgiving: &clock)
+    guard !answer.header.status.isSuccess else { return response(answer) }
+    answer.stream.close()
+    let goesOn =
+      switch answer.header.status.category {
+      case .input: try await answersPrompt(answer.header)
+      case .redirect: try await follows(answer.header)
+      case .temporaryFailure: try await waits(for: answer.header)
+      case .success, .permanentFailure, .clientCertificate: false
+      }
+    return goesOn ? nil : response(answer)
+  }
+
+  private func response(_ answer: GeminiExchange.Answer) -> GeminiResponse {
+    let body =
+      answer.header.status.isSuccess
+      ? GeminiBody(
+        GeminiBodySource(
+          answer.stream, first: answer.rest, clock: clock, configuration: configuration, url: url,
+          header: answer.header))
+      : GeminiBody(Data())
+    var facts = answer.stream.facts
+    if let verdict = answer.verdict { facts.trust = verdict }
+    return GeminiResponse(url: url, header: answer.header, body: body, redirects: redirects, facts: facts)
+  }
+
+  private mutating func answersPrompt(_ header: GeminiResponseHeader) async throws(GeminiError) -> Bool {
+    guard let onInput = configuration.onInput, inputs < Self.maximumInputs else { return false }
+    inputs += 1
+    let isSensitive = header.status.isSensitiveInput
+    let request = GeminiConfiguration.InputRequest(url: url, prompt: header.meta, isSensitive: isSensitive)
+    guard let input = try await asking({ await onInput(request) }) else { return false }
+    url = try url.answering(input.reveal(), sensitive: isSensitive)
+    carriesSecret = carriesSecret || isSensitive
+    visited = []
+    redirectCount = 0
+    return true
+  }
+
+  private mutating func follows(_ header: GeminiResponseHeader) async throws(GeminiError) -> Bool {
+    if configuration.redirects.handsAllOver { return false }
+    let target = try target(of: header)
+    redirectCount += 1
+    let step = GeminiRedirects.Step(from: url, to: target, status: header.status, number: redirectCount)
+    let decide = configuration.redirects.decide
+    switch try await asking({ await decide(step) }) {
+    case .deliver: return false
+    case .refuse:
+      throw failed(
+        .redirectRefused, "\(url) redirects away from its host, which is not allowed", header,
+        hint: "GeminiConfiguration.redirects decides: GeminiRedirects.acrossHosts() follows within Gemini")
+    case .follow: break
+    }
+    guard case .gemini(let next) = target else {
+      throw failed(
+        .unsupportedScheme, "\(url) redirects to another scheme than gemini", header,
+        hint: "a decision of .deliver hands the redirect over")
+    }
+    guard redirectCount <= configuration.redirects.limit else {
+      throw failed(
+        .tooManyRedirects, "more than \(configuration.redirects.limit) redirects", header,
+        hint: "raise GeminiRedirects.limit, if the server is known to need more")
+    }
+    guard !visited.contains(next.text) else {
+      throw failed(
+        .redirectLoop, "the redirects come back to \(next)", header, hint: "the server's owner has to mend it")
+    }
+    url = next
+    redirects.append(next)
+    return true
+  }
+
+  private func target(of header: GeminiResponseHeader) throws(GeminiError) -> GeminiReference {
+    do throws(GeminiError) {
+      guard header.meta.contains(where: { $0 != " " }) else { throw .invalidURL("the redirect has no URL") }
+      guard case .gemini(let next) = try url.resolve(header.meta) else { return try url.resolve(header.meta) }
+      return .gemini(carriesSecret ? try next.masked() : next)
+    } catch {
+      throw failed(.invalidRedirect, "the redirect cannot be followed: \(error.message)", header, hint: nil)
+    }
+  }
+
+  private mutating func waits(for header: GeminiResponseHeader) async throws(GeminiError) -> Bool {
+    guard case .wait(let longest, let attempts) = configuration.slowDown, let delay = header.slowDown,
+      delay <= longest, waits < attempts, clock.limit(nil).map({ delay < $0 }) ?? true
+    else { return false }
+    waits += 1
+    do {
+      try await configuration.time.sleep(delay)
+    } catch {
+      throw .cancelled(url: url)
+    }
+    return true
+  }
+
+  /// Asks the application, which may take its time.
+  private mutating func asking<Value: Sendable>(
+    _ question: @escaping @Sendable () async -> Value
+  ) async throws(GeminiError) -> Value {
+    try await GeminiExchange.asking(question, forgiving: &clock, url: url)
+  }
+
+  private func failed(
+    _ code: FailureCode, _ message: String, _ header: GeminiResponseHeader, hint: String?
+  ) -> GeminiError {
+    // The target may have sensitive input in it.
+    var header = header
+    if carriesSecret { header.meta = Redaction.mask }
+    return GeminiError(stage: .redirect, code: code, message: message, hint: hint, url: url, header: header)
+  }
+}

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+internal import LastroWire
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// One connection: trust, request, response header.
+struct GeminiExchange {
+  struct Answer {
+    var header: GeminiResponseHeader
+    var stream: any ByteStream
+    /// What came behind the header.
+    var rest: Data
+    /// How the server was trusted, where that is known here.
+    var verdict: TrustVerdict?
+  }
+
+  /// What somebody decided about a change of key.
+  private struct Accepted {
+    /// Given the decision, this was what the host was known by: it says nothing about anything else.
+    var known: GeminiKnownHost
+    var key: SPKIHash
+    var isOnce: Bool
+  }
+
+  /// Connections for one exchange, where what a host is known by keeps changing.
+  private static let maximumConnections = 4
+
+  private let dialer: any Dialer
+  private let configuration: GeminiConfiguration
+  private let url: GeminiURL
+  private var clock: GeminiDeadline
+
+  init(dialer: any Dialer, configuration: GeminiConfiguration, url: GeminiURL, clock: GeminiDeadline) {
+    self.dialer = dialer
+    self.configuration = configuration
+    self.url = url
+    self.clock = clock
+  }
+
+  /// - Parameter outer: is given the time that questions to the application took.
+  func run(forgiving outer: inout GeminiDeadline) async throws(GeminiError) -> Answer {
+    var exchange = self
+    defer { outer = exchange.clock }
+    return try await exchange.answer()
+  }
+
+  private mutating func answer() async throws(GeminiError) -> Answer {
+    let (stream, verdict) = try await connect()
+    do throws(GeminiError) {
+      var answer = try await ask(stream)
+      answer.verdict = verdict
+      return answer
+    } catch {
+      stream.close()
+      throw error
+    }
+  }
+
+  // MARK: connection and trust
+
+  private mutating func connect() async throws(GeminiError) -> (any ByteStream, TrustVerdict?) {
+    switch configuration.trust {
+    case .authorities: return (try await dial(.standard), nil)
+    case .judged(let judge): return (try await dial(.judged(by: judge)), nil)
+    case .firstUse(let store, let rules, let onMismatch): return try await connect(store, rules, onMismatch)
+    }
+  }
+
+  private mutating func connect(
+    _ store: any GeminiKnownHosts, _ rules: GeminiFirstUseRules, _ onMismatch: GeminiTrust.ChangeHandler?
+  ) async throws(GeminiError) -> (any ByteStream, TrustVerdict?) {
+    let host = url.authority
+    var accepted: Accepted?
+    for _ in 0..<Self.maximumConnections {
+      let known = try await stored { () async throws(GeminiKnownHostsError) in try await store.knownHost(host) }
+      if accepted?.known != known { accepted = nil }
+      let judge = FirstUseJudge(
+        host: host, known: known, accepting: accepted?.key, rules: rules, time: configuration.time)
+      let stream: any ByteStream
+      do throws(GeminiError) {
+        stream = try await dial(.judged(by: judge))
+      } catch {
+        accepted = try await decide(judge.finding, after: error, onMismatch)
+        continue
+      }
+      guard case .accepted(let presented, let verdict)? = judge.finding else {
+        stream.close()
+        throw unproven
+      }
+      let isForOnce = accepted.map { $0.isOnce && $0.key == presented.pin } ?? false
+      if isForOnce || presented == known { return (stream, verdict) }
+      do throws(GeminiError) {
+        let isStored = try await stored { () async throws(GeminiKnownHostsError) in
+          try await store.replace(host, known, with: presented)
+        }
+        if isStored { return (stream, verdict) }
+      } catch {
+        stream.close()
+        throw error
+      }
+      // Somebody else met the host meanwhile: what they saw counts, and this connection is judged anew.
+      accepted = nil
+      stream.close()
+    }
+    throw GeminiError(
+      stage: .trust, code: .knownHostsFailed, message: "what \(url.authority) is known by keeps changing",
+      hint: "find out who else writes the known hosts", url: url)
+  }
+
+  /// What to accept in the next connection, after one that failed.
+  private mutating func decide(
+    _ finding: FirstUseJudge.Finding?, after error: GeminiError, _ onMismatch: GeminiTrust.ChangeHandler?
+  ) async throws(GeminiError) -> Accepted {
+    guard error.stage != .cancelled, error.stage != .timeout else { throw error }
+    switch finding {
+    case .refused(let code, let message, let hint):
+      throw GeminiError(stage: .trust, code: code, message: message, hint: hint, url: url, cause: error.cause)
+    case .changed(let change):
+      if let onMismatch {
+        let decision = try await Self.asking({ await onMismatch(change) }, forgiving: &clock, url: url)
+        if decision != .refuse {
+          return Accepted(known: change.known, key: change.presented.pin, isOnce: decision == .acceptOnce)
+        }
+      }
+      var refusal = GeminiError(
+        stage: .trust, code: .certificateChanged, message: change.description,
+        hint: "ask its owner over another way whether the key was changed; if not, somebody may stand between",
+        url: url, cause: error.cause)
+      refusal.certificateChange = change
+      throw refusal
+    case .accepted, nil: throw error
+    }
+  }
+
+  private var unproven: GeminiError {
+    GeminiError(
+      stage: .trust, code: .trustRefused, message: "the dialer connected to \(url.authority) and showed no certificate",
+      hint: "trust on first use needs a dialer that asks DialRequest.CertificateCheck.judged(by:)", url: url)
+  }
+
+  /// Asks the store, which may hang: the total limit counts, and cancelling the task ends the wait.
+  private func stored<Value: Sendable>(
+    _ operation: @escaping @Sendable () async throws(GeminiKnownHostsError) -> Value
+  ) async throws(GeminiError) -> Value {
+    let answer = await interruptible(within: clock.limit(nil), time: clock.time) {
+      () async -> Result<Value, GeminiKnownHostsError> in
+      do throws(GeminiKnownHostsError) {
+        return .success(try await operation())
+      } catch {
+        return .failure(error)
+      }
+    }
+    switch answer {
+    case .success(.success(let value)): return value
+    case .success(.failure(let error)):
+      guard !Task.isCancelled else { throw .cancelled(url: url) }
+      throw GeminiError(stage: .trust, code: .knownHostsFailed, message: error.message, hint: error.hint, url: url)
+    case .failure(.limit): throw clock.error(url: url)
+    case .failure(.cancelled): throw .cancelled(url: url)
+    }
+  }
+
+  private func dial(_ check: DialRequest.CertificateCheck) async throws(GeminiError) -> any ByteStream {
+    guard !clock.hasPassed else { throw clock.error(url: url) }
+    var options = configuration.connection
+    options.tls.hostIdentities = [:]
+    options.tls.identity = configuration.identities.identity(for: url)
+    let request = DialRequest(
+      host: url.host.text, port: url.port, tls: DialRequest.TLS(certificates: check), connection: options,
+      connectTimeout: clock.limit(configuration.connectTimeout))
+    do throws(TransportError) {
+      return try await dialer.dial(request)
+    } catch {
+      throw failed(error)
+    }
+  }
+
+  // MARK: request and header
+
+  private func ask(_ stream: any ByteStream) async throws(GeminiError) -> Answer {
+    let time = configuration.time
+    let end = configuration.headerTimeout.map { time.now() + $0 }
+    func left() throws(GeminiError) -> Duration? {
+      let left = clock.limit(end.map { $0 - time.now() })
+      if let left, left <= .zero { throw late }
+      return left
+    }
+    let limit = try left()
+    do throws(TransportError) {
+      try await stream.write(GeminiRequest(url: url).data, within: limit)
+    } catch {
+      throw failed(error, isHeader: true)
+    }
+    var machine = GeminiHeaderMachine()
+    while true {
+      let limit = try left()
+      let data: Data?
+      do throws(TransportError) {
+        data = try await stream.read(upTo: 16_384, within: limit)
+      } catch {
+        throw failed(error, isHeader: true)
+      }
+      if let answer = try take(data, into: &machine, stream) { return answer }
+    }
+  }
+
+  private func take(
+    _ data: Data?, into machine: inout GeminiHeaderMachine, _ stream: any ByteStream
+  ) throws(GeminiError) -> Answer? {
+    do throws(GeminiHeaderViolation) {
+      guard let data else {
+        try machine.finish()
+        return nil
+      }
+      // A header is short: what is copied is, too, but for the first piece of a body.
+      let (header, consumed) = try machine.consume(Array(data.prefix(GeminiHeaderMachine.maximumBytes)))
+      guard let header, let status = GeminiStatus(rawValue: header.status) else { return nil }
+      return Answer(
+        header: GeminiResponseHeader(status: status, meta: header.meta), stream: stream,
+        rest: status.isSuccess ? Data(data.dropFirst(consumed)) : Data(), verdict: nil)
+    } catch {
+      throw violated(error)
+    }
+  }
+
+  private func violated(_ violation: GeminiHeaderViolation) -> GeminiError {
+    GeminiError(
+      stage: .response, code: violation.code, message: violation.message,
+      hint: "the server does not speak Gemini, or not well; tell its owner", url: url)
+  }
+
+  private var late: GeminiError {
+    guard !clock.hasPassed else { return clock.error(url: url) }
+    return GeminiError(
+      stage: .timeout, code: .headerTimeout,
+      message: "no complete response header came within \(configuration.headerTimeout.map { "\($0)" } ?? "its limit")",
+      hint: "raise GeminiConfiguration.headerTimeout, if the server is known to be slow", url: url)
+  }
+
+  private func failed(_ error: TransportError, isHeader: Bool = false) -> GeminiError {
+    if error.stage == .cancelled { return .cancelled(url: url) }
+    if error.code == .idleTimeout, isHeader { return late }
+    if error.stage == .timeout, clock.hasPassed { return clock.error(url: url) }
+    return GeminiError(error, url: url)
+  }
+
+  /// Asks the application, which may take its time: that does not count. Cancelling the task ends it.
+  static func asking<Value: Sendable>(
+    _ question: @escaping @Sendable () async -> Value, forgiving clock: inout GeminiDeadline, url: GeminiURL
+  ) async throws(GeminiError) -> Value {
+    let start = clock.time.now()
+    defer { clock.forgive(since: start) }
+    switch await interruptible(within: nil, time: clock.time, question) {
+    case .success(let value): return value
+    case .failure: throw .cancelled(url: url)
+    }
+  }
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// Judges one connection by what its host is known by. Computes only: the engine's thread asks it.
+final class FirstUseJudge: ServerTrustJudge {
+  /// What it found.
+  enum Finding: Sendable {
+    case accepted(GeminiKnownHost, TrustVerdict)
+    case changed(GeminiCertificateChange)
+    case refused(FailureCode, String, hint: String?)
+  }
+
+  private let host: GeminiHost
+  private let known: GeminiKnownHost?
+  private let accepting: SPKIHash?
+  private let rules: GeminiFirstUseRules
+  private let now: @Sendable () -> Duration
+  private let found = Lock<Finding?>(nil)
+
+  /// - Parameters:
+  ///   - known: what the host is known by; `nil` on first use.
+  ///   - accepting: a key that was decided on, which alone is good then besides the known one.
+  init(
+    host: GeminiHost, known: GeminiKnownHost?, accepting: SPKIHash?, rules: GeminiFirstUseRules, time: TimeSource
+  ) {
+    self.host = host
+    self.known = known
+    self.accepting = accepting
+    self.rules = rules
+    now = time.sinceEpoch
+  }
+
+  /// The latest finding; `nil` while nobody asked.
+  var finding: Finding? { found.withLock { $0 } }
+
+  func judge(_ trust: ServerTrust) -> TrustDecision {
+    let finding = find(trust)
+    found.withLock { $0 = finding }
+    switch finding {
+    case .accepted(_, let verdict): return .accepted(verdict)
+    case .changed(let change): return .refused(TrustFailure(.refused(change.description), trust: trust))
+    case .refused(_, let message, _): return .refused(TrustFailure(.refused(message), trust: trust))
+    }
+  }
+
+  func explanation(for host: HostName) -> String { "trusted on first use, then by its key" }
+
+  private func find(_ trust: ServerTrust) -> Finding {
+    guard trust.role == .server, trust.host == host.host, trust.port == host.port else {
+      return .refused(
+        .trustRefused, "\(trust.host):\(trust.port) was to be judged as \(host)",
+        hint: "the dialer must ask about the host that is dialed")
+    }
+    guard let leaf = trust.chain.first, let facts = leaf.facts else {
+      return .refused(.trustRefused, "\(host) shows no certificate that can be read", hint: nil)
+    }
+    if let problem = problem(of: leaf, facts) { return problem }
+    let presented = GeminiKnownHost(pin: leaf.pin, expires: facts.notAfter)
+    guard let known else { return .accepted(presented, .firstUse) }
+    if known.pin == leaf.pin { return .accepted(presented, .knownHost) }
+    let isExpired = rules.acceptsNewKeyAfterExpiry && known.expires < date
+    // A decision about one key is none about a third.
+    if accepting.map({ $0 == leaf.pin }) ?? isExpired { return .accepted(presented, .changedHost) }
+    return .changed(GeminiCertificateChange(host: host, known: known, presented: presented, certificate: leaf))
+  }
+
+  private func problem(of leaf: PeerCertificate, _ facts: PeerCertificate.Facts) -> Finding? {
+    if rules.checksDates, date < facts.notBefore || date > facts.notAfter {
+      let bounds = "from \(facts.notBefore.inCalendar) to \(facts.notAfter.inCalendar)"
+      return .refused(
+        .certificateExpired, "the certificate of \(host) is valid \(bounds), which is not now",
+        hint: "see that the clock is right; the server's owner has to renew it")
+    }
+    if rules.checksHostName, !leaf.isFor(host.host) {
+      return .refused(
+        .hostMismatch, "the certificate that \(host) shows is not for this name",
+        hint: "its owner has to name the host in it; GeminiFirstUseRules.checksHostName can be switched off")
+    }
+    return nil
+  }
+
+  private var date: Date { Date(timeIntervalSince1970: now().inSeconds) }
+}

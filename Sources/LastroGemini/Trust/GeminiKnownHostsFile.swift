@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Lastro
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// Known hosts in a file that several processes may share.
+///
+/// ```
+/// lastro-known-hosts 1
+/// # a comment
+/// example.com 1965 sha256/47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU= 2027-01-01T00:00:00Z
+/// ```
+///
+/// The first line names format and version. Each other line has a host as ``HostName`` has it, a port, the pin of the key,
+/// and the end of the certificate's validity in UTC, a space between them. Empty lines and those that begin with `#` are
+/// skipped, and stay.
+///
+/// It is read whenever a host is looked up, so that what others write is seen. It is written by way of a new file (mode
+/// 0600) that takes its place, while a lock (`flock`) is held on a file of the same name with `.lock` behind it; readers
+/// need no lock. A file that is not there is empty.
+///
+/// A line that cannot be understood fails every look-up, with its number: the host that stands in it would otherwise count
+/// as one never seen. So does another version. The file is then left as it is.
+public final class GeminiKnownHostsFile: GeminiKnownHosts {
+  /// Its path.
+  public let path: String
+  private let time: TimeSource
+  private let lockLimit: Duration
+
+  /// Names a file. Nothing is read or made yet.
+  ///
+  /// - Parameters:
+  ///   - path: its directory must exist when something is remembered.
+  ///   - lockLimit: longest wait for whoever else writes. Default 10 s.
+  ///   - time: measures it.
+  public init(path: String, lockLimit: Duration = .seconds(10), time: TimeSource = .continuous) {
+    self.path = path
+    self.lockLimit = lockLimit
+    self.time = time
+  }
+
+  /// All of them.
+  ///
+  /// - Throws: for a file that cannot be read or understood.
+  public func all() throws(GeminiKnownHostsError) -> [GeminiHost: GeminiKnownHost] {
+    try KnownHostsText(try KnownHostsIO.read(try KnownHostsIO.resolved(path)) ?? "", path: path).hosts
+  }
+
+  /// What a host is known by.
+  public func knownHost(_ host: GeminiHost) async throws(GeminiKnownHostsError) -> GeminiKnownHost? { try all()[host] }
+
+  /// Remembers a host, or forgets it.
+  ///
+  /// - Throws: also when another writer holds the lock for longer than the limit, and when the task is cancelled meanwhile.
+  public func replace(
+    _ host: GeminiHost, _ old: GeminiKnownHost?, with new: GeminiKnownHost?
+  ) async throws(GeminiKnownHostsError) -> Bool {
+    let target = try KnownHostsIO.resolved(path)
+    let lock = try await lock("\(target).lock")
+    defer { lock.release() }
+    var text = try KnownHostsText(try KnownHostsIO.read(target) ?? "", path: path)
+    guard text.hosts[host] == old else { return false }
+    guard old != new else { return true }
+    text.set(host, new)
+    try KnownHostsIO.replace(target, with: text.text)
+    return true
+  }
+
+  /// Polls: a blocking wait would hold a thread of the pool.
+  private func lock(_ path: String) async throws(GeminiKnownHostsError) -> KnownHostsLock {
+    let lock = try KnownHostsLock(path)
+    let end = time.now() + lockLimit
+    var pause = Duration.milliseconds(1)
+    while try !lock.take() {
+      guard time.now() < end else {
+        throw GeminiKnownHostsError(
+          "\(path) is locked by another process for longer than \(lockLimit)",
+          hint: "find out who holds it; the lock goes away with its process")
+      }
+      do {
+        try await time.sleep(pause)
+      } catch {
+        throw GeminiKnownHostsError("remembering a host was cancelled")
+      }
+      pause = min(pause * 2, .milliseconds(50))
+    }
+    return lock
+  }
+}
+
+/// The text of such a file: its lines are kept as they are, but for those of hosts that change.
+struct KnownHostsText {
+  static let header = "lastro-known-hosts 1"
+
+  private(set) var hosts: [GeminiHost: GeminiKnownHost] = [:]
+  private var lines: [String] = []
+  private var lineOfHost: [GeminiHost: Int] = [:]
+
+  /// - Parameter path: for messages.
+  init(_ text: String, path: String) throws(GeminiKnownHostsError) {
+    // By bytes: CRLF is one character.
+    lines = text.utf8.split(separator: 0x0A, omittingEmptySubsequences: false).map { line in
+      String(Substring(line.last == 0x0D ? line.dropLast() : line))
+    }
+    if lines.last == "" { lines.removeLast() }
+    guard let first = lines.first else { return }
+    guard first == Self.header else { throw Self.unknownVersion(first, path: path) }
+    var problems: [GeminiKnownHostsError.Line] = []
+    for (index, line) in lines.enumerated().dropFirst() where !line.isEmpty && !line.utf8.starts(with: "#".utf8) {
+      do throws(ConfigurationError) {
+        let (host, known) = try Self.read(line)
+        guard hosts[host] == nil else { throw ConfigurationError("\(host) stands in an earlier line, too") }
+        hosts[host] = known
+        lineOfHost[host] = index
+      } catch {
+        if problems.count < 100 { problems.append(.init(number: index + 1, problem: error.message)) }
+      }
+    }
+    guard problems.isEmpty else {
+      let shown = problems.prefix(3).map { "line \($0.number): \($0.problem)" }.joined(separator: "; ")
+      throw GeminiKnownHostsError(
+        "\(path) has \(problems.count == 1 ? "a line" : "lines") that cannot be understood: \(shown)",
+        hint: "mend or remove \(problems.count == 1 ? "it" : "them"); a host without its line counts as never seen",
+        lines: problems)
+    }
+  }
+
+  /// With a final line end.
+  var text: String { lines.joined(separator: "\n") + "\n" }
+
+  mutating func set(_ host: GeminiHost, _ known: GeminiKnownHost?) {
+    if lines.isEmpty { lines = [Self.header] }
+    let line = known.map { "\(host.host.text) \(host.port) \($0.pin) \($0.expires.inCalendar)" }
+    switch (lineOfHost[host], line) {
+    case (let index?, let line?): lines[index] = line
+    case (let index?, nil): lines.remove(at: index)
+    case (nil, let line?): lines.append(line)
+    case (nil, nil): break
+    }
+    hosts[host] = known
+    lineOfHost = [:]
+  }
+
+  private static func read(_ line: String) throws(ConfigurationError) -> (GeminiHost, GeminiKnownHost) {
+    let words = line.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
+    guard words.count == 4 else { throw ConfigurationError("\(words.count) words instead of host, port, pin and date") }
+    let name = try HostName(words[0])
+    guard let port = Int(words[1]), 1...65_535 ~= port, let host = try? GeminiHost(name, port: port) else {
+      throw ConfigurationError("its second word is no port")
+    }
+    guard words[2].hasPrefix("sha256/"), let pin = SPKIHash(words[2]) else {
+      throw ConfigurationError("its third word is no pin")
+    }
+    // The strategy lets much pass, such as 30 February and what stands after the date.
+    guard let date = try? Date(words[3], strategy: .iso8601), date.inCalendar == words[3] else {
+      throw ConfigurationError("its fourth word is no date in UTC")
+    }
+    return (host, GeminiKnownHost(pin: pin, expires: date))
+  }
+
+  private static func unknownVersion(_ line: String, path: String) -> GeminiKnownHostsError {
+    let isOther = line.utf8.starts(with: "lastro-known-hosts ".utf8)
+    let problem = isOther ? "has a version that is not known here" : "is no file of known hosts"
+    return GeminiKnownHostsError(
+      "\(path) \(problem): its first line is not \"\(header)\"",
+      hint: isOther ? "read it with the version of Lastro that wrote it" : "name another file",
+      lines: [.init(number: 1, problem: problem)])
+  }
+}

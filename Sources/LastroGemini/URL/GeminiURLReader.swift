@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+
+/// Reads Gemini URLs and references to them (RFC 3986).
+enum GeminiURLReader {
+  private struct Parts {
+    var path: Substring
+    var query: Substring?
+    var fragment: Substring?
+
+    /// What follows the authority, or a whole relative reference.
+    init(_ text: Substring) {
+      var rest = text
+      if let hash = rest.utf8.firstIndex(of: UInt8(ascii: "#")) {
+        fragment = rest[rest.utf8.index(after: hash)...]
+        rest = rest[..<hash]
+      }
+      if let mark = rest.utf8.firstIndex(of: UInt8(ascii: "?")) {
+        query = rest[rest.utf8.index(after: mark)...]
+        rest = rest[..<mark]
+      }
+      path = rest
+    }
+  }
+
+  static func absolute(_ text: String) throws(GeminiError) -> GeminiURL {
+    guard !text.isEmpty else { throw .invalidURL("the URL is empty", hint: "write gemini://host/path") }
+    try check(text)
+    var rest = text[...]
+    if let (scheme, after) = scheme(of: rest) {
+      let hasAuthority = after.utf8.starts(with: "//".utf8)
+      // Without slashes, it may be a host and its port.
+      guard scheme == "gemini" || !hasAuthority && startsWithPort(after) else { throw unsupported(scheme) }
+      guard scheme != "gemini" || hasAuthority else {
+        throw .invalidURL("the URL has no host", hint: "write gemini://host/path")
+      }
+      if hasAuthority { rest = after }
+    }
+    if rest.utf8.starts(with: "//".utf8) { rest = rest[rest.utf8.index(rest.startIndex, offsetBy: 2)...] }
+    let end = rest.utf8.firstIndex { "/?#".utf8.contains($0) } ?? rest.endIndex
+    let authority = try authority(rest[..<end])
+    return try url(authority, Parts(rest[end...]))
+  }
+
+  static func resolve(_ reference: String, against base: GeminiURL) throws(GeminiError) -> GeminiReference {
+    let reference = trimmed(reference)
+    if let (scheme, _) = scheme(of: reference[...]) {
+      try check(reference)
+      return scheme == "gemini" ? .gemini(try absolute(reference)) : .other(scheme: scheme, text: reference)
+    }
+    if reference.utf8.starts(with: "//".utf8) { return .gemini(try absolute("gemini:\(reference)")) }
+    try check(reference)
+    var parts = Parts(reference[...])
+    let merged: String
+    if parts.path.isEmpty {
+      guard parts.query == nil else {
+        parts.path = base.path[...]
+        return .gemini(try url(base.authority, parts, hidesPath: base.hidesPath))
+      }
+      return .gemini(
+        try GeminiURL(
+          authority: base.authority, path: base.path, query: base.query,
+          fragment: parts.fragment.map { $0.sanitized(keeping: .query) }, isSensitive: base.isSensitive,
+          hidesPath: base.hidesPath))
+    } else if parts.path.utf8.first == UInt8(ascii: "/") {
+      merged = String(parts.path)
+    } else {
+      let slash = base.path.utf8.lastIndex(of: UInt8(ascii: "/")) ?? base.path.startIndex
+      merged = "\(base.path[..<slash])/\(parts.path)"
+    }
+    let hidesPath = base.hidesPath && parts.path.utf8.first != UInt8(ascii: "/")
+    parts.path = merged[...]
+    return .gemini(try url(base.authority, parts, hidesPath: hidesPath))
+  }
+
+  private static func url(
+    _ authority: GeminiHost, _ parts: Parts, hidesPath: Bool = false
+  ) throws(GeminiError) -> GeminiURL {
+    try GeminiURL(
+      authority: authority, path: withoutDots(parts.path.sanitized(keeping: .path)),
+      query: parts.query.map { $0.sanitized(keeping: .query) },
+      fragment: parts.fragment.map { $0.sanitized(keeping: .query) }, hidesPath: hidesPath)
+  }
+
+  private static func check(_ text: String) throws(GeminiError) {
+    // Longer ones cannot become shorter by much; without it, work on what a peer sends would have no bound.
+    guard text.utf8.count <= 4 * GeminiURL.maximumBytes else {
+      throw GeminiError(
+        stage: .request, code: .urlTooLong,
+        message: "the URL has \(text.utf8.count) bytes, and Gemini allows \(GeminiURL.maximumBytes)", hint: "shorten it"
+      )
+    }
+    guard text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
+      throw .invalidURL("the URL has a control character", hint: "remove line ends and tabs")
+    }
+  }
+
+  /// What stands before the first colon, in lower case, when it may be a scheme; and what follows the colon.
+  private static func scheme(of text: Substring) -> (String, Substring)? {
+    guard let colon = text.utf8.firstIndex(where: { ":/?#[@".utf8.contains($0) }),
+      text.utf8[colon] == UInt8(ascii: ":"), let first = text.utf8.first, first | 32 &- 97 < 26
+    else { return nil }
+    let name = text[..<colon]
+    guard name.utf8.allSatisfy({ $0 | 32 &- 97 < 26 || $0.isDigit || "+-.".utf8.contains($0) }) else { return nil }
+    return (name.lowercased(), text[text.utf8.index(after: colon)...])
+  }
+
+  /// Whether `host:` and this is a host and its port, and no scheme.
+  private static func startsWithPort(_ text: Substring) -> Bool {
+    let port = text.utf8.prefix { !"/?#".utf8.contains($0) }
+    return port.allSatisfy(\.isDigit) && (!port.isEmpty || text.isEmpty)
+  }
+
+  private static func unsupported(_ scheme: String) -> GeminiError {
+    GeminiError(
+      stage: .request, code: .unsupportedScheme, message: "the scheme \(scheme.onOneLine.cut(to: 40)) is not gemini",
+      hint: "a Gemini client asks for gemini:// URLs; hand others on")
+  }
+
+  private static func authority(_ text: Substring) throws(GeminiError) -> GeminiHost {
+    guard !text.utf8.contains(UInt8(ascii: "@")) else {
+      throw .invalidURL(
+        "the URL has user information in it, which Gemini forbids",
+        hint: "remove what stands before @; who the client is, a client certificate says")
+    }
+    guard !text.isEmpty else { throw .invalidURL("the URL has no host", hint: "write gemini://host/path") }
+    var host = text
+    var port = Substring()
+    let afterBracket = text.utf8.lastIndex(of: UInt8(ascii: "]")) ?? text.startIndex
+    if let colon = text[afterBracket...].utf8.lastIndex(of: UInt8(ascii: ":")) {
+      host = text[..<colon]
+      port = text[text.utf8.index(after: colon)...]
+    }
+    return try GeminiHost(name(host), port: number(port))
+  }
+
+  private static func name(_ text: Substring) throws(GeminiError) -> HostName {
+    do throws(ConfigurationError) {
+      return try HostName(String(text))
+    } catch {
+      throw .invalidURL(error.message, hint: error.hint)
+    }
+  }
+
+  private static func number(_ text: Substring) throws(GeminiError) -> Int {
+    if text.isEmpty { return GeminiURL.defaultPort }
+    guard text.utf8.count <= 5, text.utf8.allSatisfy(\.isDigit), let port = Int(text) else {
+      throw .invalidURL("the port is no number from 1 to 65535", hint: "leave it out for 1965")
+    }
+    return port
+  }
+
+  private static func trimmed(_ text: String) -> String {
+    var text = text[...]
+    while text.utf8.first == 0x20 { text.unicodeScalars.removeFirst() }
+    while text.utf8.last == 0x20 { text.unicodeScalars.removeLast() }
+    return String(text)
+  }
+
+  /// RFC 3986 §5.2.4; the result starts with `/`. A dot may be percent-encoded (§6.2.2.2): servers decode it.
+  private static func withoutDots(_ path: String) -> String {
+    var kept: [Substring] = []
+    let segments = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst(path.isEmpty ? 0 : 1)
+    for (index, segment) in segments.enumerated() {
+      let dots = dots(in: segment)
+      if dots == 2 { _ = kept.popLast() }
+      if dots == 0 {
+        kept.append(segment)
+      } else if index == segments.count - 1 {
+        kept.append("")
+      }
+    }
+    return "/" + kept.joined(separator: "/")
+  }
+
+  /// 1 for `.`, 2 for `..`, 0 for anything else.
+  private static func dots(in segment: Substring) -> Int {
+    switch segment.lowercased() {
+    case ".", "%2e": 1
+    case "..", ".%2e", "%2e.", "%2e%2e": 2
+    default: 0
+    }
+  }
+}

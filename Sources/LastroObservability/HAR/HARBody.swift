@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// A body as an archive has it: text or base64, bounded, masked.
+struct HARBody {
+  var text: String?
+  var encoding: String?
+  var comment: String?
+  var isTruncated = false
+
+  /// So many bytes beyond the limit are masked too, so that most values which the limit cuts are seen whole.
+  private static let slack = 16 * 1024
+
+  init(_ data: Data, limit: Int, redaction: Redaction?) {
+    isTruncated = data.count > limit
+    if isTruncated { comment = "cut off after \(limit) of \(data.count) bytes" }
+    // Masked before it is cut: a secret that is cut in two is none that can be told. What lies far behind the limit is
+    // not looked at: this runs on the task of the call.
+    let isCut = data.count - Self.slack > limit
+    let head = isCut ? data.prefix(limit + Self.slack) : data
+    // Whatever stands at a cut may be half of something; masks can have brought it before the limit.
+    func bound(_ count: Int) -> Int { min(limit, isCut ? max(0, count - Self.slack) : count) }
+    if let text = Self.text(head, isCut: isCut) {
+      let masked = redaction.map { HARForm.masked(text, by: $0, isCut: isCut) } ?? text
+      self.text = isTruncated ? Self.prefix(masked, bound(masked.utf8.count)) : masked
+    } else {
+      encoding = "base64"
+      let masked = Self.masked(head, redaction, isCut: isCut) ?? head
+      text = masked.prefix(bound(masked.count)).base64EncodedString()
+    }
+  }
+
+  private static func text(_ data: Data, isCut: Bool) -> String? {
+    guard !data.contains(0) else { return nil }
+    // The cut may be within a character, of which at most three bytes are then there.
+    for count in 0...(isCut ? min(3, data.count) : 0) {
+      if let text = String(validating: data.dropLast(count), as: UTF8.self) { return text }
+    }
+    return nil
+  }
+
+  /// Names and values can stand in binary bodies too, such as forms with files in them. Each byte is taken for a character.
+  private static func masked(_ data: Data, _ redaction: Redaction?, isCut: Bool) -> Data? {
+    guard let redaction else { return nil }
+    var scalars = String.UnicodeScalarView()
+    scalars.append(contentsOf: data.lazy.map { Unicode.Scalar($0) })
+    let text = String(scalars)
+    let masked = HARForm.masked(text, by: redaction, isCut: isCut)
+    guard masked.utf8.count != text.utf8.count || masked != text else { return nil }
+    return Data(masked.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) })
+  }
+
+  private static func prefix(_ text: String, _ limit: Int) -> String {
+    guard text.utf8.count > limit else { return text }
+    // Not within a character.
+    var end = text.utf8.index(text.startIndex, offsetBy: limit)
+    while end > text.startIndex, String.Index(end, within: text) == nil { end = text.utf8.index(before: end) }
+    return String(text[..<end])
+  }
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+internal import Lastro
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Turns what observers are told into entries of an archive, masked.
+struct HARMaker {
+  /// `nil`: nothing is masked.
+  let redaction: Redaction?
+  /// Most bytes of a body.
+  let limit: Int
+
+  func entry(_ request: ResourceRequest, _ event: FetchEvent) -> HAR.Entry {
+    HAR.Entry(
+      startedDateTime: HARDate.text(event.sinceEpoch), time: 0, request: self.request(request),
+      response: HAR.Response(status: 0), timings: HAR.Timings(), call: event.callID, attempt: event.attempt,
+      hop: event.hop, operation: event.operation.map(masked))
+  }
+
+  func answer(_ entry: inout HAR.Entry, _ answer: FetchEvent.Answer) {
+    entry.response = response(answer.response.head, body: answer.body)
+    note(&entry, answer.response.facts)
+  }
+
+  func fail(_ entry: inout HAR.Entry, _ error: TransportError) {
+    if let head = error.head {
+      entry.response = response(head, body: nil)
+      entry.response.status = 0
+    }
+    entry.error = HAR.Failure(
+      stage: error.stage.rawValue, code: error.code.rawValue, message: masked(error.message, error),
+      hint: error.hint.map { masked($0, error) }, requestSent: error.requestSent, engineCode: error.engineCode,
+      status: error.head?.status.code)
+    if let facts = error.facts { note(&entry, facts) }
+  }
+
+  /// The end of a streamed body; `nil` when nobody was told of it, because the call was given up.
+  func end(_ entry: inout HAR.Entry, _ end: FetchEvent.BodyEnd?, elapsed: Duration) {
+    if let facts = end?.facts { note(&entry, facts) }
+    time(&entry, end?.facts, elapsed: elapsed)
+    let bytes = end?.bytes ?? 0
+    entry.response.content.size = bytes
+    if bytes > 0 || end == nil || end?.error != nil {
+      entry.response.content.isTruncated = true
+      entry.response.content.comment = "a streamed body, which is not recorded"
+    }
+    guard let error = end?.error else { return }
+    entry.error = HAR.Failure(
+      stage: error.stage.rawValue, code: error.code.rawValue, message: masked(error.message, error),
+      hint: error.hint.map { masked($0, error) }, requestSent: error.requestSent, engineCode: error.engineCode,
+      status: entry.response.status)
+  }
+
+  func time(_ entry: inout HAR.Entry, _ facts: TransferFacts?, elapsed: Duration) {
+    entry.timings = HAR.Timings(facts, elapsed: elapsed)
+    entry.time = entry.timings.total
+  }
+
+  private func note(_ entry: inout HAR.Entry, _ facts: TransferFacts) {
+    let version = facts.httpVersion.map { "HTTP/\($0)" } ?? ""
+    entry.request.httpVersion = version
+    entry.response.httpVersion = version
+    entry.serverIPAddress = facts.remoteAddress
+    entry.connection = facts.connectionID.map(String.init)
+    entry.facts = HAR.Connection(
+      id: facts.connectionID, reused: facts.connectionReused, remotePort: facts.remotePort,
+      trust: facts.trust?.rawValue, resends: facts.resends, bytesSent: facts.bytesSent,
+      bytesReceived: facts.bytesReceived)
+    if facts.bytesReceived > 0 { entry.response.bodySize = facts.bytesReceived }
+  }
+
+  private func request(_ request: ResourceRequest) -> HAR.Request {
+    let fields = request.head.headerFields
+    let url = redaction?.url(request.url) ?? request.url
+    return HAR.Request(
+      method: request.head.method.rawValue, url: url, cookies: HARCookies.sent(in: fields, redaction),
+      headers: headers(fields), queryString: HARQuery.items(ofURL: url), postData: postData(request),
+      bodySize: request.body.length ?? -1)
+  }
+
+  private func response(_ head: HTTPResponse, body: Data?) -> HAR.Response {
+    let fields = head.headerFields
+    var content = HAR.Content(mimeType: masked(fields[.contentType] ?? ""))
+    if let body {
+      content.size = Int64(body.count)
+      let written = HARBody(body, limit: limit, redaction: redaction)
+      (content.text, content.encoding, content.comment) = (written.text, written.encoding, written.comment)
+      content.isTruncated = written.isTruncated ? true : nil
+    }
+    return HAR.Response(
+      status: head.status.code, statusText: masked(head.status.reasonPhrase),
+      cookies: HARCookies.set(in: fields, redaction), headers: headers(fields), content: content,
+      redirectURL: fields[.location].map { redaction?.url($0) ?? $0 } ?? "",
+      bodySize: body.map { Int64($0.count) } ?? -1)
+  }
+
+  private func postData(_ request: ResourceRequest) -> HAR.PostData? {
+    let type = masked(request.head.headerFields[.contentType] ?? request.body.contentType ?? "")
+    switch request.body.source {
+    case .empty: return nil
+    case .bytes(let data):
+      let written = HARBody(data, limit: limit, redaction: redaction)
+      return HAR.PostData(
+        mimeType: type, text: written.text, encoding: written.encoding, comment: written.comment,
+        isTruncated: written.isTruncated ? true : nil)
+    case .file:
+      return HAR.PostData(mimeType: type, comment: "a file, which is not recorded", isTruncated: true)
+    case .stream:
+      return HAR.PostData(mimeType: type, comment: "a streamed body, which is not recorded", isTruncated: true)
+    }
+  }
+
+  private func headers(_ fields: HTTPFields) -> [HAR.Field] {
+    fields.map { field in
+      let value: String =
+        switch field.name {
+        // A URL of its own: its items are told by their names in queries.
+        case .location, .referer, .contentLocation: redaction?.url(field.value) ?? field.value
+        default: redaction?.value(of: field) ?? field.value
+        }
+      return HAR.Field(name: redaction?.secretsMasked(in: field.name.rawName) ?? field.name.rawName, value: value)
+    }
+  }
+
+  private func masked(_ text: String) -> String { redaction?.text(text) ?? text }
+
+  private func masked(_ text: String, _ error: TransportError) -> String { redaction?.text(text, of: error) ?? text }
+}
+
+extension HAR.Timings {
+  /// The phases of a transfer.
+  ///
+  /// libcurl tells when a phase ended, since the beginning; a pooled connection has no phases of its own.
+  ///
+  /// - Parameters:
+  ///   - facts: what the transport knows.
+  ///   - elapsed: time between the events, for transports that know no times.
+  init(_ facts: TransferFacts?, elapsed: Duration) {
+    func milliseconds(_ duration: Duration) -> Double { max(0, (duration.inSeconds * 1e6).rounded() / 1e3) }
+    guard let facts, facts.timings.total > .zero else {
+      self.init(wait: milliseconds(elapsed))
+      return
+    }
+    let times = facts.timings
+    self.init()
+    var reached = Duration.zero
+    if !facts.connectionReused, let connected = times.tls ?? times.connect {
+      reached = times.nameLookup ?? .zero
+      dns = milliseconds(reached)
+      connect = milliseconds(connected - reached)
+      if let tls = times.tls { ssl = milliseconds(tls - (times.connect ?? reached)) }
+      reached = connected
+    }
+    let start = times.requestStart ?? reached
+    blocked = milliseconds(times.queued + (start - reached))
+    let first = times.firstByte ?? times.total
+    wait = milliseconds(first - start)
+    receive = milliseconds(times.total - first)
+  }
+}

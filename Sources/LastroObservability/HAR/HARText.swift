@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+internal import Lastro
+
+/// Dates of archives.
+enum HARDate {
+  /// ISO 8601 in UTC, with milliseconds. Years are those from 0 to 9999.
+  static func text(_ sinceEpoch: Duration) -> String {
+    let limit: Int64 = 253_402_300_799
+    let (whole, attoseconds) = sinceEpoch.components
+    let seconds = min(max(whole, -62_167_219_200), limit)
+    let (days, rest) = seconds.floored(by: 86_400)
+    let (year, month, day) = civil(days)
+    let milliseconds = attoseconds < 0 ? 0 : attoseconds / 1_000_000_000_000_000
+    return padded(year, 4) + "-" + padded(month, 2) + "-" + padded(day, 2) + "T" + padded(rest / 3_600, 2) + ":"
+      + padded(rest / 60 % 60, 2) + ":" + padded(rest % 60, 2) + "." + padded(milliseconds, 3) + "Z"
+  }
+
+  /// The date of a day since 1970-01-01 in the Gregorian calendar, counted in eras of 400 years that begin in March.
+  private static func civil(_ days: Int64) -> (year: Int64, month: Int64, day: Int64) {
+    let (era, dayOfEra) = (days + 719_468).floored(by: 146_097)
+    let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+    let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+    let shifted = (5 * dayOfYear + 2) / 153
+    let month = shifted < 10 ? shifted + 3 : shifted - 9
+    return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, dayOfYear - (153 * shifted + 2) / 5 + 1)
+  }
+
+  private static func padded(_ number: Int64, _ digits: Int) -> String {
+    let text = String(number)
+    return String(repeating: "0", count: max(0, digits - text.utf8.count)) + text
+  }
+}
+
+extension Int64 {
+  fileprivate func floored(by divisor: Int64) -> (quotient: Int64, remainder: Int64) {
+    let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
+    return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
+  }
+}
+
+/// Queries of archives.
+enum HARQuery {
+  /// The items of a URL's query, decoded: `+` is a space.
+  static func items(ofURL url: String) -> [HAR.Field] {
+    guard let mark = url.utf8.firstIndex(of: UInt8(ascii: "?")) else { return [] }
+    let query = url[url.utf8.index(after: mark)...].prefix { $0 != "#" }
+    return query.split(separator: "&").map { item in
+      let equals = item.firstIndex(of: "=") ?? item.endIndex
+      return HAR.Field(name: decoded(item[..<equals]), value: decoded(item[equals...].dropFirst()))
+    }
+  }
+
+  private static func decoded(_ text: Substring) -> String {
+    let spaced = text.replacing("+", with: " ")
+    return spaced.percentDecodedBytes.map { String(decoding: $0, as: UTF8.self) } ?? String(spaced)
+  }
+}
+
+/// Cookies of archives.
+enum HARCookies {
+  /// - Parameter redaction: what is masked besides the values, since a server names cookies as it likes; `nil`: nothing.
+  static func sent(in fields: HTTPFields, _ redaction: Redaction?) -> [HAR.Cookie] {
+    fields[values: .cookie].flatMap { masked($0, redaction).split(separator: ";") }.map { pair in
+      let (name, value) = split(pair)
+      return HAR.Cookie(name: redaction?.text(name) ?? name, value: redaction == nil ? value : Redaction.mask)
+    }
+  }
+
+  static func set(in fields: HTTPFields, _ redaction: Redaction?) -> [HAR.Cookie] {
+    fields[values: .setCookie].map { line in
+      let parts = masked(line, redaction).split(separator: ";")
+      let (name, value) = split(parts.first ?? "")
+      var cookie = HAR.Cookie(name: redaction?.text(name) ?? name, value: redaction == nil ? value : Redaction.mask)
+      for part in parts.dropFirst() {
+        let (attribute, value) = split(part)
+        switch attribute.lowercased() {
+        case "path": cookie.path = redaction?.text(value) ?? value
+        case "domain": cookie.domain = redaction?.text(value) ?? value
+        case "httponly": cookie.httpOnly = true
+        case "secure": cookie.secure = true
+        default: break
+        }
+      }
+      return cookie
+    }
+  }
+
+  /// By value, before anything is split: a delimiter may be in a secret.
+  private static func masked(_ line: String, _ redaction: Redaction?) -> String {
+    redaction?.secretsMasked(in: line) ?? line
+  }
+
+  private static func split(_ pair: Substring) -> (name: String, value: String) {
+    let equals = pair.firstIndex(of: "=") ?? pair.endIndex
+    return (String(pair[..<equals].drop { $0 == " " }), String(pair[equals...].dropFirst()))
+  }
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreMetrics
+internal import Lastro
+
+/// The attributes of one value of a metric.
+struct MetricAttributes: Hashable, Sendable {
+  var method: String?
+  var address: String?
+  var port: Int?
+  var scheme: String?
+  var operation: String?
+  var status: Int?
+  var errorType: String?
+  var version: String?
+
+  var dimensions: [(String, String)] {
+    let all: [(String, String?)] = [
+      ("http.request.method", method), ("server.address", address), ("server.port", port.map(String.init)),
+      ("url.scheme", scheme), ("lastro.operation", operation), ("http.response.status_code", status.map(String.init)),
+      ("error.type", errorType), ("network.protocol.version", version),
+    ]
+    return all.compactMap { name, value in value.map { (name, $0) } }
+  }
+}
+
+/// The metrics made so far, of which there are not more than a limit.
+final class MetricInstruments: Sendable {
+  /// What OpenTelemetry's SDKs call the set that takes the values beyond the limit.
+  private static let overflow = [("otel.metric.overflow", "true")]
+
+  private struct Cache<Instrument> {
+    var made: [String: [MetricAttributes: Instrument]] = [:]
+    var overflow: [String: Instrument] = [:]
+  }
+
+  private let factory: any MetricsFactory
+  private let limit: Int
+  private let recorders = Lock(Cache<Recorder>())
+  private let meters = Lock(Cache<Meter>())
+
+  init(factory: any MetricsFactory, limit: Int) {
+    self.factory = factory
+    self.limit = limit
+  }
+
+  func record(_ value: Double, _ label: String, _ attributes: MetricAttributes) {
+    instrument(in: recorders, label, attributes) {
+      Recorder(label: label, dimensions: $0, aggregate: true, factory: factory)
+    }.record(value)
+  }
+
+  /// A meter is kept: with backends that have none, it is the meter that knows the sum.
+  func addActive(_ amount: Int, _ attributes: MetricAttributes) {
+    let label = "http.client.active_requests"
+    let meter = instrument(in: meters, label, attributes) {
+      Meter(label: label, dimensions: $0, factory: factory)
+    }
+    if amount > 0 { meter.increment() } else { meter.decrement() }
+  }
+
+  private func instrument<Instrument>(
+    in cache: Lock<Cache<Instrument>>, _ label: String, _ attributes: MetricAttributes,
+    make: ([(String, String)]) -> Instrument
+  ) -> Instrument {
+    let (known, isFull) = cache.withLock { cache -> (Instrument?, Bool) in
+      if let known = cache.made[label]?[attributes] { return (known, false) }
+      let isFull = (cache.made[label]?.count ?? 0) >= limit
+      return (isFull ? cache.overflow[label] : nil, isFull)
+    }
+    if let known { return known }
+    // Made outside of the lock: the factory is other people's code. Whoever comes second drops his.
+    let made = make(isFull ? Self.overflow : attributes.dimensions)
+    return cache.withLock { cache in
+      if isFull {
+        let known = cache.overflow[label] ?? made
+        cache.overflow[label] = known
+        return known
+      }
+      let known = cache.made[label]?[attributes] ?? made
+      cache.made[label, default: [:]][attributes] = known
+      return known
+    }
+  }
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import CoreMetrics
+public import Lastro
+
+/// Metrics of calls, by OpenTelemetry's names for HTTP clients, over swift-metrics.
+///
+/// | metric | kind | of |
+/// |---|---|---|
+/// | `http.client.request.duration` | recorder, seconds | each request on the wire, redirects and retries included |
+/// | `http.client.active_requests` | meter | requests on the wire now |
+/// | `http.client.request.body.size` | recorder, bytes | each request with a body of known length |
+/// | `http.client.response.body.size` | recorder, bytes | each answer, before decompression |
+/// | `lastro.client.call.duration` | recorder, seconds | each call; of a stream, until it was open |
+/// | `lastro.client.attempts` | recorder | number of attempts of each call |
+///
+/// The first four have the attributes `http.request.method` (`_OTHER` for methods that no standard knows), `server.address`,
+/// `server.port`, `url.scheme` and, where the request has an ``RequestOptions/operation``, `lastro.operation`; when a request has
+/// ended also `http.response.status_code`, `network.protocol.version`, and `error.type` (the status from 400 on, or stage
+/// and code such as `timeout/total_timeout`). The duration of a streamed answer ends with its body. The last two, which no
+/// convention has, have `http.request.method`, `server.address`, `server.port`, `url.scheme`, `lastro.operation` and
+/// `error.type`; without the first four when not even a base request could be made.
+///
+/// No URL is in an attribute. Hosts and operations may still be many: beyond ``init(factory:maximumAttributeSets:)``'s limit
+/// of distinct sets of a metric, values go to one set, `otel.metric.overflow` = `true`.
+///
+/// Register it once, in ``StackConfiguration/observers``.
+public final class MetricsObserver: FetchObserver {
+  /// A request on the wire.
+  private struct Running {
+    var request: HTTPAttributes
+    var start: Duration
+    var bodyLength: Int64?
+    /// The answer, whose body is still read.
+    var answer: FetchEvent.Answer?
+  }
+
+  private struct Call {
+    var start: Duration
+    var request: HTTPAttributes?
+    var running: Running?
+  }
+
+  /// What is recorded of a request that has ended.
+  private struct Ended {
+    var running: Running
+    var time: Duration
+    var result: Result<FetchEvent.Answer, TransportError>
+    var end: FetchEvent.BodyEnd?
+  }
+
+  private let instruments: MetricInstruments
+  private let calls = Lock<[UInt64: Call]>([:])
+
+  /// Makes an observer.
+  ///
+  /// - Parameters:
+  ///   - factory: makes the metrics. Default: the one bootstrapped when this is called, `MetricsSystem.factory`.
+  ///   - maximumAttributeSets: most sets of attributes that a metric may have. Default 2000, OpenTelemetry's limit; fewer
+  ///     than one counts as one.
+  public init(factory: any MetricsFactory = MetricsSystem.factory, maximumAttributeSets: Int = 2000) {
+    instruments = MetricInstruments(factory: factory, limit: max(1, maximumAttributeSets))
+  }
+
+  /// Records what ended. Takes a lock, and calls the metrics' backend outside of it.
+  public func observe(_ event: FetchEvent) {
+    switch event.kind {
+    case .callStarted: calls.withLock { $0[event.callID] = Call(start: event.time) }
+    case .transferStarted(let request): begin(request, event)
+    case .transferEnded(let result): end(result, event)
+    case .attemptEnded(let attempt):
+      if attempt.outcome != .succeeded { finish(event) }
+    case .callEnded(let result): end(result, event)
+    case .bodyEnded(let end):
+      finish(event, end)
+      calls.withLock { $0[event.callID] = nil }
+    default: break
+    }
+  }
+
+  private func begin(_ request: ResourceRequest, _ event: FetchEvent) {
+    finish(event)
+    let attributes = HTTPAttributes(request, operation: event.operation)
+    let running = Running(
+      request: attributes, start: event.time, bodyLength: request.body.isEmpty ? nil : request.body.length)
+    calls.withLock { calls in
+      if calls[event.callID]?.request == nil { calls[event.callID]?.request = attributes }
+      calls[event.callID]?.running = running
+    }
+    instruments.addActive(1, attributes.metric)
+  }
+
+  private func end(_ result: Result<FetchEvent.Answer, TransportError>, _ event: FetchEvent) {
+    if event.isStream, case .success(let answer) = result, answer.body == nil {
+      return calls.withLock { $0[event.callID]?.running?.answer = answer }
+    }
+    guard let running = take(event.callID) else { return }
+    record(Ended(running: running, time: event.time, result: result))
+  }
+
+  /// Ends a request whose answer was streamed, with the body's end or without one that anybody was told of.
+  private func finish(_ event: FetchEvent, _ end: FetchEvent.BodyEnd? = nil) {
+    guard let running = take(event.callID) else { return }
+    let result: Result<FetchEvent.Answer, TransportError> =
+      if let error = end?.error {
+        .failure(error)
+      } else if let answer = running.answer {
+        .success(answer)
+      } else {
+        .failure(.cancelled(requestSent: true))
+      }
+    record(Ended(running: running, time: event.time, result: result, end: end))
+  }
+
+  private func take(_ callID: UInt64) -> Running? { calls.withLock { $0[callID]?.running.take() } }
+
+  private func record(_ ended: Ended) {
+    var attributes = ended.running.request.metric
+    instruments.addActive(-1, attributes)
+    var answer = ended.running.answer
+    var facts = ended.end?.facts
+    switch ended.result {
+    case .success(let got):
+      answer = got
+      attributes.errorType = HTTPAttributes.errorType(of: got.response.status)
+    case .failure(let error):
+      attributes.errorType = HTTPAttributes.errorType(of: error)
+      attributes.status = error.head?.status.code
+      facts = facts ?? error.facts
+    }
+    if let answer {
+      attributes.status = answer.response.status.code
+      facts = facts ?? answer.response.facts
+    }
+    attributes.version = facts?.httpVersion
+    instruments.record((ended.time - ended.running.start).inSeconds, "http.client.request.duration", attributes)
+    if let length = ended.running.bodyLength {
+      instruments.record(Double(length), "http.client.request.body.size", attributes)
+    }
+    guard let answer else { return }
+    let received = facts.map(\.bytesReceived) ?? 0
+    let size = received > 0 ? received : ended.end?.bytes ?? Int64(answer.body?.count ?? 0)
+    instruments.record(Double(size), "http.client.response.body.size", attributes)
+  }
+
+  private func end(_ result: Result<ResourceResponse, HTTPFetchError<any Error>>, _ event: FetchEvent) {
+    var isOpen = false
+    var errorType: String?
+    var ledger: AttemptLedger?
+    var count: Int
+    switch result {
+    case .success(let response):
+      isOpen = event.isStream
+      count = response.attempts.count
+    case .failure(let error):
+      finish(event)
+      errorType = HTTPAttributes.errorType(of: error)
+      count = error.attempts.count
+      ledger = error.ledger
+    }
+    let call = calls.withLock { isOpen ? $0[event.callID] : $0.removeValue(forKey: event.callID) }
+    guard let call else { return }
+    var attributes = (call.request ?? ledger.flatMap(HTTPAttributes.init))?.metric ?? MetricAttributes()
+    attributes.operation = event.operation
+    attributes.errorType = errorType
+    instruments.record((event.time - call.start).inSeconds, "lastro.client.call.duration", attributes)
+    instruments.record(Double(count), "lastro.client.attempts", attributes)
+  }
+}
+
+extension HTTPAttributes {
+  fileprivate var metric: MetricAttributes {
+    MetricAttributes(method: method, address: address, port: port, scheme: scheme, operation: operation)
+  }
+}

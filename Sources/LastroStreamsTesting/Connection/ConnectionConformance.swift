@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Lastro
+internal import LastroTesting
+public import LastroTransports
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// Checks that the connections of a factory keep the promises of `Connection`. For whoever writes a transport: needs no test
+/// framework.
+///
+/// The connections must lead to a peer that sends every byte back, and ends its direction when ours ends; ``echo(_:)`` is one.
+///
+/// ```swift
+/// let dialer = MemoryDialer { _, stream in try await ConnectionConformance.echo(stream) }
+/// let factory = MyTransportFactory(factory: DialerConnectionFactory(to: .hostPort(host: "echo", port: 7), dialer: dialer))
+/// try await ConnectionConformance(of: factory).check()
+/// ```
+public struct ConnectionConformance: Sendable {
+  /// A promise that is not kept.
+  public struct Finding: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The promise.
+    public var promise: String
+    /// What happened.
+    public var problem: String
+
+    /// One line.
+    public var description: String { "\(promise): \(problem)" }
+  }
+
+  let factory: any ConnectionFactory
+  let parameters: ConnectionParameters
+  let patience: Duration
+  let bigLength: Int
+
+  /// Makes a suite.
+  ///
+  /// - Parameters:
+  ///   - factory: makes a connection for every promise, each to be started once.
+  ///   - parameters: given to the factory, with a connect limit of no less than `patience`.
+  ///   - bigLength: bytes that are sent at once and back. Default 1 MiB.
+  ///   - patience: after how long something that does not happen counts as a hang. Default 60 s.
+  public init(
+    of factory: any ConnectionFactory, using parameters: ConnectionParameters = .tcp, bigLength: Int = 1 << 20,
+    patience: Duration = .seconds(60)
+  ) {
+    self.factory = factory
+    self.parameters = parameters.copy()
+    if let limit = parameters.connectTimeout, limit < patience { self.parameters.connectTimeout = patience }
+    self.bigLength = bigLength
+    self.patience = patience
+  }
+
+  /// Sends everything back that comes over a stream, then ends our direction, as the other side did.
+  public static func echo(_ stream: any ByteStream) async throws {
+    while let bytes = try await stream.read() { try await stream.write(bytes) }
+    try await stream.finishWriting()
+    // Not closed before the other side has: what it has not read yet would be lost.
+    while try await stream.read() != nil {}
+  }
+
+  /// The promises, by name, in the order in which they are checked.
+  public static var promises: [String] { checks.map(\.name) }
+
+  /// Checks everything, one promise after the other.
+  ///
+  /// - Returns: the promises that are not kept; none for a connection that is all right.
+  public func findings() async -> [Finding] {
+    var findings: [Finding] = []
+    for check in Self.checks {
+      if let finding = await finding(check) { findings.append(finding) }
+    }
+    return findings
+  }
+
+  /// Checks everything.
+  ///
+  /// - Throws: the first `Finding`.
+  public func check() async throws {
+    for check in Self.checks {
+      if let finding = await finding(check) { throw finding }
+    }
+  }
+
+  private func finding(_ check: Check) async -> Finding? {
+    guard let connection = factory.connect(using: parameters) else {
+      return Finding(promise: check.name, problem: "the factory made no connection")
+    }
+    let subject = ConnectionSubject(connection, patience: patience)
+    do throws(ConnectionSubject.Problem) {
+      try await check.run(self, subject)
+      try await subject.cancelAndCount()
+      return nil
+    } catch {
+      connection.cancel()
+      return Finding(promise: check.name, problem: error.text)
+    }
+  }
+
+  struct Check: Sendable {
+    typealias Run =
+      @Sendable (ConnectionConformance, ConnectionSubject) async throws(ConnectionSubject.Problem) -> Void
+
+    var name: String
+    var run: Run
+  }
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLoopback
+internal import Lastro
+public import LastroTesting
+
+/// A server of the meek transport, as published: `POST`s with an `X-Session-Id` of 8 characters at least, 64 KiB of body at most
+/// either way. Each session is joined to an echo, or to a TCP server on this machine.
+///
+/// As the published server, it knows no end: when a session's target is gone it answers with 500 and forgets the session;
+/// an id that it does not know begins a session.
+public final class LoopbackMeekServer: Sendable {
+  /// What a session leads to.
+  public enum Target: Sendable, Hashable {
+    /// Sends back whatever comes.
+    case echo
+    /// A port of 127.0.0.1.
+    case port(Int)
+    /// Bytes without end: 64 KiB with every answer.
+    case flood
+  }
+
+  /// Most bytes of a body.
+  public static let payloadBytes = 65_536
+
+  /// The web server: addresses, requests, connections.
+  public let server: LoopbackServer
+  private let sessions: Lock<[String: MeekPeerSession]>
+
+  /// Starts a server.
+  ///
+  /// - Parameters:
+  ///   - tls: default plain.
+  ///   - target: where sessions lead. Default an echo.
+  ///   - fault: is asked about each request, with its number in its session from 1: a response replaces the server's own, and
+  ///     the session does not see the request. Default none.
+  /// - Throws: ``LoopbackError``.
+  public init(
+    tls: LoopbackTLS? = nil, target: Target = .echo,
+    fault: @escaping @Sendable (Int, LoopbackRequest) -> LoopbackResponse? = { _, _ in nil }
+  ) throws(LoopbackError) {
+    let sessions = Lock([String: MeekPeerSession]())
+    self.sessions = sessions
+    server = try LoopbackServer.http(tls: tls) { request in
+      guard request.method == "POST" else { return .text("a web server", status: request.method == "GET" ? 200 : 400) }
+      guard let id = request.head.values("X-Session-Id").first, id.utf8.count >= 8 else {
+        return .text("no session", status: 400)
+      }
+      guard request.body.count <= Self.payloadBytes else { return .text("too much", status: 413) }
+      let session = sessions.withLock { sessions in
+        let session = sessions[id] ?? MeekPeerSession(target)
+        sessions[id] = session
+        return session
+      }
+      if let answer = fault(session.countRequest(), request) { return answer }
+      guard let bytes = session.exchange(request.body) else {
+        sessions.withLock { $0[id] = nil }
+        return LoopbackResponse(status: 500)
+      }
+      return LoopbackResponse(headers: ["Content-Type": "application/octet-stream"], body: bytes)
+    }
+  }
+
+  /// Number of sessions it knows.
+  public var sessionCount: Int { sessions.withLock { $0.count } }
+
+  /// Stops it; see ``LoopbackServer/stop()``.
+  public func stop() { server.stop() }
+}
+
+/// One session of a ``LoopbackMeekServer``.
+private final class MeekPeerSession: Sendable {
+  private struct State {
+    var requests = 0
+    var echo: [UInt8] = []
+  }
+
+  private let target: LoopbackMeekServer.Target
+  private let state = Lock(State())
+  /// -1 where there is none.
+  private let descriptor: Int32
+
+  init(_ target: LoopbackMeekServer.Target) {
+    self.target = target
+    if case .port(let port) = target {
+      descriptor = cloopback_connect_tcp(UInt16(clamping: port))
+    } else {
+      descriptor = -1
+    }
+  }
+
+  deinit { if descriptor >= 0 { cloopback_close(descriptor) } }
+
+  func countRequest() -> Int {
+    state.withLock { state in
+      state.requests += 1
+      return state.requests
+    }
+  }
+
+  /// `nil` when the target is gone.
+  func exchange(_ bytes: [UInt8]) -> [UInt8]? {
+    switch target {
+    case .flood: return [UInt8](repeating: 70, count: LoopbackMeekServer.payloadBytes)
+    case .echo:
+      return state.withLock { state in
+        state.echo += bytes
+        let answer = Array(state.echo.prefix(LoopbackMeekServer.payloadBytes))
+        state.echo.removeFirst(answer.count)
+        return answer
+      }
+    case .port:
+      guard descriptor >= 0 else { return nil }
+      if !bytes.isEmpty, cloopback_send(descriptor, bytes, bytes.count) < 0 { return nil }
+      // The published server waits 10 ms for an answer (turnaroundTimeout).
+      guard cloopback_wait(descriptor, -1, -1, 10) & Int32(CLOOPBACK_WAIT_FIRST) != 0 else { return [] }
+      var buffer = [UInt8](repeating: 0, count: LoopbackMeekServer.payloadBytes)
+      let count = cloopback_receive(descriptor, &buffer, buffer.count)
+      return count > 0 ? Array(buffer.prefix(count)) : nil
+    }
+  }
+}

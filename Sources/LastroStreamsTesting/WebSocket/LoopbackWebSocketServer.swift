@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Lastro
+public import LastroTesting
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// A WebSocket server on 127.0.0.1, plain or TLS, that does what its ``LoopbackWebSocketBehavior`` says.
+///
+/// ```swift
+/// let server = try LoopbackWebSocketServer()
+/// let socket = try await client.connect(server.url)
+/// ```
+public final class LoopbackWebSocketServer: Sendable {
+  /// What it has met, over all connections.
+  public let record = LoopbackWebSocketRecord()
+  private let server: LoopbackServer
+
+  /// Starts a server on a port of the kernel's choice.
+  ///
+  /// - Parameters:
+  ///   - tls: default plain.
+  ///   - behavior: default: an echo server.
+  /// - Throws: ``LoopbackError``.
+  public init(
+    tls: LoopbackTLS? = nil, _ behavior: LoopbackWebSocketBehavior = LoopbackWebSocketBehavior()
+  ) throws(LoopbackError) {
+    server = try LoopbackServer(tls: tls) { [record] connection in
+      let session = WebSocketServerSession(behavior) { record.append($0) }
+      while true {
+        let bytes = connection.read(max: 65_536)
+        if bytes.isEmpty { return record.append(.end) }
+        for step in session.receive(bytes) {
+          switch step {
+          case .write(let bytes): try connection.write(bytes)
+          case .end: return connection.closeAfterPeer()
+          case .cut: return connection.closeWithoutNotify()
+          }
+        }
+      }
+    }
+  }
+
+  /// The port.
+  public var port: Int { server.port }
+
+  /// Such as `ws://127.0.0.1:40123/`; over TLS the host is `localhost`.
+  public var url: String { "ws" + server.baseURL.dropFirst(4) + "/" }
+
+  /// Number of connections accepted so far.
+  public var acceptedConnections: Int { server.acceptedConnections }
+
+  /// Closes the listener and every connection.
+  public func stop() { server.stop() }
+
+  /// A dialer whose streams all lead to such a server in this process, without sockets.
+  ///
+  /// - Parameters:
+  ///   - shape: of the streams, such as one byte at a time.
+  ///   - record: what the server meets.
+  ///   - behavior: default: an echo server.
+  public static func dialer(
+    shape: MemoryStream.Shape = MemoryStream.Shape(), record: LoopbackWebSocketRecord = LoopbackWebSocketRecord(),
+    _ behavior: LoopbackWebSocketBehavior = LoopbackWebSocketBehavior()
+  ) -> MemoryDialer {
+    MemoryDialer(shape: shape) { _, stream in try await serve(stream, record: record, behavior) }
+  }
+
+  /// Serves one stream to its end.
+  public static func serve(
+    _ stream: any ByteStream, record: LoopbackWebSocketRecord,
+    _ behavior: LoopbackWebSocketBehavior = LoopbackWebSocketBehavior()
+  ) async throws {
+    let session = WebSocketServerSession(behavior) { record.append($0) }
+    while let data = try await stream.read() {
+      for step in session.receive(Array(data)) {
+        switch step {
+        case .write(let bytes): try await stream.write(Data(bytes))
+        case .end:
+          try await stream.finishWriting()
+          while try await stream.read() != nil {}
+          return
+        case .cut:
+          (stream as? MemoryStream)?.truncate()
+          return stream.close()
+        }
+      }
+    }
+    record.append(.end)
+  }
+}
+
+/// What a loopback WebSocket server has met, in order.
+public final class LoopbackWebSocketRecord: Sendable {
+  private struct State {
+    var events: [LoopbackWebSocketEvent] = []
+    var waiters = CountWaiters()
+    var lastID: UInt64 = 0
+  }
+
+  private let state = Lock(State())
+
+  /// An empty one.
+  public init() {}
+
+  /// Everything so far.
+  public var events: [LoopbackWebSocketEvent] { state.withLock { $0.events } }
+
+  /// The heads of the handshakes so far.
+  public var handshakes: [RawRequestHead] {
+    events.compactMap { if case .handshake(let head) = $0 { head } else { nil } }
+  }
+
+  /// Everything so far but the handshakes.
+  public var frames: [LoopbackWebSocketEvent] {
+    events.filter { if case .handshake = $0 { false } else { true } }
+  }
+
+  func append(_ event: LoopbackWebSocketEvent) {
+    let waiters = state.withLock { state in
+      state.events.append(event)
+      return state.waiters.take(reached: state.events.count)
+    }
+    for waiter in waiters { waiter.resume() }
+  }
+
+  /// Waits until there are so many events, handshakes included.
+  ///
+  /// - Throws: `CancellationError`.
+  @discardableResult
+  public func waitForEvents(count: Int) async throws -> [LoopbackWebSocketEvent] {
+    let id = state.withLock { state in
+      state.lastID += 1
+      return state.lastID
+    }
+    defer { state.withLock { $0.waiters.forget(id) } }
+    try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        let outcome: Result<Void, any Error>? = state.withLock { state in
+          if state.events.count >= count { return .success(()) }
+          let waiter = CountWaiters.Waiter(threshold: count, continuation: continuation)
+          return state.waiters.add(id, waiter) ? nil : .failure(CancellationError())
+        }
+        if let outcome { continuation.resume(with: outcome) }
+      }
+    } onCancel: {
+      state.withLock { $0.waiters.cancel(id) }?.resume(throwing: CancellationError())
+    }
+    return events
+  }
+}

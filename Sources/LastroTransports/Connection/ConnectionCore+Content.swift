@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Dispatch
+internal import Lastro
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// How content goes in and out; all of it on `work`.
+extension ConnectionCore {
+  /// Bytes that are read ahead of receives.
+  static let readAhead = 65_536
+
+  /// What a send weighs in the queue beside its bytes: many empty ones must not grow without bound.
+  static let sendWeight = 128
+
+  // MARK: receiving
+
+  func take(_ request: ReceiveRequest) {
+    if let problem = request.problem(limit: parameters.maximumMessageLength) {
+      return tell([ReceiveAnswer(completion: request.completion, error: problem)])
+    }
+    inbox.add(request)
+    serve()
+  }
+
+  /// Serves receives as far as there is something, and reads on.
+  func serve() {
+    while let answer = inbox.nextAnswer() { tell([answer]) }
+    readOn()
+  }
+
+  func tell(_ answers: [ReceiveAnswer]) {
+    for answer in answers { callbacks.async { answer.tell() } }
+  }
+
+  private var isOpen: Bool {
+    switch phase {
+    case .handshaking, .ready, .stopping: true
+    case .idle, .dialing, .failed, .over: false
+    }
+  }
+
+  private var isStopping: Bool {
+    if case .stopping = phase { true } else { false }
+  }
+
+  private func readOn() {
+    // A peer that takes nothing must not make framers write answers without bound.
+    guard isOpen, !isReading, !hasReadEnd, let carrier, outboxBytes <= parameters.queuedBytesLimit else { return }
+    guard inbox.isAwaited || inbox.weight < Self.readAhead else { return }
+    isReading = true
+    let length = inbox.isAwaited ? Self.readAhead : max(1, Self.readAhead - inbox.weight)
+    Task {
+      let result = await carrier.read(upTo: length)
+      self.work.async { self.didRead(result) }
+    }
+  }
+
+  private func didRead(_ result: Result<Data?, TransportError>) {
+    isReading = false
+    guard isOpen else { return }
+    // A framer has ended it while the read was under way: however the stream ends now, that was a clean end.
+    if hasReadEnd, !isStopping { return }
+    switch result {
+    case .failure(let error): didFailToRead(error)
+    case .success(let data?): take(data)
+    case .success(nil):
+      hasReadEnd = true
+      if let pipeline {
+        pipeline.receiveEnd()
+        handleEvents()
+        if case .stopping = phase { hasStopped = true }
+      } else {
+        inbox.append(Data(), .defaultStream, isComplete: true)
+        inbox.finish()
+      }
+      serve()
+      concludeIfThrough()
+    }
+  }
+
+  private func take(_ data: Data) {
+    switch carrier {
+    case .datagrams: inbox.append(data, .defaultMessage, isComplete: true)
+    case .stream:
+      if let pipeline {
+        pipeline.receive(data)
+        handleEvents()
+      } else {
+        inbox.append(data, .defaultStream, isComplete: false)
+      }
+    case nil: return
+    }
+    serve()
+  }
+
+  private func didFailToRead(_ error: TransportError) {
+    // An ICMP answer to one datagram, which anybody can send, does not end the rest.
+    if case .datagrams = carrier, error.code == .connectFailed {
+      if let answer = inbox.failNext(ConnectionError(error)) { tell([answer]) }
+      return serve()
+    }
+    fail(ConnectionError(error))
+  }
+
+  // MARK: sending
+
+  func take(_ content: OutgoingContent) {
+    switch phase {
+    case .failed(let error): return tell(content.completion, error)
+    case .stopping, .over: return tell(content.completion, .posix(.ECANCELED))
+    case .idle, .dialing, .handshaking, .ready: break
+    }
+    guard outboxBytes < parameters.queuedBytesLimit else { return tell(content.completion, .posix(.ENOBUFS)) }
+    guard !hasSentFinal else { return tell(content.completion, .posix(.EPIPE)) }
+    hasSentFinal = content.isComplete && content.context.isFinal
+    if case .ready = phase { return encode(content) }
+    outboxBytes += Self.sendWeight + (content.data?.count ?? 0)
+    early.append(content)
+  }
+
+  /// Sends what waited for the connection to be ready.
+  func sendEarly() {
+    guard case .ready = phase, !isSendingEarly else { return }
+    isSendingEarly = true
+    defer { isSendingEarly = false }
+    while let content = early.popFirst() {
+      outboxBytes -= Self.sendWeight + (content.data?.count ?? 0)
+      encode(content)
+    }
+  }
+
+  private func encode(_ content: OutgoingContent) {
+    guard case .ready = phase else { return tell(content.completion, .posix(.ECANCELED)) }
+    if let pipeline {
+      // An end without content or metadata is no message.
+      if content.data != nil || !content.context.protocolMetadata.isEmpty {
+        let failure = pipeline.send(content.data ?? Data(), content.context, isComplete: content.isComplete)
+        if let failure {
+          handleEvents()
+          return tell(content.completion, failure)
+        }
+      }
+      queue(handleEvents: content)
+    } else {
+      if let data = content.data, !data.isEmpty || isDatagrams { queue(data) }
+      queue(endOf: content)
+    }
+    writeOn()
+  }
+
+  private func queue(handleEvents content: OutgoingContent) {
+    // The bytes stand in the events: they go before the completion.
+    handleEvents()
+    guard case .ready = phase else {
+      if case .failed(let error) = phase { return tell(content.completion, error) }
+      return tell(content.completion, .posix(.ECANCELED))
+    }
+    queue(endOf: content)
+  }
+
+  private func queue(endOf content: OutgoingContent) {
+    if content.isComplete, content.context.isFinal, !isDatagrams { outbox.append(.finish) }
+    outbox.append(.done(content.completion))
+    outboxBytes += Self.sendWeight
+  }
+
+  private var isDatagrams: Bool {
+    if case .datagrams = carrier { true } else { false }
+  }
+
+  private func queue(_ data: Data) {
+    outbox.append(.bytes(data))
+    outboxBytes += data.count
+  }
+
+  func writeOn() {
+    while isOpen, !isWriting, let carrier, let next = outbox.popFirst() {
+      switch next {
+      case .done(let completion):
+        outboxBytes = max(0, outboxBytes - Self.sendWeight)
+        tell(completion, datagramError)
+        datagramError = nil
+      case .bytes(let data):
+        isWriting = true
+        Task {
+          let error = await carrier.write(data)
+          self.work.async { self.didWrite(data.count, error) }
+        }
+      case .finish:
+        isWriting = true
+        Task {
+          let error = await carrier.finish()
+          self.work.async { self.didWrite(0, error) }
+        }
+      }
+    }
+  }
+
+  private func didWrite(_ count: Int, _ error: TransportError?) {
+    isWriting = false
+    outboxBytes = max(0, outboxBytes - count)
+    guard isOpen else { return }
+    if let error {
+      // A datagram that cannot be sent says nothing about the next.
+      guard isDatagrams, error.code != .streamClosed else { return fail(ConnectionError(error)) }
+      datagramError = ConnectionError(error)
+    }
+    writeOn()
+    concludeIfThrough()
+    readOn()
+  }
+
+  func failSends(_ error: ConnectionError) {
+    outboxBytes = 0
+    while let next = outbox.popFirst() {
+      if case .done(let completion) = next { tell(completion, error) }
+    }
+    while let content = early.popFirst() { tell(content.completion, error) }
+  }
+
+  private func tell(_ completion: ConnectionSendCompletion, _ error: ConnectionError?) {
+    guard case .contentProcessed(let handler) = completion else { return }
+    callbacks.async { handler(error) }
+  }
+
+  // MARK: framers
+
+  /// Does what the framers ask for.
+  func handleEvents() {
+    while let events = pipeline?.takeEvents(), !events.isEmpty {
+      for event in events { handle(event) }
+    }
+    // Not as soon as they are ready: what they wrote before goes first.
+    sendEarly()
+    writeOn()
+  }
+
+  private func handle(_ event: FramerPipeline.Event) {
+    switch event {
+    case .write(let data): if isOpen { queue(data) }
+    case .ready: becomeReady()
+    case .deliver(let delivery):
+      inbox.append(
+        delivery.data, ConnectionContentContext(identifier: "message", metadata: delivery.metadata),
+        isComplete: delivery.isComplete)
+    case .end: inbox.finish()
+    case .wakeup(let layer, let duration): wake(layer, after: duration)
+    case .finished: finishFraming()
+    case .failed(let error): fail(error)
+    }
+  }
+
+  private func finishFraming() {
+    if case .stopping = phase {
+      hasStopped = true
+      return concludeIfThrough()
+    }
+    guard isOpen else { return }
+    guard case .ready = phase else { return fail(ConnectionError(.endedInHandshake("stack"))) }
+    hasReadEnd = true
+    inbox.finish()
+    if !hasSentFinal {
+      hasSentFinal = true
+      outbox.append(.finish)
+    }
+    serve()
+  }
+
+  private func wake(_ layer: ObjectIdentifier, after duration: Duration?) {
+    wakeups.removeValue(forKey: layer)?.task.cancel()
+    guard let duration, isOpen else { return }
+    let time = parameters.time
+    wakeupNumber += 1
+    let number = wakeupNumber
+    let task = Task { [weak self] in
+      do { try await time.sleep(duration) } catch { return }
+      guard let self else { return }
+      work.async { self.wakeUp(layer, number) }
+    }
+    wakeups[layer] = (number, task)
+  }
+
+  private func wakeUp(_ layer: ObjectIdentifier, _ number: Int) {
+    // One that was replaced may be on its way already.
+    guard isOpen, let pipeline, wakeups[layer]?.number == number else { return }
+    wakeups[layer] = nil
+    pipeline.wakeup(layer)
+    handleEvents()
+    serve()
+    concludeIfThrough()
+  }
+}
+
+extension ConnectionCore.Carrier {
+  fileprivate func read(upTo maximum: Int) async -> Result<Data?, TransportError> {
+    do throws(TransportError) {
+      switch self {
+      case .stream(let stream): return .success(try await stream.read(upTo: maximum))
+      case .datagrams(let stream): return .success(try await stream.receive())
+      }
+    } catch {
+      return .failure(error)
+    }
+  }
+
+  fileprivate func write(_ data: Data) async -> TransportError? {
+    do throws(TransportError) {
+      switch self {
+      case .stream(let stream): try await stream.write(data)
+      case .datagrams(let stream): try await stream.send(data)
+      }
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  fileprivate func finish() async -> TransportError? {
+    guard case .stream(let stream) = self else { return nil }
+    do throws(TransportError) {
+      try await stream.finishWriting()
+      return nil
+    } catch {
+      return error
+    }
+  }
+}

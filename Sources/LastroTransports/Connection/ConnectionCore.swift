@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Dispatch
+internal import Lastro
+internal import Logging
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// What is behind a ``NetworkConnection``: everything happens on one serial queue of its own, which user code never runs on but for
+/// framers.
+final class ConnectionCore: @unchecked Sendable {
+  // Sendable because what is not immutable is either in `shared`, behind a lock, or touched only on `work`.
+
+  /// What any thread may look at.
+  struct Shared: Sendable {
+    var state = ConnectionState.setup
+    var facts: StreamFacts?
+    var userQueue: DispatchQueue?
+    var stateHandler: (@Sendable (ConnectionState) -> Void)?
+    var viabilityHandler: (@Sendable (Bool) -> Void)?
+    var isCancelled = false
+    var isOver = false
+  }
+
+  enum Phase {
+    case idle
+    case dialing
+    case handshaking
+    case ready
+    case failed(ConnectionError)
+    /// Cancelled, while framers write their last.
+    case stopping
+    case over
+  }
+
+  enum Carrier: Sendable {
+    case stream(any ByteStream)
+    case datagrams(any DatagramStream)
+
+    func close() {
+      switch self {
+      case .stream(let stream): stream.close()
+      case .datagrams(let stream): stream.close()
+      }
+    }
+  }
+
+  /// What waits for the layer below.
+  enum Outgoing {
+    case bytes(Data)
+    case done(ConnectionSendCompletion)
+    case finish
+  }
+
+  let endpoint: ConnectionEndpoint
+  let parameters: ConnectionParameters
+  let dialer: any Dialer
+  let shared = Lock(Shared())
+  let work = DispatchQueue(label: "lastro.connection.core")
+
+  // On `work` only, from here on.
+  var phase = Phase.idle
+  var callbacks = DispatchQueue(label: "lastro.connection.callbacks")
+  var carrier: Carrier?
+  var pipeline: FramerPipeline?
+  var inbox: ConnectionInbox
+  var isReading = false
+  var hasReadEnd = false
+  /// Sends that wait for the connection to be ready.
+  var early = FirstInFirstOut<OutgoingContent>()
+  var isSendingEarly = false
+  var outbox = FirstInFirstOut<Outgoing>()
+  var outboxBytes = 0
+  var isWriting = false
+  var hasSentFinal = false
+  /// What became of the datagram written last, for the completion behind it.
+  var datagramError: ConnectionError?
+  var isViable = false
+  var watch: (any Cancelable)?
+  var dialTask: Task<Void, Never>?
+  var limitTask: Task<Void, Never>?
+  var wakeups: [ObjectIdentifier: (number: Int, task: Task<Void, Never>)] = [:]
+  var wakeupNumber = 0
+
+  init(_ endpoint: ConnectionEndpoint, _ parameters: ConnectionParameters, _ dialer: any Dialer) {
+    self.endpoint = endpoint
+    self.parameters = parameters
+    self.dialer = dialer
+    inbox = ConnectionInbox(limit: parameters.maximumMessageLength)
+  }
+
+  // MARK: from any thread
+
+  func setStateHandler(_ handler: (@Sendable (ConnectionState) -> Void)?) {
+    // The old one is let go outside the lock: it may hold the last reference to anything.
+    let old = shared.withLock { shared in
+      guard !shared.isOver else { return handler }
+      defer { shared.stateHandler = handler }
+      return shared.stateHandler
+    }
+    withExtendedLifetime(old) {}
+  }
+
+  func setViabilityHandler(_ handler: (@Sendable (Bool) -> Void)?) {
+    let old = shared.withLock { shared in
+      guard !shared.isOver else { return handler }
+      defer { shared.viabilityHandler = handler }
+      return shared.viabilityHandler
+    }
+    withExtendedLifetime(old) {}
+  }
+
+  func start(_ queue: DispatchQueue) {
+    let isFirst = shared.withLock { shared in
+      guard shared.userQueue == nil, !shared.isCancelled else { return false }
+      shared.userQueue = queue
+      return true
+    }
+    if isFirst { work.async { self.begin(queue) } }
+  }
+
+  func cancel() {
+    shared.withLock { $0.isCancelled = true }
+    work.async { self.stop() }
+  }
+
+  func send(_ content: OutgoingContent) { work.async { self.take(content) } }
+  func receive(_ request: ReceiveRequest) { work.async { self.take(request) } }
+
+  // MARK: on `work`
+
+  private func begin(_ queue: DispatchQueue) {
+    guard case .idle = phase else { return }
+    // Serial, and on the user's queue all the same.
+    callbacks = DispatchQueue(label: "lastro.connection.callbacks", target: queue)
+    phase = .dialing
+    enter(.preparing)
+    do throws(ConnectionError) {
+      let request = try parameters.dialRequest(to: endpoint)
+      let stack = parameters.defaultProtocolStack
+      if !stack.applicationProtocols.isEmpty { pipeline = try makePipeline(stack) }
+      dial(request, datagrams: stack.transportProtocol == .udp)
+    } catch {
+      fail(error)
+    }
+  }
+
+  private func makePipeline(
+    _ stack: ConnectionParameters.ProtocolStack
+  ) throws(ConnectionError) -> FramerPipeline {
+    guard stack.transportProtocol == .tcp else {
+      throw .transport(.refused(.unsupported, "framers over datagrams", hint: "use a stream"))
+    }
+    return try FramerPipeline(stack.applicationProtocols, remote: endpoint, parameters: parameters)
+  }
+
+  private func dial(_ request: DialRequest, datagrams: Bool) {
+    dialTask = Task { [dialer, parameters] in
+      let outcome = await interruptible(within: request.connectTimeout, time: parameters.time) {
+        () async -> Result<Carrier, TransportError> in
+        do throws(TransportError) {
+          return .success(
+            datagrams
+              ? .datagrams(try await dialer.dialDatagrams(request)) : .stream(try await dialer.dial(request)))
+        } catch {
+          return .failure(error)
+        }
+      }
+      let result: Result<Carrier, ConnectionError> =
+        switch outcome {
+        case .success(.success(let carrier)): .success(carrier)
+        case .success(.failure(let error)): .failure(ConnectionError(error))
+        case .failure(.cancelled): .failure(.posix(.ECANCELED))
+        case .failure(.limit): .failure(ConnectionError(.lateConnection))
+        }
+      self.work.async { self.dialed(result) }
+    }
+  }
+
+  private func dialed(_ result: Result<Carrier, ConnectionError>) {
+    guard case .dialing = phase else {
+      if case .success(let carrier) = result { carrier.close() }
+      return
+    }
+    dialTask = nil
+    switch result {
+    case .failure(let error): fail(error)
+    case .success(let carrier):
+      self.carrier = carrier
+      shared.withLock { $0.facts = carrier.facts }
+      phase = .handshaking
+      guard let pipeline else {
+        becomeReady()
+        return sendEarly()
+      }
+      limitHandshake()
+      pipeline.start()
+      handleEvents()
+      serve()
+    }
+  }
+
+  private func limitHandshake() {
+    guard let limit = parameters.connectTimeout else { return }
+    let time = parameters.time
+    limitTask = Task { [weak self] in
+      do { try await time.limit(limit) } catch { return }
+      guard let self else { return }
+      work.async {
+        guard case .handshaking = self.phase else { return }
+        self.fail(ConnectionError(.lateConnection))
+      }
+    }
+  }
+
+  func becomeReady() {
+    guard case .handshaking = phase else { return }
+    phase = .ready
+    limitTask?.cancel()
+    limitTask = nil
+    enter(.ready)
+    becomeViable(true)
+    if let monitor = parameters.pathMonitor, let facts = shared.withLock({ $0.facts }) {
+      watch = monitor.watch(facts) { [weak self] isViable in
+        guard let self else { return }
+        work.async { self.becomeViable(isViable) }
+      }
+    }
+    serve()
+  }
+
+  private func becomeViable(_ now: Bool) {
+    guard case .ready = phase, now != isViable else { return }
+    isViable = now
+    callbacks.async { self.shared.withLock { $0.viabilityHandler }?(now) }
+  }
+
+  func enter(_ state: ConnectionState) {
+    shared.withLock { $0.state = state }
+    parameters.logger?.debug("connection changes state", metadata: ["to": "\(endpoint)", "state": "\(state)"])
+    // Nobody named a queue for handlers to run on: then nobody waits for states.
+    guard shared.withLock({ $0.userQueue != nil }) else { return }
+    callbacks.async { self.shared.withLock { $0.stateHandler }?(state) }
+  }
+
+  // MARK: the end
+
+  func fail(_ error: ConnectionError) {
+    switch phase {
+    case .failed, .over: return
+    case .stopping: return conclude()
+    case .idle, .dialing, .handshaking, .ready: break
+    }
+    if isViable { becomeViable(false) }
+    phase = .failed(error)
+    release()
+    enter(.failed(error))
+    failSends(error)
+    inbox.fail(error)
+    serve()
+  }
+
+  /// On a cancel.
+  private func stop() {
+    switch phase {
+    case .stopping, .over: return
+    case .idle, .dialing, .failed: conclude()
+    case .handshaking, .ready:
+      phase = .stopping
+      forsake()
+      guard let pipeline else { return conclude() }
+      let isThrough = pipeline.stop()
+      handleEvents()
+      if case .stopping = phase { lastWrites(isThrough: isThrough) }
+    }
+  }
+
+  private func lastWrites(isThrough: Bool) {
+    hasStopped = isThrough
+    concludeIfThrough()
+    guard case .stopping = phase else { return }
+    let time = parameters.time, limit = parameters.stopTimeout
+    limitTask?.cancel()
+    // Holds on to this: framers are cleaned up, though nobody else holds the connection any more.
+    limitTask = Task {
+      try? await time.limit(limit)
+      self.work.async { self.conclude() }
+    }
+  }
+
+  /// Whether framers are through with stopping.
+  var hasStopped = false
+
+  func concludeIfThrough() {
+    guard case .stopping = phase, hasStopped, !isWriting, outbox.isEmpty else { return }
+    conclude()
+  }
+
+  /// What still waits fails because of a cancel.
+  private func forsake() {
+    failSends(.posix(.ECANCELED))
+    tell(inbox.cancel())
+  }
+
+  private func conclude() {
+    if case .over = phase { return }
+    forsake()
+    phase = .over
+    release()
+    shared.withLock { $0.isOver = true }
+    enter(.cancelled)
+    callbacks.async {
+      let handlers = self.shared.withLock { shared in
+        defer {
+          shared.stateHandler = nil
+          shared.viabilityHandler = nil
+        }
+        return (shared.stateHandler, shared.viabilityHandler)
+      }
+      // Let go here, outside the lock: they may hold the last reference to anything.
+      withExtendedLifetime(handlers) {}
+    }
+  }
+
+  private func release() {
+    dialTask?.cancel()
+    limitTask?.cancel()
+    dialTask = nil
+    limitTask = nil
+    for wakeup in wakeups.values { wakeup.task.cancel() }
+    wakeups = [:]
+    watch?.cancel()
+    watch = nil
+    pipeline?.cleanUp()
+    pipeline = nil
+    carrier?.close()
+    carrier = nil
+  }
+}
+
+extension ConnectionCore.Carrier {
+  var facts: StreamFacts {
+    switch self {
+    case .stream(let stream): stream.facts
+    case .datagrams(let stream): stream.facts
+    }
+  }
+}
+
+extension TransportError {
+  static var lateConnection: Self {
+    Self(
+      stage: .timeout, code: .connectTimeout, message: "the connection was not ready in time",
+      hint: "raise connectTimeout")
+  }
+}
+
+extension Connection {
+  /// Started, where it was not, and ready, where that can be told.
+  func settle(within limit: Duration?) async throws(ConnectionError) {
+    guard let connection = self as? NetworkConnection else {
+      return start(queue: DispatchQueue(label: "lastro.connection"))
+    }
+    guard let outcome = connection.outcome else { return try await start(within: limit) }
+    try outcome.get()
+  }
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
+#if canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Musl)
+  internal import Musl
+#else
+  internal import Darwin
+#endif
+
+/// Where a connection leads; Network framework's `NWEndpoint`.
+///
+/// Transports take host and port: an IPv4 address, an IPv6 address or a name (Swift Transport API §1.2). Everything else is
+/// refused with code `unsupported` by all that does not document otherwise; ``NetworkConnection`` takes ``unix(path:)`` and
+/// ``url(_:)`` too.
+public enum ConnectionEndpoint: Sendable, Hashable, CustomStringConvertible {
+  /// A host and a port.
+  case hostPort(host: Host, port: Port)
+  /// A Unix socket.
+  case unix(path: String)
+  /// The host of a URL, at its port or at the port of its scheme (http, https, ws, wss, gemini).
+  case url(URL)
+  /// A Bonjour service. Refused everywhere; it exists so that code can ask.
+  case service(name: String, type: String, domain: String)
+
+  /// A host: an address or a name.
+  public enum Host: Sendable, Hashable, ExpressibleByStringLiteral, CustomStringConvertible {
+    /// A name, to be resolved by whoever connects.
+    case name(String)
+    /// An IPv4 address.
+    case ipv4(IPv4Address)
+    /// An IPv6 address.
+    case ipv6(IPv6Address)
+
+    /// An address where the text is one (IPv6 with or without brackets), else a name. Names are checked when a connection is made.
+    public init(_ text: String) {
+      if let address = IPv4Address(text) {
+        self = .ipv4(address)
+      } else if let address = IPv6Address(text) {
+        self = .ipv6(address)
+      } else {
+        self = .name(text)
+      }
+    }
+
+    /// As ``init(_:)``.
+    public init(stringLiteral value: String) { self.init(value) }
+
+    /// The name or address; IPv6 without brackets.
+    public var description: String {
+      switch self {
+      case .name(let name): name
+      case .ipv4(let address): address.description
+      case .ipv6(let address): address.description
+      }
+    }
+  }
+
+  /// A port, 1 to 65,535; 0 is refused when a connection is made.
+  public struct Port: RawRepresentable, Sendable, Hashable, ExpressibleByIntegerLiteral, CustomStringConvertible {
+    /// The number.
+    public let rawValue: UInt16
+
+    /// Takes a number; never `nil`. It is optional as it is in Network framework.
+    public init?(rawValue: UInt16) { self.rawValue = rawValue }
+    /// Takes a number.
+    public init(integerLiteral value: UInt16) { rawValue = value }
+    /// Reads a decimal number; `nil` where the text is none.
+    public init?(_ text: String) {
+      guard let number = UInt16(text), text.utf8.allSatisfy({ (48...57).contains($0) }) else { return nil }
+      rawValue = number
+    }
+
+    /// The number.
+    public var description: String { String(rawValue) }
+
+    /// 80.
+    public static let http: Port = 80
+    /// 443.
+    public static let https: Port = 443
+  }
+
+  /// An IPv4 address.
+  public struct IPv4Address: Sendable, Hashable, CustomStringConvertible {
+    /// The canonical text, dotted decimal.
+    public let description: String
+
+    /// Reads four decimal numbers with dots between; `nil` for anything else.
+    public init?(_ text: String) {
+      guard text.utf8.count <= 15, let host = try? HostName(text), host.isIPAddress, !host.text.utf8.contains(58),
+        !text.utf8.contains(58)
+      else { return nil }
+      description = host.text
+    }
+  }
+
+  /// An IPv6 address, perhaps with a zone (`fe80::1%eth0`).
+  public struct IPv6Address: Sendable, Hashable, CustomStringConvertible {
+    /// The address without its zone, as in RFC 5952.
+    public let address: String
+    /// The interface that the address is valid on; `nil` for none.
+    public let zone: String?
+
+    /// Reads an address, with or without brackets; `nil` for anything else.
+    public init?(_ text: String) {
+      var text = text[...]
+      if text.hasPrefix("["), text.hasSuffix("]") { text = text.dropFirst().dropLast() }
+      let parts = text.split(separator: "%", maxSplits: 1, omittingEmptySubsequences: false)
+      guard let first = parts.first, first.utf8.count < 46, !first.utf8.contains(0) else { return nil }
+      var bytes = in6_addr()
+      guard inet_pton(AF_INET6, String(first), &bytes) == 1 else { return nil }
+      guard parts.count == 1 || !parts[1].isEmpty else { return nil }
+      guard let host = try? HostName(String(first)), host.text.utf8.contains(58) else { return nil }
+      address = host.text
+      zone = parts.count == 1 ? nil : String(parts[1])
+    }
+
+    /// The text, without brackets.
+    public var description: String { zone.map { "\(address)%\($0)" } ?? address }
+  }
+
+  /// As one writes it: `example.com:443`, `[::1]:80`, the path, the URL.
+  public var description: String {
+    switch self {
+    case .hostPort(.ipv6(let address), let port): "[\(address)]:\(port)"
+    case .hostPort(let host, let port): "\(host):\(port)"
+    case .unix(let path): path
+    case .url(let url): url.absoluteString
+    case .service(let name, let type, let domain): "\(name).\(type).\(domain)"
+    }
+  }
+}
+
+extension ConnectionEndpoint {
+  /// Host and port, checked: what a transport does with its `serverAddress`.
+  ///
+  /// - Throws: `ConnectionError`, code `unsupported` for a Unix socket, a URL and a service, `invalid_option` for a host that is none and for
+  ///   port 0.
+  public func serverAddress() throws(ConnectionError) -> (host: String, port: Int) {
+    guard case .hostPort(let host, let port) = self else {
+      throw .transport(
+        .refused(
+          .unsupported, "transports do not connect to \(self)",
+          hint: "use .hostPort with an IPv4 address, an IPv6 address or a name"))
+    }
+    return (try Self.checked(host), try Self.checked(Int(port.rawValue)))
+  }
+
+  /// Host and port to dial; also those of a URL.
+  func address() throws(ConnectionError) -> (host: String, port: Int) {
+    guard case .url(let url) = self else { return try serverAddress() }
+    guard let host = url.host(), let port = url.port ?? Self.ports[url.scheme?.lowercased() ?? ""] else {
+      throw .transport(
+        .refused(.invalidURL, "the URL has no host, or no port is known for its scheme", hint: "write host and port"))
+    }
+    return (try Self.checked(Host(host)), try Self.checked(port))
+  }
+
+  private static let ports = ["http": 80, "ws": 80, "https": 443, "wss": 443, "gemini": 1965]
+
+  private static func checked(_ port: Int) throws(ConnectionError) -> Int {
+    guard (1...65_535).contains(port) else {
+      throw .transport(.refused(.invalidOption, "port \(port)", hint: "ports are 1 to 65535"))
+    }
+    return port
+  }
+
+  private static func checked(_ host: Host) throws(ConnectionError) -> String {
+    guard case .name(let name) = host else { return host.description }
+    do throws(ConfigurationError) {
+      return try HostName(name).text
+    } catch {
+      throw .transport(.refused(.invalidOption, error.message, hint: error.hint))
+    }
+  }
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Lastro
+
+#if canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Musl)
+  internal import Musl
+#else
+  internal import Darwin
+#endif
+
+/// Why a ``Connection`` failed; Network framework's `NWError`, where the Swift Transport API has `NSError`.
+///
+/// The three cases of Network framework keep the code of whoever said no. ``cause`` has the stage, message and hint.
+/// `error as NSError` has ``errorDomain`` and ``errorCode``.
+public enum ConnectionError: Error, Sendable, Hashable, CustomStringConvertible {
+  /// A code, and what is known beside it.
+  public struct Code: RawRepresentable, Sendable, Hashable, ExpressibleByIntegerLiteral, CustomStringConvertible {
+    /// The number.
+    public let rawValue: Int32
+    /// The whole error, where the code came out of one.
+    public let cause: TransportError?
+
+    /// Wraps a number.
+    public init(rawValue: Int32) { self.init(rawValue) }
+    /// Wraps a number.
+    public init(integerLiteral value: Int32) { self.init(value) }
+    /// Wraps a number.
+    public init(_ rawValue: Int32, cause: TransportError? = nil) {
+      self.rawValue = rawValue
+      self.cause = cause
+    }
+
+    /// Equal numbers are equal, whatever the cause.
+    public static func == (lhs: Self, rhs: Self) -> Bool { lhs.rawValue == rhs.rawValue }
+    /// Hashes the number.
+    public func hash(into hasher: inout Hasher) { hasher.combine(rawValue) }
+    /// The number.
+    public var description: String { String(rawValue) }
+  }
+
+  /// The system's reason, an `errno`: `ECONNREFUSED`, `ENETUNREACH`, `ECONNRESET`, `ETIMEDOUT` for a limit that passed,
+  /// `ECANCELED` after ``Connection/cancel()``.
+  case posix(Code)
+  /// The name could not be resolved. The code is that of `getaddrinfo`, `EAI_NONAME` where the engine gives no other.
+  case dns(Code)
+  /// TLS, or the certificate, or a judge of it. The code is the engine's (`CURLcode`), 0 where it gave none.
+  case tls(Code)
+  /// Everything that has no code of these kinds.
+  case transport(TransportError)
+  /// A framer, or what it was fed.
+  case framer(ProtocolFramer.Failure)
+
+  /// Sorts an error by the code it has.
+  public init(_ error: TransportError) {
+    if let code = error.systemCode {
+      self = .posix(Code(code, cause: error))
+    } else if let code = Self.number(of: error.code) {
+      self = .posix(Code(code, cause: error))
+    } else if error.stage == .resolve {
+      self = .dns(Code(Int32(EAI_NONAME), cause: error))
+    } else if error.stage == .tls || error.stage == .trust {
+      self = .tls(Code(error.engineCode ?? 0, cause: error))
+    } else {
+      self = .transport(error)
+    }
+  }
+
+  private static func number(of code: FailureCode) -> Int32? {
+    switch code {
+    case .cancelled: ECANCELED
+    case .connectTimeout, .idleTimeout, .attemptTimeout, .totalTimeout: ETIMEDOUT
+    case .connectionLost: ECONNRESET
+    default: nil
+    }
+  }
+
+  /// The error with stage, message and hint, where there is one below.
+  public var cause: TransportError? {
+    switch self {
+    case .posix(let code), .dns(let code), .tls(let code): code.cause
+    case .transport(let error): error
+    case .framer: nil
+    }
+  }
+
+  /// The same as `TransportError`, for who is below or beside the Transport API.
+  public var transportError: TransportError {
+    if let cause { return cause }
+    switch self {
+    case .posix(let code):
+      var error = TransportError(
+        stage: code == .ECANCELED ? .cancelled : code == .ETIMEDOUT ? .timeout : .response,
+        code: code == .ECANCELED ? .cancelled : code == .ETIMEDOUT ? .idleTimeout : .connectionLost,
+        message: code.text, requestSent: true)
+      error.systemCode = code.rawValue
+      return error
+    case .dns(let code):
+      return TransportError(stage: .resolve, code: .hostNotFound, message: "name resolution failed with code \(code)")
+    case .tls(let code):
+      return TransportError(stage: .tls, code: .handshakeFailed, message: "TLS failed with code \(code)")
+    case .transport(let error): return error
+    case .framer(let failure):
+      return TransportError(
+        stage: .response, code: failure.code, message: failure.description, requestSent: true)
+    }
+  }
+
+  /// Whether it is what is left of a connection that was cancelled on our side.
+  public var isCancellation: Bool { self == .posix(.ECANCELED) || cause?.code == .cancelled }
+
+  /// One line.
+  public var description: String {
+    if let cause { return cause.description }
+    return switch self {
+    case .posix(let code): code.text
+    case .dns(let code): "name resolution failed with code \(code)"
+    case .tls(let code): "TLS failed with code \(code)"
+    case .transport(let error): error.description
+    case .framer(let failure): failure.description
+    }
+  }
+
+  /// Equal kinds and codes are equal; of ``transport(_:)``, stage and code count.
+  public static func == (lhs: Self, rhs: Self) -> Bool {
+    switch (lhs, rhs) {
+    case (.posix(let one), .posix(let other)), (.dns(let one), .dns(let other)), (.tls(let one), .tls(let other)):
+      one == other
+    case (.transport(let one), .transport(let other)): one.stage == other.stage && one.code == other.code
+    case (.framer(let one), .framer(let other)): one == other
+    default: false
+    }
+  }
+
+  /// Hashes domain and code.
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(errorDomain)
+    hasher.combine(errorCode)
+  }
+}
+
+extension ConnectionError {
+  /// What `NSError.domain` is: `NSPOSIXErrorDomain` for ``posix(_:)``, else `LastroConnectionError` with the kind behind it.
+  public var errorDomain: String {
+    switch self {
+    case .posix: "NSPOSIXErrorDomain"
+    case .dns: "LastroConnectionError.dns"
+    case .tls: "LastroConnectionError.tls"
+    case .transport: "LastroConnectionError.transport"
+    case .framer: "LastroConnectionError.framer"
+    }
+  }
+
+  /// What `NSError.code` is: the number of the code; 0 where there is none.
+  public var errorCode: Int {
+    switch self {
+    case .posix(let code), .dns(let code), .tls(let code): Int(code.rawValue)
+    case .transport, .framer: 0
+    }
+  }
+
+  // The standard library's own hooks: they make `as NSError` right without Foundation, which is not linked for it.
+
+  /// The domain of the `NSError` it is bridged to.
+  public var _domain: String { errorDomain }
+  /// The code of the `NSError` it is bridged to.
+  public var _code: Int { errorCode }
+}
+
+extension ConnectionError.Code {
+  // Names as in Network framework's `POSIXErrorCode`.
+
+  /// The connection was cancelled on our side.
+  public static var ECANCELED: Self { Self(SystemErrors.cancelled) }
+  /// A limit passed.
+  public static var ETIMEDOUT: Self { Self(SystemErrors.timedOut) }
+  /// Nobody listens.
+  public static var ECONNREFUSED: Self { Self(SystemErrors.refused) }
+  /// The peer reset the connection.
+  public static var ECONNRESET: Self { Self(SystemErrors.reset) }
+  /// The message is longer than the limit.
+  public static var EMSGSIZE: Self { Self(SystemErrors.messageSize) }
+  /// Our direction is ended already.
+  public static var EPIPE: Self { Self(SystemErrors.pipe) }
+  /// There is no connection any more.
+  public static var ENOTCONN: Self { Self(SystemErrors.notConnected) }
+  /// Too much is queued.
+  public static var ENOBUFS: Self { Self(SystemErrors.noBuffers) }
+
+  var text: String {
+    String(cString: strerror(rawValue)).lowercased()
+  }
+}
+
+// Inside the type above, these names are the codes themselves.
+private enum SystemErrors {
+  static let cancelled = ECANCELED
+  static let timedOut = ETIMEDOUT
+  static let refused = ECONNREFUSED
+  static let reset = ECONNRESET
+  static let messageSize = EMSGSIZE
+  static let pipe = EPIPE
+  static let notConnected = ENOTCONN
+  static let noBuffers = ENOBUFS
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// A receive that waits.
+struct ReceiveRequest: Sendable {
+  typealias Completion = @Sendable (Data?, ConnectionContentContext?, Bool, ConnectionError?) -> Void
+
+  var minimum: Int
+  var maximum: Int
+  /// Whether a whole message is wanted.
+  var isMessage: Bool
+  var completion: Completion
+
+  /// What is wrong with it.
+  func problem(limit: Int) -> ConnectionError? {
+    guard !isMessage else { return nil }
+    guard minimum >= 0, maximum >= 1, minimum <= maximum else {
+      return .transport(
+        .refused(
+          .invalidOption, "a receive of \(minimum) to \(maximum) bytes",
+          hint: "the minimum is 0 or more, the maximum 1 or more and not less than the minimum"))
+    }
+    guard minimum <= limit else {
+      return .transport(
+        .refused(
+          .invalidOption, "a receive of \(minimum) bytes at least, \(limit) are kept",
+          hint: "receive in pieces, or raise maximumMessageLength"))
+    }
+    return nil
+  }
+}
+
+/// Content that waits to be sent.
+struct OutgoingContent: Sendable {
+  var data: Data?
+  var context: ConnectionContentContext
+  var isComplete: Bool
+  var completion: ConnectionSendCompletion
+}
+
+/// A receive that is served.
+struct ReceiveAnswer: Sendable {
+  var completion: ReceiveRequest.Completion
+  var data: Data?
+  var context: ConnectionContentContext?
+  var isComplete = false
+  var error: ConnectionError?
+
+  func tell() { completion(data, context, isComplete, error) }
+}
+
+/// What has come and was not received yet, beside the receives that wait: a machine without clock or queue.
+struct ConnectionInbox {
+  private struct Piece {
+    var data: Data
+    var offset = 0
+    var context: ConnectionContentContext
+    var isComplete: Bool
+
+    var count: Int { data.count - offset }
+  }
+
+  private enum End {
+    case clean
+    case failed(ConnectionError)
+  }
+
+  /// What a piece weighs beside its bytes: many empty messages must not grow without bound.
+  private static let pieceWeight = 128
+
+  private let limit: Int
+  private var pieces: [Piece] = []
+  private var first = 0
+  private var requests: [ReceiveRequest] = []
+  private var served = 0
+  private var end: End?
+  /// Of the message at the front: bytes that are here, and pieces; whether it is all here.
+  private var messageBytes = 0
+  private var messagePieces = 0
+  private var isMessageComplete = false
+  /// Bytes that lie here, and something for every piece.
+  private(set) var weight = 0
+
+  /// - Parameter limit: longest message that is collected.
+  init(limit: Int) { self.limit = limit }
+
+  /// Whether a receive waits.
+  var isAwaited: Bool { served < requests.count }
+
+  mutating func append(_ data: Data, _ context: ConnectionContentContext, isComplete: Bool) {
+    guard end == nil else { return }
+    // A piece without bytes that ends nothing still begins a message, whose metadata may be all there is.
+    pieces.append(Piece(data: data, context: context, isComplete: isComplete))
+    weight += data.count + Self.pieceWeight
+    lookAtMessage()
+  }
+
+  /// No more will come.
+  mutating func finish() { if end == nil { end = .clean } }
+
+  mutating func fail(_ error: ConnectionError) { if end == nil { end = .failed(error) } }
+
+  mutating func add(_ request: ReceiveRequest) { requests.append(request) }
+
+  /// Drops everything; returns what waits, which is to be told.
+  mutating func cancel() -> [ReceiveAnswer] {
+    let waiting = requests[served...]
+    self = ConnectionInbox(limit: limit)
+    end = .failed(.posix(.ECANCELED))
+    return waiting.map { ReceiveAnswer(completion: $0.completion, error: .posix(.ECANCELED)) }
+  }
+
+  /// The first receive that waits fails, and nothing else happens.
+  mutating func failNext(_ error: ConnectionError) -> ReceiveAnswer? {
+    guard isAwaited else { return nil }
+    return ReceiveAnswer(completion: nextRequest().completion, error: error)
+  }
+
+  /// The next receive that can be served.
+  mutating func nextAnswer() -> ReceiveAnswer? {
+    guard isAwaited, let answer = answer(requests[served]) else { return nil }
+    _ = nextRequest()
+    return answer
+  }
+
+  private mutating func nextRequest() -> ReceiveRequest {
+    let request = requests[served]
+    served += 1
+    if served == requests.count || served > 64 {
+      requests.removeFirst(served)
+      served = 0
+    }
+    return request
+  }
+
+  private mutating func answer(_ request: ReceiveRequest) -> ReceiveAnswer? {
+    var answer = ReceiveAnswer(completion: request.completion)
+    guard messagePieces > 0 else { return end.map { ended(answer, $0) } }
+    answer.context = pieces[first].context
+    let isEnough = request.isMessage ? isMessageComplete : isMessageComplete || messageBytes >= request.minimum
+    if request.isMessage, messageBytes > limit {
+      answer.error = .posix(.EMSGSIZE)
+      return answer
+    }
+    guard isEnough || end != nil else { return nil }
+    if !isEnough, case .failed(let error) = end { answer.error = error }
+    let count = min(messageBytes, request.maximum)
+    answer.isComplete = isMessageComplete && count == messageBytes
+    let isEndOfStream = answer.isComplete && answer.context?.isFinal ?? false
+    let data = take(count)
+    answer.data = data.isEmpty && (isEndOfStream || answer.error != nil) ? nil : data
+    return answer
+  }
+
+  private func ended(_ answer: ReceiveAnswer, _ end: End) -> ReceiveAnswer {
+    var answer = answer
+    switch end {
+    case .clean:
+      answer.context = .finalMessage
+      answer.isComplete = true
+    case .failed(let error): answer.error = error
+    }
+    return answer
+  }
+
+  private mutating func take(_ count: Int) -> Data {
+    var data = Data()
+    var left = count
+    // With the last byte that is here, pieces without bytes go too.
+    let isAll = count == messageBytes
+    while messagePieces > 0, left > 0 || isAll {
+      let length = min(left, pieces[first].count)
+      let start = pieces[first].data.startIndex + pieces[first].offset
+      if length == pieces[first].data.count, data.isEmpty {
+        data = pieces[first].data
+      } else {
+        data.append(pieces[first].data[start..<start + length])
+      }
+      left -= length
+      messageBytes -= length
+      weight -= length
+      pieces[first].offset += length
+      guard pieces[first].count == 0 else { break }
+      dropPiece()
+    }
+    if messagePieces == 0 { isMessageComplete = false }
+    lookAtMessage()
+    return data
+  }
+
+  private mutating func dropPiece() {
+    pieces[first].data = Data()
+    first += 1
+    messagePieces -= 1
+    weight -= Self.pieceWeight
+    if first == pieces.count || first > 256 {
+      pieces.removeFirst(first)
+      first = 0
+    }
+  }
+
+  /// Counts what came for the message at the front.
+  private mutating func lookAtMessage() {
+    while !isMessageComplete, first + messagePieces < pieces.count {
+      let piece = pieces[first + messagePieces]
+      messagePieces += 1
+      messageBytes += piece.count
+      isMessageComplete = piece.isComplete
+    }
+  }
+}

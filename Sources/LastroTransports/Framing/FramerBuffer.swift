@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// Bytes in one piece, taken from the front.
+struct FramerBuffer {
+  enum Parsed {
+    case tooFew
+    case consumed
+    case invalid(Int)
+  }
+
+  private var bytes: [UInt8] = []
+  private var start = 0
+
+  var count: Int { bytes.count - start }
+
+  mutating func append(_ data: Data) {
+    if start > 0, start == bytes.count || start > 65_536 {
+      bytes.removeFirst(start)
+      start = 0
+    }
+    bytes.append(contentsOf: data)
+  }
+
+  mutating func take(_ length: Int) -> Data? {
+    guard length >= 0, length <= count else { return nil }
+    defer { drop(length) }
+    return Data(bytes[start..<start + length])
+  }
+
+  mutating func parse(
+    _ minimum: Int, _ maximum: Int, isComplete: Bool, _ body: (UnsafeMutableRawBufferPointer?, Bool) -> Int
+  ) -> Parsed {
+    let offered = max(0, min(count, maximum))
+    guard offered >= minimum || isComplete else { return .tooFew }
+    let isLast = isComplete && offered == count
+    let first = start
+    let consumed =
+      offered == 0
+      ? body(nil, isLast)
+      : bytes.withUnsafeMutableBytes { body(.init(rebasing: $0[first..<first + offered]), isLast) }
+    guard (0...offered).contains(consumed) else { return .invalid(consumed) }
+    drop(consumed)
+    return .consumed
+  }
+
+  private mutating func drop(_ length: Int) {
+    start += length
+    if start == bytes.count {
+      bytes.removeAll(keepingCapacity: bytes.capacity <= 65_536)
+      start = 0
+    }
+  }
+}
+
+/// What a framer hands upwards.
+struct FramerDelivery {
+  var data: Data
+  var metadata: [any ProtocolMetadata]
+  var isComplete: Bool
+}
+
+/// What a framer writes, and the piece of a message it is asked to write.
+struct FramerOutput {
+  var message = FramerBuffer()
+  var isComplete = false
+  var written = Data()
+}
+
+/// What has come for a framer.
+struct FramerInput {
+  /// A hand-over that waits for bytes.
+  struct Passing {
+    /// `nil`: all up to the end of the stream.
+    var remaining: Int?
+    var metadata: any ProtocolMetadata
+    var isComplete: Bool
+  }
+
+  let limit: Int
+  var bytes = FramerBuffer()
+  /// That of the protocol below, of the message that came last.
+  var metadata: [any ProtocolMetadata] = []
+  var deliveries: [FramerDelivery] = []
+  var passing: Passing?
+  /// Bytes that must be there before the framer is asked again.
+  var needed = 0
+  /// Whether no more will come.
+  var hasEnded = false
+  /// Whether the framer was asked for the last time.
+  var isSpent = false
+  /// Whether the layer above knows that no more will come.
+  var hasToldEnd = false
+  /// Whether the message that was passed through last is not complete.
+  var isPassedOpen = false
+
+  var isDelivering: Bool { passing != nil }
+
+  init(limit: Int) { self.limit = limit }
+
+  /// Returns whether all of it was there.
+  mutating func deliver(_ length: Int, _ message: any ProtocolMetadata, _ isComplete: Bool) -> Bool {
+    passing = Passing(remaining: length == .max ? nil : length, metadata: message, isComplete: isComplete)
+    pass(deliversEmpty: true)
+    return passing == nil
+  }
+
+  /// Hands on what is there; `deliversEmpty` says whether the metadata goes up though no byte is there.
+  mutating func pass(deliversEmpty: Bool = false) {
+    guard let passing else { return }
+    let length = min(passing.remaining ?? .max, bytes.count)
+    let isLast = passing.remaining.map { $0 == length } ?? hasEnded
+    guard length > 0 || isLast || deliversEmpty else { return }
+    deliveries.append(
+      FramerDelivery(
+        data: bytes.take(length) ?? Data(), metadata: [passing.metadata] + metadata,
+        isComplete: isLast && passing.isComplete))
+    if isLast {
+      self.passing = nil
+      if passing.remaining == nil { isSpent = true }
+    } else {
+      self.passing?.remaining = passing.remaining.map { $0 - length }
+    }
+  }
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Lastro
+public import LastroGemini
+internal import LastroWire
+
+/// Gemini as a framer: one request goes out as a message without content, one response comes in as a message whose metadata
+/// has the header and whose content is the body.
+///
+/// ```swift
+/// let connection = NetworkConnection(to: endpoint, using: .gemini, dialer: dialer)
+/// let message = ProtocolFramer.Message(geminiRequest: request)
+/// let context = ConnectionContentContext(identifier: "request", metadata: [message])
+/// connection.send(content: nil, contentContext: context, isComplete: true, completion: .contentProcessed { _ in })
+/// connection.receiveMessage { content, context, isComplete, error in
+///   let message = context?.protocolMetadata(definition: GeminiProtocol.definition) as? ProtocolFramer.Message
+///   let header = message?.geminiResponseHeader
+/// }
+/// ```
+///
+/// It knows headers and nothing else: redirects, prompts, limits and trust on first use are ``GeminiClient``'s. A header that
+/// breaks the protocol, or an end before its CRLF, fails the connection. What follows a header that is not 2x is thrown away.
+public final class GeminiProtocol: ProtocolFramerImplementation {
+  /// `Gemini`.
+  public static let label = "Gemini"
+  /// The key of the metadata.
+  public static let definition = ProtocolDefinition(implementation: GeminiProtocol.self)
+
+  private var machine = GeminiHeaderMachine()
+  private var hasSent = false
+
+  /// Makes one for a connection.
+  public init(framer: ProtocolFramer.Instance) {}
+
+  /// Reads the header as it comes: nothing of it is ever looked at twice.
+  public func handleInput(framer: ProtocolFramer.Instance) -> Int {
+    if machine.isComplete { return drop(framer) }
+    var header: GeminiResponseHeader?
+    var violation: GeminiHeaderViolation?
+    _ = framer.parseInput(minimumIncompleteLength: 1, maximumLength: GeminiHeaderMachine.maximumBytes) {
+      buffer, isComplete in
+      do throws(GeminiHeaderViolation) {
+        return try read(buffer, isComplete, &header)
+      } catch {
+        violation = error
+        return 0
+      }
+    }
+    if let violation {
+      framer.markFailed(
+        error: .transport(
+          TransportError(
+            stage: .response, code: violation.code, message: violation.message,
+            hint: "the server does not speak Gemini, or not well; tell its owner", requestSent: hasSent)))
+      return .max
+    }
+    guard let header else { return max(1, machine.minimumMissingBytes) }
+    _ = framer.deliverInputNoCopy(
+      length: header.status.isSuccess ? .max : 0, message: ProtocolFramer.Message(geminiResponseHeader: header),
+      isComplete: true)
+    return 1
+  }
+
+  /// Writes the request that stands in the message's metadata. A message without one, and a second one, fail.
+  public func handleOutput(
+    framer: ProtocolFramer.Instance, message: ProtocolFramer.Message, messageLength: Int, isComplete: Bool
+  ) {
+    guard let request = message.geminiRequest, messageLength == 0 else {
+      framer.markFailed(
+        error: .transport(
+          .refused(
+            .invalidOption, "a Gemini message has a request in its metadata, and no content",
+            hint: "send nil with ProtocolFramer.Message(geminiRequest:) in the context")))
+      return
+    }
+    guard !hasSent else {
+      framer.markFailed(
+        error: .transport(
+          .refused(.invalidOption, "a second request", hint: "Gemini has one request for each connection")))
+      return
+    }
+    hasSent = true
+    framer.writeOutput(data: request.data)
+  }
+
+  private func read(
+    _ buffer: UnsafeMutableRawBufferPointer?, _ isComplete: Bool, _ header: inout GeminiResponseHeader?
+  ) throws(GeminiHeaderViolation) -> Int {
+    var count = 0
+    if let buffer {
+      let (found, consumed) = try machine.consume(UnsafeRawBufferPointer(buffer))
+      header = found.flatMap { found in
+        GeminiStatus(rawValue: found.status).map { GeminiResponseHeader(status: $0, meta: found.meta) }
+      }
+      count = consumed
+    }
+    if isComplete { try machine.finish() }
+    return count
+  }
+
+  private func drop(_ framer: ProtocolFramer.Instance) -> Int {
+    _ = framer.parseInput(minimumIncompleteLength: 1, maximumLength: .max) { buffer, _ in buffer?.count ?? 0 }
+    return 1
+  }
+}
+
+private let requestKey = "gemini_request"
+private let responseHeaderKey = "gemini_response_header"
+
+extension ProtocolFramer.Message {
+  /// A message that stands for a request.
+  public convenience init(geminiRequest request: GeminiRequest) {
+    self.init(definition: GeminiProtocol.definition)
+    self[requestKey] = request
+  }
+
+  /// A message that stands for a response.
+  public convenience init(geminiResponseHeader header: GeminiResponseHeader) {
+    self.init(definition: GeminiProtocol.definition)
+    self[responseHeaderKey] = header
+  }
+
+  /// The request; `nil` where there is none.
+  public var geminiRequest: GeminiRequest? { self[requestKey] as? GeminiRequest }
+  /// The header of the response; `nil` where there is none.
+  public var geminiResponseHeader: GeminiResponseHeader? { self[responseHeaderKey] as? GeminiResponseHeader }
+}
+
+extension ConnectionParameters {
+  /// Gemini over TLS 1.2 at least, certificates checked as for a fetch. Every call makes new ones.
+  public static var gemini: ConnectionParameters { gemini(certificates: .standard) }
+
+  /// Gemini over TLS 1.2 at least.
+  ///
+  /// - Parameter certificates: how the server's certificate is checked. Trust on first use is ``GeminiClient``'s.
+  public static func gemini(certificates: DialRequest.CertificateCheck) -> ConnectionParameters {
+    let parameters = ConnectionParameters(tls: DialRequest.TLS(certificates: certificates))
+    parameters.defaultProtocolStack.applicationProtocols.insert(
+      ProtocolFramer.Options(definition: GeminiProtocol.definition), at: 0)
+    return parameters
+  }
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Lastro
+
+/// A nested transport as the Swift Transport API knows one (§1.2): connections that are dialed over a factory's, or over one
+/// connection. What parameters ask for beyond that, the innermost connection does; over one connection, framers run on what
+/// the transport carries, and there is none for parameters with TLS.
+package struct NestedConnectionFactory: ConnectionFactory {
+  private enum Base: Sendable {
+    case factory(any ConnectionFactory)
+    case connection(SingleConnectionDialer)
+  }
+
+  private let base: Base
+  private let endpoint: ConnectionEndpoint
+  private let tls: DialRequest.TLS?
+  private let nest: @Sendable (any Dialer) throws(ConfigurationError) -> any Dialer
+
+  /// - Parameters:
+  ///   - endpoint: where the transport's connections lead.
+  ///   - tls: what the outermost dialer is asked for.
+  ///   - nest: puts the transport over a dialer.
+  package init(
+    to endpoint: ConnectionEndpoint, tls: DialRequest.TLS? = nil, over factory: any ConnectionFactory,
+    _ nest: @escaping @Sendable (any Dialer) throws(ConfigurationError) -> any Dialer
+  ) throws(ConfigurationError) {
+    try self.init(.factory(factory), endpoint, tls, nest)
+  }
+
+  package init(
+    to endpoint: ConnectionEndpoint, tls: DialRequest.TLS? = nil, over connection: any Connection,
+    _ nest: @escaping @Sendable (any Dialer) throws(ConfigurationError) -> any Dialer
+  ) throws(ConfigurationError) {
+    try self.init(.connection(SingleConnectionDialer(connection)), endpoint, tls, nest)
+  }
+
+  private init(
+    _ base: Base, _ endpoint: ConnectionEndpoint, _ tls: DialRequest.TLS?,
+    _ nest: @escaping @Sendable (any Dialer) throws(ConfigurationError) -> any Dialer
+  ) throws(ConfigurationError) {
+    self.base = base
+    self.endpoint = endpoint
+    self.tls = tls
+    self.nest = nest
+    _ = try Self.address(of: endpoint)
+    _ = try nest(NowhereDialer())
+  }
+
+  package func connect(using parameters: ConnectionParameters) -> (any Connection)? {
+    guard parameters.defaultProtocolStack.transportProtocol == .tcp else { return nil }
+    let below: any Dialer
+    let outer: ConnectionParameters
+    switch base {
+    case .factory(let factory):
+      below = ConnectionFactoryDialer(factory, using: parameters)
+      outer = parameters.withoutInnermost()
+    case .connection(let dialer):
+      // It exists already: nobody underneath could do the TLS, and it must not be left out in silence.
+      guard parameters.tls == nil else { return nil }
+      below = dialer
+      outer = parameters.copy()
+    }
+    outer.tls = tls
+    guard let dialer = try? nest(below) else { return nil }
+    return NetworkConnection(to: endpoint, using: outer, dialer: dialer)
+  }
+
+  /// Host and port of a `serverAddress`.
+  package static func address(of endpoint: ConnectionEndpoint) throws(ConfigurationError) -> (host: String, port: Int) {
+    do throws(ConnectionError) {
+      return try endpoint.serverAddress()
+    } catch {
+      throw ConfigurationError(error.transportError.message, hint: error.transportError.hint)
+    }
+  }
+}
+
+/// Stands in for a dialer where a transport is only checked.
+struct NowhereDialer: Dialer {
+  func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
+    throw .refused(.unsupported, "this leads nowhere")
+  }
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+internal import LastroWire
+
+#if canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Musl)
+  internal import Musl
+#else
+  internal import Darwin
+#endif
+
+/// Where a tunnel leads to, checked: nothing in it can end a line or a length field early.
+struct NestedTarget: Equatable {
+  let host: SOCKS5Machine.Host
+  /// Canonical; IPv6 without brackets.
+  let hostText: String
+  let port: Int
+
+  init(host: String, port: Int) throws(TransportError) {
+    guard (1...65_535).contains(port) else {
+      throw .refused(.invalidOption, "the port \(port) is none", hint: "give a port from 1 to 65535")
+    }
+    let isBracketed = host.utf8.first == UInt8(ascii: "[")
+    let isIPv6 = host.utf8.contains(UInt8(ascii: ":")) && !isBracketed
+    let name: String
+    do throws(ConfigurationError) {
+      name = try HostName(host).text
+    } catch {
+      // Names that certificates and pins cannot have, such as those with an underscore, can still be dialed.
+      name = isIPv6 || isBracketed ? "" : try Self.general(host)
+    }
+    guard !name.isEmpty else {
+      throw .refused(.invalidOption, "the host is no IPv6 address", hint: "write it as in 2001:db8::1")
+    }
+    hostText = name
+    self.port = port
+    self.host =
+      Self.bytes(of: name, family: AF_INET6, count: 16).map(SOCKS5Machine.Host.ipv6)
+      ?? Self.bytes(of: name, family: AF_INET, count: 4).map(SOCKS5Machine.Host.ipv4) ?? .name(name)
+  }
+
+  /// As HTTP writes it (RFC 9110 §9.3.6).
+  var authority: String {
+    if case .ipv6 = host { "[\(hostText)]:\(port)" } else { "\(hostText):\(port)" }
+  }
+
+  private static func general(_ host: String) throws(TransportError) -> String {
+    do throws(TransportError) {
+      return try Authority(host[...]).host
+    } catch {
+      throw .refused(
+        .invalidOption, "the host cannot be dialed: \(error.message)", hint: "give a name or an address, nothing else")
+    }
+  }
+
+  private static func bytes(of text: String, family: Int32, count: Int) -> [UInt8]? {
+    var bytes = [UInt8](repeating: 0, count: count)
+    return inet_pton(family, text, &bytes) == 1 ? bytes : nil
+  }
+}

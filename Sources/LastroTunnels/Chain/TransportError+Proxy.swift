@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+
+extension ProxyServer {
+  /// As failures name it: without the user.
+  var address: String { host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)" }
+}
+
+extension TransportError {
+  /// A failure to reach a proxy, told as the proxy's and with its name. What failed at a proxy before it on the way, or is
+  /// a matter of trust, says so itself.
+  func reaching(_ proxy: String) -> Self {
+    var error = self
+    switch stage {
+    case .resolve: (error.stage, error.code) = (.proxy, .proxyNotFound)
+    case .connect:
+      error.stage = .proxy
+      if code == .connectFailed { error.code = .proxyConnectFailed }
+    case .timeout: break
+    default: return self
+    }
+    error.message = "\(proxy) cannot be reached: \(message)"
+    error.hint = hint ?? "check that it runs, and listens there"
+    return error
+  }
+
+  /// A failure in the talk with a proxy, with its name. `generic` is what its messages call it.
+  func talking(to proxy: String, _ generic: String) -> Self {
+    var error = self
+    switch stage {
+    case .proxy: error.message = message.replacing(generic, with: proxy)
+    case .timeout: error.message = "\(proxy) opened no tunnel: \(message)"
+    case .send, .response:
+      error.stage = .proxy
+      error.message = "\(proxy) ended the connection instead of opening a tunnel: \(message)"
+    default: break
+    }
+    return error
+  }
+}

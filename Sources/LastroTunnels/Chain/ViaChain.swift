@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Lastro
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// The way to a host, through one transport after the other, the nearest first: what `--via` means.
+///
+/// ```swift
+/// let chain = try ViaChain(["socks5://127.0.0.1:9050", "http://ann:secret@proxy.example:3128"])
+/// ```
+///
+/// | Written | Transport |
+/// | --- | --- |
+/// | `socks5://[USER:PASSWORD@]HOST[:PORT]` | ``SOCKS5Dialer``; port 1080 by default. Names go to the proxy, always |
+/// | `socks5h://…` | the same, for those who are used to write it |
+/// | `http://[USER:PASSWORD@]HOST:PORT` | ``HTTPConnectDialer`` |
+/// | `https://[USER:PASSWORD@]HOST[:PORT]` | the same with TLS to the proxy; port 443 by default |
+/// | `meek:URL[?front=HOST[:PORT]]` | ``MeekDialer``: `URL` is the meek server's, `front` is contacted in its place |
+///
+/// In user and password, percent-encoding is undone; write `%40` for `@`, `%3A` for `:` in the user, `%2F` for `/`. Other items
+/// of a meek URL's query stay with it. Descriptions show no password.
+public struct ViaChain: Sendable, Hashable, CustomStringConvertible {
+  /// One transport of a chain.
+  @nonexhaustive
+  public enum Hop: Sendable, Hashable, CustomStringConvertible {
+    /// A SOCKS 5 proxy.
+    case socks5(ProxyServer)
+    /// An HTTP proxy, by CONNECT.
+    case httpConnect(ProxyServer, isTLS: Bool)
+    /// A meek server.
+    case meek(MeekServer)
+
+    /// As it is written, without the password.
+    public var description: String {
+      switch self {
+      case .socks5(let proxy): "socks5://\(proxy)"
+      case .httpConnect(let proxy, let isTLS): "\(isTLS ? "https" : "http")://\(proxy)"
+      case .meek(let server): "meek:\(server)"
+      }
+    }
+
+    /// Reads one.
+    ///
+    /// - Throws: `ConfigurationError` for anything but the forms above. Its message holds nothing of the text but the scheme.
+    public init(_ text: String) throws(ConfigurationError) { self = try ViaReader.hop(text) }
+  }
+
+  /// The nearest first.
+  public var hops: [Hop]
+
+  /// Makes a chain; without hops, it leads straight.
+  public init(hops: [Hop] = []) { self.hops = hops }
+
+  /// Reads a chain.
+  ///
+  /// - Throws: `ConfigurationError`, which tells the number of the hop.
+  public init(_ texts: [String]) throws(ConfigurationError) {
+    hops = []
+    for (index, text) in texts.enumerated() {
+      do throws(ConfigurationError) {
+        hops.append(try Hop(text))
+      } catch {
+        throw ConfigurationError("hop \(index + 1) of the way: \(error.message)", hint: error.hint)
+      }
+    }
+  }
+
+  /// The hops with arrows between, without passwords.
+  public var description: String { hops.isEmpty ? "straight" : hops.map(\.description).joined(separator: " → ") }
+
+  /// Makes the dialer that goes this way.
+  ///
+  /// - Parameters:
+  ///   - base: reaches the first hop. It has to do TLS.
+  ///   - secure: puts TLS over a dialer; `TLSDialer` of `LastroCurl` does.
+  /// - Throws: `ConfigurationError` for credentials that a transport cannot carry.
+  public func dialer(
+    over base: any Dialer, securing secure: (any Dialer) -> any Dialer
+  ) throws(ConfigurationError) -> any Dialer {
+    var dialer = base
+    for hop in hops {
+      let transport: any Dialer
+      switch hop {
+      case .socks5(let proxy): transport = try SOCKS5Dialer(proxy: proxy, over: dialer)
+      case .httpConnect(let proxy, let isTLS):
+        transport = try HTTPConnectDialer(
+          proxy: proxy, tls: isTLS ? DialRequest.TLS(applicationProtocols: ["http/1.1"]) : nil, over: dialer)
+      case .meek(let server): transport = MeekDialer(server, over: dialer)
+      }
+      dialer = secure(transport)
+    }
+    return dialer
+  }
+}
+
+/// Reads the texts of hops.
+private enum ViaReader {
+  private static let forms =
+    "write socks5://HOST:PORT, http://HOST:PORT, https://HOST:PORT or meek:URL?front=HOST; user and password as in "
+    + "socks5://USER:PASSWORD@HOST:PORT"
+
+  static func hop(_ text: String) throws(ConfigurationError) -> ViaChain.Hop {
+    guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")) else {
+      throw ConfigurationError("there is no scheme", hint: forms)
+    }
+    let scheme = text[..<colon].lowercased(), rest = text[text.utf8.index(after: colon)...]
+    switch scheme {
+    case "socks5", "socks5h":
+      let proxy = try proxy(rest, defaultPort: 1080)
+      _ = try SOCKS5Dialer(proxy: proxy, over: Nowhere())
+      return .socks5(proxy)
+    case "http", "https":
+      let proxy = try proxy(rest, defaultPort: scheme == "https" ? 443 : nil)
+      _ = try HTTPConnectDialer(proxy: proxy, over: Nowhere())
+      return .httpConnect(proxy, isTLS: scheme == "https")
+    case "meek": return .meek(try meek(rest))
+    default:
+      let isWord = scheme.utf8.allSatisfy { (97...122).contains($0) || $0.isDigit } && scheme.utf8.count <= 20
+      throw ConfigurationError(isWord ? "there is no transport \"\(scheme)\"" : "there is no scheme", hint: forms)
+    }
+  }
+
+  private static func proxy(_ text: Substring, defaultPort: Int?) throws(ConfigurationError) -> ProxyServer {
+    guard text.utf8.starts(with: "//".utf8) else {
+      throw ConfigurationError("the scheme wants // after it", hint: forms)
+    }
+    var rest = text.dropFirst(2)
+    if rest.utf8.last == UInt8(ascii: "/") { rest = rest.dropLast() }
+    guard !rest.utf8.contains(where: { [0x2F, 0x3F, 0x23].contains($0) }) else {
+      throw ConfigurationError(
+        "a proxy has no path and no query", hint: "write / ? # in user or password as %2F %3F %23")
+    }
+    var credentials: ProxyServer.Credentials?
+    if let at = rest.utf8.lastIndex(of: UInt8(ascii: "@")) {
+      credentials = try Self.credentials(rest[..<at])
+      rest = rest[rest.utf8.index(after: at)...]
+    }
+    let authority: Authority
+    do throws(TransportError) {
+      authority = try Authority(rest)
+    } catch {
+      throw ConfigurationError("the proxy's host or port is none", hint: error.hint ?? forms)
+    }
+    guard let port = authority.port ?? defaultPort else {
+      throw ConfigurationError("the proxy has no port", hint: "write one: there is no usual port for HTTP proxies")
+    }
+    return try ProxyServer(host: authority.host, port: port, credentials: credentials)
+  }
+
+  private static func credentials(_ text: Substring) throws(ConfigurationError) -> ProxyServer.Credentials {
+    let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+    func decoded(_ part: Substring) throws(ConfigurationError) -> String {
+      guard let bytes = part.percentDecodedBytes, let text = String(validating: bytes, as: UTF8.self) else {
+        throw ConfigurationError("the percent-encoding in user or password is none", hint: "write % itself as %25")
+      }
+      return text
+    }
+    return ProxyServer.Credentials(
+      user: try decoded(parts[0]), password: Secret(parts.count > 1 ? try decoded(parts[1]) : ""))
+  }
+
+  private static func meek(_ text: Substring) throws(ConfigurationError) -> MeekServer {
+    let parts = text.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+    var items = parts.count > 1 ? parts[1].split(separator: "&", omittingEmptySubsequences: false) : []
+    let fronts = items.filter { $0.hasPrefix("front=") }
+    items.removeAll { $0.hasPrefix("front=") }
+    guard fronts.count < 2 else { throw ConfigurationError("there are two fronts", hint: "name one") }
+    guard let server = URL(string: String(parts[0]) + (items.isEmpty ? "" : "?" + items.joined(separator: "&"))),
+      let scheme = server.scheme
+    else { throw ConfigurationError("what follows meek: is no URL", hint: forms) }
+    guard let front = fronts.first?.dropFirst("front=".count) else { return try MeekServer(server) }
+    guard !front.utf8.contains(UInt8(ascii: "/")), let contact = URL(string: "\(scheme)://\(front)") else {
+      throw ConfigurationError("the front is no host", hint: "write front=HOST or front=HOST:PORT")
+    }
+    return try MeekServer(to: contact, serverURL: server)
+  }
+
+  private struct Nowhere: Dialer {
+    func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
+      throw .refused(.unsupported, "nowhere")
+    }
+  }
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+internal import LastroWire
+
+/// How a ``WebSocketClient`` speaks.
+public struct WebSocketConfiguration: Sendable {
+  /// permessage-deflate (RFC 7692), as it is offered to servers. A server need not accept it.
+  ///
+  /// Do not compress what has secrets and text of an attacker's choice in one message: sizes tell about contents.
+  public struct Compression: Sendable, Hashable {
+    /// Messages that have fewer bytes are sent as they are. Default 1 KiB.
+    public var minimumBytes = 1024
+    /// Whether the server shall forget its window after each message, which saves us memory. Default false. A server that
+    /// does not agree is refused.
+    public var serverNoContextTakeover = false
+    /// Whether we forget ours after each message. Default false; a server may ask for it in any case.
+    public var clientNoContextTakeover = false
+    /// The largest window of the server, 8 to 15 (bits). Default `nil`: the server's choice. A server that does not agree
+    /// is refused.
+    public var serverMaximumWindowBits: Int?
+    /// Our own largest window, 8 to 15 (bits). Default `nil`: 15, or what the server asks for. With 8 we send uncompressed,
+    /// for zlib knows no such window.
+    public var clientMaximumWindowBits: Int?
+
+    /// Makes the default options.
+    public init() {}
+  }
+
+  /// Where to connect to instead of the URL's host.
+  public struct Address: Sendable, Hashable {
+    /// Name or address; IPv6 without brackets.
+    public var host: String
+    /// Port; `nil` for the URL's.
+    public var port: Int?
+
+    /// Makes one.
+    public init(host: String, port: Int? = nil) {
+      self.host = host
+      self.port = port
+    }
+  }
+
+  /// Subprotocols to offer, best first; each a token. Default none.
+  public var subprotocols: [String] = []
+  /// Default `nil`: none is offered.
+  public var compression: Compression?
+  /// Where to connect to instead of the URL's host, whose name then stands in `Host` and, unless ``serverName`` says
+  /// otherwise, in TLS. Not used for where redirects lead to. Default `nil`.
+  public var address: Address?
+  /// Name to send (SNI) and to check the certificate for, with `wss`. Default `nil`: the URL's host. Not used for where
+  /// redirects lead to.
+  public var serverName: String?
+  /// Most bytes of a message that comes in, decompressed. Default 1 MiB. The server is told code 1009 and the socket fails.
+  public var maximumMessageBytes = 1 << 20
+  /// Most bytes of a message that comes in and is read in fragments. Default `nil`: ``maximumMessageBytes``. Where it is
+  /// larger, whoever reads whole messages is still held to the other. It may not be smaller.
+  public var maximumFragmentedMessageBytes: Int?
+  /// Most bytes of a data frame that comes in, as sent. Default `nil`: what the message may have, and where compression is
+  /// agreed on, what it may grow by when it does not compress.
+  public var maximumFrameBytes: Int?
+  /// Messages that have more bytes are sent in frames of so many, so that a ping never waits for long. Default 256 KiB;
+  /// at most 1 GiB.
+  public var maximumOutgoingFrameBytes = 256 * 1024
+  /// Bytes of messages that are kept for observers who have not read them; then nothing more is read from the
+  /// server. Default 256 KiB.
+  public var receiveBufferBytes = 256 * 1024
+  /// How often the server is pinged. Default 25 s; `nil` for never. When the next ping is due and no pong has come, the socket
+  /// fails; see ``WebSocket`` for what does not count. At most 1,000,000,000 s.
+  public var keepAlive: Duration? = .seconds(25)
+  /// Whether pings are answered by themselves. Default true. When false, answer ``WebSocket/pings``.
+  public var answersPings = true
+  /// How long closing may take. Default 10 s, at most 1,000,000,000 s. Then the connection is cut.
+  public var closeTimeout: Duration = .seconds(10)
+
+  /// Makes the default configuration.
+  public init() {}
+}
+
+extension WebSocketConfiguration {
+  /// - Throws: `invalidArgument`.
+  package func check() throws(WebSocketError) {
+    for name in subprotocols {
+      guard !name.isEmpty, name.utf8.allSatisfy(FieldSyntax.isToken) else {
+        throw .invalid("a subprotocol is no token", hint: "letters, digits and !#$%&'*+-.^_`|~ are allowed")
+      }
+    }
+    guard Set(subprotocols).count == subprotocols.count else {
+      throw .invalid("a subprotocol is offered twice", hint: "name each once (RFC 6455 §4.1)")
+    }
+    for (name, value) in [
+      ("maximumMessageBytes", maximumMessageBytes),
+      ("maximumFragmentedMessageBytes", maximumFragmentedMessageBytes ?? 1),
+      ("maximumFrameBytes", maximumFrameBytes ?? 1), ("maximumOutgoingFrameBytes", maximumOutgoingFrameBytes),
+      ("receiveBufferBytes", receiveBufferBytes),
+    ] where value <= 0 {
+      throw .invalid("WebSocketConfiguration.\(name) is \(value)", hint: "give a positive number")
+    }
+    guard maximumOutgoingFrameBytes <= 1 << 30 else {
+      throw .invalid(
+        "WebSocketConfiguration.maximumOutgoingFrameBytes is \(maximumOutgoingFrameBytes)", hint: "give at most 1 GiB")
+    }
+    if let whole = maximumFragmentedMessageBytes, whole < maximumMessageBytes {
+      throw .invalid(
+        "WebSocketConfiguration.maximumFragmentedMessageBytes is \(whole), less than maximumMessageBytes",
+        hint: "lower maximumMessageBytes, which holds for every message")
+    }
+    try checkDurations()
+    try checkCompression()
+    try checkAddress()
+  }
+
+  private func checkDurations() throws(WebSocketError) {
+    for (name, value) in [("keepAlive", keepAlive ?? .seconds(1)), ("closeTimeout", closeTimeout)]
+    where value <= .zero || value > .seconds(1_000_000_000) {
+      throw .invalid(
+        "WebSocketConfiguration.\(name) is \(value)", hint: "give a positive duration, at most 1,000,000,000 s")
+    }
+  }
+
+  private func checkCompression() throws(WebSocketError) {
+    if let minimum = compression?.minimumBytes, minimum < 0 {
+      throw .invalid("WebSocketConfiguration.compression.minimumBytes is \(minimum)", hint: "give 0 or more")
+    }
+    for bits in [compression?.serverMaximumWindowBits, compression?.clientMaximumWindowBits] {
+      if let bits, !(8...15).contains(bits) {
+        throw .invalid("a window of \(bits) bits", hint: "RFC 7692 knows 8 to 15")
+      }
+    }
+  }
+
+  private func checkAddress() throws(WebSocketError) {
+    if let port = address?.port, !(1...65_535).contains(port) {
+      throw .invalid("WebSocketConfiguration.address has port \(port)", hint: "give 1 to 65535, or nil for the URL's")
+    }
+    if let host = address?.host, host.isEmpty {
+      throw .invalid("WebSocketConfiguration.address has no host", hint: "give a name or an address")
+    }
+  }
+
+  var offer: WebSocketDeflateOffer? {
+    compression.map {
+      var offer = WebSocketDeflateOffer()
+      offer.serverNoContextTakeover = $0.serverNoContextTakeover
+      offer.clientNoContextTakeover = $0.clientNoContextTakeover
+      offer.serverMaximumWindowBits = $0.serverMaximumWindowBits
+      offer.clientMaximumWindowBits = $0.clientMaximumWindowBits
+      return offer
+    }
+  }
+
+  /// - Parameter deflate: what was agreed on.
+  func decoding(_ deflate: WebSocketDeflate?) -> WebSocketDecoder.Configuration {
+    let message = max(maximumMessageBytes, maximumFragmentedMessageBytes ?? 0)
+    // What does not compress grows: by five bytes for each block that is stored, and those of the flush.
+    let growth = deflate == nil ? 0 : message >> 8 + 64
+    let (frame, isTooMuch) = message.addingReportingOverflow(growth)
+    return WebSocketDecoder.Configuration(
+      role: .client, deflate: deflate, maximumFrameBytes: maximumFrameBytes ?? (isTooMuch ? .max : frame),
+      maximumMessageBytes: message)
+  }
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Lastro
+
+/// When a ``ReconnectingWebSocket`` connects anew, and what is done then.
+public struct WebSocketReconnection: Sendable {
+  /// What a policy is told besides the error.
+  public struct Loss: Sendable {
+    /// Whether there was an open socket; false when connecting failed.
+    public var wasOpen: Bool
+    /// How long it was open.
+    public var openFor: Duration
+    /// How it was closed, where it was.
+    public var close: WebSocketClose?
+
+    /// Makes one.
+    public init(wasOpen: Bool, openFor: Duration, close: WebSocketClose?) {
+      self.wasOpen = wasOpen
+      self.openFor = openFor
+      self.close = close
+    }
+  }
+
+  /// Whether, and after which delay, to connect anew. Default: ``standard``'s.
+  public var policy: Retry.Policy<Loss>
+  /// A socket that was open for so long counts as stable: the policy begins anew after it. Default 30 s.
+  public var stableAfter: Duration
+  /// Called with every socket but the first, before it is handed out: to subscribe again, or to ask for what was missed.
+  /// When it throws, the socket is cut, and that counts as a loss. Default: nothing.
+  public var onReopen: @Sendable (WebSocket) async throws -> Void
+
+  /// Makes one.
+  public init(
+    policy: Retry.Policy<Loss> = .backoff(
+      .exponential(baseDelay: 0.5, scale: Retry.Backoff.fullJitter(cap: 30), until: .maxRetries(20))),
+    stableAfter: Duration = .seconds(30), onReopen: @escaping @Sendable (WebSocket) async throws -> Void = { _ in }
+  ) {
+    self.policy = policy
+    self.stableAfter = stableAfter
+    self.onReopen = onReopen
+  }
+
+  /// Full jitter up to half a second, doubling to 30 s; 20 retries in a row.
+  public static let standard = WebSocketReconnection()
+}
+
+/// Keeps a WebSocket open by connecting anew, by a policy: a client in front of ``WebSocketClient``.
+///
+/// It hands out one socket after another, and tells each gap between them. What was sent or received around a gap is the
+/// application's business: nothing is ever sent again by itself.
+///
+/// ```swift
+/// for try await event in ReconnectingWebSocket(client, to: "wss://example.org/feed").events {
+///   switch event {
+///   case .opened(let socket): for try await message in socket.messages { … }
+///   case .gap(let gap): print("lost: \(gap.error), again in \(gap.delay)")
+///   }
+/// }
+/// ```
+public struct ReconnectingWebSocket: Sendable {
+  /// What happens.
+  public enum Event: Sendable {
+    /// A socket is open; the next event comes when it has ended.
+    case opened(WebSocket)
+    /// There is none for a while.
+    case gap(Gap)
+  }
+
+  /// A time without a socket.
+  public struct Gap: Sendable {
+    /// Why.
+    public var error: WebSocketError
+    /// How the socket was closed, where it was.
+    public var close: WebSocketClose?
+    /// The wait before the next attempt.
+    public var delay: Duration
+    /// Number of the attempt that follows, 1 for the first since the latest stable socket.
+    public var attempt: Int
+  }
+
+  private let client: WebSocketClient
+  private let resource: RawHTTPResource
+  private let reconnection: WebSocketReconnection
+
+  /// Makes one; nothing is connected yet.
+  ///
+  /// - Parameters:
+  ///   - client: connects.
+  ///   - url: as for ``WebSocketClient/connect(_:headers:)``.
+  ///   - headers: more header fields of every handshake. Default none.
+  ///   - reconnection: default ``WebSocketReconnection/standard``.
+  public init(
+    _ client: WebSocketClient, to url: String, headers: RawHeaders = [:],
+    reconnection: WebSocketReconnection = .standard
+  ) {
+    self.init(
+      client, to: RawHTTPResource(baseRequestMaking: .prompt { try WebSocketURL.request(url, headers: headers) }),
+      reconnection: reconnection)
+  }
+
+  /// Makes one with the request of a resource, made anew for every handshake.
+  public init<Model, APIError>(
+    _ client: WebSocketClient, to resource: HTTPResource<Model, APIError>,
+    reconnection: WebSocketReconnection = .standard
+  ) {
+    self.client = client
+    self.resource = resource.raw
+    self.reconnection = reconnection
+  }
+
+  /// Sockets and the gaps between them. Each iterator connects for itself.
+  public var events: Events { Events(client: client, resource: resource, reconnection: reconnection) }
+
+  /// See ``ReconnectingWebSocket/events``. It ends when a socket was closed by us, or by the server with code 1000; it throws
+  /// why the policy gave up, which is the last loss.
+  public struct Events: AsyncSequence, Sendable {
+    /// What happens.
+    public typealias Element = Event
+    /// Why there is no other attempt.
+    public typealias Failure = WebSocketError
+
+    fileprivate let client: WebSocketClient
+    fileprivate let resource: RawHTTPResource
+    fileprivate let reconnection: WebSocketReconnection
+
+    /// Begins.
+    public func makeAsyncIterator() -> AsyncIterator {
+      AsyncIterator(client: client, resource: resource, reconnection: reconnection)
+    }
+  }
+
+  /// Connects, waits for the end of each socket, and asks the policy; for one task at a time.
+  public struct AsyncIterator: AsyncIteratorProtocol {
+    fileprivate let client: WebSocketClient
+    fileprivate let resource: RawHTTPResource
+    fileprivate let reconnection: WebSocketReconnection
+    fileprivate var socket: WebSocket?
+    fileprivate var openedAt = Duration.zero
+    fileprivate var state = Retry.State.empty
+    fileprivate var delay: Duration?
+    fileprivate var hasOpened = false
+
+    fileprivate init(client: WebSocketClient, resource: RawHTTPResource, reconnection: WebSocketReconnection) {
+      self.client = client
+      self.resource = resource
+      self.reconnection = reconnection
+    }
+  }
+}
+
+extension ReconnectingWebSocket.AsyncIterator {
+  private var time: TimeSource { client.stack.timeSource }
+
+  /// The next event; `nil` at the proper end. A cancelled wait throws `cancelled`, and goes on where it was.
+  public mutating func next() async throws(WebSocketError) -> ReconnectingWebSocket.Event? {
+    try await next(isolation: nil)
+  }
+
+  /// The next event; `nil` at the proper end.
+  public mutating func next(
+    isolation actor: isolated (any Actor)?
+  ) async throws(WebSocketError) -> ReconnectingWebSocket.Event? {
+    if let socket {
+      guard await socket.core.monitor.wait(until: \.isEnded) else { throw .cancelled }
+      self.socket = nil
+      return try ended(socket.state)
+    }
+    if let delay {
+      do { try await time.sleep(delay) } catch { throw .cancelled }
+      self.delay = nil
+    }
+    do throws(WebSocketError) {
+      return .opened(try await open())
+    } catch {
+      if error.isCancelled { throw error }
+      return try gap(error, .init(wasOpen: false, openFor: .zero, close: nil))
+    }
+  }
+
+  private mutating func open() async throws(WebSocketError) -> WebSocket {
+    let socket = try await client.connect(to: resource)
+    if hasOpened {
+      do {
+        try await reconnection.onReopen(socket)
+      } catch {
+        socket.cut()
+        if Task.isCancelled { throw .cancelled }
+        throw WebSocketError(.connectionLost(nil), "the reopening was refused by onReopen")
+      }
+    }
+    hasOpened = true
+    self.socket = socket
+    openedAt = time.now()
+    return socket
+  }
+
+  private mutating func ended(_ last: WebSocketState) throws(WebSocketError) -> ReconnectingWebSocket.Event? {
+    let openFor = time.now() - openedAt
+    if openFor >= reconnection.stableAfter { state = .empty }
+    switch last {
+    case .closed(let close):
+      if close.initiator == .local || close.code == .normal { return nil }
+      return try gap(.closed(close), .init(wasOpen: true, openFor: openFor, close: close))
+    case .failed(let error):
+      if case .dropped = error.reason { return nil }
+      return try gap(error, .init(wasOpen: true, openFor: openFor, close: nil))
+    case .open, .closing: return nil
+    }
+  }
+
+  private mutating func gap(
+    _ error: WebSocketError, _ loss: WebSocketReconnection.Loss
+  ) throws(WebSocketError) -> ReconnectingWebSocket.Event {
+    let seconds: Retry.Delay
+    switch reconnection.policy.shouldRetry(with: error, state: state, metadata: loss) {
+    case .none, .noRetry: throw error
+    case .retry: seconds = 0
+    case .retryAfter(let delay): seconds = delay.isFinite ? min(max(0, delay), 1e9) : 0
+    }
+    // A policy looks at their number, and at the latest.
+    state.errors = state.errors.suffix(1000) + [error]
+    state.totalDelay += seconds
+    delay = .seconds(seconds)
+    return .gap(
+      ReconnectingWebSocket.Gap(error: error, close: loss.close, delay: .seconds(seconds), attempt: state.retryCount))
+  }
+}

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Lastro
+import LastroCurl
+import LastroTesting
+import LastroTunnels
+import TestSupport
+import Testing
+
+@Suite("TLS as a transport: trust", .timeLimit(.minutes(60)))
+struct TLSOverStreamTrustTests {
+  let lab: NestLab
+
+  init() throws { lab = try NestLab() }
+
+  /// Dials, expects a refusal, and that the server was told nothing by the application.
+  private func refusal(
+    _ server: LoopbackServer, _ dialer: any Dialer, _ request: DialRequest,
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) async throws -> TransportError {
+    let error = try await nestedFailure({ try await dialer.dial(request) }, sourceLocation: sourceLocation)
+    #expect(!error.requestSent, sourceLocation: sourceLocation)
+    #expect(server.receivedBytes == 0, sourceLocation: sourceLocation)
+    return error
+  }
+
+  @Test("a stranger's certificate, one for another host, and an expired one are refused")
+  func chains() async throws {
+    let stranger = try LoopbackServer(tls: LoopbackTLS(CertificateAuthority().issue(hosts: ["localhost"]))) {
+      try $0.echo()
+    }
+    #expect(
+      try await refusal(stranger, lab.dialer(), stranger.request()).code == .untrustedCertificate)
+    let other = try LoopbackServer(tls: lab.tls("other.test")) { try $0.echo() }
+    #expect(try await refusal(other, lab.dialer(), other.request()).code == .hostMismatch)
+    #expect(
+      try await refusal(other, lab.dialer(), other.request("127.0.0.1", tls: .init())).code == .hostMismatch)
+    let old = try LoopbackServer(
+      tls: LoopbackTLS(lab.authority.issue(hosts: ["localhost"], validity: .days(-1)))
+    ) { try $0.echo() }
+    let expired = try await refusal(old, lab.dialer(), old.request())
+    #expect(expired.code == .certificateExpired)
+    #expect(expired.stage == .tls)
+    #expect(try await refusal(old, lab.dialer(), old.request(role: .proxy)).stage == .proxy)
+    // As the other name, it is right.
+    _ = try await lab.dialer().dial(other.request(tls: .init(serverName: "other.test"))).expectEcho()
+  }
+
+  @Test("a pin that matches is accepted, another is refused before a byte of the application leaves")
+  func pins() async throws {
+    let tls = try lab.tls()
+    let server = try LoopbackServer(tls: tls) { try $0.echo() }
+    let right = try NestLab.evaluator("localhost", pin: NestLab.pin(tls.identity))
+    let stream = try await lab.dialer { $0.trustJudge = right }.dial(server.request())
+    #expect(stream.facts.trust == .pinned)
+    try await stream.expectEcho()
+
+    let wrong = try NestLab.evaluator("localhost", pin: NestLab.absentPin)
+    let fresh = try LoopbackServer(tls: tls) { try $0.echo() }
+    let error = try await refusal(fresh, lab.dialer { $0.trustJudge = wrong }, fresh.request())
+    #expect(error.stage == .trust)
+    #expect(error.code == .pinMismatch)
+    #expect(error.trustFailure != nil)
+    // A request's own judge is asked in addition.
+    let both = try await refusal(
+      fresh, lab.dialer { $0.trustJudge = right }, fresh.request(connection: lab.options { $0.trustJudge = wrong }))
+    #expect(both.code == .pinMismatch)
+    let standing = try await refusal(
+      fresh, lab.dialer { $0.trustJudge = wrong }, fresh.request(connection: lab.options { $0.trustJudge = right }))
+    #expect(standing.code == .pinMismatch)
+  }
+
+  @Test("a pinned host is not talked to in the clear, a proxy may be")
+  func plaintext() async throws {
+    let server = try LoopbackServer { try $0.echo() }
+    let judge = try NestLab.evaluator("localhost", pin: NestLab.absentPin, allowsOthers: false)
+    let dialer = lab.dialer { $0.trustJudge = judge }
+    for host in ["localhost", "127.0.0.1"] {
+      let error = try await nestedFailure { try await dialer.dial(server.request(host, tls: nil)) }
+      #expect(error.stage == .trust)
+    }
+    #expect(server.acceptedConnections == 0)
+    try await dialer.dial(server.request(tls: nil, role: .proxy)).expectEcho()
+
+    // The engine below has the pins, and the transport between them asks it.
+    let pinned = try NestLab.engine { $0.connection.tls.trustJudge = judge }
+    let proxy = try SOCKS5Dialer(proxy: ProxyServer(host: "127.0.0.1", port: server.port), over: pinned)
+    let refused = try await nestedFailure {
+      try await TLSDialer(over: proxy).dial(server.request(tls: nil))
+    }
+    #expect(refused.code == .plaintextRefused)
+    #expect(server.acceptedConnections == 1)
+  }
+
+  @Test("a judge alone may decide on what is presented")
+  func presented() async throws {
+    let stranger = try CertificateAuthority()
+    let identity = try stranger.issue(hosts: ["elsewhere.test"], validity: .days(-1))
+    let server = try LoopbackServer(tls: LoopbackTLS(identity)) { try $0.echo() }
+    let judge = NestJudge { _ in true }
+    let standing = NestJudge { _ in true }
+    let dialer = lab.dialer { $0.trustJudge = standing }
+    let stream = try await dialer.dial(server.request(tls: .init(certificates: .judged(by: judge))))
+    try await stream.expectEcho()
+    #expect(try judge.asked.map { $0.chain.first?.pin.description } == [NestLab.pin(identity)])
+    #expect(judge.asked.first?.host.text == "localhost")
+    #expect(standing.asked.map(\.chain.count) == [1])
+
+    let fresh = try LoopbackServer(tls: LoopbackTLS(identity)) { try $0.echo() }
+    let no = NestJudge { _ in false }
+    #expect(
+      try await refusal(fresh, lab.dialer(), fresh.request(tls: .init(certificates: .judged(by: no)))).code
+        == .trustRefused)
+    #expect(
+      try await refusal(
+        fresh, lab.dialer { $0.trustJudge = no }, fresh.request(tls: .init(certificates: .judged(by: judge)))
+      ).code == .trustRefused)
+  }
+
+  @Test("a client certificate is presented to servers, by host, and not to proxies")
+  func identities() async throws {
+    let names = Lock([String?]())
+    var tls = try lab.tls()
+    tls.clientAuthoritiesPEM = lab.authority.rootPEM
+    let server = try LoopbackServer(tls: tls) { connection in
+      names.withLock { $0.append(connection.clientName) }
+      try connection.echo()
+    }
+    let client = try lab.authority.issue(hosts: ["client.test"])
+    let identity = TLSOptions.Identity(
+      certificate: .bytes(Array(client.chainPEM.utf8)), key: .bytes(Array(client.privateKeyPEM.utf8)))
+    try await lab.dialer { $0.identity = identity }.dial(server.request()).expectEcho()
+    try await lab.dialer { $0.hostIdentities = ["localhost": identity] }.dial(server.request()).expectEcho()
+    #expect(names.withLock { $0.count } == 2)
+    #expect(names.withLock { $0.allSatisfy { $0 != nil } })
+
+    for (dialer, role) in [
+      (lab.dialer(), ServerTrust.Role.server), (lab.dialer { $0.hostIdentities = ["other.test": identity] }, .server),
+      (lab.dialer { $0.identity = identity }, .proxy),
+    ] {
+      // TLS 1.3 tells it after the handshake.
+      let error = try await nestedFailure {
+        let stream = try await dialer.dial(server.request(role: role))
+        return try await stream.read()
+      }
+      #expect(error.code == .clientCertificateRequired)
+      #expect(error.message.contains("alert \"certificate required\""))
+    }
+    let broken = TLSOptions.Identity(
+      certificate: .bytes(Array(client.chainPEM.utf8)), key: .bytes(Array(tls.identity.privateKeyPEM.utf8)))
+    for identity in [broken, .init(certificate: .bytes([])), .init(certificate: .file("/nonexistent"))] {
+      let error = try await nestedFailure {
+        try await lab.dialer { $0.identity = identity }.dial(server.request())
+      }
+      #expect(error.code == .invalidTLSConfiguration)
+    }
+  }
+
+  @Test("versions and ciphers hold")
+  func versions() async throws {
+    let old = try lab.echo { $0.maximumVersion = .tls12 }
+    let error = try await refusal(old, lab.dialer { $0.minimumVersion = .v1_3 }, old.request())
+    #expect(error.code == .handshakeFailed)
+    #expect(error.stage == .tls)
+    let chosen = try await lab.dialer { $0.legacyCiphers = ["ECDHE-ECDSA-AES256-GCM-SHA384"] }.dial(old.request())
+    #expect(chosen.facts.tls?.cipher == "ECDHE-ECDSA-AES256-GCM-SHA384")
+    let new = try lab.echo()
+    let suite = try await lab.dialer { $0.cipherSuites = ["TLS_CHACHA20_POLY1305_SHA256"] }.dial(new.request())
+    #expect(suite.facts.tls?.cipher == "TLS_CHACHA20_POLY1305_SHA256")
+    for edit: (inout TLSOptions) -> Void in [
+      { $0.legacyCiphers = ["NONE-SUCH"] }, { $0.cipherSuites = [] }, { $0.roots = .pem([]) },
+      { $0.keyLogFile = "/nonexistent/keys" },
+    ] {
+      #expect(
+        try await nestedFailure { try await lab.dialer(edit).dial(new.request()) }.code == .invalidTLSConfiguration)
+    }
+    #expect(
+      try await nestedFailure { try await lab.dialer { $0.requiresStapledStatus = true }.dial(new.request()) }.code
+        == .unsupported)
+    for name in ["", String(repeating: "x", count: 256)] {
+      #expect(
+        try await nestedFailure {
+          try await lab.dialer().dial(new.request(tls: .init(applicationProtocols: [name])))
+        }.code == .invalidOption)
+    }
+  }
+
+  @Test("strict checks hold")
+  func strictness() async throws {
+    let server = try lab.echo()
+    let lenient = try await lab.dialer().dial(server.request())
+    #expect(lenient.facts.trust == .validated)
+    // The authority's certificates are proper ones.
+    _ = try await lab.dialer { $0.chainChecks = .strict }.dial(server.request())
+  }
+
+  @Test("the secrets of a connection are logged where that is asked for")
+  func keyLog() async throws {
+    let path = "/tmp/lastro-nest-\(UInt64.random(in: 0 ... .max)).keys"
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    let server = try lab.echo()
+    try await lab.dialer { $0.keyLogFile = path }.dial(server.request()).expectEcho()
+    let text = String(decoding: try Data(contentsOf: URL(filePath: path)), as: UTF8.self)
+    #expect(text.contains("CLIENT_TRAFFIC_SECRET_0 "))
+  }
+
+  @Test(
+    "a handshake that does not come to its end fails",
+    arguments: [
+      LoopbackTLS.HandshakeFault.resetInHandshake, .closeInHandshake, .plaintextInsteadOfTLS, .stallInHandshake,
+    ])
+  func faults(fault: LoopbackTLS.HandshakeFault) async throws {
+    let server = try lab.echo { $0.handshakeFault = fault }
+    let limit: Duration = fault == .stallInHandshake ? .milliseconds(50) : .seconds(600)
+    let error = try await nestedFailure { try await lab.dialer().dial(server.request(within: limit)) }
+    #expect(!error.requestSent)
+    switch fault {
+    case .stallInHandshake: #expect(error.code == .connectTimeout)
+    case .closeInHandshake, .plaintextInsteadOfTLS: #expect(error.code == .handshakeFailed)
+    case .resetInHandshake: #expect(error.stage != .request)
+    }
+  }
+
+  @Test("cancelling gives a handshake up")
+  func cancellation() async throws {
+    let server = try lab.echo { $0.handshakeFault = .stallInHandshake }
+    let dialer = lab.dialer()
+    let task = Task { try await dialer.dial(server.request(within: nil)) }
+    try await server.waitForConnections(count: 1)
+    task.cancel()
+    #expect(try await nestedFailure { try await task.value }.code == .cancelled)
+  }
+}

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import LastroTesting
+import Testing
+
+@testable import Lastro
+@testable import LastroGemini
+
+@Suite("Gemini redirects, prompts, waiting", .timeLimit(.minutes(60)))
+struct GeminiFlowTests {
+  static let start = "gemini://capsule.example/"
+
+  /// A server with an answer for each URL.
+  static func capsule(_ answers: [String: String]) -> Capsule {
+    Capsule { .text(answers[$0] ?? "51 \($0)\r\n") }
+  }
+
+  // MARK: redirects
+
+  @Test("redirects are followed, relative ones too")
+  func redirects() async throws {
+    let capsule = Self.capsule([
+      Self.start: "30 a/b\r\nignored", Self.start + "a/b": "31 ../c?x#part\r\n", Self.start + "c?x": "20 x/y\r\nhere",
+    ])
+    let response = try await GeminiClient.trusting(capsule).fetchData(Self.start)
+    #expect(response.data == Data("here".utf8) && response.url.text == Self.start + "c?x")
+    #expect(response.redirects.map(\.text) == [Self.start + "a/b", Self.start + "c?x"])
+    #expect(capsule.requests.count == 3)
+  }
+
+  @Test("five redirects pass, the sixth does not; a limit of none follows none")
+  func limit() async throws {
+    let capsule = Capsule { request in
+      let number = Int(request.split(separator: "/").last ?? "") ?? 0
+      return .text("30 /\(number + 1)\r\n")
+    }
+    let error = await #expect(throws: GeminiError.self) { try await GeminiClient.trusting(capsule).fetch(Self.start) }
+    #expect(error?.stage == .redirect && error?.code == .tooManyRedirects && error?.redirects.count == 5)
+    #expect(capsule.requests.count == 6)
+    let none = GeminiClient.trusting(capsule) { $0.redirects.limit = 0 }
+    let first = await #expect(throws: GeminiError.self) { try await none.fetch(Self.start) }
+    #expect(first?.code == .tooManyRedirects && first?.redirects.isEmpty == true)
+    let handed = try await GeminiClient.trusting(capsule) { $0.redirects = .none }.fetch(Self.start)
+    #expect(handed.status == .temporaryRedirect && handed.meta == "/1" && handed.redirects.isEmpty)
+  }
+
+  @Test(
+    "a redirect that is handed over need not lead anywhere",
+    arguments: ["", " ", "gemini://", "gemini://u@h.example/", "//:x/", "\u{FF0F}", "gemini://h.example:0/"])
+  func handedOver(meta: String) async throws {
+    let capsule = Self.capsule([Self.start: "31 \(meta)\r\n"])
+    let handed = try await GeminiClient.trusting(capsule) { $0.redirects = .none }.fetch(Self.start)
+    #expect(handed.status == .permanentRedirect && handed.meta == meta && handed.redirects.isEmpty)
+    // A decision of one's own is asked only where there is a target to decide about.
+    var deciding = GeminiRedirects.none
+    deciding.decide = { _ in .deliver }
+    let others = GeminiClient.trusting(capsule) { [deciding] in $0.redirects = deciding }
+    do throws(GeminiError) {
+      #expect(try await others.fetch(Self.start).meta == meta)
+    } catch {
+      #expect(error.stage == .redirect && error.code == .invalidRedirect)
+    }
+  }
+
+  @Test("a loop is seen")
+  func loop() async {
+    let capsule = Self.capsule([Self.start: "30 /a\r\n", Self.start + "a": "30 /b\r\n", Self.start + "b": "31 /a\r\n"])
+    let error = await #expect(throws: GeminiError.self) { try await GeminiClient.trusting(capsule).fetch(Self.start) }
+    #expect(error?.code == .redirectLoop && capsule.requests.count == 3)
+  }
+
+  @Test("another host is asked about; nothing is sent there unless it may be")
+  func crossHost() async throws {
+    let other = "gemini://other.example/x"
+    let capsule = Self.capsule([Self.start: "30 \(other)\r\n", other: "20 x/y\r\nthere"])
+    let error = await #expect(throws: GeminiError.self) { try await GeminiClient.trusting(capsule).fetch(Self.start) }
+    #expect(error?.code == .redirectRefused && error?.header?.meta == other && capsule.requests == [Self.start])
+    let asked = EventRecorder<String>()
+    let asking = GeminiClient.trusting(capsule) {
+      $0.redirects = GeminiRedirects { step in
+        asked.record("\(step.number) \(step.status) \(step.leavesHost) \(step.from)")
+        return .follow
+      }
+    }
+    #expect(try await asking.fetchData(Self.start).data == Data("there".utf8))
+    #expect(asked.events == ["1 30 true \(Self.start)"])
+    let across = GeminiClient.trusting(capsule) { $0.redirects = .acrossHosts() }
+    #expect(try await across.fetch(Self.start).url.text == other)
+  }
+
+  @Test("another scheme can be handed over, and is never followed")
+  func otherScheme() async throws {
+    let capsule = Self.capsule([Self.start: "30 https://web.example/\r\n"])
+    let eager = GeminiClient.trusting(capsule) { $0.redirects = .acrossHosts() }
+    let error = await #expect(throws: GeminiError.self) { try await eager.fetch(Self.start) }
+    #expect(error?.stage == .redirect && error?.code == .unsupportedScheme)
+    let handing = GeminiClient.trusting(capsule) {
+      $0.redirects = GeminiRedirects { step in if case .other = step.to { .deliver } else { .follow } }
+    }
+    #expect(try await handing.fetch(Self.start).meta == "https://web.example/")
+    #expect(capsule.dialed.count == 2)
+  }
+
+  // MARK: prompts
+
+  @Test("a prompt is answered, percent-encoded, and may lead back")
+  func input() async throws {
+    let capsule = Self.capsule([
+      Self.start: "10 Who?\r\n", Self.start + "?a%20b%2Bc": "30 /done\r\n", Self.start + "done": "30 /\r\n",
+    ])
+    let asked = EventRecorder<String>()
+    let client = GeminiClient.trusting(capsule) {
+      $0.onInput = { request in
+        asked.record("\(request.url) \(request.prompt) \(request.isSensitive)")
+        return asked.events.count == 1 ? "a b+c" : nil
+      }
+    }
+    let response = try await client.fetch(Self.start)
+    #expect(response.status == .input && response.redirects.map(\.path) == ["/done", "/"])
+    #expect(asked.events == Array(repeating: "\(Self.start) Who? false", count: 2))
+    #expect(capsule.requests == ["", "?a%20b%2Bc", "done", ""].map { Self.start + $0 })
+  }
+
+  @Test("a server that prompts for ever is not answered for ever")
+  func endlessInput() async throws {
+    let capsule = Capsule { _ in .text("10 again\r\n") }
+    let client = GeminiClient.trusting(capsule) { $0.onInput = { _ in "x" } }
+    #expect(try await client.fetch(Self.start).status == .input)
+    #expect(capsule.requests.count == 11)
+  }
+
+  @Test("an answer that makes the URL too long is an error, and is not sent")
+  func longInput() async {
+    let capsule = Capsule { _ in .text("10 say\r\n") }
+    let client = GeminiClient.trusting(capsule) {
+      $0.onInput = { _ in Secret(String(repeating: "ü", count: 300)) }
+    }
+    let error = await #expect(throws: GeminiError.self) { try await client.fetch(Self.start) }
+    #expect(error?.code == .urlTooLong && capsule.requests.count == 1)
+  }
+
+  @Test("sensitive input is sent and shown nowhere, also where the server redirects with it")
+  func sensitive() async throws {
+    let capsule = Capsule { request in
+      switch request {
+      case Self.start: .text("11 Password?\r\n")
+      case Self.start + "?hunter2": .text("30 /in?hunter2\r\n")
+      case Self.start + "in?hunter2": .text("31 gemini://evil.example/?hunter2\r\n")
+      default: .text("20 x/y\r\n")
+      }
+    }
+    let client = GeminiClient.trusting(capsule) {
+      $0.onInput = { request in request.isSensitive ? "hunter2" : nil }
+    }
+    let error = await #expect(throws: GeminiError.self) { try await client.fetch(Self.start) }
+    #expect(capsule.requests.last == Self.start + "in?hunter2" && error?.code == .redirectRefused)
+    var dumped = ""
+    dump(error, to: &dumped)
+    for text in ["\(String(describing: error))", String(reflecting: error), dumped, "\(error?.redirects ?? [])"] {
+      #expect(!text.contains("hunter2"), "\(text)")
+    }
+    let across = GeminiClient.trusting(capsule) {
+      $0.onInput = { _ in "hunter2" }
+      $0.redirects = .acrossHosts()
+    }
+    let response = try await across.fetch(Self.start)
+    #expect(response.url.isSensitive && response.url.query == "hunter2")
+    #expect(!"\(response)".contains("hunter2") && !String(reflecting: response).contains("hunter2"))
+  }
+
+  @Test("nor where the server puts it into the path of a redirect, or of what is linked from there")
+  func sensitivePath() async throws {
+    let capsule = Capsule { request in
+      switch request {
+      case Self.start: .text("11 Password?\r\n")
+      case Self.start + "?hunter2": .text("30 /in/hunter2/a?b\r\n")
+      default: .text("20 x/y\r\n")
+      }
+    }
+    let response = try await GeminiClient.trusting(capsule) { $0.onInput = { _ in "hunter2" } }.fetch(Self.start)
+    #expect(capsule.requests.last == Self.start + "in/hunter2/a?b" && response.url.path == "/in/hunter2/a")
+    var urls = [response.url] + response.redirects
+    for link in ["b", "", "#x", "?y", "./c?d"] {
+      if case .gemini(let url) = try response.url.resolve(link) { urls.append(url) }
+    }
+    #expect(urls.count == 7)
+    for url in urls { #expect(url.text.contains("hunter2") && !"\(url)".contains("hunter2"), "\(url)") }
+    #expect(!"\(response)".contains("hunter2") && !String(reflecting: response).contains("hunter2"))
+    guard case .gemini(let other) = try response.url.resolve("/other") else {
+      Issue.record("no Gemini URL")
+      return
+    }
+    #expect("\(other)" == Self.start + "other")
+  }
+
+  // MARK: waiting
+
+  @Test("slow down is told; and waited for, where that is allowed and fits")
+  func slowDown() async throws {
+    let count = EventRecorder<Int>()
+    let capsule = Capsule { _ in
+      count.record(1)
+      return .text(count.events.count < 3 ? "44 30\r\n" : "20 x/y\r\nnow")
+    }
+    let told = try await GeminiClient.trusting(capsule).fetch(Self.start)
+    #expect(told.status == .slowDown && told.header.slowDown == .seconds(30))
+    let clock = ManualClock(autoAdvance: true)
+    let waiting = GeminiClient.trusting(capsule) {
+      $0.time = clock.timeSource
+      $0.slowDown = .wait(longest: .seconds(60), attempts: 3)
+    }
+    #expect(try await waiting.fetchData(Self.start).data == Data("now".utf8))
+    #expect(clock.sleeps == [.seconds(30)])
+  }
+
+  @Test(
+    "nobody waits longer than allowed, more often, or past the total limit",
+    arguments: [
+      GeminiConfiguration.SlowDown.wait(longest: .seconds(29), attempts: 3), .wait(longest: .seconds(60), attempts: 0),
+    ])
+  func noWait(slowDown: GeminiConfiguration.SlowDown) async throws {
+    let capsule = Capsule { _ in .text("44 30\r\n") }
+    let clock = ManualClock(autoAdvance: true)
+    let client = GeminiClient.trusting(capsule) {
+      $0.time = clock.timeSource
+      $0.slowDown = slowDown
+    }
+    #expect(try await client.fetch(Self.start).status == .slowDown)
+    let limited = GeminiClient.trusting(capsule) {
+      $0.time = clock.timeSource
+      $0.slowDown = .wait(longest: .seconds(60), attempts: 9)
+      $0.totalTimeout = .seconds(20)
+    }
+    #expect(try await limited.fetch(Self.start).status == .slowDown)
+    #expect(clock.sleeps.isEmpty && capsule.requests.count == 2)
+    let bounded = GeminiClient.trusting(capsule) {
+      $0.time = clock.timeSource
+      $0.slowDown = .wait(longest: .seconds(60), attempts: 2)
+    }
+    #expect(try await bounded.fetch(Self.start).status == .slowDown && clock.sleeps.count == 2)
+  }
+
+  @Test(
+    "what 44 asks for",
+    arguments: [
+      ("30", 30), ("0", 0), ("", nil), ("-1", nil), ("1.5", nil), ("x", nil),
+      ("999999999999999999", 86_400), ("9999999999999999999", nil),
+    ])
+  func seconds(meta: String, seconds: Int?) {
+    #expect(GeminiResponseHeader(status: .slowDown, meta: meta).slowDown == seconds.map { .seconds($0) })
+    #expect(GeminiResponseHeader(status: .temporaryFailure, meta: meta).slowDown == nil)
+  }
+
+  @Test(
+    "media types",
+    arguments: [
+      ("", "text/gemini", "utf-8"), ("text/plain", "text/plain", "utf-8"),
+      (" Text/Gemini ; Charset=ISO-8859-1", "text/gemini", "iso-8859-1"),
+      ("text/gemini; x=\"a;b\"; charset=\"us-ascii\"", "text/gemini", "us-ascii"), (";charset=x", "text/gemini", "x"),
+    ])
+  func mediaTypes(meta: String, essence: String, charset: String) {
+    let type = GeminiResponseHeader(status: .success, meta: meta).mediaType
+    #expect(type?.essence == essence && type?.charset == charset)
+  }
+}

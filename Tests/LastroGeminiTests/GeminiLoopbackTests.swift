@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Lastro
+import LastroCurl
+import LastroGemini
+import LastroStreamsTesting
+import LastroTesting
+import Testing
+
+@Suite("Gemini over the engine", .timeLimit(.minutes(60)))
+struct GeminiLoopbackTests {
+  static func certificate(_ hosts: [String] = ["localhost"]) throws -> MintedCertificate {
+    try CertificateMint.selfSigned(hosts: hosts)
+  }
+
+  static func client(
+    _ store: GeminiMemoryKnownHosts = .init(), onMismatch: GeminiTrust.ChangeHandler? = nil,
+    change: (inout GeminiConfiguration) -> Void = { _ in }
+  ) -> GeminiClient {
+    var configuration = GeminiConfiguration()
+    configuration.trust = .firstUse(store, onMismatch: onMismatch)
+    configuration.connectTimeout = .seconds(60)
+    configuration.headerTimeout = .seconds(60)
+    configuration.idleTimeout = .seconds(60)
+    change(&configuration)
+    return GeminiClient(dialer: CurlDialer.shared, configuration: configuration)
+  }
+
+  static func changed(_ change: (inout GeminiConfiguration) -> Void) -> GeminiClient { client(change: change) }
+
+  @Test("a document, in one piece and byte by byte", arguments: [Int.max, 1])
+  func document(pieceBytes: Int) async throws {
+    let body = Array((0..<2000).map { UInt8(truncatingIfNeeded: $0) })
+    let server = try LoopbackGeminiServer(identity: Self.certificate()) { _ in
+      LoopbackGeminiAnswer(Array("20 x/y\r\n".utf8) + body, pieceBytes: pieceBytes)
+    }
+    let response = try await Self.client().fetchData(server.url("/a b?c"))
+    #expect(response.data == Data(body) && response.facts.trust == .firstUse)
+    #expect(response.facts.tls?.version.hasPrefix("TLSv1.") == true)
+    #expect(server.requests == ["gemini://localhost:\(server.port)/a%20b?c"])
+  }
+
+  @Test("pieces of no bytes, or fewer, are pieces of one", arguments: [0, -1, .min])
+  func noPieces(pieceBytes: Int) async throws {
+    var answer = LoopbackGeminiAnswer.success("hello")
+    answer.pieceBytes = pieceBytes
+    let server = try LoopbackGeminiServer(identity: Self.certificate()) { [answer] _ in answer }
+    #expect(try await Self.client().fetchData(server.url()).text == "hello")
+  }
+
+  @Test("a large body streams with back-pressure")
+  func large() async throws {
+    let body = [UInt8](repeating: 7, count: 8 << 20)
+    let server = try LoopbackGeminiServer(identity: Self.certificate()) { _ in .success(body, type: "x/y") }
+    let response = try await Self.client().fetch(server.url())
+    var count = 0
+    for try await piece in response.body {
+      #expect(piece.count <= 65_536)
+      count += piece.count
+    }
+    #expect(count == body.count)
+  }
+
+  @Test("a changed key is a hard stop before anything is sent; a decision replaces it")
+  func changedKey() async throws {
+    let old = try Self.certificate(), new = try Self.certificate()
+    let server = try LoopbackGeminiServer(identity: old) { _ in .success("hello") }
+    let store = GeminiMemoryKnownHosts()
+    #expect(try await Self.client(store).fetchData(server.url()).text == "hello")
+    #expect(try await Self.client(store).fetchData(server.url()).facts.trust == .knownHost)
+    try server.show(new)
+    let error = await #expect(throws: GeminiError.self) { try await Self.client(store).fetch(server.url()) }
+    #expect(error?.stage == .trust && error?.code == .certificateChanged)
+    let change = try #require(error?.certificateChange)
+    #expect(try change.known.pin == old.pin)
+    #expect(try change.presented.pin == new.pin)
+    #expect(server.requests.count == 2)
+    let once = try await Self.client(store, onMismatch: { _ in .acceptOnce }).fetch(server.url())
+    #expect(once.facts.trust == .changedHost)
+    #expect(try store.all.values.map(\.pin) == [old.pin])
+    _ = try await Self.client(store, onMismatch: { _ in .replace }).fetch(server.url())
+    #expect(try store.all.values.map(\.pin) == [new.pin])
+    #expect(try await Self.client(store).fetch(server.url()).facts.trust == .knownHost)
+  }
+
+  @Test("a certificate for another name, and one that has ended, are refused, and not remembered")
+  func badCertificates() async throws {
+    let store = GeminiMemoryKnownHosts()
+    for (certificate, code) in [
+      (try Self.certificate(["other.example"]), FailureCode.hostMismatch),
+      (try CertificateMint.selfSigned(hosts: ["localhost"], validity: .expired), .certificateExpired),
+    ] {
+      let server = try LoopbackGeminiServer(identity: certificate) { _ in .success("hello") }
+      let error = await #expect(throws: GeminiError.self) { try await Self.client(store).fetch(server.url()) }
+      #expect(error?.stage == .trust && error?.code == code && server.requests.isEmpty)
+    }
+    #expect(store.all.isEmpty)
+  }
+
+  @Test("authorities, as for https: a self-signed certificate is refused, an issued one passes with its root")
+  func authorities() async throws {
+    let authority = try CertificateAuthority()
+    let selfSigned = try LoopbackGeminiServer(identity: Self.certificate()) { _ in .success("hello") }
+    let issued = try LoopbackGeminiServer(identity: authority.issue(hosts: ["localhost"])) { _ in .success("hello") }
+    let client = Self.changed {
+      $0.trust = .authorities
+      $0.connection.tls.roots = .pem(Array(authority.rootPEM.utf8))
+    }
+    let error = await #expect(throws: GeminiError.self) { try await client.fetch(selfSigned.url()) }
+    #expect(error?.stage == .tls && error?.code == .untrustedCertificate && selfSigned.requests.isEmpty)
+    #expect(try await client.fetchData(issued.url()).text == "hello")
+  }
+
+  static let faultyAnswers: [(LoopbackGeminiAnswer, FailureStage, FailureCode)] = [
+    (LoopbackGeminiAnswer("20 x/y\r\nhalf", end: .truncate), .response, .truncatedBody),
+    (LoopbackGeminiAnswer("20 x", end: .truncate), .response, .truncatedStream),
+    (LoopbackGeminiAnswer("20 x"), .response, .connectionLost),
+    (LoopbackGeminiAnswer("20 x\n"), .response, .malformedResponse),
+    (LoopbackGeminiAnswer("77 x\r\n").byteByByte, .response, .malformedResponse),
+    (LoopbackGeminiAnswer("20 " + String(repeating: "x", count: 2000)), .response, .headTooLarge),
+    (LoopbackGeminiAnswer("30 /x\r\nbody"), .redirect, .tooManyRedirects),
+  ]
+
+  @Test("faults of servers are typed errors", arguments: faultyAnswers.indices)
+  func faults(index: Int) async throws {
+    let (answer, stage, code) = Self.faultyAnswers[index]
+    let server = try LoopbackGeminiServer(identity: Self.certificate()) { _ in answer }
+    let client = Self.changed { $0.redirects.limit = 0 }
+    let error = await #expect(throws: GeminiError.self) { try await client.fetchData(server.url()) }
+    #expect(error?.stage == stage && error?.code == code, "\(String(describing: error))")
+  }
+
+  @Test("a silent server is ended by the limit for the header")
+  func silence() async throws {
+    let server = try LoopbackGeminiServer(identity: Self.certificate()) { _ in .silence }
+    let client = Self.changed { $0.headerTimeout = .milliseconds(50) }
+    let error = await #expect(throws: GeminiError.self) { try await client.fetch(server.url()) }
+    #expect(error?.stage == .timeout && error?.code == .headerTimeout)
+  }
+
+  @Test("a reset is an error")
+  func reset() async throws {
+    let server = try LoopbackGeminiServer(identity: Self.certificate()) { _ in LoopbackGeminiAnswer("20", end: .reset) }
+    let error = await #expect(throws: GeminiError.self) { try await Self.client().fetchData(server.url()) }
+    #expect(error?.stage == .response)
+  }
+
+  @Test("a client certificate goes to its scope")
+  func clientCertificate() async throws {
+    let mine = try Self.certificate(["me"])
+    let files = try CertificateFiles(mine)
+    let server = try LoopbackGeminiServer(
+      identity: Self.certificate(), clientAuthoritiesPEM: mine.certificatePEM
+    ) { _ in .success("hello") }
+    let identities = GeminiIdentities()
+    identities.add(
+      .init(certificate: .file(files.chain), key: .file(files.privateKey)), for: try GeminiURL(server.url("/app")))
+    let client = Self.changed { $0.identities = identities }
+    #expect(try await client.fetchData(server.url("/app/x")).text == "hello")
+    #expect(server.clients == ["me"])
+    await #expect(throws: GeminiError.self) { try await client.fetchData(server.url("/other")) }
+    #expect(server.requests.count == 1)
+  }
+
+  @Test("many at once, some for the same host, agree on what it is known by")
+  func concurrent() async throws {
+    let server = try LoopbackGeminiServer(identity: Self.certificate()) { .success($0) }
+    let store = GeminiMemoryKnownHosts()
+    let client = Self.client(store)
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for index in 0..<40 {
+        group.addTask {
+          let url = server.url("/\(index)")
+          let text = try await client.fetchData(url).text
+          #expect(text == url)
+        }
+      }
+      try await group.waitForAll()
+    }
+    #expect(store.all.count == 1 && server.requests.count == 40)
+  }
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Lastro
+import LastroCurl
+import LastroGemini
+import LastroTesting
+import PeerSupport
+import Testing
+
+@Suite("Gemini with servers nobody here wrote", .timeLimit(.minutes(60)))
+struct GeminiPeerTests {
+  static func client(_ change: (inout GeminiConfiguration) -> Void = { _ in }) -> GeminiClient {
+    var configuration = GeminiConfiguration()
+    configuration.connectTimeout = .seconds(60)
+    configuration.headerTimeout = .seconds(120)
+    configuration.idleTimeout = .seconds(120)
+    change(&configuration)
+    return GeminiClient(dialer: CurlDialer.shared, configuration: configuration)
+  }
+
+  @Test("molly-brown: pages, files, redirects, missing pages, certificate zones")
+  func mollyBrown() async throws {
+    let peer = try await MollyBrownPeer.start()
+    defer { peer.stop() }
+    let client = Self.client()
+    let page = try await client.fetchData(peer.url("/"))
+    #expect(page.status == .success && page.header.mediaType?.essence == "text/gemini")
+    #expect(page.text == "# Molly\n=> /big.bin A file\n" && page.facts.trust == .firstUse)
+    #expect(GemtextParser.lines(of: page.data ?? Data()).count == 2)
+    let file = try await client.fetchData(peer.url("/big.bin"))
+    #expect(file.data == Data(repeating: 7, count: 1_000_000) && file.facts.trust == .knownHost)
+    #expect(try await client.fetch(peer.url("/none")).status == .notFound)
+    let moved = try await client.fetchData(peer.url("/old"))
+    #expect(moved.text == page.text && moved.redirects.count == 1)
+    #expect(try await client.fetch(peer.url("/private/page.gmi")).status == .clientCertificateRequired)
+    let files = try CertificateFiles(CertificateMint.selfSigned(hosts: ["me"]))
+    let identities = GeminiIdentities()
+    identities.add(
+      .init(certificate: .file(files.chain), key: .file(files.privateKey)), for: try GeminiURL(peer.url("/private")))
+    let known = Self.client { $0.identities = identities }
+    #expect(try await known.fetch(peer.url("/private/page.gmi")).status == .certificateNotAuthorised)
+  }
+
+  @Test("jetforce: pages, prompts, client certificates by scope, slow down")
+  func jetforce() async throws {
+    let peer = try await JetforcePeer.start()
+    defer { peer.stop() }
+    let client = Self.client { $0.onInput = { _ in "a b+c" } }
+    let page = try await client.fetchData(peer.url("/"))
+    #expect(page.text == "# Jetforce\n" && page.facts.trust == .firstUse)
+    let input = try await client.fetchData(peer.url("/cgi-bin/input"))
+    #expect(input.text == "a%20b%2Bc" && input.url.input == "a b+c")
+    #expect(try await client.fetch(peer.url("/cgi-bin/slow")).header.slowDown == .seconds(7))
+    #expect(try await client.fetch(peer.url("/cgi-bin/who")).status == .clientCertificateRequired)
+    #expect(try await client.fetch(peer.url("/none")).status == .notFound)
+    let files = try CertificateFiles(CertificateMint.selfSigned(hosts: ["me"]))
+    let identities = GeminiIdentities()
+    identities.add(
+      .init(certificate: .file(files.chain), key: .file(files.privateKey)),
+      for: try GeminiURL(peer.url("/cgi-bin/who")))
+    let known = Self.client { $0.identities = identities }
+    #expect(try await known.fetchData(peer.url("/cgi-bin/who")).text == "me")
+    #expect(try await known.fetch(peer.url("/cgi-bin/input")).status == .input)
+  }
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+import LastroStreamsTesting
+import LastroTesting
+import LastroTransports
+import Testing
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+@Suite("Conformance of connections", .timeLimit(.minutes(60)))
+struct ConformanceTests {
+  private static let echo = MemoryDialer { _, stream in try await ConnectionConformance.echo(stream) }
+
+  @Test("A network connection over a stream in memory keeps every promise") func network() async throws {
+    let factory = DialerConnectionFactory(to: SampleNetwork.server, dialer: Self.echo)
+    expectNone(await ConnectionConformance(of: factory).findings())
+  }
+
+  @Test("Reads of one byte and a small buffer change nothing") func slowNetwork() async throws {
+    let dialer = MemoryDialer(shape: MemoryStream.Shape(longestRead: 1, capacity: 7)) { _, stream in
+      try await ConnectionConformance.echo(stream)
+    }
+    let factory = DialerConnectionFactory(to: SampleNetwork.server, dialer: dialer)
+    expectNone(await ConnectionConformance(of: factory, bigLength: 1000).findings())
+  }
+
+  @Test("The sample transport keeps every promise, made in each of the document's ways") func sample() async throws {
+    let server = SampleNetwork.server
+    let own = SampleConnectionFactory(serverAddress: server, cert: "cert", iatMode: false)
+    expectNone(await ConnectionConformance(of: own).findings())
+
+    let network = DialerConnectionFactory(to: server, dialer: SampleNetwork.dialer)
+    let over = SampleConnectionFactory(serverAddress: server, cert: "cert", iatMode: true, factory: network)
+    expectNone(await ConnectionConformance(of: over).findings())
+
+    let single = EachTimeAnew {
+      let connection = NetworkConnection(to: server, using: .tcp, dialer: SampleNetwork.dialer)
+      return SampleConnectionFactory(serverAddress: server, cert: "cert", iatMode: false, connection: connection)
+    }
+    expectNone(await ConnectionConformance(of: single).findings())
+  }
+
+  @Test("The sample transport nested in itself, twice and three times, keeps every promise", arguments: [2, 3])
+  func nested(layers: Int) async throws {
+    let network = SampleNetwork.masked(cert: "cert", layers: layers)
+    var factory: any ConnectionFactory = DialerConnectionFactory(to: SampleNetwork.server, dialer: network)
+    for _ in 0..<layers {
+      factory = SampleConnectionFactory(
+        serverAddress: SampleNetwork.server, cert: "cert", iatMode: false, factory: factory)
+    }
+    expectNone(await ConnectionConformance(of: factory, bigLength: 200_000).findings())
+  }
+
+  @Test("A connection that forgets a completion is found out") func broken() async throws {
+    let network = DialerConnectionFactory(to: SampleNetwork.server, dialer: Self.echo)
+    let findings = await ConnectionConformance(of: Forgetful(inner: network), patience: .milliseconds(300)).findings()
+    #expect(findings.contains { $0.promise == "what is sent comes back" })
+    await #expect(throws: ConnectionConformance.Finding.self) {
+      try await ConnectionConformance(of: Forgetful(inner: network), patience: .milliseconds(300)).check()
+    }
+  }
+}
+
+private func expectNone(
+  _ findings: [ConnectionConformance.Finding], sourceLocation: SourceLocation = #_sourceLocation
+) {
+  #expect(findings.isEmpty, "\(findings)", sourceLocation: sourceLocation)
+}
+
+/// A transport over a single connection, made again for each.
+private struct EachTimeAnew: ConnectionFactory {
+  let make: @Sendable () -> any ConnectionFactory
+
+  func connect(using parameters: ConnectionParameters) -> (any Connection)? { make().connect(using: parameters) }
+}
+
+/// Loses the completions of sends.
+private struct Forgetful: ConnectionFactory {
+  let inner: any ConnectionFactory
+
+  func connect(using parameters: ConnectionParameters) -> (any Connection)? {
+    inner.connect(using: parameters).map { ForgetfulConnection($0) }
+  }
+}

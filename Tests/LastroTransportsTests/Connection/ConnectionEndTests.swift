@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Lastro
+import LastroTesting
+import LastroTransports
+import Testing
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+@Suite("Connections and streams at their ends", .timeLimit(.minutes(60)))
+struct ConnectionEndTests {
+  private func connection(_ dialer: any Dialer = RecordingDialer()) -> NetworkConnection {
+    NetworkConnection(to: SampleNetwork.server, using: .tcp, dialer: dialer)
+  }
+
+  @Test("A connection that was cancelled before cannot be started, and says so") func startAfterCancel() async throws {
+    let connection = connection()
+    connection.cancel()
+    await #expect(throws: ConnectionError.posix(.ECANCELED)) { try await connection.start() }
+    await #expect(throws: ConnectionError.posix(.ECANCELED)) { try await connection.start() }
+  }
+
+  @Test("Who starts a connection that is ready need not wait for it") func startAgain() async throws {
+    let connection = connection()
+    try await connection.start()
+    try await connection.start()
+    #expect(connection.state == .ready)
+    connection.cancel()
+    let failed = self.connection(RecordingDialer(error: .cancelled()))
+    for _ in 0..<2 { await #expect(throws: ConnectionError.self) { try await failed.start() } }
+  }
+
+  @Test("The states end with the connection, also where none is told") func states() async throws {
+    let unstarted = connection()
+    let early = unstarted.states
+    unstarted.cancel()
+    for await state in early { Issue.record("a state was told: \(state)") }
+
+    let ended = connection()
+    try await ended.start()
+    let states = ended.states
+    ended.cancel()
+    var seen: [ConnectionState] = []
+    for await state in states { seen.append(state) }
+    #expect(seen == [.cancelled])
+    for await state in ended.states { Issue.record("a state was told: \(state)") }
+  }
+
+  @Test("What comes between two reads, late, is neither lost nor waited for") func lateReceive() async throws {
+    for _ in 0..<2000 {
+      let connection = LateConnection()
+      let stream = ConnectionStream(over: connection)
+      await #expect(throws: TransportError.self) { try await stream.read(upTo: 8, within: .zero) }
+      let server = Task.detached { connection.bring(Data("late".utf8)) }
+      let got = try await stream.read(upTo: 8)
+      #expect(got == Data("late".utf8))
+      await server.value
+      guard connection.receives == 1 else {
+        Issue.record("\(connection.receives) receives for one answer")
+        return
+      }
+    }
+  }
+
+  @Test("A transport tells a cut as often as it is asked") func cut() async throws {
+    let (near, far) = MemoryStream.pair()
+    let stream = TransformedStream(near, Whole())
+    try await far.write(Data("abc".utf8))
+    try await far.finishWriting()
+    #expect(try await stream.read() == Data("abc".utf8))
+    for _ in 0..<3 {
+      let error = try await #require(throws: TransportError.self) { try await stream.read() }
+      #expect(error.code == .protocolViolation)
+    }
+  }
+
+  @Test("A transport's stream gives nothing more once it is closed") func closed() async throws {
+    let (near, far) = MemoryStream.pair()
+    let stream = TransformedStream(near, SampleMask(cert: "cert"))
+    try await far.write(SampleMask.hello + Data("abcdef".utf8))
+    #expect(try await stream.read(upTo: 2)?.count == 2)
+    stream.close()
+    let error = try await #require(throws: TransportError.self) { try await stream.read() }
+    #expect(error.code == .streamClosed)
+  }
+
+  @Test("TLS that nobody can put under a connection any more is refused, not left out") func tls() async throws {
+    let factory = TransformingConnectionFactory(over: connection()) { SampleMask(cert: "cert") }
+    await #expect(throws: ConnectionError.transport(.refused(.unsupported, ""))) { try await factory.open(using: .tls) }
+    let framed = NetworkConnection(over: connection(), framers: [], using: .tls)
+    await #expect(throws: ConnectionError.transport(.refused(.unsupported, ""))) { try await framed.start() }
+  }
+
+  @Test("Viability reaches what is put around a connection", arguments: [false, true])
+  func viability(isFramed: Bool) async throws {
+    let monitor = FakePathMonitor()
+    let parameters = ConnectionParameters.tcp
+    parameters.pathMonitor = monitor
+    let network = DialerConnectionFactory(to: SampleNetwork.server, dialer: RecordingDialer())
+    let transport = TransformingConnectionFactory(over: network) { SampleMask(cert: "cert") }
+    let inner = try #require((isFramed ? network as any ConnectionFactory : transport).connect(using: parameters))
+    let outer = isFramed ? NetworkConnection(over: inner, framers: []) : inner
+    let (changes, continuation) = AsyncStream.makeStream(of: Bool.self)
+    outer.viabilityUpdateHandler = { continuation.yield($0) }
+    try await outer.start()
+    await monitor.isWatched(by: 2)
+    monitor.tell(false)
+    var seen: [Bool] = []
+    for await change in changes.prefix(2) { seen.append(change) }
+    #expect(seen == [true, false])
+    outer.cancel()
+  }
+}
+
+/// Must not end.
+private struct Whole: StreamTransform {
+  struct Cut: Error {}
+
+  mutating func outgoing(_ data: Data) -> Data { data }
+  mutating func incoming(_ data: Data) -> Data { data }
+  mutating func ending() throws -> Data { throw Cut() }
+}
+
+/// Answers the first receive when it is told to, every other at once.
+private final class LateConnection: Connection {
+  private struct State {
+    var waiting: (@Sendable (Data?, ConnectionContentContext?, Bool, ConnectionError?) -> Void)?
+    var receives = 0
+  }
+
+  private let state = Lock(State())
+  var stateUpdateHandler: (@Sendable (ConnectionState) -> Void)? {
+    get { nil }
+    set {}
+  }
+  var viabilityUpdateHandler: (@Sendable (Bool) -> Void)? {
+    get { nil }
+    set {}
+  }
+  var receives: Int { state.withLock { $0.receives } }
+
+  func start(queue: DispatchQueue) {}
+  func cancel() {}
+  func send(
+    content: Data?, contentContext: ConnectionContentContext, isComplete: Bool, completion: ConnectionSendCompletion
+  ) {}
+
+  func receive(
+    minimumIncompleteLength: Int, maxLength: Int,
+    completion: @escaping @Sendable (Data?, ConnectionContentContext?, Bool, ConnectionError?) -> Void
+  ) {
+    let isFirst = state.withLock { state in
+      state.receives += 1
+      if state.receives == 1 { state.waiting = completion }
+      return state.receives == 1
+    }
+    if !isFirst { completion(nil, .finalMessage, true, nil) }
+  }
+
+  func bring(_ data: Data) {
+    let completion = state.withLock { $0.waiting }
+    completion?(data, .defaultStream, false, nil)
+  }
+}

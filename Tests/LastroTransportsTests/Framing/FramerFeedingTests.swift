@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+import LastroTesting
+import LastroTransports
+import Testing
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Every input in one piece, in every split in two, and one byte at a time: the results are the same.
+@Suite("Framers, however their input is fed", .timeLimit(.minutes(60)))
+struct FramerFeedingTests {
+  private func expect(
+    _ input: Data, _ framers: [any ProtocolOptions], gives expected: Transcript,
+    show: (ReceivedContent) -> String = { String(decoding: $0.data, as: UTF8.self) },
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) async throws {
+    for pieces in feedings(input) {
+      let got = try await transcript(pieces, framers, show: show)
+      #expect(got == expected, "fed as \(pieces.map(\.count))", sourceLocation: sourceLocation)
+    }
+  }
+
+  @Test("Lines, the last one without an end") func lines() async throws {
+    try await expect(
+      Data("one\n\nthree\nfour".utf8), [.lines],
+      gives: Transcript(messages: ["one", "", "three", "four"], ending: "end"))
+  }
+
+  @Test("No input at all") func nothing() async throws {
+    try await expect(Data(), [.lines], gives: Transcript(ending: "end"))
+    try await expect(Data(), [.lengthPrefixed], gives: Transcript(ending: "end"))
+  }
+
+  @Test("A line longer than the framer looks at fails it, and does not spin") func longLine() async throws {
+    let line = String(repeating: "x", count: 1030)
+    let pieces = [
+      [Data(line.utf8)], line.utf8.map { Data([$0]) }, [Data(line.utf8.prefix(1024)), Data("xxxxxx".utf8)],
+    ]
+    for pieces in pieces {
+      let got = try await transcript(pieces, [.lines])
+      #expect(got == Transcript(ending: "Lines: protocol_violation"))
+    }
+  }
+
+  @Test("Messages with their length before them, metadata found by definition") func lengthPrefixed() async throws {
+    let input = LengthPrefixed.encoded(["first", "", "third, and longer"])
+    try await expect(
+      input, [.lengthPrefixed],
+      gives: Transcript(messages: ["1: first (5)", "2:  (0)", "3: third, and longer (17)"], ending: "end")
+    ) { content in
+      let message = content.metadata(definition: LengthPrefixed.definition) as? ProtocolFramer.Message
+      let number = message?["number"] as? Int ?? -1, length = message?["length"] as? Int ?? -1
+      return "\(number): \(String(decoding: content.data, as: UTF8.self)) (\(length))"
+    }
+  }
+
+  @Test("A stream that ends within a message, or within its length, fails") func truncated() async throws {
+    let whole = LengthPrefixed.encoded(["first", "second"])
+    try await expect(
+      whole.dropLast(2), [.lengthPrefixed],
+      gives: Transcript(messages: ["first"], ending: "LengthPrefixed: truncated_stream"))
+    try await expect(
+      LengthPrefixed.encoded(["first"]) + [0], [.lengthPrefixed],
+      gives: Transcript(messages: ["first"], ending: "LengthPrefixed: truncated_stream"))
+  }
+
+  @Test("Two framers in a stack: lines within messages, with the metadata of both") func stacked() async throws {
+    let input = LengthPrefixed.encoded(["on", "e\ntwo\nthr", "ee\n"])
+    try await expect(
+      input, [.lines, .lengthPrefixed], gives: Transcript(messages: ["one", "two", "three"], ending: "end")
+    ) { content in
+      guard content.metadata(definition: Lines.definition) != nil,
+        content.metadata(definition: LengthPrefixed.definition) != nil
+      else { return "metadata is missing" }
+      return String(decoding: content.data, as: UTF8.self)
+    }
+  }
+
+  @Test("A handshake before lines; the framer above starts when it is done") func handshake() async throws {
+    try await expect(
+      Data("WELCOME\none\ntwo\n".utf8), [.lines, Greeting.options()],
+      gives: Transcript(messages: ["one", "two"], ending: "end"))
+  }
+
+  @Test("A handshake that is refused, and one that is cut off") func badHandshake() async throws {
+    try await expect(
+      Data("GOAWAY!\none\n".utf8), [.lines, Greeting.options()],
+      gives: Transcript(ending: "\(ConnectionError.posix(.ECONNREFUSED))"))
+    for pieces in feedings("WELCOM") {
+      let got = try await transcript(pieces, [.lines, Greeting.options()])
+      #expect(got.ending == "Greeting: truncated_stream")
+    }
+  }
+
+  @Test("A framer that is put in by another, as the handshake says") func negotiated() async throws {
+    let negotiator = ProtocolFramer.Options(definition: Negotiator.definition)
+    try await expect(
+      Data("L\none\ntwo".utf8), [negotiator], gives: Transcript(messages: ["one", "two"], ending: "end"))
+    try await expect(
+      Data("P\n".utf8) + LengthPrefixed.encoded(["one", "two"]), [negotiator],
+      gives: Transcript(messages: ["one", "two"], ending: "end"))
+  }
+
+  private func showHeader(_ definition: ProtocolDefinition) -> (ReceivedContent) -> String {
+    { content in
+      let message = content.metadata(definition: definition) as? ProtocolFramer.Message
+      guard let header = message?.articleHeader else { return "no header" }
+      return "\(header.status) \(header.meta): \(String(decoding: content.data, as: UTF8.self))"
+    }
+  }
+
+  /// The meta string is eleven bytes, and its CRLF may come on its own: that hung on Network framework.
+  @Test("The article's Gemini framer, with the retry that hung") func article() async throws {
+    try await expect(
+      Data("20 text/gemini\r\n# Hello\r\n".utf8), [ProtocolFramer.Options(definition: ArticleGemini.definition)],
+      gives: Transcript(messages: ["20 text/gemini: # Hello\r\n"], ending: "end"),
+      show: showHeader(ArticleGemini.definition))
+    try await expect(
+      Data("20 \r\n".utf8), [ProtocolFramer.Options(definition: ArticleGemini.definition)],
+      gives: Transcript(messages: ["20 : "], ending: "end"), show: showHeader(ArticleGemini.definition))
+  }
+
+  @Test("The Gemini framer with the second article's repair") func repaired() async throws {
+    try await expect(
+      Data("20 text/gemini\r\n# Hello\r\n".utf8), [ProtocolFramer.Options(definition: RepairedGemini.definition)],
+      gives: Transcript(messages: ["20 text/gemini: # Hello\r\n"], ending: "end"),
+      show: showHeader(RepairedGemini.definition))
+  }
+
+  @Test("Both Gemini framers: a header without body is delivered; one that is cut off fails", arguments: [true, false])
+  func header(isArticle: Bool) async throws {
+    let definition = isArticle ? ArticleGemini.definition : RepairedGemini.definition
+    for pieces in feedings("51 Not found\r\n") {
+      let got = try await transcript(
+        pieces, [ProtocolFramer.Options(definition: definition)], show: showHeader(definition))
+      #expect(got.messages.first == "51 Not found: ")
+      #expect(got.ending == "end")
+    }
+    for pieces in feedings("20 text/gemini\r") {
+      let got = try await transcript(
+        pieces, [ProtocolFramer.Options(definition: definition)], show: showHeader(definition))
+      #expect(got == Transcript(ending: "\(definition.name): truncated_stream"))
+    }
+  }
+}

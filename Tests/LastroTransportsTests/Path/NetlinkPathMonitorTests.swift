@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+import Testing
+
+@testable import LastroTransports
+
+@Suite("Viability from netlink", .timeLimit(.minutes(60)))
+struct NetlinkPathMonitorTests {
+  @Test("The loopback interface runs, and has a way to itself; other addresses are not ours") func loopback() throws {
+    let running = LocalAddresses.running()
+    #expect(running.contains("127.0.0.1"))
+    let peer = try #require(SocketAddress("127.0.0.1", port: 9))
+    #expect(peer.sourceOfRoute() == "127.0.0.1")
+    #expect(peer.hasRoute(from: "127.0.0.1"))
+    // TEST-NET-1: nobody's address.
+    #expect(!peer.hasRoute(from: "192.0.2.1"))
+    #expect(!running.contains("192.0.2.1"))
+  }
+
+  @Test("Names and NUL are no addresses") func noAddress() {
+    #expect(SocketAddress("localhost", port: 9) == nil)
+    #expect(SocketAddress("127.0.0.1\u{0}", port: 9) == nil)
+  }
+
+  @Test("A connection to this machine can be watched, and let go; one without an address cannot") func watch() {
+    let monitor = NetlinkPathMonitor()
+    let watch = monitor.watch(StreamFacts(remoteAddress: "127.0.0.1", remotePort: 9)) { _ in }
+    #expect(watch?.isCancelled == false)
+    watch?.cancel()
+    #expect(watch?.isCancelled == true)
+    #expect(monitor.watch(StreamFacts()) { _ in } == nil)
+  }
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Lastro
+import LastroCurl
+import LastroStreamsTesting
+import LastroTesting
+import LastroWebSocket
+import PeerSupport
+import Testing
+
+@Suite("WebSocket over the engine", .timeLimit(.minutes(60)))
+struct WebSocketPeerTests {
+  /// Without limits in time: a slow machine is no failure.
+  private func client(_ dialer: any Dialer = CurlDialer.shared) throws -> WebSocketClient {
+    var client = WebSocketClient(dialer: dialer)
+    client.stack.timeSource = ManualClock().timeSource
+    client.stack.timeouts = try Timeouts(connect: nil, attempt: nil, idle: nil, total: nil)
+    return client
+  }
+
+  private func echo(_ socket: WebSocket, sizes: [Int]) async throws {
+    var messages = socket.messages.makeAsyncIterator()
+    for size in sizes {
+      let data = Data((0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31) })
+      async let sent: Void = socket.send(data)
+      #expect(try await messages.next() == .binary(data))
+      try await sent
+    }
+    try await socket.send("grüße")
+    #expect(try await messages.next() == .text("grüße"))
+    try await socket.ping(within: nil)
+  }
+
+  @Test("over TCP, to a loopback server", arguments: [nil, 1] as [Int?])
+  func tcp(pieceBytes: Int?) async throws {
+    var behavior = LoopbackWebSocketBehavior()
+    behavior.pieceBytes = pieceBytes
+    let server = try LoopbackWebSocketServer(behavior)
+    let socket = try await client().connect(server.url)
+    try await echo(socket, sizes: pieceBytes == nil ? [0, 1, 126, 70_000, 900_000] : [0, 1, 300])
+    #expect(socket.facts.remotePort == server.port)
+    #expect(try await socket.close().isClean)
+  }
+
+  @Test("over TLS, by the URL's name or by another address with the name for TLS apart")
+  func tls() async throws {
+    let authority = try CertificateAuthority()
+    let server = try LoopbackWebSocketServer(tls: LoopbackTLS(try authority.issue(hosts: ["socket.example"])))
+    var options = ConnectionOptions()
+    options.tls.roots = .pem(Array(authority.rootPEM.utf8))
+    var requestOptions = RequestOptions()
+    requestOptions.connection = options
+    var client = try self.client()
+    client.configuration.address = .init(host: "127.0.0.1")
+    let request = try ResourceRequest(url: "https://socket.example:\(server.port)/", options: requestOptions)
+    let socket = try await client.connect(to: RawHTTPResource(request: request))
+    try await echo(socket, sizes: [10, 100_000])
+    #expect(socket.facts.tls?.version == "TLSv1.3")
+    #expect(server.record.handshakes.first?["Host"] == "socket.example:\(server.port)")
+    #expect(try await socket.close().isClean)
+    client.configuration.serverName = "other.example"
+    let error = await refusal(client, request)
+    #expect(error?.stage == .tls)
+  }
+
+  @Test("a pinned host is not talked to without TLS, at whatever address")
+  func pinned() async throws {
+    let server = try LoopbackWebSocketServer()
+    let pins = Set(["A", "B"].map { "sha256/" + String(repeating: $0, count: 43) + "=" })
+    var engine = CurlConfiguration()
+    engine.connection.tls.trustJudge = ServerTrustEvaluator(
+      configuration: try .init(
+        pinningPolicies: [try PinningPolicy(domainName: "pinned.example", pinnedHashes: pins)],
+        allowNotPinnedDomains: true))
+    var client = try self.client(CurlDialer(engine))
+    client.configuration.address = .init(host: "127.0.0.1")
+    let refused = await refusal(client, try ResourceRequest(url: "http://pinned.example:\(server.port)/"))
+    #expect(refused?.stage == .trust && refused?.code == .plaintextRefused)
+    #expect(server.acceptedConnections == 0)
+    #expect(await refusal(client, try ResourceRequest(url: "http://other.example:\(server.port)/")) == nil)
+    #expect(server.acceptedConnections == 1)
+  }
+
+  private func refusal(_ client: WebSocketClient, _ request: ResourceRequest) async -> WebSocketError? {
+    do throws(WebSocketError) {
+      _ = try await client.connect(to: RawHTTPResource(request: request))
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  @Test("with Python's websockets: echo, compression, subprotocol, a close code, a connection that is cut")
+  func python() async throws {
+    let peer = try await WebSocketPeer.start()
+    var client = try self.client()
+    client.configuration.compression = .init()
+    client.configuration.subprotocols = ["other", "chat"]
+    let socket = try await client.connect("ws://127.0.0.1:\(peer.port)/echo")
+    #expect(socket.isCompressing)
+    #expect(socket.subprotocol == "chat")
+    try await echo(socket, sizes: [0, 1, 1024, 70_000, 1_000_000])
+    try await socket.sendFragments(.text) { writer in
+      for word in ["one ", "two ", "three"] { try await writer.write(word) }
+    }
+    var messages = socket.messages.makeAsyncIterator()
+    #expect(try await messages.next() == .text("one two three"))
+    #expect(try await socket.close(.goingAway) == .init(code: .goingAway, reason: "", isClean: true, initiator: .local))
+    let closing = try await client.connect("ws://127.0.0.1:\(peer.port)/close")
+    for await state in closing.states {
+      if case .closed(let close) = state {
+        #expect(close.code?.rawValue == 4001 && close.reason == "go" && close.isClean && close.initiator == .remote)
+      }
+    }
+    let cut = try await client.connect("ws://127.0.0.1:\(peer.port)/cut")
+    var pieces = cut.messages.makeAsyncIterator()
+    let error = await #expect(throws: WebSocketError.self) { while try await pieces.next() != nil {} }
+    guard case .connectionLost = error?.reason else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    peer.stop()
+  }
+}
