@@ -88,7 +88,8 @@ final class WebSocketHandshakeTransport: Transport {
     let stream = try await dialer.dial(try dialRequest(request))
     var exchange = StreamExchange(
       over: stream, asking: .upgrade,
-      within: ExchangeTimes(countdown, idle: request.idleTimeout, code: request.deadlineCode))
+      // The deadline is measured by `time`, around all of it.
+      within: ExchangeTimes(Countdown(nil), idle: request.idleTimeout, code: request.deadlineCode))
     do throws(TransportError) {
       try await exchange.send(bytes)
       let answer = try await exchange.receiveHead()
