@@ -116,11 +116,17 @@ let package = Package(
     .target(
       name: "TestSupport", dependencies: ["Lastro", "LastroCurl", "LastroTesting", "PeerSupport", httpTypes],
       path: "Tests/TestSupport", swiftSettings: settings),
-    .testTarget(name: "LastroWireTests", dependencies: ["CLastroZlib", "LastroWire"], swiftSettings: settings),
+    // Public test data, read from its folder. In no product.
+    .target(
+      name: "ConformanceData", path: "Tests/Conformance",
+      exclude: ["README.md", "llhttp", "publicsuffix", "uritemplate", "url", "x509-limbo"], swiftSettings: settings),
+    .testTarget(
+      name: "LastroWireTests", dependencies: ["CLastroZlib", "ConformanceData", "LastroWire"], swiftSettings: settings),
     .testTarget(
       name: "LastroTests",
       dependencies: [
-        "Lastro", "LastroObservability", "LastroTesting", "LastroWire", "TestSupport", httpTypes, logging, tracing,
+        "ConformanceData", "Lastro", "LastroObservability", "LastroTesting", "LastroWire", "TestSupport", httpTypes,
+        logging, tracing,
         .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
         .product(name: "MetricsTestKit", package: "swift-metrics"),
       ],
@@ -168,7 +174,8 @@ let package = Package(
     .testTarget(
       name: "LastroCurlTests",
       dependencies: [
-        "Lastro", "LastroCurl", "LastroTesting", "LastroTunnels", "LastroWire", "PeerSupport", "TestSupport", httpTypes,
+        "ConformanceData", "Lastro", "LastroCurl", "LastroTesting", "LastroTunnels", "LastroWire", "PeerSupport",
+        "TestSupport", httpTypes,
       ],
       swiftSettings: settings),
     // The other systems over the engine.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import ConformanceData
 import FoundationEssentials
 import Testing
 
@@ -22,10 +23,6 @@ struct LLHTTPCorpusTests {
     var body: String
   }
 
-  static let file = URL(filePath: #filePath).deletingLastPathComponent()
-    .appending(path: "../../../shared/data/conformance/llhttp/responses.json")
-  static let isPresent = FileManager.default.fileExists(atPath: file.path)
-
   /// Refused by llhttp for what comes after the head.
   static let bodyFaults: Set<String> = [
     "HTTP/1.1 with keep-alive disabled and 204 status", "HTTP/1.1 with keep-alive disabled, content-length",
@@ -47,9 +44,9 @@ struct LLHTTPCorpusTests {
     "`chunkedchunked` transfer-encoding does not enable chunked enconding",
   ]
 
-  @Test("each strict case gets llhttp's verdict, but for the differences listed", .enabled(if: isPresent))
+  @Test("each strict case gets llhttp's verdict, but for the differences listed")
   func strict() throws {
-    let cases = try JSONDecoder().decode([Case].self, from: Data(contentsOf: Self.file))
+    let cases = try JSONDecoder().decode([Case].self, from: ConformanceData.file("llhttp/responses.json"))
       .filter { $0.type == "response" || $0.type == "response-finish" }
     #expect(cases.count == 77)
     var differences: Set<String> = []

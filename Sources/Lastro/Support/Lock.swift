@@ -9,12 +9,12 @@
 #endif
 
 /// A value behind a `pthread_mutex_t`. Not `Synchronization.Mutex`: ThreadSanitizer reports false races in it on Linux.
-package final class Lock<State>: @unchecked Sendable {
+package final class Lock<State: ~Copyable>: @unchecked Sendable {
   // Sendable because every access to `state` is between lock and unlock of `mutex`.
   @usableFromInline let mutex: UnsafeMutablePointer<pthread_mutex_t>
   @usableFromInline var state: State
 
-  package init(_ state: State) {
+  package init(_ state: consuming State) {
     self.state = state
     mutex = .allocate(capacity: 1)
     mutex.initialize(to: pthread_mutex_t())

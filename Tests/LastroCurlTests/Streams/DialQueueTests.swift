@@ -12,7 +12,7 @@ import Testing
   import Musl
 #endif
 
-@Suite("Streams: who waits to be dialed", .timeLimit(.minutes(60)))
+@Suite("Streams: who waits to be dialed", .timeLimit(.minutes(5)))
 struct DialQueueTests {
   @Test("the order holds, and what was given up is passed over")
   func order() {
@@ -60,7 +60,7 @@ private final class LookupGate: Sendable {
   func wait() { while !isOpen.withLock({ $0 }) { usleep(1_000) } }
 }
 
-@Suite("Streams: look-ups for datagrams", .timeLimit(.minutes(60)))
+@Suite("Streams: look-ups for datagrams", .timeLimit(.minutes(5)))
 struct NameLookupsTests {
   private func request(
     _ host: String, isGivenUp: Bool = false, answer: @escaping @Sendable (String) -> Void = { _ in }
