@@ -96,7 +96,7 @@ public struct CurlConfiguration: Sendable {
     ] where value < 0 {
       throw ConfigurationError("\(name) is \(value)", hint: "it must not be negative")
     }
-    if let userAgent, userAgent.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
+    if let userAgent, userAgent.utf8.contains(where: \.isControl) {
       throw ConfigurationError("userAgent has a control character", hint: "CR and LF would start another header field")
     }
     guard maximumContentCodings <= 8 else {

@@ -2,6 +2,7 @@
 
 internal import HTTPTypes
 package import Lastro
+internal import LastroSupport
 internal import LastroWire
 
 #if canImport(FoundationEssentials)

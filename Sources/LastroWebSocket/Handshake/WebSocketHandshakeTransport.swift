@@ -3,6 +3,7 @@
 internal import HTTPTypes
 internal import Lastro
 internal import LastroExchange
+internal import LastroSupport
 internal import LastroWire
 
 #if canImport(FoundationEssentials)
