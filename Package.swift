@@ -68,7 +68,7 @@ let package = Package(
     .target(name: "LastroGemini", dependencies: ["Lastro", "LastroSupport", "LastroWire"], swiftSettings: settings),
     // Dialers around dialers: SOCKS 5, HTTP CONNECT, meek, and chains of them.
     .target(
-      name: "LastroTunnels", dependencies: ["Lastro", "LastroExchange", "LastroSupport", "LastroWire", httpTypes],
+      name: "LastroTunnels", dependencies: ["Lastro", "LastroExchange", "LastroWire", httpTypes],
       swiftSettings: settings),
     // The Swift Transport API: connections, factories and framers.
     .target(
