@@ -7,7 +7,7 @@ FUZZFLAGS ?=
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 export SWIFTFLAGS JOBS
 
-.PHONY: help demo test setup setup-test build lint format docs pages chat browse consumer tsan asan fuzz autobahn benchmarks benchmarks-smoke check clean
+.PHONY: help demo test setup setup-test build lint format docs pages chat browse consumer api tsan asan slow fuzz autobahn newer benchmarks benchmarks-smoke check long clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,7 +27,7 @@ setup-test: ## Install what the tests need
 build: setup ## Build everything, warnings being errors
 	swift build -j $(JOBS) --build-tests -Xswiftc -warnings-as-errors --explicit-target-dependency-import-check error
 
-lint: ## Check format, licence lines and import rules
+lint: ## Check format, licence lines, imports and the edges between rooms
 	.ci/lint
 
 format: ## Format the sources
@@ -35,6 +35,10 @@ format: ## Format the sources
 
 docs: setup ## Build the documentation into .build/documentation
 	.ci/docs
+
+api: setup ## Renew Docs/API, the text of the public declarations
+	.ci/symbols
+	python3 .ci/api.py update
 
 pages: setup ## Run the guides' pages against a server on this machine, and the first one's package
 	swift run -j $(JOBS) --package-path Playgrounds Pages
@@ -55,6 +59,12 @@ tsan: setup-test ## Run the tests under ThreadSanitizer
 asan: setup-test ## Run the tests under AddressSanitizer and LeakSanitizer
 	.ci/test address
 
+slow: setup-test ## Run the tests with a tenth of the machine
+	.ci/test slow
+
+newer: setup ## Build, test and run the demo on Debian 13, made in .newer; needs root
+	.ci/newer
+
 fuzz: setup-test ## Send mutated answers to lastro batch under AddressSanitizer: make fuzz [FUZZFLAGS="--seed 2 --case 17"]
 	.ci/fuzz $(FUZZFLAGS)
 
@@ -71,8 +81,11 @@ benchmarks-smoke: ## Run a few requests of each benchmark, to see that they work
 	@.ci/setup benchmarks
 	Benchmarks/run --smoke --results Benchmarks/build/smoke $(BENCHMARKFLAGS)
 
-check: ## Everything continuous integration checks
+check: ## Everything continuous integration checks, in about half an hour
 	bash .ci/run
 
+long: ## What takes hours: newer systems, slow runs, soaks, fuzzing, Autobahn, benchmarks; writes Docs/LongRun.md
+	.ci/long
+
 clean: ## Remove what was built
-	rm -rf .build .build-tsan .build-asan Playgrounds/.build Tests/Consumer/.build Benchmarks/.build Benchmarks/build
+	rm -rf .build .build-tsan .build-asan .build-release .newer Playgrounds/.build Tests/Consumer/.build Benchmarks/.build Benchmarks/build

@@ -121,11 +121,17 @@ let package = Package(
       name: "TestSupport",
       dependencies: ["Lastro", "LastroCurl", "LastroSupport", "LastroTesting", "PeerSupport", httpTypes],
       path: "Tests/TestSupport", swiftSettings: settings),
-    .testTarget(name: "LastroWireTests", dependencies: ["CLastroZlib", "LastroWire"], swiftSettings: settings),
+    // Public test data, read from its folder. In no product.
+    .target(
+      name: "ConformanceData", path: "Tests/Conformance",
+      exclude: ["README.md", "llhttp", "publicsuffix", "uritemplate", "url", "x509-limbo"], swiftSettings: settings),
+    .testTarget(
+      name: "LastroWireTests", dependencies: ["CLastroZlib", "ConformanceData", "LastroWire"], swiftSettings: settings),
     .testTarget(
       name: "LastroTests",
       dependencies: [
-        "Lastro", "LastroObservability", "LastroSupport", "LastroTesting", "LastroWire", "TestSupport", httpTypes,
+        "ConformanceData", "Lastro", "LastroObservability", "LastroSupport", "LastroTesting", "LastroWire",
+        "TestSupport", httpTypes,
         logging, tracing,
         .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
         .product(name: "MetricsTestKit", package: "swift-metrics"),
@@ -175,7 +181,8 @@ let package = Package(
     .testTarget(
       name: "LastroCurlTests",
       dependencies: [
-        "Lastro", "LastroCurl", "LastroSupport", "LastroTesting", "LastroTunnels", "LastroWire", "PeerSupport",
+        "ConformanceData", "Lastro", "LastroCurl", "LastroSupport", "LastroTesting", "LastroTunnels", "LastroWire",
+        "PeerSupport",
         "TestSupport", httpTypes,
       ],
       swiftSettings: settings),

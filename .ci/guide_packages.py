@@ -46,6 +46,19 @@ def may_hide():
     return command if subprocess.run(trial, stderr=subprocess.DEVNULL).returncode == 0 else None
 
 
+def see_only_those_of(page, stage):
+    """Runs this program anew in a view of its own, or says why it does not. `stage` is a folder of this program's alone."""
+    named = packages(page)
+    if MARK in os.environ:
+        hide_others(named, stage)
+        return
+    if others := disagreements(named):
+        sys.exit(f"The guide names {' '.join(named)}, but:\n" + "\n".join(others))
+    if command := may_hide():
+        run_again(command)
+    print("This machine permits no view of its own (unshare, dpkg): whether the guide names all packages is not checked.")
+
+
 def run_again(command):
     """This program once more, in a view of its own."""
     os.execvpe(command[0], [*command, sys.executable, *sys.argv], os.environ | {MARK: "1"})

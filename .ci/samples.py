@@ -5,7 +5,8 @@ Every ```swift block of Docs/*.docc/*.md stands below a line `<!-- sample: NAME 
 `// sample: NAME` and `// end` of Playgrounds/Sources/Pages/GUIDE.swift (or of a file in Pages/GUIDE/), without their common
 indentation; the pages run them. `samples.py update` copies the code into the guides.
 
-Blocks below `<!-- file: PATH -->` are files of a package that the guide's reader makes: `.ci/newcomer` builds it.
+Blocks below `<!-- file: PATH -->` are files of a package that the guide's reader makes: `.ci/newcomer` builds it. A block
+below `<!-- prints: NAME -->` is what the page compares with what its sample prints, and is never empty.
 """
 import pathlib
 import re
@@ -14,6 +15,7 @@ import textwrap
 
 PAGES = pathlib.Path("Playgrounds/Sources/Pages")
 REGION = re.compile(r"^[ \t]*// sample: ([^\n]+)\n(.*?)^[ \t]*// end$", re.DOTALL | re.MULTILINE)
+PRINTS = re.compile(r"<!-- prints: ([^\n]+) -->\n(?:```text\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)
 BLOCK = re.compile(r"(?:<!-- (sample|file): ([^\n]+) -->\n)?```swift\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -52,6 +54,8 @@ def main(updating):
                 problems.append(f"{guide}: the sample {name} is not what is run: .ci/samples.py update copies that")
             return match[0]
 
+        problems += [f"{guide}: nothing stands below <!-- prints: {name} -->: write what the sample prints"
+                     for name, printed in PRINTS.findall(text) if not printed.strip()]
         new = BLOCK.sub(checked, text)
         if new != text:
             guide.write_text(new, encoding="utf-8")

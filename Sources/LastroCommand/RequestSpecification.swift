@@ -197,7 +197,7 @@ extension RequestSpecification {
       throw ConfigurationError("digest has no colon", hint: "write USER:PASSWORD")
     }
     // A URL that cannot be used is refused as such.
-    guard let origin = Origin(url) else { return [] }
+    guard let origin = try? Origin(url) else { return [] }
     return [
       try DigestAuthenticator(
         user: String(digest[..<colon]), password: Secret(String(digest[digest.index(after: colon)...])),
@@ -210,8 +210,9 @@ extension RequestSpecification {
     let limit = Retry.Backoff.Truncation.maxRetries(retries)
     let strategy: Retry.Backoff =
       switch backoff ?? .exponential(1) {
-      case .constant(let seconds): .constant(delay: seconds, until: limit)
-      case .exponential(let seconds): .exponential(baseDelay: seconds, scale: Retry.Backoff.doubling, until: limit)
+      case .constant(let seconds): .constant(delay: Retry.seconds(seconds), until: limit)
+      case .exponential(let seconds):
+        .exponential(baseDelay: Retry.seconds(seconds), scale: Retry.Backoff.doubling, until: limit)
       }
     return [RetryInterceptor(policy: .backoff(strategy), eligibility: retryAll ? .any : .standard)]
   }

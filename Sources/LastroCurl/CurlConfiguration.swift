@@ -2,12 +2,22 @@
 
 public import Lastro
 
-/// How the engine works: threads, connections, queue, limits. Checked when the engine is made.
+/// How the engine works: threads, connections, queue, limits, pins. Checked when the engine is made.
+///
+/// ```swift
+/// let engine = try CurlConfiguration(pins: [PinningPolicy("api.example.com", pins: ["sha256/…", "sha256/…"])])
+/// ```
 public struct CurlConfiguration: Sendable {
   /// Event-loop threads; transfers are spread over them, connections are not shared. Default 1, at most 64.
   public var loops = 1
   /// How connections are made, unless a request says otherwise.
   public var connection = ConnectionOptions()
+  /// Holds hosts to the keys that are pinned for them: on every connection of the engine, those of its dialers included.
+  /// For other hosts chain and host name suffice. Default none.
+  ///
+  /// It is short for a `ServerTrustEvaluator` as `connection.tls.trustJudge`, which also refuses hosts without pins, takes
+  /// other pins while it runs, and reports; making an engine with both is an error, as with two policies for one host.
+  public var pins: [PinningPolicy]
   /// Most connections to one host (scheme, name and port) for each loop. More requests wait. Default 128.
   public var connectionsPerHost = 128
   /// Most requests in flight to one host that speaks HTTP/2, for each loop. libcurl puts at most 100 on one
@@ -47,8 +57,27 @@ public struct CurlConfiguration: Sendable {
   /// Sent as `User-Agent` where the request has none; `nil` sends none. Default `Lastro/` and the version.
   public var userAgent: String? = "Lastro/\(LastroVersion.current)"
 
-  /// Makes the default configuration.
-  public init() {}
+  /// Makes a configuration; everything else is a property, with a default.
+  ///
+  /// - Parameter pins: keys that hosts are held to. Default none.
+  public init(pins: [PinningPolicy] = []) { self.pins = pins }
+
+  /// How connections are made, under the pins.
+  func pinnedConnection() throws(ConfigurationError) -> ConnectionOptions {
+    guard !pins.isEmpty else { return connection }
+    guard connection.tls.trustJudge == nil else {
+      throw ConfigurationError(
+        "pins and connection.tls.trustJudge are both set", hint: "give the policies to the judge's configuration")
+    }
+    var connection = connection
+    do throws(ServerTrustEvaluator.ConfigurationValidationError) {
+      connection.tls.trustJudge = ServerTrustEvaluator(
+        configuration: try .init(pinningPolicies: pins, allowNotPinnedDomains: true))
+    } catch {
+      throw ConfigurationError(error.description)
+    }
+    return connection
+  }
 
   func checked() throws(ConfigurationError) -> LoopSettings {
     let positive: [(String, Int)] = [

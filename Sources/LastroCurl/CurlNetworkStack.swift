@@ -13,13 +13,22 @@ public import ServiceLifecycle
 ///
 /// ```swift
 /// let github = try CurlNetworkStack()
-/// let repository = try await github.fetch(.repository("apple", "swift"))
+/// let repository = try await github.fetch(.repository("apple", "swift")).value
+/// ```
+///
+/// Stacks with other interceptors, and dialers for all that is not HTTP, share its engine: its threads, connections, limits
+/// and pins.
+///
+/// ```swift
+/// let tokens = CurlNetworkStack(sharing: github)
+/// let socket = try await WebSocketClient(dialer: github.dialer).connect("wss://example.com/feed")
 /// ```
 ///
 /// It may be used from any task or thread. Nothing has to be shut down: a dropped stack ends by itself when the fetches
 /// and bodies in flight have ended. As a `Service` of swift-service-lifecycle it is shut down gracefully.
 public struct CurlNetworkStack: HTTPNetworkStack, Service {
-  private let transport: CurlTransport
+  /// What carries the requests: threads, connections, limits, pins. May be shared.
+  public let engine: CurlTransport
   private let stack: TransportNetworkStack
 
   /// Starts the engine.
@@ -31,12 +40,32 @@ public struct CurlNetworkStack: HTTPNetworkStack, Service {
   public init(
     _ engine: CurlConfiguration = CurlConfiguration(), configuration: StackConfiguration = StackConfiguration()
   ) throws(ConfigurationError) {
-    transport = try CurlTransport(engine)
-    stack = TransportNetworkStack(transport: transport, configuration: configuration)
+    self.init(sharing: try CurlTransport(engine), configuration: configuration)
   }
 
+  /// Makes another stack on the engine of one; see ``init(sharing:configuration:)-(CurlTransport,_)``.
+  public init(sharing other: CurlNetworkStack, configuration: StackConfiguration = StackConfiguration()) {
+    self.init(sharing: other.engine, configuration: configuration)
+  }
+
+  /// Makes a stack on an engine that runs.
+  ///
+  /// Nothing but the engine is shared: interceptors, quota and observers are those of `configuration`. Shutting any of the
+  /// stacks down shuts the engine down, for all of them.
+  ///
+  /// - Parameters:
+  ///   - engine: carries the requests.
+  ///   - configuration: interceptors, time limits, redirects.
+  public init(sharing engine: CurlTransport, configuration: StackConfiguration = StackConfiguration()) {
+    self.engine = engine
+    stack = TransportNetworkStack(transport: engine, configuration: configuration)
+  }
+
+  /// Opens streams on the stack's engine, under its limits and pins: for WebSocket, Gemini, and protocols of your own.
+  public var dialer: CurlDialer { CurlDialer(transport: engine) }
+
   /// Transfers begun and not yet ended, those that wait for a connection included.
-  public var activeTransfers: Int { transport.activeTransfers }
+  public var activeTransfers: Int { engine.activeTransfers }
 
   /// Fetches the bytes of a resource.
   ///
@@ -83,7 +112,7 @@ public struct CurlNetworkStack: HTTPNetworkStack, Service {
   public func inspect(
     _ url: String, connection: ConnectionOptions? = nil, timeout: Duration = .seconds(10)
   ) async throws(TransportError) -> ServerTrust {
-    try await transport.inspect(url, connection: connection, timeout: timeout)
+    try await engine.inspect(url, connection: connection, timeout: timeout)
   }
 
   /// Takes no more transfers, and returns when the running ones have ended and the engine's threads are gone.
@@ -91,7 +120,7 @@ public struct CurlNetworkStack: HTTPNetworkStack, Service {
   /// Optional. When the calling task is cancelled, the running transfers are cancelled too.
   ///
   /// - Parameter cancelling: whether running transfers are cancelled (code `shut_down`) instead of awaited.
-  public func shutDown(cancelling: Bool = false) async { await transport.shutDown(cancelling: cancelling) }
+  public func shutDown(cancelling: Bool = false) async { await engine.shutDown(cancelling: cancelling) }
 
   /// Serves as a `Service`: waits for the signal, then shuts down gracefully.
   public func run() async throws {

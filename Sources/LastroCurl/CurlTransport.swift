@@ -25,6 +25,8 @@ public final class CurlTransport: Transport {
   ///
   /// - Throws: `ConfigurationError` for a value that cannot work, or when threads or descriptors ran out.
   public init(_ configuration: CurlConfiguration = CurlConfiguration()) throws(ConfigurationError) {
+    var configuration = configuration
+    configuration.connection = try configuration.pinnedConnection()
     let settings = try configuration.checked()
     shared = SharedOptions(configuration.connection)
     self.settings = settings

@@ -42,7 +42,7 @@ struct HTTPAttributes: Sendable {
   /// Of the request of a call of which nothing was sent; `nil` where not even a base request could be made.
   init?(_ ledger: AttemptLedger) {
     guard let method = ledger.method, let url = ledger.url else { return nil }
-    self.init(method, Origin(url), operation: ledger.operation)
+    self.init(method, try? Origin(url), operation: ledger.operation)
   }
 
   /// `error.type` of an answer; `nil` below 400.

@@ -4,7 +4,7 @@ import Foundation
 import LastroTesting
 import Testing
 
-@Suite("lastro fetch: bodies that are not whole", .timeLimit(.minutes(60)))
+@Suite("lastro fetch: bodies that are not whole", .timeLimit(.minutes(5)))
 struct FetchCutTests {
   private static func server() throws -> LoopbackServer {
     try .http { request in

@@ -5,7 +5,7 @@ import LastroTesting
 import PeerSupport
 import Testing
 
-@Suite("lastro fetch: pins", .timeLimit(.minutes(60)))
+@Suite("lastro fetch: pins", .timeLimit(.minutes(5)))
 struct FetchPinTests {
   private let lab: PinLab
   private let leaf: MintedCertificate

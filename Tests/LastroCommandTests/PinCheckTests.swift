@@ -5,7 +5,7 @@ import LastroTesting
 import PeerSupport
 import Testing
 
-@Suite("lastro pins --check", .timeLimit(.minutes(60)))
+@Suite("lastro pins --check", .timeLimit(.minutes(5)))
 struct PinCheckTests {
   private let lab: PinLab
   private let leaf: MintedCertificate

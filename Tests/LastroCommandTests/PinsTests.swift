@@ -5,7 +5,7 @@ import LastroTesting
 import PeerSupport
 import Testing
 
-@Suite("lastro pins", .timeLimit(.minutes(60)))
+@Suite("lastro pins", .timeLimit(.minutes(5)))
 struct PinsTests {
   private let lab: PinLab
 

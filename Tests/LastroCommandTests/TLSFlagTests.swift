@@ -5,7 +5,7 @@ import LastroTesting
 import PeerSupport
 import Testing
 
-@Suite("lastro fetch: TLS", .timeLimit(.minutes(60)))
+@Suite("lastro fetch: TLS", .timeLimit(.minutes(5)))
 struct TLSFlagTests {
   private let lab: PinLab
   private let leaf: MintedCertificate

@@ -13,7 +13,7 @@ import Testing
 #endif
 
 /// The memory of large bodies goes round: what a caller has must stay his.
-@Suite("Collected bodies", .timeLimit(.minutes(60)))
+@Suite("Collected bodies", .timeLimit(.minutes(5)))
 struct CollectedBodyTests {
   private static func body(
     _ content: Data, pieces: Int, announced: Int? = nil, store: BodyBlockStore

@@ -13,7 +13,7 @@ import Testing
 #endif
 
 /// Nothing of one request may show in the next on the same connection.
-@Suite("Handles", .timeLimit(.minutes(60)))
+@Suite("Handles", .timeLimit(.minutes(5)))
 struct HandleReuseTests {
   private static let plain = HTTPRequest(method: .get, scheme: "http", authority: nil, path: "/plain")
 

@@ -13,7 +13,7 @@ import Testing
 #endif
 
 /// Header fields that the wire wants otherwise than they were set.
-@Suite("Request fields on the wire", .timeLimit(.minutes(60)))
+@Suite("Request fields on the wire", .timeLimit(.minutes(5)))
 struct RequestFieldTests {
   private func fetch(
     _ server: LoopbackServer, _ options: RequestOptions = RequestOptions(),
@@ -55,7 +55,7 @@ struct RequestFieldTests {
     }
     let server = try LoopbackServer.http { _ in .text("fine") }
     var configuration = StackConfiguration()
-    configuration.signers = [Signer(origins: [try #require(Origin(server.baseURL))])]
+    configuration.signers = [Signer(origins: [try Origin(server.baseURL)])]
     _ = try await fetch(server, configuration: configuration) { $0[.cookie] = "a=1; b=2" }
     #expect(server.requests.first?.head.values("Cookie") == ["a=1; b=2"])
     #expect(server.requests.first?.head["From"] == "a=1; b=2")

@@ -15,7 +15,7 @@ import Testing
   import Foundation
 #endif
 
-@Suite("Connections over the engine", .timeLimit(.minutes(60)))
+@Suite("Connections over the engine", .timeLimit(.minutes(5)))
 struct EngineConnectionTests {
   private let authority: CertificateAuthority
 

@@ -12,7 +12,7 @@ import LastroTunnels
 import TestSupport
 import Testing
 
-@Suite("meek as a transport: what was written arrives", .timeLimit(.minutes(60)))
+@Suite("meek as a transport: what was written arrives", .timeLimit(.minutes(5)))
 struct MeekEndTests {
   let lab: NestLab
 

@@ -11,7 +11,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("Nested transports as connection factories", .timeLimit(.minutes(60)))
+@Suite("Nested transports as connection factories", .timeLimit(.minutes(5)))
 struct NestedFactoryTests {
   private func echo(_ factory: any ConnectionFactory) async throws {
     let dialer = ConnectionFactoryDialer(factory)

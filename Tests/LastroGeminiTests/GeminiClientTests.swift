@@ -8,7 +8,7 @@ import Testing
 @testable import Lastro
 @testable import LastroGemini
 
-@Suite("Gemini client", .timeLimit(.minutes(60)))
+@Suite("Gemini client", .timeLimit(.minutes(5)))
 struct GeminiClientTests {
   static let start = "gemini://capsule.example/"
 

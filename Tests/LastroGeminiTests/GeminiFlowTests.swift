@@ -7,7 +7,7 @@ import Testing
 @testable import Lastro
 @testable import LastroGemini
 
-@Suite("Gemini redirects, prompts, waiting", .timeLimit(.minutes(60)))
+@Suite("Gemini redirects, prompts, waiting", .timeLimit(.minutes(5)))
 struct GeminiFlowTests {
   static let start = "gemini://capsule.example/"
 

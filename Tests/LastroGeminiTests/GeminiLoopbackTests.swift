@@ -8,7 +8,7 @@ import LastroStreamsTesting
 import LastroTesting
 import Testing
 
-@Suite("Gemini over the engine", .timeLimit(.minutes(60)))
+@Suite("Gemini over the engine", .timeLimit(.minutes(5)))
 struct GeminiLoopbackTests {
   static func certificate(_ hosts: [String] = ["localhost"]) throws -> MintedCertificate {
     try CertificateMint.selfSigned(hosts: hosts)

@@ -8,7 +8,7 @@ import Testing
 @testable import Lastro
 @testable import LastroGemini
 
-@Suite("Gemini trust while others write the store, or it hangs", .timeLimit(.minutes(60)))
+@Suite("Gemini trust while others write the store, or it hangs", .timeLimit(.minutes(5)))
 struct GeminiStoreTests {
   typealias Base = GeminiFirstUseTests
 

@@ -77,7 +77,7 @@ import Testing
     configuration.randomSource = .seeded(7)
     configuration.observers = observers
     configuration.interceptors = [
-      Hooks(failed: { $0.response?.status.code == 418 ? .none : .retryAfter(0.5) })
+      Hooks(failed: { $0.response?.status.code == 418 ? .none : .retryAfter(.milliseconds(500)) })
     ]
     return TransportNetworkStack(transport: transport, configuration: configuration)
   }

@@ -38,7 +38,7 @@ import Tracing
     let transport = ScriptedTransport([
       .respond(status: 503), .slow(clock, .milliseconds(20), body: "{}", facts: facts),
     ])
-    _ = try await stack(transport, interceptors: [AlwaysRetry(delay: 2)]).fetch(
+    _ = try await stack(transport, interceptors: [AlwaysRetry(delay: .seconds(2))]).fetch(
       .test(url: "https://example.com/a?q=1&token=hunter2", options: options))
     let (call, attempts) = spans()
     let span = try #require(call)
@@ -69,7 +69,7 @@ import Tracing
 
   @Test func timesAreThoseOfTheStacksClock() async throws {
     let transport = ScriptedTransport([.slow(clock, .milliseconds(20), status: 500), .respond(status: 200)])
-    _ = try await stack(transport, interceptors: [AlwaysRetry(delay: 2)]).fetch(.test())
+    _ = try await stack(transport, interceptors: [AlwaysRetry(delay: .seconds(2))]).fetch(.test())
     let epoch: UInt64 = 1_000_000_000_000_000_000
     let times = tracer.finishedSpans.map {
       [$0.startInstant.nanosecondsSinceEpoch - epoch, $0.endInstant.nanosecondsSinceEpoch - epoch]

@@ -3,7 +3,7 @@
 import LastroTesting
 import Testing
 
-@Suite("Loopback HTTP/2 server", .timeLimit(.minutes(60)))
+@Suite("Loopback HTTP/2 server", .timeLimit(.minutes(5)))
 struct LoopbackHTTP2Tests {
   typealias Frame = LoopbackHTTP2Frame
 

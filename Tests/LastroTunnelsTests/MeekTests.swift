@@ -12,7 +12,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("meek as a transport", .timeLimit(.minutes(60)))
+@Suite("meek as a transport", .timeLimit(.minutes(5)))
 struct MeekTests {
   let lab: NestLab
 
@@ -199,7 +199,7 @@ struct MeekTests {
     }
   }
 
-  @Test("TLS through meek through SOCKS through an HTTP proxy reaches its server; pins hold", .timeLimit(.minutes(60)))
+  @Test("TLS through meek through SOCKS through an HTTP proxy reaches its server; pins hold", .timeLimit(.minutes(5)))
   func chain() async throws {
     let dante = try await DantePeer.start()
     defer { dante.stop() }

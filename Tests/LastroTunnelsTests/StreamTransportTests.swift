@@ -10,7 +10,7 @@ import Testing
 @testable import LastroTunnels
 
 /// Small exchanges of HTTP/1.1 over a stream, as meek makes them.
-@Suite("HTTP/1.1 over streams", .timeLimit(.minutes(60)))
+@Suite("HTTP/1.1 over streams", .timeLimit(.minutes(5)))
 struct StreamTransportTests {
   /// Answers each request with these bytes, and says nothing more.
   private static func transport(_ answer: String, heads: NestedLog<String> = NestedLog()) -> StreamTransport {

@@ -7,7 +7,7 @@ import LastroTesting
 import LastroWebSocket
 import Testing
 
-@Suite("WebSocket control frames", .timeLimit(.minutes(60)))
+@Suite("WebSocket control frames", .timeLimit(.minutes(5)))
 struct WebSocketControlTests {
   @Test("a ping returns its pong, its own payload or the caller's")
   func ping() async throws {

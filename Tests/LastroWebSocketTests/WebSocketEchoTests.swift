@@ -7,7 +7,7 @@ import LastroTesting
 import LastroWebSocket
 import Testing
 
-@Suite("WebSocket over memory", .timeLimit(.minutes(60)))
+@Suite("WebSocket over memory", .timeLimit(.minutes(5)))
 struct WebSocketEchoTests {
   @Test("text and binary messages come back, and both sides say Close")
   func echo() async throws {

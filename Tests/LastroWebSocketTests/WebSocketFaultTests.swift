@@ -8,7 +8,7 @@ import LastroTesting
 import LastroWebSocket
 import Testing
 
-@Suite("WebSocket servers that break rules", .timeLimit(.minutes(60)))
+@Suite("WebSocket servers that break rules", .timeLimit(.minutes(5)))
 struct WebSocketFaultTests {
   @Test(
     "a broken rule fails the socket, and the server is told the right code",

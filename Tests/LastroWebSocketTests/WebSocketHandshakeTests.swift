@@ -9,7 +9,7 @@ import LastroTesting
 import LastroWebSocket
 import Testing
 
-@Suite("WebSocket handshakes", .timeLimit(.minutes(60)))
+@Suite("WebSocket handshakes", .timeLimit(.minutes(5)))
 struct WebSocketHandshakeTests {
   /// Answers 401 until the right `Authorization` comes.
   private func guarded() -> LoopbackWebSocketBehavior {

@@ -9,7 +9,7 @@ import LastroWebSocket
 import PeerSupport
 import Testing
 
-@Suite("WebSocket over the engine", .timeLimit(.minutes(60)))
+@Suite("WebSocket over the engine", .timeLimit(.minutes(5)))
 struct WebSocketPeerTests {
   /// Without limits in time: a slow machine is no failure.
   private func client(_ dialer: any Dialer = CurlDialer.shared) throws -> WebSocketClient {

@@ -8,7 +8,7 @@ import LastroTesting
 import LastroWebSocket
 import Testing
 
-@Suite("WebSocket reconnection", .timeLimit(.minutes(60)))
+@Suite("WebSocket reconnection", .timeLimit(.minutes(5)))
 struct WebSocketReconnectionTests {
   /// A client whose dials are refused while the list says so.
   private func client(_ refusals: [Bool], _ behavior: LoopbackWebSocketBehavior, clock: ManualClock) -> WebSocketClient
@@ -27,7 +27,7 @@ struct WebSocketReconnectionTests {
     let clock = ManualClock(autoAdvance: true)
     let reopened = EventRecorder<String>()
     let reconnection = WebSocketReconnection(
-      policy: .backoff(.exponential(baseDelay: 1, scale: Retry.Backoff.doubling, until: .maxRetries(3)))
+      policy: .backoff(.exponential(baseDelay: .seconds(1), scale: Retry.Backoff.doubling, until: .maxRetries(3)))
     ) { _ in reopened.record("reopened") }
     var events = ReconnectingWebSocket(
       client([false, true, true, false, true, true], behavior, clock: clock), to: "ws://h/", reconnection: reconnection
@@ -68,7 +68,7 @@ struct WebSocketReconnectionTests {
     behavior.onMessage = { _ in [.close(1012, "restart")] }
     let clock = ManualClock(autoAdvance: true)
     let reconnection = WebSocketReconnection(
-      policy: .backoff(.constant(delay: 1, until: .maxRetries(1))), stableAfter: .seconds(30))
+      policy: .backoff(.constant(delay: .seconds(1), until: .maxRetries(1))), stableAfter: .seconds(30))
     var events = ReconnectingWebSocket(
       client([], behavior, clock: clock), to: "ws://h/", reconnection: reconnection
     ).events.makeAsyncIterator()

@@ -11,7 +11,7 @@ import Testing
 @testable import LastroCurl
 
 /// Handshakes that are refused: what counts is the status, whatever comes of the body.
-@Suite("WebSocket handshakes that are refused", .timeLimit(.minutes(60)))
+@Suite("WebSocket handshakes that are refused", .timeLimit(.minutes(5)))
 struct WebSocketRefusalTests {
   struct Body: Sendable, CustomTestStringConvertible {
     var name: String

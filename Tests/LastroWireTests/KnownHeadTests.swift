@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import ConformanceData
 import FoundationEssentials
 import Testing
 
@@ -38,8 +39,8 @@ struct KnownHeadTests {
   ].map { Array($0.utf8) }
 
   private static func corpus() throws -> [[UInt8]] {
-    guard LLHTTPCorpusTests.isPresent else { return heads }
-    let cases = try JSONDecoder().decode([LLHTTPCorpusTests.Case].self, from: Data(contentsOf: LLHTTPCorpusTests.file))
+    let cases = try JSONDecoder().decode(
+      [LLHTTPCorpusTests.Case].self, from: ConformanceData.file("llhttp/responses.json"))
     return heads + cases.map { Array($0.input_b64) }
   }
 

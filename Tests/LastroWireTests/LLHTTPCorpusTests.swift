@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import ConformanceData
 import FoundationEssentials
 import Testing
 
@@ -14,10 +15,6 @@ struct LLHTTPCorpusTests {
     var input_b64: Data
     var error: String?
   }
-
-  static let file = URL(filePath: #filePath).deletingLastPathComponent()
-    .appending(path: "../../../shared/data/conformance/llhttp/responses.json")
-  static let isPresent = FileManager.default.fileExists(atPath: file.path)
 
   /// Refused by llhttp for what comes after the head.
   static let bodyFaults: Set<String> = [
@@ -40,9 +37,9 @@ struct LLHTTPCorpusTests {
     "`chunkedchunked` transfer-encoding does not enable chunked enconding",
   ]
 
-  @Test("each strict case gets llhttp's verdict, but for the differences listed", .enabled(if: isPresent))
+  @Test("each strict case gets llhttp's verdict, but for the differences listed")
   func strict() throws {
-    let cases = try JSONDecoder().decode([Case].self, from: Data(contentsOf: Self.file))
+    let cases = try JSONDecoder().decode([Case].self, from: ConformanceData.file("llhttp/responses.json"))
       .filter { $0.type == "response" || $0.type == "response-finish" }
     #expect(cases.count == 77)
     var differences: Set<String> = []

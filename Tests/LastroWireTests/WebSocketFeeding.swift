@@ -63,7 +63,16 @@ extension WebSocketEncoder {
   mutating func frame(
     _ kind: WebSocketKind, _ bytes: [UInt8], isFirst: Bool = true, isFinal: Bool = true, key: UInt32 = 0
   ) -> [UInt8] {
-    bytes.withUnsafeBytes { data(kind, $0, isFirst: isFirst, isFinal: isFinal, key: key) }
+    var frame: [UInt8] = []
+    bytes.withUnsafeBytes { data(kind, $0, isFirst: isFirst, isFinal: isFinal, key: key, into: &frame) }
+    return frame
+  }
+
+  /// A control frame.
+  mutating func control(_ opcode: WebSocketOpcode, _ payload: [UInt8] = [], key: UInt32) -> [UInt8] {
+    var frame: [UInt8] = []
+    control(opcode, payload, key: key, into: &frame)
+    return frame
   }
 }
 

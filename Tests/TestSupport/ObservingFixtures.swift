@@ -88,7 +88,7 @@ extension ScriptedTransport.Step {
 package struct AlwaysRetry: HTTPResourceInterceptor {
   package var delay: Retry.Delay
 
-  package init(delay: Retry.Delay = 1) { self.delay = delay }
+  package init(delay: Retry.Delay = .seconds(1)) { self.delay = delay }
 
   package func interceptFailed(
     _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,

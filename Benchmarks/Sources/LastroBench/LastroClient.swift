@@ -99,7 +99,7 @@ struct LastroClient: BenchClient {
     }
   }
 
-  static func isCancellation(_ error: any Error) -> Bool { (error as? any CancellationTelling)?.isCancelled == true }
+  static func isCancellation(_ error: any Error) -> Bool { (error as? HTTPFetchError<any Error>)?.isCancelled == true }
 
   func shutDown() async { await stack.shutDown() }
 }

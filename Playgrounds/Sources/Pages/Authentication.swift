@@ -2,6 +2,7 @@
 
 import FoundationEssentials
 import Lastro
+import LastroCurl
 import LastroTesting
 
 private func service(stack: any HTTPNetworkStack, secret: Secret) throws -> BearerAuthenticator {
@@ -10,9 +11,29 @@ private func service(stack: any HTTPNetworkStack, secret: Secret) throws -> Bear
     tokenURL: "https://api.github.com/oauth/token", id: "demo-client", authentication: .basic(secret))
   let authenticator = try BearerAuthenticator(
     source: OAuth2ClientCredentials(client: client, scope: "read", stack: stack),
-    origins: [Origin("https://api.github.com")].compactMap(\.self))
+    origins: [Origin("https://api.github.com")])
   // end
   return authenticator
+}
+
+private func github(
+  _ configuration: CurlConfiguration, client: OAuth2Client
+) throws -> CurlNetworkStack {
+  // sample: assembly
+  let plain = try CurlNetworkStack(configuration)
+  let tokens = try OAuth2ClientCredentials(client: client, scope: "read", stack: plain)
+  let authenticator = try BearerAuthenticator(source: tokens, origins: [Origin("https://api.github.com")])
+  let github = CurlNetworkStack(
+    sharing: plain, configuration: StackConfiguration(interceptors: [authenticator, RetryInterceptor.standard]))
+  // end
+  return github
+}
+
+private func fixed(token: Secret) throws -> StackConfiguration {
+  // sample: fixed token
+  let configuration = StackConfiguration(interceptors: [try .bearer(token, for: "https://api.github.com")])
+  // end
+  return configuration
 }
 
 private func user(
@@ -105,12 +126,18 @@ struct TenantAuthenticator: RequestAuthenticator, HTTPResourceInterceptor {
 extension Page {
   static let authentication = Page("Authentication") { stage in
     let plain = try stage.github()
-    let origins = [Origin("https://api.github.com")].compactMap(\.self)
+    let origins = [try Origin("https://api.github.com")]
     try await storm(stage, plain)
 
     let client = try OAuth2Client(
       tokenURL: "https://api.github.com/oauth/token", id: stage.server.clientID,
       authentication: .body(Secret(stage.server.clientSecret)))
+    let assembled = try github(stage.engine, client: client)
+    _ = try await assembled.fetch(.text(at: "/private"))
+    stage.check("one engine asks for the token and for what it is for", assembled.activeTransfers == 0)
+    let fixed = try stage.github(fixed(token: Secret(stage.server.token)))
+    _ = try await fixed.fetch(.text(at: "/private"))
+
     let kept = EventRecorder<Secret>()
     let consent = Secret(stage.server.makeRefreshToken())
     let user = try user(

@@ -5,18 +5,17 @@ import HTTPTypes
 import Lastro
 import LastroTesting
 
-private func one(_ github: any HTTPNetworkStack) async throws -> Network.Value<Data, ResourceResponse> {
+struct Issue: Decodable, Sendable { let number: Int }
+
+private func one(_ github: any HTTPNetworkStack) async throws -> HTTPResponse.Status {
   // sample: one request
-  let resource = RawHTTPResource(
-    baseRequestMaking: BaseRequestMaking {
-      try ResourceRequest(
-        method: .post, url: "https://api.github.com/repos/apple/swift/issues",
-        headers: [.accept: "application/json"], body: .json(["title": "Typo"]))
-    })
-  let answer = try await github.fetch(resource)
-  print(answer.response.status.code, answer.value.count > 0)
+  let user: User = try await github.fetch(.get("https://api.github.com/users/octocat")).value
+  let issues = "https://api.github.com/repos/apple/swift/issues"
+  let answer = try await github.fetch(
+    .post(issues, json: ["title": "Typo"], as: Issue.self, or: GitHubError.self))
+  print(user.login, answer.response.status.code, answer.value.number > 0)
   // end
-  return answer
+  return answer.response.status
 }
 
 private func status(_ github: any HTTPNetworkStack) async throws -> Int {
@@ -33,7 +32,7 @@ private func status(_ github: any HTTPNetworkStack) async throws -> Int {
 extension Page {
   static let comingFromOtherClients = Page("ComingFromOtherClients") { stage in
     let github = try stage.github()
-    stage.check("one request without an endpoint", try await one(github).response.status == .created)
+    stage.check("one request without an endpoint", try await one(github) == .created)
     stage.check("a status outside 200–299 is an error, with its status", try await status(github) == 404)
     try await redirects(stage)
     try await streams(stage, github)

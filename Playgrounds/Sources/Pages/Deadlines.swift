@@ -7,6 +7,7 @@ import LastroTesting
 private func limits() throws -> StackConfiguration {
   // sample: limits
   var configuration = StackConfiguration()
+  configuration.timeouts.total = .seconds(30)  // the others stay as they are
   configuration.timeouts = try Timeouts(
     connect: .seconds(5), attempt: .seconds(10), idle: .seconds(5), total: .seconds(30))
   // end
@@ -17,7 +18,7 @@ private func limits() throws -> StackConfiguration {
 extension HTTPResource where Model == [Repository], APIError == GitHubError {
   static func quickly(of owner: String) throws -> Self {
     var options = RequestOptions()
-    options.timeouts = try Timeouts(connect: nil, attempt: nil, idle: nil, total: .seconds(3))
+    options.timeouts = try Timeouts(total: .seconds(3))
     return .init(GitHub.repositories(owner: owner, perPage: 100), options: options)
   }
 }
@@ -26,7 +27,7 @@ extension HTTPResource where Model == [Repository], APIError == GitHubError {
 private func refused() {
   // sample: refused
   do {
-    _ = try Timeouts(connect: .seconds(5), attempt: .seconds(60), idle: nil, total: .seconds(30))
+    _ = try Timeouts(attempt: .seconds(60), total: .seconds(30))
   } catch {
     print(error)
   }
@@ -53,7 +54,7 @@ extension Page {
     await stage.prints("refused") { refused() }
 
     var slow = HTTPResource.text(at: "/slow")
-    slow.options.timeouts = try Timeouts(connect: nil, attempt: nil, idle: nil, total: .milliseconds(500))
+    slow.options.timeouts = try Timeouts(total: .milliseconds(500))
     if let error = await stage.failure(of: slow, from: github) {
       await stage.prints("total") { print(error) }
       stage.check("a server that never answers", error.code == .totalTimeout)
@@ -69,8 +70,8 @@ extension Page {
 
     var retried = HTTPResource.text(
       at: "/flaky/deadline?failures=9",
-      through: [RetryInterceptor(policy: .backoff(.constant(delay: 60, until: .maxRetries(3))))])
-    retried.options.timeouts = try Timeouts(connect: nil, attempt: nil, idle: nil, total: .seconds(30))
+      through: [RetryInterceptor(policy: .backoff(.constant(delay: .seconds(60), until: .maxRetries(3))))])
+    retried.options.timeouts = try Timeouts(total: .seconds(30))
     if let error = await stage.failure(of: retried, from: github) {
       await stage.prints("wait") { print(error.retryEnd?.description ?? "retried") }
       stage.check("a wait that cannot end in time is not begun", error.ledger.elapsed < .seconds(29))

@@ -16,9 +16,9 @@ private func first(_ dialer: any Dialer) async throws {
   // end
 }
 
-private func program() -> GeminiClient {
+private func program(stack: CurlNetworkStack) -> GeminiClient {
   // sample: client
-  let client = GeminiClient(dialer: CurlDialer.shared)
+  let client = GeminiClient(dialer: stack.dialer)
   // end
   return client
 }
@@ -149,7 +149,7 @@ private func connection(_ dialer: any Dialer) async throws {
 
 extension Page {
   static let gemini = Page("Gemini") { stage in
-    _ = program()
+    _ = program(stack: try stage.github())
     _ = otherTrust(judge: Anybody())
     let hosts = try StreamHosts()
     let capsule = try GeminiCapsule(stage, hosts)

@@ -6,6 +6,15 @@ import FoundationEssentials
 import HTTPTypes
 import Lastro
 
+private func oneOff(_ github: any HTTPNetworkStack) async throws -> User {
+  // sample: one-off
+  let user: User = try await github.fetch(.get("https://api.github.com/users/octocat")).value
+  let answer = try await github.fetch(
+    .get("https://api.github.com/users/octocat", as: User.self, or: GitHubError.self))
+  // end
+  return answer.value.login == user.login ? user : answer.value
+}
+
 // sample: post
 struct NewIssue: Encodable, Sendable {
   let title: String
@@ -68,9 +77,7 @@ extension HTTPResource where Model == NoContent, APIError == GitHubError {
 extension HTTPResource where Model == [Repository], APIError == GitHubError {
   /// A page whose whole URL the server gave, in a `Link` header field.
   static func page(_ url: String) -> Self {
-    .init(
-      baseRequestMaking: BaseRequestMaking { try ResourceRequest(url: url) }, decoding: .json(),
-      errorDecoding: .json())
+    .get(url)
   }
 }
 // end
@@ -90,6 +97,7 @@ extension HTTPResource where Model == [Repository], APIError == GitHubError {
 extension Page {
   static let resources = Page("Resources") { stage in
     let github = try stage.github()
+    stage.check("a call of its own", try await oneOff(github).login == "octocat")
     let issue = HTTPResource<NoContent, GitHubError>(
       Issues.create(owner: "apple", repository: "swift", NewIssue(title: "Typo")), decoding: .empty)
     let created = try await github.fetch(issue)

@@ -14,12 +14,13 @@ private func standard() -> StackConfiguration {
 
 private func others() throws -> [any HTTPResourceInterceptor] {
   // sample: others
-  let patient = RetryInterceptor(policy: try .standard(attempts: 5, cap: 5))
+  let patient = RetryInterceptor(policy: try .standard(attempts: 5, cap: .seconds(5)))
   let prompt = RetryInterceptor(policy: .maxRetries(2))
-  let steady = RetryInterceptor(policy: .backoff(.constant(delay: 0.5, until: .budget(5))))
+  let steady = RetryInterceptor(policy: .backoff(.constant(delay: .milliseconds(500), until: .budget(.seconds(5)))))
   let jitter = RetryInterceptor(
     policy: .backoff(
-      .exponential(baseDelay: 0.2, scale: Retry.Backoff.fullJitter(cap: 5), until: .maxRetries(3))))
+      .exponential(
+        baseDelay: .milliseconds(200), scale: Retry.Backoff.fullJitter(cap: .seconds(5)), until: .maxRetries(3))))
   // end
   return [patient, prompt, steady, jitter]
 }
@@ -29,7 +30,7 @@ extension Retry.Policy where Metadata == HTTPRetryMetadata {
   /// What was just made may take a moment to be found.
   static let untilFound = Self.custom { error, state, metadata in
     guard metadata.response?.status == .notFound, state.retryCount < 5 else { return .none }
-    return .retryAfter(0.1)
+    return .retryAfter(.milliseconds(100))
   }
 }
 // end

@@ -42,7 +42,7 @@ private func configuration(signedBy signer: some RequestSigner) -> StackConfigur
 
 extension Page {
   static let signing = Page("Signing") { stage in
-    let origins = [Origin("https://api.github.com")].compactMap(\.self)
+    let origins = [try Origin("https://api.github.com")]
     let signer = HMACSigner(origins: origins, keyName: "demo", key: Secret("a key"), now: { 1_700_000_000 })
     let github = try stage.github(configuration(signedBy: signer))
     let request = try ResourceRequest(

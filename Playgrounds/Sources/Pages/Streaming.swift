@@ -4,12 +4,9 @@ import FoundationEssentials
 import Lastro
 
 // sample: archive
-extension HTTPResource where Model == NoContent, APIError == GitHubError {
+extension HTTPResource where Model == ResponseBody, APIError == GitHubError {
   static func archive(of repository: String) -> Self {
-    .init(
-      baseRequestMaking: BaseRequestMaking {
-        try ResourceRequest(url: "https://api.github.com/repos/\(repository)/archive")
-      }, decoding: .empty, errorDecoding: .json())
+    .get("https://api.github.com/repos/\(repository)/archive")
   }
 }
 // end
@@ -60,13 +57,7 @@ extension Page {
     let bodies = try uploads()
     stage.check("a file knows its length and may be sent again", bodies[0].length != nil && bodies[0].isReplayable)
     stage.check("a stream does neither", bodies[1].length == nil && !bodies[1].isReplayable)
-    let upload = HTTPResource<NoContent, any Error>(
-      baseRequestMaking: BaseRequestMaking {
-        var request = try ResourceRequest(method: .post, url: "https://api.github.com/echo")
-        request.body = bodies[1]
-        return request
-      }, decoding: .empty, errorDecoding: .dummy)
-    _ = try? await github.fetch(upload)
+    _ = try? await github.fetch(.send(.post, "https://api.github.com/echo", body: bodies[1]))
     stage.check("what was written is what came", stage.server.requests.last?.text == "{}\n")
   }
 }

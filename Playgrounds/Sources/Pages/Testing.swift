@@ -32,7 +32,8 @@ private func schedule() async -> (sleeps: [Duration], elapsed: Duration) {
   configuration.randomSource = .seeded(7)
   configuration.interceptors = [
     RetryInterceptor(
-      policy: .backoff(.exponential(baseDelay: 0.2, scale: Retry.Backoff.doubling, until: .maxRetries(3))))
+      policy: .backoff(
+        .exponential(baseDelay: .milliseconds(200), scale: Retry.Backoff.doubling, until: .maxRetries(3))))
   ]
   let transport = ScriptedTransport { _ throws(TransportError) in
     TransferResponse(head: HTTPResponse(status: .serviceUnavailable), body: ResponseBody(Data()))
@@ -50,7 +51,9 @@ private func limit() async throws -> FailureCode? {
   let clock = ManualClock()
   var configuration = StackConfiguration()
   configuration.timeSource = clock.timeSource
-  configuration.interceptors = [RetryInterceptor(policy: .backoff(.constant(delay: 20, until: .maxRetries(9))))]
+  configuration.interceptors = [
+    RetryInterceptor(policy: .backoff(.constant(delay: .seconds(20), until: .maxRetries(9))))
+  ]
   let transport = ScriptedTransport([.respond(status: 503), .respond(status: 200, body: #"{"login":"octocat"}"#)])
   let stack = TransportNetworkStack(transport: transport, configuration: configuration)
 

@@ -8,9 +8,19 @@ import LastroTesting
 import LastroTransports
 import LastroWebSocket
 
-private func program() -> WebSocketClient {
+private func program(stack: CurlNetworkStack) -> WebSocketClient {
   // sample: client
-  let client = WebSocketClient(dialer: CurlDialer.shared)
+  let client = WebSocketClient(dialer: stack.dialer)
+  // end
+  return client
+}
+
+private func pinned(_ engine: CurlConfiguration, key: String, backup: String) throws -> WebSocketClient {
+  var engine = engine
+  // sample: pinned
+  engine.pins = [try PinningPolicy("chat.example.org", pins: [key, backup])]
+  let stack = try CurlNetworkStack(engine)
+  let client = WebSocketClient(dialer: stack.dialer)
   // end
   return client
 }
@@ -80,7 +90,7 @@ private func configured(dialer: any Dialer) -> WebSocketClient {
 private func authenticated(dialer: any Dialer, password: Secret) async throws -> WebSocket {
   // sample: interceptors
   var stack = StackConfiguration()
-  let origins = [Origin("https://chat.example.org")].compactMap(\.self)
+  let origins = [try Origin("https://chat.example.org")]
   stack.interceptors = [try BasicAuthenticator(user: "ann", password: password, origins: origins)]
   let client = WebSocketClient(dialer: dialer, stack: stack)
   let socket = try await client.connect(
@@ -124,7 +134,7 @@ private func tooLarge(_ client: WebSocketClient) async throws {
 private func reconnecting(_ client: WebSocketClient) async throws {
   // sample: reconnecting
   let reconnection = WebSocketReconnection(
-    policy: .backoff(.constant(delay: 0.1, until: .maxRetries(5))), stableAfter: .seconds(60)
+    policy: .backoff(.constant(delay: .milliseconds(100), until: .maxRetries(5))), stableAfter: .seconds(60)
   ) { socket in
     try await socket.send("resume")  // first of all on every socket but the first
   }
@@ -161,10 +171,11 @@ private func connection(_ dialer: any Dialer) async throws {
 
 extension Page {
   static let webSockets = Page("WebSockets") { stage in
-    _ = program()
+    _ = program(stack: try stage.github())
     let hosts = try StreamHosts()
     try await conversation(stage, hosts)
     try await openSocket(stage, hosts)
+    try await pins(stage, hosts)
     try await handshakes(stage, hosts)
     try await limits(stage, hosts)
     try await reconnection(stage)
@@ -206,6 +217,26 @@ private func openSocket(_ stage: Stage, _ hosts: StreamHosts) async throws {
     stage.check("nothing is sent after the end", false)
   } catch {
     if case .closed(let close?) = error.reason { stage.check("an error tells how it ended", close.isClean) }
+  }
+}
+
+private func pins(_ stage: Stage, _ hosts: StreamHosts) async throws {
+  let tls = try hosts.identity(host)
+  let server = try LoopbackWebSocketServer(tls: tls)
+  defer { server.stop() }
+  var engine = hosts.configuration
+  engine.connection.resolutions = [.init(host: host, port: server.port, addresses: ["127.0.0.1"])]
+  let (other, backup) = ("sha256/\(String(repeating: "A", count: 43))=", "sha256/\(String(repeating: "B", count: 43))=")
+  let key = SPKIHash(pem: tls.identity.certificatePEM)?.description ?? other
+  let url = "wss://\(host):\(server.port)/room"
+  let socket = try await pinned(engine, key: key, backup: backup).connect(url)
+  stage.check("a WebSocket is pinned as a fetch is", socket.facts.trust == .pinned)
+  let refusing = try pinned(engine, key: other, backup: backup)
+  do throws(WebSocketError) {
+    _ = try await refusing.connect(url)
+    stage.check("and refused as a fetch is", false)
+  } catch {
+    stage.check("and refused as a fetch is", error.description.contains("trust/pin_mismatch"))
   }
 }
 

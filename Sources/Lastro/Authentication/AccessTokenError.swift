@@ -6,7 +6,7 @@ public enum AccessTokenError: Error, Sendable, Hashable, CustomStringConvertible
   /// The source did not answer within the timeout.
   case refreshTimedOut(Duration)
   /// There were that many refreshes within the window already: servers refuse tokens that are new.
-  case excessiveRefresh(RefreshWindow)
+  case excessiveRefresh(BearerAuthenticator.RefreshWindow)
 
   /// One line, with what to look at.
   public var description: String {

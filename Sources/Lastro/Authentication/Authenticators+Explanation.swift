@@ -11,6 +11,7 @@ extension APIKeyAuthenticator: ExplainableInterceptor {
   /// Where the key stands.
   public var explanation: String {
     switch placement {
+    case .header("Authorization", prefix: "Bearer "): "sends a bearer token"
     case .header(let name, _): "sends an API key in the field \(name)"
     case .queryItem(let name): "sends an API key in the query item \(name)"
     }

@@ -61,7 +61,8 @@ public final class BearerAuthenticator: RequestAuthenticator, HTTPResourceInterc
   ///   is not positive.
   public init(
     source: some AccessTokenSource, origins: [Origin], token: AccessToken? = nil, leeway: Duration = .seconds(30),
-    window: RefreshWindow? = .standard, refreshTimeout: Duration = .seconds(30), allowsInsecureOrigins: Bool = false,
+    window: BearerAuthenticator.RefreshWindow? = .standard, refreshTimeout: Duration = .seconds(30),
+    allowsInsecureOrigins: Bool = false,
     timeSource: TimeSource = .continuous
   ) throws(ConfigurationError) {
     scope = try CredentialScope(origins, allowsInsecureOrigins: allowsInsecureOrigins)
@@ -183,7 +184,7 @@ extension BearerAuthenticator {
   /// Whether an earlier failure of the call is a 401 of ours.
   private func isRefusal(_ error: any Error) -> Bool {
     guard let error = error as? HTTPFetchError<any Error>, error.statusCode == .unauthorized else { return false }
-    guard let url = error.response?.url, let origin = Origin(url) else { return true }
+    guard let url = error.response?.url, let origin = try? Origin(url) else { return true }
     return origins.contains(origin)
   }
 

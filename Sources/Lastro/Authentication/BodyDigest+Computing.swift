@@ -16,7 +16,7 @@ extension BodyDigest {
   /// opened once more for it, and has to end.
   ///
   /// - Throws: code `invalid_body` when a file cannot be read, or file or stream have not the length they were given
-  ///   with; `CancellationError`; ``HashingError``; what the stream throws.
+  ///   with; `CancellationError`; `HashingError`; what the stream throws.
   @concurrent
   package static func computed(of body: RequestBody) async throws -> BodyDigest {
     let hasher = try MessageHasher()

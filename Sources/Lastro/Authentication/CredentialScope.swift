@@ -14,7 +14,7 @@ struct CredentialScope: Sendable {
     guard !origins.isEmpty else {
       throw ConfigurationError(
         "the credentials are for no origin",
-        hint: "name those that may see them, such as Origin(\"https://api.example\")")
+        hint: "name those that may see them, such as try Origin(\"https://api.example\")")
     }
     for origin in origins where !allowsInsecureOrigins && !origin.keepsSecrets {
       throw ConfigurationError(

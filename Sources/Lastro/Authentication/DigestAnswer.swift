@@ -23,7 +23,7 @@ struct DigestAnswer: Sendable {
 
   /// The value of the `Authorization` field.
   ///
-  /// - Throws: ``HashingError``.
+  /// - Throws: `HashingError`.
   func authorization() throws(HashingError) -> Secret {
     let response = try proof(of: method)
     var parts = [try userParameter(), "realm=\(Self.quoted(challenge.realm))"]
@@ -39,7 +39,7 @@ struct DigestAnswer: Sendable {
 
   /// What `rspauth` of the answer's `Authentication-Info` must be, for one that protects no body; `nil` else.
   ///
-  /// - Throws: ``HashingError``.
+  /// - Throws: `HashingError`.
   func serverProof() throws(HashingError) -> String? {
     guard case .auth = protection else { return nil }
     return try proof(of: "")

@@ -80,7 +80,7 @@ public final class DigestAuthenticator: RequestAuthenticator, HTTPResourceInterc
   /// Answers the origin's challenge where it is known, that of the realm that asked last; a digest that is already there
   /// is removed where it is not. Other credentials that are there stay.
   ///
-  /// - Throws: ``HashingError`` when OpenSSL fails.
+  /// - Throws: when OpenSSL cannot compute the hash.
   public func authenticate(_ request: ResourceRequest) async throws -> ResourceRequest {
     try authenticate(request, realm: nil)
   }
@@ -208,7 +208,7 @@ extension DigestAuthenticator {
   private func refusedRealm(in retryState: Retry.State, of origin: Origin) -> String? {
     let refusal = retryState.errors.last { error in
       guard let error = error as? HTTPFetchError<any Error>, error.statusCode == .unauthorized else { return false }
-      return (error.response?.url).flatMap { Origin($0) } == origin
+      return (error.response?.url).flatMap { try? Origin($0) } == origin
     }
     guard let fields = (refusal as? HTTPFetchError<any Error>)?.response?.headerFields else { return nil }
     let offered = AuthenticationChallenge.challenges(in: fields)

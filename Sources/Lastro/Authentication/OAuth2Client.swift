@@ -39,7 +39,7 @@ public struct OAuth2Client: Sendable, Hashable {
   public init(
     tokenURL: String, id: String, authentication: Authentication, allowsInsecureTokenURL: Bool = false
   ) throws(ConfigurationError) {
-    guard let origin = Origin(tokenURL), !tokenURL.contains("#") else {
+    guard let origin = try? Origin(tokenURL), !tokenURL.contains("#") else {
       throw ConfigurationError(
         "the token URL is no absolute http or https URL without user information and fragment",
         hint: "write https://HOST/PATH")

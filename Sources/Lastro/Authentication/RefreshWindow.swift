@@ -1,29 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How many refreshes are too many.
-public struct RefreshWindow: Sendable, Hashable {
-  /// Most refreshes within ``duration``.
-  public let count: Int
-  /// The length of the window, which slides.
-  public let duration: Duration
+extension BearerAuthenticator {
+  /// How many refreshes are too many.
+  public struct RefreshWindow: Sendable, Hashable {
+    /// Most refreshes within ``duration``.
+    public let count: Int
+    /// The length of the window, which slides.
+    public let duration: Duration
 
-  /// 5 refreshes within 30 s.
-  public static let standard = RefreshWindow(unchecked: 5, per: .seconds(30))
+    /// 5 refreshes within 30 s.
+    public static let standard = RefreshWindow(unchecked: 5, per: .seconds(30))
 
-  /// Makes a window.
-  ///
-  /// - Throws: ``ConfigurationError`` when the count is less than 1 or the duration is not positive.
-  public init(count: Int, per duration: Duration) throws(ConfigurationError) {
-    guard count >= 1, duration > .zero else {
-      throw ConfigurationError(
-        "a refresh window of \(count) refreshes within \(duration) lets no token be refreshed",
-        hint: "give at least 1 and a positive duration, or nil for no limit")
+    /// Makes a window.
+    ///
+    /// - Throws: ``ConfigurationError`` when the count is less than 1 or the duration is not positive.
+    public init(count: Int, per duration: Duration) throws(ConfigurationError) {
+      guard count >= 1, duration > .zero else {
+        throw ConfigurationError(
+          "a refresh window of \(count) refreshes within \(duration) lets no token be refreshed",
+          hint: "give at least 1 and a positive duration, or nil for no limit")
+      }
+      self.init(unchecked: count, per: duration)
     }
-    self.init(unchecked: count, per: duration)
-  }
 
-  private init(unchecked count: Int, per duration: Duration) {
-    self.count = count
-    self.duration = duration
+    private init(unchecked count: Int, per duration: Duration) {
+      self.count = count
+      self.duration = duration
+    }
   }
 }

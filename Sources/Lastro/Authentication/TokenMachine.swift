@@ -50,7 +50,7 @@ struct TokenMachine {
   static let firstPassingPause = Duration.milliseconds(10)
 
   let leeway: Duration
-  let window: RefreshWindow?
+  let window: BearerAuthenticator.RefreshWindow?
   private var credential: Credential?
   private var failure: Failure?
   /// Counts credentials.
@@ -59,7 +59,7 @@ struct TokenMachine {
   private var refreshes: [Duration] = []
   private var lastCall: UInt64 = 0
 
-  init(leeway: Duration, window: RefreshWindow?) {
+  init(leeway: Duration, window: BearerAuthenticator.RefreshWindow?) {
     self.leeway = leeway
     self.window = window
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A cryptographic hash function of OpenSSL.
-public enum HashAlgorithm: String, Sendable, Hashable, CaseIterable, CustomStringConvertible {
+package enum HashAlgorithm: String, Sendable, Hashable, CaseIterable, CustomStringConvertible {
   /// SHA-256 (FIPS 180-4): 32 bytes.
   case sha256 = "SHA-256"
   /// SHA-512/256 (FIPS 180-4): 32 bytes, with initial values of its own.
@@ -10,7 +10,7 @@ public enum HashAlgorithm: String, Sendable, Hashable, CaseIterable, CustomStrin
   case md5 = "MD5"
 
   /// Such as `SHA-256`.
-  public var description: String { rawValue }
+  package var description: String { rawValue }
 
   /// The name that `EVP_MD_fetch` knows.
   var nameInOpenSSL: String {

@@ -8,9 +8,9 @@ internal import CLastroCrypto
   public import Foundation
 #endif
 
-/// What a hash function, or HMAC, makes of a message.
+/// What SHA-256, or HMAC with it, makes of a message: for signers of requests.
 public struct MessageDigest: Sendable, Hashable, CustomStringConvertible {
-  /// The most bytes a function of ``HashAlgorithm`` gives, and more.
+  /// The most bytes a hash function gives, and more.
   static let maximumLength = 64
 
   /// Its bytes.
@@ -46,11 +46,19 @@ public struct MessageDigest: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension MessageDigest {
-  /// The digest of a message that is in memory; ``MessageHasher`` takes it in pieces.
+  /// SHA-256 (FIPS 180-4) of a message that is in memory, over OpenSSL's `EVP_Digest` calls.
   ///
-  /// - Parameter algorithm: default SHA-256.
-  /// - Throws: ``HashingError`` when OpenSSL has no such function, as under FIPS no MD5, or no memory.
-  public init(of message: some ContiguousBytes, _ algorithm: HashAlgorithm = .sha256) throws(HashingError) {
+  /// - Throws: ``ConfigurationError`` when OpenSSL has no SHA-256 or no memory.
+  public init(of message: some ContiguousBytes) throws(ConfigurationError) {
+    do throws(HashingError) {
+      try self.init(of: message, .sha256)
+    } catch {
+      throw error.error
+    }
+  }
+
+  /// The digest of a message by any of the functions.
+  package init(of message: some ContiguousBytes, _ algorithm: HashAlgorithm) throws(HashingError) {
     let hasher = try MessageHasher(algorithm)
     hasher.update(message)
     self = try hasher.digest()
@@ -61,10 +69,10 @@ extension MessageDigest {
   /// - Parameters:
   ///   - message: in memory.
   ///   - key: bytes of any number. RFC 2104 §3 discourages fewer than 32.
-  /// - Throws: ``HashingError`` when OpenSSL has no SHA-256 or no memory.
+  /// - Throws: ``ConfigurationError`` when OpenSSL has no SHA-256 or no memory.
   public static func hmacSHA256(
     of message: some ContiguousBytes, key: some ContiguousBytes
-  ) throws(HashingError) -> MessageDigest {
+  ) throws(ConfigurationError) -> MessageDigest {
     let bytes = key.withUnsafeBytes { key in
       message.withUnsafeBytes { message in
         [UInt8](unsafeUninitializedCapacity: maximumLength) { buffer, count in
@@ -75,16 +83,16 @@ extension MessageDigest {
         }
       }
     }
-    guard !bytes.isEmpty else { throw HashingError(.sha256) }
+    guard !bytes.isEmpty else { throw HashingError(.sha256).error }
     return MessageDigest(bytes)
   }
 
   /// The same with the UTF-8 bytes of a secret as key.
   ///
-  /// - Throws: ``HashingError`` when OpenSSL has no SHA-256 or no memory.
+  /// - Throws: ``ConfigurationError`` when OpenSSL has no SHA-256 or no memory.
   public static func hmacSHA256(
     of message: some ContiguousBytes, key: Secret
-  ) throws(HashingError) -> MessageDigest {
+  ) throws(ConfigurationError) -> MessageDigest {
     try hmacSHA256(of: message, key: Array(key.reveal().utf8))
   }
 }

@@ -3,15 +3,15 @@
 internal import CLastroCrypto
 
 #if canImport(FoundationEssentials)
-  public import FoundationEssentials
+  package import FoundationEssentials
 #else
-  public import Foundation
+  package import Foundation
 #endif
 
 /// A hash function that is fed piece by piece, over OpenSSL's `EVP_Digest` calls. For one thread at a time.
-public final class MessageHasher {
+package final class MessageHasher {
   /// Which function.
-  public let algorithm: HashAlgorithm
+  package let algorithm: HashAlgorithm
   private let context: OpaquePointer
   private var isBroken = false
 
@@ -19,7 +19,7 @@ public final class MessageHasher {
   ///
   /// - Parameter algorithm: default SHA-256.
   /// - Throws: ``HashingError`` when OpenSSL has no such function, as under FIPS no MD5, or no memory.
-  public convenience init(_ algorithm: HashAlgorithm = .sha256) throws(HashingError) {
+  package convenience init(_ algorithm: HashAlgorithm = .sha256) throws(HashingError) {
     try self.init(algorithm, named: algorithm.nameInOpenSSL)
   }
 
@@ -33,7 +33,7 @@ public final class MessageHasher {
   deinit { clastro_digest_free(context) }
 
   /// Adds bytes.
-  public func update(_ bytes: some ContiguousBytes) {
+  package func update(_ bytes: some ContiguousBytes) {
     let isTaken = bytes.withUnsafeBytes { clastro_digest_update(context, $0.baseAddress, $0.count) }
     if !isTaken { isBroken = true }
   }
@@ -41,7 +41,7 @@ public final class MessageHasher {
   /// The digest of all bytes so far; more may follow.
   ///
   /// - Throws: ``HashingError`` when OpenSSL failed, now or at an earlier ``update(_:)``.
-  public func digest() throws(HashingError) -> MessageDigest {
+  package func digest() throws(HashingError) -> MessageDigest {
     guard !isBroken else { throw HashingError(algorithm) }
     let bytes = [UInt8](unsafeUninitializedCapacity: MessageDigest.maximumLength) { buffer, count in
       if let base = buffer.baseAddress { count = clastro_digest_value(context, base, buffer.count) }

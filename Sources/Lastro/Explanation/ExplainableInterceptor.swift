@@ -31,9 +31,9 @@ extension Retry.Policy: ExplainableInterceptor where Metadata == HTTPRetryMetada
   public var explanation: String {
     switch self {
     case .maxRetries(let limit): "retries whatever is not vetoed, at once, at most \(limit) times"
-    case .backoff(.constant(let delay, let until)): "retries after \(delay) s, until \(until)"
+    case .backoff(.constant(let delay, let until)): "retries after \(delay.brief), until \(until)"
     case .backoff(.exponential(let base, _, let until)):
-      "retries after growing delays from \(base) s, until \(until)"
+      "retries after growing delays from \(base.brief), until \(until)"
     case .custom: "retries by a rule of its own"
     }
   }

@@ -126,8 +126,8 @@ extension FetchPlan {
     switch action {
     case .none: return (false, "nobody asks for a retry")
     case .noRetry(let reason): return (false, "\(reason)")
-    case .retry: delay = 0
-    case .retryAfter(let seconds): delay = max(0, seconds)
+    case .retry: delay = .zero
+    case .retryAfter(let wait): delay = min(max(wait, .zero), Retry.longestDelay)
     }
     let most = configuration.maximumAttempts
     guard most > 1 else { return (false, "\(Retry.End.attemptLimit(most))") }
@@ -136,11 +136,10 @@ extension FetchPlan {
     }
     if let demand {
       guard demand <= configuration.maximumRetryAfter else { return (false, "Retry-After exceeds the limit") }
-      delay = max(delay, demand.inSeconds)
+      delay = max(delay, demand)
     }
-    let wait = Duration.seconds(min(delay, 1e9))
-    if let total, wait >= total { return (false, "a wait of \(wait.brief) does not end before the total deadline") }
-    let manner = demand.map { $0 >= wait } == true ? "as Retry-After says" : "for instance"
-    return (true, wait > .zero ? "after \(wait.brief), \(manner)" : "at once")
+    if let total, delay >= total { return (false, "a wait of \(delay.brief) does not end before the total deadline") }
+    let manner = demand.map { $0 >= delay } == true ? "as Retry-After says" : "for instance"
+    return (true, delay > .zero ? "after \(delay.brief), \(manner)" : "at once")
   }
 }

@@ -13,15 +13,22 @@ public struct Origin: Sendable, Hashable, CustomStringConvertible {
 
   /// Reads an absolute `http` or `https` URL; path, query and fragment are ignored.
   ///
-  /// - Returns: `nil` for another scheme, user info, a missing or malformed host, or a port out of range.
-  public init?(_ url: String) {
-    guard let target = try? RequestTarget(url), let authority = try? Authority(target.authority[...]) else {
-      return nil
+  /// ```swift
+  /// let origin = try Origin("https://api.example.com")
+  /// ```
+  ///
+  /// - Throws: ``ConfigurationError``, which says why not: another scheme, user information, a missing or malformed host,
+  ///   a port outside 1…65535.
+  public init(_ url: String) throws(ConfigurationError) {
+    do throws(TransportError) {
+      let target = try RequestTarget(url)
+      self.init(scheme: target.scheme, try Authority(target.authority[...]))
+    } catch {
+      throw ConfigurationError("cannot read an origin: \(error.message)", hint: error.hint)
     }
-    self.init(scheme: target.scheme, authority)
   }
 
-  /// The origin of a request; `nil` as for ``init(_:)-(String)``.
+  /// The origin of a request; `nil` where it has no `http` or `https` URL.
   public init?(_ request: HTTPRequest) {
     guard let scheme = request.scheme?.lowercased(), scheme == "https" || scheme == "http",
       let text = request.authority, let authority = try? Authority(text[...])

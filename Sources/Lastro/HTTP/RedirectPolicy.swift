@@ -7,9 +7,11 @@ public struct RedirectPolicy: Sendable, Hashable {
   /// Whether `https` may lead to `http`. Default false.
   public var allowsInsecure: Bool
 
-  /// Follows at most `limit` redirects.
+  /// Follows redirects.
   ///
-  /// - Parameter limit: a negative number counts as 0.
+  /// - Parameters:
+  ///   - limit: most redirects of a call. Default 20; a negative number counts as 0.
+  ///   - allowsInsecure: whether to follow from `https` to `http`. Default `false`.
   public static func follow(limit: Int = 20, allowsInsecure: Bool = false) -> Self {
     Self(limit: max(0, limit), allowsInsecure: allowsInsecure)
   }

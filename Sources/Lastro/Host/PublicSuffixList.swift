@@ -15,12 +15,12 @@
 /// let list = PublicSuffixList.system
 /// list.registrableDomain(of: try HostName("www.example.co.uk"))    // example.co.uk
 /// ```
-public struct PublicSuffixList: Sendable {
+package struct PublicSuffixList: Sendable {
   /// The machine's list, from ``systemPath``: Debian's package `publicsuffix`. Read once, when it is first asked for, which
   /// takes some milliseconds.
   ///
   /// Where the file is missing the list ``isEmpty``: only single labels are public suffixes then, and `co.uk` is none.
-  public static let system: PublicSuffixList = {
+  package static let system: PublicSuffixList = {
     guard let data = try? Data(contentsOf: URL(filePath: systemPath)) else { return PublicSuffixList(text: "") }
     return data.withUnsafeBytes { bytes in
       bytes.withMemoryRebound(to: UInt8.self) { PublicSuffixList(PublicSuffixParser($0)) }
@@ -28,18 +28,18 @@ public struct PublicSuffixList: Sendable {
   }()
 
   /// Where ``system`` is read from: `/usr/share/publicsuffix/public_suffix_list.dat`.
-  public static let systemPath = "/usr/share/publicsuffix/public_suffix_list.dat"
+  package static let systemPath = "/usr/share/publicsuffix/public_suffix_list.dat"
 
   /// How many rules it has.
-  public let ruleCount: Int
+  package let ruleCount: Int
   /// Whether it has no rule. Of ``system``: whether the file is missing.
-  public var isEmpty: Bool { ruleCount == 0 }
+  package var isEmpty: Bool { ruleCount == 0 }
   /// Rules that could not be read.
   package let skipped: [String]
   private let rules: [String: PublicSuffixRule]
 
   /// Reads a list in the format of publicsuffix.org. What is no rule is left out.
-  public init(text: String) {
+  package init(text: String) {
     var text = text
     self = text.withUTF8 { PublicSuffixList(PublicSuffixParser($0)) }
   }
@@ -51,7 +51,7 @@ public struct PublicSuffixList: Sendable {
   }
 
   /// Whether `host` is a public suffix itself. IP addresses are none.
-  public func isPublicSuffix(_ host: HostName) -> Bool {
+  package func isPublicSuffix(_ host: HostName) -> Bool {
     !host.isIPAddress && suffix(of: host.text).utf8.count == host.text.utf8.count
   }
 
@@ -59,7 +59,7 @@ public struct PublicSuffixList: Sendable {
   func hasRule(for host: HostName) -> Bool { rules[host.text] != nil }
 
   /// The public suffix of `host` with one more label; `nil` where `host` is a public suffix or an IP address.
-  public func registrableDomain(of host: HostName) -> HostName? {
+  package func registrableDomain(of host: HostName) -> HostName? {
     guard !host.isIPAddress else { return nil }
     let text = host.text
     let suffix = suffix(of: text)

@@ -206,14 +206,17 @@ extension FetchCall {
       body = consumption.watching(body)
     }
     let timeouts = plan.timeouts(for: request.options)
-    return TransferRequest(
+    var transfer = TransferRequest(
       head: request.head, body: body, connection: request.options.connection,
       delivery: plan.delivery(for: request.options), connectTimeout: timeouts.connect, idleTimeout: timeouts.idle,
       deadline: limit?.left, deadlineCode: limit?.code ?? .totalTimeout,
       allowsResend: request.isIdempotent && body.isReplayable,
-      progress: request.options.progress?.beginTransfer(totalBytesToSend: body.length),
       secrets: request.options.secrets, maximumErrorBytes: max(0, plan.configuration.maximumErrorBodyBytes),
       dropsRedirectBodies: (request.options.redirects ?? plan.configuration.redirects).limit > 0)
+    if let progress = request.options.progress {
+      transfer.progress = progress.beginTransfer(totalBytesToSend: body.length)
+    }
+    return transfer
   }
 
   /// What is left for the attempt, and the code to fail with when it passes.
@@ -236,6 +239,11 @@ extension FetchCall {
   @inline(never)
   private func check(_ limit: Deadline?, _ request: ResourceRequest? = nil) throws(AttemptFailure) {
     guard let limit, limit.left <= .zero else { return }
+    do throws(TransportError) {
+      try plan.timeouts(for: effective).check()
+    } catch {
+      throw failure(.noRequest(error), request)
+    }
     let name = limit.code == .totalTimeout ? "total" : "attempt"
     throw failure(
       .transport(

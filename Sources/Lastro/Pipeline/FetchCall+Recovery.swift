@@ -44,13 +44,13 @@ extension FetchCall {
     case .none: throw ending(error)
     case .noRetry(let reason):
       throw ending(error, because: veto.flatMap { $0.isFinal ? $0.end : nil } ?? .policy(reason))
-    case .retry: delay = 0
-    case .retryAfter(let seconds): delay = seconds > 0 ? seconds : 0
+    case .retry: delay = .zero
+    case .retryAfter(let wait): delay = min(max(wait, .zero), Retry.longestDelay)
     }
     if let veto { throw ending(error, because: veto.end) }
     let limit = plan.configuration.maximumAttempts
     guard attempts.count < limit else { throw ending(error, because: .attemptLimit(limit)) }
-    var source = delay > 0 ? Attempt.DelaySource.policy : .none
+    var source = delay > .zero ? Attempt.DelaySource.policy : .none
     if let demand = try demand(of: error), demand > delay {
       delay = demand
       source = .retryAfter
@@ -64,37 +64,33 @@ extension FetchCall {
     try await wait(delay, after: error)
   }
 
-  /// What the server asks for, in seconds, and a little more, so that the clients it asked do not come back together.
+  /// What the server asks for, and a little more, so that the clients it asked do not come back together.
   private func demand(of error: HTTPFetchError<any Error>) throws(HTTPFetchError<any Error>) -> Retry.Delay? {
     guard let response = error.response,
       let wait = RetryAfter.wait(response.headerFields, sinceEpoch: plan.configuration.timeSource.sinceEpoch)
     else { return nil }
     let longest = plan.configuration.maximumRetryAfter
     guard wait <= longest else { throw ending(error, because: .retryAfterTooLong(wait: wait, limit: longest)) }
-    let seconds = wait.inSeconds
-    var spread = min(1, seconds / 10)
+    var spread = min(.seconds(1), wait / 10)
     // Our own addition is no reason to give up.
-    if let left = timeLeft(options: effective)?.inSeconds, left > seconds { spread = min(spread, (left - seconds) / 2) }
-    return seconds + plan.configuration.randomSource.unit() * spread
+    if let left = timeLeft(options: effective), left > wait { spread = min(spread, (left - wait) / 2) }
+    return wait + spread * plan.configuration.randomSource.unit()
   }
 
   /// No wait is begun that cannot end before the deadline.
   private func checkDeadline(
     _ delay: Retry.Delay, _ source: Attempt.DelaySource, after error: HTTPFetchError<any Error>
   ) throws(HTTPFetchError<any Error>) {
-    guard delay > 0, let left = timeLeft(options: effective), Self.duration(delay) >= left else { return }
-    let end = Retry.End.deadlineTooClose(
-      wait: Self.duration(delay), left: left, isDemanded: source == .retryAfter)
-    throw ending(error, because: end)
+    guard delay > .zero, let left = timeLeft(options: effective), delay >= left else { return }
+    throw ending(error, because: .deadlineTooClose(wait: delay, left: left, isDemanded: source == .retryAfter))
   }
 
   private func wait(
-    _ seconds: Retry.Delay, after failure: HTTPFetchError<any Error>
+    _ delay: Retry.Delay, after failure: HTTPFetchError<any Error>
   ) async throws(HTTPFetchError<any Error>) {
-    let delay = Self.duration(seconds)
     emit(.retryScheduled(delay: delay, source: current.delaySource, reason: current.reason))
-    guard seconds > 0 else { return }
-    retryState.totalDelay += seconds
+    guard delay > .zero else { return }
+    retryState.totalDelay += delay
     current.delay = delay
     do {
       try await plan.configuration.timeSource.sleep(delay)
@@ -103,9 +99,6 @@ extension FetchCall {
       throw cancelled(failure)
     }
   }
-
-  /// Some thirty years at most: longer is as good as for ever, and `Duration` traps on what it cannot hold.
-  private static func duration(_ seconds: Retry.Delay) -> Duration { .seconds(min(seconds, 1e9)) }
 
   private func veto(of error: HTTPFetchError<any Error>) -> RetryVeto? {
     RetryVeto.judge(

@@ -63,6 +63,7 @@ final class FetchPlan: Sendable {
   ///
   /// - Throws: code `invalid_option`.
   func checkLimits(of options: RequestOptions) throws(TransportError) {
+    try timeouts(for: options).check()
     try Self.check("RequestOptions.maximumBodyBytes", options.maximumBodyBytes ?? 0, least: 0)
     try Self.check("StackConfiguration.maximumBodyBytes", configuration.maximumBodyBytes, least: 0)
     try Self.check("StackConfiguration.maximumErrorBodyBytes", configuration.maximumErrorBodyBytes, least: 0)

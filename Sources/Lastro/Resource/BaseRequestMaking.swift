@@ -9,24 +9,28 @@ public struct BaseRequestMaking<Request: Sendable>: Sendable {
   /// Whether it may wait for something.
   let waits: Bool
 
-  /// Wraps a closure.
-  public init(make: @escaping @Sendable () async throws -> Request) { self.init(waits: true, make) }
-
-  private init(waits: Bool, _ make: @escaping @Sendable () async throws -> Request) {
-    self.waits = waits
+  /// Wraps a closure that waits for nothing: `BaseRequestMaking { try ResourceRequest(url: url) }`.
+  ///
+  /// It runs on the call's own task, which is cheaper, and nothing interrupts it.
+  public init(make: @escaping @Sendable () throws -> Request) {
+    waits = false
     self.make = make
   }
 
-  /// Makes it without a wait.
-  package static func prompt(_ make: @escaping @Sendable () throws -> Request) -> Self { Self(waits: false, make) }
+  /// Wraps a closure that may wait, such as for what another call gets. It runs in a task of its own.
+  @_disfavoredOverload
+  public init(make: @escaping @Sendable () async throws -> Request) {
+    waits = true
+    self.make = make
+  }
 
   /// The same request every time.
-  public static func request(_ request: Request) -> Self { .prompt { request } }
+  public static func request(_ request: Request) -> Self { Self { request } }
 }
 
 extension BaseRequestMaking where Request == ResourceRequest {
   /// The request of an endpoint.
   public static func endpoint(_ endpoint: some HTTPResourceEndpoint) -> Self {
-    .prompt { try endpoint.makeRequest() }
+    Self { try endpoint.makeRequest() }
   }
 }

@@ -79,12 +79,8 @@ public struct HTTPResource<Model: Sendable, APIError: Error>: Sendable {
 extension HTTPResource where APIError: Decodable {
   /// Makes a resource out of an endpoint whose errors are JSON.
   ///
-  /// - Parameters:
-  ///   - endpoint: makes the base request.
-  ///   - decoding: decodes the model.
-  ///   - decoder: for the errors. Default: a shared one with default settings.
-  ///   - interceptors: interceptors, after those of the stack. Default none.
-  ///   - options: default: nothing set.
+  /// The parameters are those of ``init(_:decoding:errorDecoding:interceptors:options:)``; `decoder` is a shared one with default
+  /// settings unless another is given.
   public init(
     _ endpoint: some HTTPResourceEndpoint,
     decoding: ModelDecoding<Model, Data, ResourceResponse>,
@@ -98,14 +94,26 @@ extension HTTPResource where APIError: Decodable {
   }
 }
 
+extension HTTPResource where Model == ResponseBody, APIError: Decodable {
+  /// Makes a resource to stream out of an endpoint whose errors are JSON.
+  ///
+  /// The parameters are those of ``init(_:decoding:errorDecoding:interceptors:options:)``; `decoder` is a shared one with default
+  /// settings unless another is given.
+  public init(
+    _ endpoint: some HTTPResourceEndpoint, decoder: JSONDecoder? = nil,
+    interceptors: [any HTTPResourceInterceptor] = [], options: RequestOptions = RequestOptions()
+  ) {
+    self.init(
+      endpoint, decoding: .streamed, errorDecoding: .json(decoder: decoder), interceptors: interceptors,
+      options: options)
+  }
+}
+
 extension HTTPResource where Model: Decodable, APIError: Decodable {
   /// Makes a resource out of an endpoint whose models and errors are JSON.
   ///
-  /// - Parameters:
-  ///   - endpoint: makes the base request.
-  ///   - decoder: for models and errors. Default: a shared one with default settings.
-  ///   - interceptors: interceptors, after those of the stack. Default none.
-  ///   - options: default: nothing set.
+  /// The parameters are those of ``init(_:decoding:errorDecoding:interceptors:options:)``; `decoder` is a shared one with default
+  /// settings unless another is given.
   public init(
     _ endpoint: some HTTPResourceEndpoint,
     decoder: JSONDecoder? = nil,

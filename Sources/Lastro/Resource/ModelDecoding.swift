@@ -35,6 +35,11 @@ extension ModelDecoding where T == Payload {
   public static var raw: Self { Self { payload, _ in payload } }
 }
 
+extension ModelDecoding where T == ResponseBody, Payload == Data {
+  /// The body to be read: of a stream as it comes, of a fetch from memory.
+  public static var streamed: Self { Self { payload, _ in ResponseBody(payload) } }
+}
+
 extension ModelDecoding where Payload == Data {
   /// JSON.
   ///

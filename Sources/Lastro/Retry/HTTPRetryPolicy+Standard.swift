@@ -6,28 +6,28 @@ extension Retry.Policy where Metadata == HTTPRetryMetadata {
   /// Three attempts in all, delayed with full jitter: up to 50 ms, then up to 100 ms; after 429, or 503 with
   /// `Retry-After`, up to 1 s, then up to 2 s. The numbers are those of the AWS SDKs' standard mode.
   public static let standard = standard(
-    retries: 2, baseDelay: 0.05, throttledBaseDelay: 1, cap: 20, random: .system)
+    retries: 2, baseDelay: .milliseconds(50), throttledBaseDelay: .seconds(1), cap: .seconds(20), random: .system)
 
   /// The standard policy with other numbers. The delay of retry number `n` is random, from zero up to
   /// `min(cap, base · 2^(n - 1))`.
   ///
   /// - Parameters:
   ///   - attempts: most attempts, the first included. Default 3.
-  ///   - baseDelay: in seconds. Default 0.05.
-  ///   - throttledBaseDelay: in seconds, after 429, and 503 with `Retry-After`. Default 1.
-  ///   - cap: longest delay, in seconds. Default 20.
+  ///   - baseDelay: default 50 ms.
+  ///   - throttledBaseDelay: after 429, and 503 with `Retry-After`. Default 1 s.
+  ///   - cap: longest delay. Default 20 s.
   ///   - random: where randomness comes from. Default: the system's.
-  /// - Throws: ``ConfigurationError`` for fewer than one attempt, and delays that are negative or no numbers.
+  /// - Throws: ``ConfigurationError`` for fewer than one attempt, and delays that are negative.
   public static func standard(
-    attempts: Int, baseDelay: Retry.Delay = 0.05, throttledBaseDelay: Retry.Delay = 1, cap: Retry.Delay = 20,
-    random: RandomSource = .system
+    attempts: Int, baseDelay: Retry.Delay = .milliseconds(50), throttledBaseDelay: Retry.Delay = .seconds(1),
+    cap: Retry.Delay = .seconds(20), random: RandomSource = .system
   ) throws(ConfigurationError) -> Self {
     guard attempts >= 1 else {
       throw ConfigurationError("a retry policy of \(attempts) attempts", hint: "give 1 or more: the first one counts")
     }
     for (name, value) in [("baseDelay", baseDelay), ("throttledBaseDelay", throttledBaseDelay), ("cap", cap)] {
-      guard value >= 0 else {
-        throw ConfigurationError("the retry policy's \(name) is \(value)", hint: "give seconds, zero or more")
+      guard value >= .zero else {
+        throw ConfigurationError("the retry policy's \(name) is \(value)", hint: "give a duration of zero or more")
       }
     }
     return standard(

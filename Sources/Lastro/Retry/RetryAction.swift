@@ -9,7 +9,7 @@ extension Retry {
     case noRetry(Retry.Error)
     /// Retry at once.
     case retry
-    /// Retry after a delay in seconds. A delay that is not positive counts as ``retry``.
+    /// Retry after a delay. A delay that is not positive counts as ``retry``.
     case retryAfter(Delay)
 
     /// Says which of two actions prevails. Called as `f(soFar, next)`, at first with `soFar` ``none``.
@@ -22,8 +22,7 @@ extension Retry {
       switch (lhs, rhs) {
       case (.noRetry, _): lhs
       case (_, .noRetry): rhs
-      // A delay that is no number is the shorter one.
-      case (.retryAfter(let left), .retryAfter(let right)): left > right || right.isNaN ? lhs : rhs
+      case (.retryAfter(let left), .retryAfter(let right)): left > right ? lhs : rhs
       case (.retryAfter, _): lhs
       case (_, .retryAfter): rhs
       case (.retry, _), (_, .retry): .retry

@@ -6,7 +6,7 @@ extension Retry {
   public enum Error: Swift.Error, Sendable, CustomStringConvertible {
     /// The configured number of retries has been made.
     case retries(Retries)
-    /// The configured sum of delays, in seconds, has been spent.
+    /// The configured sum of delays has been spent.
     case delay(Delay)
     /// Another reason, such as one that a ``Retry/Policy/custom(_:)`` rule gave.
     case custom(any Swift.Error)
@@ -15,7 +15,7 @@ extension Retry {
     public var description: String {
       switch self {
       case .retries(let count): "the limit of \(count) retries is reached"
-      case .delay(let seconds): "the limit of \(seconds) s of delay is reached"
+      case .delay(let limit): "the limit of \(limit.brief) of delay is reached"
       case .custom(let error): "\(error)"
       }
     }

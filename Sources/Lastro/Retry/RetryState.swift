@@ -6,11 +6,11 @@ extension Retry {
     /// Every failure, oldest first. For HTTP they are `HTTPFetchError<any Error>` values, of which only the
     /// last has its body and attempts.
     public var errors: [any Swift.Error]
-    /// Sum of the positive delays of the retries that were scheduled, in seconds; not the time that passed.
+    /// Sum of the positive delays of the retries that were scheduled; not the time that passed.
     public var totalDelay: Delay
 
     /// Makes a state; by default that of an operation that has not failed yet.
-    public init(errors: [any Swift.Error] = [], totalDelay: Delay = 0) {
+    public init(errors: [any Swift.Error] = [], totalDelay: Delay = .zero) {
       self.errors = errors
       self.totalDelay = totalDelay
     }

@@ -4,7 +4,7 @@
 ///
 /// A ``NetworkStack/FetchError`` that conforms is recognised by ``FetchAndDecodeError/isCancelled``; ``HTTPFetchError``
 /// does.
-public protocol CancellationTelling: Error {
+package protocol CancellationTelling: Error {
   /// Whether the cause is that the caller cancelled.
   var isCancelled: Bool { get }
 }

@@ -24,7 +24,7 @@ where
 
   /// Opens a resource as a stream: returns when the head of a 2xx answer is there, its body still to be read.
   ///
-  /// The resource's model decoding is not used. Other answers are collected (up to a limit), decoded as API errors and
+  /// Its model decoding is not used: a resource that is only ever streamed has ``ResponseBody`` for a model. Other answers are collected (up to a limit), decoded as API errors and
   /// retried as those of ``fetch(_:)`` are; once the stream is open nothing is retried. The default timeouts are those
   /// for streams, and there is no limit on the body unless the options set one.
   ///
@@ -35,6 +35,25 @@ where
 }
 
 extension HTTPNetworkStack {
+  /// Opens a request as a stream; see ``stream(_:)``.
+  ///
+  /// ```swift
+  /// let archive = try await stack.stream(ResourceRequest(url: "https://example.com/large")).value
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - request: sent by every attempt.
+  ///   - errorDecoding: decodes answers outside 200–299. Default: as text.
+  /// - Throws: as ``stream(_:)``.
+  public func stream<APIError>(
+    _ request: ResourceRequest,
+    errorDecoding: ErrorDecoding<APIError, Data, ResourceResponse> = ErrorDecoding<TextAPIError, Data, ResourceResponse>
+      .text
+  ) async throws(HTTPFetchError<APIError>) -> Network.Value<ResponseBody, ResourceResponse> {
+    try await stream(
+      HTTPResource(baseRequestMaking: .request(request), decoding: .streamed, errorDecoding: errorDecoding))
+  }
+
   /// Fetches a typed resource; the callback form.
   ///
   /// - Parameters:

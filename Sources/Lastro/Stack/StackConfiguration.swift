@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What all fetches of a stack share, unless their request or resource says otherwise.
+///
+/// ```swift
+/// var configuration = StackConfiguration(interceptors: [RetryInterceptor.standard])
+/// configuration.timeouts.total = .seconds(30)
+/// ```
 public struct StackConfiguration: Sendable {
   /// Interceptors of every fetch; they come before the resource's, for every event. Default none.
-  public var interceptors: [any HTTPResourceInterceptor] = []
+  public var interceptors: [any HTTPResourceInterceptor]
   /// Sign the requests to their origins, after all interceptors, also those of the resource. Default none.
   public var signers: [any RequestSigner] = []
   /// Limits in time of fetches. Default ``Timeouts/standard``.
-  public var timeouts: Timeouts = .standard
+  public var timeouts: Timeouts
   /// Limits in time of streams. Default ``Timeouts/streaming``.
   public var streamTimeouts: Timeouts = .streaming
   /// Most bytes of a collected body, after decompression. Default 10 MiB. Streams have no such default.
@@ -43,6 +48,13 @@ public struct StackConfiguration: Sendable {
   /// Where time comes from. Default: the continuous clock.
   public var timeSource: TimeSource = .continuous
 
-  /// Makes the default configuration.
-  public init() {}
+  /// Makes a configuration; everything else is a property, with a default.
+  ///
+  /// - Parameters:
+  ///   - interceptors: of every fetch. Default none.
+  ///   - timeouts: of fetches. Default ``Timeouts/standard``.
+  public init(interceptors: [any HTTPResourceInterceptor] = [], timeouts: Timeouts = .standard) {
+    self.interceptors = interceptors
+    self.timeouts = timeouts
+  }
 }

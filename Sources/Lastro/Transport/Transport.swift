@@ -101,7 +101,7 @@ public struct TransferRequest: Sendable {
     _modify { yield &parts.value.allowsResend }
   }
   /// Is told how far the transfer has come; the transport reports to it, at a moderate pace, where it is set.
-  public var progress: TransferProgressReporter.Transfer? {
+  package var progress: TransferProgressReporter.Transfer? {
     get { parts.value.progress }
     _modify { yield &parts.value.progress }
   }
@@ -129,14 +129,13 @@ public struct TransferRequest: Sendable {
     delivery: Delivery = .collected(maximumBytes: RequestOptions.defaultMaximumBodyBytes),
     connectTimeout: Duration? = nil, idleTimeout: Duration? = nil,
     deadline: Duration? = nil, deadlineCode: FailureCode = .totalTimeout, allowsResend: Bool = false,
-    progress: TransferProgressReporter.Transfer? = nil,
     secrets: Set<Secret> = [], maximumErrorBytes: Int? = nil, dropsRedirectBodies: Bool = false
   ) {
     parts = CopyOnWrite(
       Parts(
         head: head, body: body, connection: connection, delivery: delivery, connectTimeout: connectTimeout,
         idleTimeout: idleTimeout, deadline: deadline, deadlineCode: deadlineCode, allowsResend: allowsResend,
-        progress: progress, secrets: secrets, maximumErrorBytes: maximumErrorBytes,
+        progress: nil, secrets: secrets, maximumErrorBytes: maximumErrorBytes,
         dropsRedirectBodies: dropsRedirectBodies))
   }
 }

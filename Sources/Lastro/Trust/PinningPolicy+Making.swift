@@ -7,18 +7,41 @@
 #endif
 
 extension PinningPolicy {
-  /// Makes a policy for a host by its name.
+  /// Makes a policy for a host.
+  ///
+  /// ```swift
+  /// let policy = try PinningPolicy("api.example.com", pins: ["sha256/…", "sha256/…"])
+  /// ```
   ///
   /// - Parameters:
-  ///   - domainName: the name, in any case, also international. No scheme, port or wildcard.
-  ///   - includeSubdomains: whether it also holds for every host below, at any depth. Default `false`. Refused for names
-  ///     below which anybody may register one, by ``PublicSuffixList/system``: where the machine has no such list, only
-  ///     names of one label are.
+  ///   - host: its name, in any case, also international, without scheme, port or wildcard; or an IP address.
+  ///   - includeSubdomains: whether the policy also holds for every host below, at any depth. Default `false`. Refused for
+  ///     addresses, and for names below which anybody may register one.
   ///   - expiration: until when it holds, and what is then. Default ``Expiration/never``.
-  ///   - pinnedHashes: the pins, as `sha256/` and Base64, or the Base64 alone (``SPKIHash/init(_:)-(String)``).
+  ///   - pins: as `sha256/` and Base64, or the Base64 alone (``SPKIHash/init(_:)-(String)``).
   ///   - enforceBackupPin: whether two different pins are demanded, as RFC 7469 §2.5 has it: with a single key, its loss
   ///     cuts off the host. Default `true`.
   ///   - mode: what is done with a server that presents none of the keys. Default ``Mode/enforce``.
+  /// - Throws: ``PinningPolicyValidationError``; of the host first, then of the pins.
+  public init(
+    _ host: String, includeSubdomains: Bool = false, expiration: Expiration = .never, pins: some Sequence<String>,
+    enforceBackupPin: Bool = true, mode: Mode = .enforce
+  ) throws(PinningPolicyValidationError) {
+    let name: HostName
+    if let address = try? Self.address(host) {
+      guard !includeSubdomains else { throw .subdomainsOfAddress }
+      name = address
+    } else {
+      name = try Self.domain(host, includeSubdomains: includeSubdomains)
+    }
+    try self.init(name, includeSubdomains, expiration, try Self.read(Set(pins)), enforceBackupPin, mode)
+  }
+
+  /// Makes a policy for a host by its name.
+  ///
+  /// The parameters are those of ``init(_:includeSubdomains:expiration:pins:enforceBackupPin:mode:)``. Refused with subdomains are names
+  /// below which anybody may register one, by the machine's public suffix list: where there is none, names of one label only.
+  ///
   /// - Throws: ``PinningPolicyValidationError``; of the domain first, then of the pins.
   public init(
     domainName: String, includeSubdomains: Bool = false, expiration: Expiration = .never, pinnedHashes: Set<String>,
@@ -40,13 +63,8 @@ extension PinningPolicy {
 
   /// Makes a policy for a host by its name, of pins that have been read already, such as those of a PEM file.
   ///
-  /// - Parameters:
-  ///   - domainName: the name, in any case, also international. No scheme, port or wildcard.
-  ///   - includeSubdomains: whether it also holds for every host below, at any depth. Default `false`.
-  ///   - expiration: until when it holds, and what is then. Default ``Expiration/never``.
-  ///   - pins: the pins.
-  ///   - enforceBackupPin: whether two different pins are demanded. Default `true`.
-  ///   - mode: what is done with a server that presents none of the keys. Default ``Mode/enforce``.
+  /// The parameters are those of ``init(_:includeSubdomains:expiration:pins:enforceBackupPin:mode:)``.
+  ///
   /// - Throws: ``PinningPolicyValidationError``; of the domain first, then of the pins.
   public init(
     domainName: String, includeSubdomains: Bool = false, expiration: Expiration = .never, pins: Set<SPKIHash>,
@@ -58,12 +76,8 @@ extension PinningPolicy {
 
   /// Makes a policy for an IP address, of pins that have been read already.
   ///
-  /// - Parameters:
-  ///   - ipAddress: an IPv4 or IPv6 address.
-  ///   - expiration: until when it holds, and what is then. Default ``Expiration/never``.
-  ///   - pins: the pins.
-  ///   - enforceBackupPin: whether two different pins are demanded. Default `true`.
-  ///   - mode: what is done with a server that presents none of the keys. Default ``Mode/enforce``.
+  /// The parameters are those of ``init(_:includeSubdomains:expiration:pins:enforceBackupPin:mode:)``.
+  ///
   /// - Throws: ``PinningPolicyValidationError``; of the address first, then of the pins.
   public init(
     ipAddress: String, expiration: Expiration = .never, pins: Set<SPKIHash>, enforceBackupPin: Bool = true,
@@ -76,12 +90,8 @@ extension PinningPolicy {
   ///
   /// Its server needs a certificate that is for the address.
   ///
-  /// - Parameters:
-  ///   - ipAddress: an IPv4 or IPv6 address.
-  ///   - expiration: until when it holds, and what is then. Default ``Expiration/never``.
-  ///   - pinnedHashes: the pins, as `sha256/` and Base64, or the Base64 alone.
-  ///   - enforceBackupPin: whether two different pins are demanded. Default `true`.
-  ///   - mode: what is done with a server that presents none of the keys. Default ``Mode/enforce``.
+  /// The parameters are those of ``init(_:includeSubdomains:expiration:pins:enforceBackupPin:mode:)``.
+  ///
   /// - Throws: ``PinningPolicyValidationError``; of the address first, then of the pins.
   public init(
     ipAddress: String, expiration: Expiration = .never, pinnedHashes: Set<String>, enforceBackupPin: Bool = true,

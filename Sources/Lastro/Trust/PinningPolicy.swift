@@ -52,8 +52,8 @@ public struct PinningPolicy: Sendable, Hashable {
   /// The host, by its canonical name.
   public let host: HostName
   /// Whether it also holds for every host below, at any depth, that has no policy closer to it. It always holds for
-  /// ``host`` itself. Refused where the host is a public suffix by the machine's ``PublicSuffixList/system``; without that
-  /// file `co.uk` passes.
+  /// ``host`` itself. Refused where the host is a public suffix by the machine's list
+  /// (`/usr/share/publicsuffix/public_suffix_list.dat`); without that file `co.uk` passes.
   public let includeSubdomains: Bool
   /// Until when it holds, and what is then.
   public let expiration: Expiration

@@ -23,7 +23,7 @@ public enum PinningPolicyValidationError: Error, Sendable, Hashable, CustomStrin
   case missingBackupPin
   /// Its date is NaN, infinite, or not within the years 1970 to 9999.
   case invalidExpiration
-  /// In a file: an IP address with subdomains.
+  /// An IP address with subdomains.
   case subdomainsOfAddress
   /// In a file: neither a domain nor an IP address, or both.
   case unclearHost

@@ -13,40 +13,46 @@ extension ServerTrustEvaluator.Configuration {
   ///   - served: the verified chains of hosts, leaf first, as their servers present them now. Without them, what depends
   ///     on chains is not looked at. Default none.
   ///   - date: the moment that counts as now. Default: now.
-  ///   - thresholds: how long before an end it is spoken of.
+  ///   - policyExpiration: how long before its expiration a policy is spoken of. Default 30 days.
+  ///   - certificateExpiration: how long before its end a served certificate is spoken of. Default 7 days: certificates that
+  ///     live for 47 days are renewed some 15 before.
   /// - Returns: what was found: policy by policy in their order, then hosts without one.
   public func lint(
     served: [HostName: [PeerCertificate]] = [:], at date: Date = Date(),
-    thresholds: PinLintThresholds = PinLintThresholds()
-  ) -> [PinFinding] { lint(served: served, at: date, thresholds: thresholds, publicSuffixes: .system) }
+    policyExpiration: Duration = .seconds(30 * 86_400), certificateExpiration: Duration = .seconds(7 * 86_400)
+  ) -> [ServerTrustEvaluator.Finding] {
+    lint(
+      served: served, at: date, policyExpiration: policyExpiration, certificateExpiration: certificateExpiration,
+      publicSuffixes: .system)
+  }
 
   /// As the one above, by another list.
   package func lint(
-    served: [HostName: [PeerCertificate]], at date: Date, thresholds: PinLintThresholds,
+    served: [HostName: [PeerCertificate]], at date: Date, policyExpiration: Duration, certificateExpiration: Duration,
     publicSuffixes: @autoclosure () -> PublicSuffixList
-  ) -> [PinFinding] {
+  ) -> [ServerTrustEvaluator.Finding] {
     let chains = served.sorted { $0.key.text < $1.key.text }
     let ofPolicies = pinningPolicies.flatMap { policy in
       let linter = PinLinter(
         policy: policy, parent: parentPolicy(of: policy.host), configuration: self,
         chains: chains.filter { self.policy(for: $0.key) == policy }.map { ($0.key, $0.value) }, date: date,
-        thresholds: thresholds)
+        policyExpiration: policyExpiration, certificateExpiration: certificateExpiration)
       return linter.findings
     }
     let strangers = allowNotPinnedDomains ? [] : chains.map(\.key).filter { policy(for: $0) == nil }
     return ofPolicies + ofSuffixes(publicSuffixes)
       + strangers.map { host in
-        PinFinding(
+        ServerTrustEvaluator.Finding(
           .error, .hostNotPinned, host: host, message: "no policy is for it, so it is refused",
           hint: "add a policy for it, or set allowNotPinnedDomains")
       }
   }
 
   /// Said once, of the first: it is about the machine.
-  private func ofSuffixes(_ list: () -> PublicSuffixList) -> [PinFinding] {
+  private func ofSuffixes(_ list: () -> PublicSuffixList) -> [ServerTrustEvaluator.Finding] {
     guard let policy = pinningPolicies.first(where: \.includeSubdomains), list().isEmpty else { return [] }
     return [
-      PinFinding(
+      ServerTrustEvaluator.Finding(
         .note, .noPublicSuffixList, host: policy.host,
         message:
           "nobody checked that it is no name such as co.uk, below which anybody may register one: there is no public "
@@ -64,9 +70,10 @@ struct PinLinter {
   /// The served chains that it holds for.
   let chains: [(host: HostName, chain: [PeerCertificate])]
   let date: Date
-  let thresholds: PinLintThresholds
+  let policyExpiration: Duration
+  let certificateExpiration: Duration
 
-  var findings: [PinFinding] {
+  var findings: [ServerTrustEvaluator.Finding] {
     if policy.mode == .off { return ofOff }
     var result = ofExpiration + ofParent
     if policy.mode == .reportOnly {
@@ -79,10 +86,13 @@ struct PinLinter {
   }
 
   private func finding(
-    _ severity: PinFinding.Severity, _ code: PinFinding.Code, _ message: String, _ hint: String
-  ) -> PinFinding { PinFinding(severity, code, host: policy.host, message: message, hint: hint) }
+    _ severity: ServerTrustEvaluator.Finding.Severity, _ code: ServerTrustEvaluator.Finding.Code, _ message: String,
+    _ hint: String
+  ) -> ServerTrustEvaluator.Finding {
+    ServerTrustEvaluator.Finding(severity, code, host: policy.host, message: message, hint: hint)
+  }
 
-  private var ofOff: [PinFinding] {
+  private var ofOff: [ServerTrustEvaluator.Finding] {
     if let parent, parent.mode == .off {
       return [
         finding(
@@ -124,7 +134,7 @@ struct PinLinter {
     return parent.mode == .enforce ? "\(name) would pin it" : "\(name) would report it"
   }
 
-  private var ofExpiration: [PinFinding] {
+  private var ofExpiration: [ServerTrustEvaluator.Finding] {
     guard let end = policy.expiration.date else {
       return [
         finding(
@@ -141,7 +151,7 @@ struct PinLinter {
           "it expired at \(end.inCalendar): \(refuses ? "the host is refused" : "the host is no longer pinned")", hint)
       ]
     }
-    guard end.timeIntervalSince(date) < thresholds.policyExpiration.inSeconds else { return [] }
+    guard end.timeIntervalSince(date) < policyExpiration.inSeconds else { return [] }
     return [
       finding(
         .warning, .policyExpires,
@@ -149,13 +159,13 @@ struct PinLinter {
     ]
   }
 
-  private var ofParent: [PinFinding] {
+  private var ofParent: [ServerTrustEvaluator.Finding] {
     guard let parent, parent.mode != .off else { return [] }
     let name = "the policy for \(parent.scope)"
     if parent.pins == policy.pins, parent.mode == policy.mode, parent.expiration == policy.expiration {
       return [finding(.note, .redundant, "it says what \(name) says", "drop it")]
     }
-    var result: [PinFinding] = []
+    var result: [ServerTrustEvaluator.Finding] = []
     guard let effect = effect(of: parent) else { return [] }
     if policy.mode == .reportOnly, parent.mode == .enforce {
       result.append(
@@ -175,7 +185,7 @@ struct PinLinter {
 }
 
 extension PinLinter {
-  private var ofPins: [PinFinding] {
+  private var ofPins: [ServerTrustEvaluator.Finding] {
     if policy.pins.count == 1 {
       return [
         finding(
@@ -204,7 +214,7 @@ extension PinLinter {
     }
   }
 
-  private func matches(of host: HostName, _ chain: [PeerCertificate]) -> [PinFinding] {
+  private func matches(of host: HostName, _ chain: [PeerCertificate]) -> [ServerTrustEvaluator.Finding] {
     guard !policy.isExpired(at: date) else { return [] }
     let matching = chain.indices.filter { policy.pins.contains(chain[$0].pin) }
     if matching.isEmpty {
@@ -227,11 +237,11 @@ extension PinLinter {
     ]
   }
 
-  private func expiration(of host: HostName, _ chain: [PeerCertificate]) -> [PinFinding] {
+  private func expiration(of host: HostName, _ chain: [PeerCertificate]) -> [ServerTrustEvaluator.Finding] {
     chain.compactMap { certificate in
       guard let facts = certificate.facts else { return nil }
       let left = facts.notAfter.timeIntervalSince(date)
-      guard left < thresholds.certificateExpiration.inSeconds else { return nil }
+      guard left < certificateExpiration.inSeconds else { return nil }
       return finding(
         left < 0 ? .error : .warning, left < 0 ? .certificateExpired : .certificateExpires,
         "of the chain of \(host), \(certificate.summary)",

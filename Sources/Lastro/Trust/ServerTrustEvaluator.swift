@@ -34,7 +34,7 @@ public final class ServerTrustEvaluator: ServerTrustJudge {
   ///     remembered; beyond, one that was reported longer ago is reported anew before its time.
   ///   - onReport: told of every failure, refused or let pass by a policy in report-only mode. One at a time and in
   ///     order, in a task of its own, never on the engine's thread; what it takes long for delays other reports only. 64
-  ///     may wait; those beyond are lost, and counted in ``TrustStatistics/reportsDropped``.
+  ///     may wait; those beyond are lost, and counted in ``ServerTrustEvaluator/Statistics/reportsDropped``.
   ///     Default `nil`: nobody is told.
   public init(
     configuration: Configuration, timeSource: TimeSource = .continuous, reportInterval: Duration = .seconds(86_400),
@@ -77,7 +77,7 @@ public final class ServerTrustEvaluator: ServerTrustJudge {
   }
 
   /// What became of the servers judged so far.
-  public var statistics: TrustStatistics {
+  public var statistics: ServerTrustEvaluator.Statistics {
     var result = tally.statistics
     result.reportsDropped = reporter?.dropped ?? 0
     return result

@@ -53,7 +53,7 @@ struct PinCheckReport {
   var file: String
   var policies = 0
   var servers: [ServerAddress] = []
-  var findings: [PinFinding] = []
+  var findings: [ServerTrustEvaluator.Finding] = []
   var error: Report.Failure?
 
   /// Whether a host is cut off now.

@@ -5,7 +5,7 @@ public import Lastro
 /// Asks Gemini servers (gemini://geminiprotocol.net/docs/protocol-specification.gmi, 0.24), over any ``Dialer``.
 ///
 /// ```swift
-/// let client = GeminiClient(dialer: CurlDialer.shared)
+/// let client = GeminiClient(dialer: stack.dialer)
 /// let response = try await client.fetchData("gemini://geminiprotocol.net/")
 /// print(response.status, response.text ?? "")
 /// ```
@@ -46,7 +46,9 @@ public struct GeminiClient: Sendable {
 
   /// As ``fetch(_:)-(GeminiRequest)``, and reads the body of a 2x response into memory.
   ///
-  /// - Parameter limit: most bytes of it; more fail with stage `limit`, code `body_too_large`.
+  /// - Parameters:
+  ///   - request: what is asked for.
+  ///   - limit: most bytes of the body; more fail with stage `limit`, code `body_too_large`.
   public func fetchData(
     _ request: GeminiRequest, upTo limit: Int = GeminiClient.defaultBodyLimit
   ) async throws(GeminiError) -> GeminiResponse {

@@ -80,7 +80,7 @@ public final class HARRecorder: FetchObserver {
     }
   }
 
-  private let secrets: HARSecrets
+  private let secrets: Secrets
   private let limits: Limits
   private let state = Lock(State())
 
@@ -89,7 +89,7 @@ public final class HARRecorder: FetchObserver {
   /// - Parameters:
   ///   - limits: what to keep. Default: 1000 exchanges, 1 MiB of each body, 64 MiB of all.
   ///   - secrets: default: masked.
-  public init(limits: Limits = Limits(), secrets: HARSecrets = .masked) {
+  public init(limits: Limits = Limits(), secrets: Secrets = .masked) {
     self.secrets = secrets
     self.limits = limits
   }

@@ -108,7 +108,7 @@ struct HARMatcher {
       let place = whole[..<mark]
       let start = place.firstRange(of: "://")?.upperBound ?? place.startIndex
       let slash = place[start...].firstIndex(of: "/") ?? place.endIndex
-      origin = Origin(String(place[..<slash]))?.description ?? place[..<slash].lowercased()
+      origin = (try? Origin(String(place[..<slash])))?.description ?? place[..<slash].lowercased()
       path = slash == place.endIndex ? "/" : String(place[slash...])
     }
   }

@@ -5,7 +5,9 @@ internal import LastroTesting
 internal import LastroWebSocket
 import LastroWire
 
-/// One connection of a loopback WebSocket server: bytes in, steps out. It does no I/O.
+/// One connection of a loopback WebSocket server: bytes in, steps out. It does no I/O, and knows no time.
+///
+/// What is right is a ``WebSocketSession``'s, in the server's role; what is wrong is written past it.
 final class WebSocketServerSession {
   enum Step {
     case write([UInt8])
@@ -18,15 +20,30 @@ final class WebSocketServerSession {
   private var head: [UInt8] = []
   private var isOpen = false
   private var isSilent = false
-  private var hasClosed = false
+  /// Whether it does not heed the client's Close frame.
+  private var isStubborn = false
   private var isOver = false
   private var message: [UInt8] = []
-  private var encoder = WebSocketEncoder(role: .server)
-  private var decoder = WebSocketDecoder(.init(role: .server))
+  private var session: WebSocketSession
+  private var reader: UInt64 = 0
+  private var lastID: UInt64 = 0
 
   init(_ behavior: LoopbackWebSocketBehavior, record: @escaping @Sendable (LoopbackWebSocketEvent) -> Void) {
     self.behavior = behavior
     self.record = record
+    session = Self.session(behavior, nil)
+  }
+
+  private static func session(
+    _ behavior: LoopbackWebSocketBehavior, _ deflate: WebSocketDeflate?
+  ) -> WebSocketSession {
+    var configuration = WebSocketSession.Configuration(
+      .init(role: .server, deflate: deflate, maximumMessageBytes: nil))
+    configuration.minimumCompressedBytes = behavior.compression?.minimumBytes ?? 0
+    configuration.maximumOutgoingFrameBytes = max(1, behavior.fragmentBytes ?? .max)
+    configuration.receiveBufferBytes = .max
+    configuration.answersPings = behavior.answersPings
+    return WebSocketSession(configuration, now: .zero)
   }
 
   /// What is to be done for these bytes.
@@ -76,14 +93,10 @@ final class WebSocketServerSession {
     if let subprotocol = behavior.subprotocol {
       fields.append(.init(name: "Sec-WebSocket-Protocol", value: subprotocol))
     }
-    if let deflate = agreement(request) {
-      fields.append(.init(name: "Sec-WebSocket-Extensions", value: deflate.headerValue))
-      encoder = WebSocketEncoder(
-        role: .server, deflate: deflate, minimumCompressedBytes: behavior.compression?.minimumBytes ?? 0)
-      decoder = WebSocketDecoder(.init(role: .server, deflate: deflate, maximumMessageBytes: nil))
-    } else {
-      decoder = WebSocketDecoder(.init(role: .server, maximumMessageBytes: nil))
-    }
+    let deflate = agreement(request)
+    if let deflate { fields.append(.init(name: "Sec-WebSocket-Extensions", value: deflate.headerValue)) }
+    session = Self.session(behavior, deflate)
+    reader = session.join()
     if case .fields(let own) = behavior.handshake { fields = own }
     fields.append(.init(name: "Sec-WebSocket-Accept", value: accept))
     let lines = fields.map { "\($0.name): \($0.value)\r\n" }.joined()
@@ -104,77 +117,93 @@ final class WebSocketServerSession {
   // MARK: frames
 
   private func work(_ bytes: [UInt8]) -> [Step] {
-    bytes.withUnsafeBytes { decoder.receive($0) }
+    bytes.withUnsafeBytes { session.receive($0) }
     var steps: [Step] = []
-    do throws(WebSocketViolation) {
-      while !isOver, let event = try decoder.next() { steps += handle(event) }
-    } catch {
-      record(.violation(error.message))
-      steps += pieces(encoder.control(.close, WebSocketCloseRules.payload(code: error.closeCode, reason: ""), key: 0))
-      steps += finish(.end)
+    // One event at a time, so that the answers are in the order of what they answer.
+    while !isOver, session.intake == .work {
+      session.workOnce(now: .zero)
+      steps += readPieces()
+      steps += flush()
     }
     return steps
   }
 
-  private func handle(_ event: WebSocketDecoder.Event) -> [Step] {
-    switch event {
-    case .piece(let piece):
+  private func readPieces() -> [Step] {
+    var steps: [Step] = []
+    while let piece = session.next(for: reader, now: .zero) {
       message += piece.bytes
-      guard piece.isFinal else { return [] }
-      defer { message = [] }
+      guard piece.isFinal else { continue }
       let event =
         piece.kind == .text
         ? LoopbackWebSocketEvent.text(String(decoding: message, as: UTF8.self)) : .binary(message)
+      message = []
       record(event)
-      return behavior.onMessage(event).flatMap { perform($0) }
-    case .ping(let payload):
-      record(.ping(payload))
-      return behavior.answersPings ? perform(.pong(payload)) : []
-    case .pong(let payload):
-      record(.pong(payload))
-      return []
-    case .close(let code, let reason):
+      steps += behavior.onMessage(event).flatMap { perform($0) }
+    }
+    return steps
+  }
+
+  /// Records what the session met, and writes what it has to say.
+  private func flush() -> [Step] {
+    var steps: [Step] = []
+    var keys: [UInt32] = []
+    repeat {
+      for action in session.takeActions() { note(action) }
+      switch session.output(keys: &keys) {
+      case .bytes(let bytes):
+        session.wrote(bytes.count, now: .zero)
+        if !isSilent { steps += pieces(bytes) }
+      case .finish, .over:
+        if !isStubborn, !isOver { steps += finish(.end) }
+      case nil: break
+      }
+    } while session.hasOutput && !isOver && session.phase != .done
+    return steps
+  }
+
+  private func note(_ action: WebSocketSession.Action) {
+    switch action {
+    case .receivedPing(let payload): record(.ping(payload))
+    case .receivedPong(let payload): record(.pong(payload))
+    case .receivedClose(let code, let reason):
       record(.close(code, reason))
-      guard behavior.answersClose else { return [] }
-      return (hasClosed ? [] : perform(.close(code, ""))) + finish(.end)
+      if !behavior.answersClose { (isSilent, isStubborn) = (true, true) }
+    case .told(.failed(.violation(let violation))): record(.violation(violation.message))
+    case .told, .sent, .ponged, .refused, .received, .closeStream: break
     }
   }
 
   private func perform(_ action: LoopbackWebSocketBehavior.Action) -> [Step] {
-    guard !isSilent, !isOver, !hasClosed else { return [] }
+    guard !isSilent, !isOver, session.canSend else { return [] }
     switch action {
-    case .text(let text): return send(.text, Array(text.utf8))
-    case .binary(let bytes): return send(.binary, bytes)
-    case .textFragments(let fragments): return send(.text, fragments)
-    case .ping(let payload): return pieces(encoder.control(.ping, payload, key: 0))
-    case .pong(let payload): return pieces(encoder.control(.pong, payload, key: 0))
-    case .close(let code, let reason):
-      hasClosed = true
-      return pieces(encoder.control(.close, WebSocketCloseRules.payload(code: code, reason: reason), key: 0))
-    case .fault(let fault): return pieces(fault.bytes)
-    case .bytes(let bytes): return pieces(bytes)
+    case .text(let text): send(.text, [Array(text.utf8)])
+    case .binary(let bytes): send(.binary, [bytes])
+    case .textFragments(let fragments): send(.text, fragments)
+    case .ping(let payload): session.ping(makeID(), payload: payload, now: .zero)
+    case .pong(let payload): _ = session.pong(payload)
+    case .close(let code, let reason): session.close(code: code, reason: reason, now: .zero)
+    case .fault(let fault): return flush() + pieces(fault.bytes)
+    case .bytes(let bytes): return flush() + pieces(bytes)
     case .end: return finish(.end)
     case .cut: return finish(.cut)
-    case .fallSilent:
-      isSilent = true
-      return []
+    case .fallSilent: isSilent = true
     }
+    return flush()
   }
 
-  private func send(_ kind: WebSocketKind, _ bytes: [UInt8]) -> [Step] {
-    guard let size = behavior.fragmentBytes, bytes.count > size else { return send(kind, [bytes]) }
-    return send(
-      kind, stride(from: 0, to: bytes.count, by: size).map { Array(bytes[$0..<min($0 + size, bytes.count)]) })
+  private func makeID() -> UInt64 {
+    lastID += 1
+    return lastID
   }
 
-  private func send(_ kind: WebSocketKind, _ fragments: [[UInt8]]) -> [Step] {
-    var frames: [UInt8] = []
+  private func send(_ kind: WebSocketKind, _ fragments: [[UInt8]]) {
+    let message = makeID()
     for (index, fragment) in fragments.enumerated() {
-      frames += fragment.withUnsafeBytes { bytes in
-        encoder.data(kind, bytes, isFirst: index == 0, isFinal: index == fragments.count - 1, key: 0)
-      }
+      session.send(
+        .init(
+          id: makeID(), message: message, kind: kind, bytes: fragment, isFirst: index == 0,
+          isFinal: index == fragments.count - 1))
     }
-    return pieces(frames)
   }
 
   private func pieces(_ bytes: [UInt8]) -> [Step] {

@@ -22,6 +22,7 @@ public struct CertificateAuthority: Sendable, Hashable {
   /// Makes a self-signed root.
   ///
   /// - Parameters:
+  ///   - commonName: the subject's name.
   ///   - keyType: default P-256.
   ///   - validity: default ten years.
   ///   - pathLength: most intermediates below it; default no limit.
@@ -51,6 +52,8 @@ public struct CertificateAuthority: Sendable, Hashable {
   /// Makes an authority below this one.
   ///
   /// - Parameters:
+  ///   - commonName: the subject's name.
+  ///   - keyType: default P-256.
   ///   - validity: default five years.
   ///   - pathLength: most intermediates below it; default no limit.
   ///   - nameConstraints: which names certificates below it may be for; default any.

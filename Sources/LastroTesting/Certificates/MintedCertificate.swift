@@ -15,7 +15,10 @@ public struct MintedCertificate: Sendable, Hashable {
 
   /// Wraps PEM texts made elsewhere.
   ///
-  /// - Parameter chainPEM: default: the certificate alone.
+  /// - Parameters:
+  ///   - certificatePEM: the certificate.
+  ///   - privateKeyPEM: its key.
+  ///   - chainPEM: default: the certificate alone.
   public init(certificatePEM: String, privateKeyPEM: String, chainPEM: String? = nil) {
     self.certificatePEM = certificatePEM
     self.privateKeyPEM = privateKeyPEM

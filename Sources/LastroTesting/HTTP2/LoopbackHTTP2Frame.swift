@@ -59,7 +59,12 @@ public struct LoopbackHTTP2Frame: Sendable, Hashable {
 
   /// Makes a frame.
   ///
-  /// - Parameter length: the length it claims; default that of the payload.
+  /// - Parameters:
+  ///   - kind: its type.
+  ///   - flags: default none.
+  ///   - stream: 0 for the connection.
+  ///   - payload: default empty.
+  ///   - length: the length it claims; default that of the payload.
   public init(_ kind: Kind, flags: UInt8 = 0, stream: UInt32, payload: [UInt8] = [], length: Int? = nil) {
     self.kind = kind
     self.flags = flags

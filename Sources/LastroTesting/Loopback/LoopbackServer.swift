@@ -125,7 +125,9 @@ public final class LoopbackServer: Sendable {
 
   /// Waits until so many request heads have been read; their bodies may still be on the way.
   ///
-  /// - Parameter complete: wait for the bodies too. Default false.
+  /// - Parameters:
+  ///   - count: how many requests.
+  ///   - complete: wait for the bodies too. Default false.
   /// - Returns: all requests so far.
   /// - Throws: `CancellationError`; ``LoopbackError/stopped``.
   @discardableResult

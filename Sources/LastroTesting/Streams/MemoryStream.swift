@@ -97,7 +97,10 @@ public struct MemoryDialer: Dialer {
 
   /// Makes a dialer.
   ///
-  /// - Parameter accept: serves the far end of each stream, in a task of its own; the end is closed when it returns.
+  /// - Parameters:
+  ///   - shape: how the streams behave. Default: reads of any length, 1 MiB unread.
+  ///   - facts: what each stream tells of its connection.
+  ///   - accept: serves the far end of each stream, in a task of its own; the end is closed when it returns.
   public init(
     shape: MemoryStream.Shape = MemoryStream.Shape(), facts: StreamFacts = StreamFacts(),
     accept: @escaping @Sendable (DialRequest, MemoryStream) async throws -> Void

@@ -60,7 +60,7 @@ extension ConnectionFactory {
 
 extension ConnectionParameters {
   /// Whether datagrams are asked for.
-  public var isDatagrams: Bool { defaultProtocolStack.transportProtocol == .udp }
+  package var isDatagrams: Bool { defaultProtocolStack.transportProtocol == .udp }
 }
 
 /// The async face. A connection has one state handler: ``states``, ``start(within:)`` and the property take it from each other.
@@ -127,7 +127,7 @@ extension Connection {
 
   /// Receives at least `minimum` bytes, fewer only where the message or the stream ends, and at most `maximum`.
   ///
-  /// - Throws: `ConnectionError`. A cancelled task cancels the connection: what would come would be lost. ``ConnectionStream`` has reads that can be given up.
+  /// - Throws: `ConnectionError`. A cancelled task cancels the connection: what would come would be lost. ``byteStream(facts:)`` has reads that can be given up.
   public func receive(minimum: Int = 1, maximum: Int = 65_536) async throws(ConnectionError) -> ReceivedContent {
     try await received { completion in
       receive(minimumIncompleteLength: minimum, maxLength: maximum, completion: completion)

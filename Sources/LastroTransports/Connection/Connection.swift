@@ -65,7 +65,10 @@ public protocol Connection: AnyObject, Sendable {
   /// A minimum that is negative, or greater than the maximum, and a maximum below one fail with code `invalid_option`. With a
   /// minimum of 0 it completes as soon as a message has begun, perhaps with its metadata alone.
   ///
-  /// - Parameter completion: as for ``receive(completion:)``.
+  /// - Parameters:
+  ///   - minimumIncompleteLength: fewest bytes; 0 or more.
+  ///   - maxLength: most bytes; 1 or more, and no fewer than the minimum.
+  ///   - completion: as for ``receive(completion:)``.
   func receive(
     minimumIncompleteLength: Int, maxLength: Int,
     completion: @escaping @Sendable (Data?, ConnectionContentContext?, Bool, ConnectionError?) -> Void)
@@ -98,9 +101,12 @@ extension Connection {
 
   /// Sends content; the defaults are those of Network framework.
   ///
+  /// With this content the message is complete.
+  ///
   /// - Parameters:
+  ///   - content: the bytes; `nil` to send the context alone.
   ///   - contentContext: default: a message of its own.
-  ///   - isComplete: default `true`: with this content the message is complete.
+  ///   - completion: told once the content was taken, or why it was not.
   public func send(
     content: Data?, contentContext: ConnectionContentContext = .defaultMessage,
     completion: ConnectionSendCompletion

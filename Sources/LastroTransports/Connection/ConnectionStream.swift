@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Lastro
+package import Lastro
 internal import LastroSupport
 
 #if canImport(FoundationEssentials)
-  public import FoundationEssentials
+  package import FoundationEssentials
 #else
-  public import Foundation
+  package import Foundation
 #endif
 
 /// A ``ByteStream`` over any ``Connection``: so WebSocket, Gemini and TLS run over transports.
 ///
 /// Messages are joined to a stream; every write is a message. The stream ends where content is complete in a context that is final,
 /// or in none. Close cancels the connection, and so does dropping the stream.
-public final class ConnectionStream: ByteStream {
+package final class ConnectionStream: ByteStream {
   private struct State {
     var bytes = Data()
     var error: ConnectionError?
@@ -30,14 +30,16 @@ public final class ConnectionStream: ByteStream {
   }
 
   /// What is known about the connection: what was given, or what a ``NetworkConnection`` knows itself.
-  public let facts: StreamFacts
+  package let facts: StreamFacts
   private let connection: any Connection
   private let state = Lock(State())
 
   /// Makes a stream over a connection, which must have been started and which nobody else may use.
   ///
-  /// - Parameter facts: default: those of a ``NetworkConnection``, else none.
-  public init(over connection: any Connection, facts: StreamFacts? = nil) {
+  /// - Parameters:
+  ///   - connection: what carries the bytes.
+  ///   - facts: default: those of a ``NetworkConnection``, else none.
+  package init(over connection: any Connection, facts: StreamFacts? = nil) {
     self.connection = connection
     self.facts = facts ?? (connection as? NetworkConnection)?.facts ?? StreamFacts()
   }
@@ -45,7 +47,7 @@ public final class ConnectionStream: ByteStream {
   deinit { connection.cancel() }
 
   /// The next bytes; see ``ByteStream``.
-  public func read(upTo maximum: Int, within limit: Duration?) async throws(TransportError) -> Data? {
+  package func read(upTo maximum: Int, within limit: Duration?) async throws(TransportError) -> Data? {
     guard maximum > 0 else {
       throw .refused(.invalidOption, "a read of \(maximum) bytes", hint: "ask for at least one byte")
     }
@@ -114,7 +116,7 @@ public final class ConnectionStream: ByteStream {
   }
 
   /// Writes all bytes, as one message; see ``ByteStream``.
-  public func write(_ data: Data, within limit: Duration?) async throws(TransportError) {
+  package func write(_ data: Data, within limit: Duration?) async throws(TransportError) {
     try begin(\.isWriting)
     defer { state.withLock { $0.isWriting = false } }
     guard !data.isEmpty else { return }
@@ -122,7 +124,7 @@ public final class ConnectionStream: ByteStream {
   }
 
   /// Ends our direction with a final message; see ``ByteStream``.
-  public func finishWriting(within limit: Duration?) async throws(TransportError) {
+  package func finishWriting(within limit: Duration?) async throws(TransportError) {
     let isFinished = state.withLock { $0.isFinished && !$0.isClosed }
     guard !isFinished else { return }
     try begin(\.isWriting)
@@ -159,7 +161,7 @@ public final class ConnectionStream: ByteStream {
   }
 
   /// Cancels the connection.
-  public func close() {
+  package func close() {
     let waiter = state.withLock { state in
       state.isClosed = true
       state.bytes = Data()

@@ -26,18 +26,42 @@ public struct DialerConnectionFactory: ConnectionFactory {
   }
 }
 
+extension ConnectionFactory {
+  /// A ``Dialer`` whose streams are the connections of this factory: so all that is put over a dialer (TLS, WebSocket, Gemini,
+  /// proxies) runs over a transport.
+  ///
+  /// Where the streams lead is the factory's affair (Swift Transport API §1.2): host and port of a request are not sent anywhere.
+  /// A request that asks for TLS fails with code `unsupported`: put TLS over the dialer instead.
+  ///
+  /// - Parameter parameters: for the factory's innermost connections. Default: a stream without TLS.
+  public func dialer(using parameters: ConnectionParameters = .tcp) -> any Dialer {
+    ConnectionFactoryDialer(self, using: parameters)
+  }
+}
+
+extension Connection {
+  /// A ``ByteStream`` over this connection, which must have been started and which nobody else may use.
+  ///
+  /// Messages are joined to a stream; every write is a message. Closing the stream cancels the connection, and so does dropping it.
+  ///
+  /// - Parameter facts: default: those of a ``NetworkConnection``, else none.
+  public func byteStream(facts: StreamFacts? = nil) -> any ByteStream { ConnectionStream(over: self, facts: facts) }
+}
+
 /// A ``Dialer`` whose streams are the connections of a factory: so all that is put over a dialer (TLS, WebSocket, Gemini, proxies)
 /// runs over a transport.
 ///
 /// Where the streams lead is the factory's affair (Swift Transport API §1.2): host and port of a request are not sent anywhere.
-public struct ConnectionFactoryDialer: Dialer {
+package struct ConnectionFactoryDialer: Dialer {
   private let factory: any ConnectionFactory
   private let parameters: ConnectionParameters
 
   /// Makes a dialer.
   ///
-  /// - Parameter parameters: for the factory's innermost connections. Default: a stream without TLS.
-  public init(_ factory: any ConnectionFactory, using parameters: ConnectionParameters = .tcp) {
+  /// - Parameters:
+  ///   - factory: makes the connection of each dial.
+  ///   - parameters: for the factory's innermost connections. Default: a stream without TLS.
+  package init(_ factory: any ConnectionFactory, using parameters: ConnectionParameters = .tcp) {
     self.factory = factory
     self.parameters = parameters.copy()
   }
@@ -45,7 +69,7 @@ public struct ConnectionFactoryDialer: Dialer {
   /// Opens a stream: a new connection of the factory, ready.
   ///
   /// - Throws: `TransportError`; code `unsupported` where TLS is asked for: put TLS over this dialer instead.
-  public func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
+  package func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
     try request.refuseTLS()
     do throws(ConnectionError) {
       return ConnectionStream(over: try await factory.open(using: parameters, within: request.connectTimeout))
@@ -57,13 +81,13 @@ public struct ConnectionFactoryDialer: Dialer {
 
 /// A ``Dialer`` over one connection: the first dial gets it, every other fails. A transport over it reports the loss of the
 /// connection and cannot make another (Swift Transport API §1.2).
-public final class SingleConnectionDialer: Dialer {
+package final class SingleConnectionDialer: Dialer {
   private let connection: Lock<(any Connection)?>
 
   /// Makes a dialer.
   ///
   /// - Parameter connection: established, or not even started: then it is started by the dial. Nobody else may use it.
-  public init(_ connection: any Connection) { self.connection = Lock(connection) }
+  package init(_ connection: any Connection) { self.connection = Lock(connection) }
 
   /// Gives the connection out, the first time.
   ///
@@ -71,7 +95,7 @@ public final class SingleConnectionDialer: Dialer {
   /// received waits in the connection.
   ///
   /// - Throws: `TransportError`; code `connection_lost` the second time; `unsupported` where TLS is asked for: put TLS over this dialer instead.
-  public func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
+  package func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
     try request.refuseTLS()
     let connection = connection.withLock { connection in
       defer { connection = nil }

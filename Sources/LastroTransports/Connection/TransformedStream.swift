@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Lastro
+package import Lastro
 internal import LastroSupport
 
 #if canImport(FoundationEssentials)
-  public import FoundationEssentials
+  package import FoundationEssentials
 #else
-  public import Foundation
+  package import Foundation
 #endif
 
 /// A stream whose bytes a ``StreamTransform`` changes in both directions. For dialers of one's own; ``TransformingConnectionFactory`` makes whole
 /// transports out of it.
-public final class TransformedStream: ByteStream {
+package final class TransformedStream: ByteStream {
   private struct State {
     var transform: any StreamTransform
     var bytes = Data()
@@ -27,13 +27,13 @@ public final class TransformedStream: ByteStream {
   private let state: Lock<State>
 
   /// Puts a transform around a stream.
-  public init(_ base: any ByteStream, _ transform: any StreamTransform) {
+  package init(_ base: any ByteStream, _ transform: any StreamTransform) {
     self.base = base
     state = Lock(State(transform: transform))
   }
 
   /// Those of the stream below.
-  public var facts: StreamFacts { base.facts }
+  package var facts: StreamFacts { base.facts }
 
   /// Sends what the transform begins with.
   func open(within limit: Duration?) async throws(TransportError) {
@@ -42,7 +42,7 @@ public final class TransformedStream: ByteStream {
   }
 
   /// The next bytes; see ``ByteStream``.
-  public func read(upTo maximum: Int, within limit: Duration?) async throws(TransportError) -> Data? {
+  package func read(upTo maximum: Int, within limit: Duration?) async throws(TransportError) -> Data? {
     guard maximum > 0 else {
       throw .refused(.invalidOption, "a read of \(maximum) bytes", hint: "ask for at least one byte")
     }
@@ -81,7 +81,7 @@ public final class TransformedStream: ByteStream {
   }
 
   /// Writes all bytes; see ``ByteStream``.
-  public func write(_ data: Data, within limit: Duration?) async throws(TransportError) {
+  package func write(_ data: Data, within limit: Duration?) async throws(TransportError) {
     try begin(\.isWriting)
     defer { state.withLock { $0.isWriting = false } }
     guard !data.isEmpty else { return }
@@ -90,12 +90,12 @@ public final class TransformedStream: ByteStream {
   }
 
   /// Ends our direction; see ``ByteStream``.
-  public func finishWriting(within limit: Duration?) async throws(TransportError) {
+  package func finishWriting(within limit: Duration?) async throws(TransportError) {
     try await base.finishWriting(within: limit)
   }
 
   /// Closes the stream below.
-  public func close() {
+  package func close() {
     state.withLock { state in
       state.isClosed = true
       state.bytes = Data()

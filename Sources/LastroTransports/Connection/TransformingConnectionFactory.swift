@@ -31,6 +31,10 @@ extension StreamTransform {
   public mutating func opening() throws -> Data { Data() }
   /// Nothing.
   public mutating func ending() throws -> Data { Data() }
+
+  /// A stream whose bytes this transform changes in both directions: for dialers of one's own.
+  /// ``TransformingConnectionFactory`` makes whole transports.
+  public func over(_ stream: any ByteStream) -> any ByteStream { TransformedStream(stream, self) }
 }
 
 /// A whole transport out of a ``StreamTransform``: a factory with the three ways of construction that the Swift Transport API knows (§1.2).

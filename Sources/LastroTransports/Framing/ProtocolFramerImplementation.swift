@@ -83,6 +83,7 @@ public protocol ProtocolFramerImplementation: AnyObject, SendableMetatype {
   /// ``ProtocolFramer/Instance/writeOutput(data:)``. Bytes that were not taken fail the send.
   ///
   /// - Parameters:
+  ///   - framer: the instance that the framer runs in.
   ///   - message: metadata of this protocol from the content's context; an empty one where there is none.
   ///   - messageLength: bytes of this piece.
   ///   - isComplete: whether the message ends with this piece.

@@ -11,15 +11,11 @@ internal import LastroWire
   internal import Foundation
 #endif
 
-/// The framer of ``WebSocketProtocol``: the pure machine, driven by a pipeline instead of tasks.
+/// The framer of ``WebSocketProtocol``: a ``WebSocketSession`` that a pipeline drives instead of tasks. The connection has limits in
+/// time of its own, so the session's clock stands still.
 final class WebSocketFramer: ProtocolFramerImplementation {
   static let label = "WebSocket"
   static var definition: ProtocolDefinition { WebSocketProtocol.definition }
-
-  private struct Ping {
-    var payload: Data
-    var handler: WebSocketProtocol.Metadata.PongHandler?
-  }
 
   private let options: WebSocketProtocol.Options
   private let random = RandomSource.system
@@ -30,20 +26,27 @@ final class WebSocketFramer: ProtocolFramerImplementation {
     maximumInterimResponses: HandshakeConnection.maximumInterimResponses, acceptsUpgrade: true)
   private var isOpen = false
   private var hasFailed = false
-  private var isCloseSent = false
   private var isCloseReceived = false
   private var isStopping = false
-  private var decoder: WebSocketDecoder
-  private var encoder = WebSocketEncoder(role: .client)
+  private var session: WebSocketSession
+  private let reader: UInt64
   private var incoming = Data()
   /// What the message that is being sent is, and how far its text was checked.
-  private var outgoing: (kind: WebSocketKind, utf8: UTF8Validator)?
-  private var pings: [Ping] = []
+  private var outgoing: (id: UInt64, kind: WebSocketKind, utf8: UTF8Validator)?
+  private var lastID: UInt64 = 0
+  private var pongHandlers: [UInt64: WebSocketProtocol.Metadata.PongHandler] = [:]
 
   init(framer: ProtocolFramer.Instance) {
     options = framer.options as? WebSocketProtocol.Options ?? WebSocketProtocol.Options()
     let size = max(1, options.maximumMessageSize)
-    decoder = WebSocketDecoder(.init(role: .client, maximumFrameBytes: size, maximumMessageBytes: size))
+    var configuration = WebSocketSession.Configuration(
+      .init(role: .client, maximumFrameBytes: size, maximumMessageBytes: size))
+    configuration.maximumOutgoingFrameBytes = .max
+    // What is delivered is the connection's to hold.
+    configuration.receiveBufferBytes = .max
+    configuration.answersPings = options.autoReplyPing
+    session = WebSocketSession(configuration, now: .zero)
+    reader = session.join()
   }
 
   // MARK: handshake
@@ -138,45 +141,68 @@ final class WebSocketFramer: ProtocolFramerImplementation {
       bytes = headBytes
       headBytes = []
     }
-    bytes.withUnsafeBytes { decoder.receive($0) }
-    do throws(WebSocketViolation) {
-      while let event = try decoder.next() { handle(event, framer) }
-    } catch {
-      hasFailed = true
-      writeClose(WebSocketCloseRules.payload(code: error.closeCode, reason: ""), framer)
-      fail(framer, TransportError(stage: .response, code: .protocolViolation, message: error.message))
+    bytes.withUnsafeBytes { session.receive($0) }
+    // One event at a time: messages and control frames are delivered in the order in which they came.
+    while session.intake == .work {
+      session.workOnce(now: .zero)
+      readPieces(framer)
+      flush(framer)
     }
     return 1
   }
 
-  private func handle(_ event: WebSocketDecoder.Event, _ framer: ProtocolFramer.Instance) {
-    switch event {
-    case .piece(let piece):
+  private func readPieces(_ framer: ProtocolFramer.Instance) {
+    while let piece = session.next(for: reader, now: .zero) {
       incoming.append(contentsOf: piece.bytes)
-      guard piece.isFinal else { return }
+      guard piece.isFinal else { continue }
       deliver(.init(opcode: piece.kind == .text ? .text : .binary), incoming, framer)
       incoming = Data()
-    case .ping(let payload):
-      if options.autoReplyPing {
-        if !isCloseSent { framer.writeOutput(data: Data(encoder.control(.pong, payload, key: key))) }
-      } else {
-        deliver(.init(opcode: .ping), Data(payload), framer)
-      }
-    case .pong(let payload):
-      guard let index = pings.firstIndex(where: { $0.payload == Data(payload) }) else {
-        return deliver(.init(opcode: .pong), Data(payload), framer)
-      }
-      for ping in pings[...index] { ping.handler?(nil) }
-      pings.removeFirst(index + 1)
-    case .close(let code, let reason):
-      isCloseReceived = true
-      let metadata = WebSocketProtocol.Metadata(opcode: .close)
-      metadata.closeCode = WebSocketCloseCode(rawValue: code ?? 1005)
-      deliver(metadata, Data(reason.utf8), framer)
-      writeClose(WebSocketCloseRules.payload(code: code, reason: ""), framer)
-      // Else the server ends the connection (RFC 6455 §7.1.1).
-      if isStopping { framer.markFailed(error: nil) }
     }
+  }
+
+  /// Performs what the session decided, and writes what it has.
+  private func flush(_ framer: ProtocolFramer.Instance) {
+    var violation = perform(framer)
+    while case .bytes(let bytes) = output() {
+      framer.writeOutput(data: Data(bytes))
+      session.wrote(bytes.count, now: .zero)
+      violation = perform(framer) ?? violation
+    }
+    if let violation {
+      fail(framer, TransportError(stage: .response, code: .protocolViolation, message: violation.message))
+    }
+  }
+
+  private func output() -> WebSocketSession.Output? {
+    guard session.hasOutput else { return nil }
+    var keys = (0..<2).map { _ in UInt32(truncatingIfNeeded: random.next()) }
+    return session.output(keys: &keys)
+  }
+
+  private func perform(_ framer: ProtocolFramer.Instance) -> WebSocketViolation? {
+    var violation: WebSocketViolation?
+    var isAwaited = false
+    for action in session.takeActions() {
+      switch action {
+      case .ponged(let id, _, _):
+        isAwaited = true
+        pongHandlers.removeValue(forKey: id)?(nil)
+      case .receivedPing(let payload):
+        if !options.autoReplyPing { deliver(.init(opcode: .ping), Data(payload), framer) }
+      case .receivedPong(let payload):
+        if !isAwaited { deliver(.init(opcode: .pong), Data(payload), framer) }
+      case .receivedClose(let code, let reason):
+        isCloseReceived = true
+        let metadata = WebSocketProtocol.Metadata(opcode: .close)
+        metadata.closeCode = WebSocketCloseCode(rawValue: code ?? 1005)
+        deliver(metadata, Data(reason.utf8), framer)
+        // Else the server ends the connection (RFC 6455 §7.1.1).
+        if isStopping { framer.markFailed(error: nil) }
+      case .told(.failed(.violation(let broken))): violation = broken
+      case .told, .sent, .refused, .received, .closeStream: break
+      }
+    }
+    return violation
   }
 
   private func deliver(
@@ -187,61 +213,53 @@ final class WebSocketFramer: ProtocolFramerImplementation {
 
   // MARK: output
 
-  private var key: UInt32 { UInt32(truncatingIfNeeded: random.next()) }
-
-  private func writeClose(_ payload: [UInt8], _ framer: ProtocolFramer.Instance) {
-    guard !isCloseSent else { return }
-    isCloseSent = true
-    framer.writeOutput(data: Data(encoder.control(.close, payload, key: key)))
-  }
-
   /// What cannot be sent is left untaken, which fails the send.
   func handleOutput(
     framer: ProtocolFramer.Instance, message: ProtocolFramer.Message, messageLength: Int, isComplete: Bool
   ) {
-    guard !isCloseSent, !hasFailed else { return }
+    guard !isCloseReceived, !hasFailed else { return }
     let metadata = message.attachment as? WebSocketProtocol.Metadata ?? .init(opcode: .binary)
     _ = framer.parseOutput(minimumIncompleteLength: messageLength, maximumLength: .max) { buffer, _ in
       let payload = buffer.map(Array.init) ?? []
-      return send(metadata, payload, isComplete, framer) ? payload.count : 0
+      guard session.canSend, send(metadata, payload, isComplete) else { return 0 }
+      flush(framer)
+      return payload.count
     }
   }
 
-  private func send(
-    _ metadata: WebSocketProtocol.Metadata, _ payload: [UInt8], _ isComplete: Bool, _ framer: ProtocolFramer.Instance
-  ) -> Bool {
+  private func send(_ metadata: WebSocketProtocol.Metadata, _ payload: [UInt8], _ isComplete: Bool) -> Bool {
+    lastID += 1
     switch metadata.opcode {
     case .text, .binary, .cont:
-      return sendData(metadata.opcode == .text ? .text : .binary, payload, isComplete, framer)
-    case .ping, .pong:
+      return sendData(metadata.opcode == .text ? .text : .binary, payload, isComplete)
+    case .ping:
       guard payload.count <= 125, isComplete else { return false }
-      if metadata.opcode == .ping { pings.append(Ping(payload: Data(payload), handler: metadata.takePongHandler())) }
-      framer.writeOutput(
-        data: Data(encoder.control(metadata.opcode == .ping ? .ping : .pong, payload, key: key)))
+      pongHandlers[lastID] = metadata.takePongHandler()
+      session.ping(lastID, payload: payload, now: .zero)
+    case .pong:
+      guard payload.count <= 125, isComplete else { return false }
+      return session.pong(payload)
     case .close:
       guard payload.count <= WebSocketCloseRules.maximumReasonBytes, metadata.closeCode.maySend, isComplete,
-        String(validating: payload, as: UTF8.self) != nil
+        let reason = String(validating: payload, as: UTF8.self)
       else { return false }
-      writeClose([UInt8(metadata.closeCode.rawValue >> 8), UInt8(metadata.closeCode.rawValue & 255)] + payload, framer)
+      session.close(code: metadata.closeCode.rawValue, reason: reason, now: .zero)
     }
     return true
   }
 
-  private func sendData(
-    _ kind: WebSocketKind, _ payload: [UInt8], _ isComplete: Bool, _ framer: ProtocolFramer.Instance
-  ) -> Bool {
-    var message = outgoing ?? (kind, UTF8Validator())
+  private func sendData(_ kind: WebSocketKind, _ payload: [UInt8], _ isComplete: Bool) -> Bool {
+    var message = outgoing ?? (lastID, kind, UTF8Validator())
     if message.kind == .text {
       guard payload.withBytes({ message.utf8.consume($0) }), !isComplete || message.utf8.isComplete else {
         return false
       }
     }
-    let isFirst = outgoing == nil, kind = message.kind, key = key
-    let frame = payload.withUnsafeBytes {
-      encoder.data(kind, $0, isFirst: isFirst, isFinal: isComplete, key: key)
-    }
+    session.send(
+      .init(
+        id: lastID, message: message.id, kind: message.kind, bytes: payload, isFirst: outgoing == nil,
+        isFinal: isComplete))
     outgoing = isComplete ? nil : message
-    framer.writeOutput(data: Data(frame))
     return true
   }
 
@@ -250,12 +268,13 @@ final class WebSocketFramer: ProtocolFramerImplementation {
   func stop(framer: ProtocolFramer.Instance) -> Bool {
     guard isOpen, !hasFailed, !isCloseReceived else { return true }
     isStopping = true
-    writeClose(WebSocketCloseRules.payload(code: 1000, reason: ""), framer)
+    session.close(code: 1000, reason: "", now: .zero)
+    flush(framer)
     return false
   }
 
   func cleanup(framer: ProtocolFramer.Instance) {
-    for ping in pings { ping.handler?(.posix(.ECANCELED)) }
-    pings = []
+    for (_, handler) in pongHandlers.sorted(by: { $0.key < $1.key }) { handler(.posix(.ECANCELED)) }
+    pongHandlers = [:]
   }
 }

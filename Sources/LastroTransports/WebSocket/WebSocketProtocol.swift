@@ -109,7 +109,9 @@ extension ConnectionParameters {
 
   /// WebSocket.
   ///
-  /// - Parameter tls: default `nil`: none.
+  /// - Parameters:
+  ///   - options: the handshake and the limits.
+  ///   - tls: default `nil`: none.
   public static func webSocket(
     _ options: WebSocketProtocol.Options, tls: DialRequest.TLS? = nil
   ) -> ConnectionParameters {

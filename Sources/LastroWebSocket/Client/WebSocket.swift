@@ -41,10 +41,11 @@ public final class WebSocket: Sendable {
     self.core = core
     self.subprotocol = subprotocol
     self.response = response
-    isCompressing = core.deflate != nil
+    isCompressing = core.isCompressing
   }
 
-  deinit { core.drop() }
+  // One that has ended is left to say so to the server.
+  deinit { core.shared.change { $0.session.drop(now: $1) } }
 
   /// Keeps the socket until a call has ended: the caller's reference may be gone as soon as the call has begun.
   private func stay() { withExtendedLifetime(self) {} }
@@ -52,7 +53,7 @@ public final class WebSocket: Sendable {
   // MARK: state
 
   /// The current state.
-  public var state: WebSocketState { core.monitor.read(\.current) }
+  public var state: WebSocketState { core.shared.change { state, _ in state.current } }
 
   /// The current state, then each that follows, for every observer.
   public var states: WebSocketStates { WebSocketStates(core: core) }
@@ -84,7 +85,11 @@ public final class WebSocket: Sendable {
   /// Sends a message; as ``send(_:)-(String)``.
   public func send(_ message: WebSocketMessage) async throws(WebSocketError) {
     defer { stay() }
-    try await core.send(message.kind, message.data)
+    let id = core.shared.makeID()
+    switch message {
+    case .text(let text): try await core.send(.init(id: id, kind: .text, bytes: Array(text.utf8)))
+    case .binary(let data): try await core.send(.init(id: id, kind: .binary, bytes: Array(data)))
+    }
   }
 
   /// Sends one message piece by piece, for what is too large for memory or not known yet. Other messages wait meanwhile;
@@ -155,7 +160,8 @@ public final class WebSocket: Sendable {
   /// - Throws: `invalidArgument`, `closed`, or why the socket failed.
   public func pong(_ payload: Data) throws(WebSocketError) {
     try Self.check(payload)
-    try core.pong(payload)
+    let refusal = core.shared.change { state, _ in state.session.pong(Array(payload)) ? nil : state.refusal }
+    if let refusal { throw refusal }
   }
 
   private static func check(_ payload: Data?) throws(WebSocketError) {
@@ -193,20 +199,20 @@ public final class WebSocket: Sendable {
   }
 
   /// Cuts the connection at once, without a word. Idempotent.
-  public func cut() { core.cut() }
+  public func cut() { core.shared.change { $0.session.cut(now: $1) } }
 }
 
 /// Writes the fragments of one message; see ``WebSocket/sendFragments(_:_:)``. For one task at a time.
 public struct WebSocketFragmentWriter: ~Copyable {
   private let core: WebSocketCore
   private let kind: WebSocketMessage.Kind
-  private let stream: UInt64
+  private let message: UInt64
   private let isBegun = Lock(false)
 
   init(_ core: WebSocketCore, _ kind: WebSocketMessage.Kind) {
     self.core = core
     self.kind = kind
-    stream = core.makeID()
+    message = core.shared.makeID()
   }
 
   /// Sends a piece of a text; returns when the layer below has taken it.
@@ -214,7 +220,7 @@ public struct WebSocketFragmentWriter: ~Copyable {
   /// - Throws: `invalidArgument` for a binary message; else as ``WebSocket/send(_:)-(String)``.
   public func write(_ text: String) async throws(WebSocketError) {
     guard kind == .text else { throw .invalid("text in a binary message", hint: "write Data") }
-    if !text.isEmpty { try await send(Data(text.utf8), isFinal: false) }
+    if !text.isEmpty { try await send(Array(text.utf8), isFinal: false) }
   }
 
   /// Sends a piece of a binary message; returns when the layer below has taken it.
@@ -222,41 +228,23 @@ public struct WebSocketFragmentWriter: ~Copyable {
   /// - Throws: `invalidArgument` for a text message, whose pieces must be text; else as ``WebSocket/send(_:)-(String)``.
   public func write(_ data: Data) async throws(WebSocketError) {
     guard kind == .binary else { throw .invalid("bytes in a text message", hint: "write a String") }
-    if !data.isEmpty { try await send(data, isFinal: false) }
+    if !data.isEmpty { try await send(Array(data), isFinal: false) }
   }
 
-  private func send(_ data: Data, isFinal: Bool) async throws(WebSocketError) {
-    let id = core.makeID()
+  private func send(_ bytes: [UInt8], isFinal: Bool) async throws(WebSocketError) {
     let isFirst = isBegun.withLock { !$0 }
     // Nobody knows of a fragment that was taken and failed whether it went out: then only the whole message will do.
-    try await core.enqueue(
-      WebSocketOutbox.Job(id: id, stream: stream, kind: kind, data: data, isFirst: isFirst, isFinal: isFinal),
-      taken: isBegun)
+    try await core.send(
+      .init(
+        id: core.shared.makeID(), message: message, kind: kind == .text ? .text : .binary, bytes: bytes,
+        isFirst: isFirst,
+        isFinal: isFinal), taken: isBegun)
   }
 
-  borrowing func finish() async throws(WebSocketError) { try await send(Data(), isFinal: true) }
+  borrowing func finish() async throws(WebSocketError) { try await send([], isFinal: true) }
 
   borrowing func abandon() {
     guard isBegun.withLock(\.self) else { return }
-    core.abandonMessage()
-  }
-}
-
-extension WebSocketCore {
-  /// A message that was begun cannot be ended. A socket that closes already, or cannot send, comes to its end as it would have.
-  func abandonMessage() {
-    let error = WebSocketError(.messageAbandoned, "a message that was sent in fragments was given up midway")
-    let isOurs = end(closingStream: false, onlyIfSending: true) { _ in .failed(error) }
-    guard isOurs else { return }
-    monitor.change { $0.outbox.setClose(code: 1011, reason: "", flushing: false) }
-    run { core in
-      _ = await interruptible(within: Self.lingerLimit, time: core.time) {
-        _ = await core.monitor.wait(until: \.isWritingOver)
-        // The reader reads on until the server ends the connection: see linger().
-        try? await core.stream.finishWriting()
-        _ = await core.monitor.wait(until: \.isStreamDone)
-      }
-      core.end { $0.current }
-    }
+    core.shared.change { $0.session.abandonMessage(now: $1) }
   }
 }

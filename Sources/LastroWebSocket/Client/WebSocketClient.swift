@@ -9,7 +9,7 @@ internal import LastroWire
 /// ``stack`` and of the resource, and secrets are masked as in a fetch. A 401 is retried where an authenticator says so.
 ///
 /// ```swift
-/// let client = WebSocketClient(dialer: CurlDialer.shared)
+/// let client = WebSocketClient(dialer: stack.dialer)
 /// let socket = try await client.connect("wss://example.org/chat")
 /// ```
 public struct WebSocketClient: Sendable {
@@ -46,7 +46,7 @@ public struct WebSocketClient: Sendable {
   @concurrent
   public func connect(_ url: String, headers: RawHeaders = [:]) async throws(WebSocketError) -> WebSocket {
     try await connect(
-      to: RawHTTPResource(baseRequestMaking: .prompt { try WebSocketURL.request(url, headers: headers) }))
+      to: RawHTTPResource(baseRequestMaking: .init { try WebSocketURL.request(url, headers: headers) }))
   }
 
   /// Opens a WebSocket with the request of a resource, through its interceptors.

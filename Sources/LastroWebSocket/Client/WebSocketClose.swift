@@ -69,6 +69,12 @@ public struct WebSocketClose: Sendable, Hashable {
     self.isClean = isClean
     self.initiator = initiator
   }
+
+  init(_ close: WebSocketSession.Close) {
+    self.init(
+      code: close.code.map(WebSocketCloseCode.init), reason: close.reason, isClean: close.isClean,
+      initiator: close.initiator == .local ? .local : .remote)
+  }
 }
 
 /// Where a ``WebSocket`` is in its life. There is no way back.

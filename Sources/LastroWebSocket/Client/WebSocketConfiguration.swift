@@ -150,7 +150,18 @@ extension WebSocketConfiguration {
   }
 
   /// - Parameter deflate: what was agreed on.
-  func decoding(_ deflate: WebSocketDeflate?) -> WebSocketDecoder.Configuration {
+  func session(_ deflate: WebSocketDeflate?) -> WebSocketSession.Configuration {
+    var session = WebSocketSession.Configuration(decoding(deflate))
+    session.minimumCompressedBytes = compression?.minimumBytes ?? 1024
+    session.maximumOutgoingFrameBytes = maximumOutgoingFrameBytes
+    session.receiveBufferBytes = receiveBufferBytes
+    session.keepAlive = keepAlive
+    session.answersPings = answersPings
+    session.closeTimeout = closeTimeout
+    return session
+  }
+
+  private func decoding(_ deflate: WebSocketDeflate?) -> WebSocketDecoder.Configuration {
     let message = max(maximumMessageBytes, maximumFragmentedMessageBytes ?? 0)
     // What does not compress grows: by five bytes for each block that is stored, and those of the flush.
     let growth = deflate == nil ? 0 : message >> 8 + 64

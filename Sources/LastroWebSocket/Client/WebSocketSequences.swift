@@ -86,16 +86,18 @@ public struct WebSocketStates: AsyncSequence, Sendable {
     /// The next state; `nil` after the last.
     public mutating func next(isolation actor: isolated (any Actor)?) async -> WebSocketState? {
       let index = index
-      guard await core.monitor.wait(until: { $0.history.count > index || $0.isEnded }) else { return nil }
-      let state = core.monitor.read { $0.history.count > index ? $0.history[index] : nil }
-      if state != nil { self.index += 1 }
-      return state
+      let next = await core.shared.wait(for: .news) { state, _ -> WebSocketState?? in
+        if state.history.count > index { return .some(state.history[index]) }
+        return state.current.isTerminal ? .some(nil) : nil
+      }
+      if next != nil { self.index += 1 }
+      return next ?? nil
     }
   }
 
   /// Begins with the current state.
   public func makeAsyncIterator() -> AsyncIterator {
-    AsyncIterator(core: core, index: core.monitor.read { $0.history.count - 1 })
+    AsyncIterator(core: core, index: core.shared.change { state, _ in state.history.count - 1 })
   }
 }
 
@@ -120,8 +122,11 @@ public struct WebSocketPingPayloads: AsyncSequence, Sendable {
     /// The next payload; `nil` when the socket has ended.
     public mutating func next(isolation actor: isolated (any Actor)?) async -> Data? {
       let number = number
-      guard await core.monitor.wait(until: { $0.receivedPings.end > number || $0.isEnded }) else { return nil }
-      guard let (payload, found) = core.monitor.read({ $0.receivedPings.element(from: number) }) else { return nil }
+      let next = await core.shared.wait(for: .news) { state, _ -> (element: Data, number: UInt64)?? in
+        if let next = state.receivedPings.element(from: number) { return .some(next) }
+        return state.current.isTerminal ? .some(nil) : nil
+      }
+      guard let (payload, found) = next ?? nil else { return nil }
       self.number = found + 1
       return payload
     }
@@ -129,6 +134,6 @@ public struct WebSocketPingPayloads: AsyncSequence, Sendable {
 
   /// Begins with the next ping.
   public func makeAsyncIterator() -> AsyncIterator {
-    AsyncIterator(core: core, number: core.monitor.read { $0.receivedPings.end })
+    AsyncIterator(core: core, number: core.shared.change { state, _ in state.receivedPings.end })
   }
 }

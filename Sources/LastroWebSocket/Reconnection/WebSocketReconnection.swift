@@ -32,7 +32,8 @@ public struct WebSocketReconnection: Sendable {
   /// Makes one.
   public init(
     policy: Retry.Policy<Loss> = .backoff(
-      .exponential(baseDelay: 0.5, scale: Retry.Backoff.fullJitter(cap: 30), until: .maxRetries(20))),
+      .exponential(
+        baseDelay: .milliseconds(500), scale: Retry.Backoff.fullJitter(cap: .seconds(30)), until: .maxRetries(20))),
     stableAfter: Duration = .seconds(30), onReopen: @escaping @Sendable (WebSocket) async throws -> Void = { _ in }
   ) {
     self.policy = policy
@@ -94,7 +95,7 @@ public struct ReconnectingWebSocket: Sendable {
     reconnection: WebSocketReconnection = .standard
   ) {
     self.init(
-      client, to: RawHTTPResource(baseRequestMaking: .prompt { try WebSocketURL.request(url, headers: headers) }),
+      client, to: RawHTTPResource(baseRequestMaking: .init { try WebSocketURL.request(url, headers: headers) }),
       reconnection: reconnection)
   }
 
@@ -161,9 +162,9 @@ extension ReconnectingWebSocket.AsyncIterator {
     isolation actor: isolated (any Actor)?
   ) async throws(WebSocketError) -> ReconnectingWebSocket.Event? {
     if let socket {
-      guard await socket.core.monitor.wait(until: \.isEnded) else { throw .cancelled }
+      guard let last = await socket.core.shared.lastState() else { throw .cancelled }
       self.socket = nil
-      return try ended(socket.state)
+      return try ended(last)
     }
     if let delay {
       do { try await time.sleep(delay) } catch { throw .cancelled }
@@ -211,17 +212,17 @@ extension ReconnectingWebSocket.AsyncIterator {
   private mutating func gap(
     _ error: WebSocketError, _ loss: WebSocketReconnection.Loss
   ) throws(WebSocketError) -> ReconnectingWebSocket.Event {
-    let seconds: Retry.Delay
+    let wait: Retry.Delay
     switch reconnection.policy.shouldRetry(with: error, state: state, metadata: loss) {
     case .none, .noRetry: throw error
-    case .retry: seconds = 0
-    case .retryAfter(let delay): seconds = delay.isFinite ? min(max(0, delay), 1e9) : 0
+    case .retry: wait = .zero
+    case .retryAfter(let delay): wait = min(max(delay, .zero), .seconds(1_000_000_000))
     }
     // A policy looks at their number, and at the latest.
     state.errors = state.errors.suffix(1000) + [error]
-    state.totalDelay += seconds
-    delay = .seconds(seconds)
+    state.totalDelay += wait
+    delay = wait
     return .gap(
-      ReconnectingWebSocket.Gap(error: error, close: loss.close, delay: .seconds(seconds), attempt: state.retryCount))
+      ReconnectingWebSocket.Gap(error: error, close: loss.close, delay: wait, attempt: state.retryCount))
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Lastro
+internal import LastroSupport
 internal import LastroWire
 
 #if canImport(FoundationEssentials)
@@ -9,164 +10,126 @@ internal import LastroWire
   internal import Foundation
 #endif
 
-/// What drives a WebSocket: one task that reads, one that writes, one that pings.
+/// Performs over a stream what a ``WebSocketSession`` decides: a task that reads, one that writes, and requests of the
+/// application's. No rule of WebSocket's stands here.
 ///
 /// The tasks hold it; the ``WebSocket`` in front of it ends them when it is dropped.
 final class WebSocketCore: Sendable {
-  struct State {
-    var outbox = WebSocketOutbox()
-    var pings = WebSocketPings()
-    var log: WebSocketLog
-    var history: [WebSocketState] = [.open]
-    var receivedPings = RecentElements<Data>(capacity: 16)
-    var initiator = WebSocketClose.Initiator.local
-    var received: (code: UInt16?, reason: String)?
-    var isCloseWritten = false
-    /// Whether nothing moves over the stream any more.
-    var isStreamDone = false
-    /// Why nothing can be sent any more, while what the server sent is still read.
-    var writeError: TransportError?
-    /// Whether pieces were dropped: none may follow.
-    var isCut = false
-    var pulse = WebSocketPulse()
-    var tasks: [Task<Void, Never>] = []
-
-    var current: WebSocketState { history[history.count - 1] }
-    var isEnded: Bool { current.isTerminal }
-    var isOpen: Bool { if case .open = current { true } else { false } }
-    var canSend: Bool { isOpen && writeError == nil }
-    /// Whether the Close frame is out, or never will be.
-    var isWritingOver: Bool { isCloseWritten || isStreamDone || writeError != nil }
-    /// Whether we began to close, so that what nobody reads may be dropped.
-    var isLeaving: Bool { !isOpen && initiator == .local }
-
-    var close: WebSocketClose {
-      WebSocketClose(
-        code: received?.code.map(WebSocketCloseCode.init), reason: received?.reason ?? "",
-        isClean: received != nil && isCloseWritten, initiator: initiator)
-    }
-
-    /// What is told to those who come too late.
-    var refusal: WebSocketError {
-      switch current {
-      case .failed(let error): error
-      case .closed(let close): .closed(close)
-      case .open, .closing: writeError.map { WebSocketError(lost: $0) } ?? .closed(nil)
-      }
-    }
-  }
-
-  /// How long the server has to end the connection once both have said Close, before we do.
-  static let lingerLimit = Duration.seconds(1)
-
-  let stream: any ByteStream
+  let shared: SharedWebSocketSession
   let configuration: WebSocketConfiguration
-  let deflate: WebSocketDeflate?
-  let random: RandomSource
-  let time: TimeSource
-  let monitor: Monitor<State>
+  let isCompressing: Bool
+  private let random: RandomSource
+  private let time: TimeSource
+
+  var stream: any ByteStream { shared.stream }
 
   init(
     _ stream: any ByteStream, configuration: WebSocketConfiguration, deflate: WebSocketDeflate?, random: RandomSource,
     time: TimeSource
   ) {
-    self.stream = stream
     self.configuration = configuration
-    self.deflate = deflate
     self.random = random
     self.time = time
-    monitor = Monitor(State(log: WebSocketLog(capacity: configuration.receiveBufferBytes)))
+    isCompressing = deflate != nil
+    shared = SharedWebSocketSession(stream, configuration, deflate, random: random, time: time)
   }
 
   /// - Parameter leftover: bytes that came right behind the handshake.
   func start(leftover: [UInt8]) {
-    run { await $0.readLoop(leftover) }
-    run { await $0.writeLoop() }
-    if let interval = configuration.keepAlive { run { await $0.keepAliveLoop(interval) } }
+    shared.run { await self.readLoop(leftover) }
+    shared.run { await self.writeLoop() }
+    if configuration.keepAlive != nil { shared.run { [shared] in await shared.keepAliveLoop() } }
   }
 
-  func run(_ body: @escaping @Sendable (WebSocketCore) async -> Void) {
-    let task = Task { await body(self) }
-    let isLate = monitor.change { state in
-      state.tasks.append(task)
-      return state.isStreamDone
-    }
-    // Who ended the stream did not see it.
-    if isLate { task.cancel() }
-  }
+  // MARK: the stream
 
-  var maskKey: UInt32 { UInt32(truncatingIfNeeded: random.next()) }
-
-  // MARK: the end
-
-  /// Comes to the last state, unless it is there, and tells everybody who waits.
-  ///
-  /// - Parameter closingStream: false where a Close frame may still be on its way.
-  /// - Returns: whether it has come there now.
-  @discardableResult
-  func end(
-    closingStream: Bool = true, onlyIfSending: Bool = false, _ last: (State) -> WebSocketState
-  ) -> Bool {
-    let (isNew, answers, pongs, tasks, error) = monitor.change { state in
-      if closingStream { state.isStreamDone = true }
-      let tasks = closingStream ? state.tasks : []
-      guard onlyIfSending ? state.canSend : !state.isEnded else {
-        return (false, [WebSocketOutbox.Answer](), [WebSocketPings.Answer](), tasks, state.refusal)
+  private func readLoop(_ leftover: [UInt8]) async {
+    var arrived: Data? = leftover.isEmpty ? nil : Data(leftover)
+    while true {
+      let intake = await shared.wait(for: .intake) { state, now in
+        if let data = arrived.take() { data.withUnsafeBytes { state.session.receive($0) } }
+        return state.nextIntake(now)
       }
-      state.history.append(last(state))
-      return (true, state.outbox.clear(), state.pings.takeAll(), tasks, state.refusal)
-    }
-    for answer in answers { answer.resume(returning: .failure(error)) }
-    for pong in pongs { pong.resume(returning: .failure(error)) }
-    if closingStream { stream.close() }
-    for task in tasks { task.cancel() }
-    return isNew
-  }
-
-  /// The stream ended, or broke.
-  func lost(_ error: TransportError?) {
-    end { state in
-      if state.isOpen { return .failed(WebSocketError(lost: state.writeError ?? error)) }
-      return .closed(state.close)
+      switch intake {
+      case .work, .wait: continue
+      case .over, nil: return
+      case .read:
+        do throws(TransportError) {
+          arrived = try await stream.read()
+          if arrived == nil { shared.change { $0.session.receivedEnd(now: $1) } }
+        } catch {
+          shared.change { $0.broke(error, isWriting: false, $1) }
+        }
+      }
     }
   }
 
-  /// One that has ended is left to say so to the server.
-  func drop() {
-    if !monitor.read(\.isEnded) { cut("the last reference to the WebSocket was dropped") }
+  /// The only task that writes, so that a frame that has begun is always ended while the socket lives.
+  func writeLoop() async {
+    var keys: [UInt32] = [], written = 0
+    while true {
+      // Drawn here and not with the lock held: a source of randomness may be the application's code.
+      while keys.count < 32 {
+        let bits = random.next()
+        keys += [UInt32(truncatingIfNeeded: bits), UInt32(truncatingIfNeeded: bits >> 32)]
+      }
+      let output = await shared.wait(for: .output) { state, now in
+        if written > 0 { state.session.wrote(written, now: now) }
+        written = 0
+        return state.session.output(keys: &keys)
+      }
+      switch output {
+      case .over, nil: return
+      case .finish: try? await stream.finishWriting()
+      case .bytes(let bytes):
+        do throws(TransportError) { written = try await write(bytes) } catch {
+          shared.change { $0.broke(error, isWriting: true, $1) }
+        }
+      }
+    }
   }
 
-  func cut(_ message: String = "the WebSocket was cut") { end { _ in .failed(WebSocketError(.dropped, message)) } }
-
-  // MARK: closing
-
-  /// Begins to close, and says so to the server. False when that was begun before.
-  @discardableResult
-  func beginClosing(
-    _ initiator: WebSocketClose.Initiator, code: UInt16?, reason: String, flushing: Bool
-  ) -> Bool {
-    let isFirst = monitor.change { state in
-      guard state.isOpen else { return false }
-      state.initiator = initiator
-      state.history.append(.closing)
-      state.outbox.setClose(code: code, reason: reason, flushing: flushing)
-      return true
+  /// In pieces, so that the keep-alive sees a slow line move. Returns the length of the last, of which the session is not told.
+  private func write(_ bytes: [UInt8]) async throws(TransportError) -> Int {
+    var rest = bytes[...]
+    while rest.count > WebSocketSession.batchBytes {
+      try await stream.write(Data(rest.prefix(WebSocketSession.batchBytes)))
+      shared.change { $0.session.wrote(WebSocketSession.batchBytes, now: $1) }
+      rest = rest.dropFirst(WebSocketSession.batchBytes)
     }
-    guard isFirst else { return false }
-    run { core in
-      do { try await core.time.limit(core.configuration.closeTimeout) } catch { return }
-      core.end { .closed($0.close) }
+    try await stream.write(Data(rest))
+    return rest.count
+  }
+
+  // MARK: requests
+
+  /// - Parameter taken: becomes true when the message is among those to be sent.
+  func send(_ message: WebSocketSession.Outgoing, taken: Lock<Bool>? = nil) async throws(WebSocketError) {
+    _ = try await shared.answer(to: message.id) { state, _ in
+      if state.session.send(message) { taken?.withLock { $0 = true } }
+    }.get()
+  }
+
+  /// - Parameter payload: `nil` for one of our own, which no other ping has.
+  func ping(_ payload: Data?, within limit: Duration?) async throws(WebSocketError) -> WebSocketPong {
+    let id = shared.makeID()
+    let payload = payload.map(Array.init) ?? withUnsafeBytes(of: random.next().bigEndian) { Array($0) }
+    let outcome = await interruptible(within: limit, time: time) { [self] in
+      await shared.answer(to: id) { $0.session.ping(id, payload: payload, now: $1) }
     }
-    return true
+    switch outcome {
+    case .success(let result):
+      guard let pong = try result.get() else { throw .closed(nil) }
+      return pong
+    case .failure(.limit): throw .timedOut("no pong came")
+    case .failure(.cancelled): throw .cancelled
+    }
   }
 
   func close(_ code: WebSocketCloseCode?, _ reason: String) async throws(WebSocketError) -> WebSocketClose {
-    beginClosing(.local, code: code?.rawValue, reason: reason, flushing: true)
-    guard await monitor.wait(until: \.isEnded) else { throw .cancelled }
-    switch monitor.read(\.current) {
-    case .closed(let close): return close
-    case .failed(let error): throw error
-    case .open, .closing: throw .closed(nil)
-    }
+    shared.change { $0.session.close(code: code?.rawValue, reason: reason, now: $1) }
+    guard let last = await shared.lastState() else { throw .cancelled }
+    if case .closed(let close) = last { return close }
+    throw shared.change { state, _ in state.refusal }
   }
 }

@@ -20,45 +20,47 @@ package struct WebSocketEncoder: ~Copyable {
     if deflate != nil, bits > 8 { deflater = WebSocketDeflater(windowBits: bits) }
   }
 
-  /// A frame of a message.
+  /// Appends a frame of a message.
   ///
   /// - Parameters:
   ///   - isFirst: whether it begins the message.
   ///   - isFinal: whether it ends it.
   ///   - key: mask key; used by clients only.
   package mutating func data(
-    _ kind: WebSocketKind, _ payload: UnsafeRawBufferPointer, isFirst: Bool = true, isFinal: Bool = true, key: UInt32
-  ) -> [UInt8] {
+    _ kind: WebSocketKind, _ payload: UnsafeRawBufferPointer, isFirst: Bool = true, isFinal: Bool = true, key: UInt32,
+    into bytes: inout [UInt8]
+  ) {
     if isFirst { isCompressing = deflater != nil && (!isFinal || payload.count >= minimumCompressedBytes) }
     let opcode: WebSocketOpcode = isFirst ? (kind == .text ? .text : .binary) : .continuation
     guard isCompressing, let compressed = deflater?.deflate(payload, isFinal: isFinal) else {
-      return frame(opcode, payload, isFinal: isFinal, isCompressed: false, key: key)
+      return frame(opcode, payload, isFinal: isFinal, isCompressed: false, key: key, into: &bytes)
     }
     if isFinal, deflate?.forgetsContext(of: role) ?? false { deflater?.reset() }
-    return compressed.withUnsafeBytes {
-      frame(opcode, $0, isFinal: isFinal, isCompressed: isFirst, key: key)
+    compressed.withUnsafeBytes {
+      frame(opcode, $0, isFinal: isFinal, isCompressed: isFirst, key: key, into: &bytes)
     }
   }
 
-  /// A control frame. Payloads of more than 125 bytes are cut there.
-  package func control(_ opcode: WebSocketOpcode, _ payload: [UInt8] = [], key: UInt32) -> [UInt8] {
-    payload.prefix(125).withUnsafeBytes { frame(opcode, $0, isFinal: true, isCompressed: false, key: key) }
+  /// Appends a control frame. Payloads of more than 125 bytes are cut there.
+  package func control(_ opcode: WebSocketOpcode, _ payload: [UInt8] = [], key: UInt32, into bytes: inout [UInt8]) {
+    payload.prefix(125).withUnsafeBytes {
+      frame(opcode, $0, isFinal: true, isCompressed: false, key: key, into: &bytes)
+    }
   }
 
   private func frame(
-    _ opcode: WebSocketOpcode, _ payload: UnsafeRawBufferPointer, isFinal: Bool, isCompressed: Bool, key: UInt32
-  ) -> [UInt8] {
+    _ opcode: WebSocketOpcode, _ payload: UnsafeRawBufferPointer, isFinal: Bool, isCompressed: Bool, key: UInt32,
+    into bytes: inout [UInt8]
+  ) {
     let head = WebSocketFrameHead(
       isFinal: isFinal, isCompressed: isCompressed, opcode: opcode, key: role == .client ? key : nil,
       length: payload.count)
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(WebSocketFrameHead.maximumBytes + payload.count)
+    bytes.reserveCapacity(bytes.count + WebSocketFrameHead.maximumBytes + payload.count)
     head.append(to: &bytes)
     let start = bytes.count
     bytes += payload
     if let key = head.key {
       bytes.withUnsafeMutableBytes { WebSocketMask.apply(key, to: .init(rebasing: $0[start...])) }
     }
-    return bytes
   }
 }

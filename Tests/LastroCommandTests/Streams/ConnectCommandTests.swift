@@ -7,7 +7,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("lastro connect", .peers(.nginx, .squid, .dante), .timeLimit(.minutes(60)))
+@Suite("lastro connect", .peers(.nginx, .squid, .dante), .timeLimit(.minutes(5)))
 struct ConnectCommandTests {
   private let lab: PinLab
 

@@ -7,7 +7,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("lastro gemini", .peers(.mollyBrown, .jetforce, .dante), .timeLimit(.minutes(60)))
+@Suite("lastro gemini", .peers(.mollyBrown, .jetforce, .dante), .timeLimit(.minutes(5)))
 struct GeminiCommandTests {
   private let directory: PeerDirectory
 

@@ -7,7 +7,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("lastro ws", .peers(.dante, .webSocket), .timeLimit(.minutes(60)))
+@Suite("lastro ws", .peers(.dante, .webSocket), .timeLimit(.minutes(5)))
 struct WebSocketCommandTests {
   @Test("lines are messages, messages are lines; the end of input closes the socket")
   func lines() async throws {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import ConformanceData
 import HTTPTypes
 import Lastro
 import LastroCurl
@@ -14,7 +15,7 @@ import Testing
 
 /// The strict response cases of llhttp's tests, over sockets. What we read otherwise stands in a table, each with its
 /// reason, and the table is exact: a change to either side fails.
-@Suite("Conformance: llhttp", .timeLimit(.minutes(60)))
+@Suite("Conformance: llhttp", .timeLimit(.minutes(5)))
 struct LlhttpTests {
   struct Case: Decodable {
     struct Meta: Decodable {
@@ -79,17 +80,9 @@ struct LlhttpTests {
     "No carriage ret": .lenient,
   ]
 
-  private static let path = {
-    var parts = #filePath.split(separator: "/", omittingEmptySubsequences: false)
-    parts.removeLast(4)
-    return parts.joined(separator: "/") + "/../shared/data/conformance/llhttp/responses.json"
-  }()
-
-  static let isPresent = FileManager.default.fileExists(atPath: path)
-
-  @Test("llhttp's strict responses", .enabled(if: isPresent, "needs ../shared/data/conformance"))
+  @Test("llhttp's strict responses")
   func corpus() async throws {
-    let cases = try JSONDecoder().decode([Case].self, from: Data(contentsOf: URL(filePath: Self.path)))
+    let cases = try JSONDecoder().decode([Case].self, from: ConformanceData.file("llhttp/responses.json"))
       .filter { !$0.type.contains("lenient") }
     #expect(cases.count == 77)
     let engine = try CurlTransport()

@@ -12,7 +12,7 @@ import Testing
 #endif
 
 /// Streams that are full after each piece, so that the engine is held up in the middle of what libcurl hands over.
-@Suite("Slow readers of compressed bodies", .timeLimit(.minutes(60)))
+@Suite("Slow readers of compressed bodies", .timeLimit(.minutes(5)))
 struct SlowReaderTests {
   private static let rounds = 3
   private static let zeros = 1_049_608

@@ -13,7 +13,7 @@ import Testing
 #endif
 
 /// Bodies that say in their heads that they are too long.
-@Suite("Faults: announced lengths", .timeLimit(.minutes(60)))
+@Suite("Faults: announced lengths", .timeLimit(.minutes(5)))
 struct AnnouncedLengthTests {
   private static func server(_ answer: String) throws -> LoopbackServer {
     try LoopbackServer { connection in

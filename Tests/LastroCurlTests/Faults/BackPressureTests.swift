@@ -14,7 +14,7 @@ import Testing
 #endif
 
 /// Who is slow holds up the other side, and memory stays bounded.
-@Suite("Faults: back-pressure", .timeLimit(.minutes(60)))
+@Suite("Faults: back-pressure", .timeLimit(.minutes(5)))
 struct BackPressureTests {
   private static let piece = 64 << 10
   private static let pieces = 1024

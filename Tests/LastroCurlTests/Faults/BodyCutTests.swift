@@ -13,7 +13,7 @@ import Testing
 #endif
 
 /// Bodies of errors that are not whole: the status stays, and whoever asks can learn of it.
-@Suite("Faults: error bodies that are cut", .timeLimit(.minutes(60)))
+@Suite("Faults: error bodies that are cut", .timeLimit(.minutes(5)))
 struct BodyCutTests {
   struct Row: Sendable, CustomTestStringConvertible {
     var name: String

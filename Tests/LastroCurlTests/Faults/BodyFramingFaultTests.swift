@@ -13,7 +13,7 @@ import Testing
 #endif
 
 /// Bodies that end too early, too late, or nowhere in particular.
-@Suite("Faults: body framing", .timeLimit(.minutes(60)))
+@Suite("Faults: body framing", .timeLimit(.minutes(5)))
 struct BodyFramingFaultTests {
   private static let ok = "HTTP/1.1 200 OK\r\n"
   private static let chunked = ok + "Transfer-Encoding: chunked\r\n\r\n"

@@ -7,7 +7,7 @@ import LastroTesting
 import Testing
 
 /// What an HTTP proxy may answer to CONNECT, as far as libcurl reads it.
-@Suite("Faults: answers to CONNECT", .timeLimit(.minutes(60)))
+@Suite("Faults: answers to CONNECT", .timeLimit(.minutes(5)))
 struct ConnectAnswerTests {
   @Test("an interim answer to CONNECT is taken for a refusal by the engine (libcurl 7.88), and nothing is sent")
   func interim() async throws {

@@ -13,7 +13,7 @@ import Testing
 #endif
 
 /// Connections that break, and what is sent again.
-@Suite("Faults: broken connections", .timeLimit(.minutes(60)))
+@Suite("Faults: broken connections", .timeLimit(.minutes(5)))
 struct ConnectionFaultTests {
   enum End: String, CaseIterable, Sendable, CustomTestStringConvertible {
     case reset, close

@@ -7,7 +7,7 @@ import LastroTesting
 import Testing
 
 /// Answers that come byte by byte, and are never silent for as long as the idle limit.
-@Suite("Faults: drips", .timeLimit(.minutes(60)))
+@Suite("Faults: drips", .timeLimit(.minutes(5)))
 struct DripTests {
   private static let padding = String(repeating: "p", count: 120)
   private static let pause = Duration.milliseconds(50)

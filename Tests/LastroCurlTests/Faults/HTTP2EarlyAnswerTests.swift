@@ -13,7 +13,7 @@ import Testing
 #endif
 
 /// Answers over HTTP/2 that are whole before the request's body is (RFC 9113 §8.1).
-@Suite("Faults: HTTP/2 early answers", .timeLimit(.minutes(60)))
+@Suite("Faults: HTTP/2 early answers", .timeLimit(.minutes(5)))
 struct HTTP2EarlyAnswerTests {
   /// What follows a whole answer.
   enum Ending: String, CaseIterable, Sendable {

@@ -7,7 +7,7 @@ import LastroTesting
 import Testing
 
 /// HTTP/2 that goes wrong at chosen points of an answer.
-@Suite("Faults: HTTP/2", .timeLimit(.minutes(60)))
+@Suite("Faults: HTTP/2", .timeLimit(.minutes(5)))
 struct HTTP2FaultTests {
   struct Row: Sendable, CustomTestStringConvertible {
     var fault: LoopbackHTTP2Fault

@@ -13,7 +13,7 @@ import Testing
 #endif
 
 /// Requests a server of HTTP/2 says it did not act on, and streams that share a connection.
-@Suite("Faults: HTTP/2 refusals and streams", .timeLimit(.minutes(60)))
+@Suite("Faults: HTTP/2 refusals and streams", .timeLimit(.minutes(5)))
 struct HTTP2RefusalTests {
   /// Refuses the first so many requests.
   private func refusing(_ count: Int, _ lab: HTTP2Lab) throws -> LoopbackServer {

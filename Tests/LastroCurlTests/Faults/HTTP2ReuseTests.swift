@@ -13,7 +13,7 @@ import Testing
 #endif
 
 /// HTTP/2 connections that end, or fall silent, between two requests or under one.
-@Suite("Faults: HTTP/2 connections used again", .timeLimit(.minutes(60)))
+@Suite("Faults: HTTP/2 connections used again", .timeLimit(.minutes(5)))
 struct HTTP2ReuseTests {
   /// What a server does on a connection that nobody uses.
   enum Idle: String, CaseIterable, Sendable {

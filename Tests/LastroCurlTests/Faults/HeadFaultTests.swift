@@ -7,7 +7,7 @@ import LastroTesting
 import Testing
 
 /// Heads that are no heads, or more head than anybody wants.
-@Suite("Faults: response heads", .timeLimit(.minutes(60)))
+@Suite("Faults: response heads", .timeLimit(.minutes(5)))
 struct HeadFaultTests {
   private static let malformed = Outcome.failed("response/malformed_response")
   private static let headLimit = Outcome.failed("limit/head_too_large")

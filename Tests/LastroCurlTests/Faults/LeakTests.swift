@@ -14,7 +14,7 @@ import Testing
 
 /// What a process holds after engines have met faults. Each test runs in a process of its own, where nobody else opens
 /// descriptors.
-@Suite("Faults: leaks", .timeLimit(.minutes(60)))
+@Suite("Faults: leaks", .timeLimit(.minutes(5)))
 struct LeakTests {
   @Test("faults, cancellations and dropped engines leave no descriptor, thread or task behind")
   func nothingIsLeft() async {

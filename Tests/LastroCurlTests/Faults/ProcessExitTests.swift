@@ -10,7 +10,7 @@ import Testing
 #endif
 
 /// A process may end while loops still run: they must find OpenSSL whole until the last moment.
-@Suite("Process exit", .timeLimit(.minutes(60)))
+@Suite("Process exit", .timeLimit(.minutes(5)))
 struct ProcessExitTests {
   @Test("OpenSSL works in handlers of atexit that run after its own would")
   func openSSLStays() async {

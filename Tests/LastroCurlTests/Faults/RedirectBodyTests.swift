@@ -7,7 +7,7 @@ import LastroTesting
 import Testing
 
 /// Redirects whose bodies nobody has time for: they are followed from their heads.
-@Suite("Faults: bodies of redirects", .timeLimit(.minutes(60)))
+@Suite("Faults: bodies of redirects", .timeLimit(.minutes(5)))
 struct RedirectBodyTests {
   /// What comes behind `HTTP/1.1 302 Found` and its `Location`.
   enum Rest: String, CaseIterable, Sendable {

@@ -7,7 +7,7 @@ import LastroTesting
 import Testing
 
 /// Servers that send clients where they should not go.
-@Suite("Faults: redirects", .timeLimit(.minutes(60)))
+@Suite("Faults: redirects", .timeLimit(.minutes(5)))
 struct RedirectFaultTests {
   private static func redirect(_ location: String, status: Int = 302) -> LoopbackResponse {
     LoopbackResponse(status: status, headers: ["Location": location])

@@ -7,7 +7,7 @@ import LastroTesting
 import Testing
 
 /// Bad input: refused with a typed error, before a connection is opened.
-@Suite("Faults: requests that are refused", .timeLimit(.minutes(60)))
+@Suite("Faults: requests that are refused", .timeLimit(.minutes(5)))
 struct RequestRefusalTests {
   struct Input: Sendable, CustomTestStringConvertible {
     var testDescription: String

@@ -7,7 +7,7 @@ import LastroTesting
 import Testing
 
 /// TLS that fails in every way.
-@Suite("Faults: TLS", .timeLimit(.minutes(60)))
+@Suite("Faults: TLS", .timeLimit(.minutes(5)))
 struct TLSFaultTests {
   private let authority: CertificateAuthority
   private let engine: CurlTransport

@@ -13,7 +13,7 @@ import Testing
 #endif
 
 /// Servers that stop at some stage, against each limit in time.
-@Suite("Faults: stalls and time limits", .timeLimit(.minutes(60)))
+@Suite("Faults: stalls and time limits", .timeLimit(.minutes(5)))
 struct TimeoutFaultTests {
   /// Where the server stops.
   enum Stall: String, CaseIterable, Sendable, CustomTestStringConvertible {

@@ -13,7 +13,7 @@ import Testing
 #endif
 
 /// Sources that announced a length, and have more, or do not say that they have not. libcurl stops asking at that length.
-@Suite("Faults: the end of an upload", .timeLimit(.minutes(60)))
+@Suite("Faults: the end of an upload", .timeLimit(.minutes(5)))
 struct UploadEndTests {
   private struct Broken: Error {}
 

@@ -13,7 +13,7 @@ import Testing
 #endif
 
 /// Uploads that libcurl alone would send wrongly, or twice.
-@Suite("Faults: uploads", .timeLimit(.minutes(60)))
+@Suite("Faults: uploads", .timeLimit(.minutes(5)))
 struct UploadFaultTests {
   private static func chunks(_ chunks: [Data]) -> AsyncStream<Data> {
     AsyncStream { continuation in

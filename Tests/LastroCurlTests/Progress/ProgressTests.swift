@@ -13,7 +13,7 @@ import Testing
   import Foundation
 #endif
 
-@Suite("Progress", .timeLimit(.minutes(60)))
+@Suite("Progress", .timeLimit(.minutes(5)))
 struct ProgressTests {
   private static let bytes = [UInt8](repeating: 7, count: 1 << 20)
 

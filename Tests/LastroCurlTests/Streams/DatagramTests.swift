@@ -14,7 +14,7 @@ import Testing
   import Foundation
 #endif
 
-@Suite("Streams: datagrams", .timeLimit(.minutes(60)))
+@Suite("Streams: datagrams", .timeLimit(.minutes(5)))
 struct DatagramTests {
   private func dial(
     _ server: LoopbackDatagramServer, host: String = "127.0.0.1", _ edit: (inout DialRequest) -> Void = { _ in }

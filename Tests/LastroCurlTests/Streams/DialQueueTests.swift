@@ -11,7 +11,7 @@ import Testing
   import Glibc
 #endif
 
-@Suite("Streams: who waits to be dialed", .timeLimit(.minutes(60)))
+@Suite("Streams: who waits to be dialed", .timeLimit(.minutes(5)))
 struct DialQueueTests {
   @Test("the order holds, and what was given up is passed over")
   func order() {
@@ -59,7 +59,7 @@ private final class LookupGate: Sendable {
   func wait() { while !isOpen.withLock({ $0 }) { usleep(1_000) } }
 }
 
-@Suite("Streams: look-ups for datagrams", .timeLimit(.minutes(60)))
+@Suite("Streams: look-ups for datagrams", .timeLimit(.minutes(5)))
 struct NameLookupsTests {
   private func request(
     _ host: String, isGivenUp: Bool = false, answer: @escaping @Sendable (String) -> Void = { _ in }

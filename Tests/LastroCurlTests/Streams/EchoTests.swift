@@ -12,7 +12,7 @@ import Testing
   import Foundation
 #endif
 
-@Suite("Streams: bytes both ways", .timeLimit(.minutes(60)))
+@Suite("Streams: bytes both ways", .timeLimit(.minutes(5)))
 struct EchoTests {
   @Test("what is written comes back, and the clean end after finishWriting", arguments: [false, true])
   func echoes(tls: Bool) async throws {

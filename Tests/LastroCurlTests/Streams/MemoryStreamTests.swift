@@ -10,7 +10,7 @@ import Testing
   import Foundation
 #endif
 
-@Suite("Streams in memory", .timeLimit(.minutes(60)))
+@Suite("Streams in memory", .timeLimit(.minutes(5)))
 struct MemoryStreamTests {
   @Test("finishing during a write is refused, and the write arrives whole")
   func finishDuringWrite() async throws {

@@ -14,7 +14,7 @@ import Testing
   import Foundation
 #endif
 
-@Suite("Streams: how they end", .timeLimit(.minutes(60)))
+@Suite("Streams: how they end", .timeLimit(.minutes(5)))
 struct StreamEndTests {
   @Test(
     "TLS that ends with close_notify is clean, without is truncated, after what came",
@@ -139,8 +139,9 @@ struct StreamEndTests {
     let lab = try StreamLab()
     let server = try lab.server(tls: tls) { $0.stall() }
     for _ in 0..<20 { _ = try await lab.dial(server) }
-    #expect(await streamComesTrue { server.openConnections == 0 && lab.dialer.activeStreams == 0 })
-    #expect(server.acceptedConnections == 20)
+    // Over TCP a dial may be over before the server has taken the connection.
+    #expect(await streamComesTrue { server.acceptedConnections == 20 && server.openConnections == 0 })
+    #expect(await streamComesTrue { lab.dialer.activeStreams == 0 })
   }
 
   @Test("shutting the engine down ends streams and dials with shut_down", arguments: [false, true])

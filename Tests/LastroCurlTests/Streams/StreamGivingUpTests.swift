@@ -15,7 +15,7 @@ import Testing
   import Foundation
 #endif
 
-@Suite("Streams: limits and cancellation", .timeLimit(.minutes(60)))
+@Suite("Streams: limits and cancellation", .timeLimit(.minutes(5)))
 struct StreamGivingUpTests {
   /// A TLS server whose handshake never goes on.
   private func stuck(_ lab: StreamLab) throws -> LoopbackServer {

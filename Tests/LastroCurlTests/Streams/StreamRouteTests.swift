@@ -32,7 +32,7 @@ private struct StreamProxies: SuiteTrait, TestScoping {
   }
 }
 
-@Suite("Streams: ways to the host", StreamProxies(), .timeLimit(.minutes(60)))
+@Suite("Streams: ways to the host", StreamProxies(), .timeLimit(.minutes(5)))
 struct StreamRouteTests {
   private var squid: SquidPeer { get throws { try #require(StreamProxies.squid) } }
   private var dante: DantePeer { get throws { try #require(StreamProxies.dante) } }

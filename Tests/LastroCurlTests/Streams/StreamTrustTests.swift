@@ -12,7 +12,7 @@ import Testing
   import Foundation
 #endif
 
-@Suite("Streams: trust", .timeLimit(.minutes(60)))
+@Suite("Streams: trust", .timeLimit(.minutes(5)))
 struct StreamTrustTests {
   private static let absent = "sha256/" + String(repeating: "A", count: 43) + "="
   private static let spare = "sha256/" + String(repeating: "B", count: 43) + "="

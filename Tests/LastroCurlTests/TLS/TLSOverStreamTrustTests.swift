@@ -9,7 +9,7 @@ import LastroTunnels
 import TestSupport
 import Testing
 
-@Suite("TLS as a transport: trust", .timeLimit(.minutes(60)))
+@Suite("TLS as a transport: trust", .timeLimit(.minutes(5)))
 struct TLSOverStreamTrustTests {
   let lab: NestLab
 

@@ -8,7 +8,7 @@ import LastroTesting
 import Testing
 
 /// What Alicerce tests with a trust object, over handshakes; and chains of every kind of key and fault.
-@Suite("Trust: handshakes", .timeLimit(.minutes(60)))
+@Suite("Trust: handshakes", .timeLimit(.minutes(5)))
 struct HandshakeTrustTests {
   private static let domain = "alicerce.test"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import ConformanceData
 import LastroTesting
 
 #if canImport(FoundationEssentials)
@@ -90,15 +91,7 @@ extension LimboCase {
     var testcases: [LimboCase]
   }
 
-  /// Beside the package; not part of it.
-  private static var path: String {
-    let parts = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(4)
-    return parts.joined(separator: "/") + "/../shared/data/conformance/x509-limbo/limbo.json"
-  }
-
-  static var isPresent: Bool { FileManager.default.fileExists(atPath: path) }
-
   static func all() throws -> [LimboCase] {
-    try JSONDecoder().decode(File.self, from: Data(contentsOf: URL(filePath: path))).testcases
+    try JSONDecoder().decode(File.self, from: ConformanceData.file("x509-limbo/limbo.json")).testcases
   }
 }

@@ -12,7 +12,7 @@ import Testing
 #endif
 
 /// What we read from certificates is what the `openssl` program reads.
-@Suite("Certificates: the openssl program agrees", .timeLimit(.minutes(60)))
+@Suite("Certificates: the openssl program agrees", .timeLimit(.minutes(5)))
 struct OpenSSLAgreementTests {
   private func directory(_ minted: MintedCertificate) throws -> PeerDirectory {
     let directory = try PeerDirectory()

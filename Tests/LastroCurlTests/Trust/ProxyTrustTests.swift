@@ -96,7 +96,7 @@ struct ProxyTrustTests {
     var configuration = StackConfiguration.patient
     configuration.interceptors = [
       RetryInterceptor(
-        policy: .backoff(.constant(delay: 0, until: .maxRetries(3))), eligibility: .any)
+        policy: .backoff(.constant(delay: .seconds(0), until: .maxRetries(3))), eligibility: .any)
     ]
     let port = try Peers.squid.tlsPort
     let stack = try CurlNetworkStack.direct(

@@ -13,7 +13,7 @@ import Testing
 #endif
 
 /// TLS beyond pins: roots, client certificates, ciphers, stapled status, the key log.
-@Suite("Trust: TLS options", .timeLimit(.minutes(60)))
+@Suite("Trust: TLS options", .timeLimit(.minutes(5)))
 struct TLSOptionsTests {
   private let lab: TrustLab
 

@@ -127,10 +127,10 @@ extension BearerAuthenticator {
   /// For https://example.com, on a clock that the test moves.
   static func test(
     _ source: some AccessTokenSource, token: AccessToken? = nil, clock: ManualClock = ManualClock(),
-    window: RefreshWindow? = .standard, leeway: Duration = .seconds(30)
+    window: BearerAuthenticator.RefreshWindow? = .standard, leeway: Duration = .seconds(30)
   ) throws -> BearerAuthenticator {
     try BearerAuthenticator(
-      source: source, origins: [try #require(Origin("https://example.com"))], token: token, leeway: leeway,
+      source: source, origins: [try Origin("https://example.com")], token: token, leeway: leeway,
       window: window, timeSource: clock.countingSource)
   }
 

@@ -9,7 +9,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Bearer authenticator: tokens on requests, answers to 401", .timeLimit(.minutes(60)))
+@Suite("Bearer authenticator: tokens on requests, answers to 401", .timeLimit(.minutes(5)))
 struct BearerAuthenticatorTests {
   let clock = ManualClock()
   let source = GatedSource()
@@ -27,7 +27,7 @@ struct BearerAuthenticatorTests {
     let request = try await bearer.authenticate(.test())
     #expect(request.head.headerFields[.authorization] == "Bearer t1")
     #expect(request.options.sensitiveHeaders.contains(.authorization))
-    #expect(bearer.credentialOrigins == [Origin("https://example.com")])
+    #expect(bearer.credentialOrigins == [try Origin("https://example.com")])
     for url in [
       "http://example.com/a", "https://example.com:444/a", "https://www.example.com/a", "https://example.com.evil/",
     ] {
@@ -46,8 +46,8 @@ struct BearerAuthenticatorTests {
 
   @Test("what cannot work is refused when it is made")
   func validation() throws {
-    let origin = try #require(Origin("https://example.com"))
-    let plain = try #require(Origin("http://example.com"))
+    let origin = try Origin("https://example.com")
+    let plain = try Origin("http://example.com")
     func make(_ origins: [Origin], leeway: Duration = .zero, timeout: Duration = .seconds(1), insecure: Bool = false)
       throws(ConfigurationError) -> BearerAuthenticator
     {
@@ -58,16 +58,16 @@ struct BearerAuthenticatorTests {
     #expect(throws: ConfigurationError.self) { try make([origin, plain]) }
     #expect(throws: ConfigurationError.self) { try make([origin], leeway: .seconds(-1)) }
     #expect(throws: ConfigurationError.self) { try make([origin], timeout: .zero) }
-    #expect(throws: ConfigurationError.self) { try RefreshWindow(count: 0, per: .seconds(1)) }
-    #expect(throws: ConfigurationError.self) { try RefreshWindow(count: 1, per: .zero) }
+    #expect(throws: ConfigurationError.self) { try BearerAuthenticator.RefreshWindow(count: 0, per: .seconds(1)) }
+    #expect(throws: ConfigurationError.self) { try BearerAuthenticator.RefreshWindow(count: 1, per: .zero) }
     #expect(try make([origin, plain], insecure: true).origins == [origin, plain])
     for url in [
       "http://localhost:8080", "http://api.localhost", "http://127.0.0.1", "http://127.9.9.9", "http://[::1]",
     ] {
-      #expect(try make([try #require(Origin(url))]).origins.count == 1)
+      #expect(try make([try Origin(url)]).origins.count == 1)
     }
     for url in ["http://localhost.evil", "http://127.0.0.1.evil", "http://128.0.0.1", "http://evil-localhost"] {
-      let origin = try #require(Origin(url))
+      let origin = try Origin(url)
       #expect(throws: ConfigurationError.self) { try make([origin]) }
     }
   }

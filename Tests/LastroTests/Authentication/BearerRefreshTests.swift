@@ -8,7 +8,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Bearer authenticator: refreshes", .timeLimit(.minutes(60)))
+@Suite("Bearer authenticator: refreshes", .timeLimit(.minutes(5)))
 struct BearerRefreshTests {
   let clock = ManualClock()
   let source = GatedSource()
@@ -106,7 +106,7 @@ struct BearerRefreshTests {
   func autoAdvance() async throws {
     let clock = ManualClock(autoAdvance: true)
     let bearer = try BearerAuthenticator(
-      source: source, origins: [try #require(Origin("https://example.com"))], timeSource: clock.timeSource)
+      source: source, origins: [try Origin("https://example.com")], timeSource: clock.timeSource)
     let tasks = try await waiting(1, for: bearer)
     try await source.waitForCall(1)
     try await clock.timeSource.sleep(.seconds(5))
@@ -196,7 +196,7 @@ struct BearerRefreshTests {
   @Test("limits beyond all measure do not trap the system's clock")
   func longTimeout() async throws {
     let bearer = try BearerAuthenticator(
-      source: source, origins: [try #require(Origin("https://example.com"))], leeway: .seconds(Int64.max),
+      source: source, origins: [try Origin("https://example.com")], leeway: .seconds(Int64.max),
       refreshTimeout: .seconds(Int64.max))
     let tasks = try await waiting(1, for: bearer)
     try await source.waitForCall(1)

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Bearer authenticator: replacing the token, and the end", .timeLimit(.minutes(60)))
+@Suite("Bearer authenticator: replacing the token, and the end", .timeLimit(.minutes(5)))
 struct BearerReplacementTests {
   let clock = ManualClock()
   let source = GatedSource()

@@ -30,7 +30,7 @@ struct TokenEndpointDownTests {
     _ api: StubTransport, _ source: some AccessTokenSource, eligibility: RetryInterceptor.Eligibility? = .standard
   ) throws -> TransportNetworkStack {
     let bearer = try BearerAuthenticator(
-      source: source, origins: [try #require(Origin("https://example.com"))], timeSource: time.source)
+      source: source, origins: [try Origin("https://example.com")], timeSource: time.source)
     let policy = try HTTPRetryPolicy.standard(attempts: 3, random: RandomSource { .max })
     let retry = eligibility.map { RetryInterceptor(policy: policy, eligibility: $0) }
     let observer = MetricsObserver(factory: metrics)

@@ -2,6 +2,7 @@
 
 import Lastro
 import LastroSupport
+import LastroTesting
 import Synchronization
 import Testing
 

@@ -10,7 +10,7 @@ import Testing
 @Suite("Explaining")
 struct ExplanationTests {
   struct Opaque: HTTPResourceInterceptor {
-    var credentialOrigins: [Origin] { [Origin("https://partner.example")].compactMap(\.self) }
+    var credentialOrigins: [Origin] { [try? Origin("https://partner.example")].compactMap(\.self) }
 
     func interceptMakeRequest(
       _ result: Result<ResourceRequest, any Error>, context: AttemptContext
@@ -126,7 +126,7 @@ struct ExplanationTests {
 
 extension ExplanationTests {
   struct Signer: RequestSigner {
-    var origins: [Origin] { [Origin("https://api.example")].compactMap(\.self) }
+    var origins: [Origin] { [try? Origin("https://api.example")].compactMap(\.self) }
 
     func sign(
       _ request: ResourceRequest, bodyDigest: BodyDigest, context: AttemptContext
@@ -135,7 +135,7 @@ extension ExplanationTests {
 
   @Test("authenticators tell what they add and do, without the secrets; signers are named")
   func authenticators() async throws {
-    let origin = try #require(Origin("https://api.example"))
+    let origin = try Origin("https://api.example")
     let key = try APIKeyAuthenticator("hush-key", in: .queryItem("api_key"), origins: [origin])
     let bearer = try BearerAuthenticator(
       source: CustomAccessTokenSource { _ in

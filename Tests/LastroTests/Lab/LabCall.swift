@@ -42,7 +42,7 @@ final class LabCall: Sendable {
 
   let scenario: Scenario
   let quota: RetryQuota?
-  let origin = Origin("https://lab.example/")
+  let origin = try? Origin("https://lab.example/")
   private let state = Lock(State())
   private let clockBox = Lock(SimulatedClock())
 

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Retry quota")
 struct RetryQuotaTests {
-  static func origin(_ host: String = "example.com") throws -> Origin { try #require(Origin("https://\(host)/")) }
+  static func origin(_ host: String = "example.com") throws -> Origin { try Origin("https://\(host)/") }
 
   @Test("the defaults, and what is refused")
   func configuration() throws {

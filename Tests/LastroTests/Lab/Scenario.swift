@@ -137,15 +137,18 @@ extension Scenario.Policy {
     case .standard(let attempts):
       let dice = Dice(seed)
       return try .standard(
-        attempts: attempts, baseDelay: dice.seconds(0...1), throttledBaseDelay: dice.seconds(0...3),
-        cap: dice.seconds(0...30), random: dice.random)
+        attempts: attempts, baseDelay: .seconds(dice.seconds(0...1)), throttledBaseDelay: .seconds(dice.seconds(0...3)),
+        cap: .seconds(dice.seconds(0...30)), random: dice.random)
     case .retries(let retries): return .maxRetries(retries)
-    case .backoff(let delay, let retries): return .backoff(.constant(delay: delay, until: .maxRetries(retries)))
+    case .backoff(let delay, let retries):
+      return .backoff(.constant(delay: .seconds(delay), until: .maxRetries(retries)))
     case .growing(let base, let budget):
       return .backoff(
-        .exponential(baseDelay: base, scale: Retry.Backoff.fullJitter(random: .seeded(seed)), until: .budget(budget)))
+        .exponential(
+          baseDelay: .seconds(base), scale: Retry.Backoff.fullJitter(random: .seeded(seed)),
+          until: .budget(.seconds(budget))))
     case .malicious(let delays):
-      return .custom { _, state, _ in .retryAfter(delays[state.retryCount % delays.count]) }
+      return .custom { _, state, _ in .retryAfter(Retry.seconds(delays[state.retryCount % delays.count])) }
     }
   }
 }

@@ -39,17 +39,18 @@ struct StandardPolicyTests {
     let policy = try HTTPRetryPolicy.standard(attempts: 12, random: .seeded(7))
     let draws = RandomSource.seeded(7)
     let bases = [0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 20, 20]
-    #expect(Self.delays(policy) == bases.map { draws.unit() * $0 })
+    #expect(Self.delays(policy) == bases.map { .seconds($0) * draws.unit() })
     let throttled = try HTTPRetryPolicy.standard(attempts: 7, random: .seeded(8))
     let more = RandomSource.seeded(8)
-    #expect(Self.delays(throttled, Self.metadata(429)) == [1.0, 2, 4, 8, 16, 20].map { more.unit() * $0 })
+    #expect(Self.delays(throttled, Self.metadata(429)) == [1.0, 2, 4, 8, 16, 20].map { .seconds($0) * more.unit() })
   }
 
   @Test("the longer base: after 429, and 503 that names a time")
   func bases() throws {
     let top = RandomSource { .max }
     for (status, field, base) in [
-      (429, nil, 1.0), (429, "1", 1), (503, "1", 1), (503, nil, 0.05), (500, "1", 0.05), (502, nil, 0.05),
+      (429, nil, Duration.seconds(1)), (429, "1", .seconds(1)), (503, "1", .seconds(1)), (503, nil, .milliseconds(50)),
+      (500, "1", .milliseconds(50)), (502, nil, .milliseconds(50)),
     ] {
       let policy = try HTTPRetryPolicy.standard(attempts: 2, random: top)
       let delay = try #require(Self.delays(policy, Self.metadata(status, retryAfter: field)).first)
@@ -63,16 +64,16 @@ struct StandardPolicyTests {
     #expect(try Self.delays(.standard(attempts: 1)).isEmpty)
     #expect(throws: ConfigurationError.self) { try HTTPRetryPolicy.standard(attempts: 0) }
     #expect(throws: ConfigurationError.self) { try HTTPRetryPolicy.standard(attempts: .min) }
-    for bad in [-0.001, -.infinity, .nan] {
+    for bad in [Duration.milliseconds(-1), Retry.seconds(-.infinity), .nanoseconds(-1)] {
       #expect(throws: ConfigurationError.self) { try HTTPRetryPolicy.standard(attempts: 2, baseDelay: bad) }
       #expect(throws: ConfigurationError.self) { try HTTPRetryPolicy.standard(attempts: 2, throttledBaseDelay: bad) }
       #expect(throws: ConfigurationError.self) { try HTTPRetryPolicy.standard(attempts: 2, cap: bad) }
     }
-    let huge = try HTTPRetryPolicy.standard(attempts: .max, baseDelay: .infinity, random: .seeded(1))
+    let huge = try HTTPRetryPolicy.standard(attempts: .max, baseDelay: .seconds(Int64.max), random: .seeded(1))
     guard case .retryAfter(let delay) = huge.shouldRetry(with: TestError(), state: .empty, metadata: .init()) else {
       throw TestFailure("no delay")
     }
-    #expect(delay < 20)
+    #expect(delay < .seconds(20))
   }
 
   @Test("the same seeds give the same schedule to the millisecond, over a stack; other seeds another")
@@ -94,7 +95,7 @@ struct StandardPolicyTests {
     let policy = RandomSource.seeded(5)
     let expected: [Duration?] = [0.05, nil, 4, 0.4, 0.8].map { (base: Double?) -> Duration? in
       let unit = policy.unit()
-      return base.map { .seconds(unit * $0) }
+      return base.map { .seconds($0) * unit }
     }
     for (made, expected) in zip(first, expected) where expected != nil { #expect(made == expected) }
   }

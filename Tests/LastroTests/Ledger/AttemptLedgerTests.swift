@@ -32,7 +32,7 @@ struct AttemptLedgerTests {
     var options = RequestOptions()
     options.operation = "createPayment"
     options.idempotency = .key("key-1")
-    let policy = HTTPRetryPolicy.backoff(.constant(delay: 0.5, until: .maxRetries(2)))
+    let policy = HTTPRetryPolicy.backoff(.constant(delay: .milliseconds(500), until: .maxRetries(2)))
     let request = try ResourceRequest(method: .post, url: "https://api.example/pay?token=hush")
     let error = try await stack.failure(
       of: RawHTTPResource(

@@ -154,7 +154,7 @@ struct RandomCall: Sendable {
         case 0: return .none
         case 1: return .noRetry(.custom(TestError()))
         case 2: return .retry
-        default: return .retryAfter(Double(lot.draw(3)) + 0.5)
+        default: return .retryAfter(.seconds(Double(lot.draw(3)) + 0.5))
         }
       })
   }
@@ -219,7 +219,7 @@ struct RandomCall: Sendable {
 
 /// Signs by a closure.
 private struct LotSigner: RequestSigner {
-  var origins: [Origin] { [Origin("https://example.com")].compactMap { $0 } }
+  var origins: [Origin] { [try? Origin("https://example.com")].compactMap(\.self) }
   var make: @Sendable (ResourceRequest) async throws -> ResourceRequest
 
   func sign(

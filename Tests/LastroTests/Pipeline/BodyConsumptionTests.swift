@@ -38,7 +38,7 @@ struct BodyConsumptionTests {
   }
 
   struct TaggingSigner: RequestSigner {
-    var origins: [Origin] { [Origin("https://example.com")].compactMap(\.self) }
+    var origins: [Origin] { [try? Origin("https://example.com")].compactMap(\.self) }
 
     func sign(
       _ request: ResourceRequest, bodyDigest: BodyDigest, context: AttemptContext

@@ -90,7 +90,7 @@ struct CancellationTests {
       Result<TransferResponse, TransportError>.failure(.cancelled()), .failure(.response, .connectionLost, sent: true),
       .answer(200, body: "{}"), .answer(500, body: "{}"),
     ] {
-      for action in [Retry.Action.none, .retry, .retryAfter(1), .noRetry(.retries(1))] {
+      for action in [Retry.Action.none, .retry, .retryAfter(.seconds(1)), .noRetry(.retries(1))] {
         let room = WaitingRoom()
         let transport = StubTransport { (_, _) throws(TransportError) in
           await room.waitForCancellation()
@@ -108,7 +108,8 @@ struct CancellationTests {
   }
 
   @Test(
-    "ST22 ST23 in the rule that wants a retry", arguments: [Retry.Action.retry, .retryAfter(1), .noRetry(.retries(3))])
+    "ST22 ST23 in the rule that wants a retry",
+    arguments: [Retry.Action.retry, .retryAfter(.seconds(1)), .noRetry(.retries(3))])
   func inRule(action: Retry.Action) async throws {
     let transport = StubTransport(.answer(500))
     let time = ManualTime()
@@ -138,7 +139,7 @@ struct CancellationTests {
     let transport = StubTransport(.answer(503))
     let stack = TransportNetworkStack(transport, time: time)
     let error = try await Self.cancelled(
-      in: room, stack, RawHTTPResource.intercepted(by: Script(actions: [.retryAfter(5)])))
+      in: room, stack, RawHTTPResource.intercepted(by: Script(actions: [.retryAfter(.seconds(5))])))
     Self.expectCancelled(error)
     #expect(error.attempts.first?.status == .serviceUnavailable)
     #expect(transport.requests.count == 1 && waits.values == [.seconds(5)])

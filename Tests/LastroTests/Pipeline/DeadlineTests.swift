@@ -25,7 +25,7 @@ struct DeadlineTests {
     }
     let stack = TransportNetworkStack(
       transport, time: time.source, timeouts: try Self.timeouts(attempt: 10, total: 20))
-    _ = try await stack.fetch(.intercepted(by: Script(actions: [.retryAfter(1), .retryAfter(1)])))
+    _ = try await stack.fetch(.intercepted(by: Script(actions: [.retryAfter(.seconds(1)), .retryAfter(.seconds(1))])))
     #expect(transport.requests.map(\.deadline) == [.seconds(10), .seconds(10), .seconds(6)])
     #expect(transport.requests.map(\.deadlineCode) == [.attemptTimeout, .attemptTimeout, .totalTimeout])
   }
@@ -73,7 +73,7 @@ struct DeadlineTests {
     let time = ManualTime()
     let transport = StubTransport(.answer(503))
     let stack = TransportNetworkStack(transport, time: time.source, timeouts: try Self.timeouts(total: 20))
-    for delay in [20.0, 21, 1000] {
+    for delay in [Duration.seconds(20), .seconds(21), .seconds(1000)] {
       let error = try await stack.failure(of: .intercepted(by: Script(actions: [.retryAfter(delay)])))
       #expect(error.statusCode == .serviceUnavailable && error.stage == .http)
       #expect(error.retryEnd?.description.contains("deadline") == true)
@@ -90,7 +90,7 @@ struct DeadlineTests {
       limit: time.source.limit)
     let transport = StubTransport(.answer(503))
     let stack = TransportNetworkStack(transport, time: source, timeouts: try Self.timeouts(total: 20))
-    let error = try await stack.failure(of: .intercepted(by: Script(actions: [.retryAfter(1), .retry])))
+    let error = try await stack.failure(of: .intercepted(by: Script(actions: [.retryAfter(.seconds(1)), .retry])))
     #expect(error.code == .totalTimeout && transport.requests.count == 1)
     #expect(error.attempts.count == 2 && error.attempts[1].requestSent == false)
   }
@@ -100,7 +100,7 @@ struct DeadlineTests {
     let time = ManualTime()
     let transport = StubTransport(.answer(503), .answer(200))
     let stack = TransportNetworkStack(transport, time: time.source, timeouts: try Self.timeouts(total: nil))
-    _ = try await stack.fetch(.intercepted(by: Script(actions: [.retryAfter(1_000_000)])))
+    _ = try await stack.fetch(.intercepted(by: Script(actions: [.retryAfter(.seconds(1_000_000))])))
     #expect(transport.requests.map(\.deadline) == [nil, nil])
   }
 
@@ -137,7 +137,7 @@ struct DeadlineTests {
       _ = try await stack.fetch(
         .test(
           options: isIntercepted ? RequestOptions() : own,
-          interceptors: [adapt, Script(actions: [.retry, .retryAfter(50)])]))
+          interceptors: [adapt, Script(actions: [.retry, .retryAfter(.seconds(50))])]))
       #expect(transport.requests.map(\.deadline) == [.seconds(1000), .seconds(900), .seconds(750)])
     }
   }
@@ -155,7 +155,7 @@ struct DeadlineTests {
       if calls.append(0) == 1 { throw TestError() }
       return try .test(options: own)
     }
-    let script = Script(actions: [.retryAfter(30), .retryAfter(30)])
+    let script = Script(actions: [.retryAfter(.seconds(30)), .retryAfter(.seconds(30))])
     _ = try await stack.fetch(RawHTTPResource(baseRequestMaking: making, interceptors: [script]))
     #expect(time.sleeps.values == [.seconds(30), .seconds(30)])
   }

@@ -38,11 +38,11 @@ struct FetchErrorTests {
   func lastFailure() {
     let first = Self.error(.http(.notFound), response: Self.response)
     let last = Self.error(.transport(Self.transport))
-    let ends: [Retry.End?] = [nil, .policy(.retries(1)), .policy(.delay(2)), .attemptLimit(3), .trust]
+    let ends: [Retry.End?] = [nil, .policy(.retries(1)), .policy(.delay(.seconds(2))), .attemptLimit(3), .trust]
     for errors in [[first, last.erased], [first, last], [TestError()]] as [[any Error]] {
       for end in ends {
         let error = Failure(
-          .transport(Self.transport), retryEnd: end, retryState: Retry.State(errors: errors, totalDelay: 1))
+          .transport(Self.transport), retryEnd: end, retryState: Retry.State(errors: errors, totalDelay: .seconds(1)))
         guard case .transport(let cause) = error.reason else {
           Issue.record("\(error)")
           continue
@@ -53,7 +53,8 @@ struct FetchErrorTests {
           #expect(error.retryFailure == nil)
           continue
         }
-        #expect(error.retryFailure?.state.errors.count == errors.count && error.retryFailure?.state.totalDelay == 1)
+        #expect(
+          error.retryFailure?.state.errors.count == errors.count && error.retryFailure?.state.totalDelay == .seconds(1))
         #expect(error.retryFailure?.error.description == end?.description)
       }
     }
@@ -70,7 +71,7 @@ struct FetchErrorTests {
   @Test("the seed's seven cases are told apart")
   func sevenCases() {
     func name(_ error: Failure) -> String {
-      if case (.delay(3), let state)? = error.retryFailure, state.totalDelay == 4 { return "retry" }
+      if case (.delay(.seconds(3)), let state)? = error.retryFailure, state.totalDelay == .seconds(4) { return "retry" }
       return switch error.reason {
       case .noRequest: "noRequest"
       case .http(.notFound, APIFailure(message: "m")?): "http"
@@ -85,7 +86,7 @@ struct FetchErrorTests {
       Self.error(.noRequest(TestError())),
       Self.error(.http(.notFound), response: Self.response, apiError: APIFailure(message: "m")),
       Self.error(.noData(.ok)), Self.error(.transport(Self.transport)), Self.error(.badResponse(Self.transport)),
-      Failure(.noData(.ok), retryEnd: .policy(.delay(3)), retryState: Retry.State(totalDelay: 4)),
+      Failure(.noData(.ok), retryEnd: .policy(.delay(.seconds(3))), retryState: Retry.State(totalDelay: .seconds(4))),
       Self.error(.cancelled(.cancelled())),
     ]
     #expect(errors.map(name) == ["noRequest", "http", "noData", "url", "badResponse", "retry", "cancelled"])
@@ -101,7 +102,7 @@ struct FetchErrorTests {
     let transport = StubTransport(
       .failure(.connect, .connectFailed),
       .answer(503, fields: [.retryAfter: "7"], body: #"{"message":"m","token":"s3cr3t"}"#))
-    let script = RetryLoopTests.Script(actions: [.retryAfter(2), .noRetry(.retries(1))])
+    let script = RetryLoopTests.Script(actions: [.retryAfter(.seconds(2)), .noRetry(.retries(1))])
     let request = try ResourceRequest.test(url: "https://example.com/a?token=s3cr3t&page=2")
     let error = try await TransportNetworkStack(transport).failure(
       of: PipelineTests.typed(request, interceptors: [script]))

@@ -103,7 +103,7 @@ struct InterceptorTests {
       #expect(error is HTTPFetchError<any Error> && state.retryCount == 1)
       #expect(metadata.request?.head.path == "/a" && metadata.body == Data("b".utf8))
       #expect(metadata.response?.status.code == 418)
-      return .retryAfter(3)
+      return .retryAfter(.seconds(3))
     }
     let response = ResourceResponse(head: HTTPResponse(status: .init(code: 418)), url: "")
     let action = await policy.interceptFailed(

@@ -224,7 +224,7 @@ struct RedirectTests {
 
   @Test("what an interceptor adds back is dropped, unless the new origin is one of its own")
   func addedBack() async throws {
-    let other = try #require(Origin("https://other.org"))
+    let other = try Origin("https://other.org")
     for (interceptors, expected) in [
       ([Self.adding("a")], [String?("a"), nil, nil]),
       ([Self.adding("a", origins: [other])], ["a", "a", nil]),
@@ -240,7 +240,7 @@ struct RedirectTests {
 
   @Test("credentials for one origin do not follow an interceptor that changes the URL behind them")
   func movedBehind() async throws {
-    let other = try #require(Origin("https://other.org"))
+    let other = try Origin("https://other.org")
     let move = Hooks(make: { result, context in
       result.map {
         var request = $0
@@ -394,22 +394,27 @@ struct OriginTests {
       ("https://example.com:", "https", "example.com", 443),
     ])
   func parts(url: String, scheme: String, host: String, port: Int) throws {
-    let origin = try #require(Origin(url))
+    let origin = try Origin(url)
     #expect(origin.scheme == scheme && origin.host == host && origin.port == port)
     let request = try ResourceRequest(method: "GET", url: url)
     #expect(Origin(request.head) == origin)
   }
 
   @Test(
-    "no origin",
-    arguments: ["", "example.com", "ftp://example.com", "https://", "https://u@example.com", "https://a:b"])
-  func none(url: String) {
-    #expect(Origin(url) == nil)
+    "no origin, and why not",
+    arguments: [
+      ("", "begin it with https:// or http://"), ("example.com", "begin it with https:// or http://"),
+      ("ftp://example.com", "scheme ftp is not supported"), ("https://", "no host"),
+      ("https://u@example.com", "user information"), ("https://a:b", "port"),
+    ])
+  func none(url: String, reason: String) throws {
+    let error = try #require(throws: ConfigurationError.self) { try Origin(url) }
+    #expect(error.description.hasPrefix("cannot read an origin: ") && error.description.contains(reason))
   }
 
   @Test("as text, without the default port")
-  func text() {
-    #expect(Origin("https://EXAMPLE.com:443/x")?.description == "https://example.com")
-    #expect(Origin("http://example.com:8080")?.description == "http://example.com:8080")
+  func text() throws {
+    #expect(try Origin("https://EXAMPLE.com:443/x").description == "https://example.com")
+    #expect(try Origin("http://example.com:8080").description == "http://example.com:8080")
   }
 }

@@ -41,7 +41,7 @@ struct RetryLoopTests {
     }
     let value = try await TransportNetworkStack(transport, time: time.source).fetch(.intercepted(by: policy))
     #expect(value.value == Data("c".utf8))
-    #expect(seen.values.map(\.0) == [0, 1] && seen.values.map(\.1) == [0, 0])
+    #expect(seen.values.map(\.0) == [0, 1] && seen.values.map(\.1) == [.zero, .zero])
     #expect(seen.values.map(\.2) == ["a", "b"] && seen.values.map(\.3) == [500, 503])
     #expect(time.sleeps.values.isEmpty)
     #expect(value.response.attempts.map(\.outcome) == [.status, .status, .succeeded])
@@ -53,36 +53,38 @@ struct RetryLoopTests {
   func retryAfter() async throws {
     let transport = StubTransport(.answer(500), .failure(.connect, .connectFailed), .answer(200))
     let time = ManualTime()
-    let script = Script(actions: [.retryAfter(1.5), .retryAfter(1.5)])
+    let script = Script(actions: [.retryAfter(.seconds(1.5)), .retryAfter(.seconds(1.5))])
     let value = try await TransportNetworkStack(transport, time: time.source).fetch(.intercepted(by: script))
     #expect(time.sleeps.values == [.seconds(1.5), .seconds(1.5)])
-    #expect(script.seen.values.map(\.context.retryState.totalDelay) == [0, 1.5])
+    #expect(script.seen.values.map(\.context.retryState.totalDelay) == [.zero, .seconds(1.5)])
     #expect(value.response.attempts.map(\.delay) == [.zero, .seconds(1.5), .seconds(1.5)])
     #expect(value.response.attempts[2].reason == "connect/connect_failed")
     #expect(value.response.attempts[1].error?.code == .connectFailed)
   }
 
   @Test("ST10 ST11 delays that are not positive: at once, and not counted", arguments: [0, -1.337, -.infinity, .nan])
-  func noDelay(delay: Retry.Delay) async throws {
+  func noDelay(delay: Double) async throws {
     let transport = StubTransport(.answer(500), .answer(500), .answer(200))
     let time = ManualTime()
-    let script = Script(actions: [.retryAfter(delay), .retryAfter(delay)])
+    let script = Script(actions: [.retryAfter(Retry.seconds(delay)), .retryAfter(Retry.seconds(delay))])
     _ = try await TransportNetworkStack(transport, time: time.source).fetch(.intercepted(by: script))
     #expect(time.sleeps.values.isEmpty)
-    #expect(script.seen.values.map(\.context.retryState.totalDelay) == [0, 0])
+    #expect(script.seen.values.map(\.context.retryState.totalDelay) == [.zero, .zero])
   }
 
   @Test("ST21 noRetry: its reason, with every failure and the delays made")
   func noRetry() async throws {
     let transport = StubTransport(.answer(500), .answer(502), .answer(503, body: #"{"message":"m"}"#))
-    let script = Script(actions: [.retryAfter(2), .retryAfter(2), .noRetry(.custom(TestError(name: "enough")))])
+    let script = Script(actions: [
+      .retryAfter(.seconds(2)), .retryAfter(.seconds(2)), .noRetry(.custom(TestError(name: "enough"))),
+    ])
     let error = try await TransportNetworkStack(transport).failure(of: PipelineTests.typed(interceptors: [script]))
     guard case (.custom(let reason), let state)? = error.retryFailure else { throw error }
     #expect(reason as? TestError == TestError(name: "enough"))
     guard case .policy(.custom(let same)) = error.retryEnd else { throw error }
     #expect(same as? TestError == TestError(name: "enough"))
     #expect(state.errors.compactMap { ($0 as? HTTPFetchError<any Error>)?.statusCode?.code } == [500, 502, 503])
-    #expect(state.totalDelay == 4)
+    #expect(state.totalDelay == .seconds(4))
     #expect(error.stage == .http && error.code == .unexpectedStatus)
     #expect(error.statusCode == .serviceUnavailable && error.apiError == APIFailure(message: "m"))
     guard case .http(.serviceUnavailable, APIFailure(message: "m")?) = error.reason else { throw error }
@@ -92,7 +94,7 @@ struct RetryLoopTests {
 
   @Test("none after retries: the failure itself, with the history that Alicerce lost")
   func noneAfterRetries() async throws {
-    let script = Script(actions: [.retry, .retryAfter(1)])
+    let script = Script(actions: [.retry, .retryAfter(.seconds(1))])
     let error = try await TransportNetworkStack(StubTransport(.answer(500))).failure(of: .intercepted(by: script))
     guard case .http(.internalServerError, _) = error.reason else { throw error }
     #expect(error.attempts.map(\.delay) == [.zero, .zero, .seconds(1)])
@@ -103,7 +105,7 @@ struct RetryLoopTests {
   func fold() async throws {
     let folded = Recorder<String>()
     let scripts = [
-      Script(actions: [.noRetry(.retries(1))]), Script(actions: [.retryAfter(2)]), Script(actions: [.retry]),
+      Script(actions: [.noRetry(.retries(1))]), Script(actions: [.retryAfter(.seconds(2))]), Script(actions: [.retry]),
     ]
     var resource = try RawHTTPResource.test(interceptors: Array(scripts.dropFirst()))
     resource.retryActionPriority = { lhs, rhs in
@@ -128,10 +130,10 @@ struct RetryLoopTests {
     #expect(transport.requests.count == 2)
   }
 
-  @Test("loops without a wait end", arguments: [0, 1e-9])
+  @Test("loops without a wait end", arguments: [Duration.zero, .nanoseconds(1)])
   func immediateLoop(delay: Retry.Delay) async throws {
     let transport = StubTransport(.answer(500))
-    let policy = HTTPRetryPolicy.backoff(.constant(delay: delay, until: .maxDelay(1)))
+    let policy = HTTPRetryPolicy.backoff(.constant(delay: delay, until: .maxDelay(.seconds(1))))
     let stack = TransportNetworkStack(transport) { $0.retryQuota = nil }
     let error = try await stack.failure(of: .intercepted(by: policy))
     guard case .attemptLimit(1000) = error.retryEnd else { throw error }
@@ -147,7 +149,7 @@ struct RetryLoopTests {
       return try .test()
     }
     let transport = StubTransport(.answer(200))
-    let script = Script(actions: [.retry, .retryAfter(1)])
+    let script = Script(actions: [.retry, .retryAfter(.seconds(1))])
     let resource = RawHTTPResource(baseRequestMaking: making, interceptors: [script])
     let value = try await TransportNetworkStack(transport).fetch(resource)
     #expect(calls.values.count == 3 && transport.requests.count == 1)
@@ -156,7 +158,7 @@ struct RetryLoopTests {
     #expect(value.response.attempts[1].reason == "request/request_making_failed")
   }
 
-  @Test("a delay that no clock can hold does not trap", arguments: [.infinity, 1e300])
+  @Test("a delay that no clock can hold does not trap", arguments: [Retry.seconds(.infinity), .seconds(Int64.max)])
   func hugeDelay(delay: Retry.Delay) async throws {
     let script = Script(actions: [.retryAfter(delay)])
     let time = ManualTime()
@@ -190,7 +192,9 @@ struct RetryLoopTests {
     #expect(transport.requests.count == 201)
   }
 
-  @Test("the stack's limit of attempts holds for retries of all kinds, and names itself", arguments: [0, 0.001, 10])
+  @Test(
+    "the stack's limit of attempts holds for retries of all kinds, and names itself",
+    arguments: [Duration.zero, .milliseconds(1), .seconds(10)])
   func maximumAttempts(delay: Retry.Delay) async throws {
     let transport = StubTransport(.answer(500))
     let stack = TransportNetworkStack(transport, timeouts: .streaming) { $0.maximumAttempts = 7 }

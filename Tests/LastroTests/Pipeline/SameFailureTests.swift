@@ -20,10 +20,10 @@ struct SameFailureTests {
       case .noPolicy: []
       case .notEligible: [RetryInterceptor(policy: .custom { _, _, _ in .none })]
       case .standard: [RetryInterceptor.standard]
-      case .delay: [RetryInterceptor(policy: .backoff(.constant(delay: 1, until: .maxDelay(1))))]
+      case .delay: [RetryInterceptor(policy: .backoff(.constant(delay: .seconds(1), until: .maxDelay(.seconds(1)))))]
       case .ownReason: [HTTPRetryPolicy.custom { _, _, _ in .noRetry(.custom(TestError(name: "enough"))) }]
       case .attemptLimit, .quota, .retryAfter, .notIdempotent: [HTTPRetryPolicy.maxRetries(100)]
-      case .deadline: [HTTPRetryPolicy.custom { _, _, _ in .retryAfter(3600) }]
+      case .deadline: [HTTPRetryPolicy.custom { _, _, _ in .retryAfter(.seconds(3600)) }]
       }
     }
 

@@ -24,7 +24,7 @@ struct VetoTests {
 
   @Test("a trust failure stands, whatever a policy says; interceptors hear of it")
   func trust() async throws {
-    for action in [Retry.Action.retry, .retryAfter(1), .noRetry(.retries(0))] {
+    for action in [Retry.Action.retry, .retryAfter(.seconds(1)), .noRetry(.retries(0))] {
       let result = try await Self.run(.failure(.trust, FailureCode("pin_mismatch")), action)
       #expect(result.sent == 1 && result.asked == 1)
       #expect(result.error.stage == .trust)
@@ -38,7 +38,7 @@ struct VetoTests {
 
   @Test("a spent total deadline stands")
   func deadline() async throws {
-    for action in [Retry.Action.retry, .retryAfter(1), .noRetry(.retries(0))] {
+    for action in [Retry.Action.retry, .retryAfter(.seconds(1)), .noRetry(.retries(0))] {
       let result = try await Self.run(.failure(.timeout, .totalTimeout, sent: true), action)
       #expect(result.sent == 1 && result.asked == 1)
       #expect(result.error.stage == .timeout && result.error.code == .totalTimeout)

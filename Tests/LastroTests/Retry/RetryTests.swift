@@ -9,7 +9,7 @@ import Testing
 struct RetryTests {
   typealias Policy = Retry.Policy<Int>
 
-  static func state(_ count: Int, _ delay: Retry.Delay = 0) -> Retry.State {
+  static func state(_ count: Int, _ delay: Retry.Delay = .zero) -> Retry.State {
     Retry.State(errors: Array(repeating: TestError(), count: count), totalDelay: delay)
   }
 
@@ -18,9 +18,9 @@ struct RetryTests {
     switch action {
     case .none: "none"
     case .retry: "retry"
-    case .retryAfter(let delay): "after \(delay)"
+    case .retryAfter(let delay): "after \(delay.inSeconds)"
     case .noRetry(.retries(let count)): "no: retries \(count)"
-    case .noRetry(.delay(let delay)): "no: delay \(delay)"
+    case .noRetry(.delay(let delay)): "no: delay \(delay.inSeconds)"
     case .noRetry(.custom(let error as TestError)): "no: \(error.name)"
     default: "other"
     }
@@ -32,23 +32,43 @@ struct RetryTests {
       (Policy.maxRetries(3), 3, 0.0, "no: retries 3"),
       (.maxRetries(3), 2, 0, "retry"),
       (.maxRetries(0), 0, 0, "no: retries 0"),
-      (.backoff(.constant(delay: 2, until: .maxRetries(3))), 3, 0, "no: retries 3"),
-      (.backoff(.constant(delay: 2, until: .maxRetries(3))), 2, 99, "after 2.0"),
-      (.backoff(.constant(delay: 2, until: .maxDelay(5))), 1, 5.1, "no: delay 5.0"),
-      (.backoff(.constant(delay: 2, until: .maxDelay(5))), 1, 4.9, "after 2.0"),
-      (.backoff(.constant(delay: 2, until: .maxDelay(0))), 0, 0, "no: delay 0.0"),
-      (.backoff(.constant(delay: 2, until: .budget(5))), 1, 3, "after 2.0"),
-      (.backoff(.constant(delay: 2, until: .budget(5))), 1, 3.1, "no: delay 5.0"),
-      (.backoff(.exponential(baseDelay: 2, scale: { $0 * Double($1) }, until: .maxRetries(3))), 4, 0, "no: retries 3"),
-      (.backoff(.exponential(baseDelay: 2, scale: { $0 * Double($1) }, until: .maxRetries(3))), 2, 0, "after 6.0"),
-      (.backoff(.exponential(baseDelay: 2, scale: { $0 * Double($1) }, until: .maxDelay(5))), 3, 5, "no: delay 5.0"),
-      (.backoff(.exponential(baseDelay: 2.5, scale: { $0 * Double($1) }, until: .maxDelay(5))), 1, 1, "after 5.0"),
-      (.backoff(.exponential(baseDelay: 3, scale: { $0 * Double($1) }, until: .maxDelay(5))), 1, 1, "after 5.0"),
-      (.backoff(.exponential(baseDelay: 3, scale: { _, _ in .nan }, until: .maxDelay(5))), 1, 1, "after 5.0"),
-      (.backoff(.exponential(baseDelay: 3, scale: { _, _ in .nan }, until: .budget(5))), 1, 1, "no: delay 5.0"),
+      (.backoff(.constant(delay: .seconds(2), until: .maxRetries(3))), 3, 0, "no: retries 3"),
+      (.backoff(.constant(delay: .seconds(2), until: .maxRetries(3))), 2, 99, "after 2.0"),
+      (.backoff(.constant(delay: .seconds(2), until: .maxDelay(.seconds(5)))), 1, 5.1, "no: delay 5.0"),
+      (.backoff(.constant(delay: .seconds(2), until: .maxDelay(.seconds(5)))), 1, 4.9, "after 2.0"),
+      (.backoff(.constant(delay: .seconds(2), until: .maxDelay(.seconds(0)))), 0, 0, "no: delay 0.0"),
+      (.backoff(.constant(delay: .seconds(2), until: .budget(.seconds(5)))), 1, 3, "after 2.0"),
+      (.backoff(.constant(delay: .seconds(2), until: .budget(.seconds(5)))), 1, 3.1, "no: delay 5.0"),
+      (
+        .backoff(.exponential(baseDelay: .seconds(2), scale: { $0 * $1 }, until: .maxRetries(3))), 4, 0, "no: retries 3"
+      ),
+      (.backoff(.exponential(baseDelay: .seconds(2), scale: { $0 * $1 }, until: .maxRetries(3))), 2, 0, "after 6.0"),
+      (
+        .backoff(.exponential(baseDelay: .seconds(2), scale: { $0 * $1 }, until: .maxDelay(.seconds(5)))), 3, 5,
+        "no: delay 5.0"
+      ),
+      (
+        .backoff(.exponential(baseDelay: .seconds(2.5), scale: { $0 * $1 }, until: .maxDelay(.seconds(5)))), 1, 1,
+        "after 5.0"
+      ),
+      (
+        .backoff(.exponential(baseDelay: .seconds(3), scale: { $0 * $1 }, until: .maxDelay(.seconds(5)))), 1, 1,
+        "after 5.0"
+      ),
+      (
+        .backoff(
+          .exponential(
+            baseDelay: .seconds(3), scale: Retry.Backoff.scale { _, _ in .nan }, until: .maxDelay(.seconds(5)))), 1, 1,
+        "after 5.0"
+      ),
+      (
+        .backoff(
+          .exponential(baseDelay: .seconds(3), scale: Retry.Backoff.scale { _, _ in .nan }, until: .budget(.seconds(5)))
+        ), 1, 1, "no: delay 5.0"
+      ),
     ])
-  func policies(policy: Policy, failures: Int, delay: Retry.Delay, expected: String) {
-    let action = policy.shouldRetry(with: TestError(), state: Self.state(failures, delay), metadata: 0)
+  func policies(policy: Policy, failures: Int, delay: Double, expected: String) {
+    let action = policy.shouldRetry(with: TestError(), state: Self.state(failures, .seconds(delay)), metadata: 0)
     #expect(Self.text(action) == expected)
   }
 
@@ -57,7 +77,7 @@ struct RetryTests {
     let calls = Recorder<Int>()
     let policy = Policy.backoff(
       .exponential(
-        baseDelay: 1,
+        baseDelay: .seconds(1),
         scale: { base, retry in
           calls.append(retry)
           return base
@@ -70,15 +90,17 @@ struct RetryTests {
 
   @Test("RT06 RT08 RT14 a custom rule gets error, state and metadata, and its word is returned")
   func customRule() {
-    let answers: [Retry.Action] = [.noRetry(.custom(TestError(name: "stop"))), .retry, .retryAfter(1.5), .none]
+    let answers: [Retry.Action] = [
+      .noRetry(.custom(TestError(name: "stop"))), .retry, .retryAfter(.seconds(1.5)), .none,
+    ]
     for (index, answer) in answers.enumerated() {
       let policy = Policy.custom { error, state, metadata in
         #expect(error as? TestError == TestError(name: "x"))
-        #expect(state.retryCount == 2 && state.totalDelay == 7)
+        #expect(state.retryCount == 2 && state.totalDelay == .seconds(7))
         #expect(metadata == index)
         return answer
       }
-      let action = policy.shouldRetry(with: TestError(name: "x"), state: Self.state(2, 7), metadata: index)
+      let action = policy.shouldRetry(with: TestError(name: "x"), state: Self.state(2, .seconds(7)), metadata: index)
       #expect(Self.text(action) == Self.text(answer))
     }
   }
@@ -87,22 +109,25 @@ struct RetryTests {
     "the worked table: delays until the policy stops",
     arguments: [
       (
-        Policy.backoff(.exponential(baseDelay: 0.1, scale: { $0 * Double($1) }, until: .maxDelay(0.4))),
+        Policy.backoff(
+          .exponential(baseDelay: .milliseconds(100), scale: { $0 * $1 }, until: .maxDelay(.milliseconds(400)))),
         [0.1, 0.2, 0.3], "no: delay 0.4"
       ),
       (
-        .backoff(.exponential(baseDelay: 1, scale: Retry.Backoff.doubling, until: .maxDelay(5))), [1, 2, 4],
+        .backoff(.exponential(baseDelay: .seconds(1), scale: Retry.Backoff.doubling, until: .maxDelay(.seconds(5)))),
+        [1, 2, 4],
         "no: delay 5.0"
       ),
       (
-        .backoff(.exponential(baseDelay: 1, scale: Retry.Backoff.doubling, until: .maxRetries(4))), [1, 2, 4, 8],
+        .backoff(.exponential(baseDelay: .seconds(1), scale: Retry.Backoff.doubling, until: .maxRetries(4))),
+        [1, 2, 4, 8],
         "no: retries 4"
       ),
-      (.backoff(.constant(delay: 3, until: .maxDelay(5))), [3, 3], "no: delay 5.0"),
-      (.backoff(.constant(delay: 10, until: .maxDelay(5))), [10], "no: delay 5.0"),
-      (.backoff(.constant(delay: 1, until: .maxDelay(0))), [], "no: delay 0.0"),
-      (.backoff(.constant(delay: 1, until: .maxRetries(0))), [], "no: retries 0"),
-      (.backoff(.constant(delay: 3, until: .budget(5))), [3], "no: delay 5.0"),
+      (.backoff(.constant(delay: .seconds(3), until: .maxDelay(.seconds(5)))), [3, 3], "no: delay 5.0"),
+      (.backoff(.constant(delay: .seconds(10), until: .maxDelay(.seconds(5)))), [10], "no: delay 5.0"),
+      (.backoff(.constant(delay: .seconds(1), until: .maxDelay(.seconds(0)))), [], "no: delay 0.0"),
+      (.backoff(.constant(delay: .seconds(1), until: .maxRetries(0))), [], "no: retries 0"),
+      (.backoff(.constant(delay: .seconds(3), until: .budget(.seconds(5)))), [3], "no: delay 5.0"),
     ])
   func workedTable(policy: Policy, delays: [Double], end: String) {
     var state = Retry.State.empty
@@ -111,7 +136,7 @@ struct RetryTests {
       guard case .retryAfter(let delay) = policy.shouldRetry(with: TestError(), state: state, metadata: 0) else {
         break
       }
-      made.append((delay * 1000).rounded() / 1000)
+      made.append((delay.inSeconds * 1000).rounded() / 1000)
       state.errors.append(TestError())
       state.totalDelay += delay
     }
@@ -121,8 +146,8 @@ struct RetryTests {
 
   @Test("RT15 RT16 RT17 RT18 RT19 RT20 OL06 the whole matrix of mostPrioritary")
   func matrix() {
-    let left: [Retry.Action] = [.none, .noRetry(.retries(1)), .retry, .retryAfter(2)]
-    let right: [Retry.Action] = [.none, .noRetry(.retries(9)), .retry, .retryAfter(3)]
+    let left: [Retry.Action] = [.none, .noRetry(.retries(1)), .retry, .retryAfter(.seconds(2))]
+    let right: [Retry.Action] = [.none, .noRetry(.retries(9)), .retry, .retryAfter(.seconds(3))]
     let expected = [
       ["none", "no: retries 9", "retry", "after 3.0"],
       ["no: retries 1", "no: retries 1", "no: retries 1", "no: retries 1"],
@@ -134,43 +159,55 @@ struct RetryTests {
         #expect(Self.text(.mostPrioritary(lhs, rhs)) == expected[row][column])
       }
     }
-    #expect(Self.text(.mostPrioritary(.retryAfter(3), .retryAfter(2))) == "after 3.0")
-    #expect(Self.text(.mostPrioritary(.retryAfter(.nan), .retryAfter(2))) == "after 2.0")
-    #expect(Self.text(.mostPrioritary(.retryAfter(2), .retryAfter(.nan))) == "after 2.0")
+    #expect(Self.text(.mostPrioritary(.retryAfter(.seconds(3)), .retryAfter(.seconds(2)))) == "after 3.0")
+    #expect(Self.text(.mostPrioritary(.retryAfter(Retry.seconds(.nan)), .retryAfter(.seconds(2)))) == "after 2.0")
+    #expect(Self.text(.mostPrioritary(.retryAfter(.seconds(2)), .retryAfter(Retry.seconds(.nan)))) == "after 2.0")
   }
 
   @Test("OL03 OL05 folding seeded with none")
   func fold() {
     let fold = { (actions: [Retry.Action]) in Self.text(actions.reduce(.none, Retry.Action.mostPrioritary)) }
     #expect(fold([]) == "none")
-    #expect(fold([.retry, .retryAfter(4), .retry]) == "after 4.0")
-    #expect(fold([.retryAfter(1), .retryAfter(5), .retryAfter(3)]) == "after 5.0")
+    #expect(fold([.retry, .retryAfter(.seconds(4)), .retry]) == "after 4.0")
+    #expect(fold([.retryAfter(.seconds(1)), .retryAfter(.seconds(5)), .retryAfter(.seconds(3))]) == "after 5.0")
   }
 
   @Test("RT21 RT22 RT23 OL02 state counts")
   func stateCounts() {
-    #expect(Retry.State.empty.errors.isEmpty && Retry.State.empty.totalDelay == 0)
+    #expect(Retry.State.empty.errors.isEmpty && Retry.State.empty.totalDelay == .zero)
     #expect(Retry.State.empty.attemptCount == 1 && Retry.State.empty.retryCount == 0)
     #expect(Self.state(1).attemptCount == 2 && Self.state(1).retryCount == 1)
   }
 
   @Test("doubling neither overflows nor starts below the base")
   func doubling() {
-    #expect((0...4).map { Retry.Backoff.doubling(1, $0) } == [1, 1, 2, 4, 8])
-    #expect(Retry.Backoff.doubling(1, .max).isFinite)
+    #expect((0...4).map { Retry.Backoff.doubling(.seconds(1), $0) } == [1, 1, 2, 4, 8].map { .seconds($0) })
+    #expect(Retry.Backoff.doubling(.seconds(Int64.max), .max) > .zero)
+    #expect(Retry.Backoff.doubling(.seconds(Int64.min), .max) == .zero)
+  }
+
+  @Test(
+    "a number of seconds makes a delay, whatever the number",
+    arguments: [
+      (1.5, Duration.milliseconds(1500)), (-2, .seconds(-2)), (.nan, .zero), (.infinity, .seconds(1_000_000_000)),
+      (-.infinity, .seconds(-1_000_000_000)), (1e300, .seconds(1_000_000_000)),
+    ])
+  func numbers(number: Double, delay: Retry.Delay) {
+    #expect(Retry.seconds(number) == delay)
+    #expect(Retry.Backoff.scale { $0 * Double($1) }(.seconds(2), 3) == .seconds(6))
   }
 
   @Test("full jitter stays under cap and doubling, and a seed repeats it")
   func jitter() {
-    let scale = Retry.Backoff.fullJitter(cap: 5, random: .seeded(42))
-    let delays = (1...50).map { scale(1, $0) }
+    let scale = Retry.Backoff.fullJitter(cap: .seconds(5), random: .seeded(42))
+    let delays = (1...50).map { scale(.seconds(1), $0) }
     for (index, delay) in delays.enumerated() {
-      #expect(delay >= 0 && delay < min(5, Retry.Backoff.doubling(1, index + 1)))
+      #expect(delay >= .zero && delay < min(.seconds(5), Retry.Backoff.doubling(.seconds(1), index + 1)))
     }
-    let again = Retry.Backoff.fullJitter(cap: 5, random: .seeded(42))
-    #expect((1...50).map { again(1, $0) } == delays)
-    let other = Retry.Backoff.fullJitter(cap: 5, random: .seeded(43))
-    #expect((1...50).map { other(1, $0) } != delays)
+    let again = Retry.Backoff.fullJitter(cap: .seconds(5), random: .seeded(42))
+    #expect((1...50).map { again(.seconds(1), $0) } == delays)
+    let other = Retry.Backoff.fullJitter(cap: .seconds(5), random: .seeded(43))
+    #expect((1...50).map { other(.seconds(1), $0) } != delays)
   }
 
   @Test("the system's randomness is not constant")

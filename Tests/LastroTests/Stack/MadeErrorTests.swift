@@ -52,9 +52,9 @@ struct MadeErrorTests {
       #expect(error.stage == stage && error.code == code)
       #expect("\(error.reason)" == "\(reason)")
       #expect(error.isCancelled == (stage == .cancelled))
-      let ended = Failure(reason, retryEnd: .policy(.retries(1)), retryState: Retry.State(totalDelay: 3))
+      let ended = Failure(reason, retryEnd: .policy(.retries(1)), retryState: Retry.State(totalDelay: .seconds(3)))
       #expect(ended.stage == stage && ended.code == code && "\(ended.reason)" == "\(reason)")
-      #expect(ended.retryEnd?.code == "retries" && ended.retryFailure?.state.totalDelay == 3)
+      #expect(ended.retryEnd?.code == "retries" && ended.retryFailure?.state.totalDelay == .seconds(3))
     }
   }
 

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Pin linter")
 struct PinLintTests {
-  typealias Finding = PinFinding
+  typealias Finding = ServerTrustEvaluator.Finding
 
   static let day: TimeInterval = 86_400
   static let backup = SPKIHash.made(of: 8)
@@ -171,7 +171,8 @@ struct PinLintTests {
   func noSuffixList() throws {
     func codes(_ policies: PinningPolicy..., list: String) throws -> [Finding.Code] {
       try ServerTrustEvaluator.Configuration(pinningPolicies: policies).lint(
-        served: [:], at: now, thresholds: PinLintThresholds(), publicSuffixes: PublicSuffixList(text: list)
+        served: [:], at: now, policyExpiration: .seconds(30 * 86_400),
+        certificateExpiration: .seconds(7 * 86_400), publicSuffixes: PublicSuffixList(text: list)
       ).map(\.code)
     }
     let narrow = try PinningPolicy.test(expiration: .refuse(after: now.addingTimeInterval(100 * Self.day)))
@@ -184,12 +185,18 @@ struct PinLintTests {
   func check() throws {
     let findings = try lint(
       good("a.example", mode: .reportOnly), good(expiration: .never, pins: [Self.backup, SPKIHash.made(of: 7)]))
-    let error = try #require(throws: PinLintError.self) { try findings.check() }
+    let error = try #require(throws: ServerTrustEvaluator.LintError.self) { try findings.check() }
     #expect(summary(error.findings) == ["error no_pin_matches", "warning report_only"])
     #expect(error.description.hasPrefix("2 problems with the pinning configuration:\n  error no_pin_matches: "))
-    #expect(try #require(throws: PinLintError.self) { try findings.check(atLeast: .note) }.findings.count == 3)
-    #expect(try #require(throws: PinLintError.self) { try findings.check(atLeast: .error) }.findings.count == 1)
-    let rest = try #require(throws: PinLintError.self) { try findings.check(ignoring: [.noPinMatches]) }
+    #expect(
+      try #require(throws: ServerTrustEvaluator.LintError.self) { try findings.check(atLeast: .note) }.findings.count
+        == 3)
+    #expect(
+      try #require(throws: ServerTrustEvaluator.LintError.self) { try findings.check(atLeast: .error) }.findings.count
+        == 1)
+    let rest = try #require(throws: ServerTrustEvaluator.LintError.self) {
+      try findings.check(ignoring: [.noPinMatches])
+    }
     #expect(rest.findings.map(\.code) == [.reportOnly])
     try findings.check(ignoring: [.noPinMatches, .reportOnly])
   }

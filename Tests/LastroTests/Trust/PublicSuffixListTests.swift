@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import ConformanceData
 import FoundationEssentials
 import Lastro
 import Testing
@@ -71,9 +72,9 @@ struct PublicSuffixListTests {
     }
   }
 
-  @Test("publicsuffix.org's own cases, all", .enabled(if: Conformance.has("publicsuffix/tests.txt")))
+  @Test("publicsuffix.org's own cases, all")
   func ownCases() throws {
-    let text = String(decoding: try Conformance.data("publicsuffix/tests.txt"), as: UTF8.self)
+    let text = String(decoding: try ConformanceData.file("publicsuffix/tests.txt"), as: UTF8.self)
     var count = 0
     for line in text.split(whereSeparator: \.isNewline) where !line.hasPrefix("//") {
       let fields = line.split(separator: " ").map(String.init)

@@ -142,7 +142,7 @@ struct TrustFailureTests {
 
   @Test(
     "a refusal ends the fetch, whatever policies want; error, ledger and JSON tell of it",
-    arguments: [Retry.Action.retry, .retryAfter(1), .none])
+    arguments: [Retry.Action.retry, .retryAfter(.seconds(1)), .none])
   func fetch(action: Retry.Action) async throws {
     let (failure, _) = try Self.failure()
     let transport = ScriptedTransport([.fail(.refusedTrust(failure)), .respond(status: .ok)])

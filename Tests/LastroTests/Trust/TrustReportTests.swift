@@ -196,7 +196,7 @@ struct TrustReportTests {
       _ = try evaluator.judge(chain.trust(host))
     }
     _ = try evaluator.judge(chain.trust("proxy.example", role: .proxy))
-    var expected = TrustStatistics()
+    var expected = ServerTrustEvaluator.Statistics()
     expected.policies[try HostName("good.example")] = .init(pinned: 1)
     expected.policies[try HostName("hard.example")] = .init(blocked: 2)
     expected.policies[try HostName("soft.example")] = .init(wouldHaveBlocked: 1)
@@ -209,7 +209,7 @@ struct TrustReportTests {
   }
 }
 
-extension TrustStatistics.Counts {
+extension ServerTrustEvaluator.Statistics.Counts {
   fileprivate init(pinned: UInt64 = 0, blocked: UInt64 = 0, wouldHaveBlocked: UInt64 = 0, notChecked: UInt64 = 0) {
     self.init()
     self.pinned = pinned

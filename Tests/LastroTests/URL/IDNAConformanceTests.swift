@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import ConformanceData
 import FoundationEssentials
 import Lastro
 import LastroWire
@@ -98,7 +99,7 @@ struct IDNAConformanceTests {
 
   static func tally(_ file: String) throws -> Tally {
     // A lone surrogate, which no String has, becomes another character that no host has.
-    let text = String(decoding: try Conformance.data(file), as: UTF8.self)
+    let text = String(decoding: try ConformanceData.file(file), as: UTF8.self)
       .replacing("a\\ud900z", with: "a\\ufffdz").replacing("A\\ud900Z", with: "A\\ufffdZ")
     var tally = Tally()
     for case .item(let item) in try JSONDecoder().decode([Entry].self, from: Data(text.utf8)) {
@@ -115,7 +116,7 @@ struct IDNAConformanceTests {
     return tally
   }
 
-  @Test("IdnaTestV2: nothing is read otherwise, nothing that is wrong is accepted", .enabled(if: isPresent))
+  @Test("IdnaTestV2: nothing is read otherwise, nothing that is wrong is accepted")
   func unicodeCases() throws {
     let tally = try Self.tally("url/IdnaTestV2.json")
     let refused: [Refusal: Int] = [
@@ -124,7 +125,7 @@ struct IDNAConformanceTests {
     #expect(tally == Tally(equal: 404, refusedByBoth: 1117, refused: refused))
   }
 
-  @Test("the URL standard's own cases, likewise", .enabled(if: isPresent))
+  @Test("the URL standard's own cases, likewise")
   func ownCases() throws {
     let tally = try Self.tally("url/toascii.json")
     let refused: [Refusal: Int] = [
@@ -132,6 +133,4 @@ struct IDNAConformanceTests {
     ]
     #expect(tally == Tally(equal: 30, refusedByBoth: 19, refused: refused))
   }
-
-  static let isPresent = Conformance.has("url/IdnaTestV2.json")
 }

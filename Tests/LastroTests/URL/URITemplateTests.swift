@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import ConformanceData
 import FoundationEssentials
 import Lastro
 import Testing
@@ -24,7 +25,6 @@ struct URITemplateTests {
   }
 
   static let files = ["spec-examples.json", "spec-examples-by-section.json", "extended-tests.json"]
-  static let isPresent = Conformance.has("uritemplate-test/spec-examples.json")
 
   struct Case {
     var template: String
@@ -40,7 +40,7 @@ struct URITemplateTests {
     var result: [Case] = []
     for file in files {
       let sections = try JSONDecoder().decode(
-        [String: Section].self, from: Conformance.data("uritemplate-test/" + file))
+        [String: Section].self, from: ConformanceData.file("uritemplate/" + file))
       for section in sections.values {
         for testcase in section.testcases {
           guard let template = testcase.first?.text, let expansion = testcase.last?.text,
@@ -58,7 +58,7 @@ struct URITemplateTests {
     return result
   }
 
-  @Test("{name}: a path segment", .enabled(if: isPresent))
+  @Test("{name}: a path segment")
   func segments() throws {
     let cases = try Self.cases(operator: "").filter { $0.values.count == 1 && $0.literal.isEmpty }
     #expect(cases.count == 9)
@@ -67,7 +67,7 @@ struct URITemplateTests {
     }
   }
 
-  @Test("{?names}: query items", .enabled(if: isPresent))
+  @Test("{?names}: query items")
   func query() throws {
     let cases = try Self.cases(operator: "?")
     #expect(cases.count == 11)
@@ -81,7 +81,7 @@ struct URITemplateTests {
     }
   }
 
-  @Test("{&names}: query items after those of the base", .enabled(if: isPresent))
+  @Test("{&names}: query items after those of the base")
   func continuation() throws {
     let cases = try Self.cases(operator: "&")
     #expect(cases.count == 6)

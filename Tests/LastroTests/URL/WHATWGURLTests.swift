@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import ConformanceData
 import FoundationEssentials
 import Lastro
 import Testing
@@ -39,11 +40,9 @@ struct WHATWGURLTests {
     }
   }
 
-  @Test(
-    "each is read as the standard says, but for the differences listed",
-    .enabled(if: Conformance.has("url/urltestdata.json")))
+  @Test("each is read as the standard says, but for the differences listed")
   func urls() throws {
-    let entries = try JSONDecoder().decode([Entry].self, from: Conformance.data("url/urltestdata.json"))
+    let entries = try JSONDecoder().decode([Entry].self, from: ConformanceData.file("url/urltestdata.json"))
     let cases = entries.compactMap { if case .item(let item) = $0, item.isHTTP { item } else { nil } }
     #expect(cases.count == 280)
     var differences: [String: String?] = [:]

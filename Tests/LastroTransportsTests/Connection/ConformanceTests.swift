@@ -12,7 +12,7 @@ import Testing
   import Foundation
 #endif
 
-@Suite("Conformance of connections", .timeLimit(.minutes(60)))
+@Suite("Conformance of connections", .timeLimit(.minutes(5)))
 struct ConformanceTests {
   private static let echo = MemoryDialer { _, stream in try await ConnectionConformance.echo(stream) }
 

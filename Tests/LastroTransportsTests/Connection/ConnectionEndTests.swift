@@ -13,7 +13,7 @@ import Testing
   import Foundation
 #endif
 
-@Suite("Connections and streams at their ends", .timeLimit(.minutes(60)))
+@Suite("Connections and streams at their ends", .timeLimit(.minutes(5)))
 struct ConnectionEndTests {
   private func connection(_ dialer: any Dialer = RecordingDialer()) -> NetworkConnection {
     NetworkConnection(to: SampleNetwork.server, using: .tcp, dialer: dialer)

@@ -13,7 +13,7 @@ import Testing
   import Foundation
 #endif
 
-@Suite("Transports over connections, dialers over transports", .timeLimit(.minutes(60)))
+@Suite("Transports over connections, dialers over transports", .timeLimit(.minutes(5)))
 struct NestingTests {
   private static let echo = MemoryDialer { _, stream in try await ConnectionConformance.echo(stream) }
   private static let request = DialRequest(host: "anywhere.example", port: 1)

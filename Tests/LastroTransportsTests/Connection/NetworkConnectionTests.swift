@@ -14,7 +14,7 @@ import Testing
   import Foundation
 #endif
 
-@Suite("Network connections", .timeLimit(.minutes(60)))
+@Suite("Network connections", .timeLimit(.minutes(5)))
 struct NetworkConnectionTests {
   private static let place: ConnectionEndpoint = .hostPort(host: "host.example", port: 7)
 

@@ -13,7 +13,7 @@ import Testing
   import Foundation
 #endif
 
-@Suite("Framers at the end of a connection", .timeLimit(.minutes(60)))
+@Suite("Framers at the end of a connection", .timeLimit(.minutes(5)))
 struct FramerEndTests {
   private func connection(
     _ framers: [any ProtocolOptions], _ dialer: any Dialer, _ change: (ConnectionParameters) -> Void = { _ in }

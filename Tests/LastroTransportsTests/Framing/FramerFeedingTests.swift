@@ -12,7 +12,7 @@ import Testing
 #endif
 
 /// Every input in one piece, in every split in two, and one byte at a time: the results are the same.
-@Suite("Framers, however their input is fed", .timeLimit(.minutes(60)))
+@Suite("Framers, however their input is fed", .timeLimit(.minutes(5)))
 struct FramerFeedingTests {
   private func expect(
     _ input: Data, _ framers: [any ProtocolOptions], gives expected: Transcript,

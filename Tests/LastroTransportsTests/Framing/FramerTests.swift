@@ -16,7 +16,7 @@ import Testing
   import Foundation
 #endif
 
-@Suite("Framers under a connection", .timeLimit(.minutes(60)))
+@Suite("Framers under a connection", .timeLimit(.minutes(5)))
 struct FramerTests {
   private static let place: ConnectionEndpoint = .hostPort(host: "host.example", port: 1)
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LastroTransports
 
-@Suite("Viability from netlink", .timeLimit(.minutes(60)))
+@Suite("Viability from netlink", .timeLimit(.minutes(5)))
 struct NetlinkPathMonitorTests {
   @Test("The loopback interface runs, and has a way to itself; other addresses are not ours") func loopback() throws {
     let running = LocalAddresses.running()

@@ -10,7 +10,7 @@ import LastroTransports
 import LastroWebSocket
 import Testing
 
-@Suite("WebSocket under a connection", .timeLimit(.minutes(60)))
+@Suite("WebSocket under a connection", .timeLimit(.minutes(5)))
 struct WebSocketProtocolTests {
   private func open(
     _ behavior: LoopbackWebSocketBehavior = .init(), record: LoopbackWebSocketRecord = .init(), longestRead: Int = .max,

@@ -44,7 +44,7 @@ extension Stage {
       authentication: .basic(Lastro.Secret(server.clientSecret)))
     return try BearerAuthenticator(
       source: OAuth2ClientCredentials(client: client, stack: stack),
-      origins: [Origin(server.baseURL)].compactMap { $0 })
+      origins: [Origin(server.baseURL)])
   }
 
   fileprivate func requests(for path: String) -> Int { server.requests.count { $0.path == path } }

@@ -12,7 +12,7 @@ extension Step {
       """
   ) { stage in
     let policy = HTTPRetryPolicy.backoff(
-      .exponential(baseDelay: 0.1, scale: Retry.Backoff.doubling, until: .maxRetries(3)))
+      .exponential(baseDelay: .milliseconds(100), scale: Retry.Backoff.doubling, until: .maxRetries(3)))
     let before = stage.server.requests.count
     stage.asked("fetch(.flaky(\"a\", failures: 2)), waits of 0.1 s, 0.2 s, 0.4 s, three retries at most")
     let flaky = try await stage.stack.fetch(.flaky("a", failures: 2, retrying: policy))

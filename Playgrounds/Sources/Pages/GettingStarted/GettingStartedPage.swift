@@ -9,7 +9,7 @@ extension Page {
     // The rest of the guide, manifest, program and test, is built and run by `.ci/newcomer`.
     var policy = StackConfiguration()
     policy.interceptors = [RetryInterceptor.standard]
-    policy.timeouts = try Timeouts(connect: .seconds(5), attempt: .seconds(10), idle: nil, total: .seconds(30))
+    policy.timeouts.total = .seconds(30)
     let github = try stage.github(policy)
     let title = try await Profiles(github: github).title(of: "octocat")
     say("the title of octocat: \(title)")

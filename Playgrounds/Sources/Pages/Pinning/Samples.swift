@@ -14,14 +14,22 @@ func showKeys(_ stack: CurlNetworkStack) async throws {
 func literalPolicy() throws -> PinningPolicy {
   // sample: policy
   let policy = try PinningPolicy(
-    domainName: "example.com",
+    "example.com",
     includeSubdomains: true,
-    pinnedHashes: [
+    pins: [
       "sha256/r/mIkG3eEpVdm+u/ko/cwxzOMo1bk4TyHIlByibiA5E=",  // our issuing authority
       "sha256/YLh1dUR9y6Kja30RrAn7JKnbQG/uEtLMkBgFF2Fuihg=",  // the backup: its private key lies in a safe
     ])
   // end
   return policy
+}
+
+func shortPins(key: String, backup: String) throws -> CurlNetworkStack {
+  // sample: short
+  let policy = try PinningPolicy("api.example.com", pins: [key, backup])
+  let bank = try CurlNetworkStack(CurlConfiguration(pins: [policy]))
+  // end
+  return bank
 }
 
 func makeBank(_ engine: CurlConfiguration, _ policy: PinningPolicy) throws -> (CurlNetworkStack, ServerTrustEvaluator) {

@@ -5,11 +5,12 @@ import LastroTesting
 /// What samples have printed.
 let transcript = EventRecorder<String>()
 
-/// Stands before Swift's, so that a page can compare what its samples print with what its guide shows.
-func print(_ items: Any..., separator: String = " ") {
+/// Stands before Swift's, so that a page can compare what its samples print with what its guide shows. Only with the same
+/// parameters is it taken for every call.
+func print(_ items: Any..., separator: String = " ", terminator: String = "\n") {
   let text = items.map { "\($0)" }.joined(separator: separator)
   transcript.record(text)
-  say(text)
+  Swift.print(text, terminator: terminator)
 }
 
 /// Prints for whoever runs the pages.

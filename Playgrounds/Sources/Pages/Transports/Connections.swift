@@ -116,7 +116,7 @@ private func conformance(_ factory: MaskConnectionFactory) async throws {
 
 private func socket(_ factory: MaskConnectionFactory, _ options: ConnectionOptions) async throws -> WebSocket {
   // sample: over a transport
-  let dialer = TLSDialer(over: ConnectionFactoryDialer(factory), connection: options)
+  let dialer = TLSDialer(over: factory.dialer(), connection: options)
   let socket = try await WebSocketClient(dialer: dialer).connect("wss://chat.example.org/room")
   // end
   return socket
@@ -230,7 +230,7 @@ private func webSocket(_ stage: Stage, _ hosts: StreamHosts) async throws {
   let network = MemoryDialer { [port = server.port] _, stream in
     let upstream = try await hosts.engine.dial(DialRequest(host: "127.0.0.1", port: port))
     try await stream.write(Data("MASK1 ".utf8))
-    let client = TransformedStream(stream, Mask(cert: "key"))
+    let client = Mask(cert: "key").over(stream)
     async let answers: Void = copy(upstream, to: client)
     try await copy(client, to: upstream)
     try await answers
@@ -249,5 +249,5 @@ private func copy(_ source: any ByteStream, to sink: any ByteStream) async throw
 /// A server of the transport in this process, which sends back what it unmasks.
 private let maskedEcho = MemoryDialer { _, stream in
   try await stream.write(Data("MASK1 ".utf8))
-  try await ConnectionConformance.echo(TransformedStream(stream, Mask(cert: "key")))
+  try await ConnectionConformance.echo(Mask(cert: "key").over(stream))
 }

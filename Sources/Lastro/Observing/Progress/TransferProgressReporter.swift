@@ -49,7 +49,7 @@ public final class TransferProgressReporter: Sendable {
   /// Begins to count anew, for one request on the wire. The pipeline does so; who drives a ``Transport`` without it calls this.
   ///
   /// - Parameter totalBytesToSend: length of the request's body, where it is known.
-  public func beginTransfer(totalBytesToSend: Int64?) -> Transfer {
+  package func beginTransfer(totalBytesToSend: Int64?) -> Transfer {
     let generation = state.withLock { state in
       state.generation &+= 1
       if !state.isFinished { state.progress = TransferProgress(totalBytesToSend: totalBytesToSend) }
@@ -60,7 +60,7 @@ public final class TransferProgressReporter: Sendable {
   }
 
   /// Ends ``updates``. Later reports are ignored.
-  public func finish() {
+  package func finish() {
     state.withLock { $0.isFinished = true }
     wake.finish()
   }
@@ -79,15 +79,15 @@ public final class TransferProgressReporter: Sendable {
   ///
   /// Any thread may report. It takes a lock for some nanoseconds and resumes a waiting reader, who runs elsewhere; reporting
   /// every few kilobytes is nonetheless too often.
-  public struct Transfer: Sendable {
+  package struct Transfer: Sendable {
     fileprivate let reporter: TransferProgressReporter
     fileprivate let generation: UInt64
 
     /// So many bytes of the request's body have been sent. Less than before where it is sent again.
-    public func report(sent: Int64) { reporter.change(generation) { $0.bytesSent = sent } }
+    package func report(sent: Int64) { reporter.change(generation) { $0.bytesSent = sent } }
 
     /// So many bytes of the answer's body have come, of as many as its `Content-Length` says.
-    public func report(received: Int64, of total: Int64?) {
+    package func report(received: Int64, of total: Int64?) {
       reporter.change(generation) { progress in
         progress.bytesReceived = received
         progress.totalBytesToReceive = total

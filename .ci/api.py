@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The public declarations of each library as text, so that a change of the API is seen in review.
+
+`api.py` compares `Docs/API/MODULE.txt` with the symbol graphs in `.build/symbols` (`.ci/symbols` writes them) and fails where
+they differ; `api.py update` writes the text.
+"""
+import difflib
+import json
+import pathlib
+import sys
+
+SYMBOLS = pathlib.Path(".build/symbols")
+TEXTS = pathlib.Path("Docs/API")
+# What the compiler adds to every type that may be copied.
+IMPLIED = {"Swift.Copyable", "Swift.Escapable", "Swift.SendableMetatype", "Copyable", "Escapable", "SendableMetatype"}
+
+
+def declaration(symbol):
+    return " ".join("".join(fragment["spelling"] for fragment in symbol["declarationFragments"]).split())
+
+
+def graphs(module):
+    """What the module declares, then what it adds to types of other modules."""
+    for path in sorted((SYMBOLS / module).glob("*.symbols.json"), key=lambda path: ("@" in path.name, path.name)):
+        yield path.name.removesuffix(".symbols.json").partition("@")[2], json.loads(path.read_text(encoding="utf-8"))
+
+
+def conformances(graph):
+    """Names of the protocols of each type, by the type's identifier."""
+    names = {symbol["identifier"]["precise"]: ".".join(symbol["pathComponents"]) for symbol in graph["symbols"]}
+    found = {}
+    for relationship in graph["relationships"]:
+        if relationship["kind"] in ("conformsTo", "inheritsFrom"):
+            name = names.get(relationship["target"]) or relationship.get("targetFallback") or relationship["target"]
+            if name not in IMPLIED:
+                found.setdefault(relationship["source"], set()).add(name)
+    return found
+
+
+def described(module):
+    lines = []
+    for extended, graph in graphs(module):
+        protocols = conformances(graph)
+        required = {relationship["source"] for relationship in graph["relationships"]
+                    if relationship["kind"] in ("requirementOf", "optionalRequirementOf")}
+        if extended:
+            lines += ["", f"// added to {extended}"]
+        rows = []
+        for symbol in graph["symbols"]:
+            # An extension's block stands for its members.
+            if symbol["kind"]["identifier"] == "swift.extension" and symbol["identifier"]["precise"] not in protocols:
+                continue
+            path, text = symbol["pathComponents"], declaration(symbol)
+            if known := sorted(protocols.get(symbol["identifier"]["precise"], [])):
+                text += "  // " + ", ".join(known)
+            if symbol["identifier"]["precise"] in required:
+                text += "  // required"
+            owner = f"{'.'.join(path[:-1])}: " if extended and len(path) > 1 else ""
+            rows.append((path[:-1] + [path[-1].split("(")[0]], path, text, owner))
+        # Members stand below their type, in the order of their names.
+        for _, path, text, owner in sorted(rows):
+            lines.append(owner + text if extended else "  " * (len(path) - 1) + text)
+    return [f"// The public declarations of {module}: `make api` writes this file.", "", *lines]
+
+
+def main(updating):
+    modules = sorted(folder.name for folder in SYMBOLS.iterdir() if folder.is_dir())
+    # A module that declares nothing in public has no file.
+    texts = {f"{module}.txt": "\n".join(lines) + "\n" for module in modules if len(lines := described(module)) > 2}
+    if updating:
+        TEXTS.mkdir(exist_ok=True)
+        for path in TEXTS.glob("*.txt"):
+            path.unlink()
+        for name, text in texts.items():
+            (TEXTS / name).write_text(text, encoding="utf-8")
+        return 0
+    committed = {path.name: path.read_text(encoding="utf-8") for path in TEXTS.glob("*.txt")}
+    difference = [line for name in sorted(texts.keys() | committed.keys())
+                  for line in difflib.unified_diff(committed.get(name, "").splitlines(), texts.get(name, "").splitlines(),
+                                                   f"committed/{name}", f"built/{name}", lineterm="", n=1)]
+    if difference:
+        print("\n".join([*difference, "The public API differs from Docs/API. If that is intended: make api"]))
+    return 1 if difference else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:] == ["update"]))

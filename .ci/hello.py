@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The package that the guide "Getting started" has its reader make, and what its program prints."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PAGE = "Docs/Lastro.docc/GettingStarted.md"
+FILE = re.compile(r"<!-- (?:sample|file): (\S+\.swift) -->\n```swift\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+PRINTS = re.compile(r"<!-- prints: program -->\n```text\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+def guide():
+    return (ROOT / PAGE).read_text(encoding="utf-8")
+
+
+def write(package):
+    """Writes the guide's files, and leaves what was built of them."""
+    for folder in ("Sources", "Tests"):
+        shutil.rmtree(package / folder, ignore_errors=True)
+    for path, text in FILE.findall(guide()):
+        (package / path).parent.mkdir(parents=True, exist_ok=True)
+        (package / path).write_text(text, encoding="utf-8")
+
+
+def prints_what_the_guide_says(program, pages):
+    """Runs the program against the API that the command `pages serve` stands for."""
+    expected = PRINTS.search(guide())[1]
+    serving = subprocess.Popen([*pages, "serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        # A proxy from the environment would stand between the program and the server.
+        own = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+        settings = dict(word.split("=", 1) for word in serving.stdout.readline().split()[1:])
+        printed = subprocess.run(program, check=True, env=own | settings, timeout=120,
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True).stdout
+    finally:
+        serving.stdin.close()
+        serving.wait(30)
+    print(printed, end="", flush=True)
+    if printed != expected:
+        print(f"The guide says that its program prints:\n{expected}", file=sys.stderr)
+    return printed == expected

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+internal import LastroSupport
+internal import LastroWire
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// One who reads what comes in. It holds the socket, and frees its place when it is dropped.
+final class WebSocketObserver: Sendable {
+  fileprivate struct Assembly {
+    var kind: WebSocketKind?
+    var bytes: [UInt8] = []
+  }
+
+  private let socket: WebSocket
+  private let id: UInt64
+  /// The message that is being put together; kept over a cancelled wait.
+  private let assembly = Lock(Assembly())
+
+  init(_ socket: WebSocket) {
+    self.socket = socket
+    id = socket.core.shared.change { state, _ in state.session.join() }
+  }
+
+  deinit { socket.core.shared.change { [id] in $0.session.leave(id, now: $1) } }
+
+  private func nextPiece() async throws(WebSocketError) -> WebSocketPiece? {
+    let step = await socket.core.shared.wait(for: .pieces) {
+      [id] state, now -> Result<WebSocketPiece?, WebSocketError>? in
+      if let piece = state.session.next(for: id, now: now) { return .success(piece) }
+      switch state.session.state {
+      case .open, .closing: return nil
+      case .closed: return .success(nil)
+      // To come back may have been what the end waited for: it is not in the history yet.
+      case .failed(let failure): return .failure(state.error(failure))
+      }
+    }
+    guard let step else { throw .cancelled }
+    return try step.get()
+  }
+
+  func nextFragment() async throws(WebSocketError) -> WebSocketFragment? {
+    guard let piece = try await nextPiece() else { return nil }
+    return WebSocketFragment(
+      kind: piece.kind == .text ? .text : .binary, data: Data(piece.bytes), isFirst: piece.isFirst,
+      isFinal: piece.isFinal)
+  }
+
+  func nextMessage() async throws(WebSocketError) -> WebSocketMessage? {
+    let limit = socket.core.configuration.maximumMessageBytes
+    while let piece = try await nextPiece() {
+      let outcome: Result<WebSocketMessage?, WebSocketError> = assembly.withLock { $0.add(piece, limit: limit) }
+      if let message = try outcome.get() { return message }
+    }
+    return nil
+  }
+}
+
+extension WebSocketObserver.Assembly {
+  /// The message, when the piece ends it.
+  fileprivate mutating func add(_ piece: WebSocketPiece, limit: Int) -> Result<WebSocketMessage?, WebSocketError> {
+    if piece.isFirst {
+      kind = piece.kind
+      bytes = []
+    }
+    // Of a message that had begun before the observer came, the rest is nothing.
+    guard kind != nil else { return .success(nil) }
+    guard piece.bytes.count <= limit - bytes.count else {
+      self = .init()
+      return .failure(
+        WebSocketError(
+          .messageTooLarge, "a message has more than \(limit) bytes", hint: "read fragments, or raise the limit"))
+    }
+    if piece.isFirst, piece.isFinal { bytes = piece.bytes } else { bytes += piece.bytes }
+    guard piece.isFinal else { return .success(nil) }
+    defer { self = .init() }
+    return .success(piece.kind == .text ? .text(String(decoding: bytes, as: UTF8.self)) : .binary(Data(bytes)))
+  }
+}

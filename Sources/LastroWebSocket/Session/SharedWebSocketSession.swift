@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+internal import LastroSupport
+internal import LastroWire
+internal import Synchronization
+
+/// A ``WebSocketSession`` that tasks share: behind a lock, with waiting for it, and with the clock that it needs.
+///
+/// A call takes the lock once. What follows from it is done when the lock is free: requests are answered, waiting tasks are woken,
+/// and the stream is closed at the end.
+final class SharedWebSocketSession: Sendable {
+  typealias Body<Value> = (inout SharedWebSocketState, Duration) -> Value
+
+  let stream: any ByteStream
+  private let time: TimeSource
+  private let random: RandomSource
+  private let contents: Lock<SharedWebSocketState>
+  private let lastID = Atomic<UInt64>(0)
+
+  init(
+    _ stream: any ByteStream, _ configuration: WebSocketConfiguration, _ deflate: WebSocketDeflate?,
+    random: RandomSource, time: TimeSource
+  ) {
+    self.stream = stream
+    self.time = time
+    self.random = random
+    contents = Lock(SharedWebSocketState(configuration, deflate, now: time.now()))
+  }
+
+  /// A number for a message, a ping or a task that waits.
+  func makeID() -> UInt64 { lastID.wrappingAdd(1, ordering: .relaxed).newValue }
+
+  /// Runs a task that is cancelled when the stream is closed.
+  func run(_ body: @escaping @Sendable () async -> Void) {
+    let task = Task { await body() }
+    let isLate = change { state, _ in
+      state.tasks.append(task)
+      return state.session.phase == .done
+    }
+    // The call that closed the stream did not see the task.
+    if isLate { task.cancel() }
+  }
+
+  /// Changes the state, and does what follows from it. `body` runs with the lock held, and is told the time.
+  @discardableResult
+  func change<Value>(_ body: Body<Value>) -> Value {
+    let now = time.now()
+    let (value, consequences) = contents.withLock { state in
+      let value = body(&state, now)
+      return (value, state.takeConsequences())
+    }
+    for (answer, result) in consequences.answers { answer.resume(returning: result) }
+    for waiter in consequences.woken { waiter.resume() }
+    if consequences.beginsLimits { run { await self.limitLoop() } }
+    if consequences.closesStream {
+      stream.close()
+      for task in consequences.cancelled { task.cancel() }
+    }
+    return value
+  }
+
+  /// Waits until `body` has a value: it is asked, and then again after each of the signals. `nil` when the task is cancelled first.
+  func wait<Value>(for signals: SharedWebSocketState.Signals, _ body: Body<Value?>) async -> Value? {
+    var value = change(body)
+    let id = makeID()
+    while value == nil, !Task.isCancelled {
+      await withTaskCancellationHandler {
+        await withCheckedContinuation { continuation in
+          let isOver = change { state, now in
+            value = body(&state, now)
+            if value != nil || Task.isCancelled { return true }
+            state.waiters.add(id, for: signals, continuation)
+            return false
+          }
+          if isOver { continuation.resume() }
+        }
+      } onCancel: {
+        change { state, _ in state.waiters.take(id) }?.resume()
+      }
+      if value == nil { value = change(body) }
+    }
+    return value
+  }
+
+  /// Makes a request, and waits for its answer. When the task is cancelled, the request is given up.
+  func answer(to id: UInt64, _ request: Body<Void>) async -> SharedWebSocketState.Answer {
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let isCancelled = change { state, now in
+          if Task.isCancelled { return true }
+          state.requests[id] = continuation
+          request(&state, now)
+          return false
+        }
+        if isCancelled { continuation.resume(returning: .failure(.cancelled)) }
+      }
+    } onCancel: {
+      change { state, _ in state.giveUp(id) }?.resume(returning: .failure(.cancelled))
+    }
+  }
+
+  /// Waits for the end; `nil` when the task is cancelled.
+  func lastState() async -> WebSocketState? {
+    await wait(for: .news) { state, _ in state.current.isTerminal ? state.current : nil }
+  }
+
+  // MARK: time
+
+  func keepAliveLoop() async {
+    while let due = change({ state, _ in state.session.keepAliveDue }) {
+      do { try await time.sleep(max(.zero, due - time.now())) } catch { return }
+      tick(due)
+    }
+  }
+
+  /// Watches the limit that is next, and another when that has changed.
+  private func limitLoop() async {
+    while let deadline = change({ state, _ in state.session.deadline }) {
+      let rest = max(.zero, deadline - time.now())
+      let outcome = await interruptible(within: rest, time: time) { [self] in
+        await wait(for: .deadline) { state, _ in state.session.deadline == deadline ? nil : () }
+      }
+      switch outcome {
+      case .success: continue
+      case .failure(.limit): tick(deadline)
+      case .failure(.cancelled): return
+      }
+    }
+  }
+
+  /// - Parameter due: what has come, whatever the clock says.
+  private func tick(_ due: Duration) {
+    let nonce = random.next()
+    change { $0.session.tick(now: max($1, due), nonce: nonce) }
+  }
+}

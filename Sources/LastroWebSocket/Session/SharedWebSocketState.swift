@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+internal import LastroWire
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// What a ``SharedWebSocketSession`` has behind its lock: the session, and the tasks that wait for it.
+struct SharedWebSocketState: ~Copyable {
+  typealias Answer = Result<WebSocketPong?, WebSocketError>
+
+  /// What tasks wait for.
+  struct Signals: OptionSet, Sendable {
+    var rawValue: UInt8
+
+    /// Something is to be written.
+    static let output = Self(rawValue: 1)
+    /// The reader has something to do.
+    static let intake = Self(rawValue: 2)
+    /// Observers have another piece, or the end.
+    static let pieces = Self(rawValue: 4)
+    /// Another state, or a ping of the server.
+    static let news = Self(rawValue: 8)
+    /// Another limit in time.
+    static let deadline = Self(rawValue: 16)
+  }
+
+  /// What is to be done when the lock is free.
+  struct Consequences {
+    var answers: [(CheckedContinuation<Answer, Never>, Answer)] = []
+    var woken: [CheckedContinuation<Void, Never>] = []
+    var beginsLimits = false
+    var closesStream = false
+    var cancelled: [Task<Void, Never>] = []
+  }
+
+  var session: WebSocketSession
+  var waiters = SignalWaiters<Signals>()
+  var requests: [UInt64: CheckedContinuation<Answer, Never>] = [:]
+  var tasks: [Task<Void, Never>] = []
+  private(set) var history: [WebSocketState] = [.open]
+  private(set) var receivedPings = RecentElements<Data>(capacity: 16)
+  private let keepAlive: Duration?
+  /// Why the stream broke, writing before reading.
+  private var broken: TransportError?
+  private var knownDeadline: Duration?
+
+  init(_ configuration: WebSocketConfiguration, _ deflate: WebSocketDeflate?, now: Duration) {
+    session = WebSocketSession(configuration.session(deflate), now: now)
+    keepAlive = configuration.keepAlive
+  }
+
+  var current: WebSocketState { history[history.count - 1] }
+
+  /// What a request is told that comes too late.
+  var refusal: WebSocketError {
+    switch current {
+    case .failed(let error): error
+    case .closed(let close): .closed(close)
+    case .open, .closing: session.isWritingBroken ? WebSocketError(lost: broken) : .closed(nil)
+    }
+  }
+
+  private func told(_ state: WebSocketSession.State) -> WebSocketState {
+    switch state {
+    case .open: .open
+    case .closing: .closing
+    case .closed(let close): .closed(WebSocketClose(close))
+    case .failed(let failure): .failed(error(failure))
+    }
+  }
+
+  func error(_ failure: WebSocketSession.Failure) -> WebSocketError {
+    switch failure {
+    case .lost: WebSocketError(lost: broken)
+    case .violation(let violation): WebSocketError(violation)
+    case .silence:
+      WebSocketError(
+        .keepAliveFailed, "no pong came within \(keepAlive ?? .zero)", hint: "the server or the way to it is gone")
+    case .abandoned:
+      WebSocketError(.messageAbandoned, "a message that was sent in fragments was given up midway")
+    case .cut: WebSocketError(.dropped, "the WebSocket was cut")
+    case .dropped: WebSocketError(.dropped, "the last reference to the WebSocket was dropped")
+    }
+  }
+
+  mutating func broke(_ error: TransportError, isWriting: Bool, _ now: Duration) {
+    if isWriting {
+      broken = error
+      session.writeFailed(now: now)
+    } else {
+      broken = broken ?? error
+      session.receivedEnd(now: now)
+    }
+  }
+
+  /// Works some of the input off, and says how the reader goes on; `nil` where it waits.
+  mutating func nextIntake(_ now: Duration) -> WebSocketSession.Intake? {
+    session.work(now: now)
+    return session.intake == .wait ? nil : session.intake
+  }
+
+  /// The request that is not to be answered any more.
+  mutating func giveUp(_ id: UInt64) -> CheckedContinuation<Answer, Never>? {
+    guard let request = requests.removeValue(forKey: id) else { return nil }
+    session.giveUp(id)
+    return request
+  }
+
+  mutating func takeConsequences() -> Consequences {
+    var result = Consequences()
+    var signals: Signals = []
+    for action in session.takeActions() { perform(action, &result, &signals) }
+    if session.hasOutput { signals.insert(.output) }
+    if session.intake != .wait { signals.insert(.intake) }
+    if session.deadline != knownDeadline {
+      // Once there is a limit there always is one, to the end.
+      result.beginsLimits = knownDeadline == nil
+      knownDeadline = session.deadline
+      signals.insert(.deadline)
+    }
+    result.woken = waiters.take(signals)
+    return result
+  }
+
+  private mutating func perform(
+    _ action: WebSocketSession.Action, _ result: inout Consequences, _ signals: inout Signals
+  ) {
+    switch action {
+    case .told(let state):
+      history.append(told(state))
+      signals.formUnion([.news, .pieces])
+    case .sent(let id): answer(id, .success(nil), &result)
+    case .ponged(let id, let payload, let roundTrip):
+      answer(id, .success(WebSocketPong(payload: Data(payload), roundTrip: roundTrip)), &result)
+    case .refused(let id): answer(id, .failure(refusal), &result)
+    case .received: signals.insert(.pieces)
+    case .receivedPing(let payload):
+      receivedPings.append(Data(payload))
+      signals.insert(.news)
+    case .receivedPong, .receivedClose: break
+    case .closeStream:
+      result.closesStream = true
+      (result.cancelled, tasks) = (tasks, [])
+    }
+  }
+
+  private mutating func answer(_ id: UInt64, _ answer: Answer, _ result: inout Consequences) {
+    if let request = requests.removeValue(forKey: id) { result.answers.append((request, answer)) }
+  }
+}

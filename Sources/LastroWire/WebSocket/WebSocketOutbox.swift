@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What is to be sent, in which order: control frames first, then one message after another, then the Close frame.
+struct WebSocketOutbox {
+  /// A message, or a fragment of one that is sent piece by piece.
+  struct Job {
+    var id: UInt64
+    /// The message that it is a fragment of; its own number when it is a message of its own.
+    var message: UInt64
+    var kind: WebSocketKind
+    var bytes: [UInt8]
+    var isFirst: Bool
+    var isFinal: Bool
+    var isBegun = false
+    var offset = 0
+  }
+
+  /// One frame to be made.
+  enum Frame {
+    case data(kind: WebSocketKind, ArraySlice<UInt8>, isFirst: Bool, isFinal: Bool, finishes: UInt64?)
+    case control(WebSocketOpcode, [UInt8])
+    /// A ping, with its number.
+    case ping(UInt64, [UInt8])
+  }
+
+  private static let maximumPongs = 64
+
+  private var jobs: [Job] = []
+  /// Jobs that have not been answered: neither sent nor refused nor given up.
+  private var unanswered: Set<UInt64> = []
+  /// The message whose fragments are on their way: no other data may come between.
+  private var openMessage: UInt64?
+  private var pongs: [[UInt8]] = []
+  private var pings: [(id: UInt64, payload: [UInt8])] = []
+  private var close: (code: UInt16?, reason: String)?
+  private var isCloseTaken = false
+  /// Whether messages still go out before the Close frame.
+  private var flushesFirst = true
+
+  mutating func append(_ job: Job) {
+    jobs.append(job)
+    unanswered.insert(job.id)
+  }
+
+  /// Forgets a job or a ping, unless its frames have begun: those are sent to the end.
+  mutating func giveUp(_ id: UInt64) {
+    jobs.removeAll { $0.id == id && !$0.isBegun }
+    pings.removeAll { $0.id == id }
+    unanswered.remove(id)
+  }
+
+  /// Whether a job was still to be answered; it is not any more.
+  mutating func answer(_ id: UInt64) -> Bool { unanswered.remove(id) != nil }
+
+  /// Only the latest ping has to be answered (RFC 6455 §5.5.3): a peer that does not read cannot make answers pile up.
+  mutating func appendPong(_ payload: [UInt8]) {
+    if pongs.count == Self.maximumPongs { pongs.removeFirst() }
+    pongs.append(payload)
+  }
+
+  mutating func appendPing(_ id: UInt64, _ payload: [UInt8]) { pings.append((id, payload)) }
+
+  /// The first Close frame counts.
+  mutating func setClose(code: UInt16?, reason: String, flushing: Bool) {
+    guard close == nil else { return }
+    close = (code, reason)
+    let canGoOn = openMessage == nil || jobs.contains { $0.message == openMessage && $0.isFinal }
+    flushesFirst = flushing && canGoOn
+  }
+
+  /// Forgets messages, pings and pongs; a Close frame still goes out. Returns the jobs that were to be answered.
+  mutating func clear() -> [UInt64] {
+    defer {
+      jobs = []
+      unanswered = []
+      pings = []
+      pongs = []
+    }
+    return unanswered.sorted()
+  }
+
+  var hasFrame: Bool {
+    guard !isCloseTaken else { return false }
+    return !pongs.isEmpty || !pings.isEmpty || nextJob != nil || close != nil
+  }
+
+  private var nextJob: Int? {
+    guard close == nil || flushesFirst else { return nil }
+    guard let openMessage else { return jobs.isEmpty ? nil : 0 }
+    return jobs.firstIndex { $0.message == openMessage }
+  }
+
+  /// The next frame, at most so many bytes of data in it.
+  mutating func takeFrame(upTo maximum: Int) -> Frame? {
+    guard !isCloseTaken else { return nil }
+    if !pongs.isEmpty { return .control(.pong, pongs.removeFirst()) }
+    if !pings.isEmpty {
+      let ping = pings.removeFirst()
+      return .ping(ping.id, ping.payload)
+    }
+    if let index = nextJob { return takeData(index, upTo: maximum) }
+    guard let close else { return nil }
+    isCloseTaken = true
+    return .control(.close, WebSocketCloseRules.payload(code: close.code, reason: close.reason))
+  }
+
+  private mutating func takeData(_ index: Int, upTo maximum: Int) -> Frame {
+    var job = jobs[index]
+    let count = min(maximum, job.bytes.count - job.offset)
+    let piece = job.bytes[job.offset..<job.offset + count]
+    let isFirst = job.isFirst && job.offset == 0
+    job.offset += count
+    job.isBegun = true
+    let isWhole = job.offset == job.bytes.count
+    let isFinal = isWhole && job.isFinal
+    openMessage = isFinal ? nil : job.message
+    if isWhole { jobs.remove(at: index) } else { jobs[index] = job }
+    return .data(kind: job.kind, piece, isFirst: isFirst, isFinal: isFinal, finishes: isWhole ? job.id : nil)
+  }
+}

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import LastroWire
+
+@Suite("WebSocket's tables of closing, lingering and keep-alive")
+struct WebSocketTableTests {
+  /// Every phase and every event: the phase that follows, `.` where nothing happens, `!` where the event cannot occur.
+  static let closing = """
+    -              close     peerClose closeWritten peerEnd writeFailure violation   abandonment caughtUp silence limit     closeTimeout cut  drop
+    open           closing   answering !            done    mute         faulted     abandoning  .        done    !         !            done done
+    mute           closingM  lingering !            done    !            faulted     .           .        !       done      !            done done
+    faulted        closingF  !         !            !       .            !           parting     parting  done    parting   !            done done
+    closing        .         answering awaiting     done    closingM     closingF    .           .        !       !         done         done done
+    awaiting       .         lingering !            done    !            closingF    .           .        !       !         done         done done
+    closingMute    .         lingering !            done    !            closingF    .           .        !       done      done         done done
+    closingFaulted .         !         .            !       .            !           .           parting  !       parting   done         done done
+    answering      .         !         lingering    !       lingering    !           .           .        !       !         done         done done
+    abandoning     .         parting   lingering    done    lingering    parting     .           .        !       done      !            done .
+    parting        .         !         lingering    !       lingering    !           .           .        !       lingering done         done .
+    lingering      .         !         .            done    .            !           .           .        !       done      done         done .
+    done           .         .         .            .       .            .           .           .        .       .         .            .    .
+    """
+
+  /// Every phase and every event that tells something or says something: what, in order.
+  static let effects = """
+    open close: tellClosing(local) say(asked)
+    open peerClose: tellClosing(remote) say(echo)
+    open peerEnd: end(lost)
+    open writeFailure: startLimit
+    open violation: startLimit
+    open abandonment: end(abandoned) say(abandoned) startLimit
+    open silence: end(silence)
+    open cut: end(cut)
+    open drop: end(dropped)
+    mute close: tellClosing(local)
+    mute peerClose: tellClosing(remote) end(closed) startLimit
+    mute peerEnd: end(lost)
+    mute violation: startLimit
+    mute limit: end(lost)
+    mute cut: end(cut)
+    mute drop: end(dropped)
+    faulted close: tellClosing(local) say(asked)
+    faulted abandonment: end(abandoned) say(abandoned) startLimit
+    faulted caughtUp: say(violation) end(violation) startLimit
+    faulted silence: end(silence)
+    faulted limit: say(violation) end(violation) startLimit
+    faulted cut: end(cut)
+    faulted drop: end(dropped)
+    closing peerEnd: end(closed)
+    closing writeFailure: startLimit
+    closing violation: startLimit
+    closing closeTimeout: end(closed)
+    closing cut: end(cut)
+    closing drop: end(dropped)
+    awaiting peerClose: end(closed) startLimit
+    awaiting peerEnd: end(closed)
+    awaiting violation: startLimit
+    awaiting closeTimeout: end(closed)
+    awaiting cut: end(cut)
+    awaiting drop: end(dropped)
+    closingMute peerClose: end(closed) startLimit
+    closingMute peerEnd: end(closed)
+    closingMute violation: startLimit
+    closingMute limit: end(closed)
+    closingMute closeTimeout: end(closed)
+    closingMute cut: end(cut)
+    closingMute drop: end(dropped)
+    closingFaulted caughtUp: say(violation) end(violation) startLimit
+    closingFaulted limit: say(violation) end(violation) startLimit
+    closingFaulted closeTimeout: end(closed)
+    closingFaulted cut: end(cut)
+    closingFaulted drop: end(dropped)
+    answering closeWritten: end(closed) startLimit
+    answering writeFailure: end(closed) startLimit
+    answering closeTimeout: end(closed)
+    answering cut: end(cut)
+    answering drop: end(dropped)
+    parting closeWritten: startLimit
+    parting writeFailure: startLimit
+    parting limit: startLimit
+    """
+
+  /// As ``closing``, for the ping of the keep-alive; `ping` sends one, `dead` gives the peer up.
+  static let keepAlive = """
+    -        dueSilent dueMoving dueInFrame dueHeldUp written  pong
+    resting  ping      ping      ping       ping      .        .
+    queued   dead      late      late       late      sent     resting
+    late     dead      .         .          .         sentLate resting
+    sent     dead      dead      .          .         !        resting
+    sentLate sent      sent      sent       sent      !        resting
+    """
+
+  private static func grid(_ text: String) -> [[String]] {
+    text.split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
+  }
+
+  private static func word(_ phase: WebSocketPhase) -> String {
+    switch phase {
+    case .closingMute: "closingM"
+    case .closingFaulted: "closingF"
+    default: "\(phase)"
+    }
+  }
+
+  @Test("every phase and every event are as the table says, those that cannot meet too")
+  func everyCell() {
+    let grid = Self.grid(Self.closing)
+    #expect(grid[0].dropFirst() == WebSocketEvent.allCases.map { "\($0)" }[...])
+    #expect(grid.dropFirst().map { $0[0] } == WebSocketPhase.allCases.map { "\($0)" })
+    for (row, phase) in zip(grid.dropFirst(), WebSocketPhase.allCases) {
+      for (word, event) in zip(row.dropFirst(), WebSocketEvent.allCases) {
+        let actual =
+          switch WebSocketTable.step(phase, event) {
+          case .go(let next, _): Self.word(next)
+          case .stay: "."
+          case .illegal: "!"
+          }
+        #expect(actual == word, "\(phase) \(event)")
+      }
+    }
+  }
+
+  @Test("every move tells and says what the table says, and no other does")
+  func everyEffect() {
+    var lines: [String] = []
+    for phase in WebSocketPhase.allCases {
+      for event in WebSocketEvent.allCases {
+        guard case .go(_, let effects) = WebSocketTable.step(phase, event), !effects.isEmpty else { continue }
+        lines.append("\(phase) \(event): " + effects.map(Self.words).joined(separator: " "))
+      }
+    }
+    #expect(lines == Self.effects.split(separator: "\n").map(String.init))
+  }
+
+  private static func words(_ effect: WebSocketEffect) -> String {
+    switch effect {
+    case .tellClosing(let initiator): "tellClosing(\(initiator))"
+    case .say(let goodbye): "say(\(goodbye))"
+    case .end(let ending): "end(\(ending))"
+    case .startLimit: "startLimit"
+    }
+  }
+
+  @Test("the end is told exactly once, and nothing leads back")
+  func forward() {
+    for phase in WebSocketPhase.allCases {
+      for event in WebSocketEvent.allCases {
+        guard case .go(let next, let effects) = WebSocketTable.step(phase, event) else { continue }
+        let ends = effects.filter { if case .end = $0 { true } else { false } }.count
+        #expect(ends == (!phase.isEnded && next.isEnded ? 1 : 0), "\(phase) \(event)")
+        #expect(!phase.isEnded || next.rawValue > phase.rawValue, "\(phase) \(event)")
+        let tells = effects.contains { if case .tellClosing = $0 { true } else { false } }
+        #expect(!tells || [.open, .mute, .faulted].contains(phase), "\(phase) \(event)")
+      }
+    }
+  }
+
+  @Test("from every phase, the limits in time alone lead to the end of those that wait for the peer")
+  func limits() {
+    // What may wait without a limit: open, and what closeTimeout bounds.
+    for start in WebSocketPhase.allCases where start != .open {
+      var phase = start
+      for _ in 0..<4 where phase != .done {
+        for event in [WebSocketEvent.limit, .closeTimeout] {
+          if case .go(let next, _) = WebSocketTable.step(phase, event) {
+            phase = next
+            break
+          }
+        }
+      }
+      #expect(phase == .done, "\(start)")
+    }
+  }
+
+  @Test("every state of the keep-alive and every event are as the table says")
+  func everyKeepAlive() {
+    let grid = Self.grid(Self.keepAlive)
+    #expect(grid[0].dropFirst() == WebSocketKeepAlive.Event.allCases.map { "\($0)" }[...])
+    #expect(grid.dropFirst().map { $0[0] } == WebSocketKeepAlive.State.allCases.map { "\($0)" })
+    for (row, state) in zip(grid.dropFirst(), WebSocketKeepAlive.State.allCases) {
+      for (word, event) in zip(row.dropFirst(), WebSocketKeepAlive.Event.allCases) {
+        let actual =
+          switch WebSocketKeepAlive.step(state, event) {
+          case .go(let next): "\(next)"
+          case .ping: "ping"
+          case .dead: "dead"
+          case .stay: "."
+          case .illegal: "!"
+          }
+        #expect(actual == word, "\(state) \(event)")
+      }
+    }
+  }
+
+  @Test("what excuses a pong is asked in this order: slow readers, a frame that goes on, bytes that move")
+  func excuses() {
+    for bits in 0..<16 {
+      var keepAlive = WebSocketKeepAlive()
+      keepAlive.hasReceived = bits & 1 != 0
+      keepAlive.hasWritten = bits & 2 != 0
+      keepAlive.isInsideFrame = bits & 4 != 0
+      if bits & 8 != 0 { keepAlive.isHeldUp = true }
+      let expected: WebSocketKeepAlive.Event =
+        bits & 8 != 0 ? .dueHeldUp : bits & 5 == 5 ? .dueInFrame : bits & 3 != 0 ? .dueMoving : .dueSilent
+      #expect(keepAlive.due == expected)
+      keepAlive.isHeldUp = false
+      #expect(keepAlive.due == expected)
+      _ = keepAlive.beat()
+      // Another interval: only what lasts counts on.
+      #expect(keepAlive.due == .dueSilent)
+    }
+  }
+
+  @Test("silence is death when the ping has had its time, or nothing moves in either direction")
+  func pulse() {
+    var pulse = WebSocketKeepAlive()
+    #expect(!pulse.isDead)
+    _ = pulse.beat()
+    #expect(pulse.isDead)
+    // The ping waits behind other bytes.
+    pulse.hasReceived = true
+    #expect(!pulse.isDead)
+    _ = pulse.beat()
+    #expect(pulse.isDead)
+    pulse.hasWritten = true
+    #expect(!pulse.isDead)
+    // It is written late: its pong has not had an interval.
+    pulse.written()
+    #expect(!pulse.isDead)
+    _ = pulse.beat()
+    #expect(pulse.isDead)
+    pulse.isHeldUp = true
+    #expect(!pulse.isDead)
+    pulse.pong()
+    _ = pulse.beat()
+    pulse.isHeldUp = false
+    #expect(!pulse.isDead)
+    _ = pulse.beat()
+    #expect(pulse.isDead)
+    pulse.pong()
+    _ = pulse.beat()
+    pulse.written()
+    #expect(pulse.isDead)
+  }
+}
+
+extension WebSocketKeepAlive {
+  /// Whether the peer would be given up, were the interval over.
+  fileprivate var isDead: Bool { Self.step(state, due) == .dead }
+}
