@@ -56,16 +56,20 @@ let package = Package(
     .target(
       name: "Lastro", dependencies: ["CLastroCrypto", "LastroSupport", "LastroWire", httpTypes, logging],
       swiftSettings: settings),
+    // HTTP/1.1 over any stream, for what stands above dialers. May not know libcurl nor Dispatch. In no product by itself.
+    .target(
+      name: "LastroExchange", dependencies: ["Lastro", "LastroSupport", "LastroWire", httpTypes],
+      swiftSettings: settings),
     // WebSocket over any dialer.
     .target(
-      name: "LastroWebSocket", dependencies: ["Lastro", "LastroSupport", "LastroWire", httpTypes],
+      name: "LastroWebSocket", dependencies: ["Lastro", "LastroExchange", "LastroSupport", "LastroWire", httpTypes],
       swiftSettings: settings),
     // Gemini over any dialer.
     .target(name: "LastroGemini", dependencies: ["Lastro", "LastroSupport", "LastroWire"], swiftSettings: settings),
     // Dialers around dialers: SOCKS 5, HTTP CONNECT, meek, and chains of them.
     .target(
-      name: "LastroTunnels", dependencies: ["Lastro", "LastroSupport", "LastroWire", httpTypes], swiftSettings: settings
-    ),
+      name: "LastroTunnels", dependencies: ["Lastro", "LastroExchange", "LastroWire", httpTypes],
+      swiftSettings: settings),
     // The Swift Transport API: connections, factories and framers.
     .target(
       name: "LastroTransports",
@@ -86,7 +90,7 @@ let package = Package(
     // Connections, factories and chains over the engine. Imported by nobody but a composition root.
     .target(
       name: "LastroCurlTransports",
-      dependencies: ["Lastro", "LastroCurl", "LastroSupport", "LastroTransports", "LastroTunnels"],
+      dependencies: ["Lastro", "LastroCurl", "LastroTransports", "LastroTunnels"],
       swiftSettings: settings),
     // Server side of OpenSSL and of HPACK for the loopback servers, and the certificate mint.
     .target(
@@ -94,13 +98,13 @@ let package = Package(
       linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto"), .linkedLibrary("nghttp2")]),
     // For our users' tests of what fetches. May not import the engine nor a test framework.
     .target(
-      name: "LastroTesting", dependencies: ["CLoopback", "Lastro", "LastroSupport", "LastroWire", httpTypes],
+      name: "LastroTesting", dependencies: ["CLoopback", "Lastro", "LastroSupport", httpTypes],
       swiftSettings: settings),
     // For our users' tests of streams: WebSocket, Gemini, meek and UDP servers, and conformance of connections.
     .target(
       name: "LastroStreamsTesting",
       dependencies: [
-        "CLoopback", "Lastro", "LastroGemini", "LastroSupport", "LastroTesting", "LastroTransports", "LastroWebSocket",
+        "CLoopback", "Lastro", "LastroSupport", "LastroTesting", "LastroTransports", "LastroWebSocket",
         "LastroWire",
         httpTypes,
       ],
@@ -109,7 +113,7 @@ let package = Package(
     .executableTarget(
       name: "LastroCommand",
       dependencies: [
-        "Lastro", "LastroCurl", "LastroCurlTransports", "LastroGemini", "LastroObservability", "LastroTransports",
+        "Lastro", "LastroCurl", "LastroCurlTransports", "LastroGemini",
         "LastroTunnels", "LastroWebSocket", httpTypes, logging,
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
@@ -138,6 +142,10 @@ let package = Package(
       ],
       swiftSettings: settings),
     .testTarget(
+      name: "LastroExchangeTests",
+      dependencies: ["Lastro", "LastroExchange", "LastroTesting", "LastroWire", "TestSupport", httpTypes],
+      swiftSettings: settings),
+    .testTarget(
       name: "LastroWebSocketTests",
       dependencies: [
         "Lastro", "LastroCurl", "LastroStreamsTesting", "LastroSupport", "LastroTesting", "LastroWebSocket",
@@ -148,7 +156,7 @@ let package = Package(
     .testTarget(
       name: "LastroGeminiTests",
       dependencies: [
-        "Lastro", "LastroCurl", "LastroGemini", "LastroStreamsTesting", "LastroSupport", "LastroTesting", "LastroWire",
+        "Lastro", "LastroCurl", "LastroGemini", "LastroStreamsTesting", "LastroSupport", "LastroTesting",
         "PeerSupport",
         "TestSupport",
       ],
@@ -158,21 +166,20 @@ let package = Package(
       dependencies: [
         "Lastro", "LastroCurl", "LastroCurlTransports", "LastroStreamsTesting", "LastroSupport", "LastroTesting",
         "LastroTunnels",
-        "LastroWire", "PeerSupport", "TestSupport", httpTypes,
+        "PeerSupport", "TestSupport", httpTypes,
       ],
       swiftSettings: settings),
     .testTarget(
       name: "LastroTransportsTests",
       dependencies: [
         "Lastro", "LastroGemini", "LastroStreamsTesting", "LastroSupport", "LastroTesting", "LastroTransports",
-        "LastroTunnels",
-        "LastroWebSocket", "LastroWire", "TestSupport", logging,
+        "LastroWebSocket", "TestSupport", logging,
       ],
       swiftSettings: settings),
     .testTarget(
       name: "LastroObservabilityTests",
       dependencies: [
-        "Lastro", "LastroObservability", "LastroSupport", "LastroTesting", "TestSupport", httpTypes, logging, metrics,
+        "Lastro", "LastroObservability", "LastroTesting", "TestSupport", httpTypes, logging, metrics,
         tracing,
         .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
         .product(name: "MetricsTestKit", package: "swift-metrics"),
@@ -197,7 +204,7 @@ let package = Package(
       swiftSettings: settings),
     .testTarget(
       name: "LastroTestingTests",
-      dependencies: ["Lastro", "LastroObservability", "LastroSupport", "LastroTesting", "TestSupport", httpTypes],
+      dependencies: ["Lastro", "LastroObservability", "LastroTesting", "TestSupport", httpTypes],
       swiftSettings: settings),
     // The command line is run as built: the test needs the program, not its module.
     .testTarget(

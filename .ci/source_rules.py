@@ -15,7 +15,8 @@ _LEAF = _TESTS | _ENGINE | _OBSERVABILITY | {"CLastroCrypto", "Dispatch"}
 FORBIDDEN = {
     "LastroSupport": None,
     "LastroWire": None,
-    "Lastro": _TESTS | _ENGINE | _OTHER_SYSTEMS | _OBSERVABILITY | {"Dispatch"},
+    "Lastro": _TESTS | _ENGINE | _OTHER_SYSTEMS | _OBSERVABILITY | {"Dispatch", "LastroExchange"},
+    "LastroExchange": _LEAF | _OTHER_SYSTEMS,
     "LastroWebSocket": _LEAF | _OTHER_SYSTEMS,
     "LastroGemini": _LEAF | _OTHER_SYSTEMS,
     "LastroTunnels": _LEAF | _OTHER_SYSTEMS,
