@@ -9,7 +9,7 @@ public import Lastro
   public import Foundation
 #endif
 
-/// A connection to the network, or over anything else that a ``Dialer`` reaches; the counterpart of Network framework's
+/// A connection to the network, or over anything else that a `Dialer` reaches; the counterpart of Network framework's
 /// `NWConnection`.
 ///
 /// ```swift
