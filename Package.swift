@@ -50,48 +50,62 @@ let package = Package(
     .target(name: "CLastroZlib", linkerSettings: [.linkedLibrary("z")]),
     // Pure machines, bytes to events. Imports nothing but that door, not even Foundation.
     .target(name: "LastroWire", dependencies: ["CLastroZlib"], swiftSettings: settings),
+    // A lock and a place for one answer, public so that every target specialises them. In no product.
+    .target(name: "LastroSupport", swiftSettings: settings),
     // What features import: HTTP, policy and trust. May not know libcurl, Dispatch, metrics nor tracing.
     .target(
-      name: "Lastro", dependencies: ["CLastroCrypto", "LastroWire", httpTypes, logging], swiftSettings: settings),
+      name: "Lastro", dependencies: ["CLastroCrypto", "LastroSupport", "LastroWire", httpTypes, logging],
+      swiftSettings: settings),
+    // HTTP/1.1 over any stream, for what stands above dialers. May not know libcurl nor Dispatch. In no product by itself.
+    .target(
+      name: "LastroExchange", dependencies: ["Lastro", "LastroSupport", "LastroWire", httpTypes],
+      swiftSettings: settings),
     // WebSocket over any dialer.
-    .target(name: "LastroWebSocket", dependencies: ["Lastro", "LastroWire", httpTypes], swiftSettings: settings),
+    .target(
+      name: "LastroWebSocket", dependencies: ["Lastro", "LastroExchange", "LastroSupport", "LastroWire", httpTypes],
+      swiftSettings: settings),
     // Gemini over any dialer.
-    .target(name: "LastroGemini", dependencies: ["Lastro", "LastroWire"], swiftSettings: settings),
+    .target(name: "LastroGemini", dependencies: ["Lastro", "LastroSupport", "LastroWire"], swiftSettings: settings),
     // Dialers around dialers: SOCKS 5, HTTP CONNECT, meek, and chains of them.
-    .target(name: "LastroTunnels", dependencies: ["Lastro", "LastroWire", httpTypes], swiftSettings: settings),
+    .target(
+      name: "LastroTunnels", dependencies: ["Lastro", "LastroExchange", "LastroWire", httpTypes],
+      swiftSettings: settings),
     // The Swift Transport API: connections, factories and framers.
     .target(
       name: "LastroTransports",
-      dependencies: ["Lastro", "LastroGemini", "LastroTunnels", "LastroWebSocket", "LastroWire"],
+      dependencies: ["Lastro", "LastroGemini", "LastroSupport", "LastroTunnels", "LastroWebSocket", "LastroWire"],
       swiftSettings: settings),
     // Metrics, spans and HTTP archives of fetches. The only place that knows swift-metrics and swift-distributed-tracing.
     .target(
-      name: "LastroObservability", dependencies: ["Lastro", httpTypes, logging, metrics, tracing],
+      name: "LastroObservability", dependencies: ["Lastro", "LastroSupport", httpTypes, logging, metrics, tracing],
       swiftSettings: settings),
     // The engine. Imported by nobody but a composition root.
     .target(
       name: "LastroCurl",
       dependencies: [
-        "CLastro", "Lastro", "LastroWire", httpTypes,
+        "CLastro", "Lastro", "LastroSupport", "LastroWire", httpTypes,
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
       ],
       swiftSettings: settings),
     // Connections, factories and chains over the engine. Imported by nobody but a composition root.
     .target(
       name: "LastroCurlTransports",
-      dependencies: ["Lastro", "LastroCurl", "LastroTransports", "LastroTunnels"], swiftSettings: settings),
+      dependencies: ["Lastro", "LastroCurl", "LastroTransports", "LastroTunnels"],
+      swiftSettings: settings),
     // Server side of OpenSSL and of HPACK for the loopback servers, and the certificate mint.
     .target(
       name: "CLoopback",
       linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto"), .linkedLibrary("nghttp2")]),
     // For our users' tests of what fetches. May not import the engine nor a test framework.
     .target(
-      name: "LastroTesting", dependencies: ["CLoopback", "Lastro", "LastroWire", httpTypes], swiftSettings: settings),
+      name: "LastroTesting", dependencies: ["CLoopback", "Lastro", "LastroSupport", httpTypes],
+      swiftSettings: settings),
     // For our users' tests of streams: WebSocket, Gemini, meek and UDP servers, and conformance of connections.
     .target(
       name: "LastroStreamsTesting",
       dependencies: [
-        "CLoopback", "Lastro", "LastroGemini", "LastroTesting", "LastroTransports", "LastroWebSocket", "LastroWire",
+        "CLoopback", "Lastro", "LastroSupport", "LastroTesting", "LastroTransports", "LastroWebSocket",
+        "LastroWire",
         httpTypes,
       ],
       swiftSettings: settings),
@@ -99,7 +113,7 @@ let package = Package(
     .executableTarget(
       name: "LastroCommand",
       dependencies: [
-        "Lastro", "LastroCurl", "LastroCurlTransports", "LastroGemini", "LastroObservability", "LastroTransports",
+        "Lastro", "LastroCurl", "LastroCurlTransports", "LastroGemini",
         "LastroTunnels", "LastroWebSocket", httpTypes, logging,
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
@@ -108,7 +122,8 @@ let package = Package(
     .target(name: "PeerSupport", path: "Tests/PeerSupport", swiftSettings: settings),
     // What the tests of several targets share. In no product.
     .target(
-      name: "TestSupport", dependencies: ["Lastro", "LastroCurl", "LastroTesting", "PeerSupport", httpTypes],
+      name: "TestSupport",
+      dependencies: ["Lastro", "LastroCurl", "LastroSupport", "LastroTesting", "PeerSupport", httpTypes],
       path: "Tests/TestSupport", swiftSettings: settings),
     // Public test data, read from its folder. In no product.
     .target(
@@ -119,44 +134,53 @@ let package = Package(
     .testTarget(
       name: "LastroTests",
       dependencies: [
-        "ConformanceData", "Lastro", "LastroObservability", "LastroTesting", "LastroWire", "TestSupport", httpTypes,
+        "ConformanceData", "Lastro", "LastroObservability", "LastroSupport", "LastroTesting", "LastroWire",
+        "TestSupport", httpTypes,
         logging, tracing,
         .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
         .product(name: "MetricsTestKit", package: "swift-metrics"),
       ],
       swiftSettings: settings),
     .testTarget(
+      name: "LastroExchangeTests",
+      dependencies: ["Lastro", "LastroExchange", "LastroTesting", "LastroWire", "TestSupport", httpTypes],
+      swiftSettings: settings),
+    .testTarget(
       name: "LastroWebSocketTests",
       dependencies: [
-        "Lastro", "LastroCurl", "LastroStreamsTesting", "LastroTesting", "LastroWebSocket", "LastroWire", "PeerSupport",
+        "Lastro", "LastroCurl", "LastroStreamsTesting", "LastroSupport", "LastroTesting", "LastroWebSocket",
+        "LastroWire", "PeerSupport",
         "TestSupport", httpTypes,
       ],
       swiftSettings: settings),
     .testTarget(
       name: "LastroGeminiTests",
       dependencies: [
-        "Lastro", "LastroCurl", "LastroGemini", "LastroStreamsTesting", "LastroTesting", "LastroWire", "PeerSupport",
+        "Lastro", "LastroCurl", "LastroGemini", "LastroStreamsTesting", "LastroSupport", "LastroTesting",
+        "PeerSupport",
         "TestSupport",
       ],
       swiftSettings: settings),
     .testTarget(
       name: "LastroTunnelsTests",
       dependencies: [
-        "Lastro", "LastroCurl", "LastroCurlTransports", "LastroStreamsTesting", "LastroTesting", "LastroTunnels",
-        "LastroWire", "PeerSupport", "TestSupport", httpTypes,
+        "Lastro", "LastroCurl", "LastroCurlTransports", "LastroStreamsTesting", "LastroSupport", "LastroTesting",
+        "LastroTunnels",
+        "PeerSupport", "TestSupport", httpTypes,
       ],
       swiftSettings: settings),
     .testTarget(
       name: "LastroTransportsTests",
       dependencies: [
-        "Lastro", "LastroGemini", "LastroStreamsTesting", "LastroTesting", "LastroTransports", "LastroTunnels",
-        "LastroWebSocket", "LastroWire", "TestSupport", logging,
+        "Lastro", "LastroGemini", "LastroStreamsTesting", "LastroSupport", "LastroTesting", "LastroTransports",
+        "LastroWebSocket", "TestSupport", logging,
       ],
       swiftSettings: settings),
     .testTarget(
       name: "LastroObservabilityTests",
       dependencies: [
-        "Lastro", "LastroObservability", "LastroTesting", "TestSupport", httpTypes, logging, metrics, tracing,
+        "Lastro", "LastroObservability", "LastroTesting", "TestSupport", httpTypes, logging, metrics,
+        tracing,
         .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
         .product(name: "MetricsTestKit", package: "swift-metrics"),
       ],
@@ -164,7 +188,8 @@ let package = Package(
     .testTarget(
       name: "LastroCurlTests",
       dependencies: [
-        "ConformanceData", "Lastro", "LastroCurl", "LastroTesting", "LastroTunnels", "LastroWire", "PeerSupport",
+        "ConformanceData", "Lastro", "LastroCurl", "LastroSupport", "LastroTesting", "LastroTunnels", "LastroWire",
+        "PeerSupport",
         "TestSupport", httpTypes,
       ],
       swiftSettings: settings),
@@ -172,7 +197,8 @@ let package = Package(
     .testTarget(
       name: "LastroCurlTransportsTests",
       dependencies: [
-        "Lastro", "LastroCurl", "LastroCurlTransports", "LastroGemini", "LastroStreamsTesting", "LastroTesting",
+        "Lastro", "LastroCurl", "LastroCurlTransports", "LastroGemini", "LastroStreamsTesting", "LastroSupport",
+        "LastroTesting",
         "LastroTransports", "LastroTunnels", "LastroWebSocket", "PeerSupport", "TestSupport",
       ],
       swiftSettings: settings),

@@ -13,8 +13,10 @@ _OTHER_SYSTEMS = {"LastroWebSocket", "LastroGemini", "LastroTunnels", "LastroTra
 _OBSERVABILITY = {"CoreMetrics", "Metrics", "Tracing", "LastroObservability"}
 _LEAF = _TESTS | _ENGINE | _OBSERVABILITY | {"CLastroCrypto", "Dispatch"}
 FORBIDDEN = {
+    "LastroSupport": None,
     "LastroWire": None,
-    "Lastro": _TESTS | _ENGINE | _OTHER_SYSTEMS | _OBSERVABILITY | {"Dispatch"},
+    "Lastro": _TESTS | _ENGINE | _OTHER_SYSTEMS | _OBSERVABILITY | {"Dispatch", "LastroExchange"},
+    "LastroExchange": _LEAF | _OTHER_SYSTEMS,
     "LastroWebSocket": _LEAF | _OTHER_SYSTEMS,
     "LastroGemini": _LEAF | _OTHER_SYSTEMS,
     "LastroTunnels": _LEAF | _OTHER_SYSTEMS,
@@ -26,7 +28,7 @@ FORBIDDEN = {
     "LastroStreamsTesting": _ENGINE | _OBSERVABILITY | {"CLastroCrypto", "Testing", "XCTest"},
     "LastroCommand": _TESTS | {"CLastro", "CLastroCrypto"},
 }
-ALLOWED = {"LastroWire": {"CLastroZlib"}}
+ALLOWED = {"LastroSupport": {"Glibc", "Darwin"}, "LastroWire": {"CLastroZlib"}}
 EVERYWHERE = {"FoundationNetworking", "CCurl", "Ccurl", "curl"}
 # What Lastro is measured against.
 FOUNDATIONNETWORKING_USERS = {("Benchmarks", "Sources", "URLSessionBench")}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Lastro
+internal import LastroWire
 
 /// How the engine works: threads, connections, queue, limits, pins. Checked when the engine is made.
 ///
@@ -36,11 +37,11 @@ public struct CurlConfiguration: Sendable {
   public var coldRequestsPerHost = 16
   /// Most bytes of a response head, interim ones included. Default 256 KiB. libcurl has limits of its own, whatever this
   /// is: 100 KiB for a line, and 300 KiB in all (not in 8.2 and older that nobody patched).
-  public var maximumHeadBytes = 256 * 1024
+  public var maximumHeadBytes = ExchangeLimits().headBytes
   /// Most header fields of a response. Default 500.
-  public var maximumHeaderFields = 500
+  public var maximumHeaderFields = ExchangeLimits().fields
   /// Most interim (1xx) responses before the final one. Default 32.
-  public var maximumInterimResponses = 32
+  public var maximumInterimResponses = ExchangeLimits().interimResponses
   /// Whether `Accept-Encoding: gzip, deflate` is sent and compressed bodies are expanded, unless the request has the field
   /// itself, or `Range`. Another coding is refused (`response/bad_content_encoding`). The header fields stay as the server sent them.
   /// Default true.
@@ -95,7 +96,7 @@ public struct CurlConfiguration: Sendable {
     ] where value < 0 {
       throw ConfigurationError("\(name) is \(value)", hint: "it must not be negative")
     }
-    if let userAgent, userAgent.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
+    if let userAgent, userAgent.utf8.contains(where: \.isControl) {
       throw ConfigurationError("userAgent has a control character", hint: "CR and LF would start another header field")
     }
     guard maximumContentCodings <= 8 else {

@@ -34,8 +34,7 @@ struct HTTPAttributes: Sendable {
     self.method = isKnown ? method : "_OTHER"
     originalMethod = isKnown ? nil : method
     scheme = origin?.scheme ?? ""
-    let host = origin?.host ?? ""
-    address = host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host
+    address = origin?.host.unbracketedHost ?? ""
     port = origin?.port
     self.operation = operation
   }

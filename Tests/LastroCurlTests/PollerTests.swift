@@ -9,8 +9,6 @@ import Testing
 
 #if canImport(Glibc)
   import Glibc
-#elseif canImport(Musl)
-  import Musl
 #endif
 
 /// What epoll is spared must not be missed: readiness, and the end of a number and its next life.

@@ -102,9 +102,9 @@ struct HTTPConnectTests {
     "a proxy that breaks HTTP is refused",
     arguments: [
       "SSH-2.0-x\r\n", "HTTP/1.1 abc\r\n\r\n", "HTTP/1.1 101 Switching\r\n\r\n", "HTTP/1.1 200 OK\r\nno colon\r\n\r\n",
-      "HTTP/1.1 200 OK\r\nA: " + String(repeating: "x", count: 70_000), String(repeating: "x", count: 70_000),
-      "HTTP/1.1 200 OK\r\n" + String(repeating: "A: b\r\n", count: 300), "\0\0\0\n",
-      String(repeating: "HTTP/1.1 100 Continue\r\n\r\n", count: 20),
+      "HTTP/1.1 200 OK\r\nA: " + String(repeating: "x", count: 300_000), String(repeating: "x", count: 300_000),
+      "HTTP/1.1 200 OK\r\n" + String(repeating: "A: b\r\n", count: 600), "\0\0\0\n",
+      String(repeating: "HTTP/1.1 100 Continue\r\n\r\n", count: 40),
     ], [1000, Int.max])
   func hostile(answer: String, piece: Int) async throws {
     let dialer = try Self.dialer(.init(longestRead: piece)) { far in

@@ -5,6 +5,7 @@ import Lastro
 import LastroCurl
 import LastroCurlTransports
 import LastroStreamsTesting
+import LastroSupport
 import LastroTesting
 import LastroTunnels
 import PeerSupport

@@ -3,6 +3,7 @@
 import Lastro
 import LastroCurl
 import LastroStreamsTesting
+import LastroSupport
 import LastroTesting
 import LastroTunnels
 import TestSupport

@@ -4,6 +4,7 @@ import Foundation
 import HTTPTypes
 import Lastro
 import LastroStreamsTesting
+import LastroSupport
 import LastroTesting
 import LastroWebSocket
 import Testing

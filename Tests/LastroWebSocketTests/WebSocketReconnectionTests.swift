@@ -3,6 +3,7 @@
 import Foundation
 import Lastro
 import LastroStreamsTesting
+import LastroSupport
 import LastroTesting
 import LastroWebSocket
 import Testing

@@ -2,6 +2,7 @@
 
 import Foundation
 import Lastro
+import LastroSupport
 
 /// Hands out one stream.
 struct SocketStreamDialer: Dialer {

@@ -6,14 +6,21 @@ import Testing
 
 @testable import LastroWire
 
-/// The strict response cases of llhttp (`test/response`), as far as heads go.
+/// The strict response cases of llhttp (`test/response`): heads by themselves, and whole answers.
 @Suite("llhttp's responses")
 struct LLHTTPCorpusTests {
   struct Case: Decodable {
+    struct Meta: Decodable {
+      var skipBody: Bool?
+    }
+
     var name: String
     var type: String
+    var meta: Meta
     var input_b64: Data
     var error: String?
+    var status: Int?
+    var body: String
   }
 
   /// Refused by llhttp for what comes after the head.
@@ -49,5 +56,39 @@ struct LLHTTPCorpusTests {
       if (fed.violation == nil) != (item.error == nil) { differences.insert(item.name) }
     }
     #expect(differences == Self.bodyFaults.union(Self.leniencies).union(Self.strictnesses))
+  }
+
+  /// What the reader of whole answers makes of the cases otherwise than llhttp: the table of the engine's suite.
+  static let answerDifferences: Set<String> = leniencies.union(strictnesses).union([
+    // What follows a complete answer is the caller's to judge, `Connection: close` or not.
+    "HTTP/1.1 with keep-alive disabled and 204 status", "HTTP/1.1 with keep-alive disabled, content-length",
+    // Two answers, whose bodies the case adds up.
+    "HTTP 304 with Content-Length", "HTTP 304 with Transfer-Encoding", "Should parse multiple events",
+    // The case has the interim status, and stops a byte before the end of the body.
+    "HTTP 103 first, then 200",
+    // The bodies are noted without their line ends.
+    "Response without `Content-Length`, but with body", "amazon.com",
+    // They stop before the end: truncated.
+    "Tabs in `Content-Length` (surrounding)", "Google 301", "Chunk extensions quoting",
+  ])
+
+  @Test("each strict case is read as the engine reads it, body and end included, in every split")
+  func answers() throws {
+    let cases = try JSONDecoder().decode([Case].self, from: ConformanceData.file("llhttp/responses.json"))
+      .filter { $0.type == "response" || $0.type == "response-finish" }
+    #expect(cases.count == 77)
+    var differences: Set<String> = []
+    for item in cases {
+      let (answer, differing) = AnswerFeeding.everySplit(
+        of: Array(item.input_b64), to: item.meta.skipBody == true ? .head : .ordinary, closes: true)
+      #expect(differing.isEmpty, "\(item.name)")
+      let isAlike =
+        answer.violation != nil
+        ? item.error != nil
+        : item.error == nil && answer.head?.status == item.status
+          && String(decoding: answer.body, as: UTF8.self) == item.body
+      if !isAlike { differences.insert(item.name) }
+    }
+    #expect(differences == Self.answerDifferences)
   }
 }

@@ -156,3 +156,19 @@ struct ResponseBodyMachineTests {
     }
   }
 }
+
+extension ResponseBodyMachine {
+  /// Takes bytes, and appends those of the body to `body`.
+  fileprivate mutating func consume(
+    _ bytes: UnsafeRawBufferPointer, into body: inout [UInt8]
+  ) throws(HeadViolation) {
+    var position = 0
+    while true {
+      let count = try findBody(in: bytes, at: &position)
+      if count == 0 { return }
+      body += bytes[position..<position + count]
+      take(count)
+      position += count
+    }
+  }
+}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Lastro
+import LastroSupport
 
 /// What happened, for those who wait for it.
 package final class Arrivals: Sendable {

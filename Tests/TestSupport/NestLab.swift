@@ -3,6 +3,7 @@
 package import FoundationEssentials
 package import Lastro
 package import LastroCurl
+import LastroSupport
 package import LastroTesting
 package import Testing
 

@@ -2,6 +2,7 @@
 
 package import FoundationEssentials
 package import Lastro
+import LastroSupport
 package import LastroTesting
 internal import Testing
 

@@ -2,6 +2,7 @@
 
 package import HTTPTypes
 package import Lastro
+import LastroSupport
 package import LastroTesting
 
 #if canImport(FoundationEssentials)

@@ -3,6 +3,7 @@
 package import Foundation
 package import HTTPTypes
 package import Lastro
+import LastroSupport
 
 /// Answers from a closure; keeps what it was asked.
 package final class StubTransport: Transport {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LastroSupport
+
 /// Gets access tokens for a refresh token (RFC 6749 §6), and keeps the one that replaces it.
 ///
 /// To be asked one call at a time, as ``BearerAuthenticator`` does: endpoints that rotate refresh tokens take one that

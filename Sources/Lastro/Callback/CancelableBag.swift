@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LastroSupport
+
 /// Several cancelables that are cancelled together.
 ///
 /// Adding and cancelling may race on different threads: whatever is added is cancelled exactly once, either with the

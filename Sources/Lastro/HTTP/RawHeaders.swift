@@ -129,12 +129,12 @@ extension HTTPField {
         .invalidHeader, "\"\(name.prefix(40).escapedForDisplay)\" is no header field name",
         hint: "letters, digits and !#$%&'*+-.^_`|~ are allowed")
     }
-    for byte in value.utf8 where (byte < 0x20 && byte != 0x09) || byte == 0x7F {
+    for byte in value.utf8 where byte.isControl && byte != 0x09 {
       throw .refused(
         .invalidHeader, "the value of the header field \(name) has a control character in it",
         hint: "values are one line: remove CR, LF, NUL and the like, or encode them")
     }
-    self.init(name: fieldName, value: value.utf8.trimmedBlanks)
+    self.init(name: fieldName, value: String(value[...].withoutBlanks))
   }
 }
 
@@ -148,14 +148,4 @@ extension String {
 extension StringProtocol {
   /// For messages: control characters and what is not ASCII in their `\u{…}` form.
   var escapedForDisplay: String { unicodeScalars.map { $0.escaped(asASCII: true) }.joined() }
-}
-
-extension String.UTF8View {
-  /// Without spaces and tabs at both ends.
-  fileprivate var trimmedBlanks: String {
-    guard let first = firstIndex(where: { $0 != 0x20 && $0 != 0x09 }),
-      let last = lastIndex(where: { $0 != 0x20 && $0 != 0x09 })
-    else { return "" }
-    return String(Substring(self[first...last]))
-  }
 }

@@ -7,8 +7,6 @@
 #endif
 #if canImport(Glibc)
   internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
 #else
   internal import Darwin
 #endif

@@ -76,7 +76,7 @@ package enum RequestCheck {
     }
     guard let authority = head.authority, !authority.isEmpty else { throw .invalidURL("the request has no authority") }
     if PlainAuthority(authority) == nil {
-      if authority.firstByte(where: { $0 <= 0x20 || $0 == 0x7F }) != nil {
+      if authority.firstByte(where: { $0.isControl || $0 == 0x20 }) != nil {
         throw .invalidURL("the authority has a space or a control character in it")
       }
       let host = try Authority(authority[...]).host
@@ -131,7 +131,7 @@ package enum RequestCheck {
     }
   }
 
-  private static func isFieldByte(_ byte: UInt8) -> Bool { byte >= 0x20 && byte != 0x7F || byte == 0x09 }
+  private static func isFieldByte(_ byte: UInt8) -> Bool { !byte.isControl || byte == 0x09 }
 
   private static func controlCharacter(in name: String) -> TransportError {
     .refused(.invalidHeader, "the value of the header field \(name) has a control character in it")

@@ -132,6 +132,8 @@ extension ResourceRequest {
 }
 
 extension HTTPField.Name {
+  // Forced: letters and a hyphen are a field name (RFC 9110 §5.6.2), and no other name could stand in.
+  // swift-format-ignore: NeverForceUnwrap
   /// `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header).
-  public static let idempotencyKey = HTTPField.Name("Idempotency-Key") ?? .ifMatch
+  public static let idempotencyKey = HTTPField.Name("Idempotency-Key")!
 }

@@ -31,7 +31,7 @@ package struct RequestTarget: Sendable, Hashable {
   /// - Throws: stage `request`, code `invalid_url` or `unsupported_scheme`. The message never has the URL in it, for it
   ///   may hold secrets.
   package init(_ url: String) throws(TransportError) {
-    if let byte = url.firstByte(where: { $0 <= 0x20 || $0 == 0x7F }) {
+    if let byte = url.firstByte(where: { $0.isControl || $0 == 0x20 }) {
       throw .invalidURL(
         "the URL has \(byte == 0x20 ? "a space" : "a control character") in it",
         hint: byte == 0x20 ? "write a space as %20" : "remove it, or percent-encode it")

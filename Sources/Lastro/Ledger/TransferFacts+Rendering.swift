@@ -18,7 +18,7 @@ extension TransferFacts {
 
   private var remote: String? {
     remoteAddress.map { address in
-      let host = address.contains(":") ? "[\(address)]" : address
+      let host = address.bracketedHost
       return remotePort.map { "\(host):\($0)" } ?? host
     }
   }

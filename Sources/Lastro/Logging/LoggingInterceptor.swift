@@ -13,7 +13,7 @@ public import Logging
 ///
 /// Messages are constant texts, good to count and to filter by; what is particular stands in the metadata: `call` and
 /// `attempt` (the same for all that belongs together), `hop`, `operation`, `method`, `url`, `status`, `duration_ms`,
-/// `bytes`, `http_version`, `remote`, `reused`, `stage`, `code`, `error`, `hint`; and `headers`, `body` and `curl` where
+/// `bytes`, `http_version`, `remote`, `reused`, `stage`, `code`, `error`, `hint`, `engine_code` (what the engine calls the failure); and `headers`, `body` and `curl` where
 /// asked for. Every value is on one line.
 ///
 /// It adapts nothing and wants no retry. Put it last to see requests as they are sent.
@@ -112,7 +112,7 @@ public struct LoggingInterceptor: HTTPResourceInterceptor {
     metadata["code"] = "\(error.code)"
     metadata["error"] = "\(redaction.text(error.message, of: error).onOneLine)"
     if let hint = error.hint { metadata["hint"] = "\(redaction.text(hint, of: error).onOneLine)" }
-    if let curlCode = error.engineCode { metadata["engine_code"] = "\(curlCode)" }
+    if let engineCode = error.engineCode { metadata["engine_code"] = "\(engineCode)" }
     if error.isCancelled {
       logger.log(level: level, "request cancelled", metadata: metadata)
     } else if context.wasScheduled {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LastroSupport
 import Synchronization
 
 /// Some of the four hooks of an interceptor.

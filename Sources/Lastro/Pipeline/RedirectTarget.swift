@@ -21,7 +21,7 @@ struct RedirectTarget: Equatable {
   init(_ location: String, base: RequestTarget, fragment inherited: String?) throws(TransportError) {
     // By bytes: a combining mark makes another `Character` of a delimiter, but no other delimiter.
     var reference = location.trimmedWithoutSpaces[...]
-    guard reference.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else {
+    guard reference.utf8.allSatisfy({ !$0.isControl && $0 != 0x20 }) else {
       throw .refused(.invalidURL, "the location has a control character")
     }
     fragment = inherited
@@ -37,30 +37,12 @@ struct RedirectTarget: Equatable {
       target = base
       target.resolve(reference)
     }
-    target.path = Self.removingDotSegments(target.path)
+    target.path = target.path.withoutDotSegments
   }
 
   private static func hasScheme(_ reference: Substring) -> Bool {
     guard let end = reference.utf8.firstIndex(where: ":/?".utf8.contains) else { return false }
     return reference.utf8[end] == UInt8(ascii: ":")
-  }
-
-  /// Removes `.` and `..` (RFC 3986 §5.2.4), percent-encoded ones too, as browsers do.
-  static func removingDotSegments(_ path: String) -> String {
-    guard path.contains(".") || path.contains("%2") else { return path }
-    var kept: [Substring] = []
-    let segments = path.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
-    for (index, segment) in segments.enumerated() {
-      let isLast = index == segments.count - 1
-      switch segment.lowercased().replacing("%2e", with: ".") {
-      case ".": if isLast { kept.append("") }
-      case "..":
-        _ = kept.popLast()
-        if isLast { kept.append("") }
-      default: kept.append(segment)
-      }
-    }
-    return "/" + kept.joined(separator: "/")
   }
 }
 
@@ -89,11 +71,8 @@ extension RequestTarget {
 extension String {
   /// Without spaces and tabs at both ends, and with `%20` for those inside.
   fileprivate var trimmedWithoutSpaces: String {
-    let isBlank = { (byte: UInt8) in byte == 0x20 || byte == 0x09 }
-    guard let first = utf8.firstIndex(where: { !isBlank($0) }), let last = utf8.lastIndex(where: { !isBlank($0) })
-    else { return "" }
     var result = ""
-    for scalar in Substring(utf8[first...last]).unicodeScalars {
+    for scalar in self[...].withoutBlanks.unicodeScalars {
       if scalar == " " { result += "%20" } else { result.unicodeScalars.append(scalar) }
     }
     return result

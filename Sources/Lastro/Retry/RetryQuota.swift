@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LastroSupport
 import Synchronization
 
 /// What bounds the retries to one origin, of all calls together, so that an outage does not become a storm.

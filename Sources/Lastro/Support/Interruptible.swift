@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LastroSupport
+
 /// Why something that was waited for was given up.
 package enum Interruption: Error {
   case cancelled
@@ -17,14 +19,14 @@ package func interruptible<Value: Sendable>(
   within limit: Duration?, ignoringCancellation: Bool = false, time: TimeSource,
   _ operation: @escaping @Sendable () async -> Value
 ) async -> Result<Value, Interruption> {
-  let race = FirstAnswer<Result<Value, Interruption>>()
+  let race = OneAnswer<Result<Value, Interruption>>()
   // Most hooks answer without waiting for anything: those need neither a thread of their own nor a timer.
   let isLate = ignoringCancellation && Task.isCancelled
   let work = startedAtOnce {
     if isLate { withUnsafeCurrentTask { $0?.cancel() } }
     race.give(.success(await operation()))
   }
-  if let answer = race.answerIfGiven() { return answer }
+  if let answer = race.take() { return answer }
   let timer = limit.map { limit in
     Task {
       // Some thirty years at most: a clock may trap on more.
@@ -35,10 +37,10 @@ package func interruptible<Value: Sendable>(
   defer { timer?.cancel() }
   let answer: Result<Value, Interruption>
   if ignoringCancellation {
-    answer = await race.answer()
+    answer = await race.value()
   } else {
     answer = await withTaskCancellationHandler {
-      await race.answer()
+      await race.value()
     } onCancel: {
       race.give(.failure(.cancelled))
     }
@@ -53,56 +55,5 @@ private func startedAtOnce(_ operation: @escaping @Sendable () async -> Void) ->
     Task.immediate { await operation() }
   } else {
     Task { await operation() }
-  }
-}
-
-/// Keeps the first of several answers for the one who waits.
-private final class FirstAnswer<Value: Sendable>: Sendable {
-  private enum State {
-    case open
-    case awaited(CheckedContinuation<Value, Never>)
-    case given(Value)
-    case taken
-  }
-
-  private let state = Lock(State.open)
-
-  func give(_ value: Value) {
-    let waiter: CheckedContinuation<Value, Never>? = state.withLock { state in
-      switch state {
-      case .open:
-        state = .given(value)
-        return nil
-      case .awaited(let continuation):
-        state = .taken
-        return continuation
-      case .given, .taken: return nil
-      }
-    }
-    waiter?.resume(returning: value)
-  }
-
-  /// To be called before `answer`, if at all.
-  func answerIfGiven() -> Value? {
-    state.withLock { state in
-      guard case .given(let value) = state else { return nil }
-      state = .taken
-      return value
-    }
-  }
-
-  /// To be called once.
-  func answer() async -> Value {
-    await withCheckedContinuation { continuation in
-      let value: Value? = state.withLock { state in
-        if case .given(let value) = state {
-          state = .taken
-          return value
-        }
-        state = .awaited(continuation)
-        return nil
-      }
-      if let value { continuation.resume(returning: value) }
-    }
   }
 }

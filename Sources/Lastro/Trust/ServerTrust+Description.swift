@@ -36,7 +36,7 @@ extension ServerTrust: CustomStringConvertible, CustomDebugStringConvertible, Cu
 
   /// Host and port, and whether it is a proxy.
   var server: String {
-    let name = host.text.utf8.contains(UInt8(ascii: ":")) ? "[\(host.text)]" : host.text
+    let name = host.text.bracketedHost
     return (role == .proxy ? "the proxy " : "") + "\(name):\(port)"
   }
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LastroSupport
+
 extension ServerTrustEvaluator {
   /// What a ``ServerTrustEvaluator`` made of the servers it judged.
   ///

@@ -4,8 +4,6 @@ internal import CLastro
 
 #if canImport(Glibc)
   internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
 #endif
 
 /// Owns a `curl_slist`, which must outlive the transfer that uses it.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LastroSupport
+
 /// Those who are to be woken at the end of a turn of the loop, because an answer or a part of a body is there for them.
 ///
 /// To wake somebody costs a call to the kernel, and on a busy machine the loop's processor: who wakes many does so at once.
@@ -8,7 +10,7 @@ final class Deliveries {
   /// More are not kept waiting for the end of a turn: other processors have nothing to do meanwhile.
   private static let most = 16
 
-  private var waiters: [CheckedContinuation<Void, Never>] = []
+  private var waiters: [OneAnswer<TransferJob.Answer>.Waiter] = []
   private var readers: [TransferJob] = []
 
   /// Answers a job.
@@ -31,7 +33,7 @@ final class Deliveries {
   }
 
   private func wakeWaiters() {
-    for waiter in waiters { waiter.resume() }
+    for waiter in waiters { waiter.wake() }
     waiters.removeAll(keepingCapacity: true)
   }
 }

@@ -2,11 +2,10 @@
 
 internal import CLastro
 internal import Lastro
+internal import LastroSupport
 
 #if canImport(Glibc)
   internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
 #endif
 
 /// The face of one loop thread. The thread ends when the last reference to this object is gone and its transfers are,
@@ -117,7 +116,7 @@ final class LoopFinish: Sendable {
     var waiters: [CheckedContinuation<Void, Never>] = []
   }
 
-  private let state = EngineLock(State())
+  private let state = Lock(State())
 
   func signal() {
     let waiters = state.withLock { state in

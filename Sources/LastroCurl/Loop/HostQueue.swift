@@ -33,10 +33,8 @@ final class HostQueue {
   private(set) var isWarm = false
   /// Whether its requests go through a proxy.
   let isProxied: Bool
-  /// Who has to answer.
-  let target: TrustTarget
-  /// The https proxy on the way to it.
-  let proxyTarget: TrustTarget?
+  /// Stands before its server, and the https proxy on the way to it.
+  let gate: TLSGate
   /// Whether requests may come to share a connection.
   private let mayMultiplex: Bool
   /// Descriptors of connections that were fit to be used again when last seen, by local port. Some are closed by now.
@@ -48,7 +46,7 @@ final class HostQueue {
   @exclusivity(unchecked) var heads = HeadMemory()
   private unowned let partition: Partition
   /// Its TLS sessions, and those of its proxy.
-  private(set) lazy var sessions = key.isTLS || proxyTarget != nil ? SessionShare() : nil
+  private(set) lazy var sessions = gate.isNeeded ? SessionShare() : nil
 
   /// - Parameter proxy: its URL; empty for none.
   init(key: Key, partition: Partition, proxy: String, mayMultiplex: Bool) throws(TransportError) {
@@ -58,10 +56,9 @@ final class HostQueue {
     guard let target = TrustTarget(authority: key.authority, defaultPort: key.isTLS ? 443 : 80) else {
       throw .refused(.invalidURL, "the URL's host is no name and no address")
     }
-    self.target = target
-    let isTLSProxy = proxy.lowercased().hasPrefix("https:")
-    proxyTarget = isTLSProxy ? TrustTarget(proxy: proxy) : nil
-    if isTLSProxy, proxyTarget == nil { throw .refused(.invalidOption, "the proxy's URL has no readable host") }
+    gate = TLSGate(
+      target, isTLS: key.isTLS, proxyTarget: try TLSGate.proxyTarget(of: proxy), terms: partition.trust.terms,
+      recordsChain: false)
     self.mayMultiplex = mayMultiplex
   }
 

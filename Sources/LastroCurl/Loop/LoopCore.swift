@@ -159,7 +159,7 @@ final class LoopCore {
   private func run(_ job: TransferJob, on host: HostQueue, in partition: Partition, isFresh: Bool = false) {
     if job.isCancelled { return end(job, .cancelled()) }
     if clock.now >= job.expiresAt { return end(job, .expiredInQueue(job)) }
-    if !host.key.isTLS, case .refused(let failure) = partition.trust.rules.judgePlaintext(host.target) {
+    if !host.key.isTLS, case .refused(let failure) = partition.trust.rules.judgePlaintext(host.gate.target) {
       return end(job, .refusedTrust(failure))
     }
     guard let easy = partition.applier.handle(for: job, on: host) else { return end(job, .noHandle) }

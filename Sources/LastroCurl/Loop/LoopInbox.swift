@@ -2,11 +2,10 @@
 
 internal import CLastro
 internal import Lastro
+internal import LastroSupport
 
 #if canImport(Glibc)
   internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
 #endif
 
 /// What other threads ask of the loop thread.
@@ -37,7 +36,7 @@ final class LoopInbox: Sendable {
     var isSleeping = false
   }
 
-  private let state = EngineLock(State())
+  private let state = Lock(State())
   let wakeDescriptor: Int32
 
   init?() {

@@ -14,9 +14,7 @@ final class Partition {
   let trust: PartitionTrust
   /// Takes no more jobs: what its connections were trusted by has changed. It ends with its last transfer.
   private(set) var isRetired = false
-  let multi: UnsafeMutableRawPointer
-  /// Monotonic nanoseconds at which libcurl wants to be called; `nil` when it does not.
-  private(set) var timerAt: Int64?
+  private let multi: MultiHandle
   var transfers: [ObjectIdentifier: Transfer] = [:]
   private(set) var hosts: [HostQueue.Key: HostQueue] = [:]
   /// When the last transfer ended; pooled connections are closed some time after.
@@ -31,35 +29,33 @@ final class Partition {
   private var drains: [Transfer] = []
 
   init(id: UInt32, options: ConnectionOptions, settings: LoopSettings, poller: Poller) throws(TransportError) {
-    guard CurlGlobal.isReady, let multi = curl_multi_init() else {
+    let trust = try PartitionTrust(options.tls, standing: settings.trustJudge, poller: poller)
+    let applier = try OptionApplier(
+      options: options, trust: trust, limits: settings.transfer, environment: settings.environmentProxies,
+      poller: poller)
+    let note: MultiHandle.SocketNote = { TransferCallbacks.transfer($0)?.socket = $1 }
+    guard let multi = MultiHandle(owner: id, poller: poller, note: note) else {
       throw TransportError(stage: .request, code: .engineFailure, message: "libcurl cannot make a multi handle")
     }
+    multi.set(CURLMOPT_MAX_HOST_CONNECTIONS, settings.connectionsPerHost)
+    multi.set(CURLMOPT_MAXCONNECTS, settings.idleConnections)
+    multi.set(CURLMOPT_PIPELINING, Int(CLASTRO_PIPE_MULTIPLEX))
     self.id = id
     self.options = options
+    self.trust = trust
+    self.applier = applier
     self.multi = multi
     self.poller = poller
-    do {
-      trust = try PartitionTrust(options.tls, standing: settings.trustJudge, poller: poller)
-      applier = try OptionApplier(
-        options: options, trust: trust, limits: settings.transfer, environment: settings.environmentProxies,
-        poller: poller)
-    } catch {
-      curl_multi_cleanup(multi)
-      throw error
-    }
-    clastro_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, settings.connectionsPerHost)
-    clastro_multi_set_long(multi, CURLMOPT_MAXCONNECTS, settings.idleConnections)
-    clastro_multi_set_long(multi, CURLMOPT_PIPELINING, Int(CLASTRO_PIPE_MULTIPLEX))
-    clastro_multi_install(multi, Unmanaged.passUnretained(self).toOpaque(), Self.socketChanged, Self.timerChanged)
   }
+
+  var timerAt: Int64? { multi.timerAt }
 
   deinit {
     for transfer in transfers.values {
-      curl_multi_remove_handle(multi, transfer.easy.raw)
+      multi.remove(transfer.easy)
       transfer.easy.transfer = nil
     }
     transfers = [:]
-    curl_multi_cleanup(multi)
   }
 
   func host(_ key: HostQueue.Key) throws(TransportError) -> HostQueue {
@@ -107,14 +103,14 @@ final class Partition {
   func add(_ transfer: Transfer) -> CURLMcode {
     idleSince = nil
     transfers[ObjectIdentifier(transfer.job)] = transfer
-    let code = curl_multi_add_handle(multi, transfer.easy.raw)
+    let code = multi.add(transfer.easy)
     if code != CURLM_OK { transfers[ObjectIdentifier(transfer.job)] = nil }
     return code
   }
 
   /// Takes a transfer out; its callbacks are over.
   func remove(_ transfer: Transfer, now: Int64) {
-    curl_multi_remove_handle(multi, transfer.easy.raw)
+    multi.remove(transfer.easy)
     transfers[ObjectIdentifier(transfer.job)] = nil
     transfer.easy.transfer = nil
     if transfers.isEmpty { idleSince = now }
@@ -122,64 +118,27 @@ final class Partition {
 
   func socketReady(_ ready: Poller.Ready, now: Int64) {
     if ready.readable || ready.writable { poller.noteMovement(of: ready.descriptor, at: now) }
-    let mask =
-      (ready.readable ? CURL_CSELECT_IN : 0) | (ready.writable ? CURL_CSELECT_OUT : 0)
-      | (ready.failed ? CURL_CSELECT_ERR : 0)
-    act(on: ready.descriptor, mask)
+    watched { multi.act(on: ready) }
   }
 
   /// Calls libcurl when its time has come, even if descriptors were ready too.
   func fireTimer(now: Int64) {
-    guard let due = timerAt, now >= due else { return }
-    timerAt = nil
-    act(on: CURL_SOCKET_TIMEOUT, 0)
+    guard let due = multi.timerAt, now >= due else { return }
+    watched { multi.fireTimer(now: now) }
   }
 
-  private func act(on socket: curl_socket_t, _ mask: Int32) {
-    var running: Int32 = 0
-    guard let watchdog = poller.watchdog, options.httpVersion == .http2 else {
-      curl_multi_socket_action(multi, socket, mask, &running)
-      return
-    }
-    let ended = watchdog.watch { curl_multi_socket_action(multi, socket, mask, &running) }
-    guard let ended else { return }
+  /// Has the watchdog look, where libcurl itself sets no bound to what it reads at once.
+  private func watched(_ act: () -> Void) {
+    guard let watchdog = poller.watchdog, options.httpVersion == .http2 else { return act() }
+    guard let ended = watchdog.watch(act) else { return }
     for transfer in transfers.values where transfer.socket == ended { transfer.noteFlood() }
   }
 
   /// The next transfer libcurl has finished.
   func nextFinished() -> (Transfer, CURLcode)? {
-    var left: Int32 = 0
-    while let message = curl_multi_info_read(multi, &left) {
-      guard message.pointee.msg == CURLMSG_DONE, let easy = message.pointee.easy_handle,
-        let transfer = TransferCallbacks.transfer(clastro_private(easy))
-      else { continue }
-      return (transfer, clastro_message_result(message))
+    while let (context, code) = multi.nextFinished() {
+      if let transfer = TransferCallbacks.transfer(context) { return (transfer, code) }
     }
     return nil
-  }
-
-  private static let socketChanged: clastro_socket_callback = { easy, socket, what, context, _ in
-    guard let context else { return 0 }
-    let partition = Unmanaged<Partition>.fromOpaque(context).takeUnretainedValue()
-    if what == CURL_POLL_REMOVE {
-      partition.poller.unwatch(socket)
-    } else {
-      if let easy { TransferCallbacks.transfer(clastro_private(easy))?.socket = socket }
-      partition.poller.watch(
-        socket, owner: partition.id, read: what & CURL_POLL_IN != 0, write: what & CURL_POLL_OUT != 0)
-    }
-    return 0
-  }
-
-  private static let timerChanged: clastro_timer_callback = { _, milliseconds, context in
-    guard let context else { return 0 }
-    let partition = Unmanaged<Partition>.fromOpaque(context).takeUnretainedValue()
-    partition.timerAt =
-      switch milliseconds {
-      case ..<0: nil
-      case 0: 0  // at once, as for every transfer that begins
-      default: monotonicNow() + Int64(milliseconds) * 1_000_000
-      }
-    return 0
   }
 }

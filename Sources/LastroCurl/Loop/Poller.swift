@@ -4,8 +4,6 @@ internal import CLastro
 
 #if canImport(Glibc)
   internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
 #endif
 
 /// The system's event queue: the one room that knows epoll. Used by the loop thread alone.

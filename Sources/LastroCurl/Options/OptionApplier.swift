@@ -31,7 +31,7 @@ final class OptionApplier {
     try CipherNames.check(options.tls)
     proxies = try ProxyResolver(options.proxy, environment: environment)
     for resolution in options.resolutions {
-      let addresses = resolution.addresses.map { $0.contains(":") ? "[\($0)]" : $0 }.joined(separator: ",")
+      let addresses = resolution.addresses.map(\.bracketedHost).joined(separator: ",")
       // In the form in which requests name it.
       let host = (try? HostName(resolution.host))?.text ?? resolution.host
       _ = resolutions.append("\(host):\(resolution.port):\(addresses)")
@@ -72,7 +72,7 @@ final class OptionApplier {
     let easy = transfer.easy
     let head = transfer.job.request.head
     easy.transfer = transfer
-    if transfer.host.key.isTLS || transfer.host.proxyTarget != nil { try trust.prepare() }
+    if transfer.host.gate.isNeeded { try trust.prepare() }
     try applyOptions(transfer)
     try applyURL(easy, head)
     try applyHeaders(transfer)
@@ -172,12 +172,12 @@ final class OptionApplier {
   private static let reusesPriorKnowledge = clastro_version().pointee.version_num >= 0x080000
 
   private func applyTLS(_ transfer: Transfer) throws(TransportError) {
-    let isTLS = transfer.host.key.isTLS
-    guard isTLS || transfer.host.proxyTarget != nil else { return }
+    let gate = transfer.host.gate
+    guard gate.isNeeded else { return }
     if !trust.allowsResumption || transfer.job.isInspection { transfer.easy.set(CURLOPT_SSL_SESSIONID_CACHE, 0) }
     try TransferCallbacks.installContextHook(on: transfer.easy)
-    if isTLS { try applyServerTLS(transfer.easy, host: transfer.host.target.host) }
-    if transfer.host.proxyTarget != nil { try applyProxyTLS(transfer.easy) }
+    if gate.isTLS { try applyServerTLS(transfer.easy, host: gate.target.host) }
+    if gate.proxyTarget != nil { try applyProxyTLS(transfer.easy) }
   }
 
   /// - Parameter role: a proxy that a stream is dialed to gets no client certificate, as no other proxy does.

@@ -4,8 +4,6 @@ internal import Lastro
 
 #if canImport(Glibc)
   internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
 #endif
 
 /// Says which proxy a request goes through. Decided here, so that libcurl never looks into the environment itself: it
@@ -62,7 +60,7 @@ struct ProxyResolver: Sendable {
   private static func check(_ url: String) throws(TransportError) {
     let scheme = url.contains("://") ? String(url.prefix { $0 != ":" }).lowercased() : "http"
     guard ["http", "https", "socks4", "socks4a", "socks5", "socks5h"].contains(scheme), !url.isEmpty,
-      !url.utf8.contains(where: { $0 <= 0x20 || $0 == 0x7F })
+      !url.utf8.contains(where: { $0.isControl || $0 == 0x20 })
     else {
       throw .refused(
         .invalidOption, "the proxy is no URL with one of the schemes http, https, socks4, socks4a, socks5, socks5h",
@@ -118,7 +116,7 @@ struct BypassList: Sendable {
 
   private static func network(_ text: String) -> Rule? {
     let parts = text.split(separator: "/", maxSplits: 1)
-    guard let first = parts.first, let bytes = address(String(first).trimmingBrackets()) else { return nil }
+    guard let first = parts.first, let bytes = address(String(first).unbracketedHost) else { return nil }
     guard parts.count == 2 else { return .network(bytes, prefix: bytes.count * 8) }
     guard let prefix = Int(parts[1]), (0...bytes.count * 8).contains(prefix) else { return nil }
     return .network(bytes, prefix: prefix)
@@ -140,11 +138,5 @@ struct BypassList: Sendable {
     if bits == 0 { return true }
     let mask = UInt8(truncatingIfNeeded: 0xFF << (8 - bits))
     return address[whole] & mask == network[whole] & mask
-  }
-}
-
-extension String {
-  fileprivate func trimmingBrackets() -> String {
-    hasPrefix("[") && hasSuffix("]") ? String(dropFirst().dropLast()) : self
   }
 }

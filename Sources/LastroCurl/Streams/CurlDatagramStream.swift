@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Lastro
+internal import LastroSupport
 
 #if canImport(FoundationEssentials)
   internal import FoundationEssentials
@@ -31,9 +32,9 @@ final class CurlDatagramStream: DatagramStream {
     let read = StreamRead(id, maximum: .max, expiresAt: limit.expiry)
     try post(.read(read))
     let outcome = await withTaskCancellationHandler {
-      await read.answer.wait()
+      await read.answer.value()
     } onCancel: {
-      read.answer.settle(.failure(.cancelled(requestSent: true)))
+      read.answer.offer(.failure(.cancelled(requestSent: true)))
     }
     return try outcome.get() ?? Data()
   }
@@ -48,9 +49,9 @@ final class CurlDatagramStream: DatagramStream {
     let write = StreamWrite(id, datagram, expiresAt: limit.expiry)
     try post(.write(write))
     let outcome = await withTaskCancellationHandler {
-      await write.answer.wait()
+      await write.answer.value()
     } onCancel: {
-      write.answer.settle(.failure(.cancelled()))
+      write.answer.offer(.failure(.cancelled()))
     }
     try outcome.get()
   }

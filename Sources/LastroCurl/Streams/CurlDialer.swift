@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Lastro
+internal import LastroSupport
 
 /// Opens streams on the engine: TCP and TLS as libcurl connects for a fetch, and UDP beside them.
 ///
@@ -49,7 +50,7 @@ public struct CurlDialer: Dialer {
   public func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
     let dial = try transport.dial(.bytes, request)
     return try await withTaskCancellationHandler {
-      await dial.bytes.wait()
+      await dial.bytes.value()
     } onCancel: {
       if dial.fail(.cancelled()) { _ = dial.loop.post(.stream(.close(dial.id))) }
     }.get()
@@ -68,7 +69,7 @@ public struct CurlDialer: Dialer {
   public func dialDatagrams(_ request: DialRequest) async throws(TransportError) -> any DatagramStream {
     let dial = try transport.dial(.datagrams, request)
     return try await withTaskCancellationHandler {
-      await dial.datagrams.wait()
+      await dial.datagrams.value()
     } onCancel: {
       if dial.fail(.cancelled()) { _ = dial.loop.post(.stream(.close(dial.id))) }
     }.get()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Lastro
+internal import LastroSupport
 
 #if canImport(FoundationEssentials)
   internal import FoundationEssentials
@@ -32,10 +33,10 @@ final class CurlStream: ByteStream {
     let read = StreamRead(id, maximum: maximum, expiresAt: limit.expiry)
     try post(.read(read))
     let outcome = await withTaskCancellationHandler {
-      await read.answer.wait()
+      await read.answer.value()
     } onCancel: {
       // The loop finds it settled, and keeps what comes.
-      read.answer.settle(.failure(.cancelled(requestSent: true)))
+      read.answer.offer(.failure(.cancelled(requestSent: true)))
     }
     return try outcome.get()
   }
@@ -59,9 +60,9 @@ final class CurlStream: ByteStream {
   private func perform(_ write: StreamWrite) async throws(TransportError) {
     try post(.write(write))
     let outcome = await withTaskCancellationHandler {
-      await write.answer.wait()
+      await write.answer.value()
     } onCancel: {
-      if write.answer.settle(.failure(.cancelled(requestSent: true))) { close() }
+      if write.answer.offer(.failure(.cancelled(requestSent: true))) { close() }
     }
     try outcome.get()
   }

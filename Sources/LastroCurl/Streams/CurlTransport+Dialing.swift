@@ -7,10 +7,10 @@ extension CurlTransport {
   func dial(_ kind: StreamDial.Kind, _ request: DialRequest) throws(TransportError) -> StreamDial {
     let host = try Self.host(request.host)
     guard (1...65_535).contains(request.port) else {
-      throw .refused(.invalidOption, "the port is \(request.port)", hint: "give one from 1 to 65,535")
+      throw .refused(.invalidOption, "port \(request.port) is out of range (1…65535)")
     }
     let name = try request.tls?.serverName.map { name throws(TransportError) in try Self.host(name) } ?? host
-    let protocols = try Self.wireForm(request.tls?.applicationProtocols ?? [])
+    let protocols = try ALPNOffer.wireForm(request.tls?.applicationProtocols ?? [])
     if kind == .datagrams { try checkDatagrams(request) }
     if Task.isCancelled { throw .cancelled() }
     let own = request.connection.flatMap { $0 == connection ? nil : SharedOptions($0) }
@@ -48,22 +48,5 @@ extension CurlTransport {
     } catch {
       throw .refused(.invalidOption, error.message, hint: error.hint)
     }
-  }
-
-  private static func wireForm(_ protocols: [String]) throws(TransportError) -> [UInt8] {
-    var bytes: [UInt8] = []
-    for name in protocols {
-      guard (1...255).contains(name.utf8.count) else {
-        throw .refused(
-          .invalidOption, "an application protocol's name has \(name.utf8.count) bytes",
-          hint: "RFC 7301 allows 1 to 255")
-      }
-      bytes.append(UInt8(name.utf8.count))
-      bytes += name.utf8
-    }
-    guard bytes.count <= 65_535 else {
-      throw .refused(.invalidOption, "too many application protocols", hint: "RFC 7301 allows 65,535 bytes of them")
-    }
-    return bytes
   }
 }

@@ -2,6 +2,7 @@
 
 internal import CLastro
 internal import Lastro
+internal import LastroSupport
 
 #if canImport(FoundationEssentials)
   internal import FoundationEssentials
@@ -11,15 +12,13 @@ internal import Lastro
 
 #if canImport(Glibc)
   internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
 #endif
 
 /// A stream of datagrams as the loop has it: a connected UDP socket.
 ///
 /// Owner: ``StreamHub``. Thread: the loop's. What nobody receives lies in the kernel's buffer, which is bounded: the
 /// system drops what does not fit.
-final class DatagramSession: StreamPort {
+final class DatagramSession {
   /// UDP over IPv4, and over IPv6 without jumbograms (RFC 768, RFC 8200 §4.5).
   private static let mostBytes4 = 65_507
   private static let mostBytes6 = 65_527
@@ -52,13 +51,13 @@ final class DatagramSession: StreamPort {
   var expirations: [Int64] { [reader?.expiresAt, writer?.expiresAt].compactMap(\.self) }
 
   func expire(now: Int64) {
-    if let reader, now >= reader.expiresAt { reader.answer.settle(.failure(.streamTimeout("a datagram came"))) }
-    if let writer, now >= writer.expiresAt { writer.answer.settle(.failure(.streamTimeout("it could be sent"))) }
+    if let reader, now >= reader.expiresAt { reader.answer.offer(.failure(.streamTimeout("a datagram came"))) }
+    if let writer, now >= writer.expiresAt { writer.answer.offer(.failure(.streamTimeout("it could be sent"))) }
     updateInterest()
   }
 
   func read(_ read: StreamRead) {
-    if let reader, !reader.answer.isSettled { return _ = read.answer.settle(.failure(.busy("receives from"))) }
+    if let reader, !reader.answer.isGiven { return _ = read.answer.offer(.failure(.busy("receives from"))) }
     reader = read
     serveReader()
     if reader != nil { hub.deadlines.add(read.expiresAt, id) }
@@ -66,7 +65,7 @@ final class DatagramSession: StreamPort {
   }
 
   func write(_ write: StreamWrite) {
-    if let writer, !writer.answer.isSettled { return _ = write.answer.settle(.failure(.busy("sends to"))) }
+    if let writer, !writer.answer.isGiven { return _ = write.answer.offer(.failure(.busy("sends to"))) }
     writer = write
     serveWriter()
     if writer != nil { hub.deadlines.add(write.expiresAt, id) }
@@ -81,7 +80,7 @@ final class DatagramSession: StreamPort {
 
   private func serveReader() {
     guard let reader else { return }
-    guard !reader.answer.isSettled else { return self.reader = nil }
+    guard !reader.answer.isGiven else { return self.reader = nil }
     let outcome: Result<Data?, TransportError>
     if let held {
       outcome = .success(held)
@@ -89,7 +88,7 @@ final class DatagramSession: StreamPort {
       guard let received = receive() else { return }
       outcome = received
     }
-    let isTaken = reader.answer.settle(outcome)
+    let isTaken = reader.answer.offer(outcome)
     held = isTaken ? nil : try? outcome.get()
     self.reader = nil
   }
@@ -110,14 +109,14 @@ final class DatagramSession: StreamPort {
 
   private func serveWriter() {
     guard let writer else { return }
-    guard !writer.answer.isSettled, let data = writer.data else { return self.writer = nil }
+    guard !writer.answer.isGiven, let data = writer.data else { return self.writer = nil }
     while true {
       let count = data.withUnsafeBytes {
         Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
       }
       if count < 0, errno == EINTR { continue }
       if count < 0, errno == EAGAIN { return }
-      writer.answer.settle(count < 0 ? .failure(Self.failure(.send, errno)) : .success(()))
+      writer.answer.offer(count < 0 ? .failure(Self.failure(.send, errno)) : .success(()))
       return self.writer = nil
     }
   }
@@ -138,8 +137,8 @@ final class DatagramSession: StreamPort {
 
   private func updateInterest() {
     guard !isEnded else { return }
-    let reads = reader.map { !$0.answer.isSettled } ?? false
-    let writes = writer.map { !$0.answer.isSettled } ?? false
+    let reads = reader.map { !$0.answer.isGiven } ?? false
+    let writes = writer.map { !$0.answer.isGiven } ?? false
     if reads || writes {
       hub.poller.watch(descriptor, owner: StreamHub.descriptorOwner, read: reads, write: writes)
     } else {
@@ -150,8 +149,8 @@ final class DatagramSession: StreamPort {
   func end(_ error: TransportError) {
     isEnded = true
     ending.set(error)
-    reader?.answer.settle(.failure(error))
-    writer?.answer.settle(.failure(error))
+    reader?.answer.offer(.failure(error))
+    writer?.answer.offer(.failure(error))
     reader = nil
     writer = nil
     hub.poller.noteClosing(descriptor)

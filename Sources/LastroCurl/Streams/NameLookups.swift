@@ -2,11 +2,10 @@
 
 internal import CLastro
 internal import Lastro
+internal import LastroSupport
 
 #if canImport(Glibc)
   internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
 #endif
 
 /// Look-ups of names for datagrams, on threads of their own: `getaddrinfo` blocks for as long as it likes.
@@ -43,7 +42,7 @@ final class NameLookups: Sendable {
 
   private let mostRequests: Int
   private let resolve: @Sendable (HostName) -> Answer
-  private let state = EngineLock(State())
+  private let state = Lock(State())
 
   /// - Parameter mostRequests: those who may wait for an answer at once.
   init(mostRequests: Int = 4_096, resolve: @escaping @Sendable (HostName) -> Answer) {

@@ -2,11 +2,10 @@
 
 internal import CLastro
 internal import Lastro
+internal import LastroSupport
 
 #if canImport(Glibc)
   internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
 #endif
 
 extension StreamHub {
@@ -47,12 +46,12 @@ extension StreamHub {
       try checkPlaintext(dial, try profile(for: dial))
       let session = try socket(for: dial, try addresses.get())
       resolving[dial.id] = nil
-      ports[dial.id] = session
-      byDescriptor[session.descriptor] = session
+      ports[dial.id] = .datagrams(session)
+      byDescriptor[session.descriptor] = .datagrams(session)
       let stream = CurlDatagramStream(
         facts: session.facts, maximumDatagramBytes: session.maximumBytes, id: dial.id, loop: dial.loop,
         ending: session.ending)
-      dial.datagrams.settle(.success(stream))
+      dial.datagrams.offer(.success(stream))
       leave(dial)
     } catch {
       stopResolving(dial.id, error)

@@ -2,6 +2,7 @@
 
 internal import CLastro
 internal import Lastro
+internal import LastroSupport
 
 /// All streams of a loop: those that are dialed, those that stand, and those that wait to be dialed.
 ///
@@ -21,10 +22,10 @@ final class StreamHub {
   let settings: LoopSettings
   let poller: Poller
   private let load: LoadCounter
-  var ports: [UInt64: any StreamPort] = [:]
+  var ports: [UInt64: StreamPort] = [:]
   /// Looked up by the system, for datagrams.
   var resolving: [UInt64: StreamDial] = [:]
-  var byDescriptor: [Int32: any StreamPort] = [:]
+  var byDescriptor: [Int32: StreamPort] = [:]
   var deadlines = StreamDeadlines()
   private let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: StreamSession.readBytes, alignment: 16)
 
@@ -94,11 +95,11 @@ final class StreamHub {
       tidyDeadlines()
     case .resolved(let dial, let addresses): openDatagrams(dial, addresses)
     case .read(let read):
-      guard let port = ports[read.id] else { return _ = read.answer.settle(.failure(over)) }
+      guard let port = ports[read.id] else { return _ = read.answer.offer(.failure(over)) }
       port.read(read)
       tidyDeadlines()
     case .write(let write):
-      guard let port = ports[write.id] else { return _ = write.answer.settle(.failure(over)) }
+      guard let port = ports[write.id] else { return _ = write.answer.offer(.failure(over)) }
       port.write(write)
       tidyDeadlines()
     case .close(let id):
@@ -220,7 +221,7 @@ final class StreamHub {
     profile.uses += 1
     shard.dialing += 1
     dialingShards[shard.owner] = shard
-    ports[dial.id] = session
+    ports[dial.id] = .bytes(session)
     deadlines.add(dial.expiresAt, dial.id)
   }
 
@@ -237,19 +238,19 @@ final class StreamHub {
         continue
       }
       guard code == CURLE_OK else {
-        finish(session, TransportError(code, dialing: session))
+        finish(.bytes(session), TransportError(code, dialing: session))
         continue
       }
       guard session.facts.tls != nil || !session.isTLS, session.open() else {
-        finish(session, .system(.connect, .connectFailed, "the connection was gone as soon as it stood", 0))
+        finish(.bytes(session), .system(.connect, .connectFailed, "the connection was gone as soon as it stood", 0))
         continue
       }
       noteDialed(session.shard)
-      byDescriptor[session.descriptor] = session
+      byDescriptor[session.descriptor] = .bytes(session)
       let stream = CurlStream(
         facts: session.facts, id: session.id, loop: session.dial.loop, ending: session.ending)
       // Where nobody wants it any more, it goes with the last reference to it.
-      session.dial.bytes.settle(.success(stream))
+      session.dial.bytes.offer(.success(stream))
       leave(session.dial)
     }
   }
@@ -260,15 +261,16 @@ final class StreamHub {
   }
 
   /// Ends a stream, at whatever stage.
-  func finish(_ port: any StreamPort, _ error: TransportError) {
+  func finish(_ port: StreamPort, _ error: TransportError) {
     guard ports[port.id] != nil else { return }
-    if let session = port as? StreamSession {
+    switch port {
+    case .bytes(let session):
       let wasDialing = !session.isOpen
       drop(session)
       session.end(error)
       load.end()
       if wasDialing { leave(session.dial) }
-    } else if let datagrams = port as? DatagramSession {
+    case .datagrams(let datagrams):
       ports[port.id] = nil
       byDescriptor[datagrams.descriptor] = nil
       datagrams.end(error)

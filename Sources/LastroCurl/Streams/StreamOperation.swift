@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Lastro
+internal import LastroSupport
 
 #if canImport(FoundationEssentials)
   internal import FoundationEssentials
@@ -8,50 +9,13 @@ internal import Lastro
   internal import Foundation
 #endif
 
-/// Something asked of a stream: who waits for it, and how it ended. Settled exactly once, by the loop or by whoever gives
-/// it up; who comes second learns that, so that the loop keeps bytes nobody took.
-final class StreamOperation<Value: Sendable>: Sendable {
-  typealias Outcome = Result<Value, TransportError>
-
-  private struct State {
-    var waiter: CheckedContinuation<Outcome, Never>?
-    var isSettled = false
-    /// Until it is taken: a stream that lay here would never be dropped.
-    var outcome: Outcome?
-  }
-
-  private let state = EngineLock(State())
-
-  var isSettled: Bool { state.withLock { $0.isSettled } }
-
-  /// False when somebody was first.
-  @discardableResult
-  func settle(_ outcome: Outcome) -> Bool {
-    let (isFirst, waiter) = state.withLock { state in
-      guard !state.isSettled else { return (false, CheckedContinuation<Outcome, Never>?.none) }
-      state.isSettled = true
-      if state.waiter == nil { state.outcome = outcome }
-      return (true, state.waiter.take())
-    }
-    waiter?.resume(returning: outcome)
-    return isFirst
-  }
-
-  /// To be called once.
-  func wait() async -> Outcome {
-    await withCheckedContinuation { continuation in
-      let outcome = state.withLock { state in
-        if !state.isSettled { state.waiter = continuation }
-        return state.outcome.take()
-      }
-      if let outcome { continuation.resume(returning: outcome) }
-    }
-  }
-}
+/// Something asked of a stream, answered once: by the loop, or by the task that gives it up. The one that comes second learns
+/// that, so that the loop keeps bytes that no task took.
+typealias StreamOperation<Value: Sendable> = OneAnswer<Result<Value, TransportError>>
 
 /// Why a stream is over, as both sides see it. The first reason stays.
 final class StreamEnd: Sendable {
-  private let state = EngineLock(TransportError?.none)
+  private let state = Lock(TransportError?.none)
 
   var error: TransportError? { state.withLock { $0 } }
 
@@ -97,16 +61,16 @@ final class StreamDial: Sendable {
 
   var isSettled: Bool {
     switch kind {
-    case .bytes: bytes.isSettled
-    case .datagrams: datagrams.isSettled
+    case .bytes: bytes.isGiven
+    case .datagrams: datagrams.isGiven
     }
   }
 
   @discardableResult
   func fail(_ error: TransportError) -> Bool {
     switch kind {
-    case .bytes: bytes.settle(.failure(error))
-    case .datagrams: datagrams.settle(.failure(error))
+    case .bytes: bytes.offer(.failure(error))
+    case .datagrams: datagrams.offer(.failure(error))
     }
   }
 }

@@ -24,7 +24,7 @@ extension OptionApplier {
   /// Sets a handle up to connect and do no more.
   func apply(_ session: StreamSession) throws(TransportError) {
     let easy = session.easy, dial = session.dial
-    if session.isTLS || session.proxyTarget != nil { try trust.prepare() }
+    if session.gate.isNeeded { try trust.prepare() }
     let left = dial.expiresAt == .max ? nil : Duration.nanoseconds(max(0, dial.expiresAt - monotonicNow()))
     applyBasics(easy, timeout: left)
     try applyRoute(easy, proxy: session.proxy)
@@ -43,18 +43,18 @@ extension OptionApplier {
       easy.set(CURLOPT_HTTPPROXYTUNNEL, 1)
       session.limitTunnelAnswer()
     }
-    if session.isTLS || session.proxyTarget != nil {
+    if session.gate.isNeeded {
       easy.set(CURLOPT_SSL_SESSIONID_CACHE, 0)
       try session.installContextHook()
     }
     if session.isTLS {
       try applyServerTLS(easy, host: dial.target.host, role: dial.request.role)
-      if session.judge != nil {
+      if session.onlyJudge != nil {
         easy.set(CURLOPT_SSL_VERIFYHOST, 0)
         easy.set(CURLOPT_SSL_VERIFYSTATUS, 0)
       }
     }
-    if session.proxyTarget != nil { try applyProxyTLS(easy) }
+    if session.gate.proxyTarget != nil { try applyProxyTLS(easy) }
     session.installCallbacks()
     let keeper = Unmanaged.passUnretained(poller).toOpaque()
     clastro_install_socket_keeper(easy.raw, keeper, Poller.openSocket, Poller.closeSocket)
@@ -63,7 +63,7 @@ extension OptionApplier {
   private func applyTarget(of session: StreamSession) throws(TransportError) {
     let dial = session.dial
     let port = dial.request.port
-    let name = dial.target.host.bracketed, host = dial.host.bracketed
+    let name = dial.target.host.text.bracketedHost, host = dial.host.text.bracketedHost
     guard session.easy.set(CURLOPT_URL, "\(session.isTLS ? "https" : "http")://\(name):\(port)/") == CURLE_OK else {
       throw .refused(.invalidOption, "libcurl does not take the host \(name)")
     }
@@ -73,9 +73,4 @@ extension OptionApplier {
     }
     session.easy.set(CURLOPT_CONNECT_TO, pointer: UnsafeRawPointer(session.connectTo.head))
   }
-}
-
-extension HostName {
-  /// As it stands before a port.
-  var bracketed: String { text.contains(":") ? "[\(text)]" : text }
 }

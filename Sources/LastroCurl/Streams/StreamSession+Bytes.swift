@@ -2,6 +2,7 @@
 
 internal import CLastro
 internal import Lastro
+internal import LastroSupport
 
 #if canImport(FoundationEssentials)
   internal import FoundationEssentials
@@ -11,8 +12,6 @@ internal import Lastro
 
 #if canImport(Glibc)
   internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
 #endif
 
 extension StreamSession {
@@ -46,8 +45,8 @@ extension StreamSession {
   // MARK: Reading
 
   func read(_ read: StreamRead) {
-    if let reader, !reader.answer.isSettled {
-      read.answer.settle(.failure(.busy("reads")))
+    if let reader, !reader.answer.isGiven {
+      read.answer.offer(.failure(.busy("reads")))
       return
     }
     reader = read
@@ -59,15 +58,15 @@ extension StreamSession {
   func serveReader() {
     guard let reader else { return }
     // Given up: what comes is for the next.
-    guard !reader.answer.isSettled else { return self.reader = nil }
+    guard !reader.answer.isGiven else { return self.reader = nil }
     let step = held.isEmpty ? readEnd.map(Step.end) ?? receive(upTo: reader.maximum) : .bytes(takeHeld(reader.maximum))
     switch step {
     case .wait: return
     case .bytes(let bytes):
-      if !reader.answer.settle(.success(bytes)) { held = bytes + held }
+      if !reader.answer.offer(.success(bytes)) { held = bytes + held }
     case .end(let end):
       readEnd = end
-      reader.answer.settle(end)
+      reader.answer.offer(end)
     }
     self.reader = nil
   }
@@ -132,18 +131,18 @@ extension StreamSession {
   func write(_ write: StreamWrite) {
     if let writer {
       // One that was given up midway ends the stream.
-      let isGivenUp = writer.answer.isSettled
-      write.answer.settle(.failure(isGivenUp ? .streamClosed : .busy("writes to")))
-      if isGivenUp { hub.finish(self, .streamClosed) }
+      let isGivenUp = writer.answer.isGiven
+      write.answer.offer(.failure(isGivenUp ? .streamClosed : .busy("writes to")))
+      if isGivenUp { hub.finish(.bytes(self), .streamClosed) }
       return
     }
     if isWritingFinished {
-      write.answer.settle(write.data == nil ? finishOutcome ?? .success(()) : .failure(.writingFinished))
+      write.answer.offer(write.data == nil ? finishOutcome ?? .success(()) : .failure(.writingFinished))
       return
     }
     if write.data == nil, let error = beginFinishing() {
       finishOutcome = .failure(error)
-      write.answer.settle(.failure(error))
+      write.answer.offer(.failure(error))
       return
     }
     writer = write
@@ -157,13 +156,13 @@ extension StreamSession {
   func serveWriter() {
     guard let writer else { return }
     // Given up midway: the peer has nobody knows how much.
-    guard !writer.answer.isSettled else { return hub.finish(self, .streamClosed) }
+    guard !writer.answer.isGiven else { return hub.finish(.bytes(self), .streamClosed) }
     let outcome = writer.data.map(send) ?? sendNotice()
     guard let outcome else { return }
     self.writer = nil
     pendingBytes = nil
     if writer.data == nil { finishOutcome = outcome }
-    writer.answer.settle(outcome)
+    writer.answer.offer(outcome)
   }
 
   /// `nil`: to be continued when the descriptor is ready.
@@ -233,7 +232,7 @@ extension StreamSession {
   /// Hears of the descriptor only where somebody waits: what nobody reads stays with the kernel, and costs no turn.
   func updateInterest() {
     guard !isEnded else { return }
-    let reads = reader.map { !$0.answer.isSettled } ?? false
+    let reads = reader.map { !$0.answer.isGiven } ?? false
     if reads || writer != nil {
       hub.poller.watch(descriptor, owner: StreamHub.descriptorOwner, read: reads, write: writer != nil)
     } else {

@@ -2,6 +2,7 @@
 
 internal import CLastro
 internal import Lastro
+internal import LastroSupport
 
 #if canImport(FoundationEssentials)
   internal import FoundationEssentials
@@ -9,24 +10,10 @@ internal import Lastro
   internal import Foundation
 #endif
 
-/// What the loop has of a stream: something that waits for a descriptor, and ends.
-protocol StreamPort: AnyObject {
-  var id: UInt64 { get }
-  func ready(_ ready: Poller.Ready)
-  func read(_ read: StreamRead)
-  func write(_ write: StreamWrite)
-  /// Fails whoever has waited too long.
-  func expire(now: Int64)
-  /// The times at which ``expire(now:)`` has something to do.
-  var expirations: [Int64] { get }
-  /// Answers whoever waits, and lets go of the connection.
-  func end(_ error: TransportError)
-}
-
 /// A stream of bytes as the loop has it: from the dialing to the end.
 ///
 /// Owner: ``StreamHub/ports``. Thread: the loop's, for its whole life.
-final class StreamSession: StreamPort {
+final class StreamSession {
   /// The most that is read at once.
   static let readBytes = 64 * 1024
   /// What is handed to libcurl at once for writing. TLS has to be given the same piece again when it could not be sent.
@@ -38,9 +25,10 @@ final class StreamSession: StreamPort {
   let shard: StreamShard
   unowned let hub: StreamHub
   let proxy: String
-  let proxyTarget: TrustTarget?
+  /// Stands before its host, and the https proxy on the way to it.
+  let gate: TLSGate
   /// The one judge of its certificate, where chain and host name do not count.
-  let judge: (any ServerTrustJudge)?
+  let onlyJudge: (any ServerTrustJudge)?
   var connectTo = HeaderList()
 
   // While it is dialed.
@@ -93,12 +81,13 @@ final class StreamSession: StreamPort {
     self.profile = profile
     self.shard = shard
     self.hub = hub
-    if case .judged(let judge)? = dial.request.tls?.certificates { self.judge = judge } else { judge = nil }
+    onlyJudge = if case .judged(let judge)? = dial.request.tls?.certificates { judge } else { nil }
     proxy = profile.applier.proxy(
-      isTLS: dial.request.tls != nil, authority: "\(dial.host.bracketed):\(dial.request.port)")
-    let isTLSProxy = proxy.lowercased().hasPrefix("https:")
-    proxyTarget = isTLSProxy ? TrustTarget(proxy: proxy) : nil
-    if isTLSProxy, proxyTarget == nil { throw .refused(.invalidOption, "the proxy's URL has no readable host") }
+      isTLS: dial.request.tls != nil, authority: "\(dial.host.text.bracketedHost):\(dial.request.port)")
+    gate = TLSGate(
+      dial.target, role: dial.request.role, isTLS: dial.request.tls != nil,
+      proxyTarget: try TLSGate.proxyTarget(of: proxy), terms: profile.trust.terms, onlyJudge: onlyJudge,
+      recordsChain: true)
   }
 
   deinit { if let connection { clastro_connection_release(connection) } }
@@ -114,11 +103,7 @@ final class StreamSession: StreamPort {
   func installCallbacks() { clastro_install_dial_callbacks(easy.raw, context, Self.discard, Self.prereq) }
 
   func installContextHook() throws(TransportError) {
-    guard clastro_install_context_hook(easy.raw, Self.prepareTLS, context) == CURLE_OK else {
-      throw .invalidTLSOptions(
-        "this libcurl has no OpenSSL context to hook into",
-        hint: "install the OpenSSL flavour of libcurl (Debian: libcurl4)")
-    }
+    try TLSGate.install(Self.prepareTLS, on: easy, owner: context)
   }
 
   func limitTunnelAnswer() { clastro_install_progress(easy.raw, context, Self.tunnelStep) }
@@ -151,41 +136,34 @@ final class StreamSession: StreamPort {
   }
 
   private func prepareTLS(_ context: UnsafeMutableRawPointer) -> Bool {
-    let isMarked = clastro_context_takes_proxy_mark(context)
-    let isProxy = proxyTarget != nil && (isMarked || !isTLS)
-    guard let target = isProxy ? proxyTarget : dial.target else { return false }
-    if isProxy {
-      proxyContext = context
-      peer = profile.trust.attach(context, to: target, role: .proxy, recordsChain: false, readsSocket: true)
-    } else {
-      peer = profile.trust.attach(
-        context, to: target, role: dial.request.role, recordsChain: true, readsSocket: proxyTarget == nil,
-        onlyJudge: judge)
-    }
-    let protocols = isProxy ? [] : dial.protocols
-    return peer != nil && clastro_context_carry_stream(context, protocols, protocols.count)
+    guard let beginning = gate.attach(to: context) else { return false }
+    peer = beginning.peer
+    if beginning.isProxy { proxyContext = context }
+    let protocols = beginning.isProxy ? [] : dial.protocols
+    return clastro_context_carry_stream(context, protocols, protocols.count)
   }
 
-  /// Connected, and TLS agreed on: whether what was shown suffices. Without a verdict it does not.
+  /// Connected, and TLS agreed on: whether what was shown suffices.
   private func admit() -> Bool {
     guard profile.trust.isCurrent(now: monotonicNow()) else {
       mustRestart = true
       return false
     }
-    guard isTLS else { return true }
-    do throws(TrustFailure) {
-      guard let connection = clastro_connection_retain(easy.raw) else { throw .unproven(dial.target) }
-      if let old = self.connection { clastro_connection_release(old) }
-      self.connection = connection
-      let peer = Unmanaged<TLSPeer>.fromOpaque(clastro_connection_owner(connection)).takeUnretainedValue()
-      guard clastro_connection_is_ready(easy.raw) else { throw .unproven(dial.target) }
-      facts.trust = try peer.admit(dial.target, as: dial.request.role)
-    } catch {
-      failure = .refusedTrust(error)
+    if isTLS {
+      if let connection { clastro_connection_release(connection) }
+      connection = clastro_connection_retain(easy.raw)
+    }
+    switch gate.admit(connection, of: easy) {
+    case .admitted(let verdict): if isTLS { facts.trust = verdict }
+    case .unready:
+      failure = .refusedTrust(.unproven(dial.target))
+      return false
+    case .refused(let refusal):
+      failure = .refusedTrust(refusal)
       return false
     }
-    facts.tls = readTLS()
-    return facts.tls != nil
+    if isTLS { facts.tls = readTLS() }
+    return facts.tls != nil || !isTLS
   }
 
   private func readTLS() -> StreamFacts.TLS? {
@@ -216,12 +194,12 @@ final class StreamSession: StreamPort {
 
   func expire(now: Int64) {
     if !isOpen {
-      if now >= dial.expiresAt { hub.finish(self, .dialTimeout) }
+      if now >= dial.expiresAt { hub.finish(.bytes(self), .dialTimeout) }
       return
     }
-    if let reader, now >= reader.expiresAt { reader.answer.settle(.failure(.streamTimeout("a byte came"))) }
+    if let reader, now >= reader.expiresAt { reader.answer.offer(.failure(.streamTimeout("a byte came"))) }
     if let writer, now >= writer.expiresAt {
-      writer.answer.settle(.failure(.streamTimeout("all bytes were taken")))
+      writer.answer.offer(.failure(.streamTimeout("all bytes were taken")))
       return serveWriter()
     }
     updateInterest()
@@ -237,8 +215,8 @@ final class StreamSession: StreamPort {
     isEnded = true
     ending.set(error)
     if !isOpen { dial.fail(error) }
-    reader?.answer.settle(.failure(error))
-    writer?.answer.settle(.failure(error))
+    reader?.answer.offer(.failure(error))
+    writer?.answer.offer(.failure(error))
     reader = nil
     writer = nil
     if descriptor >= 0 { hub.poller.unwatch(descriptor) }

@@ -16,85 +16,41 @@ final class StreamShard {
   let owner: UInt32
   /// Fixed name answers stay in the multi handle's memory: streams with others do not share it.
   let resolutions: [ConnectionOptions.Resolution]
-  private let multi: UnsafeMutableRawPointer
-  private let poller: Poller
-  private(set) var timerAt: Int64?
+  private let multi: MultiHandle
   private(set) var streams = 0
   var dialing = 0
 
   init?(owner: UInt32, resolutions: [ConnectionOptions.Resolution], poller: Poller) {
-    guard CurlGlobal.isReady, let multi = curl_multi_init() else { return nil }
+    guard let multi = MultiHandle(owner: owner, poller: poller) else { return nil }
     self.owner = owner
     self.resolutions = resolutions
     self.multi = multi
-    self.poller = poller
-    clastro_multi_install(multi, Unmanaged.passUnretained(self).toOpaque(), Self.socketChanged, Self.timerChanged)
   }
 
-  deinit { curl_multi_cleanup(multi) }
-
+  var timerAt: Int64? { multi.timerAt }
   var hasRoom: Bool { streams < Self.capacity }
 
   func add(_ easy: EasyHandle) -> CURLMcode {
-    let code = curl_multi_add_handle(multi, easy.raw)
+    let code = multi.add(easy)
     if code == CURLM_OK { streams += 1 }
     return code
   }
 
   /// Ends the connection too: libcurl keeps none that was made for a stream.
   func remove(_ easy: EasyHandle) {
-    curl_multi_remove_handle(multi, easy.raw)
+    multi.remove(easy)
     streams -= 1
   }
 
-  func socketReady(_ ready: Poller.Ready) {
-    var running: Int32 = 0
-    let mask =
-      (ready.readable ? CURL_CSELECT_IN : 0) | (ready.writable ? CURL_CSELECT_OUT : 0)
-      | (ready.failed ? CURL_CSELECT_ERR : 0)
-    curl_multi_socket_action(multi, ready.descriptor, mask, &running)
-  }
+  func socketReady(_ ready: Poller.Ready) { multi.act(on: ready) }
 
-  func fireTimer(now: Int64) {
-    guard let due = timerAt, now >= due else { return }
-    timerAt = nil
-    var running: Int32 = 0
-    curl_multi_socket_action(multi, CURL_SOCKET_TIMEOUT, 0, &running)
-  }
+  func fireTimer(now: Int64) { multi.fireTimer(now: now) }
 
   /// The next stream that stands, or cannot be had.
   func nextFinished() -> (StreamSession, CURLcode)? {
-    var left: Int32 = 0
-    while let message = curl_multi_info_read(multi, &left) {
-      guard message.pointee.msg == CURLMSG_DONE, let easy = message.pointee.easy_handle,
-        let session = StreamSession.of(clastro_private(easy))
-      else { continue }
-      return (session, clastro_message_result(message))
+    while let (context, code) = multi.nextFinished() {
+      if let session = StreamSession.of(context) { return (session, code) }
     }
     return nil
-  }
-
-  private static let socketChanged: clastro_socket_callback = { _, socket, what, context, _ in
-    guard let context else { return 0 }
-    let shard = Unmanaged<StreamShard>.fromOpaque(context).takeUnretainedValue()
-    if what == CURL_POLL_REMOVE {
-      shard.poller.unwatch(socket)
-    } else {
-      shard.poller.watch(
-        socket, owner: shard.owner, read: what & CURL_POLL_IN != 0, write: what & CURL_POLL_OUT != 0)
-    }
-    return 0
-  }
-
-  private static let timerChanged: clastro_timer_callback = { _, milliseconds, context in
-    guard let context else { return 0 }
-    let shard = Unmanaged<StreamShard>.fromOpaque(context).takeUnretainedValue()
-    shard.timerAt =
-      switch milliseconds {
-      case ..<0: nil
-      case 0: 0
-      default: monotonicNow() + Int64(milliseconds) * 1_000_000
-      }
-    return 0
   }
 }

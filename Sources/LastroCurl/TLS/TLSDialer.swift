@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Lastro
+internal import LastroSupport
 
 /// TLS as a transport: over any stream that a dialer opens, TLS included.
 ///

@@ -6,13 +6,8 @@ internal import Lastro
 /// What a TLS connection over a stream shall obey: the request's options where it has some, else the dialer's; the judges
 /// of both.
 struct TLSPlan {
-  let target: TrustTarget
-  let role: ServerTrust.Role
-  private let roots: RootStore
-  private let rules: JudgePanel
-  /// Decides alone, where chain and host name do not count.
-  private let onlyJudge: (any ServerTrustJudge)?
-  private let keyLog: KeyLogFile?
+  /// Stands before the peer.
+  let gate: TLSGate
   private let options: TLSOptions
   private let protocols: [UInt8]
   private let identity: TLSOptions.Identity?
@@ -29,18 +24,21 @@ struct TLSPlan {
         hint: "leave requiresStapledStatus out, or dial straight")
     }
     guard (1...65_535).contains(request.port) else {
-      throw .refused(.invalidOption, "the port \(request.port) is none", hint: "give a port from 1 to 65535")
+      throw .refused(.invalidOption, "port \(request.port) is out of range (1…65535)")
     }
-    target = TrustTarget(host: try Self.host(tls.serverName ?? request.host), port: request.port)
-    role = request.role
-    self.roots = try roots(options.roots)
-    rules = JudgePanel(standing: defaults.trustJudge, additional: options.trustJudge)
-    onlyJudge = if case .judged(let judge) = tls.certificates { judge } else { nil }
+    let target = TrustTarget(host: try Self.host(tls.serverName ?? request.host), port: request.port)
+    let store = try roots(options.roots)
     try CipherNames.check(options)
-    protocols = try Self.wireForm(tls.applicationProtocols)
+    protocols = try ALPNOffer.wireForm(tls.applicationProtocols)
     // None goes to a proxy.
-    identity = role == .server ? try ClientIdentities(options).identity(for: target.host) : nil
-    keyLog = try options.keyLogFile.map { path throws(TransportError) in try KeyLogFile(path: path) }
+    identity = request.role == .server ? try ClientIdentities(options).identity(for: target.host) : nil
+    let keyLog = try options.keyLogFile.map { path throws(TransportError) in try KeyLogFile(path: path) }
+    let terms = TLSTerms(
+      rules: JudgePanel(standing: defaults.trustJudge, additional: options.trustJudge),
+      roots: TrustedRoots(options.roots, loaded: store), keyLog: keyLog, isStrict: options.chainChecks == .strict)
+    let onlyJudge: (any ServerTrustJudge)? =
+      if case .judged(let judge) = tls.certificates { judge } else { nil }
+    gate = TLSGate(target, role: request.role, terms: terms, onlyJudge: onlyJudge, recordsChain: true)
   }
 
   /// Sets a context up, but for who judges.
@@ -55,15 +53,6 @@ struct TLSPlan {
       clastro_nested_context_free(context)
       throw error
     }
-  }
-
-  /// Who a context's connection is to be with; `nil` when OpenSSL does not take it.
-  func attachPeer(to context: UnsafeMutableRawPointer) -> TLSPeer? {
-    let peer = TLSPeer(target: target, role: role, rules: rules, keyLog: keyLog, onlyJudge: onlyJudge)
-    let isAttached = peer.attach(to: context, roots: roots, recordsChain: true) { settings in
-      settings.is_strict = options.chainChecks == .strict
-    }
-    return isAttached ? peer : nil
   }
 
   private func apply(to context: UnsafeMutableRawPointer) throws(TransportError) {
@@ -99,19 +88,6 @@ struct TLSPlan {
     } catch {
       throw .refused(.invalidOption, "the host for TLS: \(error.message)", hint: error.hint)
     }
-  }
-
-  private static func wireForm(_ names: [String]) throws(TransportError) -> [UInt8] {
-    var bytes: [UInt8] = []
-    for name in names {
-      guard (1...255).contains(name.utf8.count), bytes.count + name.utf8.count + 1 <= 65_533 else {
-        throw .refused(
-          .invalidOption, "an application protocol has \(name.utf8.count) bytes",
-          hint: "each has 1 to 255, all together less than 64 KiB (RFC 7301 §3.1)")
-      }
-      bytes += [UInt8(name.utf8.count)] + Array(name.utf8)
-    }
-    return bytes
   }
 
   private static func text(of pem: TLSOptions.PEM) throws(TransportError) -> [UInt8] {

@@ -22,6 +22,7 @@ final class TLSSession {
   static let recordBytes = 16_384
 
   private let session: OpaquePointer
+  private let gate: TLSGate
   private let peer: TLSPeer
   /// What the judges accepted the server as.
   private var verdict: TrustVerdict?
@@ -30,9 +31,11 @@ final class TLSSession {
     let context = try plan.makeContext()
     // The session keeps its own reference.
     defer { clastro_nested_context_free(context) }
-    guard let peer = plan.attachPeer(to: context),
-      let session = clastro_session_new(context, plan.target.host.isIPAddress ? nil : plan.target.host.text)
+    let host = plan.gate.target.host
+    guard let peer = plan.gate.attach(to: context)?.peer,
+      let session = clastro_session_new(context, host.isIPAddress ? nil : host.text)
     else { throw TransportError(stage: .tls, code: .engineFailure, message: "OpenSSL cannot begin a connection") }
+    gate = plan.gate
     self.peer = peer
     self.session = session
   }
@@ -45,12 +48,11 @@ final class TLSSession {
   func handshake() throws(TransportError) -> Bool {
     switch clastro_session_handshake(session) {
     case CLASTRO_SESSION_DONE:
-      // Fails closed: whatever OpenSSL thinks, nobody is trusted whom nobody judged in this handshake.
-      guard !clastro_session_is_resumed(session) else { throw .refusedTrust(.unproven(peer.target)) }
-      do throws(TrustFailure) {
-        verdict = try peer.admit(peer.target, as: peer.role)
-      } catch {
-        throw .refusedTrust(error)
+      // Fails closed: a resumed session shows no chain, and a peer has to be judged in this handshake.
+      switch gate.admit(clastro_session_is_resumed(session) ? nil : peer) {
+      case .admitted(let verdict): self.verdict = verdict
+      case .refused(let failure): throw .refusedTrust(failure)
+      case .unready: throw .refusedTrust(.unproven(gate.target))
       }
       return true
     case CLASTRO_SESSION_NEEDS_INPUT: return false

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LastroSupport
+
 #if canImport(FoundationEssentials)
   internal import FoundationEssentials
 #else
@@ -8,8 +10,6 @@
 
 #if canImport(Glibc)
   internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
 #endif
 
 /// The memory of one large body. It goes back to its store when nobody has the body any more.
@@ -56,7 +56,7 @@ final class BodyBlockStore: Sendable {
 
   /// Kept at most.
   private let maximum: Int
-  private let state = EngineLock(State())
+  private let state = Lock(State())
 
   init(maximum: Int = 16 << 20) { self.maximum = maximum }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Lastro
+internal import LastroSupport
 
 #if canImport(FoundationEssentials)
   internal import FoundationEssentials
@@ -57,7 +58,7 @@ final class BodyChannel: Sendable {
 
   private let capacity: Int
   private let store: BodyPieceStore
-  private let state = EngineLock(State())
+  private let state = Lock(State())
 
   init(capacity: Int) {
     self.capacity = capacity

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LastroSupport
+
 #if canImport(FoundationEssentials)
   internal import FoundationEssentials
 #else
@@ -52,7 +54,7 @@ final class BodyPieceStore: Sendable {
   }
 
   private let maximum: Int
-  private let free = EngineLock(Free())
+  private let free = Lock(Free())
 
   /// - Parameter bytes: kept at most.
   init(bytes: Int) { maximum = bytes / BodyPiece.maximumBytes }

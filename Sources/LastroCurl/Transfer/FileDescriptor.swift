@@ -10,8 +10,6 @@ internal import Lastro
 
 #if canImport(Glibc)
   internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
 #endif
 
 /// Owns an open file; closes it with the object.

@@ -34,10 +34,6 @@ struct HeadMemory {
     if let known, known.name.rawName == field.name {
       return known.value == field.value ? known : HTTPField(name: known.name, value: field.value)
     }
-    guard let name = HTTPField.Name(field.name) else {
-      throw TransportError(
-        stage: .response, code: .malformedResponse, message: "a response field has no valid name", requestSent: true)
-    }
-    return HTTPField(name: name, value: field.value)
+    return try HTTPField(field)
   }
 }

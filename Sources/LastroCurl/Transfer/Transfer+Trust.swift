@@ -28,31 +28,18 @@ extension Transfer {
         ? .refused(.connectionLost("the rules of trust changed when the request was to be sent again"))
         : .restart(.underCurrentTrust)
     }
-    guard host.key.isTLS else { return .trusted(.plain) }
-    guard clastro_connection_is_ready(easy.raw) else {
-      return requestSent
-        ? .refused(.connectionLost("there was no secured connection when the request was to be sent again"))
-        : .restart(.onFreshConnection)
-    }
-    guard !trust.rules.isEmpty else { return .trusted(.validated) }
-    do throws(TrustFailure) {
-      guard let connection else { throw .unproven(host.target) }
-      let peer = Unmanaged<TLSPeer>.fromOpaque(clastro_connection_owner(connection)).takeUnretainedValue()
-      return .trusted(try peer.admit(host.target))
-    } catch {
-      return .refused(.refusedTrust(error))
+    switch host.gate.admit(connection, of: easy) {
+    case .admitted(let verdict): return .trusted(verdict)
+    case .unready where requestSent:
+      return .refused(.connectionLost("there was no secured connection when the request was to be sent again"))
+    case .unready: return .restart(.onFreshConnection)
+    case .refused(let failure): return .refused(.refusedTrust(failure))
     }
   }
 
   /// A TLS connection is about to be made for it (`CURLOPT_SSL_CTX_FUNCTION`), to the server or its https proxy.
   func prepareTLS(_ context: UnsafeMutableRawPointer) -> Bool {
-    let isMarked = clastro_context_takes_proxy_mark(context)
-    // The mark counts only where both are possible.
-    let isProxy = host.proxyTarget != nil && (isMarked || !host.key.isTLS)
-    guard let target = isProxy ? host.proxyTarget : host.target else { return false }
-    peer = trust.attach(
-      context, to: target, role: isProxy ? .proxy : .server, recordsChain: job.isInspection && !isProxy,
-      readsSocket: isProxy || host.proxyTarget == nil)
+    peer = host.gate.attach(to: context, isInspected: job.isInspection)?.peer
     return peer != nil
   }
 }

@@ -12,12 +12,7 @@ enum TransferCallbacks {
   }
 
   static func installContextHook(on easy: EasyHandle) throws(TransportError) {
-    let context = Unmanaged.passUnretained(easy).toOpaque()
-    guard clastro_install_context_hook(easy.raw, prepareTLS, context) == CURLE_OK else {
-      throw .invalidTLSOptions(
-        "this libcurl has no OpenSSL context to hook into",
-        hint: "install the OpenSSL flavour of libcurl (Debian: libcurl4)")
-    }
+    try TLSGate.install(prepareTLS, on: easy, owner: Unmanaged.passUnretained(easy).toOpaque())
   }
 
   /// Has ``Transfer/noteTunnelStep()`` called.

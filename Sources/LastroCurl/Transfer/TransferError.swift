@@ -5,18 +5,11 @@ internal import Lastro
 internal import LastroWire
 
 extension TransportError {
-  static func bodyTooLarge(_ limit: Int) -> TransportError {
-    TransportError(
-      stage: .limit, code: .bodyTooLarge, message: "the body exceeds \(limit) bytes",
-      hint: "raise maximumBodyBytes, or stream the body", requestSent: true)
-  }
+  static func bodyTooLarge(_ limit: Int) -> TransportError { HeadViolation.bodyTooLarge(limit).transportError }
 
   /// - Parameter announced: its length, as the head tells it.
   static func bodyTooLarge(_ limit: Int, announced: Int64) -> TransportError {
-    TransportError(
-      stage: .limit, code: .bodyTooLarge,
-      message: "the server announces a body of \(announced) bytes, and at most \(limit) are taken",
-      hint: "raise maximumBodyBytes, or stream the body", requestSent: true)
+    HeadViolation.bodyTooLarge(limit, announced: announced).transportError
   }
 
   static func decompressionBomb(ratio: Int, delivered: Int64) -> TransportError {
@@ -100,18 +93,5 @@ extension TransportError {
       stage: .timeout, code: code,
       message: isIdle ? "no byte moved for the idle limit, \(place)" : "the deadline passed \(place)",
       requestSent: transfer.requestSent)
-  }
-}
-
-extension HeadViolation {
-  /// The response's fault, as the pipeline tells it.
-  var transportError: TransportError {
-    let (stage, code): (FailureStage, FailureCode) =
-      switch kind {
-      case .headTooLarge, .tooManyFields: (.limit, .headTooLarge)
-      case .tooManyInterimResponses: (.limit, .tooManyInterimResponses)
-      default: (.response, .malformedResponse)
-      }
-    return TransportError(stage: stage, code: code, message: message, requestSent: true)
   }
 }

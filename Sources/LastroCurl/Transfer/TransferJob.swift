@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Lastro
+internal import LastroSupport
 internal import Synchronization
 
 #if canImport(FoundationEssentials)
@@ -11,8 +12,8 @@ internal import Synchronization
 
 /// One transfer as both sides see it: what is asked, who waits for the answer, and the buffers between them.
 ///
-/// The caller's side awaits ``response()`` and then reads the body; the loop's side answers. Whoever comes first in a
-/// race (answer, failure, cancellation) wins under the lock; the answer is given exactly once.
+/// The caller's side awaits ``wait()``, takes the answer and then reads the body; the loop's side answers. The first of answer,
+/// failure and cancellation is what the caller gets (``OneAnswer``).
 final class TransferJob: Sendable {
   typealias Answer = Result<TransferResponse, TransportError>
 
@@ -30,16 +31,9 @@ final class TransferJob: Sendable {
   /// The upload, when the request's body does not lie in memory.
   let upload: UploadChannel?
 
-  private struct State {
-    var waiter: CheckedContinuation<Void, Never>?
-    var isAnswered = false
-    /// Until it is taken.
-    var answer: Answer?
-    var isCancelled = false
-    var inspected: ServerTrust?
-  }
-
-  private let state = EngineLock(State())
+  private let answer = OneAnswer<Answer>()
+  private let cancelled = Atomic<Bool>(false)
+  private let inspection: Lock<ServerTrust?>?
   /// Whether request bytes may have left; set by the loop, read by whoever cancels.
   private let wasSent = Atomic<Bool>(false)
   /// The body, where it may be streamed.
@@ -50,6 +44,7 @@ final class TransferJob: Sendable {
     streamBufferBytes: Int, isInspection: Bool = false
   ) {
     self.isInspection = isInspection
+    inspection = isInspection ? Lock(nil) : nil
     self.request = request
     shared = options
     self.usesDefaultOptions = usesDefaultOptions
@@ -77,55 +72,34 @@ final class TransferJob: Sendable {
 
   func noteSent() { wasSent.store(true, ordering: .relaxed) }
 
-  var isCancelled: Bool { state.withLock { $0.isCancelled } }
+  var isCancelled: Bool { cancelled.load(ordering: .acquiring) }
 
   /// What an inspection found.
   var inspected: ServerTrust? {
-    get { state.withLock { $0.inspected } }
-    set { state.withLock { $0.inspected = newValue } }
+    get { inspection?.withLock { $0 } }
+    set { inspection?.withLock { $0 = newValue } }
   }
 
   /// Suspends until the transfer is answered. The answer does not come this way: it would be copied from frame to frame.
-  func wait() async {
-    await withCheckedContinuation { continuation in
-      let isAnswered = state.withLock { state in
-        if !state.isAnswered { state.waiter = continuation }
-        return state.isAnswered
-      }
-      if isAnswered { continuation.resume() }
-    }
-  }
+  func wait() async { await answer.wait() }
 
   /// The answer, once, after ``wait()``.
   func takeAnswer() throws(TransportError) -> TransferResponse {
-    guard let answer = state.withLock({ $0.answer.take() }) else {
+    guard let answer = answer.take() else {
       throw TransportError(stage: .request, code: .engineFailure, message: "the answer was taken before")
     }
     return try answer.get()
   }
 
-  /// Answers, unless somebody did before.
-  func answer(_ answer: consuming Answer) { settle(answer)?.resume() }
+  /// Answers, unless it is answered.
+  func answer(_ answer: consuming Answer) { self.answer.give(answer) }
 
-  /// Answers, unless somebody did before, and leaves it to the caller to wake whoever waits.
-  func settle(_ answer: consuming Answer) -> CheckedContinuation<Void, Never>? {
-    // Handed over and not copied: it is large.
-    var answer = Optional(answer)
-    return state.withLock { state in
-      if state.isAnswered { return nil }
-      state.isAnswered = true
-      swap(&state.answer, &answer)
-      return state.waiter.take()
-    }
-  }
+  /// Answers, unless it is answered, and leaves it to the caller to wake the task that waits.
+  func settle(_ answer: consuming Answer) -> OneAnswer<Answer>.Waiter? { self.answer.settle(answer).waiter }
 
   /// Cancels from the caller's side: answers at once and tells the loop to let go.
   func cancel() {
-    let isFirst = state.withLock { state in
-      defer { state.isCancelled = true }
-      return !state.isCancelled
-    }
-    guard isFirst else { return }
+    guard !cancelled.exchange(true, ordering: .acquiringAndReleasing) else { return }
     let error = TransportError.cancelled(requestSent: wasSent.load(ordering: .relaxed))
     answer(.failure(error))
     body?.finish(.failure(error))

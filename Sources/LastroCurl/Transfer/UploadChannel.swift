@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Lastro
+internal import LastroSupport
 
 #if canImport(FoundationEssentials)
   internal import FoundationEssentials
@@ -57,7 +58,7 @@ final class UploadChannel: Sendable {
 
   private static let capacity = 512 * 1024
   private let open: @Sendable () throws -> RequestBody.NextChunk
-  private let state = EngineLock(State())
+  private let state = Lock(State())
 
   /// `nil` when the body lies in memory and needs no pump.
   init?(body: RequestBody) {

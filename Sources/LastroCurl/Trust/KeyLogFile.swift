@@ -4,8 +4,6 @@ internal import Lastro
 
 #if canImport(Glibc)
   internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
 #endif
 
 /// The file to which secrets of connections are appended, in the format of `SSLKEYLOGFILE`.

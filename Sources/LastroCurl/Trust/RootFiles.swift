@@ -6,8 +6,6 @@ internal import Lastro
 
 #if canImport(Glibc)
   internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
 #endif
 
 /// The files that roots are read from.

@@ -2,6 +2,7 @@
 
 internal import CLastro
 internal import Lastro
+internal import LastroSupport
 
 /// Parsed roots. Filled before it is shared, and only read afterwards.
 final class RootStore: @unchecked Sendable {

@@ -14,9 +14,7 @@ struct TrustTarget: Hashable {
 
   init?(authority: String, defaultPort: Int) {
     guard let authority = try? Authority(authority[...]) else { return nil }
-    var name = authority.host[...]
-    if name.hasPrefix("[") { name = name.dropFirst().dropLast() }
-    guard let host = try? HostName(String(name)) else { return nil }
+    guard let host = try? HostName(authority.host.unbracketedHost) else { return nil }
     self.host = host
     port = authority.port ?? defaultPort
   }

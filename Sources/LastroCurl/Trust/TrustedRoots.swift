@@ -20,6 +20,13 @@ final class TrustedRoots {
     self.isShared = isShared
   }
 
+  /// Roots that are read already, for one connection.
+  init(_ source: TLSOptions.Roots, loaded: RootStore) {
+    self.source = source
+    isShared = true
+    self.loaded = loaded
+  }
+
   /// The store; loaded when it is first asked for.
   func store() throws(TransportError) -> RootStore {
     if let loaded { return loaded }

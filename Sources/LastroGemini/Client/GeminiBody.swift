@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Lastro
+internal import LastroSupport
 
 #if canImport(FoundationEssentials)
   public import FoundationEssentials
@@ -140,7 +141,7 @@ final class GeminiBodySource: Sendable {
 
   func cancel() {
     state.withLock { state in
-      if case .open = state { state = .failed(self.error(.cancelled)) }
+      if case .open = state { state = .failed(cancelled) }
     }
     stream.close()
   }
@@ -194,7 +195,7 @@ final class GeminiBodySource: Sendable {
     return first
   }
 
-  private func error(_ code: FailureCode) -> GeminiError {
+  private var cancelled: GeminiError {
     var error = GeminiError.cancelled(url: url)
     error.header = header
     return error

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Lastro
+internal import LastroSupport
 
 /// Client certificates, each for a host, a port, and the paths from one on. They are presented nowhere else, wherever
 /// redirects lead.

@@ -116,11 +116,11 @@ public struct GeminiMediaType: Sendable, Hashable, CustomStringConvertible {
   /// Reads a type. Empty text is `text/gemini; charset=utf-8`.
   public init(_ text: String) {
     var parts = Self.split(text)[...]
-    essence = Self.trimmed(parts.popFirst() ?? "").lowercased()
+    essence = String((parts.popFirst() ?? "")[...].withoutBlanks).lowercased()
     for part in parts {
       guard let equals = part.utf8.firstIndex(of: UInt8(ascii: "=")) else { continue }
-      let name = Self.trimmed(String(part[..<equals])).lowercased()
-      var value = Self.trimmed(String(part[part.utf8.index(after: equals)...]))
+      let name = part[..<equals].withoutBlanks.lowercased()
+      var value = String(part[part.utf8.index(after: equals)...].withoutBlanks)
       if value.utf8.count > 1, value.utf8.first == UInt8(ascii: "\""), value.utf8.last == UInt8(ascii: "\"") {
         value = String(value.dropFirst().dropLast())
       }
@@ -156,12 +156,5 @@ public struct GeminiMediaType: Sendable, Hashable, CustomStringConvertible {
       }
     }
     return parts
-  }
-
-  private static func trimmed(_ text: String) -> String {
-    var text = text[...]
-    while text.first == " " { text.removeFirst() }
-    while text.last == " " { text.removeLast() }
-    return String(text)
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Lastro
+internal import LastroSupport
 
 #if canImport(FoundationEssentials)
   internal import FoundationEssentials

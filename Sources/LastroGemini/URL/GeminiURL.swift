@@ -150,7 +150,7 @@ public struct GeminiHost: Sendable, Hashable, CustomStringConvertible {
 
   var urlText: String { port == GeminiURL.defaultPort ? bracketed : description }
 
-  private var bracketed: String { host.text.utf8.contains(UInt8(ascii: ":")) ? "[\(host.text)]" : host.text }
+  private var bracketed: String { host.text.bracketedHost }
 }
 
 /// A Gemini request: a URL, and nothing else.

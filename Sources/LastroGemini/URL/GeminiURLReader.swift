@@ -44,7 +44,8 @@ enum GeminiURLReader {
   }
 
   static func resolve(_ reference: String, against base: GeminiURL) throws(GeminiError) -> GeminiReference {
-    let reference = trimmed(reference)
+    // Spaces alone: a tab is refused below.
+    let reference = withoutSpaces(reference)
     if let (scheme, _) = scheme(of: reference[...]) {
       try check(reference)
       return scheme == "gemini" ? .gemini(try absolute(reference)) : .other(scheme: scheme, text: reference)
@@ -77,8 +78,9 @@ enum GeminiURLReader {
   private static func url(
     _ authority: GeminiHost, _ parts: Parts, hidesPath: Bool = false
   ) throws(GeminiError) -> GeminiURL {
-    try GeminiURL(
-      authority: authority, path: withoutDots(parts.path.sanitized(keeping: .path)),
+    let path = parts.path.sanitized(keeping: .path)
+    return try GeminiURL(
+      authority: authority, path: path.isEmpty ? "/" : path.withoutDotSegments,
       query: parts.query.map { $0.sanitized(keeping: .query) },
       fragment: parts.fragment.map { $0.sanitized(keeping: .query) }, hidesPath: hidesPath)
   }
@@ -91,7 +93,7 @@ enum GeminiURLReader {
         message: "the URL has \(text.utf8.count) bytes, and Gemini allows \(GeminiURL.maximumBytes)", hint: "shorten it"
       )
     }
-    guard text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
+    guard text.utf8.allSatisfy({ !$0.isControl }) else {
       throw .invalidURL("the URL has a control character", hint: "remove line ends and tabs")
     }
   }
@@ -151,35 +153,9 @@ enum GeminiURLReader {
     return port
   }
 
-  private static func trimmed(_ text: String) -> String {
-    var text = text[...]
-    while text.utf8.first == 0x20 { text.unicodeScalars.removeFirst() }
-    while text.utf8.last == 0x20 { text.unicodeScalars.removeLast() }
-    return String(text)
-  }
-
-  /// RFC 3986 §5.2.4; the result starts with `/`. A dot may be percent-encoded (§6.2.2.2): servers decode it.
-  private static func withoutDots(_ path: String) -> String {
-    var kept: [Substring] = []
-    let segments = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst(path.isEmpty ? 0 : 1)
-    for (index, segment) in segments.enumerated() {
-      let dots = dots(in: segment)
-      if dots == 2 { _ = kept.popLast() }
-      if dots == 0 {
-        kept.append(segment)
-      } else if index == segments.count - 1 {
-        kept.append("")
-      }
-    }
-    return "/" + kept.joined(separator: "/")
-  }
-
-  /// 1 for `.`, 2 for `..`, 0 for anything else.
-  private static func dots(in segment: Substring) -> Int {
-    switch segment.lowercased() {
-    case ".", "%2e": 1
-    case "..", ".%2e", "%2e.", "%2e%2e": 2
-    default: 0
-    }
+  private static func withoutSpaces(_ text: String) -> String {
+    guard let first = text.utf8.firstIndex(where: { $0 != 0x20 }), let last = text.utf8.lastIndex(where: { $0 != 0x20 })
+    else { return "" }
+    return String(text[first...last])
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Lastro
+internal import LastroSupport
 
 /// Records every request on the wire, with its answer or failure, for an HTTP archive.
 ///

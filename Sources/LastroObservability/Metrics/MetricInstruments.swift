@@ -2,6 +2,7 @@
 
 import CoreMetrics
 internal import Lastro
+internal import LastroSupport
 
 /// The attributes of one value of a metric.
 struct MetricAttributes: Hashable, Sendable {

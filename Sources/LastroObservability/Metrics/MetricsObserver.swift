@@ -2,6 +2,7 @@
 
 public import CoreMetrics
 public import Lastro
+internal import LastroSupport
 
 /// Metrics of calls, by OpenTelemetry's names for HTTP clients, over swift-metrics.
 ///

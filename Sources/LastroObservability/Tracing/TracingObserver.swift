@@ -2,6 +2,7 @@
 
 public import HTTPTypes
 public import Lastro
+internal import LastroSupport
 public import Tracing
 
 /// Spans of calls, by OpenTelemetry's conventions for HTTP clients, over swift-distributed-tracing.

@@ -2,6 +2,7 @@
 
 internal import Dispatch
 internal import Lastro
+internal import LastroSupport
 internal import LastroTesting
 internal import LastroTransports
 
@@ -197,7 +198,7 @@ extension ConnectionConformance {
 
   @Sendable private static func release(_ suite: Self, _ subject: ConnectionSubject) async throws(Problem) {
     try await subject.startAndWait()
-    let gone = OneShot<Void>()
+    let gone = OneAnswer<Void>()
     do {
       let token = DeinitToken(gone)
       let handler = subject.connection.stateUpdateHandler
@@ -214,9 +215,9 @@ extension ConnectionConformance {
 
 /// Tells when it goes.
 private final class DeinitToken: Sendable {
-  private let gone: OneShot<Void>
+  private let gone: OneAnswer<Void>
 
-  init(_ gone: OneShot<Void>) { self.gone = gone }
+  init(_ gone: OneAnswer<Void>) { self.gone = gone }
 
   deinit { gone.give(()) }
 }
@@ -226,7 +227,7 @@ extension ConnectionSubject.Answer {
 }
 
 extension ConnectionSubject {
-  fileprivate func expectCancelled(_ shot: OneShot<Answer>, _ what: String) async throws(Problem) {
+  fileprivate func expectCancelled(_ shot: OneAnswer<Answer>, _ what: String) async throws(Problem) {
     let answer = try await patiently(what, shot, else: Answer())
     guard let error = answer.error else { throw Problem(text: "\(what) did not fail") }
     guard error.isCancellation else { throw Problem(text: "\(what) failed with \(error) instead of ECANCELED") }
@@ -234,8 +235,8 @@ extension ConnectionSubject {
 }
 
 extension Connection {
-  fileprivate func sendProbe() -> OneShot<ConnectionError?> {
-    let shot = OneShot<ConnectionError?>()
+  fileprivate func sendProbe() -> OneAnswer<ConnectionError?> {
+    let shot = OneAnswer<ConnectionError?>()
     send(content: Data("x".utf8), completion: .contentProcessed { shot.give($0) })
     return shot
   }

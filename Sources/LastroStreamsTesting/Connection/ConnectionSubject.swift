@@ -2,6 +2,7 @@
 
 internal import Dispatch
 internal import Lastro
+internal import LastroSupport
 internal import LastroTesting
 internal import LastroTransports
 
@@ -28,7 +29,7 @@ final class ConnectionSubject: Sendable {
     var calls: [String: Int] = [:]
     var order: [String] = []
     var isOffQueue = false
-    var waiters: [(OneShot<Void>, @Sendable ([ConnectionState]) -> Bool)] = []
+    var waiters: [(OneAnswer<Void>, @Sendable ([ConnectionState]) -> Bool)] = []
   }
 
   let connection: any Connection
@@ -73,7 +74,7 @@ final class ConnectionSubject: Sendable {
   func wait(
     for what: String, _ isMet: @escaping @Sendable ([ConnectionState]) -> Bool
   ) async throws(Problem) {
-    let shot = OneShot<Void>()
+    let shot = OneAnswer<Void>()
     let isThere = record.withLock { record in
       if isMet(record.states) { return true }
       record.waiters.append((shot, isMet))
@@ -99,7 +100,7 @@ final class ConnectionSubject: Sendable {
 
   /// As above, for a value that may never be given: then who waits for it is let go with `last`, or that task would stay for ever.
   func patiently<Value: Sendable>(
-    _ what: String, _ shot: OneShot<Value>, else last: Value
+    _ what: String, _ shot: OneAnswer<Value>, else last: Value
   ) async throws(Problem) -> Value {
     do throws(Problem) {
       return try await patiently(what) { await shot.value() }
@@ -121,8 +122,8 @@ final class ConnectionSubject: Sendable {
 
   func send(
     _ name: String, _ data: Data?, _ context: ConnectionContentContext = .defaultMessage
-  ) -> OneShot<ConnectionError?> {
-    let shot = OneShot<ConnectionError?>()
+  ) -> OneAnswer<ConnectionError?> {
+    let shot = OneAnswer<ConnectionError?>()
     record.withLock { $0.calls[name] = 0 }
     connection.send(
       content: data, contentContext: context, isComplete: true,
@@ -133,23 +134,23 @@ final class ConnectionSubject: Sendable {
     return shot
   }
 
-  func receive(_ name: String, _ minimum: Int, _ maximum: Int) -> OneShot<Answer> {
+  func receive(_ name: String, _ minimum: Int, _ maximum: Int) -> OneAnswer<Answer> {
     receiving(name) { connection.receive(minimumIncompleteLength: minimum, maxLength: maximum, completion: $0) }
   }
 
-  func receive(_ name: String) -> OneShot<Answer> {
+  func receive(_ name: String) -> OneAnswer<Answer> {
     receiving(name) { connection.receive(completion: $0) }
   }
 
-  func receiveMessage(_ name: String) -> OneShot<Answer> {
+  func receiveMessage(_ name: String) -> OneAnswer<Answer> {
     receiving(name) { connection.receiveMessage(completion: $0) }
   }
 
   private func receiving(
     _ name: String,
     _ begin: (@escaping @Sendable (Data?, ConnectionContentContext?, Bool, ConnectionError?) -> Void) -> Void
-  ) -> OneShot<Answer> {
-    let shot = OneShot<Answer>()
+  ) -> OneAnswer<Answer> {
+    let shot = OneAnswer<Answer>()
     record.withLock { $0.calls[name] = 0 }
     begin { [weak self] data, context, isComplete, error in
       self?.called(name)
@@ -158,17 +159,17 @@ final class ConnectionSubject: Sendable {
     return shot
   }
 
-  func expect(_ shot: OneShot<ConnectionError?>, _ what: String) async throws(Problem) {
+  func expect(_ shot: OneAnswer<ConnectionError?>, _ what: String) async throws(Problem) {
     if let error = try await patiently(what, shot, else: nil) { throw Problem(text: "\(what) failed: \(error)") }
   }
 
-  func expect(_ shot: OneShot<Answer>, _ what: String) async throws(Problem) -> Answer {
+  func expect(_ shot: OneAnswer<Answer>, _ what: String) async throws(Problem) -> Answer {
     let answer = try await patiently(what, shot, else: Answer())
     if let error = answer.error { throw Problem(text: "\(what) failed: \(error)") }
     return answer
   }
 
-  func expect(_ shot: OneShot<Answer>, bytes: String, _ what: String) async throws(Problem) {
+  func expect(_ shot: OneAnswer<Answer>, bytes: String, _ what: String) async throws(Problem) {
     let answer = try await expect(shot, what)
     guard answer.data == Data(bytes.utf8) else {
       throw Problem(text: "\(what) brought “\(String(decoding: answer.data, as: UTF8.self))” instead of “\(bytes)”")

@@ -2,6 +2,7 @@
 
 internal import CLoopback
 internal import Lastro
+internal import LastroSupport
 public import LastroTesting
 
 /// A server of the meek transport, as published: `POST`s with an `X-Session-Id` of 8 characters at least, 64 KiB of body at most

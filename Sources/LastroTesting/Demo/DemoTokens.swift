@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Lastro
+internal import LastroSupport
 
 /// The tokens ``DemoAPI`` has issued, and until when they are good.
 final class DemoTokens: Sendable {

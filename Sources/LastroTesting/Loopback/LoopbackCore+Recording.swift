@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Lastro
+internal import LastroSupport
 
 extension LoopbackCore {
   func record(_ request: LoopbackRequest) {

@@ -2,6 +2,7 @@
 
 import CLoopback
 import Lastro
+internal import LastroSupport
 
 /// What the threads of a ``LoopbackServer`` share. They keep it alive; the server itself they do not.
 final class LoopbackCore: Sendable {

@@ -2,6 +2,7 @@
 
 import CLoopback
 import Lastro
+internal import LastroSupport
 
 /// A scripted server on 127.0.0.1, or on a Unix socket, plain or TLS, that does exactly what its handler says: legal
 /// HTTP, illegal HTTP, half an answer, a reset, nothing.

@@ -2,6 +2,7 @@
 
 import CLoopback
 import Lastro
+internal import LastroSupport
 
 /// A scripted UDP server on 127.0.0.1 that answers, or loses, what it is sent.
 ///

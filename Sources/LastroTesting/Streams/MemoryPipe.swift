@@ -22,20 +22,19 @@ final class MemoryPipe: Sendable {
     var writerClosed = false
     var reading = false
     var writing = false
-    var waiters: [CheckedContinuation<Void, Never>] = []
   }
 
   private let shape: MemoryStream.Shape
-  private let state = Lock(State())
+  private let state = Watched(State())
 
   init(_ shape: MemoryStream.Shape) { self.shape = shape }
 
   func read(upTo maximum: Int, within limit: Duration?) async throws(TransportError) -> Data? {
     try begin(\.reading)
     let start = ContinuousClock.now
-    defer { state.withLock { $0.reading = false } }
+    defer { state.change { $0.reading = false } }
     while true {
-      let step: Result<Data?, TransportError>? = change { state in
+      let step: Result<Data?, TransportError>? = state.change { state in
         if state.readerClosed { return .failure(.closedStream) }
         if !state.bytes.isEmpty {
           let count = min(maximum, shape.longestRead, state.bytes.count)
@@ -56,11 +55,11 @@ final class MemoryPipe: Sendable {
 
   func write(_ data: Data, within limit: Duration?) async throws(TransportError) {
     try begin(\.writing)
-    defer { state.withLock { $0.writing = false } }
+    defer { state.change { $0.writing = false } }
     let start = ContinuousClock.now
     var rest = data[...]
     while !rest.isEmpty {
-      let taken: Result<Int, TransportError> = change { state in
+      let taken: Result<Int, TransportError> = state.change { state in
         if state.writerClosed || state.end != nil { return .failure(.closedStream) }
         if state.readerClosed {
           return .failure(
@@ -81,8 +80,8 @@ final class MemoryPipe: Sendable {
   /// Ends the direction as a writer does: not beside a write, and not after the end of the stream.
   func finish() throws(TransportError) {
     try begin(\.writing)
-    defer { state.withLock { $0.writing = false } }
-    let isClosed = change { state in
+    defer { state.change { $0.writing = false } }
+    let isClosed = state.change { state in
       if state.end == nil { state.end = .clean }
       return state.writerClosed
     }
@@ -90,60 +89,31 @@ final class MemoryPipe: Sendable {
   }
 
   func end(_ end: End) {
-    change { state in if state.end == nil { state.end = end } }
+    state.change { state in if state.end == nil { state.end = end } }
   }
 
   func closeReader() {
-    change { state in
+    state.change { state in
       state.readerClosed = true
       state.bytes = Data()
     }
   }
 
-  func closeWriter() { change { $0.writerClosed = true } }
+  func closeWriter() { state.change { $0.writerClosed = true } }
 
   private func begin(_ busy: WritableKeyPath<State, Bool>) throws(TransportError) {
-    let isFree = state.withLock { state in
+    let isFree = state.change { state in
       defer { state[keyPath: busy] = true }
       return !state[keyPath: busy]
     }
     guard isFree else { throw .busy }
   }
 
-  /// Changes the state and wakes whoever waits for a change.
-  @discardableResult private func change<Value>(_ body: (inout State) -> Value) -> Value {
-    let (value, waiters) = state.withLock { state in
-      let value = body(&state)
-      defer { state.waiters = [] }
-      return (value, state.waiters)
-    }
-    for waiter in waiters { waiter.resume() }
-    return value
-  }
-
   private func wait(
     within limit: Duration?, until isMet: @escaping @Sendable (State) -> Bool
   ) async throws(TransportError) {
-    let outcome = await interruptible(within: limit, time: .continuous) { [self] in
-      while !Task.isCancelled {
-        if state.withLock({ isMet($0) }) { return }
-        await withTaskCancellationHandler {
-          await withCheckedContinuation { continuation in
-            let isReady = state.withLock { state in
-              if isMet(state) || Task.isCancelled { return true }
-              state.waiters.append(continuation)
-              return false
-            }
-            if isReady { continuation.resume() }
-          }
-        } onCancel: {
-          change { _ in }
-        }
-      }
-    }
-    switch outcome {
-    case .success:
-      if Task.isCancelled { throw .cancelled(requestSent: true) }
+    switch await state.wait(within: limit, time: .continuous, until: isMet) {
+    case .success: return
     case .failure(.cancelled): throw .cancelled(requestSent: true)
     case .failure(.limit):
       throw TransportError(stage: .timeout, code: .idleTimeout, message: "nothing moved in time", requestSent: true)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Lastro
+internal import LastroSupport
 
 /// Records events in the order they happened, from any thread: what an interceptor saw, what was logged.
 ///

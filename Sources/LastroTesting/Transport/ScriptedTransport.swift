@@ -2,6 +2,7 @@
 
 public import HTTPTypes
 public import Lastro
+internal import LastroSupport
 
 #if canImport(FoundationEssentials)
   public import FoundationEssentials

@@ -2,6 +2,7 @@
 
 internal import Dispatch
 internal import Lastro
+internal import LastroSupport
 
 #if canImport(FoundationEssentials)
   public import FoundationEssentials
@@ -72,7 +73,7 @@ extension Connection {
   /// - Parameter limit: longest wait; `nil`, the default, for none.
   /// - Throws: `ConnectionError`, after which the connection is cancelled: why it failed; `ETIMEDOUT`; `ECANCELED` when it, or the task, was cancelled.
   public func start(within limit: Duration? = nil) async throws(ConnectionError) {
-    let ready = OneShot<Result<Void, ConnectionError>>()
+    let ready = OneAnswer<Result<Void, ConnectionError>>()
     // Whoever still waits for it, behind a wait that was given up, is let go.
     defer { ready.give(.success(())) }
     let previous = stateUpdateHandler
@@ -107,7 +108,7 @@ extension Connection {
   public func send(
     _ content: Data?, contentContext: ConnectionContentContext = .defaultMessage, isComplete: Bool = true
   ) async throws(ConnectionError) {
-    let sent = OneShot<ConnectionError?>()
+    let sent = OneAnswer<ConnectionError?>()
     send(
       content: content, contentContext: contentContext, isComplete: isComplete,
       completion: .contentProcessed { sent.give($0) })
@@ -144,7 +145,7 @@ extension Connection {
     takesPart: Bool = true,
     _ receive: (@escaping ReceiveRequest.Completion) -> Void
   ) async throws(ConnectionError) -> ReceivedContent {
-    let answer = OneShot<Result<ReceivedContent, ConnectionError>>()
+    let answer = OneAnswer<Result<ReceivedContent, ConnectionError>>()
     receive { data, context, isComplete, error in
       if let error, !takesPart || data?.isEmpty ?? true { return answer.give(.failure(error)) }
       answer.give(

@@ -2,6 +2,7 @@
 
 internal import Dispatch
 internal import Lastro
+internal import LastroSupport
 internal import Logging
 
 #if canImport(FoundationEssentials)

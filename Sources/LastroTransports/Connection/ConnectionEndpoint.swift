@@ -10,8 +10,6 @@ internal import Lastro
 
 #if canImport(Glibc)
   internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
 #else
   internal import Darwin
 #endif
@@ -111,9 +109,7 @@ public enum ConnectionEndpoint: Sendable, Hashable, CustomStringConvertible {
 
     /// Reads an address, with or without brackets; `nil` for anything else.
     public init?(_ text: String) {
-      var text = text[...]
-      if text.hasPrefix("["), text.hasSuffix("]") { text = text.dropFirst().dropLast() }
-      let parts = text.split(separator: "%", maxSplits: 1, omittingEmptySubsequences: false)
+      let parts = text.unbracketedHost.split(separator: "%", maxSplits: 1, omittingEmptySubsequences: false)
       guard let first = parts.first, first.utf8.count < 46, !first.utf8.contains(0) else { return nil }
       var bytes = in6_addr()
       guard inet_pton(AF_INET6, String(first), &bytes) == 1 else { return nil }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Lastro
+internal import LastroSupport
 public import Logging
 
 /// How a connection is to be made: stream or datagrams, TLS, the protocols of the application; Network framework's

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Lastro
+internal import LastroSupport
 
 #if canImport(FoundationEssentials)
   package import FoundationEssentials
@@ -22,7 +23,7 @@ package final class ConnectionStream: ByteStream {
     var isWriting = false
     var isFinished = false
     var isReceiving = false
-    var waiter: OneShot<Void>?
+    var waiter: OneAnswer<Void>?
 
     /// Whether a read need not wait.
     var hasNews: Bool { !bytes.isEmpty || error != nil || hasEnded || isClosed }
@@ -74,7 +75,7 @@ package final class ConnectionStream: ByteStream {
 
   /// One receive is under way at most; what it brings waits for the next read when this one is given up.
   private func waitForBytes(_ maximum: Int, within limit: Duration?) async throws(TransportError) {
-    let arrival = OneShot<Void>()
+    let arrival = OneAnswer<Void>()
     // Whoever still waits for it, behind a wait that was given up, is let go.
     defer { arrival.give(()) }
     let isFirst: Bool? = state.withLock { state in
@@ -135,7 +136,7 @@ package final class ConnectionStream: ByteStream {
   private func send(
     _ data: Data?, _ context: ConnectionContentContext, within limit: Duration?
   ) async throws(TransportError) {
-    let sent = OneShot<ConnectionError?>()
+    let sent = OneAnswer<ConnectionError?>()
     connection.send(
       content: data, contentContext: context, isComplete: true, completion: .contentProcessed { sent.give($0) })
     switch await interruptible(within: limit, time: .continuous, { await sent.value() }) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Lastro
+internal import LastroSupport
 
 /// Connections to one endpoint over a `Dialer`: the innermost factory of a chain of transports, or a transport that is itself a dialer.
 ///

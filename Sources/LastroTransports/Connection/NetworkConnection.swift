@@ -2,6 +2,7 @@
 
 public import Dispatch
 public import Lastro
+internal import LastroSupport
 
 #if canImport(FoundationEssentials)
   public import FoundationEssentials

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Lastro
+internal import LastroSupport
 
 #if canImport(FoundationEssentials)
   package import FoundationEssentials

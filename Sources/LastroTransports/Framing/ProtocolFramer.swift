@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Lastro
+internal import LastroSupport
 
 /// Turns a stream of bytes into messages, and messages into bytes; the counterpart of Network framework's
 /// `NWProtocolFramer`.

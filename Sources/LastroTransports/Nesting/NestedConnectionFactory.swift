@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Lastro
+internal import LastroTunnels
 
 /// A nested transport as the Swift Transport API knows one (§1.2): connections that are dialed over a factory's, or over one
 /// connection. What parameters ask for beyond that, the innermost connection does; over one connection, framers run on what
@@ -72,12 +73,5 @@ package struct NestedConnectionFactory: ConnectionFactory {
     } catch {
       throw ConfigurationError(error.transportError.message, hint: error.transportError.hint)
     }
-  }
-}
-
-/// Stands in for a dialer where a transport is only checked.
-struct NowhereDialer: Dialer {
-  func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
-    throw .refused(.unsupported, "this leads nowhere")
   }
 }

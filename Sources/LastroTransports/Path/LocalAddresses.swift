@@ -3,11 +3,7 @@
 internal import Lastro
 
 #if os(Linux)
-  #if canImport(Glibc)
-    internal import Glibc
-  #else
-    internal import Musl
-  #endif
+  internal import Glibc
 
   /// An IPv4 or IPv6 address and a port, for the system.
   struct SocketAddress {

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LastroSupport
+
 #if os(Linux)
   internal import Dispatch
   public import Lastro
 
-  #if canImport(Glibc)
-    internal import Glibc
-  #else
-    internal import Musl
-  #endif
+  internal import Glibc
 
   /// Watches the ways of open connections with the kernel's help (netlink(7), rtnetlink(7)): it tells of every change of
   /// links, addresses and routes, and after each the ways are looked at again.

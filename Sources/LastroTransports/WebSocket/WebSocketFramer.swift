@@ -20,10 +20,7 @@ final class WebSocketFramer: ProtocolFramerImplementation {
   private let options: WebSocketProtocol.Options
   private let random = RandomSource.system
   private var handshake = WebSocketHandshake(nonce: (0, 0))
-  private var headBytes: [UInt8] = []
-  private var head = ResponseHeadMachine(
-    maximumHeadBytes: HandshakeConnection.maximumHeadBytes, maximumFields: HandshakeConnection.maximumFields,
-    maximumInterimResponses: HandshakeConnection.maximumInterimResponses, acceptsUpgrade: true)
+  private var answer = ResponseReader(to: .upgrade)
   private var isOpen = false
   private var hasFailed = false
   private var isCloseReceived = false
@@ -61,7 +58,7 @@ final class WebSocketFramer: ProtocolFramerImplementation {
       }
       let request = try WebSocketURL.request(url(framer), headers: options.additionalHeaders)
       try RequestCheck.check(request)
-      framer.writeOutput(data: try HandshakeRequest.bytes(of: request.head, handshake))
+      framer.writeOutput(data: try handshake.request(request.head))
       return .willMarkReady
     } catch {
       fail(framer, error)
@@ -86,23 +83,17 @@ final class WebSocketFramer: ProtocolFramerImplementation {
     framer.markFailed(error: .transport(error))
   }
 
-  /// Takes the bytes of the head; false while it is not complete.
-  private func readHead(_ framer: ProtocolFramer.Instance) -> Bool {
-    while let end = headBytes.firstIndex(of: 0x0A) {
-      let line = Array(headBytes[...end])
-      headBytes.removeFirst(end + 1)
-      do throws(HeadViolation) {
-        let event = try line.withBytes { bytes throws(HeadViolation) in try head.consume(line: bytes) }
-        if case .final(let answer) = event { return finish(answer, framer) }
-      } catch {
-        fail(framer, TransportError(stage: .response, code: .malformedResponse, message: error.message))
-        return false
-      }
+  /// Takes the bytes of the answer's head off the front of `bytes`; false while it is not complete.
+  private func readHead(_ bytes: inout [UInt8], _ framer: ProtocolFramer.Instance) -> Bool {
+    var position = 0
+    do throws(HeadViolation) {
+      guard let head = try answer.head(in: bytes, at: &position) else { return false }
+      bytes.removeFirst(position)
+      return finish(head, framer)
+    } catch {
+      fail(framer, error.transportError)
+      return false
     }
-    if headBytes.count > HandshakeConnection.maximumHeadBytes {
-      fail(framer, TransportError(stage: .limit, code: .headTooLarge, message: "the response head is too large"))
-    }
-    return false
   }
 
   private func finish(_ answer: ResponseHead, _ framer: ProtocolFramer.Instance) -> Bool {
@@ -136,10 +127,7 @@ final class WebSocketFramer: ProtocolFramerImplementation {
     }
     guard !bytes.isEmpty, !hasFailed, !isCloseReceived else { return 1 }
     if !isOpen {
-      headBytes += bytes
-      guard readHead(framer) else { return 1 }
-      bytes = headBytes
-      headBytes = []
+      guard readHead(&bytes, framer) else { return 1 }
     }
     bytes.withUnsafeBytes { session.receive($0) }
     // One event at a time: messages and control frames are delivered in the order in which they came.

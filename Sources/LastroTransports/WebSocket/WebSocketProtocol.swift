@@ -2,6 +2,7 @@
 
 public import Dispatch
 public import Lastro
+internal import LastroSupport
 public import LastroWebSocket
 
 /// WebSocket as an application protocol under a ``Connection``; Network framework's `NWProtocolWebSocket`.

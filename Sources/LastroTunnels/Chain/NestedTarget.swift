@@ -1,24 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Lastro
+internal import LastroWire
 
 #if canImport(Glibc)
   internal import Glibc
-#elseif canImport(Musl)
-  internal import Musl
 #else
   internal import Darwin
 #endif
 
 /// Where a tunnel leads to, checked: nothing in it can end a line or a length field early.
 struct NestedTarget: Equatable {
-  enum Host: Equatable {
-    case name(String)
-    case ipv4([UInt8])
-    case ipv6([UInt8])
-  }
-
-  let host: Host
+  let host: SOCKS5Machine.Host
   /// Canonical; IPv6 without brackets.
   let hostText: String
   let port: Int
@@ -42,8 +35,8 @@ struct NestedTarget: Equatable {
     hostText = name
     self.port = port
     self.host =
-      Self.bytes(of: name, family: AF_INET6, count: 16).map(Host.ipv6)
-      ?? Self.bytes(of: name, family: AF_INET, count: 4).map(Host.ipv4) ?? .name(name)
+      Self.bytes(of: name, family: AF_INET6, count: 16).map(SOCKS5Machine.Host.ipv6)
+      ?? Self.bytes(of: name, family: AF_INET, count: 4).map(SOCKS5Machine.Host.ipv4) ?? .name(name)
   }
 
   /// As HTTP writes it (RFC 9110 §9.3.6).

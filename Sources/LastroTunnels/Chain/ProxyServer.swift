@@ -42,8 +42,7 @@ public struct ProxyServer: Sendable, Hashable, CustomStringConvertible {
 
   /// Such as `user@proxy.example:1080`; the password is never in it.
   public var description: String {
-    let authority = host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)"
-    return credentials.map { "\($0.user)@\(authority)" } ?? authority
+    credentials.map { "\($0.user)@\(address)" } ?? address
   }
 
   /// The request that dials it on the way to another host.

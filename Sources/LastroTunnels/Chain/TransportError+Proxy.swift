@@ -4,7 +4,7 @@ internal import Lastro
 
 extension ProxyServer {
   /// As failures name it: without the user.
-  var address: String { host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)" }
+  var address: String { "\(host.bracketedHost):\(port)" }
 }
 
 extension TransportError {

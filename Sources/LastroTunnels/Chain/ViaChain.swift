@@ -112,11 +112,11 @@ private enum ViaReader {
     switch scheme {
     case "socks5", "socks5h":
       let proxy = try proxy(rest, defaultPort: 1080)
-      _ = try SOCKS5Dialer(proxy: proxy, over: Nowhere())
+      _ = try SOCKS5Dialer(proxy: proxy, over: NowhereDialer())
       return .socks5(proxy)
     case "http", "https":
       let proxy = try proxy(rest, defaultPort: scheme == "https" ? 443 : nil)
-      _ = try HTTPConnectDialer(proxy: proxy, over: Nowhere())
+      _ = try HTTPConnectDialer(proxy: proxy, over: NowhereDialer())
       return .httpConnect(proxy, isTLS: scheme == "https")
     case "meek": return .meek(try meek(rest))
     default:
@@ -178,11 +178,5 @@ private enum ViaReader {
       throw ConfigurationError("the front is no host", hint: "write front=HOST or front=HOST:PORT")
     }
     return try MeekServer(to: contact, serverURL: server)
-  }
-
-  private struct Nowhere: Dialer {
-    func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
-      throw .refused(.unsupported, "nowhere")
-    }
   }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import HTTPTypes
 public import Lastro
+internal import LastroExchange
 internal import LastroWire
 
 #if canImport(FoundationEssentials)
@@ -71,7 +73,7 @@ public struct HTTPConnectDialer: Dialer {
       throw error.reaching(name)
     }
     do throws(TransportError) {
-      let early = try await open(target, StreamHandshake(over: stream, within: countdown))
+      let early = try await open(target, over: stream, within: countdown)
       return TunnelStream(stream, early: early)
     } catch {
       stream.close()
@@ -82,31 +84,27 @@ public struct HTTPConnectDialer: Dialer {
   /// Asks the dialer below.
   public func checkPlaintext(_ request: DialRequest) throws(TransportError) { try below.checkPlaintext(request) }
 
-  private func open(_ target: NestedTarget, _ handshake: StreamHandshake) async throws(TransportError) -> Data {
-    var head = "CONNECT \(target.authority) HTTP/1.1\r\nHost: \(target.authority)\r\n"
-    if let authorization { head += "Proxy-Authorization: \(authorization)\r\n" }
-    try await handshake.send(Data((head + "\r\n").utf8))
-    var reader = ResponseHeadReader()
-    while true {
-      guard let bytes = try await handshake.receive(upTo: 16_384) else {
-        throw .proxyClosed("the HTTP proxy")
-      }
-      guard let answer = try Self.head(in: bytes, &reader) else { continue }
+  private func open(
+    _ target: NestedTarget, over stream: any ByteStream, within countdown: Countdown
+  ) async throws(TransportError) -> Data {
+    let request = try request(for: target)
+    var exchange = StreamExchange(
+      over: stream, asking: .connect, within: ExchangeTimes(countdown, code: .connectTimeout))
+    do throws(TransportError) {
+      try await exchange.send(request)
+      guard let answer = try await exchange.receiveHeadIfAny() else { throw .proxyClosed("the HTTP proxy") }
       if let refusal = refusal(answer.status, of: target) { throw refusal }
-      return reader.rest
+      return Data(exchange.takeLeftover())
+    } catch {
+      throw error.answeringCONNECT.beforeSending
     }
   }
 
-  private static func head(
-    in bytes: Data, _ reader: inout ResponseHeadReader
-  ) throws(TransportError) -> ResponseHead? {
-    do throws(HeadViolation) {
-      return try reader.consume(bytes)
-    } catch {
-      throw TransportError(
-        stage: .proxy, code: .protocolViolation, message: "the HTTP proxy's answer to CONNECT: \(error.message)",
-        hint: "is it an HTTP proxy?")
-    }
+  private func request(for target: NestedTarget) throws(TransportError) -> Data {
+    var writer = try RequestWriter(
+      HTTPRequest(method: .connect, scheme: nil, authority: target.authority, path: target.authority))
+    if let authorization { try writer.add(own: [("Proxy-Authorization", authorization)]) }
+    return Data(try writer.head())
   }
 
   private func refusal(_ status: Int, of target: NestedTarget) -> TransportError? {
@@ -122,5 +120,18 @@ public struct HTTPConnectDialer: Dialer {
       stage: .proxy, code: .proxyRefused,
       message: "the HTTP proxy answered CONNECT \(target.authority) with \(status)", hint: hint,
       engineCode: Int32(status))
+  }
+}
+
+extension TransportError {
+  /// An answer that HTTP does not allow, told as the proxy's.
+  fileprivate var answeringCONNECT: Self {
+    switch code {
+    case .malformedResponse, .headTooLarge, .tooManyInterimResponses:
+      TransportError(
+        stage: .proxy, code: .protocolViolation, message: "the HTTP proxy's answer to CONNECT: \(message)",
+        hint: "is it an HTTP proxy?")
+    default: self
+    }
   }
 }

@@ -2,6 +2,7 @@
 
 internal import HTTPTypes
 public import Lastro
+internal import LastroExchange
 
 #if canImport(FoundationEssentials)
   internal import FoundationEssentials

@@ -45,7 +45,7 @@ final class MeekSession: Sendable {
   /// The longest that a closed session lives on to send what was written.
   private static let farewell = Duration.seconds(5)
 
-  let state = AwaitedState(State())
+  let state = Watched(State())
   private let exchange: Exchange
   private let time: TimeSource
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Lastro
+internal import LastroWire
 
 #if canImport(FoundationEssentials)
   internal import FoundationEssentials
@@ -30,7 +31,7 @@ public struct SOCKS5Dialer: Dialer {
     self.proxy = proxy
     self.below = below
     do throws(TransportError) {
-      _ = try SOCKS5Machine(NestedTarget(host: proxy.host, port: proxy.port), credentials: proxy.credentials)
+      _ = try Self.machine(to: NestedTarget(host: proxy.host, port: proxy.port), proxy.credentials)
     } catch {
       throw ConfigurationError(error.message, hint: error.hint)
     }
@@ -44,7 +45,7 @@ public struct SOCKS5Dialer: Dialer {
   public func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
     guard request.tls == nil else { throw .noTLS("SOCKS5Dialer") }
     let target = try NestedTarget(host: request.host, port: request.port)
-    let machine = try SOCKS5Machine(target, credentials: proxy.credentials)
+    let machine = try Self.machine(to: target, proxy.credentials)
     try checkPlaintext(request)
     let countdown = Countdown(request.connectTimeout)
     let name = "the SOCKS proxy \(proxy.address)"
@@ -56,7 +57,7 @@ public struct SOCKS5Dialer: Dialer {
       throw error.reaching(name)
     }
     do throws(TransportError) {
-      try await Self.run(machine, StreamHandshake(over: stream, within: countdown))
+      try await run(machine, StreamHandshake(over: stream, within: countdown))
     } catch {
       stream.close()
       throw error.talking(to: name, "the SOCKS proxy").refusing(target.authority)
@@ -67,7 +68,19 @@ public struct SOCKS5Dialer: Dialer {
   /// Asks the dialer below.
   public func checkPlaintext(_ request: DialRequest) throws(TransportError) { try below.checkPlaintext(request) }
 
-  private static func run(_ machine: SOCKS5Machine, _ handshake: StreamHandshake) async throws(TransportError) {
+  private static func machine(
+    to target: NestedTarget, _ credentials: ProxyServer.Credentials?
+  ) throws(TransportError) -> SOCKS5Machine {
+    do throws(SOCKS5Failure) {
+      return try SOCKS5Machine(
+        host: target.host, port: UInt16(clamping: target.port),
+        login: credentials.map { (Array($0.user.utf8), Array($0.password.reveal().utf8)) })
+    } catch {
+      throw error.transportError(hasLogin: credentials != nil)
+    }
+  }
+
+  private func run(_ machine: SOCKS5Machine, _ handshake: StreamHandshake) async throws(TransportError) {
     var machine = machine
     var step = machine.start()
     while case .more(let count, let bytes) = step {
@@ -75,8 +88,43 @@ public struct SOCKS5Dialer: Dialer {
       guard let answer = try await handshake.receive(exactly: count) else {
         throw .proxyClosed("the SOCKS proxy")
       }
-      step = try machine.receive(answer)
+      do throws(SOCKS5Failure) {
+        step = try machine.receive(answer)
+      } catch {
+        throw error.transportError(hasLogin: proxy.credentials != nil)
+      }
     }
+  }
+}
+
+extension SOCKS5Failure {
+  /// - Parameter hasLogin: whether user and password were there to be given.
+  fileprivate func transportError(hasLogin: Bool) -> TransportError {
+    switch kind {
+    case .target: .refused(.invalidOption, message, hint: "give a shorter name, or the host's address")
+    case .login: .refused(.invalidOption, message, hint: "each must have 1 to 255 bytes of UTF-8 (RFC 1929)")
+    case .violation(let isOtherProtocol):
+      TransportError(
+        stage: .proxy, code: .protocolViolation, message: "the SOCKS proxy breaks the protocol: \(message)",
+        hint: isOtherProtocol ? "is it a SOCKS 5 proxy?" : nil)
+    case .noMethod:
+      refusal(
+        message, engineCode: SOCKS5Machine.noneAcceptable,
+        hint: hasLogin ? "it wants more than user and password" : "give user and password")
+    case .loginRefused: refusal(message, engineCode: nil, hint: "check both")
+    case .refused(let code):
+      if let reply = SOCKS5Reply(rawValue: code) {
+        refusal("\(reply) (reply \(code))", engineCode: code, hint: reply.hint)
+      } else {
+        refusal("unassigned reply \(code)", engineCode: code, hint: nil)
+      }
+    }
+  }
+
+  private func refusal(_ message: String, engineCode: UInt8?, hint: String?) -> TransportError {
+    TransportError(
+      stage: .proxy, code: .proxyRefused, message: "the SOCKS proxy refused: \(message)", hint: hint,
+      engineCode: engineCode.map { Int32($0) })
   }
 }
 

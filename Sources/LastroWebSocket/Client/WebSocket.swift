@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Lastro
+internal import LastroSupport
 internal import LastroWire
 
 #if canImport(FoundationEssentials)

@@ -81,7 +81,7 @@ extension WebSocketConfiguration {
   /// - Throws: `invalidArgument`.
   package func check() throws(WebSocketError) {
     for name in subprotocols {
-      guard !name.isEmpty, name.utf8.allSatisfy(WebSocketHandshake.isToken) else {
+      guard !name.isEmpty, name.utf8.allSatisfy(FieldSyntax.isToken) else {
         throw .invalid("a subprotocol is no token", hint: "letters, digits and !#$%&'*+-.^_`|~ are allowed")
       }
     }

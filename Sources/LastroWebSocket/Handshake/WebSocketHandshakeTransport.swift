@@ -2,6 +2,8 @@
 
 internal import HTTPTypes
 internal import Lastro
+internal import LastroExchange
+internal import LastroSupport
 internal import LastroWire
 
 #if canImport(FoundationEssentials)
@@ -83,34 +85,37 @@ final class WebSocketHandshakeTransport: Transport {
     try check(request)
     let handshake = WebSocketHandshake(
       nonce: (random.next(), random.next()), subprotocols: configuration.subprotocols, offer: configuration.offer)
-    let bytes = try HandshakeRequest.bytes(of: request.head, handshake)
+    let bytes = try handshake.request(request.head)
     let stream = try await dialer.dial(try dialRequest(request))
-    let connection = HandshakeConnection(stream, idle: request.idleTimeout)
+    var exchange = StreamExchange(
+      over: stream, asking: .upgrade,
+      // The deadline is measured by `time`, around all of it.
+      within: ExchangeTimes(Countdown(nil), idle: request.idleTimeout, code: request.deadlineCode))
     do throws(TransportError) {
-      try await stream.write(bytes, within: request.idleTimeout)
-      let answer = try await connection.readHead()
-      return try await take(answer, request, handshake, connection, countdown)
+      try await exchange.send(bytes)
+      let answer = try await exchange.receiveHead()
+      return try await take(answer, request, handshake, &exchange, countdown)
     } catch {
       stream.close()
       var error = error
       error.requestSent = true
-      if error.facts == nil { error.facts = connection.facts }
+      if error.facts == nil { error.facts = exchange.facts }
       throw error
     }
   }
 
   private func take(
-    _ answer: HandshakeConnection.Head, _ request: TransferRequest, _ handshake: WebSocketHandshake,
-    _ connection: HandshakeConnection, _ countdown: Countdown
+    _ answer: ResponseHead, _ request: TransferRequest, _ handshake: WebSocketHandshake,
+    _ exchange: inout StreamExchange, _ countdown: Countdown
   ) async throws(TransportError) -> Answer {
-    let head = try answer.response()
-    switch answer.head.status {
+    let head = try HTTPResponse(answer).withLocationForHTTP
+    switch answer.status {
     case 101:
       do throws(WebSocketHandshakeFailure) {
-        let agreement = try handshake.check(answer.head)
+        let agreement = try handshake.check(answer)
         return Answer(
-          response: TransferResponse(head: head, body: ResponseBody(Data()), facts: connection.facts),
-          upgraded: Upgraded(stream: connection.stream, agreement: agreement, leftover: connection.takeLeftover()))
+          response: TransferResponse(head: head, body: ResponseBody(Data()), facts: exchange.facts),
+          upgraded: Upgraded(stream: exchange.stream, agreement: agreement, leftover: exchange.takeLeftover()))
       } catch {
         throw TransportError(
           stage: .response, code: .protocolViolation, message: error.message,
@@ -119,17 +124,19 @@ final class WebSocketHandshakeTransport: Transport {
     case 200...299:
       throw TransportError(
         stage: .response, code: .protocolViolation,
-        message: "the server answered \(answer.head.status) and not 101 Switching Protocols",
+        message: "the server answered \(answer.status) and not 101 Switching Protocols",
         hint: "look whether the path is that of a WebSocket", head: head)
     default:
-      var facts = connection.facts
       var body = Data()
+      var cut: BodyCut?
       if !request.dropsRedirectBodies || !head.isRedirect {
         // Half of what is left, so that the status is told before the deadline passes.
         let patience = countdown.left.map { min(Self.patience, $0 / 2) } ?? Self.patience
-        (body, facts.bodyCut) = await connection.readBody(answer, upTo: request.errorBytes, within: patience)
+        (body, cut) = await exchange.salvageBody(upTo: request.errorBytes, within: patience)
       }
-      connection.stream.close()
+      exchange.stream.close()
+      var facts = exchange.facts
+      facts.bodyCut = cut
       return Answer(response: TransferResponse(head: head, body: ResponseBody(body), facts: facts))
     }
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Lastro
+internal import LastroSupport
 internal import LastroWire
 internal import Synchronization
 
@@ -9,12 +10,19 @@ internal import Synchronization
 /// A call takes the lock once. What follows from it is done when the lock is free: requests are answered, waiting tasks are woken,
 /// and the stream is closed at the end.
 final class SharedWebSocketSession: Sendable {
+  /// The state in an object, because a ``Lock`` holds what can be copied.
+  private final class Contents {
+    var state: SharedWebSocketState
+
+    init(state: consuming SharedWebSocketState) { self.state = state }
+  }
+
   typealias Body<Value> = (inout SharedWebSocketState, Duration) -> Value
 
   let stream: any ByteStream
   private let time: TimeSource
   private let random: RandomSource
-  private let contents: Lock<SharedWebSocketState>
+  private let contents: Lock<Contents>
   private let lastID = Atomic<UInt64>(0)
 
   init(
@@ -24,7 +32,7 @@ final class SharedWebSocketSession: Sendable {
     self.stream = stream
     self.time = time
     self.random = random
-    contents = Lock(SharedWebSocketState(configuration, deflate, now: time.now()))
+    contents = Lock(Contents(state: SharedWebSocketState(configuration, deflate, now: time.now())))
   }
 
   /// A number for a message, a ping or a task that waits.
@@ -45,9 +53,9 @@ final class SharedWebSocketSession: Sendable {
   @discardableResult
   func change<Value>(_ body: Body<Value>) -> Value {
     let now = time.now()
-    let (value, consequences) = contents.withLock { state in
-      let value = body(&state, now)
-      return (value, state.takeConsequences())
+    let (value, consequences) = contents.withLock { contents in
+      let value = body(&contents.state, now)
+      return (value, contents.state.takeConsequences())
     }
     for (answer, result) in consequences.answers { answer.resume(returning: result) }
     for waiter in consequences.woken { waiter.resume() }

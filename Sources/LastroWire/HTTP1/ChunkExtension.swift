@@ -45,11 +45,11 @@ struct ChunkExtension {
     case (.name, 0x3D), (.afterName, 0x3D): return .beforeValue
     case (.beforeValue, 0x22): return .quoted
     case (.whole, _), (.beforeSemicolon, _): return isSpace ? .beforeSemicolon : nil
-    case (.token, _): return isSpace ? .beforeSemicolon : FieldLine.isToken(byte) ? .token : nil
-    case (.name, _): return isSpace ? .afterName : FieldLine.isToken(byte) ? .name : nil
+    case (.token, _): return isSpace ? .beforeSemicolon : FieldSyntax.isToken(byte) ? .token : nil
+    case (.name, _): return isSpace ? .afterName : FieldSyntax.isToken(byte) ? .name : nil
     case (.afterName, _): return isSpace ? .afterName : nil
-    case (.beforeName, _): return isSpace ? .beforeName : FieldLine.isToken(byte) ? .name : nil
-    case (.beforeValue, _): return isSpace ? .beforeValue : FieldLine.isToken(byte) ? .token : nil
+    case (.beforeName, _): return isSpace ? .beforeName : FieldSyntax.isToken(byte) ? .name : nil
+    case (.beforeValue, _): return isSpace ? .beforeValue : FieldSyntax.isToken(byte) ? .token : nil
     }
   }
 }

@@ -41,7 +41,7 @@ enum StatusLine {
 enum FieldLine {
   static func parse(_ line: UnsafeRawBufferPointer) throws(HeadViolation) -> ResponseHead.Field {
     var colon = 0
-    while colon < line.count, isToken(line[colon]) { colon += 1 }
+    while colon < line.count, FieldSyntax.isToken(line[colon]) { colon += 1 }
     guard colon > 0, colon < line.count, line[colon] == 0x3A else {
       throw HeadViolation(
         .fieldName,
@@ -57,12 +57,12 @@ enum FieldLine {
   static func value(_ bytes: UnsafeRawBufferPointer) throws(HeadViolation) -> String {
     var start = 0
     var end = bytes.count
-    while start < end, isSpace(bytes[start]) { start += 1 }
-    while end > start, isSpace(bytes[end - 1]) { end -= 1 }
+    while start < end, FieldSyntax.isSpace(bytes[start]) { start += 1 }
+    while end > start, FieldSyntax.isSpace(bytes[end - 1]) { end -= 1 }
     let content = UnsafeRawBufferPointer(rebasing: bytes[start..<end])
     var union: UInt8 = 0
     for byte in content {
-      guard byte >= 0x20 && byte != 0x7F || byte == 0x09 else {
+      guard FieldSyntax.isValue(byte) else {
         throw HeadViolation(.fieldValue, "a field value has a control character")
       }
       union |= byte
@@ -76,16 +76,5 @@ enum FieldLine {
   private static func text(_ bytes: UnsafeRawBufferPointer) -> String {
     // Of typed memory: for raw memory the standard library takes a way that is many times as long.
     String(decoding: bytes.assumingMemoryBound(to: UInt8.self), as: UTF8.self)
-  }
-
-  private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
-
-  /// `tchar` (RFC 9110 §5.6.2).
-  static func isToken(_ byte: UInt8) -> Bool {
-    switch byte {
-    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-    case 0x21, 0x23, 0x24, 0x25, 0x26, 0x27, 0x2A, 0x2B, 0x2D, 0x2E, 0x5E, 0x5F, 0x60, 0x7C, 0x7E: true
-    default: false
-    }
   }
 }

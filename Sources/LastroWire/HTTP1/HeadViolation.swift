@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A rule of HTTP that a response head breaks, or a limit it exceeds.
+/// A rule of HTTP that a response breaks, or a limit that it exceeds.
 package struct HeadViolation: Error, Equatable, Sendable {
   package enum Kind: Equatable, Sendable {
     case lineEnd
@@ -13,6 +13,11 @@ package struct HeadViolation: Error, Equatable, Sendable {
     case headTooLarge
     case tooManyFields
     case tooManyInterimResponses
+    case bodyTooLarge
+    /// The connection ended before the head did.
+    case endsInHead
+    /// The connection ended before the body did.
+    case endsInBody
   }
 
   package var kind: Kind

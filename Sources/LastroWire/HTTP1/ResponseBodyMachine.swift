@@ -71,18 +71,4 @@ package struct ResponseBodyMachine {
     case .untilClose, .done: break
     }
   }
-
-  /// Takes bytes, and appends those of the body to `body`.
-  package mutating func consume(
-    _ bytes: UnsafeRawBufferPointer, into body: inout [UInt8]
-  ) throws(HeadViolation) {
-    var position = 0
-    while true {
-      let count = try findBody(in: bytes, at: &position)
-      if count == 0 { return }
-      body += bytes[position..<position + count]
-      take(count)
-      position += count
-    }
-  }
 }

@@ -29,3 +29,11 @@ package struct ResponseHead: Equatable, Sendable {
     lhs.version == rhs.version && lhs.status == rhs.status && lhs.reason == rhs.reason && lhs.fields == rhs.fields
   }
 }
+
+extension ResponseHead {
+  /// The values of the fields with this name of lower-case ASCII, in order.
+  func values(_ name: StaticString) -> [String] { fields.filter { $0.name.isASCII(name) }.map(\.value) }
+
+  /// The elements of a field that is a list of tokens (RFC 9110 §5.6.1), from all its lines.
+  func elements(_ name: StaticString) -> [String] { values(name).flatMap { FieldSyntax.elements($0) } }
+}

@@ -12,7 +12,7 @@ package struct ResponseHeadMachine {
   package enum Event: Equatable {
     case needsMore
     /// A 1xx response; the final one is still to come.
-    case informational(Int)
+    case interim(ResponseHead)
     case final(ResponseHead)
     case trailers
   }
@@ -78,9 +78,7 @@ package struct ResponseHeadMachine {
     line: UnsafeRawBufferPointer, resembling latest: KnownHead? = nil
   ) throws(HeadViolation) -> Event {
     bytes += line.count
-    guard bytes <= maximumHeadBytes else {
-      throw HeadViolation(.headTooLarge, "the response head exceeds \(maximumHeadBytes) bytes")
-    }
+    guard bytes <= maximumHeadBytes else { throw tooLarge }
     if case .statusLine = state { begin(resembling: latest) }
     if repeats, let known {
       if known.hasLine(line, at: lineCount), lineCount <= maximumFields {
@@ -93,6 +91,17 @@ package struct ResponseHeadMachine {
       depart(from: known)
     }
     return try read(line)
+  }
+
+  /// A line that has no end yet has so many bytes.
+  ///
+  /// - Throws: ``HeadViolation`` where the head would be too large with them.
+  func check(unfinishedLine count: Int) throws(HeadViolation) {
+    guard bytes + count <= maximumHeadBytes else { throw tooLarge }
+  }
+
+  private var tooLarge: HeadViolation {
+    HeadViolation(.headTooLarge, "the response head exceeds \(maximumHeadBytes) bytes")
   }
 
   private mutating func begin(resembling latest: KnownHead?) {
@@ -147,7 +156,7 @@ package struct ResponseHeadMachine {
         throw HeadViolation(.tooManyInterimResponses, "more than \(maximumInterimResponses) interim responses")
       }
       state = .statusLine
-      return .informational(head.status)
+      return .interim(head)
     }
     framing = try ResponseFraming(head)
     status = head.status

@@ -68,7 +68,7 @@ package struct WebSocketExtension: Sendable {
       var unquoted: [UInt8] = []
       while index < bytes.count, bytes[index] != 0x22 {
         if bytes[index] == 0x5C { index += 1 }
-        guard index < bytes.count, Self.isToken(bytes[index]) else { return nil }
+        guard index < bytes.count, FieldSyntax.isToken(bytes[index]) else { return nil }
         unquoted.append(bytes[index])
         index += 1
       }
@@ -78,10 +78,8 @@ package struct WebSocketExtension: Sendable {
 
     mutating func token() -> String? {
       let start = index
-      while index < bytes.count, Self.isToken(bytes[index]) { index += 1 }
+      while index < bytes.count, FieldSyntax.isToken(bytes[index]) { index += 1 }
       return index > start ? String(decoding: bytes[start..<index], as: UTF8.self) : nil
     }
-
-    static func isToken(_ byte: UInt8) -> Bool { WebSocketHandshake.isToken(byte) }
   }
 }

@@ -2,6 +2,7 @@
 
 import Foundation
 import Lastro
+import LastroSupport
 import LastroTesting
 import Synchronization
 

@@ -8,8 +8,6 @@ import Testing
 
 #if canImport(Glibc)
   import Glibc
-#elseif canImport(Musl)
-  import Musl
 #endif
 
 /// A listener on 127.0.0.1 whose queue is full: connecting to it neither succeeds nor fails.

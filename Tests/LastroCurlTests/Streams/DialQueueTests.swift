@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Lastro
+import LastroSupport
 import LastroTesting
 import Testing
 
@@ -8,8 +9,6 @@ import Testing
 
 #if canImport(Glibc)
   import Glibc
-#elseif canImport(Musl)
-  import Musl
 #endif
 
 @Suite("Streams: who waits to be dialed", .timeLimit(.minutes(5)))

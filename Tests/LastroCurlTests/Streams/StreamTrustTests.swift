@@ -2,6 +2,7 @@
 
 import Lastro
 import LastroCurl
+import LastroSupport
 import LastroTesting
 import Testing
 

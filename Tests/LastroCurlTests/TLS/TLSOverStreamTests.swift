@@ -3,6 +3,7 @@
 import FoundationEssentials
 import Lastro
 import LastroCurl
+import LastroSupport
 import LastroTesting
 import LastroTunnels
 import TestSupport

@@ -10,8 +10,6 @@ import Testing
 
 #if canImport(Glibc)
   import Glibc
-#elseif canImport(Musl)
-  import Musl
 #endif
 
 /// TLS beyond pins: roots, client certificates, ciphers, stapled status, the key log.

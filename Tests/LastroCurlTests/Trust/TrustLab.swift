@@ -3,6 +3,7 @@
 import HTTPTypes
 import Lastro
 import LastroCurl
+import LastroSupport
 import LastroTesting
 import Testing
 

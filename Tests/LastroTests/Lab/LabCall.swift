@@ -2,6 +2,7 @@
 
 import Foundation
 import HTTPTypes
+import LastroSupport
 import LastroTesting
 import TestSupport
 

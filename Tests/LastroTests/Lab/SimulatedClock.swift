@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LastroSupport
+
 @testable import Lastro
 
 /// A clock for one simulated call: sleeps move it, and hooks that take time move it, but never past a limit that is being

@@ -3,6 +3,7 @@
 import FoundationEssentials
 import HTTPTypes
 import Lastro
+import LastroSupport
 import LastroTesting
 import Logging
 import TestSupport

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Lastro
+import LastroSupport
 import Logging
 
 /// Keeps everything that is logged.

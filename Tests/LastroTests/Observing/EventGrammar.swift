@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LastroSupport
+
 @testable import Lastro
 
 /// The order of events that `FetchObserver` promises, as a machine: it takes events of any number of calls, and keeps what

@@ -2,6 +2,7 @@
 
 import Foundation
 import HTTPTypes
+import LastroSupport
 import TestSupport
 import Testing
 

@@ -3,6 +3,7 @@
 import Foundation
 import HTTPTypes
 import InMemoryTracing
+import LastroSupport
 import LastroTesting
 import Logging
 import TestSupport

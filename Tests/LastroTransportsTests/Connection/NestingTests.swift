@@ -2,6 +2,7 @@
 
 import Lastro
 import LastroStreamsTesting
+import LastroSupport
 import LastroTesting
 import LastroTransports
 import Testing

@@ -3,6 +3,7 @@
 import Dispatch
 import Lastro
 import LastroStreamsTesting
+import LastroSupport
 import LastroTesting
 import LastroTransports
 import Testing
@@ -180,7 +181,7 @@ struct NetworkConnectionTests {
     }
     let connection = connection(dialer, using: parameters)
     try await connection.start()
-    let first = OneShot<ConnectionError?>(), second = OneShot<ConnectionError?>()
+    let first = OneAnswer<ConnectionError?>(), second = OneAnswer<ConnectionError?>()
     connection.send(content: Data(count: 1000), completion: .contentProcessed { first.give($0) })
     connection.send(content: Data(count: 1), completion: .contentProcessed { second.give($0) })
     #expect(await second.value() == .posix(.ENOBUFS))
@@ -189,7 +190,7 @@ struct NetworkConnectionTests {
   }
 
   @Test("A connection nobody holds is cancelled") func dropped() async throws {
-    let ended = OneShot<Void>()
+    let ended = OneAnswer<Void>()
     let dialer = MemoryDialer { _, stream in
       while try await stream.read() != nil {}
       ended.give(())
@@ -205,7 +206,7 @@ struct NetworkConnectionTests {
     let dialer = MemoryDialer { _, stream in try await ConnectionConformance.echo(stream) }
     let connection = connection(dialer)
     let numbers = Lock<[Int]>([])
-    let last = OneShot<Void>()
+    let last = OneAnswer<Void>()
     connection.start(queue: DispatchQueue(label: "concurrent", attributes: .concurrent))
     for number in 0..<200 {
       connection.send(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Lastro
+import LastroSupport
 import LastroTesting
 import LastroTransports
 
@@ -68,7 +69,7 @@ final class FakePathMonitor: NetworkPathMonitor {
   private struct State {
     var handlers: [Int: @Sendable (Bool) -> Void] = [:]
     var watches = 0
-    var waiters: [(Int, OneShot<Void>)] = []
+    var waiters: [(Int, OneAnswer<Void>)] = []
   }
 
   private let state = Lock(State())
@@ -87,7 +88,7 @@ final class FakePathMonitor: NetworkPathMonitor {
 
   /// Returns when so many have begun to watch.
   func isWatched(by count: Int) async {
-    let shot = OneShot<Void>()
+    let shot = OneAnswer<Void>()
     let isMet = state.withLock { state in
       state.waiters.append((count, shot))
       return state.watches >= count

@@ -2,6 +2,7 @@
 
 import Dispatch
 import Lastro
+import LastroSupport
 import LastroTesting
 import LastroTransports
 import Testing
@@ -46,7 +47,7 @@ struct FramerEndTests {
   }
 
   @Test("A framer that is through with stopping does not end the others") func stopping() async throws {
-    let goodbye = OneShot<String>()
+    let goodbye = OneAnswer<String>()
     let dialer = MemoryDialer { _, stream in
       var seen = ""
       while let bytes = try await stream.read() { seen += String(decoding: bytes, as: UTF8.self) }
@@ -61,7 +62,7 @@ struct FramerEndTests {
   }
 
   @Test("A framer of a connection that nobody holds is cleaned up, though it never stops") func dropped() async throws {
-    let isCleanedUp = OneShot<Bool>()
+    let isCleanedUp = OneAnswer<Bool>()
     let dialer = MemoryDialer { _, stream in
       try await stream.finishWriting()
       while try await stream.read() != nil {}
@@ -159,10 +160,10 @@ private final class Leaving: ProtocolFramerImplementation {
   static let label = "Leaving"
   static let definition = ProtocolFramer.Definition(implementation: Leaving.self)
   private let manner: Manner?
-  private let result: OneShot<Bool>?
+  private let result: OneAnswer<Bool>?
   private var isCleanedUp = false
 
-  static func options(_ manner: Manner, _ result: OneShot<Bool>? = nil) -> ProtocolFramer.Options {
+  static func options(_ manner: Manner, _ result: OneAnswer<Bool>? = nil) -> ProtocolFramer.Options {
     var options = ProtocolFramer.Options(definition: definition)
     options["manner"] = manner
     options["result"] = result
@@ -172,7 +173,7 @@ private final class Leaving: ProtocolFramerImplementation {
   init(framer: ProtocolFramer.Instance) {
     let options = framer.options as? ProtocolFramer.Options
     manner = options?["manner"] as? Manner
-    result = options?["result"] as? OneShot<Bool>
+    result = options?["result"] as? OneAnswer<Bool>
   }
 
   deinit { result?.give(isCleanedUp) }
@@ -228,7 +229,7 @@ private struct ResettingDialer: Dialer {
 
 private final class ResettingStream: ByteStream {
   let facts = StreamFacts()
-  private let reset = OneShot<Void>()
+  private let reset = OneAnswer<Void>()
 
   func read(upTo maximum: Int, within limit: Duration?) async throws(TransportError) -> Data? {
     await reset.value()

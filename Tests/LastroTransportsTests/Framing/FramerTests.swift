@@ -4,6 +4,7 @@ import Dispatch
 import Lastro
 import LastroGemini
 import LastroStreamsTesting
+import LastroSupport
 import LastroTesting
 import LastroTransports
 import Logging
@@ -122,7 +123,7 @@ struct FramerTests {
 
   @Test("On a cancel, framers write their last; one that takes for ever is not waited for", arguments: [false, true])
   func stop(waits: Bool) async throws {
-    let goodbye = OneShot<String>()
+    let goodbye = OneAnswer<String>()
     let dialer = MemoryDialer { _, stream in
       try await stream.write(Data("WELCOME\n".utf8))
       var seen = ""
@@ -158,7 +159,7 @@ struct FramerTests {
 
   @Test("Nobody receives: no more is read than a bounded amount") func backPressure() async throws {
     let written = Lock(0)
-    let full = OneShot<Void>()
+    let full = OneAnswer<Void>()
     let dialer = MemoryDialer(shape: MemoryStream.Shape(capacity: 10_000)) { _, stream in
       let message = LengthPrefixed.encoded([String(repeating: "x", count: 1000)])
       do {
@@ -207,7 +208,7 @@ struct FramerTests {
 
   @Test("After a cancel nothing is left: connection, dialer, framers, and what they hold", arguments: [true, false])
   func release(isCancelled: Bool) async throws {
-    let framerGone = OneShot<Void>(), dialerGone = OneShot<Void>()
+    let framerGone = OneAnswer<Void>(), dialerGone = OneAnswer<Void>()
     do {
       var options = ProtocolFramer.Options(definition: Keeper.definition)
       options["gone"] = framerGone
@@ -284,11 +285,11 @@ private final class Keeper: ProtocolFramerImplementation {
   static let label = "Keeper"
   static let definition = ProtocolFramer.Definition(implementation: Keeper.self)
   private let instance: ProtocolFramer.Instance
-  private let gone: OneShot<Void>?
+  private let gone: OneAnswer<Void>?
 
   init(framer: ProtocolFramer.Instance) {
     instance = framer
-    gone = (framer.options as? ProtocolFramer.Options)?["gone"] as? OneShot<Void>
+    gone = (framer.options as? ProtocolFramer.Options)?["gone"] as? OneAnswer<Void>
   }
 
   deinit { gone?.give(()) }
@@ -301,10 +302,10 @@ private final class Keeper: ProtocolFramerImplementation {
 
 /// Tells when nobody holds it any more. Its streams stay open, and silent.
 private final class HeldDialer: Dialer {
-  private let gone: OneShot<Void>
+  private let gone: OneAnswer<Void>
   private let far = Lock<MemoryStream?>(nil)
 
-  init(_ gone: OneShot<Void>) { self.gone = gone }
+  init(_ gone: OneAnswer<Void>) { self.gone = gone }
 
   deinit { gone.give(()) }
 

@@ -2,6 +2,7 @@
 
 import Dispatch
 import Lastro
+import LastroSupport
 import LastroTransports
 
 #if canImport(FoundationEssentials)

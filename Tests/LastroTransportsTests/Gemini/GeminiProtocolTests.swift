@@ -2,6 +2,7 @@
 
 import Dispatch
 import Foundation
+import LastroSupport
 import LastroTesting
 import TestSupport
 import Testing

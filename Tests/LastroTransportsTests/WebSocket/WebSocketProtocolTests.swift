@@ -4,6 +4,7 @@ import Dispatch
 import Foundation
 import Lastro
 import LastroStreamsTesting
+import LastroSupport
 import LastroTesting
 import LastroTransports
 import LastroWebSocket

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LastroSupport
+
 /// Normalization form C (UAX 15) of labels, out of what the standard library tells of a scalar, and of the equality of
 /// its strings, which is canonical equivalence.
 ///

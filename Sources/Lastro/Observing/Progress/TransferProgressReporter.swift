@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LastroSupport
+
 /// Tells how far one call has come, in both directions.
 ///
 /// ```swift

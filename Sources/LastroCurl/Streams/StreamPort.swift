@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+
+/// What the loop has of a stream: one of bytes, or one of datagrams.
+enum StreamPort {
+  case bytes(StreamSession)
+  case datagrams(DatagramSession)
+
+  var id: UInt64 {
+    switch self {
+    case .bytes(let session): session.id
+    case .datagrams(let session): session.id
+    }
+  }
+
+  /// Its descriptor is ready.
+  func ready(_ ready: Poller.Ready) {
+    switch self {
+    case .bytes(let session): session.ready(ready)
+    case .datagrams(let session): session.ready(ready)
+    }
+  }
+
+  func read(_ read: StreamRead) {
+    switch self {
+    case .bytes(let session): session.read(read)
+    case .datagrams(let session): session.read(read)
+    }
+  }
+
+  func write(_ write: StreamWrite) {
+    switch self {
+    case .bytes(let session): session.write(write)
+    case .datagrams(let session): session.write(write)
+    }
+  }
+
+  /// Fails the reader or writer that has waited too long.
+  func expire(now: Int64) {
+    switch self {
+    case .bytes(let session): session.expire(now: now)
+    case .datagrams(let session): session.expire(now: now)
+    }
+  }
+
+  /// The times at which ``expire(now:)`` has something to do.
+  var expirations: [Int64] {
+    switch self {
+    case .bytes(let session): session.expirations
+    case .datagrams(let session): session.expirations
+    }
+  }
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastro
+internal import Lastro
+internal import LastroSupport
+
+/// What the exchanges of a self-check have in common: a server, its root, and the judge.
+final class CheckLab {
+  static let host = "self-check.invalid"
+
+  let server: CheckServer
+  let judge = CheckJudge()
+  let roots: RootStore
+  let broken: TrustAssumption?
+  fileprivate let multi: UnsafeMutableRawPointer
+  fileprivate let sessions: SessionShare
+  fileprivate let address: UnsafeMutablePointer<curl_slist>
+
+  init?(broken: TrustAssumption?) {
+    guard CurlGlobal.isReady, let server = CheckServer(host: Self.host), let roots = try? RootStore(.pem(server.root)),
+      let sessions = SessionShare(), let address = curl_slist_append(nil, "\(Self.host):443:127.0.0.1"),
+      let multi = curl_multi_init()
+    else { return nil }
+    self.server = server
+    self.roots = roots
+    self.sessions = sessions
+    self.address = address
+    self.multi = multi
+    self.broken = broken
+  }
+
+  deinit {
+    curl_multi_cleanup(multi)
+    curl_slist_free_all(address)
+  }
+}
+
+/// The server of a self-check.
+final class CheckServer {
+  fileprivate let raw: OpaquePointer
+  /// Its certificate, as PEM.
+  let root: [UInt8]
+
+  init?(host: String) {
+    guard let raw = clastro_check_server_new(host) else { return nil }
+    self.raw = raw
+    var length = 0
+    let text = clastro_check_server_root(raw, &length)
+    root = [UInt8](UnsafeRawBufferPointer(start: text, count: length))
+  }
+
+  deinit { clastro_check_server_free(raw) }
+
+  var counts: clastro_check_counts { clastro_check_server_counts(raw) }
+}
+
+/// The judge of a self-check.
+final class CheckJudge: ServerTrustJudge {
+  private let state = Lock((accepts: true, asked: 0))
+
+  var revision: UInt64 { 0 }
+  var asked: Int { state.withLock { $0.asked } }
+  var accepts: Bool {
+    get { state.withLock { $0.accepts } }
+    set { state.withLock { $0.accepts = newValue } }
+  }
+
+  func judge(_ trust: ServerTrust) -> TrustDecision {
+    let accepts = state.withLock { state in
+      state.asked += 1
+      return state.accepts
+    }
+    return accepts ? .accepted(.validated) : .refused(TrustFailure(.refused("for the self-check"), trust: trust))
+  }
+}
+
+/// One request of a self-check, through libcurl and a ``TLSGate`` as any other, and what was seen of it.
+final class CheckExchange {
+  /// A library that hangs is given up.
+  private static let limit = Duration.seconds(5)
+
+  private let lab: CheckLab
+  private let easy: EasyHandle
+  private let gate: TLSGate
+  /// The hook ends the connection.
+  var stopsInHook = false
+  var stopsInPrereq = false
+  /// Prereq lets the request pass, whatever the connection shows.
+  var trustsPrereq = false
+  private(set) var hooks = 0
+  /// For each call of the hook: whether the context had the mark of proxies.
+  private(set) var marks: [Bool] = []
+  /// For each call of prereq: how many bytes of requests the server had.
+  private(set) var sentBeforePrereq: [Int] = []
+  /// For each call of prereq: whether the connection was known and had its verdict.
+  private(set) var verdicts: [Bool] = []
+
+  /// - Parameters:
+  ///   - certificateFor: the host that the certificate has to be for.
+  ///   - isFresh: whether it takes a connection of its own.
+  init?(
+    _ lab: CheckLab, certificateFor host: String = CheckLab.host, isFresh: Bool = false, throughProxy: Bool = false
+  ) {
+    guard let easy = EasyHandle(), let name = try? HostName(host) else { return nil }
+    self.lab = lab
+    self.easy = easy
+    let target = TrustTarget(host: name, port: 443)
+    gate = TLSGate(
+      target, proxyTarget: throughProxy ? target : nil,
+      terms: TLSTerms(
+        rules: JudgePanel(standing: lab.judge, additional: nil), roots: TrustedRoots(.system, loaded: lab.roots),
+        keyLog: nil, isStrict: false, allowsResumption: lab.broken == .noResumption), recordsChain: false)
+    guard setUp(isFresh: isFresh, throughProxy: throughProxy) else { return nil }
+  }
+
+  private func setUp(isFresh: Bool, throughProxy: Bool) -> Bool {
+    let owner = Unmanaged.passUnretained(self).toOpaque()
+    easy.use(lab.sessions)
+    easy.set(CURLOPT_NOSIGNAL, 1)
+    easy.set(CURLOPT_URL, "https://\(CheckLab.host)/")
+    easy.set(CURLOPT_RESOLVE, pointer: UnsafeRawPointer(lab.address))
+    easy.set(CURLOPT_PROXY, throughProxy ? "https://\(CheckLab.host):443" : "")
+    easy.set(CURLOPT_NOPROXY, "")
+    easy.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
+    easy.set(CURLOPT_CAPATH, pointer: nil)
+    easy.set(CURLOPT_CAINFO, pointer: nil)
+    easy.set(CURLOPT_PROXY_CAPATH, pointer: nil)
+    easy.set(CURLOPT_PROXY_CAINFO, pointer: nil)
+    // The gate looks at the name; that libcurl does so too is not what is tried.
+    easy.set(CURLOPT_SSL_VERIFYHOST, 0)
+    if lab.broken != .noResumption { easy.set(CURLOPT_SSL_SESSIONID_CACHE, 0) }
+    if isFresh { easy.set(CURLOPT_FRESH_CONNECT, 1) }
+    if lab.broken != .proxyMark { clastro_mark_proxy_contexts(easy.raw) }
+    clastro_check_install(easy.raw, owner, Self.open, lab.broken == .prereq ? nil : Self.prereq, Self.discard)
+    if lab.broken == .hook { return true }
+    return (try? TLSGate.install(Self.hook, on: easy, owner: owner)) != nil
+  }
+
+  /// Performs it, the server's part too.
+  func run() -> CURLcode {
+    guard curl_multi_add_handle(lab.multi, easy.raw) == CURLM_OK else { return CURLE_FAILED_INIT }
+    defer { curl_multi_remove_handle(lab.multi, easy.raw) }
+    let end = monotonicNow().adding(Self.limit)
+    var running: Int32 = 0, left: Int32 = 0
+    while monotonicNow() < end {
+      guard curl_multi_perform(lab.multi, &running) == CURLM_OK else { return CURLE_FAILED_INIT }
+      clastro_check_server_step(lab.server.raw)
+      while let message = curl_multi_info_read(lab.multi, &left) {
+        if message.pointee.msg == CURLMSG_DONE { return clastro_message_result(message) }
+      }
+      curl_multi_poll(lab.multi, nil, 0, 1, nil)
+    }
+    return CURLE_OPERATION_TIMEDOUT
+  }
+
+  // MARK: Called by libcurl
+
+  private static func of(_ owner: UnsafeMutableRawPointer?) -> CheckExchange? {
+    owner.map { Unmanaged<CheckExchange>.fromOpaque($0).takeUnretainedValue() }
+  }
+
+  private static let open: clastro_open_callback = { owner, _, address in
+    guard let exchange = of(owner), let address else { return CURL_SOCKET_BAD }
+    return clastro_check_server_open(exchange.lab.server.raw, address)
+  }
+
+  private static let discard: clastro_data_callback = { _, size, count, _ in size * count }
+
+  private static let hook: clastro_context_callback = { _, context, owner in
+    guard let context, let exchange = of(owner), exchange.began(context) else { return CURLE_SSL_CONNECT_ERROR }
+    return CURLE_OK
+  }
+
+  private func began(_ context: UnsafeMutableRawPointer) -> Bool {
+    hooks += 1
+    marks.append(clastro_context_takes_proxy_mark(context))
+    guard !stopsInHook, gate.attach(to: context) != nil else { return false }
+    if lab.broken == .verification { clastro_check_defeat_verification(context) }
+    return true
+  }
+
+  private static let prereq: clastro_prereq_callback = { owner, _, _, _, _ in
+    Int32(of(owner)?.willSend() == true ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT)
+  }
+
+  private func willSend() -> Bool {
+    clastro_check_server_step(lab.server.raw)
+    sentBeforePrereq.append(lab.server.counts.request_bytes)
+    let connection = lab.broken == .connection ? nil : clastro_connection_retain(easy.raw)
+    defer { if let connection { clastro_connection_release(connection) } }
+    let isAdmitted = if case .admitted = gate.admit(connection, of: easy) { true } else { false }
+    verdicts.append(isAdmitted)
+    return trustsPrereq || (isAdmitted && !stopsInPrereq)
+  }
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastro
+internal import Lastro
+
+/// Tries what the trust code takes for granted of libcurl and OpenSSL, by real handshakes with a server in this process: once, before
+/// the first connection whose peer a judge has to accept. Five handshakes, some milliseconds.
+///
+/// What it cannot try is looked at on each connection, and refused there (`Docs/Internals.md`, "Trust").
+struct TrustSelfCheck {
+  /// For tests: makes the library seem to differ from this.
+  var broken: TrustAssumption?
+
+  /// What was found, once a process.
+  private static let outcome = Self().firstBroken()
+
+  /// Throws where the library differs from what pins rest on.
+  static func require() throws(TransportError) {
+    if let broken = outcome { throw .brokenAssumption(broken) }
+  }
+
+  /// The first assumption that does not hold; `nil` where all do.
+  func firstBroken() -> TrustAssumption? {
+    guard isSameOpenSSL else { return .sameOpenSSL }
+    guard broken != .server, let lab = CheckLab(broken: broken) else { return .server }
+    return acceptedPeer(lab) ?? proxyMark(lab) ?? refusedPeer(lab) ?? otherHost(lab)
+  }
+
+  /// Where OpenSSL's configuration sets the option everywhere, https proxies are refused anyway (``OptionApplier``).
+  private static let isMarkTelling = clastro_proxy_mark_is_telling()
+
+  /// libcurl's text has the versions of both where it can use several libraries: `OpenSSL/3.0.17`, `(GnuTLS/3.7.9) OpenSSL/3.0.17`.
+  private var isSameOpenSSL: Bool {
+    let backend = broken == .sameOpenSSL ? "GnuTLS/3.7.9" : CurlCapabilities.current.tlsBackend
+    let words = CurlCapabilities.current.openSSLVersion.split(separator: " ")
+    return words.count > 1 && words[0] == "OpenSSL" && backend == "OpenSSL/\(words[1])"
+  }
+
+  /// The hook is called before anything is sent to the proxy: that call is all that is wanted.
+  private func proxyMark(_ lab: CheckLab) -> TrustAssumption? {
+    guard Self.isMarkTelling else { return nil }
+    guard let exchange = CheckExchange(lab, throughProxy: true) else { return .proxyMark }
+    exchange.stopsInHook = true
+    _ = exchange.run()
+    return exchange.marks == [true] ? nil : .proxyMark
+  }
+
+  private func acceptedPeer(_ lab: CheckLab) -> TrustAssumption? {
+    guard let first = CheckExchange(lab) else { return .hook }
+    let result = first.run()
+    guard first.hooks == 1 else { return .hook }
+    guard first.marks == [false] || !Self.isMarkTelling else { return .proxyMark }
+    guard lab.judge.asked == 1 else { return .verification }
+    guard first.sentBeforePrereq == [0] else { return .prereq }
+    guard first.verdicts == [true] else { return .connection }
+    guard result == CURLE_OK, lab.server.counts.request_bytes > 0 else { return .prereq }
+    return pooledConnection(lab, sent: lab.server.counts.request_bytes) ?? anotherConnection(lab)
+  }
+
+  private func pooledConnection(_ lab: CheckLab, sent: Int) -> TrustAssumption? {
+    guard let second = CheckExchange(lab) else { return .prereq }
+    second.stopsInPrereq = broken != .prereqStops
+    let result = second.run()
+    guard second.hooks == 0 else { return .hook }
+    guard second.sentBeforePrereq == [sent] else { return .prereq }
+    guard second.verdicts == [true] else { return .connection }
+    return result == CURLE_ABORTED_BY_CALLBACK && lab.server.counts.request_bytes == sent ? nil : .prereqStops
+  }
+
+  private func anotherConnection(_ lab: CheckLab) -> TrustAssumption? {
+    guard let exchange = CheckExchange(lab, isFresh: true) else { return .hook }
+    let result = exchange.run()
+    guard exchange.hooks == 1 else { return .hook }
+    return result == CURLE_OK && lab.server.counts.resumptions == 0 && lab.judge.asked == 2 ? nil : .noResumption
+  }
+
+  private func refusedPeer(_ lab: CheckLab) -> TrustAssumption? {
+    lab.judge.accepts = false
+    defer { lab.judge.accepts = true }
+    return isRefused(lab, host: CheckLab.host) ? nil : .verification
+  }
+
+  private func otherHost(_ lab: CheckLab) -> TrustAssumption? {
+    let asked = lab.judge.asked
+    let host = broken == .hostName ? CheckLab.host : "other.\(CheckLab.host)"
+    return isRefused(lab, host: host) && lab.judge.asked == asked ? nil : .hostName
+  }
+
+  private func isRefused(_ lab: CheckLab, host: String) -> Bool {
+    let sent = lab.server.counts.request_bytes
+    guard let exchange = CheckExchange(lab, certificateFor: host, isFresh: true) else { return false }
+    // As if prereq did not look.
+    exchange.trustsPrereq = true
+    return exchange.run() != CURLE_OK && lab.server.counts.request_bytes == sent && exchange.sentBeforePrereq.isEmpty
+  }
+}
+
+extension TransportError {
+  static func brokenAssumption(_ assumption: TrustAssumption) -> Self {
+    let libraries = CurlCapabilities.current
+    return TransportError(
+      stage: .trust, code: .trustRefused,
+      message: "libcurl \(libraries.curlVersion) with \(libraries.tlsBackend) breaks what trust judges rest on: "
+        + assumption.rawValue,
+      hint: "no connection is made that a judge would have to accept; use the system's libcurl on Debian 12 or 13, "
+        + "which Lastro is tested with")
+  }
+}

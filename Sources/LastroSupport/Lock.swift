@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(Glibc)
+  public import Glibc
+#else
+  public import Darwin
+#endif
+
+/// A value behind a `pthread_mutex_t`. Not `Synchronization.Mutex`: ThreadSanitizer reports false races in it on Linux.
+///
+/// A copy refers to the same value. Mutex and value are one allocation.
+public struct Lock<State>: @unchecked Sendable {
+  // Sendable because every access to the value is between lock and unlock of the mutex.
+  @usableFromInline let storage: LockStorage<State>
+
+  /// Makes a lock that nobody holds.
+  @inlinable
+  public init(_ state: State) { storage = .make(state) }
+
+  /// Runs `body` with the lock held. It must not suspend, resume a continuation, or call user code.
+  @inlinable
+  public func withLock<Result, Failure: Error>(
+    _ body: (inout State) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try storage.withUnsafeMutablePointers { (state, mutex) throws(Failure) in
+      pthread_mutex_lock(mutex)
+      defer { pthread_mutex_unlock(mutex) }
+      return try body(&state.pointee)
+    }
+  }
+}
+
+@usableFromInline
+final class LockStorage<State>: ManagedBuffer<State, pthread_mutex_t> {
+  @inlinable
+  static func make(_ state: State) -> LockStorage {
+    let buffer = create(minimumCapacity: 1) { buffer in
+      buffer.withUnsafeMutablePointerToElements { mutex in
+        mutex.initialize(to: pthread_mutex_t())
+        pthread_mutex_init(mutex, nil)
+      }
+      return state
+    }
+    return unsafeDowncast(buffer, to: LockStorage.self)
+  }
+
+  @inlinable
+  deinit {
+    withUnsafeMutablePointerToElements { mutex in
+      pthread_mutex_destroy(mutex)
+      mutex.deinitialize(count: 1)
+    }
+  }
+}

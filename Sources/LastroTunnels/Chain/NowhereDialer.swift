@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Lastro
+
+/// Stands in for a dialer where a transport is only checked.
+package struct NowhereDialer: Dialer {
+  package init() {}
+
+  package func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
+    throw .refused(.unsupported, "this leads nowhere")
+  }
+}

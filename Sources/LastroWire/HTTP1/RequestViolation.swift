@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A rule of HTTP that the head of a request would break: it is not sent.
+package struct RequestViolation: Error, Equatable, Sendable {
+  package enum Kind: Equatable, Sendable {
+    case method
+    case target
+    case fieldName
+    case fieldValue
+    case host
+    case framing
+  }
+
+  package var kind: Kind
+  package var message: String
+
+  package init(_ kind: Kind, _ message: String) {
+    self.kind = kind
+    self.message = message
+  }
+}

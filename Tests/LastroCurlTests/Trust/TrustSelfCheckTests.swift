@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+import LastroTesting
+import Testing
+
+@testable import LastroCurl
+
+@Suite("What pins take for granted of libcurl and OpenSSL is tried before the first of them")
+struct TrustSelfCheckTests {
+  @Test("all of it holds with the libraries of this machine")
+  func holds() throws {
+    #expect(TrustSelfCheck().firstBroken() == nil)
+    try TrustSelfCheck.require()
+  }
+
+  @Test("a library that differs in one point is found out, by that point", arguments: TrustAssumption.allCases)
+  func broken(_ assumption: TrustAssumption) {
+    #expect(TrustSelfCheck(broken: assumption).firstBroken() == assumption)
+  }
+
+  @Test("the refusal names the point, and the versions", arguments: TrustAssumption.allCases)
+  func text(_ assumption: TrustAssumption) {
+    let error = TransportError.brokenAssumption(assumption)
+    #expect(error.stage == .trust)
+    #expect(error.code == .trustRefused)
+    #expect(!error.requestSent)
+    #expect(error.message.contains(assumption.rawValue))
+    #expect(error.message.contains("libcurl \(CurlCapabilities.current.curlVersion)"))
+    #expect(error.message.contains(CurlCapabilities.current.tlsBackend))
+  }
+
+  @Test("with such a library there are no connections that a judge has to accept, and there are others")
+  func partitions() throws {
+    let poller = try #require(Poller())
+    let judge = ScriptedJudge { _, _ in .accepted(.validated) }
+    let refusal = TransportError.brokenAssumption(.hook)
+    let check = { () throws(TransportError) in throw refusal }
+    for (standing, own) in [(judge, nil), (nil, judge)] as [(ScriptedJudge?, ScriptedJudge?)] {
+      var options = TLSOptions()
+      options.trustJudge = own
+      let error = #expect(throws: TransportError.self) {
+        _ = try PartitionTrust(options, standing: standing, poller: poller, check: check)
+      }
+      #expect(error?.message == refusal.message)
+    }
+    _ = try PartitionTrust(TLSOptions(), standing: nil, poller: poller, check: check)
+  }
+}

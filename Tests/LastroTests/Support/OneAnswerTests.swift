@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LastroSupport
+import Testing
+
+@testable import Lastro
+
+@Suite("One answer", .timeLimit(.minutes(5)))
+struct OneAnswerTests {
+  @Test("the first value counts, whether it is waited for before or after")
+  func first() async {
+    let early = OneAnswer<Int>()
+    #expect(!early.isGiven)
+    #expect(early.offer(1))
+    #expect(!early.offer(2))
+    #expect(early.isGiven)
+    #expect(await early.value() == 1)
+
+    let late = OneAnswer<Int>()
+    async let value = late.value()
+    await Task.yield()
+    late.give(3)
+    #expect(await value == 3)
+    #expect(!late.offer(4))
+  }
+
+  @Test("a value is taken once, and not kept afterwards")
+  func taken() async {
+    final class Box: Sendable {}
+    let answer = OneAnswer<Box>()
+    #expect(answer.take() == nil)
+    weak var kept: Box?
+    do {
+      let box = Box()
+      kept = box
+      answer.give(box)
+    }
+    #expect(kept != nil)
+    await answer.wait()
+    #expect(answer.take() != nil)
+    #expect(answer.take() == nil && answer.isGiven)
+    #expect(kept == nil)
+  }
+
+  @Test("the task that waits may be woken later than the value is given")
+  func settled() async {
+    let answer = OneAnswer<String>()
+    let task = Task {
+      await answer.wait()
+      return answer.take()
+    }
+    var waiter: OneAnswer<String>.Waiter?
+    let (isFirst, none) = OneAnswer<String>().settle("nothing waits")
+    #expect(isFirst && none == nil)
+    for _ in 0..<1_000 { await Task.yield() }
+    waiter = answer.settle("given").waiter
+    #expect(answer.settle("again").isFirst == false)
+    waiter?.wake()
+    #expect(await task.value == "given")
+  }
+
+  @Test("of a thousand that give at once, one is the first")
+  func race() async {
+    let answer = OneAnswer<Int>()
+    let firsts = await withTaskGroup(of: Bool.self) { group in
+      for number in 0..<1_000 { group.addTask { answer.offer(number) } }
+      return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+    }
+    #expect(firsts == 1)
+    #expect((0..<1_000).contains(await answer.value()))
+  }
+}
