@@ -39,6 +39,16 @@ IMPORT = re.compile(
     r"(?:(?:struct|class|enum|protocol|func|var|let|typealias)\s+)?(\w+)")
 UNCHECKED = re.compile(r"@unchecked\s+Sendable|nonisolated\(unsafe\)")
 TRAPS = re.compile(r"\btry!|\bfatalError\(|\bpreconditionFailure\(|\bassertionFailure\(|\bas!\s")
+# Words of comments and texts in Sources, which Docs/Names.md explains; those of COUNTED wait for their last occurrence.
+COMMENT = re.compile(r"(?:^|[^:])//(.*)")
+LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
+BANNED = {"heeds, forsake": lambda code, comment: re.search(r"\b(?:heeds|forsake)\b", comment, re.IGNORECASE)}
+COUNTED = {
+    "whoever, somebody, nobody": lambda code, comment: re.search(r"\b(?:whoever|somebody|nobody)\b", comment, re.IGNORECASE),
+    "comment lines over 120 columns": lambda code, comment: not code.strip() and len(code) + len(comment) + 2 > 120,
+    "is none, is no …": lambda code, comment: any(
+        re.search(r" is none\b| is no [a-z]+", text) for text in LITERAL.findall(code)),
+}
 LIMIT = {"Sources": 400, "Tests": 600, "Playgrounds": 400, "Benchmarks": 400}
 
 
@@ -65,6 +75,24 @@ def has_reason(lines, index):
     return any(re.search(r"\bbecause\b", comment, re.IGNORECASE) for comment in comments)
 
 
+def words_of(line, rules):
+    """Names of the rules that the line breaks."""
+    found = COMMENT.search(line)
+    code, comment = (line[:found.start(1) - 2], found[1]) if found else (line, "")
+    return [name for name, breaks in rules.items() if breaks(code, comment)]
+
+
+def count_words():
+    counts = dict.fromkeys([*BANNED, *COUNTED], 0)
+    for path in tracked():
+        if path.parts[0] == "Sources" and path.suffix in {".swift", ".c", ".h"}:
+            for line in path.read_text(encoding="utf-8").splitlines():
+                for name in words_of(line, BANNED | COUNTED):
+                    counts[name] += 1
+    print("\n".join(f"{count:5} {name}" for name, count in counts.items()))
+    return 0
+
+
 def swift_findings(path, lines):
     if path.name != "Package.swift" and len(lines) > LIMIT.get(path.parts[0], 10**9):
         yield len(lines), f"{len(lines)} lines, {LIMIT[path.parts[0]]} are allowed"
@@ -87,6 +115,8 @@ def swift_findings(path, lines):
                 yield index + 1, "only a composition root may import LastroCurl"
         if UNCHECKED.search(code) and not has_reason(lines, index):
             yield index + 1, "does not say why it is safe, on the line or beside it (write: because …)"
+        if path.parts[0] == "Sources" and (words := words_of(line, BANNED)):
+            yield index + 1, f"a word that Docs/Names.md bans: {', '.join(words)}"
         if path.parts[0] == "Sources" and TRAPS.search(code):
             yield index + 1, "a trap: throw a typed error"
         if path.parts[0] == "Tests" and re.search(r"\.disabled\(|XCTSkip|withKnownIssue", code):
@@ -132,4 +162,4 @@ def main():
     return 1 if findings else 0
 
 
-sys.exit(main())
+sys.exit(count_words() if sys.argv[1:] == ["words"] else main())

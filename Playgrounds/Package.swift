@@ -24,7 +24,7 @@ let package = Package(
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
       ]),
-    // What the guides of Docs/Lastro.docc show, run against a server; `.ci/samples.py` keeps both equal.
+    // What the guides of Docs/*.docc show, run against a server; `.ci/samples.py` keeps both equal.
     .executableTarget(
       name: "Pages",
       dependencies: [

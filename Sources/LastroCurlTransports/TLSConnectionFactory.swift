@@ -4,7 +4,7 @@ public import Lastro
 internal import LastroCurl
 public import LastroTransports
 
-/// TLS as a transport (``TLSDialer``), constructed as the Swift Transport API wants it (§1.2).
+/// TLS as a transport (`TLSDialer`), constructed as the Swift Transport API wants it (§1.2).
 ///
 /// For parameters that ask for UDP, ``connect(using:)`` gives `nil`. What parameters ask for beyond, the innermost connection
 /// does.

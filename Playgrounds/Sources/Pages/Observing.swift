@@ -59,21 +59,6 @@ struct EventNames: FetchObserver {
 }
 // end
 
-private func progress(github: any HTTPNetworkStack) async throws -> Int64 {
-  // sample: progress
-  let progress = TransferProgressReporter()
-  var archive = HTTPResource.text(at: "/repos/apple/swift/archive?bytes=1000000")
-  archive.decoding = ModelDecoding { bytes, _ in "\(bytes.count) bytes" }
-  archive.options.progress = progress
-  async let fetched = github.fetch(archive)
-  for await step in progress.updates {
-    say("\(step.bytesReceived) of \(step.totalBytesToReceive ?? 0)")
-  }
-  print(try await fetched.value)
-  // end
-  return progress.current.bytesReceived
-}
-
 private func archive(_ recorder: HARRecorder, _ error: HTTPFetchError<GitHubError>) throws {
   // sample: har
   let file = FileManager.default.temporaryDirectory.appending(path: "call-\(error.ledger.callID).har")
@@ -110,7 +95,6 @@ extension Page {
     transcript.removeAll()
     _ = try await stage.github(configuration).fetch(.user("octocat"))
     stage.check("an observer of one's own", transcript.events.first?.hasPrefix("call ") == true)
-    stage.check("progress comes to its end", try await progress(github: github) == 1_000_000)
     if let error = await stage.failure(of: .user("nobody"), from: github) {
       try archive(recorder, error)
       stage.check(

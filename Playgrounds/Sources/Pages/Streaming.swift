@@ -40,6 +40,21 @@ private func uploads() throws -> [RequestBody] {
   return [file, live]
 }
 
+private func progress(github: any HTTPNetworkStack) async throws -> Int64 {
+  // sample: progress
+  let progress = TransferProgressReporter()
+  var archive = HTTPResource.text(at: "/repos/apple/swift/archive?bytes=1000000")
+  archive.decoding = ModelDecoding { bytes, _ in "\(bytes.count) bytes" }
+  archive.options.progress = progress
+  async let fetched = github.fetch(archive)
+  for await step in progress.updates {
+    say("\(step.bytesReceived) of \(step.totalBytesToReceive ?? 0)")
+  }
+  print(try await fetched.value)
+  // end
+  return progress.current.bytesReceived
+}
+
 extension Page {
   static let streaming = Page("Streaming") { stage in
     let github = try stage.github()
@@ -54,6 +69,7 @@ extension Page {
     } catch {
       stage.check("a body over the limit is refused", error.code == .bodyTooLarge)
     }
+    stage.check("progress comes to its end", try await progress(github: github) == 1_000_000)
     let bodies = try uploads()
     stage.check("a file knows its length and may be sent again", bodies[0].length != nil && bodies[0].isReplayable)
     stage.check("a stream does neither", bodies[1].length == nil && !bodies[1].isReplayable)

@@ -2,7 +2,7 @@
 
 public import Lastro
 
-/// Asks Gemini servers (gemini://geminiprotocol.net/docs/protocol-specification.gmi, 0.24), over any ``Dialer``.
+/// Asks Gemini servers (gemini://geminiprotocol.net/docs/protocol-specification.gmi, 0.24), over any `Dialer`.
 ///
 /// ```swift
 /// let client = GeminiClient(dialer: stack.dialer)

@@ -25,7 +25,7 @@ public struct GeminiConfiguration: Sendable {
 
   /// Default: trust on first use, remembered as long as the configuration lives, changes refused.
   public var trust = GeminiTrust.firstUse(GeminiMemoryKnownHosts())
-  /// How to connect. Default: as ``ConnectionOptions`` has it.
+  /// How to connect. Default: as `ConnectionOptions` has it.
   ///
   /// Its client certificates are never presented: ``identities`` are, where they belong. Options of the dialer's own do not
   /// count, as its client certificates would go to every host.

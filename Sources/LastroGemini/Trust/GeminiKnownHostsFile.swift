@@ -16,7 +16,7 @@ public import Lastro
 /// example.com 1965 sha256/47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU= 2027-01-01T00:00:00Z
 /// ```
 ///
-/// The first line names format and version. Each other line has a host as ``HostName`` has it, a port, the pin of the key,
+/// The first line names format and version. Each other line has a host as `HostName` has it, a port, the pin of the key,
 /// and the end of the certificate's validity in UTC, a space between them. Empty lines and those that begin with `#` are
 /// skipped, and stay.
 ///

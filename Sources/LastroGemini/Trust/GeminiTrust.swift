@@ -36,7 +36,7 @@ public enum GeminiTrust: Sendable {
     any GeminiKnownHosts, rules: GeminiFirstUseRules = GeminiFirstUseRules(), onMismatch: ChangeHandler? = nil)
 
   /// As for `https`: the chain must lead to a trusted root and be for the host; then pins, where the connection options or
-  /// the dialer have a judge with some (``TLSOptions/trustJudge``).
+  /// the dialer have a judge with some (`TLSOptions.trustJudge`).
   case authorities
 
   /// By this judge alone, which is given what the server presented, unverified: for pins of keys that no authority vouches

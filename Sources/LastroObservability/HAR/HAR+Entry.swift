@@ -23,13 +23,13 @@ extension HAR {
     public var connection: String?
     /// A remark.
     public var comment: String?
-    /// ``AttemptContext/callID``: exchanges of one call have the same.
+    /// `AttemptContext.callID`: exchanges of one call have the same.
     public var call: UInt64?
     /// Number of the attempt within the call; 1 for the first.
     public var attempt: Int?
     /// Number of redirects followed before, in the attempt.
     public var hop: Int?
-    /// ``RequestOptions/operation``.
+    /// `RequestOptions.operation`.
     public var operation: String?
     /// Why it failed.
     public var error: Failure?
@@ -108,19 +108,19 @@ extension HAR {
     }
   }
 
-  /// Why an exchange failed: a ``TransportError``.
+  /// Why an exchange failed: a `TransportError`.
   public struct Failure: Codable, Sendable, Hashable {
-    /// ``TransportError/stage``, as its word.
+    /// `TransportError.stage`, as its word.
     public var stage: String
-    /// ``TransportError/code``, as its word.
+    /// `TransportError.code`, as its word.
     public var code: String
-    /// ``TransportError/message``.
+    /// `TransportError.message`.
     public var message: String
-    /// ``TransportError/hint``.
+    /// `TransportError.hint`.
     public var hint: String?
-    /// ``TransportError/requestSent``.
+    /// `TransportError.requestSent`.
     public var requestSent: Bool?
-    /// ``TransportError/engineCode``.
+    /// `TransportError.engineCode`.
     public var engineCode: Int32?
     /// Status of the answer whose head had come.
     public var status: Int?
@@ -140,21 +140,21 @@ extension HAR {
     }
   }
 
-  /// What is known of the connection of an exchange: ``TransferFacts`` without its times.
+  /// What is known of the connection of an exchange: `TransferFacts` without its times.
   public struct Connection: Codable, Sendable, Hashable {
-    /// ``TransferFacts/connectionID``.
+    /// `TransferFacts.connectionID`.
     public var id: Int64?
-    /// ``TransferFacts/connectionReused``.
+    /// `TransferFacts.connectionReused`.
     public var reused: Bool
-    /// ``TransferFacts/remotePort``.
+    /// `TransferFacts.remotePort`.
     public var remotePort: Int?
-    /// ``TransferFacts/trust``, as its word.
+    /// `TransferFacts.trust`, as its word.
     public var trust: String?
-    /// ``TransferFacts/resends``.
+    /// `TransferFacts.resends`.
     public var resends: Int
-    /// ``TransferFacts/bytesSent``.
+    /// `TransferFacts.bytesSent`.
     public var bytesSent: Int64
-    /// ``TransferFacts/bytesReceived``.
+    /// `TransferFacts.bytesReceived`.
     public var bytesReceived: Int64
 
     /// Makes a connection.

@@ -63,7 +63,7 @@ public struct HAR: Codable, Sendable, Hashable {
 
   /// Reads JSON.
   ///
-  /// - Throws: ``ConfigurationError`` that says where it is no HTTP archive.
+  /// - Throws: `ConfigurationError` that says where it is no HTTP archive.
   public init(json: Data) throws(ConfigurationError) {
     do {
       self = try JSONDecoder().decode(HAR.self, from: json)
@@ -76,7 +76,7 @@ public struct HAR: Codable, Sendable, Hashable {
 
   /// The archive as JSON: indented, keys sorted, so that two of them can be compared.
   ///
-  /// - Throws: ``ConfigurationError`` when it cannot be written. An archive that a ``HARRecorder`` made always can.
+  /// - Throws: `ConfigurationError` when it cannot be written. An archive that a ``HARRecorder`` made always can.
   public func json() throws(ConfigurationError) -> Data {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]

@@ -4,7 +4,7 @@ internal import Lastro
 
 /// Bodies of `multipart/form-data` (RFC 7578), whose secrets stand on lines below their names.
 enum HARForm {
-  /// A body with its secrets masked: those that ``Redaction/text(_:)`` sees, and parts with secret names.
+  /// A body with its secrets masked: those that `Redaction.text(_:)` sees, and parts with secret names.
   ///
   /// - Parameter isCut: whether the text goes on where it ends.
   static func masked(_ text: String, by redaction: Redaction, isCut: Bool = false) -> String {

@@ -105,7 +105,7 @@ public final class HARRecorder: FetchObserver {
   /// The exchanges so far that have ended.
   public func har() -> HAR { HAR(entries: entries { _ in true }) }
 
-  /// The exchanges of one call: ``AttemptLedger/callID`` of its response or error.
+  /// The exchanges of one call: `AttemptLedger.callID` of its response or error.
   public func har(forCall callID: UInt64) -> HAR { HAR(entries: entries { $0.call == callID }) }
 
   /// Forgets the exchanges that have ended.

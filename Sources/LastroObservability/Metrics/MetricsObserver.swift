@@ -16,7 +16,7 @@ internal import LastroSupport
 /// | `lastro.client.attempts` | recorder | number of attempts of each call |
 ///
 /// The first four have the attributes `http.request.method` (`_OTHER` for methods that no standard knows), `server.address`,
-/// `server.port`, `url.scheme` and, where the request has an ``RequestOptions/operation``, `lastro.operation`; when a request has
+/// `server.port`, `url.scheme` and, where the request has an `RequestOptions.operation`, `lastro.operation`; when a request has
 /// ended also `http.response.status_code`, `network.protocol.version`, and `error.type` (the status from 400 on, or stage
 /// and code such as `timeout/total_timeout`). The duration of a streamed answer ends with its body. The last two, which no
 /// convention has, have `http.request.method`, `server.address`, `server.port`, `url.scheme`, `lastro.operation` and
@@ -25,7 +25,7 @@ internal import LastroSupport
 /// No URL is in an attribute. Hosts and operations may still be many: beyond ``init(factory:maximumAttributeSets:)``'s limit
 /// of distinct sets of a metric, values go to one set, `otel.metric.overflow` = `true`.
 ///
-/// Register it once, in ``StackConfiguration/observers``.
+/// Register it once, in `StackConfiguration.observers`.
 public final class MetricsObserver: FetchObserver {
   /// A request on the wire.
   private struct Running {

@@ -77,7 +77,7 @@ public final class LoopbackGeminiServer: Sendable {
   ///   - clientAuthoritiesPEM: demands a client certificate that one of these authorities issued; a self-signed one is its
   ///     own. Default `nil`: none is asked for.
   ///   - answer: is given the request line without its end.
-  /// - Throws: ``LoopbackError``.
+  /// - Throws: `LoopbackError`.
   public init(
     identity: MintedCertificate, clientAuthoritiesPEM: String? = nil,
     answer: @escaping @Sendable (String) -> LoopbackGeminiAnswer
@@ -119,7 +119,7 @@ public final class LoopbackGeminiServer: Sendable {
 
   /// Shows another certificate from the next connection on.
   ///
-  /// - Throws: ``LoopbackError/invalidTLS(_:)``; the server goes on as it was.
+  /// - Throws: `LoopbackError.invalidTLS(_:)`; the server goes on as it was.
   public func show(_ identity: MintedCertificate, clientAuthoritiesPEM: String? = nil) throws(LoopbackError) {
     try server.replaceTLS(Self.tls(identity, clientAuthoritiesPEM))
   }

@@ -35,7 +35,7 @@ public final class LoopbackMeekServer: Sendable {
   ///   - target: where sessions lead. Default an echo.
   ///   - fault: is asked about each request, with its number in its session from 1: a response replaces the server's own, and
   ///     the session does not see the request. Default none.
-  /// - Throws: ``LoopbackError``.
+  /// - Throws: `LoopbackError`.
   public init(
     tls: LoopbackTLS? = nil, target: Target = .echo,
     fault: @escaping @Sendable (Int, LoopbackRequest) -> LoopbackResponse? = { _, _ in nil }
@@ -65,7 +65,7 @@ public final class LoopbackMeekServer: Sendable {
   /// Number of sessions it knows.
   public var sessionCount: Int { sessions.withLock { $0.count } }
 
-  /// Stops it; see ``LoopbackServer/stop()``.
+  /// Stops it; see `LoopbackServer.stop()`.
   public func stop() { server.stop() }
 }
 

@@ -26,7 +26,7 @@ public final class LoopbackWebSocketServer: Sendable {
   /// - Parameters:
   ///   - tls: default plain.
   ///   - behavior: default: an echo server.
-  /// - Throws: ``LoopbackError``.
+  /// - Throws: `LoopbackError`.
   public init(
     tls: LoopbackTLS? = nil, _ behavior: LoopbackWebSocketBehavior = LoopbackWebSocketBehavior()
   ) throws(LoopbackError) {

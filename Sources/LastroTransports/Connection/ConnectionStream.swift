@@ -9,7 +9,7 @@ internal import LastroSupport
   package import Foundation
 #endif
 
-/// A ``ByteStream`` over any ``Connection``: so WebSocket, Gemini and TLS run over transports.
+/// A `ByteStream` over any ``Connection``: so WebSocket, Gemini and TLS run over transports.
 ///
 /// Messages are joined to a stream; every write is a message. The stream ends where content is complete in a context that is final,
 /// or in none. Close cancels the connection, and so does dropping the stream.
@@ -46,7 +46,7 @@ package final class ConnectionStream: ByteStream {
 
   deinit { connection.cancel() }
 
-  /// The next bytes; see ``ByteStream``.
+  /// The next bytes; see `ByteStream`.
   package func read(upTo maximum: Int, within limit: Duration?) async throws(TransportError) -> Data? {
     guard maximum > 0 else {
       throw .refused(.invalidOption, "a read of \(maximum) bytes", hint: "ask for at least one byte")
@@ -115,7 +115,7 @@ package final class ConnectionStream: ByteStream {
     waiter?.give(())
   }
 
-  /// Writes all bytes, as one message; see ``ByteStream``.
+  /// Writes all bytes, as one message; see `ByteStream`.
   package func write(_ data: Data, within limit: Duration?) async throws(TransportError) {
     try begin(\.isWriting)
     defer { state.withLock { $0.isWriting = false } }
@@ -123,7 +123,7 @@ package final class ConnectionStream: ByteStream {
     try await send(data, .defaultMessage, within: limit)
   }
 
-  /// Ends our direction with a final message; see ``ByteStream``.
+  /// Ends our direction with a final message; see `ByteStream`.
   package func finishWriting(within limit: Duration?) async throws(TransportError) {
     let isFinished = state.withLock { $0.isFinished && !$0.isClosed }
     guard !isFinished else { return }

@@ -3,7 +3,7 @@
 public import Lastro
 internal import LastroSupport
 
-/// Connections to one endpoint over a ``Dialer``: the innermost factory of a chain of transports, or a transport that is itself a dialer.
+/// Connections to one endpoint over a `Dialer`: the innermost factory of a chain of transports, or a transport that is itself a dialer.
 ///
 /// Streams and datagrams, TLS and framers as the parameters say.
 public struct DialerConnectionFactory: ConnectionFactory {
@@ -27,7 +27,7 @@ public struct DialerConnectionFactory: ConnectionFactory {
 }
 
 extension ConnectionFactory {
-  /// A ``Dialer`` whose streams are the connections of this factory: so all that is put over a dialer (TLS, WebSocket, Gemini,
+  /// A `Dialer` whose streams are the connections of this factory: so all that is put over a dialer (TLS, WebSocket, Gemini,
   /// proxies) runs over a transport.
   ///
   /// Where the streams lead is the factory's affair (Swift Transport API §1.2): host and port of a request are not sent anywhere.
@@ -40,7 +40,7 @@ extension ConnectionFactory {
 }
 
 extension Connection {
-  /// A ``ByteStream`` over this connection, which must have been started and which nobody else may use.
+  /// A `ByteStream` over this connection, which must have been started and which nobody else may use.
   ///
   /// Messages are joined to a stream; every write is a message. Closing the stream cancels the connection, and so does dropping it.
   ///
@@ -48,7 +48,7 @@ extension Connection {
   public func byteStream(facts: StreamFacts? = nil) -> any ByteStream { ConnectionStream(over: self, facts: facts) }
 }
 
-/// A ``Dialer`` whose streams are the connections of a factory: so all that is put over a dialer (TLS, WebSocket, Gemini, proxies)
+/// A `Dialer` whose streams are the connections of a factory: so all that is put over a dialer (TLS, WebSocket, Gemini, proxies)
 /// runs over a transport.
 ///
 /// Where the streams lead is the factory's affair (Swift Transport API §1.2): host and port of a request are not sent anywhere.
@@ -79,7 +79,7 @@ package struct ConnectionFactoryDialer: Dialer {
   }
 }
 
-/// A ``Dialer`` over one connection: the first dial gets it, every other fails. A transport over it reports the loss of the
+/// A `Dialer` over one connection: the first dial gets it, every other fails. A transport over it reports the loss of the
 /// connection and cannot make another (Swift Transport API §1.2).
 package final class SingleConnectionDialer: Dialer {
   private let connection: Lock<(any Connection)?>

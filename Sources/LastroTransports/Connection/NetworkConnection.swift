@@ -10,7 +10,7 @@ internal import LastroSupport
   public import Foundation
 #endif
 
-/// A connection to the network, or over anything else that a ``Dialer`` reaches; the counterpart of Network framework's
+/// A connection to the network, or over anything else that a `Dialer` reaches; the counterpart of Network framework's
 /// `NWConnection`.
 ///
 /// ```swift

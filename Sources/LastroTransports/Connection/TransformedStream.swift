@@ -41,7 +41,7 @@ package final class TransformedStream: ByteStream {
     if !bytes.isEmpty { try await base.write(bytes, within: limit) }
   }
 
-  /// The next bytes; see ``ByteStream``.
+  /// The next bytes; see `ByteStream`.
   package func read(upTo maximum: Int, within limit: Duration?) async throws(TransportError) -> Data? {
     guard maximum > 0 else {
       throw .refused(.invalidOption, "a read of \(maximum) bytes", hint: "ask for at least one byte")
@@ -80,7 +80,7 @@ package final class TransformedStream: ByteStream {
     }
   }
 
-  /// Writes all bytes; see ``ByteStream``.
+  /// Writes all bytes; see `ByteStream`.
   package func write(_ data: Data, within limit: Duration?) async throws(TransportError) {
     try begin(\.isWriting)
     defer { state.withLock { $0.isWriting = false } }
@@ -89,7 +89,7 @@ package final class TransformedStream: ByteStream {
     try await base.write(bytes, within: limit)
   }
 
-  /// Ends our direction; see ``ByteStream``.
+  /// Ends our direction; see `ByteStream`.
   package func finishWriting(within limit: Duration?) async throws(TransportError) {
     try await base.finishWriting(within: limit)
   }

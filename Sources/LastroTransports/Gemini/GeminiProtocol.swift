@@ -18,7 +18,7 @@ internal import LastroWire
 /// }
 /// ```
 ///
-/// It knows headers and nothing else: redirects, prompts, limits and trust on first use are ``GeminiClient``'s. A header that
+/// It knows headers and nothing else: redirects, prompts, limits and trust on first use are `GeminiClient`'s. A header that
 /// breaks the protocol, or an end before its CRLF, fails the connection. What follows a header that is not 2x is thrown away.
 public final class GeminiProtocol: ProtocolFramerImplementation {
   /// `Gemini`.
@@ -132,7 +132,7 @@ extension ConnectionParameters {
 
   /// Gemini over TLS 1.2 at least.
   ///
-  /// - Parameter certificates: how the server's certificate is checked. Trust on first use is ``GeminiClient``'s.
+  /// - Parameter certificates: how the server's certificate is checked. Trust on first use is `GeminiClient`'s.
   public static func gemini(certificates: DialRequest.CertificateCheck) -> ConnectionParameters {
     let parameters = ConnectionParameters(tls: DialRequest.TLS(certificates: certificates))
     parameters.defaultProtocolStack.applicationProtocols.insert(

@@ -3,7 +3,7 @@
 public import Lastro
 public import LastroTunnels
 
-/// An HTTP proxy as a transport (``HTTPConnectDialer``), without TLS of its own, constructed as the Swift Transport API wants it (§1.2).
+/// An HTTP proxy as a transport (`HTTPConnectDialer`), without TLS of its own, constructed as the Swift Transport API wants it (§1.2).
 ///
 /// For parameters that ask for UDP, ``connect(using:)`` gives `nil`. What parameters ask for beyond (TLS, application
 /// protocols), the innermost connection does.

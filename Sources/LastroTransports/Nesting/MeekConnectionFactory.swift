@@ -9,7 +9,7 @@ internal import LastroTunnels
   public import Foundation
 #endif
 
-/// meek as a transport (``MeekDialer``), constructed as the Swift Transport API wants it (§1.2).
+/// meek as a transport (`MeekDialer`), constructed as the Swift Transport API wants it (§1.2).
 ///
 /// Its connections lead where the meek server leads. For parameters that ask for UDP, ``connect(using:)`` gives `nil`.
 public struct MeekConnectionFactory: ConnectionFactory {
@@ -27,7 +27,7 @@ public struct MeekConnectionFactory: ConnectionFactory {
   ///   - to: the URL that is contacted: the front, or the server itself.
   ///   - serverURL: the meek server.
   ///   - stack: makes the requests.
-  /// - Throws: `ConfigurationError`, as ``MeekServer`` does.
+  /// - Throws: `ConfigurationError`, as `MeekServer` does.
   public init(to: URL, serverURL: URL, stack: any HTTPNetworkStack) throws(ConfigurationError) {
     server = try MeekServer(to: to, serverURL: serverURL)
     base = .stack(stack)

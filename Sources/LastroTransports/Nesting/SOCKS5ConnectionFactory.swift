@@ -3,7 +3,7 @@
 public import Lastro
 public import LastroTunnels
 
-/// A SOCKS 5 proxy as a transport (``SOCKS5Dialer``), constructed as the Swift Transport API wants it (§1.2).
+/// A SOCKS 5 proxy as a transport (`SOCKS5Dialer`), constructed as the Swift Transport API wants it (§1.2).
 ///
 /// For parameters that ask for UDP, ``connect(using:)`` gives `nil`. What parameters ask for beyond (TLS, application
 /// protocols), the innermost connection does.

@@ -14,7 +14,7 @@ public import LastroWebSocket
 /// ```
 ///
 /// The handshake's path and `Host` come from a URL endpoint, or from ``Options/url``. It knows no interceptors, redirects and
-/// compression: for those there is ``WebSocketClient``. Messages come whole, each with its ``Metadata`` in the context. When the
+/// compression: for those there is `WebSocketClient`. Messages come whole, each with its ``Metadata`` in the context. When the
 /// connection is cancelled, a Close frame is sent, and the server's is waited for.
 public enum WebSocketProtocol {
   /// The key of the metadata.

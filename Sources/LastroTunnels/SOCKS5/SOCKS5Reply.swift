@@ -2,7 +2,7 @@
 
 internal import Lastro
 
-/// What a SOCKS 5 proxy answers to a request (RFC 1928 §6). ``TransportError/engineCode`` of a refusal is its raw value.
+/// What a SOCKS 5 proxy answers to a request (RFC 1928 §6). `TransportError.engineCode` of a refusal is its raw value.
 public enum SOCKS5Reply: UInt8, Sendable, Hashable, CaseIterable, CustomStringConvertible {
   /// The connection stands.
   case succeeded = 0

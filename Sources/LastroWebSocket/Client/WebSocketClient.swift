@@ -3,7 +3,7 @@
 public import Lastro
 internal import LastroWire
 
-/// Opens WebSockets over a ``Dialer``.
+/// Opens WebSockets over a `Dialer`.
 ///
 /// The handshake is a fetch: it goes through the interceptors, the redirect policy, the time limits and the observers of
 /// ``stack`` and of the resource, and secrets are masked as in a fetch. A 401 is retried where an authenticator says so.
@@ -17,7 +17,7 @@ public struct WebSocketClient: Sendable {
   public let dialer: any Dialer
   /// How the sockets speak.
   public var configuration: WebSocketConfiguration
-  /// How the handshakes are made. Of its timeouts, ``StackConfiguration/timeouts`` hold, for the handshake alone; its clock
+  /// How the handshakes are made. Of its timeouts, `StackConfiguration.timeouts` hold, for the handshake alone; its clock
   /// and its randomness are the sockets' too.
   public var stack: StackConfiguration
 
@@ -26,7 +26,7 @@ public struct WebSocketClient: Sendable {
   /// - Parameters:
   ///   - dialer: opens the streams.
   ///   - configuration: default: ``WebSocketConfiguration/init()``.
-  ///   - stack: default: ``StackConfiguration/init()``, which follows redirects, never from `wss` to `ws`.
+  ///   - stack: default: `StackConfiguration.init()`, which follows redirects, never from `wss` to `ws`.
   public init(
     dialer: any Dialer, configuration: WebSocketConfiguration = WebSocketConfiguration(),
     stack: StackConfiguration = StackConfiguration()

@@ -12,9 +12,9 @@ internal import LastroWire
   internal import Foundation
 #endif
 
-/// Performs an exchange that asks for a WebSocket, over a ``Dialer``: HTTP/1.1, one connection for each (RFC 6455 §4.1).
+/// Performs an exchange that asks for a WebSocket, over a `Dialer`: HTTP/1.1, one connection for each (RFC 6455 §4.1).
 ///
-/// As a ``Transport`` it stands below the pipeline, so that interceptors, redirects, retries and masking hold for a
+/// As a `Transport` it stands below the pipeline, so that interceptors, redirects, retries and masking hold for a
 /// handshake as for any fetch. A stream that was upgraded is not part of the answer: it is kept for whoever began the call.
 final class WebSocketHandshakeTransport: Transport {
   /// A stream that speaks WebSocket from here on.

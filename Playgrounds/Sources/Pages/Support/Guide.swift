@@ -2,23 +2,33 @@
 
 import FoundationEssentials
 
-/// A page of the documentation catalog.
+/// A page of a documentation catalog. No two guides have one name, whatever their catalogs are.
 struct Guide: Sendable {
   let name: String
 
-  private static let catalog: URL = {
-    var url = URL(filePath: #filePath)
-    for _ in 0..<5 { url.deleteLastPathComponent() }
-    return url.appending(path: "Docs/Lastro.docc")
+  private static let catalogs: [URL] = {
+    var docs = URL(filePath: #filePath)
+    for _ in 0..<5 { docs.deleteLastPathComponent() }
+    docs.append(path: "Docs")
+    return files(in: docs).filter { $0.hasSuffix(".docc") }.map { docs.appending(path: $0) }
   }()
 
-  /// The guides there are.
-  static var names: [String] {
-    let files = (try? FileManager.default.contentsOfDirectory(atPath: catalog.path)) ?? []
-    return files.filter { $0.hasSuffix(".md") }.map { String($0.dropLast(3)) }.sorted()
+  private static func files(in folder: URL) -> [String] {
+    ((try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []).sorted()
   }
 
-  private var url: URL { Self.catalog.appending(path: "\(name).md") }
+  /// The guides there are, but for the page of each catalog that has its module's name.
+  static var names: [String] {
+    catalogs.flatMap { catalog in
+      files(in: catalog).filter { $0.hasSuffix(".md") }.map { String($0.dropLast(3)) }
+        .filter { $0 != catalog.deletingPathExtension().lastPathComponent }
+    }
+  }
+
+  private var url: URL {
+    let urls = Self.catalogs.map { $0.appending(path: "\(name).md") }
+    return urls.first { FileManager.default.fileExists(atPath: $0.path) } ?? URL(filePath: "\(name).md")
+  }
 
   /// The text that the guide says a sample prints.
   func printed(_ name: String) -> String? {

@@ -3,10 +3,7 @@
 import FoundationEssentials
 import Lastro
 import LastroCurl
-import LastroStreamsTesting
 import LastroTesting
-import LastroTunnels
-import LastroWebSocket
 
 private func echo(_ dialer: any Dialer) async throws {
   // sample: stream
@@ -55,43 +52,11 @@ struct Counted: Dialer {
 }
 // end
 
-private func nested(_ base: any Dialer) throws -> any Dialer {
-  // sample: nested
-  let proxy = try ProxyServer(host: "proxy.example.org", port: 1080)
-  let dialer = TLSDialer(over: try SOCKS5Dialer(proxy: proxy, over: base))
-  // end
-  return dialer
-}
-
-private func meek(front: URL, serverURL: URL, _ stack: any HTTPNetworkStack) async throws -> any ByteStream {
-  // sample: meek
-  let dialer = MeekDialer(try MeekServer(to: front, serverURL: serverURL), through: stack)
-  let stream = try await dialer.dial(DialRequest(host: "echo.example.org", port: 7))
-  // end
-  return stream
-}
-
-private func chain() throws {
-  // sample: chain
-  let chain = try ViaChain(["socks5://127.0.0.1:9050", "http://ann:secret@proxy.example.org:3128"])
-  print(chain)
-  // end
-}
-
-private func over(_ chain: ViaChain, _ engine: CurlTransport, url: String) async throws -> WebSocket {
-  // sample: over a chain
-  let client = WebSocketClient(dialer: try chain.dialer(on: engine))
-  let socket = try await client.connect(url)
-  // end
-  return socket
-}
-
 extension Page {
-  static let transports = Page("Transports") { stage in
+  static let dialing = Page("Dialing") { stage in
     let hosts = try StreamHosts()
     try await streams(stage, hosts)
-    try await wrapped(stage, hosts)
-    try await connections(stage, hosts)
+    try await counted(stage, hosts)
   }
 }
 
@@ -124,40 +89,13 @@ private func streams(_ stage: Stage, _ hosts: StreamHosts) async throws {
   let receiver = try LoopbackDatagramServer { .answer($0.bytes) }
   defer { receiver.stop() }
   stage.check("a datagram comes back", try await datagrams(hosts.dialer([host: receiver.port])) == Data("hello".utf8))
-
 }
 
-private func wrapped(_ stage: Stage, _ hosts: StreamHosts) async throws {
+private func counted(_ stage: Stage, _ hosts: StreamHosts) async throws {
   let server = try echoServer(try hosts.identity(host))
   defer { server.stop() }
   let dialed = EventRecorder<String>()
   let counted = Counted(below: hosts.dialer([host: server.port])) { dialed.record($0) }
   try await echo(counted)
   stage.check("a dialer of one's own counts", dialed.events == [host])
-  _ = try nested(counted)
-  try await stage.prints("chain") { try chain() }
-
-  let web = try LoopbackMeekServer()
-  defer { web.stop() }
-  guard let url = URL(string: web.server.baseURL) else { return }
-  let stream = try await meek(front: url, serverURL: url, try CurlNetworkStack(hosts.configuration))
-  try await stream.write(Data("hello".utf8))
-  stage.check("meek brings it back", try await stream.read() == Data("hello".utf8))
-
-  let first = try LoopbackServer.tunnel()
-  let second = try LoopbackServer.tunnel()
-  var identity = try hosts.identity("localhost")
-  identity.applicationProtocols = ["http/1.1"]
-  let sockets = try LoopbackWebSocketServer(tls: identity)
-  defer { for server in [first, second] { server.stop() } }
-  defer { sockets.stop() }
-  let ways = try ViaChain(["http://127.0.0.1:\(first.port)", "http://127.0.0.1:\(second.port)"])
-  let engine = try CurlTransport(hosts.configuration)
-  let socket = try await over(ways, engine, url: "wss://localhost:\(sockets.port)/")
-  try await socket.send("through two proxies")
-  var messages = socket.messages.makeAsyncIterator()
-  stage.check("a WebSocket through two proxies", try await messages.next() == .text("through two proxies"))
-  stage.check("the first leads to the second", first.requests.map(\.target) == ["127.0.0.1:\(second.port)"])
-  stage.check("the second to the server", second.requests.map(\.target) == ["localhost:\(sockets.port)"])
-  stage.check("whose certificate is checked", socket.facts.trust == .validated)
 }

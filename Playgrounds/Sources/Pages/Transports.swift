@@ -184,12 +184,16 @@ private func refused(_ factory: MaskConnectionFactory) async {
   // end
 }
 
-// MARK: the page
+extension Page {
+  static let transports = Page("Transports") { stage in
+    try await connections(stage, try StreamHosts())
+  }
+}
 
 private let host = "echo.example.org"
 private let address = ConnectionEndpoint.hostPort(host: "mask.example.org", port: 9)
 
-func connections(_ stage: Stage, _ hosts: StreamHosts) async throws {
+private func connections(_ stage: Stage, _ hosts: StreamHosts) async throws {
   let server = try echoServer(try hosts.identity(host))
   defer { server.stop() }
   let dialer = hosts.dialer([host: server.port])
