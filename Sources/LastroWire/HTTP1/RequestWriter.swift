@@ -66,6 +66,9 @@ package struct RequestWriter: Sendable {
     switch name.utf8.count {
     case 4 where name.isASCII("host"):
       guard !hasHost else { throw RequestViolation(.host, "there are several Host header fields") }
+      guard value.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+        throw RequestViolation(.host, "the Host header field has a blank, or a character outside of ASCII")
+      }
       hasHost = true
     case 14 where name.isASCII("content-length"):
       guard !hasLength, !isChunked, !value.isEmpty, value.allSatisfy({ (0x30...0x39).contains($0) }) else {
