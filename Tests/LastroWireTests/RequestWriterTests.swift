@@ -61,6 +61,7 @@ struct RequestWriterTests {
   func once() {
     let cases: [([(String, String)], RequestViolation.Kind?)] = [
       ([], .host), ([("host", "a")], nil), ([("Host", "a"), ("HOST", "a")], .host),
+      ([("Host", "")], nil), ([("Host", "a b")], .host), ([("Host", "a\tb")], .host), ([("Host", "é")], .host),
       ([("Host", "a"), ("Content-Length", "5")], nil), ([("Host", "a"), ("Content-Length", "")], .framing),
       ([("Host", "a"), ("Content-Length", "5, 5")], .framing), ([("Host", "a"), ("Content-Length", "+5")], .framing),
       ([("Host", "a"), ("Content-Length", "5"), ("content-length", "5")], .framing),
