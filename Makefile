@@ -36,9 +36,10 @@ format: ## Format the sources
 docs: setup ## Build the documentation into .build/documentation
 	.ci/docs
 
-api: setup ## Renew Docs/API, the text of the public declarations
+api: setup ## Renew Docs/API, the text of the public declarations and of those that targets share
 	.ci/symbols
 	python3 .ci/api.py update
+	python3 .ci/package.py update
 
 pages: setup ## Run the guides' pages against a server on this machine, and the first one's package
 	swift run -j $(JOBS) --package-path Playgrounds Pages

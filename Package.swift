@@ -20,6 +20,7 @@ let package = Package(
   platforms: [.macOS(.v15)],
   products: [
     .library(name: "Lastro", targets: ["Lastro", "LastroWire"]),
+    .library(name: "LastroExchange", targets: ["LastroExchange"]),
     .library(name: "LastroWebSocket", targets: ["LastroWebSocket"]),
     .library(name: "LastroGemini", targets: ["LastroGemini"]),
     .library(name: "LastroTunnels", targets: ["LastroTunnels"]),
@@ -48,17 +49,21 @@ let package = Package(
     .target(name: "CLastroCrypto", linkerSettings: [.linkedLibrary("crypto")]),
     // The only door to zlib: raw deflate for WebSocket, and content codings undone. Holds no policy.
     .target(name: "CLastroZlib", linkerSettings: [.linkedLibrary("z")]),
-    // Pure machines, bytes to events. Imports nothing but that door, not even Foundation.
+    // The only door to libnghttp2's client side. Holds no policy.
+    .target(name: "CLastroHTTP2", linkerSettings: [.linkedLibrary("nghttp2")]),
+    // Pure machines, bytes to events. Imports nothing but zlib's door, not even Foundation.
     .target(name: "LastroWire", dependencies: ["CLastroZlib"], swiftSettings: settings),
-    // A lock and a place for one answer, public so that every target specialises them. In no product.
+    // The client's side of an HTTP/2 connection, bytes and times to events. In no product.
+    .target(name: "LastroHTTP2", dependencies: ["CLastroHTTP2", "LastroWire"], swiftSettings: settings),
+    // A lock, a place for one answer, and what else every target needs. Public where it is specialised. In no product.
     .target(name: "LastroSupport", swiftSettings: settings),
     // What features import: HTTP, policy and trust. May not know libcurl, Dispatch, metrics nor tracing.
     .target(
       name: "Lastro", dependencies: ["CLastroCrypto", "LastroSupport", "LastroWire", httpTypes, logging],
       swiftSettings: settings),
-    // HTTP/1.1 over any stream, for what stands above dialers. May not know libcurl nor Dispatch. In no product by itself.
+    // HTTP/1.1 and HTTP/2 over any stream, and the transport over any dialer. May not know libcurl nor Dispatch.
     .target(
-      name: "LastroExchange", dependencies: ["Lastro", "LastroSupport", "LastroWire", httpTypes],
+      name: "LastroExchange", dependencies: ["Lastro", "LastroHTTP2", "LastroSupport", "LastroWire", httpTypes],
       swiftSettings: settings),
     // WebSocket over any dialer.
     .target(
@@ -68,7 +73,7 @@ let package = Package(
     .target(name: "LastroGemini", dependencies: ["Lastro", "LastroSupport", "LastroWire"], swiftSettings: settings),
     // Dialers around dialers: SOCKS 5, HTTP CONNECT, meek, and chains of them.
     .target(
-      name: "LastroTunnels", dependencies: ["Lastro", "LastroExchange", "LastroWire", httpTypes],
+      name: "LastroTunnels", dependencies: ["Lastro", "LastroExchange", "LastroSupport", "LastroWire", httpTypes],
       swiftSettings: settings),
     // The Swift Transport API: connections, factories and framers.
     .target(
@@ -79,15 +84,15 @@ let package = Package(
     .target(
       name: "LastroObservability", dependencies: ["Lastro", "LastroSupport", httpTypes, logging, metrics, tracing],
       swiftSettings: settings),
-    // The engine. Imported by nobody but a composition root.
+    // The engine. Only a composition root imports it.
     .target(
       name: "LastroCurl",
       dependencies: [
-        "CLastro", "Lastro", "LastroSupport", "LastroWire", httpTypes,
+        "CLastro", "Lastro", "LastroExchange", "LastroHTTP2", "LastroSupport", "LastroWire", httpTypes,
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
       ],
       swiftSettings: settings),
-    // Connections, factories and chains over the engine. Imported by nobody but a composition root.
+    // Connections, factories and chains over the engine. Only a composition root imports it.
     .target(
       name: "LastroCurlTransports",
       dependencies: ["Lastro", "LastroCurl", "LastroTransports", "LastroTunnels"],
@@ -114,16 +119,16 @@ let package = Package(
       name: "LastroCommand",
       dependencies: [
         "Lastro", "LastroCurl", "LastroCurlTransports", "LastroGemini",
-        "LastroTunnels", "LastroWebSocket", httpTypes, logging,
+        "LastroSupport", "LastroTunnels", "LastroWebSocket", httpTypes, logging,
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: settings),
-    // Servers nobody here wrote (nginx, squid, Dante, Python), started for the tests. In no product.
+    // Foreign servers (nginx, squid, Dante, Python), started for the tests. In no product.
     .target(name: "PeerSupport", path: "Tests/PeerSupport", swiftSettings: settings),
     // What the tests of several targets share. In no product.
     .target(
       name: "TestSupport",
-      dependencies: ["Lastro", "LastroCurl", "LastroSupport", "LastroTesting", "PeerSupport", httpTypes],
+      dependencies: ["Lastro", "LastroCurl", "LastroSupport", "LastroTesting", httpTypes, logging],
       path: "Tests/TestSupport", swiftSettings: settings),
     // Public test data, read from its folder. In no product.
     .target(
@@ -132,18 +137,20 @@ let package = Package(
     .testTarget(
       name: "LastroWireTests", dependencies: ["CLastroZlib", "ConformanceData", "LastroWire"], swiftSettings: settings),
     .testTarget(
+      name: "LastroHTTP2Tests", dependencies: ["CLoopback", "LastroHTTP2", "LastroWire"],
+      exclude: ["Endings/HTTP2ErrorTexts.txt"], swiftSettings: settings),
+    .testTarget(
       name: "LastroTests",
       dependencies: [
-        "ConformanceData", "Lastro", "LastroObservability", "LastroSupport", "LastroTesting", "LastroWire",
-        "TestSupport", httpTypes,
-        logging, tracing,
-        .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
-        .product(name: "MetricsTestKit", package: "swift-metrics"),
+        "ConformanceData", "Lastro", "LastroSupport", "LastroTesting", "LastroWire", "TestSupport", httpTypes, logging,
       ],
       swiftSettings: settings),
     .testTarget(
       name: "LastroExchangeTests",
-      dependencies: ["Lastro", "LastroExchange", "LastroTesting", "LastroWire", "TestSupport", httpTypes],
+      dependencies: [
+        "Lastro", "LastroCurl", "LastroExchange", "LastroHTTP2", "LastroSupport", "LastroTesting", "LastroTunnels",
+        "LastroWire", "TestSupport", httpTypes,
+      ],
       swiftSettings: settings),
     .testTarget(
       name: "LastroWebSocketTests",
@@ -179,7 +186,7 @@ let package = Package(
     .testTarget(
       name: "LastroObservabilityTests",
       dependencies: [
-        "Lastro", "LastroObservability", "LastroTesting", "TestSupport", httpTypes, logging, metrics,
+        "Lastro", "LastroObservability", "LastroSupport", "LastroTesting", "TestSupport", httpTypes, logging, metrics,
         tracing,
         .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
         .product(name: "MetricsTestKit", package: "swift-metrics"),
@@ -188,28 +195,31 @@ let package = Package(
     .testTarget(
       name: "LastroCurlTests",
       dependencies: [
-        "ConformanceData", "Lastro", "LastroCurl", "LastroSupport", "LastroTesting", "LastroTunnels", "LastroWire",
-        "PeerSupport",
-        "TestSupport", httpTypes,
+        "ConformanceData", "Lastro", "LastroCurl", "LastroExchange", "LastroSupport", "LastroTesting",
+        "LastroTunnels", "LastroWire", "PeerSupport", "TestSupport", httpTypes,
       ],
       swiftSettings: settings),
     // The other systems over the engine.
     .testTarget(
       name: "LastroCurlTransportsTests",
       dependencies: [
-        "Lastro", "LastroCurl", "LastroCurlTransports", "LastroGemini", "LastroStreamsTesting", "LastroSupport",
-        "LastroTesting",
-        "LastroTransports", "LastroTunnels", "LastroWebSocket", "PeerSupport", "TestSupport",
+        "CLastro", "Lastro", "LastroCurl", "LastroCurlTransports", "LastroExchange", "LastroGemini", "LastroHTTP2",
+        "LastroObservability", "LastroStreamsTesting", "LastroSupport", "LastroTesting", "LastroTransports",
+        "LastroTunnels", "LastroWebSocket", "LastroWire", "PeerSupport", "TestSupport", httpTypes,
       ],
+      exclude: ["Errors/ErrorTexts.txt"],
       swiftSettings: settings),
     .testTarget(
       name: "LastroTestingTests",
-      dependencies: ["Lastro", "LastroObservability", "LastroTesting", "TestSupport", httpTypes],
+      dependencies: [
+        "Lastro", "LastroObservability", "LastroSupport", "LastroTesting", "PeerSupport", "TestSupport", httpTypes,
+      ],
       swiftSettings: settings),
     // The command line is run as built: the test needs the program, not its module.
     .testTarget(
       name: "LastroCommandTests",
       dependencies: ["LastroCommand", "LastroStreamsTesting", "LastroTesting", "PeerSupport", "TestSupport"],
+      exclude: ["Errors/CommandErrorTexts.txt"],
       swiftSettings: settings),
     .testTarget(name: "PeerSupportTests", dependencies: ["PeerSupport"], swiftSettings: settings),
   ],

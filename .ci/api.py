@@ -64,6 +64,9 @@ def described(module):
 
 
 def main(updating):
+    if not any(SYMBOLS.glob("*/*.symbols.json")):
+        print(f"{SYMBOLS} has no symbol graphs: run .ci/symbols, which makes them (make api does so, and renews {TEXTS})")
+        return 1
     modules = sorted(folder.name for folder in SYMBOLS.iterdir() if folder.is_dir())
     # A module that declares nothing in public has no file.
     texts = {f"{module}.txt": "\n".join(lines) + "\n" for module in modules if len(lines := described(module)) > 2}

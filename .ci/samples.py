@@ -5,7 +5,8 @@ Every ```swift block of Docs/*.docc/*.md stands below a line `<!-- sample: NAME 
 `// sample: NAME` and `// end` of Playgrounds/Sources/Pages/GUIDE.swift (or of a file in Pages/GUIDE/), without their common
 indentation; the pages run them. `samples.py update` copies the code into the guides.
 
-Blocks below `<!-- file: PATH -->` are files of a package that the guide's reader makes: `.ci/newcomer` builds it. A block
+A guide with samples begins with the modules that they need, below `<!-- imports -->`: lines that its page has too. Blocks below
+`<!-- file: PATH -->` are files of a package that the guide's reader makes: `.ci/newcomer` builds it. A block
 below `<!-- prints: NAME -->` is what the page compares with what its sample prints, and is never empty.
 """
 import pathlib
@@ -16,6 +17,7 @@ import textwrap
 PAGES = pathlib.Path("Playgrounds/Sources/Pages")
 REGION = re.compile(r"^[ \t]*// sample: ([^\n]+)\n(.*?)^[ \t]*// end$", re.DOTALL | re.MULTILINE)
 PRINTS = re.compile(r"<!-- prints: ([^\n]+) -->\n(?:```text\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)
+IMPORTS = re.compile(r"<!-- imports -->\n```swift\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 BLOCK = re.compile(r"(?:<!-- (sample|file): ([^\n]+) -->\n)?```swift\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -31,6 +33,18 @@ def regions(problems):
     return found
 
 
+def imports(guide, text):
+    """Problems of the modules that a guide says its samples need."""
+    pages = [path for path in PAGES.rglob("*.swift") if path.relative_to(PAGES).parts[0].removesuffix(".swift") == guide.stem]
+    known = {line.strip() for path in pages for line in path.read_text(encoding="utf-8").splitlines()}
+    shown = [line for code in IMPORTS.findall(text) for line in code.splitlines()]
+    if "<!-- sample:" in text and "<!-- file:" not in text and not shown:
+        yield f"{guide}: says nowhere what its samples import: write a block below <!-- imports -->"
+    for line in shown:
+        if not line.startswith("import ") or line not in known:
+            yield f"{guide}: its page has no line `{line}`"
+
+
 def main(updating):
     problems = []
     shown = set()
@@ -40,6 +54,8 @@ def main(updating):
 
         def checked(match):
             kind, name, code = match.groups()
+            if text[:match.start()].endswith("<!-- imports -->\n"):
+                return match[0]
             key = (guide.stem, name)
             if kind == "file":
                 return match[0]
@@ -56,6 +72,7 @@ def main(updating):
 
         problems += [f"{guide}: nothing stands below <!-- prints: {name} -->: write what the sample prints"
                      for name, printed in PRINTS.findall(text) if not printed.strip()]
+        problems += imports(guide, text)
         new = BLOCK.sub(checked, text)
         if new != text:
             guide.write_text(new, encoding="utf-8")

@@ -15,6 +15,7 @@ _LEAF = _TESTS | _ENGINE | _OBSERVABILITY | {"CLastroCrypto", "Dispatch"}
 FORBIDDEN = {
     "LastroSupport": None,
     "LastroWire": None,
+    "LastroHTTP2": None,
     "Lastro": _TESTS | _ENGINE | _OTHER_SYSTEMS | _OBSERVABILITY | {"Dispatch", "LastroExchange"},
     "LastroExchange": _LEAF | _OTHER_SYSTEMS,
     "LastroWebSocket": _LEAF | _OTHER_SYSTEMS,
@@ -28,7 +29,7 @@ FORBIDDEN = {
     "LastroStreamsTesting": _ENGINE | _OBSERVABILITY | {"CLastroCrypto", "Testing", "XCTest"},
     "LastroCommand": _TESTS | {"CLastro", "CLastroCrypto"},
 }
-ALLOWED = {"LastroSupport": {"Glibc", "Darwin"}, "LastroWire": {"CLastroZlib"}}
+ALLOWED = {"LastroSupport": {"Glibc", "Darwin"}, "LastroWire": {"CLastroZlib"}, "LastroHTTP2": {"CLastroHTTP2", "LastroWire"}}
 EVERYWHERE = {"FoundationNetworking", "CCurl", "Ccurl", "curl"}
 # What Lastro is measured against.
 FOUNDATIONNETWORKING_USERS = {("Benchmarks", "Sources", "URLSessionBench")}
@@ -37,18 +38,46 @@ LASTROCURL_IMPORTERS = {"LastroCommand", "LastroCurlTransports"}
 IMPORT = re.compile(
     r"^\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|package|internal|fileprivate|private)\s+)?import\s+"
     r"(?:(?:struct|class|enum|protocol|func|var|let|typealias)\s+)?(\w+)")
+# `init` and `func` that are public, or required by a public protocol.
+PUBLIC_PROTOCOL = re.compile(r"public protocol ")
+PUBLIC_FUNCTION = re.compile(r"\s*(?:@\S+\s+)*public (?:[a-z]+ )*(?:func\b|init\b)")
+REQUIREMENT = re.compile(r"  (?:[a-z]+ )*(?:func\b|init\b)")
 UNCHECKED = re.compile(r"@unchecked\s+Sendable|nonisolated\(unsafe\)")
 TRAPS = re.compile(r"\btry!|\bfatalError\(|\bpreconditionFailure\(|\bassertionFailure\(|\bas!\s")
-# Words of comments and texts in Sources, which Docs/Names.md explains; those of COUNTED wait for their last occurrence.
+# Words of comments and texts in Sources, which Docs/Names.md explains.
 COMMENT = re.compile(r"(?:^|[^:])//(.*)")
 LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
-BANNED = {"heeds, forsake": lambda code, comment: re.search(r"\b(?:heeds|forsake)\b", comment, re.IGNORECASE)}
-COUNTED = {
+# Those that hold for Sources alone; the others hold for tests as well.
+OF_SOURCES = {"is none, is no …", "heed, forsake in code", "whoever, somebody, nobody, everybody in texts",
+              "cannot be had, the way, stand between, rules of trust"}
+ACTORLESS = re.compile(r"\b(?:whoever|somebody|nobody|everybody)\b", re.IGNORECASE)
+TRANSLATED = re.compile(r"cannot be had|\b(?:of|for|to|on) the way\b|stand between|rules of trust")
+BANNED = {
+    "heeds, forsake": lambda code, comment: re.search(r"\b(?:heeds|forsake)\b", comment, re.IGNORECASE),
     "whoever, somebody, nobody": lambda code, comment: re.search(r"\b(?:whoever|somebody|nobody)\b", comment, re.IGNORECASE),
-    "comment lines over 120 columns": lambda code, comment: not code.strip() and len(code) + len(comment) + 2 > 120,
+    "heed, forsake in code": lambda code, comment: re.search(
+        r"\b(?:heed(?:s|ed|ing)?|forsak(?:e|es|en|ing))\b", code + comment, re.IGNORECASE),
+    "whoever, somebody, nobody, everybody in texts": lambda code, comment: any(
+        ACTORLESS.search(text) for text in LITERAL.findall(code)),
+    "cannot be had, the way, stand between, rules of trust": lambda code, comment: any(
+        TRANSLATED.search(text) for text in LITERAL.findall(code)),
+    "a comment line over 120 columns": lambda code, comment: not code.strip() and len(code) + len(comment) + 2 > 120,
     "is none, is no …": lambda code, comment: any(
         re.search(r" is none\b| is no [a-z]+", text) for text in LITERAL.findall(code)),
 }
+# Folders of Tests that no room is named after: what they have goes through many rooms. CONTRIBUTING.md explains them.
+KINDS_OF_TESTS = {"Conformance", "Errors", "Faults", "Peers", "Simulation"}
+# Swift files of Tests without a test.
+HELPERS = 20
+# Rows of one test, which fill several files.
+ROWS = "ErrorTexts+"
+# Lines of a target in all: what a service that fetches JSON has to compile stays small.
+TARGET_LIMIT = {"Lastro": 16_000}
+# Lines of a body: of a function, an initializer, or what computes a value.
+BODY_LIMIT = 40
+BODY = re.compile(r"( *)(?:@\S+ )*(?:[a-z]+(?:\([a-z]+\))? )*(?:func|init|deinit|subscript|var|get|set|_modify|_read|didSet|willSet)\b")
+# What goes on with a signature at its own indentation.
+SIGNATURE_GOES_ON = (")", "]", "{", "->", "throws", "async", "where")
 LIMIT = {"Sources": 400, "Tests": 600, "Playgrounds": 400, "Benchmarks": 400}
 
 
@@ -83,14 +112,73 @@ def words_of(line, rules):
 
 
 def count_words():
-    counts = dict.fromkeys([*BANNED, *COUNTED], 0)
+    counts = dict.fromkeys(BANNED, 0)
     for path in tracked():
         if path.parts[0] == "Sources" and path.suffix in {".swift", ".c", ".h"}:
             for line in path.read_text(encoding="utf-8").splitlines():
-                for name in words_of(line, BANNED | COUNTED):
+                for name in words_of(line, BANNED):
                     counts[name] += 1
     print("\n".join(f"{count:5} {name}" for name, count in counts.items()))
     return 0
+
+
+def word_findings(lines, is_source):
+    rules = {name: rule for name, rule in BANNED.items() if is_source or name not in OF_SOURCES}
+    for number, line in enumerate(lines, 1):
+        if words := words_of(line, rules):
+            yield number, f"what Docs/Names.md bans: {', '.join(words)}"
+
+
+def outside_parentheses(text):
+    """What stands outside of parentheses, up to the body."""
+    depth, found = 0, ""
+    for character in text:
+        depth += (character == "(") - (character == ")")
+        if depth == 0:
+            if character == "{":
+                break
+            found += character
+    return found
+
+
+def undocumented_throws(lines):
+    """Public functions that throw and whose documentation has no `- Throws:`.
+
+    Not needed where there is nothing to tell: `encode(to:)`, errors of a closure that are passed on (`throws(Failure)`), and
+    default implementations ("The default …"), whose requirement tells it.
+    """
+    of_protocol = False
+    for index, line in enumerate(lines):
+        of_protocol = bool(PUBLIC_PROTOCOL.match(line)) or of_protocol and not line.startswith("}")
+        if not (PUBLIC_FUNCTION.match(line) or of_protocol and REQUIREMENT.match(line)):
+            continue
+        end = index
+        while end + 1 < len(lines) and "".join(lines[index:end + 1]).count("(") > "".join(lines[index:end + 1]).count(")"):
+            end += 1
+        signature = " ".join(lines[index:end + 1])
+        above = index
+        while above and lines[above - 1].strip().startswith(("///", "@")):
+            above -= 1
+        documentation = "\n".join(lines[above:index])
+        exempt = "encode(to " in signature or "throws(Failure)" in signature or documentation.strip().startswith("/// The default")
+        if re.search(r"\bthrows\b", outside_parentheses(signature)) and "- Throws:" not in documentation and not exempt:
+            yield index + 1, "a public function that throws does not say what (`- Throws:`)"
+
+
+def long_bodies(lines):
+    """Functions that are too long. `swift format` puts the brace that ends a body under the start of its declaration."""
+    for index, line in enumerate(lines):
+        if not (found := BODY.match(line)):
+            continue
+        indentation, start = found[1], index
+        while not lines[start].endswith("{") and start + 1 < len(lines) and (
+                lines[start + 1].startswith((indentation + " ", *(indentation + sign for sign in SIGNATURE_GOES_ON)))):
+            start += 1
+        if not lines[start].endswith("{"):
+            continue
+        length = next((at for at, end in enumerate(lines[start + 1:]) if end.startswith(indentation + "}")), 0)
+        if length > BODY_LIMIT:
+            yield index + 1, f"a body of {length} lines, {BODY_LIMIT} are allowed: name its parts, as functions"
 
 
 def swift_findings(path, lines):
@@ -115,8 +203,6 @@ def swift_findings(path, lines):
                 yield index + 1, "only a composition root may import LastroCurl"
         if UNCHECKED.search(code) and not has_reason(lines, index):
             yield index + 1, "does not say why it is safe, on the line or beside it (write: because …)"
-        if path.parts[0] == "Sources" and (words := words_of(line, BANNED)):
-            yield index + 1, f"a word that Docs/Names.md bans: {', '.join(words)}"
         if path.parts[0] == "Sources" and TRAPS.search(code):
             yield index + 1, "a trap: throw a typed error"
         if path.parts[0] == "Tests" and re.search(r"\.disabled\(|XCTSkip|withKnownIssue", code):
@@ -147,15 +233,120 @@ def stale_skips():
                     yield name
 
 
+def test_folders():
+    """Folders of tests that are not named as a room of the target they test, and helpers beyond what is allowed."""
+    helpers = []
+    for path in tracked():
+        if path.parts[0] != "Tests" or path.suffix != ".swift" or path.parts[1] == "Consumer":
+            continue
+        if not path.name.startswith(ROWS) and "@Test" not in path.read_text(encoding="utf-8"):
+            helpers.append(path)
+        if not path.parts[1].endswith("Tests") or len(path.parts) == 3:
+            continue
+        source = pathlib.Path("Sources", path.parts[1].removesuffix("Tests"))
+        if len(path.parts) > 4 or path.parts[2] not in KINDS_OF_TESTS and not (source / path.parts[2]).is_dir():
+            print(f"{path}: {'/'.join(path.parts[2:-1])} is not a room of {source}, nor one of {', '.join(sorted(KINDS_OF_TESTS))}")
+            yield path
+    if len(helpers) > HELPERS:
+        print(f"{len(helpers)} Swift files in Tests have no @Test, {HELPERS} are allowed:", *helpers, sep="\n  ")
+        yield helpers
+
+
+def large_targets():
+    """Targets that have more lines than they may."""
+    for target, limit in TARGET_LIMIT.items():
+        lines = sum(len(path.read_text(encoding="utf-8").splitlines())
+                    for path in tracked() if path.parts[:2] == ("Sources", target) and path.suffix == ".swift")
+        if lines > limit:
+            print(f"Sources/{target} has {lines} lines, {limit} are allowed: move what is not HTTP, policy or trust elsewhere")
+            yield target
+
+
+SUITE = re.compile(r"^@Suite(?:\((?:[^()]|\([^()]*\))*\))?(?=\s)", re.MULTILINE)
+UNTITLED = re.compile(r'@(Test|Suite)\b(?!\(\s*#*")')
+LOOP = re.compile(r"\s*(?:while|repeat|for|func)\b")
+LOOP_OF_A_LINE = re.compile(r"\b(?:while|repeat|for)\b[^{]*(?=\{[^{}]*Task\.yield)")
+
+
+def endless_suites(path, lines):
+    """Yields suites of tests that wait and have no limit: one that hangs has to say so in five minutes."""
+    text = "\n".join(lines)
+    if path.parts[0] != "Tests" or " async" not in text:
+        return
+    for match in SUITE.finditer(text):
+        if ".timeLimit" not in match[0]:
+            yield text.count("\n", 0, match.start()) + 1, "a suite whose tests wait has .timeLimit(.minutes(5))"
+
+
+def untitled_tests(lines):
+    """Yields tests and suites without a sentence for their name: it is what a report of a failure shows."""
+    text = "\n".join(code_of(line) for line in lines)
+    for match in UNTITLED.finditer(text):
+        yield text.count("\n", 0, match.start()) + 1, f"@{match[1]} has no sentence for its name"
+
+
+def indentation_of(line):
+    return len(line) - len(line.lstrip())
+
+
+def loop_around(lines, index):
+    """The head of the innermost loop around a line, up to its brace; empty where its function has none."""
+    if found := LOOP_OF_A_LINE.search(lines[index]):
+        return found[0]
+    inner = index
+    for start in range(index - 1, -1, -1):
+        line = lines[start]
+        # A brace on a line of its own belongs to the line that began at its indentation.
+        is_outside = indentation_of(line) < indentation_of(lines[inner]) or lines[inner].strip() == "{" and (
+            indentation_of(line) == indentation_of(lines[inner]))
+        if not line.strip() or not is_outside:
+            continue
+        if LOOP.match(line):
+            return " ".join(lines[start:index]).partition("{")[0]
+        inner = start
+    return ""
+
+
+def spinning_loops(lines):
+    """Yields `Task.yield` in loops that go on for as long as what they wait for does not come.
+
+    A `while` whose condition awaits something, such as a piece to read, waits for that.
+    """
+    for index, line in enumerate(lines):
+        if "Task.yield()" in code_of(line):
+            head = loop_around(lines, index).split()
+            if head and head[0] in ("while", "repeat") and "await" not in head:
+                yield index + 1, "a loop that may never end: eventually { … } looks again and again, for a minute"
+
+
+# Words of a page that is to be read in one go, drawings not counted.
+PAGE_LIMIT = {"Docs/Internals.md": 2_500}
+
+
+def long_pages():
+    for name, limit in PAGE_LIMIT.items():
+        text = re.sub(r"^```.*?^```$", "", pathlib.Path(name).read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+        if (count := len(text.split())) > limit:
+            print(f"{name} has {count} words, {limit} are allowed")
+            yield name
+
+
 def main():
-    findings = sum(1 for _ in stale_skips())
+    findings = sum(1 for _ in large_targets()) + sum(1 for _ in long_pages()) + sum(1 for _ in stale_skips()) + sum(1 for _ in test_folders())
     for path in tracked():
         if path.suffix not in {".swift", ".c", ".h", ".py", ".sh"} and path.name != "Makefile" and path.parts[0] != ".ci":
             continue
         lines = path.read_text(encoding="utf-8").splitlines()
         found = [] if licence_line(path, lines) else [(1, "no SPDX line")]
         if path.suffix == ".swift":
-            found += swift_findings(path, lines)
+            found += [*swift_findings(path, lines), *endless_suites(path, lines)]
+        if path.parts[0] in {"Sources", "Tests"} and path.suffix in {".swift", ".c", ".h"}:
+            # Of tests, the comments: their names and expectations may quote.
+            found += word_findings(lines, path.parts[0] == "Sources")
+        if path.parts[0] == "Tests" and path.suffix == ".swift":
+            found += [*untitled_tests(lines), *spinning_loops(lines)]
+        if path.parts[0] == "Sources" and path.suffix == ".swift":
+            found += [*undocumented_throws(lines), *long_bodies(lines)]
         for number, message in found:
             print(f"{path}:{number}: {message}")
         findings += len(found)

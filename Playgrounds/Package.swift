@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import PackageDescription
 
-// A package of its own, so that nobody who depends on Lastro resolves or builds what only its pages need.
+// A package of its own, so that packages that depend on Lastro neither resolve nor build what only its pages need.
 let package = Package(
   name: "Playgrounds",
   platforms: [.macOS(.v15)],
@@ -31,6 +31,7 @@ let package = Package(
         .product(name: "Lastro", package: "Lastro"),
         .product(name: "LastroCurl", package: "Lastro"),
         .product(name: "LastroCurlTransports", package: "Lastro"),
+        .product(name: "LastroExchange", package: "Lastro"),
         .product(name: "LastroGemini", package: "Lastro"),
         .product(name: "LastroObservability", package: "Lastro"),
         .product(name: "LastroStreamsTesting", package: "Lastro"),

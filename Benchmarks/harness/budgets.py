@@ -6,7 +6,7 @@ import dataclasses
 import enum
 from collections.abc import Iterator
 
-from .cases import CONCURRENCIES, exceeds_memory, fetch_name
+from .cases import CONCURRENCIES, TLS, UNIQUE, exceeds_memory, fetch_name
 from .clients import FLOOR, Run
 from .rounds import Results, Spread
 
@@ -84,22 +84,33 @@ class StepBudget:
 AnyBudget = Budget | MemoryBudget | StepBudget
 
 
+# Case, budget and goal: CPU of the floor's.
+CPU_OF_FLOOR = (
+    (fetch_name(1, 1, "1k"), 1.5, 1.1), (fetch_name(1, 64, "1k"), 0.95, 0.7), (fetch_name(1, 512, "1k"), 0.75, 0.5),
+    (fetch_name(1, 4000, "1k"), 0.35, 0.25), (fetch_name(2, 64, "1k"), 0.95, 0.65),
+    (fetch_name(1, 64, "16k"), 0.9, 0.65), (fetch_name(1, 8, "1m"), 1.1, 0.95), (TLS, 0.9, 0.75),
+)
+
+
 def budgets() -> Iterator[AnyBudget]:
     cpu, wall, memory = Metric.CPU, Metric.WALL, Metric.MEMORY
+    for case, limit, goal in CPU_OF_FLOOR:
+        yield Budget(case, cpu, limit)
+        yield Budget(case, cpu, goal, goal=True)
+        yield Budget(case, cpu, 1, "go")
     for http in (1, 2):
-        one, some, many, most = (fetch_name(http, concurrency, "1k") for concurrency in CONCURRENCIES)
-        yield Budget(some, cpu, 1.30)
-        yield Budget(fetch_name(http, 64, "16k"), cpu, 1.30)
-        yield Budget(one, wall, 1.6)
-        yield Budget(many, cpu, 1.35)
+        some, many, most = (fetch_name(http, concurrency, "1k") for concurrency in (64, 512, 4000))
+        yield Budget(fetch_name(http, 1, "1k"), wall, 1.6)
         yield Budget(many, wall, 1.35)
         yield Budget(most, cpu, 1.5, "lastro", some)
-        yield Budget(many, memory, 2)
+        yield Budget(many, memory, 1.3)
         for stream in ("download", "download-file", "upload"):
-            # A throughput of at least 0.95 of the floor's.
-            yield Budget(f"h{http}-{stream}", wall, 1 / 0.95)
+            yield Budget(f"h{http}-{stream}", wall, 1.05)
     for stream in ("download", "download-file", "upload"):
         yield MemoryBudget(f"h1-{stream}", 32)
+    yield Budget("idle", cpu, 1.05, "lastro", fetch_name(1, 64, "1k"))
+    yield Budget("idle", memory, 1)
+    yield Budget(UNIQUE, cpu, 1, "go")
     yield Budget("handshakes-pins", cpu, 1.05, "lastro", "handshakes")
     yield Budget("reused-pins", cpu, NOISE, "lastro", "reused-plain")
     yield StepBudget("interceptors-10", "interceptors-0", 10, 1)
@@ -121,8 +132,6 @@ def peer_budgets() -> Iterator[Budget]:
 
 def goals() -> Iterator[Budget]:
     for http in (1, 2):
-        for concurrency, limit in ((64, 1.05), (512, 0.8), (4000, 0.4)):
-            yield Budget(fetch_name(http, concurrency, "1k"), Metric.CPU, limit, goal=True)
         for size in ("1k", "16k", "1m"):
             for concurrency in CONCURRENCIES:
                 if not exceeds_memory(size, concurrency):

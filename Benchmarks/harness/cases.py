@@ -18,6 +18,10 @@ BODY_COPIES = 2
 REQUESTS = {("1k", False): 25000, ("16k", False): 15000, ("1m", False): 600,
             ("1k", True): 12000, ("16k", True): 8000, ("1m", True): 600}
 STREAMS = {1: "HTTP/1.1", 2: "HTTP/2 over TLS"}
+TLS = "h1-tls-1k-c64"
+TRUSTING = ("floor", "lastro", "go", "asynchttpclient")
+"""Those that can be told to trust the authority of a run: URLSession cannot."""
+UNIQUE = "h1-unique-1k-c64"
 SIZE_TITLES = {"1k": "1 KiB", "16k": "16 KiB", "1m": "1 MiB"}
 
 
@@ -101,6 +105,12 @@ class CaseTable:
                         yield Case(fetch_name(http, concurrency, size),
                                    f"{protocol}, {SIZE_TITLES[size]}, {concurrency:,} at a time", "fetch",
                                    self.fetch_keys(http, size, concurrency))
+
+        yield Case(fetch_name(1, 8, "1m"), "HTTP/1.1, 1 MiB, 8 at a time", "fetch", self.fetch_keys(1, "1m", 8))
+        yield Case(TLS, "HTTP/1.1 over TLS, 1 KiB, 64 at a time", "fetch",
+                   {**self.fetch_keys(2, "1k", 64), "http": 1}, TRUSTING)
+        unique = {**self.fetch_keys(1, "1k", 64), "url": self.servers.url(1, "unique")}
+        yield Case(UNIQUE, "HTTP/1.1, 1 KiB, 64 at a time, no head like another", "fetch", unique)
 
     def streams(self) -> Iterator[Case]:
         size = self.scale.stream_size

@@ -57,6 +57,11 @@ http {{
 {idle_listens}
     root {folder}/files;
     location = /1024 {{ return 200 "{small}"; }}
+    location = /unique {{
+      add_header X-Request-Id $request_id;
+      add_header X-Time $msec;
+      return 200 "{small}";
+    }}
     location = /upload {{
       proxy_pass http://127.0.0.1:{sink};
       proxy_request_buffering off;

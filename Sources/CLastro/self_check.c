@@ -78,7 +78,8 @@ static bool set_up(clastro_check_server *server, const char *host) {
   return good;
 }
 
-// On a port of 127.0.0.1 that the kernel picks. Not a Unix socket: libcurl does not use a connection again that has no address.
+// On a port of 127.0.0.1 that the kernel picks. Not a Unix socket: libcurl does not use a connection again that has no
+// address.
 static bool begin_listening(clastro_check_server *server) {
   socklen_t length = sizeof server->address;
   server->listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -142,7 +143,7 @@ curl_socket_t clastro_check_server_open(clastro_check_server *server, struct cur
   return server->clients[server->client_count++] = client;
 }
 
-// Whether a connection is one of ours: anybody on this machine may connect.
+// Whether a connection is one of ours: anyone on this machine may connect.
 static bool is_ours(const clastro_check_server *server, const struct sockaddr_in *other) {
   for (int index = 0; index < server->client_count; index++) {
     struct sockaddr_in own = {0};

@@ -125,7 +125,7 @@ int clastro_resolve(const char *host, void *owner, void (*found)(void *owner, co
 
 const char *clastro_resolve_error(int code) { return gai_strerror(code); }
 
-// A numeric address with a port. False where it is none.
+// A numeric address with a port. False where the text is not one.
 static bool parse(const char *text, uint16_t port, struct sockaddr_storage *out, socklen_t *length) {
   char service[8];
   snprintf(service, sizeof service, "%u", port);

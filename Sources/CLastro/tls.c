@@ -102,8 +102,9 @@ static clastro_connection *connection_of(const SSL *ssl) {
   return context ? SSL_CTX_get_ex_data(context, connection_index) : NULL;
 }
 
-// Around every call of libcurl's BIO, which reads the socket. When the turn's bytes are spent, OpenSSL has no whole record
-// left, and libcurl is told what it is told of an empty socket: epoll, which watches for levels, wakes the loop again.
+// Around every call of libcurl's BIO, which reads the socket. When the turn's bytes are spent, OpenSSL has no whole
+// record left, and libcurl is told what it is told of an empty socket: epoll, which watches for levels, wakes the loop
+// again.
 static long limit_input(
   BIO *bio, int operation, const char *buffer, size_t length, int command, long argument, int result, size_t *count) {
   (void)buffer, (void)length, (void)command, (void)argument;
@@ -377,7 +378,8 @@ bool clastro_has_decrypted_input(CURL *easy) {
 bool clastro_knows_cipher(const char *name, bool is_tls13) {
   ERR_set_mark();
   SSL_CTX *context = SSL_CTX_new(TLS_client_method());
-  // Names that are unknown, or stand for many, are no error here: what counts is whether the cipher is there afterwards.
+  // Names that are unknown, or stand for many, are no error here: what counts is whether the cipher is there
+  // afterwards.
   if (context) is_tls13 ? SSL_CTX_set_ciphersuites(context, name) : SSL_CTX_set_cipher_list(context, name);
   STACK_OF(SSL_CIPHER) *ciphers = context ? SSL_CTX_get_ciphers(context) : NULL;
   bool knows = false;

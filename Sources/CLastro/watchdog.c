@@ -48,7 +48,7 @@ static void look(clastro_watchdog *dog) {
   }
 }
 
-// The socket that is read now: nobody but the looked-after thread can make its unread bytes fewer.
+// The socket that is read now: only the watched thread can make its unread bytes fewer.
 static int socket_read(clastro_watchdog *dog) {
   for (size_t index = 0; index < dog->count; index++) {
     int unread = 0, before = dog->unread[index];

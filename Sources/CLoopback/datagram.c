@@ -55,7 +55,7 @@ bool cloopback_refuse_datagrams(int descriptor, bool refuses) {
   struct sockaddr_in address;
   socklen_t length = sizeof address;
   if (refuses) {
-    // A socket that hears only of itself: for all others nobody is there, and the kernel says so.
+    // A socket that receives only from itself: the kernel tells every other sender that the port is closed.
     return getsockname(descriptor, (struct sockaddr *)&address, &length) == 0 &&
            connect(descriptor, (struct sockaddr *)&address, sizeof address) == 0;
   }

@@ -42,7 +42,7 @@ bool cloopback_ocsp(const cloopback_ocsp_request *request, uint8_t **der, size_t
   X509 *signer = cloopback_read_certificate(request->signer_certificate_pem);
   EVP_PKEY *key = cloopback_read_key(request->signer_key_pem);
   OCSP_BASICRESP *basic = OCSP_BASICRESP_new();
-  // The digest only names the certificate, and SHA-1 is what everybody asks with (RFC 5019 §2.1.1).
+  // The digest only names the certificate, and SHA-1 is what all clients ask with (RFC 5019 §2.1.1).
   OCSP_CERTID *id = certificate && issuer ? OCSP_cert_to_id(EVP_sha1(), certificate, issuer) : NULL;
   bool good = id && signer && key && basic && add_status(basic, id, request)
               && OCSP_basic_sign(basic, signer, key, cloopback_digest_for(key), NULL, 0) == 1

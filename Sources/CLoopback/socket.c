@@ -3,10 +3,12 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -118,6 +120,11 @@ void cloopback_shutdown(int descriptor, bool both) { shutdown(descriptor, both ?
 void cloopback_arm_reset(int descriptor) {
   struct linger linger = {.l_onoff = 1, .l_linger = 0};
   setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
+}
+
+int cloopback_unacknowledged(int descriptor) {
+  int count = 0;
+  return ioctl(descriptor, SIOCOUTQ, &count) == 0 ? count : 0;
 }
 
 void cloopback_drain(int descriptor) {

@@ -26,7 +26,7 @@ static int verify(X509_STORE_CTX *context, X509_STORE *store, STACK_OF(X509) *ch
   X509_VERIFY_PARAM_set_time(parameters, (time_t)at);
   X509_VERIFY_PARAM_set_purpose(parameters, X509_PURPOSE_SSL_SERVER);
   if (host && !set_host(parameters, host)) {
-    cloopback_explain(error, "the host is no name");
+    cloopback_explain(error, "the host is not a name");
     return -1;
   }
   if (X509_verify_cert(context) == 1) return X509_V_OK;

@@ -3,6 +3,7 @@
 import FoundationEssentials
 import HTTPTypes
 import Lastro
+import LastroSupport
 
 /// What `lastro fetch --json` and `lastro batch` print of a request.
 struct Report: Encodable, Sendable {
@@ -114,10 +115,6 @@ extension TransferFacts.Timings {
       ("queued", queued), ("name_lookup", nameLookup), ("connect", connect), ("tls", tls),
       ("request_start", requestStart), ("first_byte", firstByte), ("total", total),
     ]
-    return Dictionary(uniqueKeysWithValues: phases.compactMap { name, value in value.map { (name, $0.inSeconds) } })
+    return Dictionary(uniqueKeysWithValues: phases.compactMap { name, value in value.map { (name, $0 / .seconds(1)) } })
   }
-}
-
-extension Duration {
-  var inSeconds: Double { Double(components.seconds) + Double(components.attoseconds) * 1e-18 }
 }

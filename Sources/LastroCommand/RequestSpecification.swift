@@ -76,11 +76,13 @@ struct RequestSpecification: Sendable {
   }
 
   private func checkNumbers() throws {
-    for (name, value) in [("max-body", maxBody), ("max-redirects", maxRedirects), ("retries", retries)] {
-      if let value, value < 0 { throw ConfigurationError("\(name) is \(value)", hint: "give 0 or more") }
+    for (name, value) in [("--max-body", maxBody), ("--max-redirects", maxRedirects), ("--retries", retries)] {
+      if let value, value < 0 {
+        throw ConfigurationError("\(name) \(value) is out of range", hint: "give 0 or more")
+      }
     }
     if [bearer, basic, digest].filter({ $0 != nil }).count > 1 {
-      throw ConfigurationError("bearer, basic and digest exclude each other", hint: "give one of them")
+      throw ConfigurationError("--bearer, --basic and --digest exclude each other", hint: "give one of them")
     }
   }
 
@@ -108,21 +110,22 @@ struct RequestSpecification: Sendable {
     func duration(_ seconds: Double?, _ name: String) throws -> Duration? {
       guard let seconds else { return nil }
       guard seconds.isFinite, seconds > 0, seconds <= 31_536_000 else {
-        throw ConfigurationError("the \(name) is \(seconds) seconds", hint: "give a positive number of seconds")
+        throw ConfigurationError(
+          "\(name) \(seconds) is out of range", hint: "give a positive number of seconds, 31536000 at most")
       }
       return .seconds(seconds)
     }
-    let total = try duration(timeout, "timeout")
-    let attemptGiven = try duration(attemptTimeout, "attempt timeout")
+    let total = try duration(timeout, "--timeout")
+    let attemptGiven = try duration(attemptTimeout, "--attempt-timeout")
     // As in curl, a part may be given longer than the whole; it then never is what ends the request, so it is left out.
     func shorter(_ part: Duration?, than whole: Duration?) -> Duration? {
       guard let part, let whole, part >= whole else { return part }
       return nil
     }
     let attempt = shorter(attemptGiven, than: total)
-    let connectGiven = try duration(connectTimeout, "connect timeout") ?? .seconds(10)
+    let connectGiven = try duration(connectTimeout, "--connect-timeout") ?? .seconds(10)
     let connect = shorter(shorter(connectGiven, than: attempt), than: total)
-    let idleGiven = try duration(idleTimeout, "idle timeout") ?? .seconds(60)
+    let idleGiven = try duration(idleTimeout, "--idle-timeout") ?? .seconds(60)
     let idle = shorter(shorter(idleGiven, than: attempt), than: total)
     return try Timeouts(connect: connect, attempt: attempt, idle: idle, total: total)
   }
@@ -135,7 +138,7 @@ struct RequestSpecification: Sendable {
     case "1.1": options.httpVersion = .http1
     case "2": options.httpVersion = .http2
     case let other?:
-      throw ConfigurationError("http version \(other) is not known", hint: "give 1.1 or 2")
+      throw ConfigurationError("the HTTP version \"\(other.onOneLine)\" is unknown", hint: "give 1.1 or 2")
     }
     options.tls = try tls()
     if let proxy {
@@ -154,17 +157,18 @@ struct RequestSpecification: Sendable {
     case (nil, nil): break
     case (let file?, nil): tls.roots = .file(file)
     case (nil, let directory?): tls.roots = .directory(directory)
-    default: throw ConfigurationError("cacert and capath exclude each other", hint: "give one of them")
+    default: throw ConfigurationError("--cacert and --capath exclude each other", hint: "give one of them")
     }
     switch tlsVersion {
     case nil, "1.2": break
     case "1.3": tls.minimumVersion = .v1_3
-    case let other?: throw ConfigurationError("TLS version \(other) is not known", hint: "give 1.2 or 1.3")
+    case let other?:
+      throw ConfigurationError("the TLS version \"\(other.onOneLine)\" is unknown", hint: "give 1.2 or 1.3")
     }
     if let cert {
       tls.identity = .init(certificate: .file(cert), key: key.map(TLSOptions.PEM.file))
     } else if key != nil {
-      throw ConfigurationError("a key is given without a certificate", hint: "give --cert as well")
+      throw ConfigurationError("--key needs --cert", hint: "give the certificate as well")
     }
     tls.legacyCiphers = ciphers?.split(separator: ":").map(String.init)
     tls.cipherSuites = tls13Ciphers?.split(separator: ":").map(String.init)
@@ -178,7 +182,7 @@ struct RequestSpecification: Sendable {
     let parts = text.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
     guard parts.count == 3, !parts[0].isEmpty, let port = Int(parts[1]), (1...65_535).contains(port), !parts[2].isEmpty
     else {
-      throw ConfigurationError("\(text) is no name answer", hint: "write it as HOST:PORT:ADDRESS")
+      throw ConfigurationError("--resolve \(text.onOneLine) cannot be parsed", hint: "write HOST:PORT:ADDRESS")
     }
     let addresses = parts[2].split(separator: ",").map { $0.filter { $0 != "[" && $0 != "]" } }
     return .init(host: String(parts[0]), port: port, addresses: addresses)
@@ -194,7 +198,7 @@ extension RequestSpecification {
   private func digestInterceptors() throws -> [any HTTPResourceInterceptor] {
     guard let digest else { return [] }
     guard let colon = digest.firstIndex(of: ":") else {
-      throw ConfigurationError("digest has no colon", hint: "write USER:PASSWORD")
+      throw ConfigurationError("the value of --digest has no colon", hint: "write USER:PASSWORD")
     }
     // A URL that cannot be used is refused as such.
     guard let origin = try? Origin(url) else { return [] }

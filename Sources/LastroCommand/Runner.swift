@@ -76,13 +76,11 @@ struct Runner: Sendable {
 
   /// Such a URL is refused; what refuses it must not print the password.
   static func withoutUserInformation(_ url: String) -> String {
-    let end = url.firstIndex { "?#".contains($0) } ?? url.endIndex
-    guard let at = url[..<end].lastIndex(of: "@") else { return url }
-    let scheme = url.firstIndex(of: ":").flatMap { url[$0...].hasPrefix("://") ? url.index($0, offsetBy: 3) : nil }
-    let start = scheme ?? url.startIndex
-    // In a path, an @ is nobody's password.
-    guard start < at, scheme == nil || !url[start..<at].contains("/") else { return url }
-    return url[..<start] + "***" + url[at...]
+    // An @ in a path or a query does not follow a password.
+    let start = url.firstRange(of: "://")?.upperBound
+    let marks = start == nil ? "?#" : "/?#"
+    let end = url[(start ?? url.startIndex)...].firstIndex { marks.contains($0) } ?? url.endIndex
+    return ProxyOptions.masked(String(url[..<end])) + url[end...]
   }
 
   private func copy(

@@ -16,8 +16,8 @@ public import ServiceLifecycle
 /// let repository = try await github.fetch(.repository("apple", "swift")).value
 /// ```
 ///
-/// Stacks with other interceptors, and dialers for all that is not HTTP, share its engine: its threads, connections, limits
-/// and pins.
+/// Stacks with other interceptors, and dialers for all that is not HTTP, share its engine: its threads, connections,
+/// limits and pins.
 ///
 /// ```swift
 /// let tokens = CurlNetworkStack(sharing: github)
@@ -50,8 +50,8 @@ public struct CurlNetworkStack: HTTPNetworkStack, Service {
 
   /// Makes a stack on an engine that runs.
   ///
-  /// Nothing but the engine is shared: interceptors, quota and observers are those of `configuration`. Shutting any of the
-  /// stacks down shuts the engine down, for all of them.
+  /// Nothing but the engine is shared: interceptors, quota and observers are those of `configuration`. Shutting any of
+  /// the stacks down shuts the engine down, for all of them.
   ///
   /// - Parameters:
   ///   - engine: carries the requests.
@@ -61,7 +61,8 @@ public struct CurlNetworkStack: HTTPNetworkStack, Service {
     stack = TransportNetworkStack(transport: engine, configuration: configuration)
   }
 
-  /// Opens streams on the stack's engine, under its limits and pins: for WebSocket, Gemini, and protocols of your own.
+  /// Opens byte streams on the stack's engine, under its limits and pins: for WebSocket, Gemini, and protocols of your
+  /// own.
   public var dialer: CurlDialer { CurlDialer(transport: engine) }
 
   /// Transfers begun and not yet ended, those that wait for a connection included.
@@ -106,9 +107,12 @@ public struct CurlNetworkStack: HTTPNetworkStack, Service {
     await stack.explain(resource, asStream: asStream)
   }
 
-  /// Connects to a server as a fetch would, checks its chain and host name, and tells what it presented. Nothing is sent.
+  /// Connects to a server as a fetch would, checks its chain and host name, and tells what it presented. Nothing is
+  /// sent.
   ///
   /// See ``CurlTransport/inspect(_:connection:timeout:)``.
+  ///
+  /// - Throws: `TransportError`, as the engine's ``CurlTransport/inspect(_:connection:timeout:)``.
   public func inspect(
     _ url: String, connection: ConnectionOptions? = nil, timeout: Duration = .seconds(10)
   ) async throws(TransportError) -> ServerTrust {
@@ -123,6 +127,8 @@ public struct CurlNetworkStack: HTTPNetworkStack, Service {
   public func shutDown(cancelling: Bool = false) async { await engine.shutDown(cancelling: cancelling) }
 
   /// Serves as a `Service`: waits for the signal, then shuts down gracefully.
+  ///
+  /// - Throws: `CancellationError` when the task is cancelled before the signal; the stack is not shut down then.
   public func run() async throws {
     try await gracefulShutdown()
     await shutDown()

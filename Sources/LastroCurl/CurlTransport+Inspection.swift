@@ -4,8 +4,8 @@ internal import HTTPTypes
 public import Lastro
 
 extension CurlTransport {
-  /// Connects to a server as a request would, checks its chain and host name, and tells what it presented. No request is
-  /// sent, and the connection is closed.
+  /// Connects to a server as a request would, checks its chain and host name, and tells what it presented. No request
+  /// is sent, and the connection is closed.
   ///
   /// This is how pins are found and checked: `ServerTrust.chain` has the pins of the verified chain.
   ///
@@ -23,7 +23,8 @@ extension CurlTransport {
       throw .refused(.unsupportedScheme, "only https servers present a certificate", hint: "write https://HOST")
     }
     guard timeout > .zero else {
-      throw .refused(.invalidOption, "the timeout is \(timeout)", hint: "give a positive duration")
+      throw .refused(
+        .invalidOption, "the timeout is \(timeout.brief), which is not positive", hint: "give a positive duration")
     }
     var options = connection ?? self.connection
     // A server that speaks HTTP/2 alone shows the same certificate.
@@ -33,8 +34,7 @@ extension CurlTransport {
     let job = try await perform(transfer, isInspection: true)
     _ = try job.takeAnswer()
     guard let trust = job.inspected else {
-      throw TransportError(
-        stage: .tls, code: .engineFailure, message: "the connection was made, and its chain was not recorded")
+      throw .unrecordedChain
     }
     return trust
   }

@@ -2,12 +2,14 @@
 
 internal import CLastro
 public import Lastro
+internal import LastroExchange
 internal import Synchronization
 
-/// The engine: a `Transport` on libcurl's multi interface, with one event-loop thread or several.
+/// The engine: a `Transport` over connections that libcurl opens, with one event-loop thread or several.
+/// ``CurlConfiguration/carrier`` says what speaks HTTP on them.
 ///
 /// It cleans up by itself: when the last reference is gone, and the bodies still being read have ended, its threads end
-/// and its connections are closed. ``shutDown(cancelling:)`` is for those who want to wait for that.
+/// and its connections are closed. To wait for that, call ``shutDown(cancelling:)``.
 ///
 /// Any thread may call it. Cancelling the calling task ends the transfer at whatever stage it is, at once.
 public final class CurlTransport: Transport {
@@ -57,7 +59,8 @@ public final class CurlTransport: Transport {
     return job
   }
 
-  /// Apart from ``perform(_:isInspection:)``, whose frame would hold whatever it needs for as long as the request waits.
+  /// Apart from ``perform(_:isInspection:)``, whose frame would hold whatever it needs for as long as the request
+  /// waits.
   private func begin(_ request: TransferRequest, isInspection: Bool) throws(TransportError) -> TransferJob {
     if isShutDown.load(ordering: .relaxed) { throw .shutDown }
     if Task.isCancelled { throw .cancelled() }
@@ -88,10 +91,10 @@ public final class CurlTransport: Transport {
     }
   }
 
-  /// Streams dialed or open.
+  /// Byte streams and datagrams dialed or open.
   var activeStreams: Int { loops.reduce(0) { $0 + $1.streams.value } }
 
-  /// The loop for the next stream.
+  /// The loop for the next dial.
   func pickStreamLoop() throws(TransportError) -> EventLoop {
     if isShutDown.load(ordering: .relaxed) { throw .shutDown }
     return pickLoop { $0.streams.value }

@@ -12,7 +12,7 @@ public import LastroTunnels
 #endif
 
 extension SOCKS5ConnectionFactory {
-  /// Makes a transport that reaches its proxy by the shared engine.
+  /// Makes a factory that reaches its proxy by the shared engine.
   ///
   /// - Throws: `ConfigurationError`, as the other forms do.
   public init(
@@ -23,7 +23,7 @@ extension SOCKS5ConnectionFactory {
 }
 
 extension HTTPConnectConnectionFactory {
-  /// Makes a transport that reaches its proxy by the shared engine.
+  /// Makes a factory that reaches its proxy by the shared engine.
   ///
   /// - Throws: `ConfigurationError`, as the other forms do.
   public init(
@@ -34,9 +34,10 @@ extension HTTPConnectConnectionFactory {
 }
 
 extension MeekConnectionFactory {
-  /// Makes a transport whose requests a stack of its own makes, of the default configuration.
+  /// Makes a factory whose requests a stack of its own makes, of the default configuration.
   ///
-  /// - Throws: `ConfigurationError`, as the other forms do, and when there is no thread or descriptor left for the stack.
+  /// - Throws: `ConfigurationError`, as the other forms do, and when there is no thread or descriptor left for the
+  ///   stack.
   public init(to: URL, serverURL: URL) throws(ConfigurationError) {
     try self.init(to: to, serverURL: serverURL, stack: CurlNetworkStack())
   }

@@ -5,7 +5,8 @@ internal import LastroCurl
 public import LastroTransports
 
 extension NetworkConnection {
-  /// Makes a connection over the shared engine (`CurlDialer.shared`), as `NWConnection(to:using:)` is over the system's.
+  /// Makes a connection over the shared engine (`CurlDialer.shared`), as `NWConnection(to:using:)` is over the
+  /// system's.
   ///
   /// Its viability follows the system's network (``NetlinkPathMonitor``), unless the parameters have a monitor.
   ///

@@ -4,17 +4,18 @@ public import Lastro
 internal import LastroCurl
 public import LastroTransports
 
-/// TLS as a transport (`TLSDialer`), constructed as the Swift Transport API wants it (§1.2).
+/// TLS as a pluggable transport (`TLSDialer`), constructed as the Swift Transport API wants it (§1.2).
 ///
-/// For parameters that ask for UDP, ``connect(using:)`` gives `nil`. What parameters ask for beyond, the innermost connection
-/// does.
+/// For parameters that ask for UDP, ``connect(using:)`` gives `nil`. What parameters ask for beyond, the innermost
+/// connection does.
 public struct TLSConnectionFactory: ConnectionFactory {
   private let nested: NestedConnectionFactory
 
-  /// Makes a transport that connects to its server itself, by the shared engine.
+  /// Makes a factory that connects to its server itself, by the shared engine.
   ///
   /// - Parameters:
-  ///   - serverAddress: IPv4 address, IPv6 address or name, with a port: who the certificate has to be for, unless `tls` says otherwise.
+  ///   - serverAddress: IPv4 address, IPv6 address or name, with a port: the host that the certificate has to be for,
+  ///     unless `tls` says otherwise.
   ///   - tls: name, protocols, and how certificates are checked. Default: the standard.
   ///   - options: roots, client certificate, judge and the rest of `tls`. Default: system roots, no judge.
   /// - Throws: `ConfigurationError` for any other kind of endpoint.
@@ -27,7 +28,7 @@ public struct TLSConnectionFactory: ConnectionFactory {
       factory: DialerConnectionFactory(to: serverAddress, dialer: PlainCarrier(below: CurlDialer.shared)))
   }
 
-  /// Makes a transport over the connections of another, one for each of its own.
+  /// Makes a factory over the connections of another, one for each of its own.
   ///
   /// - Throws: `ConfigurationError`, as above.
   public init(
@@ -39,7 +40,7 @@ public struct TLSConnectionFactory: ConnectionFactory {
     }
   }
 
-  /// Makes a transport over one connection. Its loss is final: every connection but the first fails with code
+  /// Makes a factory over one connection. Its loss is final: every connection but the first fails with code
   /// `connection_lost`.
   ///
   /// - Throws: `ConfigurationError`, as above.
@@ -58,7 +59,7 @@ public struct TLSConnectionFactory: ConnectionFactory {
   }
 }
 
-/// What TLS is put over is no plain talk with the server.
+/// The bytes of TLS go over it, so the server is not talked to in the clear.
 private struct PlainCarrier: Dialer {
   let below: any Dialer
 

@@ -11,7 +11,7 @@ extension ViaChain {
   ///
   /// Without hops it is the engine's own dialer.
   ///
-  /// - Throws: `ConfigurationError` for credentials that a transport cannot carry.
+  /// - Throws: `ConfigurationError` for credentials that a tunnel cannot carry.
   public func dialer(on engine: CurlTransport) throws(ConfigurationError) -> any Dialer {
     try dialer(over: CurlDialer(transport: engine), connection: engine.connection)
   }
@@ -20,8 +20,9 @@ extension ViaChain {
   ///
   /// - Parameters:
   ///   - base: reaches the first hop. It has to do TLS. Default: the shared engine.
-  ///   - connection: how TLS is spoken behind the first hop, unless a request says otherwise; its judge is asked always.
-  /// - Throws: `ConfigurationError` for credentials that a transport cannot carry.
+  ///   - connection: how TLS is spoken behind the first hop, unless a request says otherwise; its judge is asked
+  ///     always.
+  /// - Throws: `ConfigurationError` for credentials that a tunnel cannot carry.
   public func dialer(
     over base: any Dialer = CurlDialer.shared, connection: ConnectionOptions = ConnectionOptions()
   ) throws(ConfigurationError) -> any Dialer {

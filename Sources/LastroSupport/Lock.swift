@@ -13,7 +13,7 @@ public struct Lock<State>: @unchecked Sendable {
   // Sendable because every access to the value is between lock and unlock of the mutex.
   @usableFromInline let storage: LockStorage<State>
 
-  /// Makes a lock that nobody holds.
+  /// Makes a lock, which is free.
   @inlinable
   public init(_ state: State) { storage = .make(state) }
 

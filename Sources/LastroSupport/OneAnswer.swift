@@ -2,8 +2,8 @@
 
 /// A place for one value: given once, taken once, and waited for by one task.
 ///
-/// The first value counts. It is kept until it is taken, so a task may wait before or after. Any thread may give; cancelling
-/// the task that waits gives nothing.
+/// The first value counts. It is kept until it is taken, so a task may wait before or after. Any thread may give;
+/// cancelling the task that waits gives nothing.
 public final class OneAnswer<Value: Sendable>: Sendable {
   /// The task that waited when the value was given.
   public struct Waiter: Sendable {

@@ -9,3 +9,30 @@ package enum ConformanceData {
     try Data(contentsOf: URL(filePath: #filePath).deletingLastPathComponent().appending(path: path))
   }
 }
+
+/// A case of llhttp's tests of responses.
+package struct LLHTTPCase: Decodable, Sendable {
+  package struct Meta: Decodable, Sendable {
+    package var skipBody: Bool?
+  }
+
+  package var name: String
+  package var type: String
+  package var meta: Meta
+  package var input: Data
+  package var error: String?
+  package var status: Int?
+  package var body: String
+
+  enum CodingKeys: String, CodingKey {
+    case name, type, meta, error, status, body
+    case input = "input_b64"
+  }
+
+  package static func all() throws -> [LLHTTPCase] {
+    try JSONDecoder().decode([LLHTTPCase].self, from: ConformanceData.file("llhttp/responses.json"))
+  }
+
+  /// Those in which llhttp's leniencies are off.
+  package static func strict() throws -> [LLHTTPCase] { try all().filter { !$0.type.contains("lenient") } }
+}

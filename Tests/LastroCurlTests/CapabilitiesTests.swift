@@ -3,7 +3,8 @@
 import LastroCurl
 import Testing
 
-@Suite struct CapabilitiesTests {
+@Suite("Capabilities of libcurl")
+struct CapabilitiesTests {
   @Test("the linked libcurl has what the engine needs")
   func capabilities() {
     let capabilities = CurlCapabilities.current

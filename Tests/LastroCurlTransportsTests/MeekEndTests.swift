@@ -14,9 +14,9 @@ import Testing
 
 @Suite("meek as a transport: what was written arrives", .timeLimit(.minutes(5)))
 struct MeekEndTests {
-  let lab: NestLab
+  let lab: TestAuthority
 
-  init() throws { lab = try NestLab() }
+  init() throws { lab = try TestAuthority() }
 
   private static let anywhere = DialRequest(host: "target.test", port: 1, connectTimeout: nil)
 
@@ -25,7 +25,7 @@ struct MeekEndTests {
   /// By our stack, and over streams.
   private func dialers(_ peer: LoopbackMeekServer, _ time: TimeSource = .endless()) throws -> [any Dialer] {
     var configuration = CurlConfiguration()
-    configuration.connection = lab.options
+    configuration.connection = lab.options()
     let server = try MeekServer(url(peer))
     return [
       MeekDialer(server, through: try CurlNetworkStack(configuration), time: time),
@@ -43,7 +43,7 @@ struct MeekEndTests {
       try await stream.write(sent)
       stream.close()
       let received = { peer.server.requests.dropFirst(before).map(\.body).joined() }
-      #expect(await nestedComesTrue { received().count == sent.count })
+      #expect(await eventually { received().count == sent.count })
       #expect(received().elementsEqual(sent))
     }
   }
@@ -58,10 +58,10 @@ struct MeekEndTests {
       try await stream.finishWriting()
       try await stream.finishWriting()
       #expect(peer.server.requests.dropFirst(before).reduce(0) { $0 + $1.body.count } == 120_000)
-      #expect(try await nestedFailure { try await stream.write(Data([1])) }.code == .streamClosed)
-      #expect(try await stream.nestedBytes(120_000) == Data(repeating: 7, count: 120_000))
+      #expect(try await transportError { try await stream.write(Data([1])) }.code == .streamClosed)
+      #expect(try await stream.bytes(exactly: 120_000) == Data(repeating: 7, count: 120_000))
       stream.close()
-      #expect(try await nestedFailure { try await stream.finishWriting() }.code == .streamClosed)
+      #expect(try await transportError { try await stream.finishWriting() }.code == .streamClosed)
     }
   }
 
@@ -72,11 +72,11 @@ struct MeekEndTests {
     for (index, dialer) in try dialers(peer, .endless(but: .seconds(5))).enumerated() {
       let stream = try await dialer.dial(Self.anywhere)
       try await stream.write(Data("never taken".utf8))
-      #expect(await nestedComesTrue { peer.server.requests.dropFirst(seen).count { !$0.body.isEmpty } == index + 1 })
-      let limited = try await nestedFailure { try await stream.finishWriting(within: .seconds(5)) }
+      #expect(await eventually { peer.server.requests.dropFirst(seen).count { !$0.body.isEmpty } == index + 1 })
+      let limited = try await transportError { try await stream.finishWriting(within: .seconds(5)) }
       #expect(limited.code == .idleTimeout)
       stream.close()
-      #expect(await nestedComesTrue { peer.server.openConnections == 0 })
+      #expect(await eventually { peer.server.openConnections == 0 })
     }
   }
 
@@ -87,7 +87,7 @@ struct MeekEndTests {
     let stream = try await ConnectionFactoryDialer(factory).dial(Self.anywhere)
     try await stream.write(Data("request".utf8))
     try await stream.finishWriting()
-    #expect(try await stream.nestedBytes(7) == Data("request".utf8))
+    #expect(try await stream.bytes(exactly: 7) == Data("request".utf8))
     #expect(peer.server.requests.reduce(into: []) { $0 += $1.body } == Array("request".utf8))
   }
 
@@ -101,10 +101,10 @@ struct MeekEndTests {
     // It does not close its connection to the server: only TLS tells.
     let peer = try LoopbackMeekServer(target: .port(server.port))
     for (index, below) in try dialers(peer).enumerated() {
-      let stream = try await TLSDialer(over: below, connection: lab.options).dial(server.request())
+      let stream = try await TLSDialer(over: below, connection: lab.options()).dial(server.request())
       try await stream.write(Data(repeating: 1, count: 100_000))
       stream.close()
-      #expect(await nestedComesTrue { received.withLock { $0.count } == index + 1 })
+      #expect(await eventually { received.withLock { $0.count } == index + 1 })
       #expect(received.withLock { $0.last } == 100_000)
     }
   }
@@ -112,10 +112,10 @@ struct MeekEndTests {
   @Test("a connection that nobody uses any more is closed, while the dialer lives")
   func idleConnection() async throws {
     let peer = try LoopbackMeekServer()
-    let dialer = MeekDialer(try MeekServer(url(peer)), over: lab.base, time: .endless())
+    let dialer = MeekDialer(try MeekServer(url(peer)), over: lab.base)
     let stream = try await dialer.dial(Self.anywhere)
     stream.close()
-    #expect(await nestedComesTrue { peer.server.openConnections == 0 })
+    #expect(await eventually { peer.server.openConnections == 0 })
     // Another one is dialed for the next.
     try await dialer.dial(Self.anywhere).expectEcho()
   }

@@ -26,14 +26,14 @@ struct NestedFactoryTests {
 
   @Test("TLS over an HTTP proxy, and meek, carry bytes as factories; UDP gives nil")
   func chain() async throws {
-    let lab = try NestLab()
+    let lab = try TestAuthority()
     let server = try lab.echo()
     let proxy = try LoopbackServer.tunnel()
     let tunnel = try HTTPConnectConnectionFactory(to: endpoint(server), serverAddress: endpoint(proxy))
     let tls = try TLSConnectionFactory(
-      serverAddress: endpoint(server, "localhost"), options: lab.options, factory: tunnel)
+      serverAddress: endpoint(server, "localhost"), options: lab.options(), factory: tunnel)
     try await echo(tls)
-    try await echo(TLSConnectionFactory(serverAddress: endpoint(server, "localhost"), options: lab.options))
+    try await echo(TLSConnectionFactory(serverAddress: endpoint(server, "localhost"), options: lab.options()))
     let peer = try LoopbackMeekServer()
     let url = try #require(URL(string: peer.server.baseURL))
     let meek = try MeekConnectionFactory(to: url, serverURL: url)
@@ -58,7 +58,7 @@ struct NestedFactoryTests {
   func socks() async throws {
     let dante = try await DantePeer.start()
     defer { dante.stop() }
-    let lab = try NestLab()
+    let lab = try TestAuthority()
     let server = try LoopbackServer { try $0.echo() }
     let target = try endpoint(server)
     let proxy = ConnectionEndpoint.hostPort(host: "127.0.0.1", port: try #require(.init("\(dante.port)")))
@@ -80,7 +80,7 @@ struct NestedFactoryTests {
   func oneConnection() async throws {
     let dante = try await DantePeer.start()
     defer { dante.stop() }
-    let lab = try NestLab()
+    let lab = try TestAuthority()
     let tls = try lab.tls()
     let losing: LoopbackServer.Handler = { connection in
       try connection.write(connection.read(max: 100))
@@ -102,22 +102,22 @@ struct NestedFactoryTests {
           to: target, serverAddress: proxy, connection: NetworkConnection(to: proxy, using: .tcp, dialer: lab.base))
       default:
         factory = try TLSConnectionFactory(
-          serverAddress: target, options: lab.options,
+          serverAddress: target, options: lab.options(),
           connection: NetworkConnection(to: target, using: .tcp, dialer: lab.base))
       }
-      // Nobody underneath could do the TLS, and it is not left out in silence.
+      // The layer underneath could not do the TLS, and it is not left out in silence.
       #expect(factory.connect(using: .tls) == nil)
       let dialer = ConnectionFactoryDialer(factory)
       let anywhere = DialRequest(host: "any.test", port: 1, connectTimeout: .seconds(600))
       let stream = try await dialer.dial(anywhere)
       try await stream.write(Data("once".utf8))
-      #expect(try await stream.nestedBytes(4) == Data("once".utf8))
+      #expect(try await stream.bytes(exactly: 4) == Data("once".utf8))
       if kind == 2 {
-        #expect(try await nestedFailure { try await stream.read() }.code == .truncatedStream)
+        #expect(try await transportError { try await stream.read() }.code == .truncatedStream)
       } else {
         #expect(try await stream.read() == nil)
       }
-      #expect(try await nestedFailure { try await dialer.dial(anywhere) }.code == .connectionLost)
+      #expect(try await transportError { try await dialer.dial(anywhere) }.code == .connectionLost)
       #expect(server.acceptedConnections == 1)
     }
     #expect(tunnel.acceptedConnections == 1)

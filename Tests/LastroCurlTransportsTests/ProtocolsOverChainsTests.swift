@@ -15,16 +15,16 @@ import Testing
 
 @Suite("dante and squid: protocols over chains of transports", .peers(.dante, .squid), .timeLimit(.minutes(5)))
 struct ProtocolsOverChainsTests {
-  let lab: NestLab
+  let lab: TestAuthority
   let proxies: [String]
 
   init() throws {
-    lab = try NestLab()
+    lab = try TestAuthority()
     proxies = try ["socks5://127.0.0.1:\(Peers.dante.port)", "http://127.0.0.1:\(Peers.squid.port)"]
   }
 
   private func dialer(_ way: [String], _ judge: (any ServerTrustJudge)? = nil) throws -> any Dialer {
-    try ViaChain(way).dialer(over: lab.base, connection: lab.options { $0.trustJudge = judge })
+    try ViaChain(way).dialer(over: lab.base, connection: lab.options { $0.tls.trustJudge = judge })
   }
 
   private func connect(_ dialer: any Dialer, _ url: String) async throws -> WebSocket {
@@ -53,7 +53,7 @@ struct ProtocolsOverChainsTests {
   func webSocket() async throws {
     let tls = try lab.tls()
     let server = try LoopbackWebSocketServer(tls: tls)
-    let judge = try NestLab.evaluator("localhost", pin: NestLab.pin(tls.identity))
+    let judge = try TestAuthority.evaluator("localhost", pin: TestAuthority.pin(tls.identity))
     let (peer, ways) = try ways(to: server.port)
     for way in ways {
       let socket = try await connect(dialer(way, judge), "https://localhost:\(server.port)/")
@@ -76,7 +76,7 @@ struct ProtocolsOverChainsTests {
   @Test("a WebSocket to a host with another key is refused through every way, before its handshake leaves")
   func webSocketPins() async throws {
     let server = try LoopbackWebSocketServer(tls: lab.tls())
-    let judge = try NestLab.evaluator("localhost", pin: NestLab.absentPin)
+    let judge = try TestAuthority.evaluator("localhost", pin: TestAuthority.absentPin)
     let (peer, ways) = try ways(to: server.port)
     for way in ways {
       let error = try await refusal(dialer(way, judge), "https://localhost:\(server.port)/")
@@ -101,7 +101,7 @@ struct ProtocolsOverChainsTests {
       try server.show(old)
       var configuration = GeminiConfiguration()
       configuration.trust = .firstUse(GeminiMemoryKnownHosts())
-      configuration.connection = lab.options
+      configuration.connection = lab.options()
       configuration.connectTimeout = .seconds(600)
       configuration.headerTimeout = .seconds(600)
       configuration.idleTimeout = .seconds(600)

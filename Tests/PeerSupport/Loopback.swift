@@ -3,11 +3,17 @@
 import Glibc
 import Synchronization
 
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
 /// Plain blocking sockets on 127.0.0.1, for starting peers and for checking them without an HTTP client.
 package enum Loopback {
   private static let turn = Atomic<Int>(.random(in: 0..<22_000))
 
-  /// A port nobody listens on now. Another process may take it before it is used: starters try again.
+  /// A port without a listener now. Another process may take it before it is used: starters try again.
   ///
   /// It is below those the kernel hands out by itself (from 32,768 on), and no two calls give the same: a client's
   /// connection or another peer would take it before a slow program binds it, and answer in its place.
@@ -31,7 +37,7 @@ package enum Loopback {
     }
   }
 
-  /// Whether somebody accepts connections on the port.
+  /// Whether a server accepts connections on the port.
   package static func accepts(port: Int) -> Bool {
     guard let descriptor = try? connected(port: port) else { return false }
     close(descriptor)
@@ -40,7 +46,7 @@ package enum Loopback {
 
   /// Sends `bytes` and gives everything that comes back until the peer closes, at most `limit` bytes.
   ///
-  /// - Throws: ``PeerError`` when nobody listens, or nothing moves for a minute.
+  /// - Throws: ``PeerError`` when no server listens, or nothing moves for a minute.
   package static func exchange(port: Int, sending bytes: [UInt8], limit: Int = 1 << 20) throws -> [UInt8] {
     let descriptor = try connected(port: port)
     defer { close(descriptor) }
@@ -98,3 +104,62 @@ package enum Loopback {
 
 /// The text of `errno`.
 func errorText() -> String { String(cString: strerror(errno)) }
+
+/// A TCP socket that listens on 127.0.0.1, as `/proc` shows it.
+struct ListeningSocket {
+  private let link: String
+
+  /// - Throws: ``PeerError`` when no server listens there.
+  init(port: Int) throws {
+    // While sockets come and go, a table that is read in pieces may lack some: it is read again.
+    for _ in 0..<1000 {
+      if let inode = Self.inode(port: port) {
+        link = "socket:[\(inode)]"
+        return
+      }
+    }
+    throw PeerError("Nobody listens on port \(port).")
+  }
+
+  private static func inode(port: Int) -> Substring? {
+    let hexadecimal = String(port, radix: 16, uppercase: true)
+    let ending = ":" + String(repeating: "0", count: 4 - hexadecimal.count) + hexadecimal
+    let rows = KernelFile.text("/proc/self/net/tcp").split(separator: "\n")
+    // Columns of proc(5): local address 1, state 3 (0A listens), inode 9.
+    return rows.lazy.map { $0.split(separator: " ") }.first {
+      $0.count > 9 && $0[1].hasSuffix(ending) && $0[3] == "0A"
+    }?[9]
+  }
+
+  /// The processes that have it open; those of other users are not seen.
+  func owners() -> Set<Int32> {
+    let processes = ((try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []).compactMap { Int32($0) }
+    return Set(processes.filter(isOpen))
+  }
+
+  private func isOpen(in process: Int32) -> Bool {
+    let directory = "/proc/\(process)/fd"
+    let descriptors = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+    return descriptors.contains {
+      (try? FileManager.default.destinationOfSymbolicLink(atPath: "\(directory)/\($0)")) == link
+    }
+  }
+}
+
+/// Files of `/proc`.
+package enum KernelFile {
+  /// All of a file; empty when there is none. The kernel gives its tables in pages and says that their size is 0, for
+  /// which Foundation gives the first page.
+  package static func text(_ path: String) -> String {
+    let file = open(path, O_RDONLY | O_CLOEXEC)
+    guard file >= 0 else { return "" }
+    defer { close(file) }
+    var bytes: [UInt8] = []
+    var page = [UInt8](repeating: 0, count: 64 << 10)
+    while true {
+      let count = read(file, &page, page.count)
+      guard count > 0 else { return String(decoding: bytes, as: UTF8.self) }
+      bytes += page[..<count]
+    }
+  }
+}

@@ -2,6 +2,12 @@
 
 import Glibc
 
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
 /// nginx with one listener for each way of reaching it. What it answers stands in ``NginxConfiguration``.
 package final class NginxPeer: Sendable {
   /// Who listens where.
@@ -104,15 +110,14 @@ package final class NginxPeer: Sendable {
   }
 
   /// One line for each request answered so far: connection number, method, target, protocol, status, request bytes.
-  package func accessLog() -> [String] {
-    directory.text(of: "access.log").split(separator: "\n").map(String.init)
-  }
+  package func accessLog() -> [String] { directory.lines(of: "access.log") }
 
   /// The bytes that were put to `/upload/NAME`; empty when none were.
   package func uploaded(_ name: String) -> String { directory.text(of: "www/upload/\(name)") }
 
-  /// For one started with `reloads`. Puts other files in the place of a site's certificate and key, makes nginx read its configuration again (SIGHUP), as
-  /// `nginx -s reload` does, and waits until every new connection sees the certificate. Idle connections are closed.
+  /// For one started with `reloads`. Puts other files in the place of a site's certificate and key, makes nginx read
+  /// its configuration again (SIGHUP), as `nginx -s reload` does, and waits until every new connection sees the
+  /// certificate. Idle connections are closed.
   ///
   /// - Parameters:
   ///   - index: of the site among those asked for.
@@ -124,7 +129,8 @@ package final class NginxPeer: Sendable {
     let socket = try ListeningSocket(port: ports.sites[index])
     let replaced = socket.owners().subtracting([process.id])
     kill(process.id, SIGHUP)
-    // The new worker accepts before the old one ceases to: a handshake that sees the new certificate proves nothing for the next.
+    // The new worker accepts before the old one ceases to: a handshake that sees the new certificate proves nothing for
+    // the next.
     let deadline = ContinuousClock.now + .seconds(120)
     while ContinuousClock.now < deadline {
       let owners = socket.owners()
@@ -138,10 +144,174 @@ package final class NginxPeer: Sendable {
   package func stop() { process.stop() }
 }
 
-/// Tries three times: a free port may be taken before it is used.
-func attempting<T>(_ body: () async throws -> T) async throws -> T {
-  for _ in 0..<2 {
-    if let result = try? await body() { return result }
+/// What ``NginxPeer`` serves, on every listener alike:
+///
+/// | target | answer |
+/// |---|---|
+/// | `/files/NAME` | a file of ``sizes``, byte `i` being `i % 251`; ranges and validators as nginx does them |
+/// | `/slow/NAME` | the same, 16 KiB a second |
+/// | `/text` | 64 KiB of text; `Content-Encoding: gzip` where the request accepts it |
+/// | `/json` | `{"message":"hello"}` |
+/// | `/status/NNN` | that status (redirects lead to `/json`) |
+/// | `/redirect/N` | N redirects (25 at most), then `/json` |
+/// | `/redirect/loop` | a redirect to itself |
+/// | `/redirect-to?to=URL` | 302 to that URL, which is taken as it is |
+/// | `/connection` | connection number, how many requests it has served, protocol |
+/// | `/echo` | a line each: method, target, protocol, `Host`, `User-Agent`, `Authorization`, `X-Test`, client's DN |
+/// | `/client` | the client's address |
+/// | `/close` | as `/json`, and the connection is closed |
+/// | `/basic` | as `/text`, for user `lastro`, password `secret` |
+/// | `PUT /upload/NAME` | stores the body, up to 64 MiB (``NginxPeer/uploaded(_:)``); `DELETE` removes it |
+/// | `POST /post` | reads the body, up to 64 MiB, and answers its `Content-Length` as upstream saw it |
+/// | `POST /early` | 413 without reading a body larger than 1 KiB |
+/// | `POST /early/NNN` | 200, 401 or 413 without reading the body |
+package enum NginxConfiguration {
+  /// Names and sizes of the files under `/files/` and `/slow/`.
+  package static let sizes: [(name: String, bytes: Int)] = [
+    ("0", 0), ("1", 1), ("1k", 1024), ("64k", 64 * 1024), ("1m", 1024 * 1024), ("11m", 11 * 1024 * 1024),
+  ]
+
+  /// The statuses `/status/NNN` knows.
+  package static let statuses =
+    Array(200...206) + [300, 301, 302, 303, 304, 307, 308] + Array(400...418) + [422, 425, 426, 428, 429, 431, 451]
+    + Array(500...505) + [511, 599]
+
+  static func writeFiles(to directory: PeerDirectory) throws {
+    let period = Data(0..<251)
+    var content = Data()
+    for _ in 0...(11 * 1024 * 1024 / 251) { content += period }
+    for (name, bytes) in sizes {
+      try directory.write(content.prefix(bytes), to: "www/files/\(name)")
+    }
+    let line = "Ballast keeps a ship upright, and a railway rests on a bed of it.\n"
+    try directory.write(String(String(repeating: line, count: 1000).prefix(64 * 1024)), to: "www/text")
+    try directory.write("lastro:{PLAIN}secret\n", to: "htpasswd")
+    try directory.write("", to: "www/upload/.keep")
   }
-  return try await body()
+
+  static func text(
+    ports: NginxPeer.Ports, certificates: PeerCertificates, directory: PeerDirectory, sites: [NginxPeer.Site],
+    reloads: Bool
+  ) throws -> String {
+    let listeners: [(listen: [String], extra: String)] = [
+      (["127.0.0.1:\(ports.plain)", "unix:\(directory.file("nginx.sock"))"], ""),
+      (["127.0.0.1:\(ports.h2c) http2"], ""),
+      (["127.0.0.1:\(ports.tls) ssl http2"], ""),
+      (["127.0.0.1:\(ports.tlsHTTP1) ssl"], ""),
+      (
+        ["127.0.0.1:\(ports.clientCertificate) ssl http2"],
+        "ssl_verify_client on; ssl_client_certificate \(certificates.authority);"
+      ),
+      (
+        ["127.0.0.1:\(ports.obsoleteTLS) ssl"],
+        "ssl_protocols TLSv1 TLSv1.1; ssl_ciphers ALL:@SECLEVEL=0;"
+      ),
+    ]
+    let additional = try sites.enumerated().map { index, site in
+      (
+        listen: ["127.0.0.1:\(ports.sites[index]) ssl"],
+        extra: """
+        ssl_protocols \(site.protocols);
+        ssl_certificate \(try directory.write(site.chainPEM, to: "site\(index).pem"));
+        ssl_certificate_key \(try directory.write(site.privateKeyPEM, to: "site\(index).key"));
+        \(try options(of: site, index, directory))
+        """
+      )
+    }
+    let servers = (listeners + additional).map { listener in
+      """
+      server {
+        \(listener.listen.map { "listen \($0) backlog=4096;" }.joined(separator: " "))
+        server_name localhost;
+        \(listener.extra)
+        include locations.conf;
+      }
+      """
+    }
+    // One process without a master, where it does: a killed master would leave its workers behind.
+    let processes =
+      reloads ? "worker_processes 1;" + (getuid() == 0 ? " user root;" : "") : "master_process off;"
+    let global = """
+      daemon off;
+      \(processes)
+      pid nginx.pid;
+      worker_rlimit_nofile 8192;
+      events { worker_connections 8000; }
+      """
+    let files = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map { "  \($0)_temp_path temporary/\($0);" }
+    let http = """
+        types { text/plain txt; application/json json; }
+        default_type application/octet-stream;
+        log_format lastro '$connection $request_method $request_uri $server_protocol $status $request_length';
+        access_log access.log lastro;
+        keepalive_requests 1000000;
+        server_tokens off;
+        gzip on;
+        gzip_types text/plain application/json;
+        gzip_min_length 256;
+        ssl_protocols TLSv1.2 TLSv1.3;
+        ssl_certificate \(certificates.server);
+        ssl_certificate_key \(certificates.serverKey);
+      """
+    return ([global, "http {", http] + files + servers + ["}", ""]).joined(separator: "\n")
+  }
+
+  private static func options(
+    of site: NginxPeer.Site, _ index: Int, _ directory: PeerDirectory
+  ) throws -> String {
+    var lines: [String] = []
+    if let authority = site.clientAuthorityPEM {
+      let file = try directory.write(authority, to: "clients\(index).pem")
+      lines.append("ssl_verify_client on; ssl_client_certificate \(file);")
+    }
+    if let response = site.ocspResponse {
+      let file = try directory.write(Data(response), to: "staple\(index).der")
+      lines.append("ssl_stapling on; ssl_stapling_file \(file);")
+    }
+    return lines.joined(separator: "\n")
+  }
+
+  static func locations(directory: PeerDirectory, upstream: Int) -> String {
+    let redirects = (1...25).map { step in
+      "location = /redirect/\(step) { return 302 \(step == 1 ? "/json" : "/redirect/\(step - 1)"); }"
+    }
+    let early = [200, 401, 413].map { status in
+      "location = /early/\(status) { client_max_body_size 64m; default_type text/plain; return \(status) early; }"
+    }
+    return (fixedLocations(directory: directory, upstream: upstream) + statuses.map(statusLocation) + redirects + early)
+      .joined(separator: "\n") + "\n"
+  }
+
+  private static func statusLocation(_ status: Int) -> String {
+    switch status {
+    case 204, 205, 304: "location = /status/\(status) { return \(status); }"
+    case 301, 302, 303, 307, 308: "location = /status/\(status) { return \(status) /json; }"
+    default: "location = /status/\(status) { default_type text/plain; return \(status) 'status \(status)'; }"
+    }
+  }
+
+  private static func fixedLocations(directory: PeerDirectory, upstream: Int) -> [String] {
+    let json = #"default_type application/json; return 200 '{"message":"hello"}';"#
+    let content = "alias \(directory.file("www"))"
+    let echo =
+      #"$request_method\n$request_uri\n$server_protocol\n$http_host\n$http_user_agent\n$http_authorization\n"#
+      + #"$http_x_test\n$ssl_client_s_dn\n"#
+    return [
+      "location /files/ { \(content)/files/; }",
+      "location /slow/ { \(content)/files/; limit_rate 16k; }",
+      "location = /text { \(content)/text; default_type text/plain; }",
+      "location = /json { \(json) }",
+      "location = /redirect/loop { return 302 /redirect/loop; }",
+      "location = /redirect-to { return 302 $arg_to; }",
+      #"location = /connection { default_type text/plain; return 200 "$connection $connection_requests $server_protocol"; }"#,
+      "location = /echo { default_type text/plain; return 200 \"\(echo)\"; }",
+      "location = /client { default_type text/plain; return 200 $remote_addr; }",
+      "location = /close { keepalive_timeout 0; \(json) }",
+      "location = /basic { auth_basic lastro; auth_basic_user_file htpasswd; \(content)/text; }",
+      "location /upload/ { \(content)/upload/; dav_methods PUT DELETE; client_max_body_size 64m; }",
+      "location = /post { client_max_body_size 64m; proxy_pass http://127.0.0.1:\(upstream)/sink; }",
+      "location = /sink { client_max_body_size 64m; default_type text/plain; return 200 $content_length; }",
+      "location = /early { client_max_body_size 1k; proxy_pass http://127.0.0.1:\(upstream)/sink; }",
+    ]
+  }
 }

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
 /// A certificate authority made for one test run, and what it has signed. Valid for two days.
 package final class PeerCertificates: Sendable {
   private let directory: PeerDirectory
@@ -54,5 +60,30 @@ package final class PeerCertificates: Sendable {
         "s_client", "-connect", "127.0.0.1:\(port)", "-servername", "localhost", "-verify_hostname", "localhost",
         "-CAfile", roots ?? authority, "-verify_return_error",
       ] + arguments, in: try PeerDirectory())
+  }
+}
+
+/// The `openssl` program, as a second opinion.
+package enum OpenSSLProgram {
+  /// Runs a shell script that may call `openssl`, in a directory, and gives what it printed, errors included.
+  ///
+  /// - Parameters:
+  ///   - script: for `sh`. A pipeline counts as its last command.
+  ///   - directory: where it runs.
+  /// - Throws: ``PeerError`` with what it printed when it fails.
+  package static func run(_ script: String, in directory: PeerDirectory) async throws -> String {
+    _ = try PeerProcess.find(["openssl"], package: "openssl")
+    let shell = try PeerProcess.find(["sh"], package: "dash")
+    // A directory of its own: what it prints is appended to the log there.
+    let output = try PeerDirectory()
+    try await PeerProcess.run(shell, ["-e", "-c", "cd '\(directory.path)'\n\(script)"], in: output)
+    return output.text(of: "log")
+  }
+}
+
+extension PeerCertificates {
+  /// PEM of the server's certificate and key, as servers want it that read one file.
+  var serverWithKey: Data {
+    get throws { try Data(contentsOf: URL(filePath: server)) + Data(contentsOf: URL(filePath: serverKey)) }
   }
 }

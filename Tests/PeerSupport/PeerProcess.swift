@@ -4,9 +4,9 @@ package import Glibc
 import Synchronization
 
 #if canImport(FoundationEssentials)
-  import FoundationEssentials
+  package import FoundationEssentials
 #else
-  import Foundation
+  package import Foundation
 #endif
 
 /// A server program in the foreground, in a process group of its own, that ends with us at the latest.
@@ -49,7 +49,7 @@ package final class PeerProcess: Sendable {
     while ports.contains(where: { Loopback.accepts(port: $0) }) && ContinuousClock.now < deadline { usleep(1000) }
   }
 
-  /// The user a peer runs as when it gives up root: `nobody`.
+  /// The user a peer runs as when it gives up root, the unprivileged one of the system.
   static let unprivilegedUser: UInt32 = 65534
 
   /// Absolute path of a program, looked for where Debian puts servers too.
@@ -65,6 +65,17 @@ package final class PeerProcess: Sendable {
     throw PeerError("\(names[0]) is not installed: run `make setup`, or install the package \(name)")
   }
 
+  /// Absolute path of a program that `make setup` installs beside the sources.
+  static func installed(_ name: String) throws -> String {
+    let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .deletingLastPathComponent()
+    let program = root.appending(path: ".build-peers/bin/\(name)").path
+    guard access(program, X_OK) == 0 else {
+      throw PeerError("\(name) is not installed in .build-peers: run `make setup`")
+    }
+    return program
+  }
+
   /// Starts a program and waits, a minute at most, until every port accepts connections.
   static func start(_ launch: Launch, in directory: PeerDirectory, ports: [Int]) async throws -> PeerProcess {
     try await LifelongThread.shared.perform {
@@ -77,7 +88,7 @@ package final class PeerProcess: Sendable {
         }
         usleep(5000)
       }
-      // Whoever accepts on its port is not the program when the program itself has ended.
+      // Another program accepts on its port when the program itself has ended.
       if process.hasEnded() { throw PeerError("\(launch.program) ended:\n\(directory.text(of: "log"))") }
       return process
     }
@@ -142,4 +153,116 @@ package final class PeerProcess: Sendable {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
     return names.compactMap { Int32($0) }.max() ?? 1024
   }
+}
+
+/// A thread that lives as long as the process and runs blocking work in order.
+///
+/// `PR_SET_PDEATHSIG` fires when the *thread* that started the child ends, not the process, and the threads of the
+/// concurrency runtime come and go. Every peer is therefore started here.
+// @unchecked Sendable because `jobs` is only touched under `mutex`, and the two pointers never change.
+final class LifelongThread: @unchecked Sendable {
+  static let shared = LifelongThread()
+
+  private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+  private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+  private var jobs: [@Sendable () -> Void] = []
+
+  private init() {
+    pthread_mutex_init(mutex, nil)
+    pthread_cond_init(condition, nil)
+    var thread = pthread_t()
+    let retained = Unmanaged.passRetained(self).toOpaque()
+    pthread_create(
+      &thread, nil,
+      { context in
+        if let context { Unmanaged<LifelongThread>.fromOpaque(context).takeUnretainedValue().run() }
+        return nil
+      }, retained)
+    pthread_detach(thread)
+  }
+
+  /// Runs `work` on the thread and gives its result.
+  func perform<T: Sendable>(_ work: @escaping @Sendable () throws -> T) async throws -> T {
+    try await withCheckedThrowingContinuation { continuation in
+      enqueue { continuation.resume(with: Result(catching: work)) }
+    }
+  }
+
+  private func enqueue(_ job: @escaping @Sendable () -> Void) {
+    pthread_mutex_lock(mutex)
+    jobs.append(job)
+    pthread_cond_signal(condition)
+    pthread_mutex_unlock(mutex)
+  }
+
+  private func run() {
+    while true {
+      pthread_mutex_lock(mutex)
+      while jobs.isEmpty { pthread_cond_wait(condition, mutex) }
+      let job = jobs.removeFirst()
+      pthread_mutex_unlock(mutex)
+      job()
+    }
+  }
+}
+
+/// A temporary directory that goes away with its owner.
+package final class PeerDirectory: Sendable {
+  /// Its absolute path.
+  package let path: String
+
+  /// Makes it under `TMPDIR`, else `/tmp`: short, because the path of a Unix socket may have 107 bytes at most.
+  package init() throws {
+    let parent = ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp"
+    var template = Array("\(parent)/lastro-peer-XXXXXX".utf8CString)
+    guard mkdtemp(&template) != nil else { throw PeerError("mkdtemp in \(parent): \(errorText())") }
+    path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    chmod(path, 0o755)
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: path) }
+
+  /// Letters and digits of its last part, which no other directory has.
+  var name: String { (path.split(separator: "/").last ?? "").filter { $0.isLetter || $0.isNumber } }
+
+  /// Path of a file in it.
+  package func file(_ name: String) -> String { "\(path)/\(name)" }
+
+  /// Writes a file and gives its path.
+  @discardableResult
+  package func write(_ text: String, to name: String) throws -> String {
+    try write(Data(text.utf8), to: name)
+  }
+
+  /// Writes a file and gives its path.
+  @discardableResult
+  package func write(_ data: Data, to name: String) throws -> String {
+    let target = file(name)
+    let folder = String(target[..<(target.lastIndex(of: "/") ?? target.endIndex)])
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    try data.write(to: URL(filePath: target))
+    return target
+  }
+
+  /// The text of a file in it; empty when it is not there.
+  package func text(of name: String) -> String {
+    (try? Data(contentsOf: URL(filePath: file(name)))).map { String(decoding: $0, as: UTF8.self) } ?? ""
+  }
+
+  /// The lines of a file in it; none when it is not there.
+  func lines(of name: String) -> [String] { text(of: name).split(separator: "\n").map(String.init) }
+
+  /// Gives the directory and what is in it to another user.
+  func give(to user: UInt32) {
+    chown(path, user, user)
+    for name in (try? FileManager.default.subpathsOfDirectory(atPath: path)) ?? [] { chown(file(name), user, user) }
+  }
+}
+
+/// Why a peer could not be used, with what it printed.
+package struct PeerError: Error, CustomStringConvertible {
+  /// What happened.
+  package let description: String
+
+  init(_ description: String) { self.description = description }
 }

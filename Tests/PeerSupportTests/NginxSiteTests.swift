@@ -10,7 +10,7 @@ import Testing
 #endif
 
 /// Sites of nginx with certificates that change, that ask for the client's, and that staple.
-@Suite("Peers: sites of nginx")
+@Suite("Peers: sites of nginx", .timeLimit(.minutes(5)))
 struct NginxSiteTests {
   private func site(
     _ certificates: PeerCertificates, clientAuthority: String? = nil, ocspResponse: [UInt8]? = nil

@@ -5,7 +5,7 @@ import PeerSupport
 import Testing
 
 /// The servers we did not write start, answer and go away.
-@Suite("Peers")
+@Suite("Peers", .timeLimit(.minutes(5)))
 struct PeerTests {
   private func get(_ target: String, host: String = "localhost") -> String {
     "GET \(target) HTTP/1.1\r\nHost: \(host)\r\nConnection: close\r\n\r\n"

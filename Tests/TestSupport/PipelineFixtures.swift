@@ -3,95 +3,9 @@
 package import Foundation
 package import HTTPTypes
 package import Lastro
-import LastroSupport
-
-/// Answers from a closure; keeps what it was asked.
-package final class StubTransport: Transport {
-  package typealias Handler =
-    @Sendable (_ request: TransferRequest, _ index: Int) async throws(TransportError) -> TransferResponse
-
-  private let handler: Handler
-  private let log = Recorder<TransferRequest>()
-
-  package init(_ handler: @escaping Handler) { self.handler = handler }
-
-  /// One answer after the other; the last one again and again.
-  package convenience init(_ answers: Result<TransferResponse, TransportError>...) {
-    self.init { (_, index) throws(TransportError) in try answers[min(index, answers.count - 1)].get() }
-  }
-
-  package var requests: [TransferRequest] { log.values }
-
-  package func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
-    try await handler(request, log.append(request))
-  }
-}
-
-/// What happened, in order, from whatever thread.
-package final class Recorder<Value: Sendable>: Sendable {
-  private let storage = Lock<[Value]>([])
-
-  package init() {}
-
-  package var values: [Value] { storage.withLock { $0 } }
-
-  /// Returns the index of the new value.
-  @discardableResult
-  package func append(_ value: Value) -> Int {
-    storage.withLock {
-      $0.append(value)
-      return $0.count - 1
-    }
-  }
-}
-
-/// A clock that moves when somebody waits on it, or when told to.
-package final class ManualTime: Sendable {
-  private let elapsed = Lock(Duration.zero)
-  package let sleeps = Recorder<Duration>()
-
-  package init() {}
-
-  package func advance(by duration: Duration) { elapsed.withLock { $0 += duration } }
-
-  package var source: TimeSource {
-    TimeSource(
-      now: { self.elapsed.withLock { $0 } },
-      sleep: {
-        self.sleeps.append($0)
-        self.advance(by: $0)
-      },
-      limit: { _ in try await Task.sleep(for: .seconds(86_400)) })
-  }
-}
-
-/// A place where a task waits until it is cancelled, and a test until it does.
-package final class WaitingRoom: Sendable {
-  private let arrivals: AsyncStream<Void>
-  private let arrive: AsyncStream<Void>.Continuation
-  private let never: AsyncStream<Void>
-  private let hold: AsyncStream<Void>.Continuation
-
-  package init() {
-    (arrivals, arrive) = AsyncStream.makeStream()
-    (never, hold) = AsyncStream.makeStream()
-  }
-
-  package func waitForCancellation() async {
-    arrive.yield()
-    for await _ in never {}
-  }
-
-  package func waitForArrival() async {
-    for await _ in arrivals { return }
-  }
-}
-
-package struct TestError: Error, Equatable {
-  package var name: String
-
-  package init(name: String = "test") { self.name = name }
-}
+package import LastroSupport
+package import LastroTesting
+package import Logging
 
 package struct APIFailure: Error, Codable, Equatable {
   package var message: String
@@ -198,30 +112,80 @@ extension RawHTTPResource {
   }
 }
 
-extension Result where Success == TransferResponse, Failure == TransportError {
+extension TransferResponse {
   package static func answer(_ status: Int, fields: HTTPFields = [:], body: String = "") -> Self {
-    .success(.answer(status, fields: fields, body: body))
+    TransferResponse(
+      head: HTTPResponse(status: .init(code: status), headerFields: fields), body: ResponseBody(Data(body.utf8)))
+  }
+
+  package static func redirect(_ status: Int = 302, to location: String) -> Self {
+    .answer(status, fields: [.location: location])
+  }
+}
+
+extension ScriptedTransport.Step {
+  package static func answer(_ status: Int, fields: HTTPFields = [:], body: String = "") -> Self {
+    .respond(status: .init(code: status), headers: fields, body: body)
   }
 
   package static func redirect(_ status: Int = 302, to location: String) -> Self {
     .answer(status, fields: [.location: location])
   }
 
-  package static func failure(_ stage: FailureStage, _ code: FailureCode, sent: Bool = false) -> Self {
-    .failure(TransportError(stage: stage, code: code, message: "scripted", engineCode: 7, requestSent: sent))
+  package static func fail(_ stage: FailureStage, _ code: FailureCode, sent: Bool = false) -> Self {
+    .fail(TransportError(stage: stage, code: code, message: "scripted", engineCode: 7, requestSent: sent))
+  }
+
+  /// An answer that takes its time.
+  package static func slow(
+    _ clock: ManualClock, _ duration: Duration, status: Int = 200, headers: HTTPFields = [:], body: String = "",
+    facts: TransferFacts = TransferFacts()
+  ) -> Self {
+    .perform { _ throws(TransportError) in
+      clock.advance(by: duration)
+      return TransferResponse(
+        head: HTTPResponse(status: .init(code: status), headerFields: headers), body: ResponseBody(Data(body.utf8)),
+        facts: facts)
+    }
+  }
+
+  /// A 200 whose body is streamed.
+  package static func stream(_ chunks: [String], failure: TransportError? = nil) -> Self {
+    .perform { _ throws(TransportError) in
+      TransferResponse(
+        head: HTTPResponse(status: .ok),
+        body: ResponseBody(source: ChunkSource(chunks.map { Data($0.utf8) }, failure: failure)))
+    }
   }
 }
 
-extension TransferResponse {
-  package static func answer(_ status: Int, fields: HTTPFields = [:], body: String = "") -> Self {
-    TransferResponse(
-      head: HTTPResponse(status: .init(code: status), headerFields: fields), body: ResponseBody(Data(body.utf8)))
+/// A streamed body that gives its chunks, and then ends or fails.
+package final class ChunkSource: ResponseBodySource {
+  private let chunks: Lock<ArraySlice<Data>>
+  private let failure: TransportError?
+  private let cancelled = Lock(false)
+
+  package init(_ chunks: [Data], failure: TransportError? = nil) {
+    self.chunks = Lock(chunks[...])
+    self.failure = failure
   }
+
+  package var finalFacts: TransferFacts? { chunks.withLock { $0.isEmpty } ? TransferFacts(bytesReceived: 77) : nil }
+
+  package func next() async throws(TransportError) -> Data? {
+    if Task.isCancelled || cancelled.withLock({ $0 }) { throw .cancelled(requestSent: true) }
+    if let chunk = chunks.withLock({ $0.popFirst() }) { return chunk }
+    if let failure { throw failure }
+    return nil
+  }
+
+  package func cancel() { cancelled.withLock { $0 = true } }
 }
 
 extension TransportNetworkStack {
+  /// A stack on a clock that waits do not hold up.
   package init(
-    _ transport: StubTransport, time: TimeSource = ManualTime().source,
+    _ transport: any Transport, time: TimeSource = ManualClock(autoAdvance: true).timeSource,
     interceptors: [any HTTPResourceInterceptor] = [], timeouts: Timeouts = .standard,
     configure: (inout StackConfiguration) -> Void = { _ in }
   ) {
@@ -231,6 +195,18 @@ extension TransportNetworkStack {
     configuration.timeouts = timeouts
     configure(&configuration)
     self.init(transport: transport, configuration: configuration)
+  }
+
+  /// A stack with observers, whose random numbers are the same every time.
+  package static func observed(
+    _ transport: any Transport, by observers: any FetchObserver..., clock: ManualClock = ManualClock(autoAdvance: true),
+    interceptors: [any HTTPResourceInterceptor] = [], configure: (inout StackConfiguration) -> Void = { _ in }
+  ) -> TransportNetworkStack {
+    TransportNetworkStack(transport, time: clock.timeSource, interceptors: interceptors) {
+      $0.randomSource = .seeded(1)
+      $0.observers = observers
+      configure(&$0)
+    }
   }
 
   /// The error of a fetch that has to fail.
@@ -244,7 +220,65 @@ extension TransportNetworkStack {
   }
 }
 
-package struct TestFailure: Error {
-  package var message: String
-  package init(_ message: String) { self.message = message }
+/// Retries everything at once.
+package struct AlwaysRetry: HTTPResourceInterceptor {
+  package var delay: Retry.Delay
+
+  package init(delay: Retry.Delay = .seconds(1)) { self.delay = delay }
+
+  package func interceptFailed(
+    _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
+    context: AttemptContext
+  ) async -> Retry.Action { .retryAfter(delay) }
+}
+
+extension ManualClock {
+  /// Moves the clock on and on while an operation runs that ends by a limit, which it may not watch yet.
+  ///
+  /// It moves as often as ``eventually(_:)`` looks: not for ever, where no time ends the operation.
+  package func moving<Value>(
+    by step: Duration, during operation: () async throws -> Value
+  ) async rethrows -> Value {
+    // Cancelled and awaited on return: the clock does not move any more then.
+    async let _ = eventually {
+      advance(by: step)
+      return false
+    }
+    return try await operation()
+  }
+}
+
+/// Keeps everything that is logged.
+package struct RecordingLogHandler: LogHandler {
+  package struct Entry: Sendable {
+    package var level: Logger.Level
+    package var message: String
+    package var metadata: Logger.Metadata
+
+    /// All of it, as a handler would print it.
+    package var text: String { "\(level) \(message) \(metadata)" }
+  }
+
+  private let entries: Lock<[Entry]>
+  package var metadata: Logger.Metadata = [:]
+  package var metadataProvider: Logger.MetadataProvider?
+  package var logLevel = Logger.Level.trace
+
+  package subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+    get { metadata[key] }
+    set { metadata[key] = newValue }
+  }
+
+  package func log(event: LogEvent) {
+    let entry = Entry(level: event.level, message: "\(event.message)", metadata: event.metadata ?? [:])
+    entries.withLock { $0.append(entry) }
+  }
+
+  /// A logger, and what it is told.
+  package static func make(level: Logger.Level = .trace) -> (Logger, Lock<[Entry]>) {
+    let entries = Lock<[Entry]>([])
+    var logger = Logger(label: "test") { _ in RecordingLogHandler(entries: entries) }
+    logger.logLevel = level
+    return (logger, entries)
+  }
 }

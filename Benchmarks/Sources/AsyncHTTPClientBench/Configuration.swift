@@ -28,7 +28,7 @@ extension HTTPClient.Configuration {
       tls.trustRoots = .file(file)
       configuration.tlsConfiguration = tls
     }
-    // Nobody observes requests, as nobody does Lastro's.
+    // Requests are not observed, as Lastro's are not.
     configuration.tracing.tracer = nil
     return configuration
   }

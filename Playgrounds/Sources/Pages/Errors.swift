@@ -30,9 +30,9 @@ private func explainEnd(_ error: HTTPFetchError<GitHubError>) {
   // sample: retry end
   switch error.retryEnd {
   case .policy(.retries(let limit)): print("still failing after \(limit) retries")
-  case .quotaSpent(let origin): print("\(origin) fails for everybody: not asked again")
+  case .quotaSpent(let origin): print("\(origin) fails for all calls: not asked again")
   case let end?: print(end)
-  case nil: print("nobody wanted to retry")
+  case nil: print("no interceptor wanted to retry")
   }
   // end
 }

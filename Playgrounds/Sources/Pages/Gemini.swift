@@ -264,7 +264,7 @@ private func dataTask(_ stage: Stage, _ client: GeminiClient) async throws {
   stage.check("and says so", task.state == .completed)
 }
 
-/// The program `Pages browse`, with somebody who follows links, goes back, and answers.
+/// The program `Pages browse`, with a user who follows links, goes back, and answers.
 private func browseProgram(_ stage: Stage, _ capsule: GeminiCapsule) async throws {
   let home = "gemini://\(GeminiCapsule.host)/"
   let screen = await browse(

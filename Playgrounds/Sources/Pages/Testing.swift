@@ -35,9 +35,7 @@ private func schedule() async -> (sleeps: [Duration], elapsed: Duration) {
       policy: .backoff(
         .exponential(baseDelay: .milliseconds(200), scale: Retry.Backoff.doubling, until: .maxRetries(3))))
   ]
-  let transport = ScriptedTransport { _ throws(TransportError) in
-    TransferResponse(head: HTTPResponse(status: .serviceUnavailable), body: ResponseBody(Data()))
-  }
+  let transport = ScriptedTransport(repeatingLast: .respond(status: 503))
   let stack = TransportNetworkStack(transport: transport, configuration: configuration)
 
   _ = try? await stack.fetch(.user("octocat"))

@@ -297,7 +297,7 @@ private func reconnection(_ stage: Stage) async throws {
   stage.check("a new socket begins where the old one ended", record.frames.contains(.text("resume")))
 }
 
-/// The program `Pages chat`, with somebody who types.
+/// The program `Pages chat`, with a user who types.
 private func chatProgram(_ stage: Stage, _ hosts: StreamHosts) async throws {
   let server = try server(hosts)
   defer { server.stop() }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constants of libcurl and OpenSSL that Swift cannot import: macros, those of headers that Swift does not see, and those that
-// the oldest supported headers (libcurl 7.88) lack. The C files check them against the headers that there are.
+// Constants of libcurl and OpenSSL that Swift cannot import: macros, those of headers that Swift does not see, and
+// those that the oldest supported headers (libcurl 7.88) lack. The C files check them against the headers that there
+// are.
 #pragma once
 
 #include <curl/curl.h>

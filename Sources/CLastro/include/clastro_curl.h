@@ -44,7 +44,7 @@ curl_socket_t clastro_make_socket(const struct curl_sockaddr *address);
 typedef curl_socket_t (*clastro_open_callback)(
   void *_Nullable keeper, curlsocktype purpose, struct curl_sockaddr *_Nullable address);
 typedef int (*clastro_close_callback)(void *_Nullable keeper, curl_socket_t socket);
-// Who opens and closes the sockets of connections. A connection keeps both, and outlives its transfer.
+// The object that opens and closes the sockets of connections. A connection keeps both, and outlives its transfer.
 void clastro_install_socket_keeper(
   CURL *easy, void *keeper, clastro_open_callback open, clastro_close_callback close);
 
@@ -61,8 +61,8 @@ void clastro_multi_install(
 CURLcode clastro_message_result(const CURLMsg *message);
 void *_Nullable clastro_private(CURL *easy);
 
-// curl_easy_getinfo of everything the engine reports, in one call. Times in microseconds, 0 for "did not happen". What only
-// a failure is explained with is read where `has_failed`; else it is 0.
+// curl_easy_getinfo of everything the engine reports, in one call. Times in microseconds, 0 for "did not happen". What
+// only a failure is explained with is read where `has_failed`; else it is 0.
 typedef struct {
   int64_t name_lookup, connect, app_connect, pre_transfer, start_transfer, total;
   int64_t request_size, upload_size, download_size, connection_id;

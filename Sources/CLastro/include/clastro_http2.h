@@ -8,8 +8,8 @@
 
 #pragma clang assume_nonnull begin
 
-// Whether the connection about to serve `easy` speaks HTTP/2 over TLS, and whether it was made for an earlier transfer. Only
-// inside callbacks of the transfer.
+// Whether the connection about to serve `easy` speaks HTTP/2 over TLS, and whether it was made for an earlier transfer.
+// Only inside callbacks of the transfer.
 bool clastro_speaks_http2(CURL *easy);
 bool clastro_is_reused(CURL *easy);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TLS whose bytes come and go through memory: over any stream. No I/O, no clock; every decision is taken in Swift.
+// TLS whose bytes come and go through memory: over any byte stream. No I/O, no clock; every decision is taken in Swift.
 #pragma once
 
 #include <stdbool.h>
@@ -62,8 +62,8 @@ const char *clastro_session_version(const clastro_session *session);
 const char *_Nullable clastro_session_cipher(const clastro_session *session);
 bool clastro_session_is_resumed(const clastro_session *session);
 size_t clastro_session_protocol(const clastro_session *session, const uint8_t *_Nullable *_Nonnull protocol);
-// What the server presented, leaf first, one call for each; false once `visit` returned false or a certificate could not
-// be read.
+// What the server presented, leaf first, one call for each; false once `visit` returned false or a certificate could
+// not be read.
 bool clastro_session_visit_presented(
   const clastro_session *session, void *owner, bool (*visit)(void *owner, const uint8_t *der, size_t length));
 

@@ -17,8 +17,8 @@ clastro_check_server *_Nullable clastro_check_server_new(const char *host);
 void clastro_check_server_free(clastro_check_server *server);
 // Its certificate as PEM, which is its own root.
 const char *clastro_check_server_root(const clastro_check_server *server, size_t *length);
-// A socket to connect to it with, to be closed by the caller; -1 when there cannot be one. Changes the address that is to be
-// connected to.
+// A socket to connect to it with, to be closed by the caller; -1 when there cannot be one. Changes the address that is
+// to be connected to.
 curl_socket_t clastro_check_server_open(clastro_check_server *server, struct curl_sockaddr *address);
 // Takes the connections of those sockets, reads what has come on all, and answers it. Never blocks.
 void clastro_check_server_step(clastro_check_server *server);

@@ -12,7 +12,8 @@
 
 #pragma clang assume_nonnull begin
 
-// Installs what a transfer that only connects (CURLOPT_CONNECT_ONLY) is called back for; `owner` is its private pointer.
+// Installs what a transfer that only connects (CURLOPT_CONNECT_ONLY) is called back for; `owner` is its private
+// pointer.
 void clastro_install_dial_callbacks(
   CURL *easy, void *owner, clastro_data_callback discard, clastro_prereq_callback prereq);
 
@@ -20,9 +21,9 @@ void clastro_install_dial_callbacks(
 // protocols of `alpn` are offered (wire form of RFC 7301 §3.1; none where it is empty).
 bool clastro_context_carry_stream(void *context, const uint8_t *_Nullable alpn, size_t length);
 
-// What TLS agreed on: the length of `alpn`, the protocol that was picked, 0 for none; -1 where the connection of `easy` has
-// no TLS. The pointers are valid as long as the connection. For callbacks of the transfer, and after curl_easy_recv or
-// curl_easy_send was called for it.
+// What TLS agreed on: the length of `alpn`, the protocol that was picked, 0 for none; -1 where the connection of `easy`
+// has no TLS. The pointers are valid as long as the connection. For callbacks of the transfer, and after curl_easy_recv
+// or curl_easy_send was called for it.
 ssize_t clastro_read_tls_agreement(
   CURL *easy, const char *_Nullable *_Nonnull version, const char *_Nullable *_Nonnull cipher,
   const uint8_t *_Nullable *_Nonnull alpn);
@@ -38,8 +39,8 @@ int clastro_os_errno(CURL *easy);
 // Whether bytes pass through TLS, be it to a proxy only. As for clastro_read_tls_agreement.
 bool clastro_has_tls(CURL *easy);
 // Ends our direction of TLS: the bytes that the socket has to carry to tell the peer (close_notify, RFC 8446 §6.1), in
-// `bytes`. Their number, or -1. Nothing may be half-written. `proxy_context` is the context of the connection to an https
-// proxy where TLS goes through one, else NULL.
+// `bytes`. Their number, or -1. Nothing may be half-written. `proxy_context` is the context of the connection to an
+// https proxy where TLS goes through one, else NULL.
 ssize_t clastro_make_close_notify(
   CURL *easy, void *_Nullable proxy_context, uint8_t *bytes, size_t capacity);
 

@@ -8,8 +8,8 @@
 
 #pragma clang assume_nonnull begin
 
-// A set of trusted roots (X509_STORE), shared by all connections that use it. Filled first, then only read, by any thread;
-// but see `shows_roots_to_curl`.
+// A set of trusted roots (X509_STORE), shared by all connections that use it. Filled first, then only read, by any
+// thread; but see `shows_roots_to_curl`.
 typedef struct clastro_roots clastro_roots;
 clastro_roots *_Nullable clastro_roots_new(void);
 // Adds every certificate of a PEM text. Their number; -1 when a block is broken.
@@ -26,8 +26,8 @@ typedef struct {
 // What is remembered of one TLS connection, reference-counted: it outlives the SSL object.
 typedef struct clastro_connection clastro_connection;
 
-// What a connection may read in one turn of the loop; each call counts as CLASTRO_READ_BYTES more, for what a small record
-// costs.
+// What a connection may read in one turn of the loop; each call counts as CLASTRO_READ_BYTES more, for what a small
+// record costs.
 #define CLASTRO_TURN_BYTES (128 << 10)
 #define CLASTRO_READ_BYTES 256
 
@@ -35,8 +35,8 @@ typedef struct clastro_connection clastro_connection;
 typedef struct {
   // Used while the connection is made.
   const clastro_roots *roots;
-  // Whether libcurl, too, gets the roots, for its check of stapled responses. It sets flags in them, keeps them for later
-  // connections of its multi handle, and would do so with any store that is not ours alone.
+  // Whether libcurl, too, gets the roots, for its check of stapled responses. It sets flags in them, keeps them for
+  // later connections of its multi handle, and would do so with any store that is not ours alone.
   bool shows_roots_to_curl;
   // The name or address that the certificate must be for; checked together with the chain.
   const char *host;
@@ -47,9 +47,9 @@ typedef struct {
   bool is_strict;
   // Whether a session may be kept for resumption.
   bool allows_resumption;
-  // Where it reads the socket itself, and not through another TLS connection: the number of the loop's turn, which outlives
-  // the connection. In one turn it reads no more than CLASTRO_TURN_BYTES, and is told that there is nothing more; else who
-  // sends faster than libcurl parses would hold the loop as long as it likes.
+  // Where it reads the socket itself, and not through another TLS connection: the number of the loop's turn, which
+  // outlives the connection. In one turn it reads no more than CLASTRO_TURN_BYTES, and is told that there is nothing
+  // more; else a server that sends faster than libcurl parses would hold the loop as long as it likes.
   const uint64_t *_Nullable turns;
   // Handed to the functions below, and released with the connection.
   void *owner;
@@ -67,33 +67,33 @@ typedef struct {
   void (*release)(void *owner);
 } clastro_connection_rules;
 
-// Installs CURLOPT_SSL_CTX_FUNCTION: `prepare` runs once for each new TLS connection of the transfer, also for that to an
-// https proxy, and calls clastro_context_apply.
+// Installs CURLOPT_SSL_CTX_FUNCTION: `prepare` runs once for each new TLS connection of the transfer, also for that to
+// an https proxy, and calls clastro_context_apply.
 typedef CURLcode (*clastro_context_callback)(CURL *_Nullable easy, void *_Nullable context, void *_Nullable transfer);
 CURLcode clastro_install_context_hook(CURL *easy, clastro_context_callback prepare, void *transfer);
 
-// Marks the TLS connections to the transfer's https proxy, by an option of libcurl that OpenSSL's context shows: libcurl
-// does not tell the hook which connection it is called for.
+// Marks the TLS connections to the transfer's https proxy, by an option of libcurl that OpenSSL's context shows:
+// libcurl does not tell the hook which connection it is called for.
 void clastro_mark_proxy_contexts(CURL *easy);
 // Whether the context is marked. Takes the mark away.
 bool clastro_context_takes_proxy_mark(void *context);
 // Whether the mark means anything: OpenSSL's own configuration file can set the option on every context.
 bool clastro_proxy_mark_is_telling(void);
 
-// Has a context obey `rules`; takes over `rules->owner`, also when it fails. Always refuses renegotiation, watches alerts,
-// and replaces libcurl's own key log (the environment's SSLKEYLOGFILE).
+// Has a context obey `rules`; takes over `rules->owner`, also when it fails. Always refuses renegotiation, watches
+// alerts, and replaces libcurl's own key log (the environment's SSLKEYLOGFILE).
 bool clastro_context_apply(void *context, const clastro_connection_rules *rules);
 
 // The connection that serves `easy`, retained; NULL for plain text. Only inside a callback of the transfer
 // (CURLINFO_TLS_SSL_PTR is NULL afterwards).
 clastro_connection *_Nullable clastro_connection_retain(CURL *easy);
 void clastro_connection_release(clastro_connection *connection);
-// Whether the handshake of the connection that serves `easy` is over. Only inside a callback of the transfer. libcurl 7.88
-// may put a further HTTP/2 stream on a connection that still is in its handshake behind a proxy.
+// Whether the handshake of the connection that serves `easy` is over. Only inside a callback of the transfer. libcurl
+// 7.88 may put a further HTTP/2 stream on a connection that still is in its handshake behind a proxy.
 bool clastro_connection_is_ready(CURL *easy);
 // `rules.owner`. Lives as long as the connection.
 void *clastro_connection_owner(const clastro_connection *connection);
-// Whether the peer ended the stream with close_notify (RFC 8446 §6.1); a bare TCP FIN leaves it false.
+// Whether the peer ended the connection with close_notify (RFC 8446 §6.1); a bare TCP FIN leaves it false.
 bool clastro_connection_closed_cleanly(const clastro_connection *connection);
 const char *clastro_alert_text(int alert);
 // What a verify result (X509_V_ERR_…) means.
@@ -102,18 +102,19 @@ const char *clastro_verify_text(long result);
 // Whether OpenSSL knows a cipher: of TLS 1.3 (RFC 8446 §B.4 names), or of older versions (OpenSSL's list syntax).
 bool clastro_knows_cipher(const char *name, bool is_tls13);
 
-// Whether OpenSSL holds bytes of the connection about to serve `easy` that nobody has read. Only inside the prereq callback.
+// Whether OpenSSL holds bytes of the connection about to serve `easy` that no read has taken. Only inside the prereq
+// callback.
 bool clastro_has_decrypted_input(CURL *easy);
 
 // Whether `socket` is an IP socket with this local port.
 bool clastro_is_bound_to(int socket, int local_port);
 
-// The local port of a connection that its peer has ended, and of which nothing is left to be read; 0 while it goes on, and
-// where it has no port.
+// The local port of a connection that its peer has ended, and of which nothing is left to be read; 0 while it goes on,
+// and where it has no port.
 int clastro_port_of_ended(int socket);
 
-// Ends the connection of `socket` both ways, so that libcurl finds it dead before it uses it again. `socket` may have been
-// closed meanwhile: it is believed only when its local port is `local_port`.
+// Ends the connection of `socket` both ways, so that libcurl finds it dead before it uses it again. `socket` may have
+// been closed meanwhile: it is believed only when its local port is `local_port`.
 void clastro_shut_down_socket(int socket, int local_port);
 
 // OpenSSL's run-time version text.

@@ -11,7 +11,8 @@
 
 typedef struct clastro_watchdog clastro_watchdog;
 
-// Made by the thread whose calls are looked after, which also makes all calls below. NULL when there is no thread to be had.
+// Made by the thread whose calls are looked after, which also makes all calls below. NULL when there is no thread to be
+// had.
 clastro_watchdog *_Nullable clastro_watchdog_new(void);
 // Ends the thread, and waits for that.
 void clastro_watchdog_free(clastro_watchdog *dog);

@@ -26,15 +26,15 @@ typedef struct {
   bool is_self_issued;
 } clastro_certificate_facts;
 
-// False when `der` is no certificate; there is nothing to free then.
+// False when `der` is not a certificate; there is nothing to free then.
 bool clastro_certificate_read(const uint8_t *der, size_t length, clastro_certificate_facts *facts);
 void clastro_certificate_facts_free(clastro_certificate_facts *facts);
 
-// SHA-256 of the SubjectPublicKeyInfo of a certificate. False when `der` is none.
+// SHA-256 of the SubjectPublicKeyInfo of a certificate. False when `der` is not one.
 bool clastro_certificate_pin(const uint8_t *der, size_t length, uint8_t *pin);
 
-// Whether a certificate names a host (RFC 6125): by its subject alternative names, or, for a name and a certificate that has
-// none of these, by its common name. `host` is ASCII, an IPv6 address without brackets.
+// Whether a certificate names a host (RFC 6125): by its subject alternative names, or, for a name and a certificate
+// that has none of these, by its common name. `host` is ASCII, an IPv6 address without brackets.
 bool clastro_certificate_is_for(const uint8_t *der, size_t length, const char *host, bool is_address);
 
 enum {
@@ -50,8 +50,8 @@ typedef void (*clastro_certificate_visitor)(void *_Nullable context, const uint8
 int clastro_pem_certificates(
   const char *pem, size_t length, void *_Nullable context, clastro_certificate_visitor each);
 
-// SHA-256 of the SubjectPublicKeyInfo of the first block, which is CERTIFICATE, CERTIFICATE REQUEST or PUBLIC KEY. False
-// when it is another, is broken, or a line before it was meant to begin one.
+// SHA-256 of the SubjectPublicKeyInfo of the first block, which is CERTIFICATE, CERTIFICATE REQUEST or PUBLIC KEY.
+// False when it is another, is broken, or a line before it was meant to begin one.
 bool clastro_pem_pin(const char *pem, size_t length, uint8_t *pin);
 
 #pragma clang assume_nonnull end

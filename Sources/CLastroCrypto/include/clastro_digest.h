@@ -10,8 +10,8 @@
 
 // A running digest (EVP_MD_CTX). For one thread at a time.
 typedef struct clastro_digest clastro_digest;
-// `algorithm` is a name that EVP_MD_fetch knows, such as SHA256. NULL when no provider has it (MD5 under FIPS), or there is
-// no memory. The caller owns it: clastro_digest_free.
+// `algorithm` is a name that EVP_MD_fetch knows, such as SHA256. NULL when no provider has it (MD5 under FIPS), or
+// there is no memory. The caller owns it: clastro_digest_free.
 clastro_digest *_Nullable clastro_digest_new(const char *algorithm);
 bool clastro_digest_update(clastro_digest *digest, const void *_Nullable data, size_t length);
 // Writes the digest of all bytes so far, and leaves the running one as it is. Its length; 0 for a failure, also when

@@ -49,7 +49,7 @@ typedef struct {
   size_t permitted_count;
   const char *_Nonnull const *_Nullable excluded;
   size_t excluded_count;
-  /// CLOOPBACK_USAGE_ bits of one that is no authority; 0 leaves the extension out.
+  /// CLOOPBACK_USAGE_ bits of a certificate that is not an authority's; 0 leaves the extension out.
   int usages;
   bool omits_key_identifiers;
   bool has_unknown_critical;
@@ -198,7 +198,7 @@ bool cloopback_hpack_decode(cloopback_hpack *hpack, const uint8_t *block, size_t
 int cloopback_listen_tcp(uint16_t *port);
 /// Listens on a Unix socket path, at most 107 bytes.
 int cloopback_listen_unix(const char *path);
-/// -1 with EAGAIN when nobody waits. The new socket is blocking and, for TCP, has TCP_NODELAY.
+/// -1 with EAGAIN when no client waits. The new socket is blocking and, for TCP, has TCP_NODELAY.
 int cloopback_accept(int listener);
 /// A pipe whose read end becomes readable when the write end is closed.
 bool cloopback_pipe(int *read_end, int *write_end);
@@ -213,6 +213,8 @@ ssize_t cloopback_send(int descriptor, const void *buffer, size_t count);
 void cloopback_shutdown(int descriptor, bool both);
 /// Makes the next close of a TCP socket a reset. A Unix socket has no reset: it is merely closed.
 void cloopback_arm_reset(int descriptor);
+/// Bytes that were written and that the peer's kernel has not acknowledged (SIOCOUTQ); 0 where that cannot be told.
+int cloopback_unacknowledged(int descriptor);
 /// Throws away what has arrived and was not read, so that closing sends FIN and not RST.
 void cloopback_drain(int descriptor);
 void cloopback_close(int descriptor);

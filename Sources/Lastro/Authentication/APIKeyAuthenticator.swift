@@ -26,7 +26,7 @@ public struct APIKeyAuthenticator: RequestAuthenticator, HTTPResourceInterceptor
   public var origins: [Origin] { scope.origins }
   /// As ``origins``.
   public var credentialOrigins: [Origin] { scope.origins }
-  /// False.
+  /// False: a key is at hand, so no task is made for the hook.
   public var hooksWait: Bool { false }
 
   private let scope: CredentialScope
@@ -38,16 +38,18 @@ public struct APIKeyAuthenticator: RequestAuthenticator, HTTPResourceInterceptor
   ///   - key: one line; not empty.
   ///   - placement: where in a request it stands.
   ///   - origins: where it goes; at least one.
-  ///   - allowsInsecureOrigins: whether an origin may be `http` on another machine, where everybody on the way reads the key.
-  ///     Default false: `http` is for this machine only (`localhost`, 127.0.0.0/8, `[::1]`).
+  ///   - allowsInsecureOrigins: whether an origin may be `http` on another machine, where everyone on the way reads
+  ///     the key. Default false: `http` is for this machine only (`localhost`, 127.0.0.0/8, `[::1]`).
   /// - Throws: ``ConfigurationError``: no origin; one in clear; a key that is empty, or has control characters or
-  ///   surrounding blanks; a header field name that is no token, or is the engine's to set; an empty query item name.
+  ///   surrounding blanks; a header field name that is not a token, or that the engine sets; an empty query item name.
   public init(
     _ key: Secret, in placement: Placement, origins: [Origin], allowsInsecureOrigins: Bool = false
   ) throws(ConfigurationError) {
     scope = try CredentialScope(origins, allowsInsecureOrigins: allowsInsecureOrigins)
     let text = key.reveal()
-    guard !text.isEmpty else { throw ConfigurationError("the API key is empty") }
+    guard !text.isEmpty else {
+      throw ConfigurationError("the API key is empty", hint: "give the key that the API's owner issued")
+    }
     guard !text.hasControlCharacter, text.first != " ", text.last != " " else {
       throw ConfigurationError(
         "the API key has a control character in it, or a blank at an end",
@@ -63,17 +65,21 @@ public struct APIKeyAuthenticator: RequestAuthenticator, HTTPResourceInterceptor
     case .header(let name, let prefix):
       guard let field = HTTPField.Name(name) else {
         throw ConfigurationError(
-          "\"\(name.prefix(40).escapedForDisplay)\" is no header field name",
+          "\"\(name.prefix(40).escapedForDisplay)\" cannot be the name of a header field",
           hint: "letters, digits and !#$%&'*+-.^_`|~ are allowed")
       }
       guard !engineFields.contains(field.canonicalName) else {
-        throw ConfigurationError("the header field \(name) is the engine's to set", hint: "take another name")
+        throw ConfigurationError("the engine sets the header field \(name) itself", hint: "take another name")
       }
       guard !prefix.hasControlCharacter, prefix.first != " " else {
-        throw ConfigurationError("the prefix begins with a blank, or has a control character in it")
+        throw ConfigurationError(
+          "the prefix begins with a blank, or has a control character in it",
+          hint: "write it as \"Token \", on one line")
       }
     case .queryItem(let name):
-      guard !name.isEmpty else { throw ConfigurationError("the query item has no name") }
+      guard !name.isEmpty else {
+        throw ConfigurationError("the name of the query item is empty", hint: "give the name that the API reads")
+      }
     }
   }
 
@@ -83,6 +89,8 @@ public struct APIKeyAuthenticator: RequestAuthenticator, HTTPResourceInterceptor
   ]
 
   /// Sets the field or the item where the request goes to one of ``origins``.
+  ///
+  /// - Throws: stage `request`, code `invalid_header`, when the key cannot stand in the field.
   public func authenticate(_ request: ResourceRequest) async throws -> ResourceRequest { try keyed(request) }
 
   func keyed(_ request: ResourceRequest) throws -> ResourceRequest {

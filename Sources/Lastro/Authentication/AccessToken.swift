@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A bearer token as somebody issued it (RFC 6750, RFC 6749 §5.1).
+/// A bearer token as a token endpoint issued it (RFC 6750, RFC 6749 §5.1).
 public struct AccessToken: Sendable, Hashable {
   /// What goes behind `Bearer` in the `Authorization` field.
   public let value: Secret
@@ -26,20 +26,23 @@ public struct AccessToken: Sendable, Hashable {
     _ value: Secret, expiresIn: Duration? = nil, refreshToken: Secret? = nil, scope: String? = nil,
     type: String = "Bearer"
   ) throws(ConfigurationError) {
-    guard !value.isEmpty else { throw ConfigurationError("the access token is empty") }
+    guard !value.isEmpty else {
+      throw ConfigurationError("the access token is empty", hint: "give the token that its endpoint issued")
+    }
     guard value.reveal().utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
       throw ConfigurationError(
-        "the access token has a character in it that is no visible ASCII",
+        "the access token has a character that is not visible ASCII",
         hint: "give the token alone, without \"Bearer\", blanks or a line end")
     }
     if let expiresIn, expiresIn < .zero {
       throw ConfigurationError(
-        "the access token is valid for \(expiresIn)", hint: "give what is left of its lifetime, zero where nothing is")
+        "the access token's lifetime is \(expiresIn.brief), below the minimum of 0",
+        hint: "give what is left of its lifetime, zero where nothing is")
     }
     guard Self.isBearer(type) else {
       throw ConfigurationError(
-        "tokens of type \(type.prefix(40).escapedForDisplay) are not supported",
-        hint: "only Bearer is; conform to RequestAuthenticator for other schemes")
+        "the token type \(type.prefix(40).escapedForDisplay) is not supported",
+        hint: "use Bearer, or conform to RequestAuthenticator for other schemes")
     }
     self.init(unchecked: value, expiresIn: expiresIn, refreshToken: refreshToken, scope: scope)
   }

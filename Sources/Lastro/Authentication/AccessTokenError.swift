@@ -12,10 +12,9 @@ public enum AccessTokenError: Error, Sendable, Hashable, CustomStringConvertible
   public var description: String {
     switch self {
     case .refreshTimedOut(let timeout):
-      "the access token could not be refreshed within \(timeout) (look at its source, or raise refreshTimeout)"
+      "the token source gave no token within \(timeout.brief) (look at the source, or raise refreshTimeout)"
     case .excessiveRefresh(let window):
-      "the access token was refreshed \(window.count) times within \(window.duration) "
-        + "(look at why new tokens are refused: clock, audience, scope)"
+      "the server refused \(window.count) new tokens within \(window.duration.brief) (check clock, audience, scope)"
     }
   }
 }

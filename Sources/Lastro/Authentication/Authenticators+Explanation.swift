@@ -3,7 +3,7 @@
 import HTTPTypes
 
 extension BasicAuthenticator: ExplainableInterceptor {
-  /// The scheme; who the user is stands nowhere.
+  /// The scheme alone: the user's name is not shown.
   public var explanation: String { "sends Basic credentials" }
 }
 
@@ -17,7 +17,7 @@ extension APIKeyAuthenticator: ExplainableInterceptor {
     }
   }
 
-  /// With the key.
+  /// The request with the key, which the explanation masks.
   public func explainedRequest(_ request: ResourceRequest) -> ResourceRequest {
     (try? keyed(request)) ?? request
   }
@@ -31,10 +31,7 @@ extension BearerAuthenticator: ExplainableInterceptor {
   public func explainedAction(
     after error: HTTPFetchError<any Error>, to request: ResourceRequest
   ) -> Retry.Action? {
-    guard error.statusCode == .unauthorized, let origin = Origin(request.head), origins.contains(origin) else {
-      return Retry.Action.none
-    }
-    return .retry
+    error.isRefusal(of: request, at: origins) ? .retry : Retry.Action.none
   }
 }
 
@@ -46,9 +43,13 @@ extension DigestAuthenticator: ExplainableInterceptor {
   public func explainedAction(
     after error: HTTPFetchError<any Error>, to request: ResourceRequest
   ) -> Retry.Action? {
-    guard error.statusCode == .unauthorized, let origin = Origin(request.head), origins.contains(origin) else {
-      return Retry.Action.none
-    }
-    return nil
+    error.isRefusal(of: request, at: origins) ? nil : Retry.Action.none
+  }
+}
+
+extension HTTPFetchError {
+  /// Whether it is a 401 of one of the origins.
+  fileprivate func isRefusal(of request: ResourceRequest, at origins: [Origin]) -> Bool {
+    statusCode == .unauthorized && Origin(request.head).map(origins.contains) ?? false
   }
 }

@@ -22,9 +22,9 @@ extension BearerAuthenticator {
   struct State {
     var machine: TokenMachine
     var flight: Flight?
-    /// Who waits for the refresh that runs, or for a replacement to be complete.
+    /// Requests that wait for the refresh that runs, or for a replacement to be complete.
     var waiters: [UInt64: CheckedContinuation<Settled, any Error>] = [:]
-    /// The refresh whose source has not returned, also when nobody wants its answer any more.
+    /// The refresh whose source has not returned, also when no request waits for its answer any more.
     var asking: UInt64?
     /// Number of replacements that are on their way: no refresh begins.
     var replacements = 0
@@ -59,7 +59,7 @@ extension BearerAuthenticator {
     let id: UInt64
     /// Whether a request was refused with the token that it replaces.
     var isRefused = false
-    /// On whose behalf it runs: who began it may be refreshing for another authenticator.
+    /// On whose behalf it runs: the task that began it may be refreshing for another authenticator.
     let marks: Set<UInt64>
     var start: Duration
     /// Asks the source; `nil` while the source has not returned from an earlier refresh.
@@ -160,8 +160,7 @@ extension BearerAuthenticator {
     return Task { [weak self] in
       let result: Result<AccessToken, any Error>
       do {
-        result = .success(
-          try await Self.$refreshing.withValue(marks) { try await source.token(replacing: old) })
+        result = .success(try await Self.$refreshing.withValue(marks) { try await source.token(replacing: old) })
       } catch {
         result = .failure(error)
       }
@@ -225,9 +224,9 @@ extension BearerAuthenticator {
     for waiter in waiters { waiter.resume(returning: settled) }
   }
 
-  /// Puts another token in place in three steps, for the source is not to be called with the lock held: no refresh begins,
-  /// the source forgets, the token is there. A refresh in between would be told of the old token by an old caller, or
-  /// have its refresh token forgotten.
+  /// Puts another token in place in three steps, for the source is not to be called with the lock held: no refresh
+  /// begins, the source forgets, the token is there. A refresh in between would be told of the old token by an old
+  /// caller, or have its refresh token forgotten.
   func replaceAll(with token: AccessToken?) {
     let flight = state.withLock { state in
       state.replacements += 1

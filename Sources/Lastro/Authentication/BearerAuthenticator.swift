@@ -14,23 +14,30 @@ import Synchronization
 ///
 /// - Requests to other origins than the configured ones pass as they are, and so do requests that have an
 ///   `Authorization` field of another scheme.
-/// - A token is refreshed ahead of its expiry, by a refresh that nobody waits for: requests go on with the token as long as
-///   it is valid.
+/// - A token is refreshed ahead of its expiry, by a refresh that no request waits for: requests go on with the token as
+///   long as it is valid.
 /// - A request that was refused with 401 is repeated once: at once when the token it had was replaced meanwhile, else
 ///   after a refresh. A second 401 in the same call stands.
-/// - Requests that are made while a refresh runs because a token was refused, or there is none that is valid, wait for it.
-///   When it fails they are sent with the old token as long as that has not expired.
-/// - One refresh serves all who wait. It runs in a task of its own: neither cancelling one of them nor all ends it, and
-///   who is cancelled leaves promptly. It has its own limit in time.
-/// - A refresh that fails, fails for all others who wait, with the error of the source: in ``HTTPFetchError/Reason`` it is in
-///   `noRequest`; after a 401, which stands, it is in ``HTTPFetchError/retryEnd``: `policy(.custom(…))`. Calls that had begun by then do not refresh again; new
-///   ones do, but not within 1 s: until then they get that error too. Where the request for the token could not be sent,
-///   as with a token endpoint that is down, retries of those calls refresh again too, and the pause grows from 10 ms to 1 s.
-/// - The source is asked one call at a time. One that goes on after its timeout, or after the token was replaced, is waited
-///   for, as long as the timeout again.
+/// - Requests that are made while a refresh runs because a token was refused, or there is none that is valid, wait for
+///   it. When it fails they are sent with the old token as long as that has not expired.
+/// - One refresh serves all waiting requests. It runs in a task of its own: cancelling one of them, or all, does not
+///   end it, and a cancelled request returns at once. It has its own limit in time.
+/// - A refresh that fails, fails all waiting requests, with the error of the source: in ``HTTPFetchError/Reason`` it is
+///   in `noRequest`; after a 401, which stands, it is in ``HTTPFetchError/retryEnd``: `policy(.custom(…))`. Calls that
+///   had begun by then do not refresh again; new ones do, but not within 1 s: until then they get that error too. Where
+///   the request for the token could not be sent, as with a token endpoint that is down, retries of those calls refresh
+///   again too, and the pause grows from 10 ms to 1 s.
+/// - The source is asked one call at a time. One that goes on after its timeout, or after the token was replaced, is
+///   waited for, as long as the timeout again.
 /// - Requests that the source makes in order to refresh may go through the same stack: they pass as they are.
 ///
 /// Dropping the authenticator ends a refresh that runs.
+///
+/// ```swift
+/// let tokens = try OAuth2ClientCredentials(client: client, scope: "read", stack: stack)
+/// let authenticator = try BearerAuthenticator(source: tokens, origins: [Origin("https://api.github.com")])
+/// configuration.interceptors = [authenticator, RetryInterceptor.standard]
+/// ```
 public final class BearerAuthenticator: RequestAuthenticator, HTTPResourceInterceptor {
   private let scope: CredentialScope
   let source: any AccessTokenSource
@@ -47,18 +54,18 @@ public final class BearerAuthenticator: RequestAuthenticator, HTTPResourceInterc
   ///
   /// - Parameters:
   ///   - source: where new tokens come from.
-  ///   - origins: who gets the token; at least one. All have to be `https` or loopback.
+  ///   - origins: the servers that get the token; at least one. All have to be `https` or loopback.
   ///   - token: the one to begin with, such as one that was persisted. Default: the first request gets one.
   ///   - leeway: how long before its expiry a token is refreshed; for a token that lives shorter than twice that, half
   ///     its life. After a refresh ahead of time failed, the next is tried a tenth of it later. Default 30 s.
   ///   - window: how many refreshes are too many; those that fail on the way to the source's server do not count.
   ///     Default 5 within 30 s. `nil`: no limit.
   ///   - refreshTimeout: how long one refresh may take; at most 1,000,000,000 s. Default 30 s.
-  ///   - allowsInsecureOrigins: whether `http` origins other than loopback are accepted, where everybody on the way can
+  ///   - allowsInsecureOrigins: whether `http` origins other than loopback are accepted, where everyone on the way can
   ///     read the token. Default false.
   ///   - timeSource: default: the continuous clock.
-  /// - Throws: ``ConfigurationError`` when there is no origin, one is not secure, the leeway is negative, or the timeout
-  ///   is not positive.
+  /// - Throws: ``ConfigurationError`` when there is no origin, one is not secure, the leeway is negative, or the
+  ///   timeout is not positive.
   public init(
     source: some AccessTokenSource, origins: [Origin], token: AccessToken? = nil, leeway: Duration = .seconds(30),
     window: BearerAuthenticator.RefreshWindow? = .standard, refreshTimeout: Duration = .seconds(30),
@@ -67,16 +74,18 @@ public final class BearerAuthenticator: RequestAuthenticator, HTTPResourceInterc
   ) throws(ConfigurationError) {
     scope = try CredentialScope(origins, allowsInsecureOrigins: allowsInsecureOrigins)
     guard leeway >= .zero else {
-      throw ConfigurationError("the leeway is \(leeway)", hint: "give zero or a positive duration")
+      throw ConfigurationError(
+        "the leeway is \(leeway.brief), below the minimum of 0", hint: "give zero or a positive duration")
     }
     guard refreshTimeout > .zero else {
-      throw ConfigurationError("the refresh timeout is \(refreshTimeout)", hint: "give a positive duration")
+      throw ConfigurationError(
+        "the refresh timeout is \(refreshTimeout.brief), which is not positive", hint: "give a positive duration")
     }
     self.source = source
     // Some thirty years: clocks trap on what they cannot hold.
-    self.refreshTimeout = min(refreshTimeout, .seconds(1_000_000_000))
+    self.refreshTimeout = refreshTimeout.countable
     self.timeSource = timeSource
-    var machine = TokenMachine(leeway: min(leeway, .seconds(1_000_000_000)), window: window)
+    var machine = TokenMachine(leeway: leeway.countable, window: window)
     if let token { machine.replace(with: token, at: timeSource.now()) }
     state = Lock(State(machine: machine))
   }
@@ -100,9 +109,9 @@ public final class BearerAuthenticator: RequestAuthenticator, HTTPResourceInterc
 
   /// Puts another token in place of the one in use, such as after a login; `nil` forgets it.
   ///
-  /// A refresh that runs is cancelled, and its result dropped: who waits for it goes on with the new token, or for `nil`
-  /// with a new refresh. The source forgets what it knows of the old token (``AccessTokenSource/forget()``), its refresh
-  /// token included: after `nil`, ``OAuth2RefreshToken`` has none, and requests fail until there is a login.
+  /// A refresh that runs is cancelled, and its result dropped: a waiting request goes on with the new token, or for
+  /// `nil` with a new refresh. The source forgets what it knows of the old token (``AccessTokenSource/forget()``), its
+  /// refresh token included: after `nil`, ``OAuth2RefreshToken`` has none, and requests fail until there is a login.
   public func replace(with token: AccessToken?) {
     replaceAll(with: token)
   }
@@ -127,12 +136,9 @@ public final class BearerAuthenticator: RequestAuthenticator, HTTPResourceInterc
   public func interceptMakeRequest(
     _ result: Result<ResourceRequest, any Error>, context: AttemptContext
   ) async -> Result<ResourceRequest, any Error> {
-    guard case .success(let request) = result else { return result }
-    do {
+    await result.authenticated { request in
       let hasFailed = context.retryState.errors.contains(where: couldBeOurs)
-      return .success(try await authenticate(request, call: context.callID, hasFailed: hasFailed))
-    } catch {
-      return .failure(error)
+      return try await authenticate(request, call: context.callID, hasFailed: hasFailed)
     }
   }
 

@@ -34,7 +34,7 @@ extension BodyDigest {
 
   private static func hash(_ path: String, _ length: Int64, into hasher: MessageHasher) async throws {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw unreadable(path) }
+    guard descriptor >= 0 else { throw TransportError.unreadableBodyFile(path, errno) }
     defer { close(descriptor) }
     var block = [UInt8](repeating: 0, count: blockSize)
     var total: Int64 = 0
@@ -43,7 +43,7 @@ extension BodyDigest {
       let count = read(descriptor, &block, blockSize)
       guard count >= 0 else {
         if errno == EINTR { continue }
-        throw unreadable(path)
+        throw TransportError.unreadableBodyFile(path, errno)
       }
       if count == 0 { break }
       hasher.update(block[..<count])
@@ -56,11 +56,6 @@ extension BodyDigest {
         .invalidBody, "the body's file has \(total) bytes, and had \(length) when the body was made",
         hint: "do not change a file while it is sent")
     }
-  }
-
-  private static func unreadable(_ path: String) -> TransportError {
-    .refused(
-      .invalidBody, "the body's file \(path.escapedForDisplay) cannot be read: \(String(cString: strerror(errno)))")
   }
 
   private static func hash(
@@ -76,7 +71,7 @@ extension BodyDigest {
     }
     guard length == nil || total == length else {
       throw TransportError.refused(
-        .invalidBody, "the body's stream does not give the \(length ?? 0) bytes it was given with",
+        .invalidBody, "the body's stream does not yield the \(length ?? 0) bytes that were announced for it",
         hint: "pass the length only where it is known")
     }
   }

@@ -4,7 +4,7 @@
 public enum BodyDigest: Sendable, Hashable {
   /// SHA-256 of the bytes as they are sent: of no bytes where there is no body.
   case sha256(MessageDigest)
-  /// Not to be had: the body is a stream that can be read once only. Refuse it, or sign as the protocol says for that
-  /// (`UNSIGNED-PAYLOAD` and the like).
+  /// There is no hash: the body is a stream that can be read once only. Refuse it, or sign as the protocol says for
+  /// that (`UNSIGNED-PAYLOAD` and the like).
   case unavailable
 }

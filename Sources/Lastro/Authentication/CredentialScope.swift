@@ -13,8 +13,8 @@ struct CredentialScope: Sendable {
   init(_ origins: [Origin], allowsInsecureOrigins: Bool) throws(ConfigurationError) {
     guard !origins.isEmpty else {
       throw ConfigurationError(
-        "the credentials are for no origin",
-        hint: "name those that may see them, such as try Origin(\"https://api.example\")")
+        "the list of origins that may see the credentials is empty",
+        hint: "name at least one, such as try Origin(\"https://api.example\")")
     }
     for origin in origins where !allowsInsecureOrigins && !origin.keepsSecrets {
       throw ConfigurationError(
@@ -27,7 +27,7 @@ struct CredentialScope: Sendable {
   /// Whether a request goes to one of them.
   func covers(_ request: ResourceRequest) -> Bool { origin(of: request) != nil }
 
-  /// Where a request goes; `nil` when that is none of them.
+  /// Where a request goes; `nil` when that is not in the scope.
   func origin(of request: ResourceRequest) -> Origin? {
     Origin(request.head).flatMap { origins.contains($0) ? $0 : nil }
   }

@@ -8,5 +8,7 @@ public struct CustomAccessTokenSource: AccessTokenSource {
   public init(_ get: @escaping @Sendable (_ old: AccessToken?) async throws -> AccessToken) { self.get = get }
 
   /// Calls the closure.
+  ///
+  /// - Throws: what the closure throws.
   public func token(replacing old: AccessToken?) async throws -> AccessToken { try await get(old) }
 }

@@ -21,7 +21,7 @@ struct DigestAlgorithm: Sendable, Hashable {
     }
   }
 
-  /// As it is sent.
+  /// The name as it is sent.
   var name: String {
     let base =
       switch hash {

@@ -78,9 +78,7 @@ struct DigestAnswer: Sendable {
 
   /// Hashed where the server wants that; in the notation of RFC 8187 where it says how to read it and quotes do not do.
   private func userParameter() throws(HashingError) -> String {
-    if challenge.hashesUser {
-      return "username=\"\(try challenge.algorithm.hash(user, challenge.realm))\""
-    }
+    if challenge.hashesUser { return "username=\"\(try challenge.algorithm.hash(user, challenge.realm))\"" }
     if challenge.isUTF8, !user.utf8.allSatisfy({ $0 < 0x80 }) {
       return "username*=UTF-8''" + user.percentEncoded(keeping: Self.extendedValue)
     }

@@ -16,16 +16,16 @@ internal import LastroSupport
 /// configuration.interceptors.append(digest)
 /// ```
 ///
-/// The first request to an origin goes without credentials; its 401 brings a challenge, and the call is tried once more,
-/// whatever its method: a 401 says that the server did not act. Later requests are authenticated at once, with counts
-/// (`nc`) of their own. When the server calls a nonce stale, the call is tried with the new one. A call is sent three
-/// times at most, and a refusal of proper credentials is final.
+/// The first request to an origin goes without credentials; its 401 brings a challenge, and the call is tried once
+/// more, whatever its method: a 401 says that the server did not act. Later requests are authenticated at once, with
+/// counts (`nc`) of their own. When the server calls a nonce stale, the call is tried with the new one. A call is sent
+/// three times at most, and a refusal of proper credentials is final.
 ///
-/// A server may have several realms: each has a challenge of its own, and a retry answers the one of its own 401. Requests
-/// are authenticated beforehand for the realm that asked last.
+/// A server may have several realms: each has a challenge of its own, and a retry answers the one of its own 401.
+/// Requests are authenticated beforehand for the realm that asked last.
 ///
-/// A digest is of method, path, query and, with `auth-int`, body. Interceptors that change those have to come before this
-/// one: put it last. A request that has an `Authorization` field of another scheme keeps it, and is left alone.
+/// A digest is of method, path, query and, with `auth-int`, body. Interceptors that change those have to come before
+/// this one: put it last. A request that has an `Authorization` field of another scheme keeps it, and is left alone.
 ///
 /// A body is sent again with the request. One that cannot be (``RequestBody/isReplayable``) is not retried: fetch
 /// something else first, so that the challenge is known.
@@ -34,16 +34,16 @@ internal import LastroSupport
 /// `auth`; `auth-int` where the server offers nothing else and the body is in memory. `userhash`, `charset`, `opaque`
 /// and `nextnonce` are honoured; `domain` is not, for ``origins`` say where credentials go.
 ///
-/// A digest hides the password, and nothing else: over `http` who stands between changes what is fetched, and guesses weak
-/// passwords at leisure (RFC 7616 §5).
+/// A digest hides the password, and nothing else: over `http` a machine in between can change what is fetched, and
+/// guess weak passwords at leisure (RFC 7616 §5).
 public final class DigestAuthenticator: RequestAuthenticator, HTTPResourceInterceptor {
-  /// The user name.
+  /// The user name (RFC 7616 §3.4).
   public let user: String
-  /// Whose challenges are answered.
+  /// The origins whose challenges are answered.
   public var origins: [Origin] { scope.origins }
   /// As ``origins``.
   public var credentialOrigins: [Origin] { scope.origins }
-  /// False.
+  /// False: an answer is computed, so no task is made for the hook.
   public var hooksWait: Bool { false }
 
   private let scope: CredentialScope
@@ -68,7 +68,7 @@ public final class DigestAuthenticator: RequestAuthenticator, HTTPResourceInterc
     scope = try CredentialScope(origins, allowsInsecureOrigins: true)
     guard !user.hasControlCharacter, !password.reveal().hasControlCharacter else {
       throw ConfigurationError(
-        "user name or password have a control character in them",
+        "the user name or the password has a control character in it",
         hint: "remove it: a password read from a file often ends in a line's end")
     }
     self.user = user
@@ -77,8 +77,8 @@ public final class DigestAuthenticator: RequestAuthenticator, HTTPResourceInterc
     self.random = random
   }
 
-  /// Answers the origin's challenge where it is known, that of the realm that asked last; a digest that is already there
-  /// is removed where it is not. Other credentials that are there stay.
+  /// Answers the origin's challenge where it is known, that of the realm that asked last; a digest that is already
+  /// there is removed where it is not. Other credentials that are there stay.
   ///
   /// - Throws: when OpenSSL cannot compute the hash.
   public func authenticate(_ request: ResourceRequest) async throws -> ResourceRequest {
@@ -89,12 +89,9 @@ public final class DigestAuthenticator: RequestAuthenticator, HTTPResourceInterc
   public func interceptMakeRequest(
     _ result: Result<ResourceRequest, any Error>, context: AttemptContext
   ) async -> Result<ResourceRequest, any Error> {
-    guard case .success(let request) = result else { return result }
-    do {
+    await result.authenticated { request in
       let realm = scope.origin(of: request).flatMap { refusedRealm(in: context.retryState, of: $0) }
-      return .success(try authenticate(request, realm: realm))
-    } catch {
-      return .failure(error)
+      return try authenticate(request, realm: realm)
     }
   }
 
@@ -102,7 +99,7 @@ public final class DigestAuthenticator: RequestAuthenticator, HTTPResourceInterc
     guard let origin = scope.origin(of: request), !Self.hasOtherCredentials(request) else { return request }
     var request = request
     guard let answer = answer(to: origin, realm: realm, for: request) else {
-      // Of the request before a redirect: it is for another path.
+      // The answer of the request before a redirect, which was for another path.
       if Self.answeredChallenge(of: request) != nil { request.head.headerFields[.authorization] = nil }
       return request
     }
@@ -144,8 +141,8 @@ public final class DigestAuthenticator: RequestAuthenticator, HTTPResourceInterc
 
   /// Takes in the next nonce, where the answer has one; forgets the challenge where the server's own proof is wrong.
   ///
-  /// A wrong proof (`rspauth`, RFC 7616 §3.5) says that the server, or somebody in between, does not know the password.
-  /// The answer has been received by then, and stands: only https says beforehand who answers.
+  /// A wrong proof (`rspauth`, RFC 7616 §3.5) says that the server, or a machine in between, does not know the
+  /// password. The answer has been received by then, and stands: only https proves beforehand which server answers.
   public func interceptSucceeded(
     _ request: ResourceRequest, response: ResourceResponse, body: Data?, context: AttemptContext
   ) async {
@@ -192,13 +189,13 @@ extension DigestAuthenticator {
   /// The parameters of the digest on a request; `nil` where it has none.
   private static func answeredChallenge(of request: ResourceRequest) -> AuthenticationChallenge? {
     guard let value = request.head.headerFields[.authorization],
-      // Of our own making: the URL in it may be long.
+      // No limit: we made it, and the URL in it may be long.
       let answered = AuthenticationChallenge.read(value, limit: value.utf8.count).first, answered.scheme == "digest"
     else { return nil }
     return answered
   }
 
-  /// Whether somebody else's credentials are on a request.
+  /// Whether a request has credentials that another interceptor set.
   private static func hasOtherCredentials(_ request: ResourceRequest) -> Bool {
     let values = request.head.headerFields[values: .authorization]
     return values.contains { $0.prefix(7).lowercased() != "digest " }

@@ -7,9 +7,9 @@
 struct DigestChallenge: Sendable, Hashable {
   /// How the body takes part.
   enum Protection: String, Sendable, Hashable {
-    /// Not.
+    /// The body does not take part.
     case auth
-    /// As its hash.
+    /// The hash of the body takes part.
     case authInt = "auth-int"
   }
 

@@ -2,7 +2,7 @@
 
 /// The challenges that an authenticator answers without being asked again: one for each realm of an origin.
 ///
-/// A machine: it decides in values, and whoever owns it holds a lock around it.
+/// A machine: it decides in values, and its owner holds a lock around it.
 struct DigestSessions: Sendable {
   /// What one request is answered with.
   struct Turn: Sendable {

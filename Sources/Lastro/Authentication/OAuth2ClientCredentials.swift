@@ -8,7 +8,7 @@ public struct OAuth2ClientCredentials: AccessTokenSource {
   /// Makes a source.
   ///
   /// - Parameters:
-  ///   - client: who asks, and where.
+  ///   - client: the client that asks, and the endpoint.
   ///   - scope: what the token is to be good for: names, separated by spaces. Default: what the endpoint thinks.
   ///   - parameters: goes into the body besides, such as `audience` or `resource`.
   ///   - stack: carries the request. Redirects are not followed, and a request that may have been sent is not repeated.

@@ -31,7 +31,7 @@ public enum OAuth2Error: Error, Sendable, CustomStringConvertible {
 
   /// The endpoint refused.
   case refused(Refusal)
-  /// A 2xx answer that is no token answer (RFC 6749 §5.1), and why.
+  /// A 2xx answer that is not a token response (RFC 6749 §5.1), and why.
   case invalidAnswer(String)
   /// The token is of another type than `Bearer`.
   case unsupportedTokenType(String)
@@ -45,18 +45,18 @@ public enum OAuth2Error: Error, Sendable, CustomStringConvertible {
     if case .refused(let refusal) = self { refusal } else { nil }
   }
 
-  /// One line.
+  /// The error on one line, without secrets.
   public var description: String {
     switch self {
     case .refused(let refusal):
       "the token endpoint refused with \(refusal.status.code) \(refusal.error)"
         + (refusal.errorDescription.map { ": \($0)" } ?? "") + (refusal.errorURI.map { " (\($0))" } ?? "")
-    case .invalidAnswer(let reason): "the token endpoint answered with no token (\(reason))"
+    case .invalidAnswer(let reason): "the token endpoint answered without a usable token (\(reason))"
     case .unsupportedTokenType(let type):
       "the token endpoint gave a token of type \(type), which is not supported (only Bearer is)"
-    case .noRefreshToken: "there is no refresh token (give one to OAuth2RefreshToken, or a token that has one)"
+    case .noRefreshToken: "a refresh token is missing (give one to OAuth2RefreshToken, or a token that has one)"
     case .fetch(let error):
-      "the token endpoint could not be asked" + (error.request.map { " (\($0))" } ?? "") + ": \(error)"
+      "the request to the token endpoint failed" + (error.request.map { " (\($0))" } ?? "") + ": \(error)"
     }
   }
 }

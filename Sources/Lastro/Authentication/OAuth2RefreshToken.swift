@@ -11,7 +11,7 @@ public final class OAuth2RefreshToken: AccessTokenSource {
     var current: Secret?
     /// The latest that were replaced.
     var spent: [Secret] = []
-    /// Counts what ``forget()`` ended: an answer to an earlier request is nobody's any more.
+    /// Counts what ``forget()`` ended: an answer to an earlier request is dropped.
     var generation: UInt64 = 0
   }
 
@@ -25,20 +25,23 @@ public final class OAuth2RefreshToken: AccessTokenSource {
   /// Makes a source.
   ///
   /// - Parameters:
-  ///   - client: who asks, and where.
+  ///   - client: the client that asks, and the endpoint.
   ///   - refreshToken: the one to begin with. Default: that of the token to replace.
   ///   - scope: not more than was granted at first. Default: the same.
   ///   - parameters: goes into the body besides.
   ///   - stack: carries the request. Redirects are not followed, and a request that may have been sent is not repeated.
   ///   - onRotation: called with every refresh token that replaces another, before the access token that came with it
   ///     is used: the place to persist it. Counts for the authenticator's timeout. Default: nothing.
-  /// - Throws: ``ConfigurationError`` when the refresh token is empty, or a parameter has no name, or one that is taken.
+  /// - Throws: ``ConfigurationError`` when the refresh token is empty, or a parameter has no name, or one that is
+  ///   taken.
   public init(
     client: OAuth2Client, refreshToken: Secret? = nil, scope: String? = nil,
     parameters: KeyValuePairs<String, Secret> = [:], stack: some HTTPNetworkStack,
     onRotation: @escaping @Sendable (_ refreshToken: Secret) async -> Void = { _ in }
   ) throws(ConfigurationError) {
-    guard refreshToken.map({ !$0.isEmpty }) ?? true else { throw ConfigurationError("the refresh token is empty") }
+    guard refreshToken.map({ !$0.isEmpty }) ?? true else {
+      throw ConfigurationError("the refresh token is empty", hint: "give one that the token endpoint issued, or nil")
+    }
     self.client = client
     self.scope = scope
     self.parameters = parameters.map { ($0.key, $0.value) }

@@ -52,8 +52,8 @@ struct OAuth2TokenAnswer: Decodable {
 
   /// - Parameter requested: the scope that was asked for.
   func token(scope requested: String?) throws(OAuth2Error) -> AccessToken {
-    guard let accessToken else { throw .invalidAnswer("it has no access_token") }
-    guard let tokenType else { throw .invalidAnswer("it has no token_type") }
+    guard let accessToken else { throw .invalidAnswer("its response has no access_token") }
+    guard let tokenType else { throw .invalidAnswer("its response has no token_type") }
     guard AccessToken.isBearer(tokenType) else { throw .unsupportedTokenType(tokenType.line(40)) }
     // Some thirty years: `Duration` traps on what it cannot hold.
     let lifetime = expiresIn.map { $0.isNaN ? .zero : Duration.seconds(min(max($0, 0), 1e9)) }

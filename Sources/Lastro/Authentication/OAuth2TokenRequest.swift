@@ -29,7 +29,7 @@ struct OAuth2TokenRequest {
       }
       throw .fetch(error.withoutBody)
     }
-    guard let parsed = OAuth2TokenAnswer(answer.value) else { throw .invalidAnswer("it is no JSON object") }
+    guard let parsed = OAuth2TokenAnswer(answer.value) else { throw .invalidAnswer("its body is not a JSON object") }
     // Some endpoints answer 200 with an error in it.
     if parsed.accessToken == nil { try parsed.throwRefusal(status: answer.response.status, hiding: secrets) }
     return try parsed.token(scope: scope)
@@ -76,7 +76,8 @@ struct OAuth2TokenRequest {
     for (name, _) in parameters {
       guard !name.isEmpty, !reserved.contains(name) else {
         throw ConfigurationError(
-          name.isEmpty ? "a parameter of the token request has no name" : "\(name) is no extra parameter",
+          name.isEmpty
+            ? "the name of a parameter of the token request is empty" : "\(name) cannot be an extra parameter",
           hint: "grant_type, scope, refresh_token and the client's credentials have places of their own")
       }
     }

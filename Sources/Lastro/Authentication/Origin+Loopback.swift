@@ -9,6 +9,6 @@ extension Origin {
     return parts.count == 4 && parts.first == "127" && parts.allSatisfy { UInt8($0) != nil }
   }
 
-  /// Whether nobody on the way can read what is sent there.
+  /// Whether what is sent there stays on this machine, where no network can read it.
   var keepsSecrets: Bool { scheme == "https" || isLoopback }
 }

@@ -17,7 +17,7 @@ extension BearerAuthenticator {
     public init(count: Int, per duration: Duration) throws(ConfigurationError) {
       guard count >= 1, duration > .zero else {
         throw ConfigurationError(
-          "a refresh window of \(count) refreshes within \(duration) lets no token be refreshed",
+          "a refresh window of \(count) refreshes within \(duration.brief) would never refresh",
           hint: "give at least 1 and a positive duration, or nil for no limit")
       }
       self.init(unchecked: count, per: duration)

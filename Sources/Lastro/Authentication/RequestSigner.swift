@@ -2,13 +2,14 @@
 
 /// Signs requests: sees what is about to be sent, and the hash of its body.
 ///
-/// Signers come after all interceptors, in array order, for every attempt and every redirect followed. What they return is
-/// checked once more, and sent.
+/// Signers come after all interceptors, in array order, for every attempt and every redirect followed. What they return
+/// is checked once more, and sent.
 public protocol RequestSigner: Sendable {
   /// Where requests are signed; others pass as they are.
   var origins: [Origin] { get }
 
-  /// Signs a request: sets header fields, or adds to the query. Runs on the concurrent pool; may wait, such as for a key.
+  /// Signs a request: sets header fields, or adds to the query. Runs on the concurrent pool; may wait, such as for a
+  /// key.
   ///
   /// Set fields rather than adding them: the request of a redirect has those of the one before it. Fields that a signer
   /// sets or changes count as ``RequestOptions/sensitiveHeaders``: they are redacted, and stay behind on a redirect to

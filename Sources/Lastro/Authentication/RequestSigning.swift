@@ -3,7 +3,7 @@
 internal import HTTPTypes
 
 /// A request with the signatures of those signers that are for its origin, in array order. The body is hashed once, and
-/// not at all where nobody signs.
+/// not at all where no signer signs.
 ///
 /// - Throws: what a signer throws; code `invalid_url` when one changed where the request goes; as
 ///   ``BodyDigest/computed(of:)``.
@@ -20,8 +20,8 @@ package func signed(
     var next = try await signer.sign(result, bodyDigest: bodyDigest, context: context)
     guard Origin(next.head) == origin else {
       throw TransportError.refused(
-        .invalidURL, "a signer changed where the request goes: not to \(origin) any more",
-        hint: "signers set header fields and query items; where a request goes is an interceptor's to change")
+        .invalidURL, "a signer moved the request away from \(origin)",
+        hint: "set only header fields and query items in a signer; move requests in an interceptor")
     }
     next.body = request.body
     next.options.sensitiveHeaders.formUnion(next.head.headerFields.names(differingFrom: result.head.headerFields))

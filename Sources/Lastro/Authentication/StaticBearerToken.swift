@@ -13,7 +13,8 @@ extension HTTPResourceInterceptor where Self == APIKeyAuthenticator {
   /// - Parameters:
   ///   - token: the token alone, without `Bearer`: visible ASCII characters, at least one.
   ///   - origins: where it goes, as ``Origin`` reads them; at least one. All have to be `https`, or on this machine.
-  /// - Throws: ``ConfigurationError``: no origin; one that cannot be read, or has no encryption; a token that cannot stand in a header field.
+  /// - Throws: ``ConfigurationError``: no origin; one that cannot be read, or has no encryption; a token that cannot
+  ///   stand in a header field.
   public static func bearer(_ token: Secret, for origins: String...) throws(ConfigurationError) -> APIKeyAuthenticator {
     var read: [Origin] = []
     for origin in origins { read.append(try Origin(origin)) }

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The stage is that of the cause, so that whoever counts by stage sees the network where the network failed; the code says
+// The stage is that of the cause, so that a count by stage shows the network where the network failed; the code says
 // that it was a token which was wanted, and not the request itself.
 
 extension OAuth2Error: FailureTelling {
   var failure: TransportError {
     // No colon behind "token": what follows one is masked.
-    let message = "no access token, as \(self)"
+    let message = "the access token is missing, as \(self)"
     switch self {
     case .fetch(let error): return error.failure(.tokenUnavailable, message)
     case .refused(let refusal):
       return TransportError(stage: .http, code: .tokenRefused, message: message, hint: refusal.hint)
-    case .invalidAnswer, .unsupportedTokenType:
-      return TransportError(stage: .decode, code: .tokenUnavailable, message: message)
+    case .invalidAnswer, .unsupportedTokenType: return .init(stage: .decode, code: .tokenUnavailable, message: message)
     case .noRefreshToken: return TransportError(stage: .request, code: .tokenUnavailable, message: message)
     }
   }
@@ -27,10 +26,11 @@ extension OAuth2Error.Refusal {
   fileprivate var hint: String? {
     switch error {
     case "invalid_client":
-      "check the client's id and secret, and how the endpoint wants them (OAuth2Client.Authentication)"
-    case "invalid_grant": "the grant, such as a refresh token, is not good any more: get a new one"
-    case "unauthorized_client", "unsupported_grant_type": "the client may not ask in this way: see how it is registered"
-    case "invalid_scope": "check the scope"
+      "check the client's id and secret, and how the endpoint wants them: OAuth2Client.Authentication"
+    case "invalid_grant": "the grant, such as a refresh token, has expired or was revoked: get a new one"
+    case "unauthorized_client", "unsupported_grant_type":
+      "the client may not ask in this way: check how it is registered"
+    case "invalid_scope": "ask for a scope that the client is registered for"
     default: nil
     }
   }
@@ -38,12 +38,8 @@ extension OAuth2Error.Refusal {
 
 extension AccessTokenError: FailureTelling {
   var failure: TransportError {
-    let stage: FailureStage =
-      switch self {
-      case .refreshTimedOut: .timeout
-      case .excessiveRefresh: .limit
-      }
-    return TransportError(stage: stage, code: .tokenUnavailable, message: "no access token, as \(self)")
+    let stage: FailureStage = if case .refreshTimedOut = self { .timeout } else { .limit }
+    return TransportError(stage: stage, code: .tokenUnavailable, message: "the access token is missing, as \(self)")
   }
 
   var failedFetch: HTTPFetchError<any Error>? { nil }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LastroSupport
+
 /// What ``BearerAuthenticator`` knows, and what it decides from that. Neither time nor tasks: those are told.
 struct TokenMachine {
-  /// What to do for somebody who needs a token.
+  /// What to do for a request that needs a token.
   enum Decision {
-    /// There is one.
+    /// A valid token is there.
     case use(AccessToken)
-    /// There is none to be had.
+    /// There is no token to be had.
     case fail(any Error)
     /// A refresh runs: wait for it.
     case join
@@ -14,7 +16,7 @@ struct TokenMachine {
     case begin(using: AccessToken?)
   }
 
-  /// What runs.
+  /// The refresh that runs, if any.
   enum Refresh {
     case none
     /// Nothing says that the token is not good any more, if there is one.
@@ -32,21 +34,22 @@ struct TokenMachine {
 
   private struct Failure {
     var error: any Error
-    /// Of the credential that could not be replaced.
+    /// The version of the credential that could not be replaced.
     var version: UInt64
     /// The last call that had asked for a token by then.
     var lastCall: UInt64
     var time: Duration
-    /// How long it is everybody's answer.
+    /// How long it answers every request.
     var pause: Duration
     /// Whether asking again may help, and sends nothing twice: also for the calls that had begun by then.
     var mayPass: Bool
   }
 
-  /// How long the failure of a refresh is everybody's answer: without it, every request asks a token server that is down.
+  /// How long the failure of a refresh is the answer to all: without it, every request asks a token server that is
+  /// down.
   static let failurePause = Duration.seconds(1)
-  /// The same for the first failure to reach the source's server: a retry is to find it when it is back. Each further one
-  /// doubles it, up to ``failurePause``.
+  /// The same for the first failure to reach the source's server: a retry is to find it when it is back. Each further
+  /// one doubles it, up to ``failurePause``.
   static let firstPassingPause = Duration.milliseconds(10)
 
   let leeway: Duration
@@ -90,8 +93,8 @@ struct TokenMachine {
 
   /// For a request that is to be sent.
   ///
-  /// A refresh ahead of time holds nobody up: servers take the token until it expires, and what was sent a moment ago
-  /// went out with it too. Only a refusal tells that it is worthless; then requests wait.
+  /// A refresh ahead of time holds no request up: servers take the token until it expires, and what was sent a moment
+  /// ago went out with it too. Only a refusal tells that it is worthless; then requests wait.
   ///
   /// - Parameters:
   ///   - hasFailed: whether an earlier attempt of the call failed for want of a token, or was refused.
@@ -132,8 +135,7 @@ struct TokenMachine {
         let last = failure.flatMap { $0.version == version && $0.mayPass ? $0.pause : nil }
         pause = min(pause, last.map { $0 * 2 } ?? Self.firstPassingPause)
       }
-      failure = Failure(
-        error: error, version: version, lastCall: lastCall, time: now, pause: pause, mayPass: mayPass)
+      failure = Failure(error: error, version: version, lastCall: lastCall, time: now, pause: pause, mayPass: mayPass)
     }
   }
 
@@ -141,8 +143,7 @@ struct TokenMachine {
     version += 1
     failure = nil
     credential = token.map { token in
-      // Some thirty years: `Duration` traps on what it cannot hold.
-      let lifetime = token.expiresIn.map { min($0, .seconds(1_000_000_000)) }
+      let lifetime = token.expiresIn.map(\.countable)
       return Credential(
         token: token, expiry: lifetime.map { now + $0 },
         due: lifetime.map { now + $0 - min(leeway, $0 / 2) })

@@ -2,7 +2,7 @@
 
 /// OpenSSL could not compute a hash.
 package struct HashingError: Error, Sendable, Hashable, CustomStringConvertible {
-  /// Which one.
+  /// The algorithm that libcrypto does not provide.
   package var algorithm: HashAlgorithm
 
   /// Makes an error.
@@ -11,12 +11,12 @@ package struct HashingError: Error, Sendable, Hashable, CustomStringConvertible 
   /// What failed, and the usual reason.
   package var description: String { error.description }
 
-  /// As callers of the public functions get it.
+  /// The error that callers of the public functions get.
   var error: ConfigurationError {
     ConfigurationError(
-      "OpenSSL does not compute \(algorithm)",
+      "OpenSSL cannot compute \(algorithm)",
       hint: algorithm == .md5
         ? "its FIPS provider has no MD5: ask the server for SHA-256, or configure the default provider"
-        : "no provider has it, or there is no memory: look at the providers in openssl.cnf")
+        : "its providers lack it, or memory ran out: look at the providers in openssl.cnf")
   }
 }

@@ -13,7 +13,7 @@ public struct MessageDigest: Sendable, Hashable, CustomStringConvertible {
   /// The most bytes a hash function gives, and more.
   static let maximumLength = 64
 
-  /// Its bytes.
+  /// The bytes of the digest, as many as its algorithm gives.
   public let bytes: [UInt8]
 
   /// Wraps bytes that were computed elsewhere.

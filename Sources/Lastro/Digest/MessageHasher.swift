@@ -10,7 +10,7 @@ internal import CLastroCrypto
 
 /// A hash function that is fed piece by piece, over OpenSSL's `EVP_Digest` calls. For one thread at a time.
 package final class MessageHasher {
-  /// Which function.
+  /// The algorithm of the digest.
   package let algorithm: HashAlgorithm
   private let context: OpaquePointer
   private var isBroken = false

@@ -2,7 +2,7 @@
 
 /// A configuration value that cannot work, found when it is made and not when it is used.
 public struct ConfigurationError: Error, Sendable, Hashable, CustomStringConvertible {
-  /// What is wrong.
+  /// What is wrong, in one sentence, with the value and the range that is allowed.
   public var message: String
   /// How to fix it.
   public var hint: String?

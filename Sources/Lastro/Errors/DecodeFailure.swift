@@ -21,11 +21,11 @@ public struct DecodeFailure: Error, CustomStringConvertible {
   public let status: HTTPResponse.Status?
   /// Header fields of the answer; empty where the stack's responses have none.
   public let headerFields: HTTPFields
-  /// The beginning of the payload, masked; `nil` where the payload is no data.
+  /// The beginning of the payload, masked; `nil` where the payload is not data.
   public let snippet: BodySnippet?
 
-  /// Describes a failure. What is known about the answer is taken from `payload` and `metadata` where they are `Data` and
-  /// ``ResourceResponse``.
+  /// Describes a failure. What is known about the answer is taken from `payload` and `metadata` where they are `Data`
+  /// and ``ResourceResponse``.
   public init<Payload, Metadata>(_ underlying: any Error, payload: Payload, metadata: Metadata) {
     self.init(underlying, payload: payload, metadata: metadata, snippetBytes: 512)
   }
@@ -60,9 +60,13 @@ public struct DecodeFailure: Error, CustomStringConvertible {
     switch error {
     case .keyNotFound(let key, let context):
       return (path(context.codingPath), "the key \"\(bounded(key.stringValue))\" is missing")
-    case .valueNotFound(let type, let context): return (path(context.codingPath), "no value, but \(type) expected")
+    case .valueNotFound(let type, let context):
+      return (path(context.codingPath), "the value is missing, \(type) was expected")
     case .typeMismatch(let type, let context):
-      return (path(context.codingPath), "\(type) expected: \(withoutValues(context.debugDescription))")
+      return (
+        path(context.codingPath),
+        "the value is \(DecodingError.found(context) ?? "of another type"), \(type) was expected"
+      )
     case .dataCorrupted(let context): return (path(context.codingPath), withoutValues(context.debugDescription))
     @unknown default: return ("", "the payload does not decode")
     }
@@ -74,7 +78,8 @@ public struct DecodeFailure: Error, CustomStringConvertible {
     for mark in [" from invalid ", "Parsed JSON number"] {
       if let range = text.firstRange(of: mark) { text = text[..<range.lowerBound] }
     }
-    return text.isEmpty ? "a value that does not fit" : bounded(text)
+    if text.hasPrefix("The given data was not valid JSON") { return "the payload is not valid JSON" }
+    return text.isEmpty ? "the value cannot be decoded" : bounded(text)
   }
 
   /// At most 200 characters, on one line.

@@ -34,11 +34,11 @@ extension FailureCode {
   public static let invalidBody = Self("invalid_body")
   /// An option value the engine cannot honour.
   public static let invalidOption = Self("invalid_option")
-  /// The base request maker or an interceptor threw. The stage is `request`, or that of the fetch that failed where it threw
-  /// an ``HTTPFetchError``.
+  /// The base request maker or an interceptor threw. The stage is `request`, or that of the fetch that failed where it
+  /// threw an ``HTTPFetchError``.
   public static let requestMakingFailed = Self("request_making_failed")
-  /// There was no access token to be had, so that nothing of the request was sent. The stage is that of the cause, such as
-  /// `connect` where the token endpoint is down.
+  /// There was no access token to be had, so that nothing of the request was sent. The stage is that of the cause, such
+  /// as `connect` where the token endpoint is down.
   public static let tokenUnavailable = Self("token_unavailable")
   /// The token endpoint refused (RFC 6749 §5.2), such as a wrong client secret. The stage is `http`.
   public static let tokenRefused = Self("token_refused")
@@ -47,7 +47,7 @@ extension FailureCode {
 
   /// The name has no address.
   public static let hostNotFound = Self("host_not_found")
-  /// Nobody listens, or the network is unreachable.
+  /// No server listens at the port, or the network is unreachable.
   public static let connectFailed = Self("connect_failed")
   /// The proxy's name has no address.
   public static let proxyNotFound = Self("proxy_not_found")
@@ -108,7 +108,7 @@ extension FailureCode {
   public static let truncatedStream = Self("truncated_stream")
   /// The stream was closed on our side.
   public static let streamClosed = Self("stream_closed")
-  /// Somebody else reads, or writes, at this moment.
+  /// Another task reads, or writes, at this moment.
   public static let operationInProgress = Self("operation_in_progress")
   /// What was asked for is something this dialer or transport does not do.
   public static let unsupported = Self("unsupported")

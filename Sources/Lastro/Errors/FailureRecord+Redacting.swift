@@ -33,7 +33,7 @@ extension Redaction {
   /// A text of an error, as it may be seen.
   ///
   /// What is said of hosts and pins is masked by value only: `token-service:8443` reads like a name and its secret, and
-  /// who has to mend a policy needs it.
+  /// the person who mends a policy needs it.
   package func text(_ text: String, of error: TransportError?) -> String {
     error?.trustFailure?.isInOwnWords == true ? secretsMasked(in: text) : self.text(text)
   }

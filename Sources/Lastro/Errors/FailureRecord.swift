@@ -88,12 +88,13 @@ final class FailureRecord: Sendable {
     case .noRequest(let error as any FailureTelling): error.failure.redacted(by: redaction)
     case .noRequest(let error):
       .refused(
-        .requestMakingFailed, "the request could not be made: \(redaction.text("\(error)"))",
-        hint: "see what the base request maker or an interceptor threw")
+        .requestMakingFailed, "the base request maker or an interceptor threw: \(redaction.text("\(error)"))",
+        hint: "look at what it threw; nothing was sent")
     case .noData(let status):
       TransportError(
-        stage: .response, code: .noData, message: "status \(status.code) came without the body the resource requires",
-        requestSent: true)
+        stage: .response, code: .noData,
+        message: "the server answered \(status.code) without the body that the resource requires",
+        hint: "ask for an optional model, or NoContent, where that is right", requestSent: true)
     case .decode(let failure):
       TransportError(stage: .decode, code: .undecodable, message: failure.description, requestSent: true)
     case .http: nil

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An error of a request maker, interceptor or signer that knows its own stage and cause, so that the failure of the attempt
-/// is told as what it is, and not only as a request that could not be made.
+/// An error of a request maker, interceptor or signer that knows its own stage and cause, so that the failure of the
+/// attempt is told as what it is, and not only as a request that could not be made.
 protocol FailureTelling: Error {
-  /// As the failure of the attempt, of whose own request nothing was sent.
+  /// As the failure of an attempt that sent nothing of its request.
   var failure: TransportError { get }
   /// The fetch that failed, where it was one.
   var failedFetch: HTTPFetchError<any Error>? { get }
 }
 
 extension FailureTelling {
-  /// Whether asking again may help, and sends nothing twice: the fetch was one of a request that must not be repeated, and
-  /// nothing of it was sent.
+  /// Whether asking again may help, and sends nothing twice: the fetch was one of a request that must not be repeated,
+  /// and nothing of it was sent.
   var mayPass: Bool { failedFetch.map(RetryInterceptor.isEligibleUnsent) ?? false }
 }
 
 extension HTTPFetchError: FailureTelling {
   var failure: TransportError {
-    failure(.requestMakingFailed, "the request could not be made: \(self)")
+    failure(.requestMakingFailed, "the request was not made, because another fetch failed: \(self)")
   }
 
   var failedFetch: HTTPFetchError<any Error>? { erased }

@@ -12,8 +12,20 @@ public import HTTPTypes
 ///
 /// `APIError` is the API's own error, decoded from an answer outside 200–299.
 ///
-/// After retries it is the last attempt's failure, the same as without a retry policy: ``reason-swift.property``, ``stage``
-/// and ``code`` name that, and ``retryEnd`` says beside it why there was no further attempt.
+/// After retries it is the last attempt's failure, the same as without a retry policy: ``reason-swift.property``,
+/// ``stage`` and ``code`` name that, and ``retryEnd`` says beside it why there was no further attempt.
+///
+/// ```swift
+/// do throws(HTTPFetchError<GitHubError>) {
+///   return try await github.fetch(.user(login)).value.login
+/// } catch {
+///   switch error.reason {
+///   case .http(.notFound, _): return "there is no \(login)"
+///   case .http(_, let apiError?): return "the API says: \(apiError.message)"
+///   default: return "\(error.stage.rawValue)/\(error.code): \(error.hint ?? error.message)"
+///   }
+/// }
+/// ```
 public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
   /// The failure by kind. Other kinds may come: a `switch` needs an `@unknown default`.
   @nonexhaustive
@@ -26,7 +38,7 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
     case noData(HTTPResponse.Status)
     /// The exchange failed: name resolution, connection, TLS, trust, limits, timeouts.
     case transport(TransportError)
-    /// What came back is no valid HTTP response.
+    /// What came back is not a valid HTTP response.
     case badResponse(TransportError)
     /// A redirect could not be followed.
     case redirect(TransportError)
@@ -77,8 +89,9 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
   public var message: String {
     switch record.kind {
     case .http(let status):
-      "\(record.request ?? "the request") was answered \(masked(status))"
-        + (bodyCut.map { ", with a body that is not whole: \(masked($0))" } ?? "")
+      "the server answered \(record.request ?? "the request") with \(status.code)"
+        + (status.reasonPhrase.isEmpty ? "" : " \(masked(status.reasonPhrase))")
+        + (bodyCut.map { ", and a body that is not whole: \(masked($0))" } ?? "")
     default: record.transportError?.message ?? "the fetch failed"
     }
   }
@@ -117,7 +130,7 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
   /// ``StackConfiguration/maximumErrorBodyBytes`` of an answer outside 200–299. No description prints it.
   public var body: Data? { record.body }
 
-  /// Why ``body`` is not the whole body of an answer outside 200–299; `nil` where it is, as far as anybody can tell.
+  /// Why ``body`` is not the whole body of an answer outside 200–299; `nil` where it is, as far as is known.
   public var bodyCut: BodyCut? { response?.facts.bodyCut }
 
   /// The account of the call: every attempt, the waits between them and why, and why there was not another.
@@ -129,12 +142,12 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
   /// Method and URL of the last request, without the values of its query; `nil` when none could be made.
   public var request: String? { record.request }
 
-  /// Why there was no further attempt; `nil` when the call was cancelled, or nobody had a say: no interceptor wanted to
-  /// retry, and none said to stop.
+  /// Why there was no further attempt; `nil` when the call was cancelled, or neither a policy nor a rule decided: no
+  /// interceptor wanted to retry, and none said to stop.
   public var retryEnd: Retry.End? { record.ledger.retryEnd }
 
-  /// What Alicerce's case `retry` holds: why a policy, or another interceptor, said to stop, and every failure of the call,
-  /// this one last. `nil` where none did.
+  /// What Alicerce's case `retry` holds: why a policy, or another interceptor, said to stop, and every failure of the
+  /// call, this one last. `nil` where none did.
   public var retryFailure: (error: Retry.Error, state: Retry.State)? {
     guard case .policy(let error) = retryEnd else { return nil }
     return (error, record.retryState ?? .empty)
@@ -159,9 +172,10 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
 }
 
 extension HTTPFetchError: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-  /// One line: stage, code, message, number of attempts, why there was not another, hint.
+  /// One line: stage, code, message, the request once it was sent, number of attempts, why not another, hint.
   public var description: String {
     var line = "\(stage.rawValue)/\(code): \(message)"
+    if let request, transportError?.requestSent == true, stage != .timeout { line += "; \(request)" }
     if attempts.count > 1 { line += "; \(attempts.count) attempts" }
     if let retryEnd { line += "; \(retryEnd.clause(attempts: attempts.count, by: record.redaction))" }
     if let hint { line += " (\(hint))" }

@@ -100,6 +100,12 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
     Self(stage: .request, code: code, message: message, hint: hint)
   }
 
+  package static func portOutOfRange(_ port: Int) -> Self {
+    refused(.invalidOption, "port \(port) is out of range (1…65535)", hint: "give the port that the server listens at")
+  }
+
+  package static var cutHint: String { "the server or the network cut the connection: fetch again if that is safe" }
+
   /// One line: stage, code and message.
   public var description: String {
     "\(stage.rawValue)/\(code): \(message)" + (hint.map { " (\($0))" } ?? "")

@@ -17,10 +17,10 @@ public protocol ExplainableInterceptor: HTTPResourceInterceptor {
 }
 
 extension ExplainableInterceptor {
-  /// As it is.
+  /// The default: the request as it is.
   public func explainedRequest(_ request: ResourceRequest) -> ResourceRequest { request }
 
-  /// No opinion.
+  /// The default: it wants no retry, and does not forbid one.
   public func explainedAction(
     after error: HTTPFetchError<any Error>, to request: ResourceRequest
   ) -> Retry.Action? { Retry.Action.none }
@@ -38,7 +38,7 @@ extension Retry.Policy: ExplainableInterceptor where Metadata == HTTPRetryMetada
     }
   }
 
-  /// Asks the policy.
+  /// Asks the policy, with the failure as its first.
   public func explainedAction(
     after error: HTTPFetchError<any Error>, to request: ResourceRequest
   ) -> Retry.Action? {
@@ -65,6 +65,6 @@ extension RetryInterceptor: ExplainableInterceptor {
 }
 
 extension LoggingInterceptor: ExplainableInterceptor {
-  /// That it logs.
+  /// Says only that it logs, which changes nothing.
   public var explanation: String { "logs" }
 }

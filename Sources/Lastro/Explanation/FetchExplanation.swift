@@ -4,7 +4,7 @@
 public struct FetchExplanation: Sendable, Encodable {
   /// An interceptor, in the order in which all are asked.
   public struct Interceptor: Sendable, Encodable {
-    /// Its type.
+    /// The name of the interceptor's type.
     public var name: String
     /// What it does, where it says so (``ExplainableInterceptor``).
     public var explanation: String?
@@ -38,8 +38,8 @@ public struct FetchExplanation: Sendable, Encodable {
     }
   }
 
-  /// Method and URL as far as they are known beforehand, without the values of the query; `nil` when no request could be
-  /// made.
+  /// Method and URL as far as they are known beforehand, without the values of the query; `nil` when no request could
+  /// be made.
   public var request: String?
   /// Why none could be made, or why it would be refused.
   public var refusal: String?
@@ -51,7 +51,7 @@ public struct FetchExplanation: Sendable, Encodable {
   public var interceptors: [Interceptor]
   /// Signers for the request's origin, after the interceptors.
   public var signers: [String]
-  /// Time limits.
+  /// The limits in time that hold.
   public var timeouts: [Fact]
   /// Redirects, sizes, attempts, waits, quota.
   public var limits: [Fact]

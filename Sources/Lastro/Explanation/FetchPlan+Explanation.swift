@@ -10,10 +10,13 @@ extension FetchPlan {
     do {
       var made = try await baseRequestMaking.make()
       made.options = options.overriding(made.options)
+      // Their hooks are not run, since those may wait or fetch tokens: an interceptor says beforehand what it would
+      // add.
       for case let interceptor as any ExplainableInterceptor in interceptors.links.map(\.interceptor) {
         made = interceptor.explainedRequest(made)
       }
       request = made
+      // What an attempt checks before it sends, so that a refusal is found here too.
       try checkLimits(of: made.options)
       if case .key(let key) = made.options.idempotency { try RequestCheck.checkIdempotencyKey(key) }
       try RequestCheck.check(made)
@@ -21,6 +24,7 @@ extension FetchPlan {
       refusal = "\(error)"
     }
     let options = request?.options ?? options
+    // By the request where there is one: it has the credentials that interceptors would add.
     let redaction = request.map { Redaction.standard.adding($0) } ?? .standard.adding(options)
     return FetchExplanation(
       request: request.map { redaction.text($0.summary) }, refusal: refusal.map { redaction.text($0) },
@@ -97,6 +101,8 @@ extension FetchPlan {
       deadline: timeouts.total, allowsResend: request.isIdempotent && request.body.isReplayable)
   }
 
+  /// What would become of a first attempt that failed like this: the interceptors' opinions, then the rules that stand
+  /// above them.
   private func verdict(
     on failure: HypotheticalFailure, _ request: ResourceRequest
   ) -> FetchExplanation.RetryVerdict {
@@ -107,24 +113,28 @@ extension FetchPlan {
       if let opinion {
         action = retryActionPriority(action, opinion)
       } else {
+        // Not the same as no opinion: the real failure may make it want a retry.
         undecided.append(Self.name(of: interceptor))
       }
     }
     let veto = RetryVeto.judge(
       failure.error, firstRequest: request, requestSent: failure.requestSent, hops: 0,
       isBodyConsumed: failure.requestSent && !request.body.isReplayable, timeLeft: nil)
+    // A veto stands whatever the undecided ones would say.
     let (isRetried, reason) = outcome(of: action, veto, failure, timeouts(for: request.options).total)
     return FetchExplanation.RetryVerdict(
       failure: failure.name, isRetried: isRetried, reason: reason, undecided: veto == nil ? undecided : [])
   }
 
+  /// The rules of ``FetchCall`` for a failure without a past: no attempt was made, no time has passed, nothing was
+  /// paid.
   private func outcome(
     of action: Retry.Action, _ veto: RetryVeto?, _ failure: HypotheticalFailure, _ total: Duration?
   ) -> (isRetried: Bool, reason: String) {
     if let veto { return (false, "\(veto.end)") }
     var delay: Retry.Delay
     switch action {
-    case .none: return (false, "nobody asks for a retry")
+    case .none: return (false, "no interceptor asks for a retry")
     case .noRetry(let reason): return (false, "\(reason)")
     case .retry: delay = .zero
     case .retryAfter(let wait): delay = min(max(wait, .zero), Retry.longestDelay)

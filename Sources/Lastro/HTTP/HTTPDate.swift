@@ -8,7 +8,7 @@ enum HTTPDate {
   ///   - text: the field's value.
   ///   - now: seconds since 1970: a year of two digits is the one that lies less than fifty years before it, or fifty
   ///     after it at most.
-  /// - Returns: `nil` for what is no such date.
+  /// - Returns: `nil` for text that is not such a date.
   static func seconds(_ text: String, now: Int64) -> Int64? {
     let words = text.split(whereSeparator: { $0 == " " || $0 == "," || $0 == "-" }).map(String.init)
     switch words.count {

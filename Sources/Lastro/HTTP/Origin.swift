@@ -2,7 +2,7 @@
 
 public import HTTPTypes
 
-/// Scheme, host and port: who a request goes to, and whom credentials are for (RFC 6454 §4).
+/// Scheme, host and port: the server that a request goes to, and that credentials are for (RFC 6454 §4).
 public struct Origin: Sendable, Hashable, CustomStringConvertible {
   /// `http` or `https`.
   public let scheme: String
@@ -17,8 +17,8 @@ public struct Origin: Sendable, Hashable, CustomStringConvertible {
   /// let origin = try Origin("https://api.example.com")
   /// ```
   ///
-  /// - Throws: ``ConfigurationError``, which says why not: another scheme, user information, a missing or malformed host,
-  ///   a port outside 1…65535.
+  /// - Throws: ``ConfigurationError``, which says why not: another scheme, user information, a missing or malformed
+  ///   host, a port outside 1…65535.
   public init(_ url: String) throws(ConfigurationError) {
     do throws(TransportError) {
       let target = try RequestTarget(url)

@@ -100,7 +100,7 @@ extension Substring.UTF8View {
 
 extension UInt8 {
   /// Value of an ASCII hexadecimal digit.
-  package var hexadecimalValue: UInt8? {
+  var hexadecimalValue: UInt8? {
     switch self {
     case UInt8(ascii: "0")...UInt8(ascii: "9"): self - 48
     case UInt8(ascii: "a")...UInt8(ascii: "f"): self - 87
@@ -113,5 +113,5 @@ extension UInt8 {
   package var isDigit: Bool { self &- 48 < 10 }
 
   /// ASCII upper case made lower.
-  package var lowercasedASCII: UInt8 { self &- 65 < 26 ? self | 32 : self }
+  var lowercasedASCII: UInt8 { self &- 65 < 26 ? self | 32 : self }
 }

@@ -2,7 +2,7 @@
 
 public import HTTPTypes
 
-/// Header fields as somebody wrote them: in order, a name as often as wished, not checked yet.
+/// Header fields as the caller wrote them: in order, a name as often as wished, not checked yet.
 ///
 /// `HTTPField` silently makes spaces of CR, LF and NUL. Here the strings stay what they are until ``checkedFields()``
 /// refuses what RFC 9110 §5.5 forbids, so that an injected header field is an error and not a surprise.
@@ -13,7 +13,7 @@ public import HTTPTypes
 public struct RawHeaders: Sendable, Hashable, ExpressibleByDictionaryLiteral, CustomStringConvertible {
   /// A field name: a string literal, or one of the usual ones.
   public struct Name: Sendable, Hashable, ExpressibleByStringLiteral {
-    /// As written.
+    /// The name as it was written, in upper or lower case.
     public let rawName: String
     /// Wraps a string, unchecked.
     public init(_ name: String) { rawName = name }
@@ -25,9 +25,9 @@ public struct RawHeaders: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cu
 
   /// One field as written.
   public struct Field: Sendable, Hashable {
-    /// Its name.
+    /// The name of the field as it was written.
     public var name: String
-    /// Its value.
+    /// The value of the field as it was written.
     public var value: String
   }
 
@@ -69,11 +69,14 @@ public struct RawHeaders: Sendable, Hashable, ExpressibleByDictionaryLiteral, Cu
 
   /// The fields for a request.
   ///
-  /// - Throws: stage `request`, code `invalid_header`, naming the field but not its value, when a name is no token
+  /// - Throws: stage `request`, code `invalid_header`, naming the field but not its value, when a name is not a token
   ///   (RFC 9110 §5.6.2) or a value has a control character (RFC 9110 §5.5). Blanks around a value are dropped: they
   ///   are no part of it.
   public func checkedFields() throws(TransportError) -> HTTPFields {
-    guard fields.count < 1000 else { throw .refused(.invalidHeader, "there are \(fields.count) header fields") }
+    guard fields.count < 1000 else {
+      throw .refused(
+        .invalidHeader, "the request has \(fields.count) header fields, above the maximum of 999", hint: "send fewer")
+    }
     var result = HTTPFields()
     result.reserveCapacity(fields.count)
     for field in fields { result.append(try HTTPField(checkedName: field.name, value: field.value)) }
@@ -126,14 +129,10 @@ extension HTTPField {
   init(checkedName name: String, value: String) throws(TransportError) {
     guard let fieldName = HTTPField.Name(name) else {
       throw .refused(
-        .invalidHeader, "\"\(name.prefix(40).escapedForDisplay)\" is no header field name",
+        .invalidHeader, "\"\(name.prefix(40).escapedForDisplay)\" cannot be the name of a header field",
         hint: "letters, digits and !#$%&'*+-.^_`|~ are allowed")
     }
-    for byte in value.utf8 where byte.isControl && byte != 0x09 {
-      throw .refused(
-        .invalidHeader, "the value of the header field \(name) has a control character in it",
-        hint: "values are one line: remove CR, LF, NUL and the like, or encode them")
-    }
+    for byte in value.utf8 where byte.isControl && byte != 0x09 { throw RequestCheck.controlCharacter(in: name) }
     self.init(name: fieldName, value: String(value[...].withoutBlanks))
   }
 }
@@ -147,5 +146,5 @@ extension String {
 
 extension StringProtocol {
   /// For messages: control characters and what is not ASCII in their `\u{…}` form.
-  var escapedForDisplay: String { unicodeScalars.map { $0.escaped(asASCII: true) }.joined() }
+  package var escapedForDisplay: String { unicodeScalars.map { $0.escaped(asASCII: true) }.joined() }
 }

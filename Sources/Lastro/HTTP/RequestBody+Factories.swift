@@ -47,8 +47,7 @@ extension RequestBody {
   public static func form(
     _ fields: KeyValuePairs<String, String>, secrets: KeyValuePairs<String, Secret>
   ) -> RequestBody {
-    form(
-      fields.map { ($0.key, $0.value) } + secrets.map { ($0.key, $0.value.reveal()) }, secrets: secrets.map(\.value))
+    form(fields.map { ($0.key, $0.value) } + secrets.map { ($0.key, $0.value.reveal()) }, secrets: secrets.map(\.value))
   }
 
   /// Bytes as they are. Without a type, none is sent.
@@ -69,17 +68,16 @@ extension RequestBody {
   /// A file, read while it is sent and not before. It must not change until the fetch is over; a retry or redirect
   /// reads it again.
   ///
-  /// - Throws: stage `request`, code `invalid_body`, when it does not exist, is no regular file or cannot be read.
+  /// - Throws: stage `request`, code `invalid_body`, when it does not exist, is not a regular file or cannot be read.
   public static func file(path: String, contentType: String? = nil) throws(TransportError) -> RequestBody {
-    guard !path.utf8.contains(0) else { throw .refused(.invalidBody, "the body's file name has a NUL in it") }
-    var status = stat()
-    guard stat(path, &status) == 0, access(path, R_OK) == 0 else {
-      let reason = String(cString: strerror(errno))
-      throw .refused(.invalidBody, "the body's file \(path.escapedForDisplay) cannot be read: \(reason)")
+    guard !path.utf8.contains(0) else {
+      throw .refused(.invalidBody, "the body's file name has a NUL in it", hint: "remove it")
     }
+    var status = stat()
+    guard stat(path, &status) == 0, access(path, R_OK) == 0 else { throw .unreadableBodyFile(path, errno) }
     guard status.st_mode & S_IFMT == S_IFREG else {
       throw .refused(
-        .invalidBody, "the body's file \(path.escapedForDisplay) is no regular file",
+        .invalidBody, "the body's file \(path.escapedForDisplay) is not a regular file",
         hint: "send a pipe or device as a stream")
     }
     return RequestBody(source: .file(path: path, length: Int64(status.st_size)), contentType: contentType)
@@ -103,5 +101,13 @@ extension RequestBody {
     }
     return RequestBody(
       source: .stream(length: length, isReplayable: isReplayable, open: open), contentType: contentType)
+  }
+}
+
+extension TransportError {
+  static func unreadableBodyFile(_ path: String, _ code: Int32) -> Self {
+    .refused(
+      .invalidBody, "cannot read the body's file \(path.escapedForDisplay): \(String(cString: strerror(code)))",
+      hint: "check the path, and that this process may read it")
   }
 }

@@ -7,6 +7,12 @@
 #endif
 
 /// The body of a request: where its bytes come from, and whether they can be had again.
+///
+/// ```swift
+/// let issue = try RequestBody.json(NewIssue(title: "It works"))
+/// let form = RequestBody.form(["state": "closed"])
+/// let file = try RequestBody.file(path: "/etc/hostname", contentType: "text/plain")
+/// ```
 public struct RequestBody: Sendable {
   /// Gives the next chunk, or `nil` at the end. Called by one task at a time.
   public typealias NextChunk = () async throws -> Data?
@@ -37,7 +43,7 @@ public struct RequestBody: Sendable {
     self.secrets = secrets
   }
 
-  /// No body.
+  /// A request without a body.
   public static let empty = RequestBody(source: .empty)
 
   /// Whether it can be sent again, after a redirect or for a retry.

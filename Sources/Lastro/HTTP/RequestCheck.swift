@@ -8,11 +8,11 @@ package enum RequestCheck {
   ///
   /// Refused are, with stage `request`:
   /// - `invalid_method`: CONNECT, which is the engine's own business (methods are tokens by their type);
-  /// - `unsupported_scheme`, `invalid_url`: anything but `http` and `https`, an authority that ``RequestTarget`` would not
-  ///   produce (upper case may stay, and a default port), a path that it would not, `*` as a path;
+  /// - `unsupported_scheme`, `invalid_url`: anything but `http` and `https`, an authority that ``RequestTarget`` would
+  ///   not produce (upper case may stay, and a default port), a path that it would not, `*` as a path;
   /// - `invalid_header`: control characters in a value or in the body's type; `Host` other than the authority (virtual
   ///   hosts on another address are what ``ConnectionOptions/resolutions`` is for: the certificate is checked against
-  ///   the URL's host, and so must be who the request is for);
+  ///   the URL's host, and so must be the server that the request is for);
   /// - `conflicting_framing`: `Transfer-Encoding`, `Content-Length` other than the body's, `Connection` beyond `close`
   ///   and `keep-alive`, `Upgrade`, `HTTP2-Settings`, `Keep-Alive`, `Proxy-Connection`, `TE` beyond `trailers`;
   /// - `invalid_body`: a body with HEAD or TRACE, a negative length.
@@ -27,7 +27,9 @@ package enum RequestCheck {
       }
       guard let kind = SensitiveField(field.name.canonicalName) else { continue }
       if kind == .host {
-        guard !hasHost else { throw .refused(.invalidHeader, "there are several Host header fields") }
+        guard !hasHost else {
+          throw .refused(.invalidHeader, "the request has several Host header fields", hint: "leave them out")
+        }
         hasHost = true
       }
       try check(field, kind, request)
@@ -55,7 +57,7 @@ package enum RequestCheck {
   private static func checkMethod(_ request: ResourceRequest) throws(TransportError) {
     switch request.head.method {
     case .connect:
-      throw .refused(.invalidMethod, "CONNECT cannot be fetched", hint: "proxies are set in ConnectionOptions")
+      throw .refused(.invalidMethod, "CONNECT cannot be sent by a fetch", hint: "set proxies in ConnectionOptions")
     case .head, .trace:
       guard request.body.isEmpty else {
         throw .refused(.invalidBody, "a \(request.head.method) request has a body", hint: "leave it out")
@@ -63,21 +65,23 @@ package enum RequestCheck {
     default: break
     }
     guard request.head.extendedConnectProtocol == nil else {
-      throw .refused(.invalidMethod, "extended CONNECT (RFC 8441) is not supported")
+      throw .refused(.invalidMethod, "a fetch cannot send extended CONNECT (RFC 8441)", hint: "use WebSocketClient")
     }
   }
 
   private static func checkTarget(_ head: HTTPRequest) throws(TransportError) {
-    guard let scheme = head.scheme else { throw .invalidURL("the request has no scheme") }
+    guard let scheme = head.scheme else { throw .invalidURL("the request has no scheme", hint: "set https or http") }
     guard scheme == "https" || scheme == "http" else {
       throw .refused(
         .unsupportedScheme, "the scheme \(scheme.prefix(20).escapedForDisplay) is not supported",
         hint: "use https or http, in lower case")
     }
-    guard let authority = head.authority, !authority.isEmpty else { throw .invalidURL("the request has no authority") }
+    guard let authority = head.authority, !authority.isEmpty else {
+      throw .invalidURL("the request has no authority", hint: "set HOST or HOST:PORT")
+    }
     if PlainAuthority(authority) == nil {
-      if authority.firstByte(where: { $0.isControl || $0 == 0x20 }) != nil {
-        throw .invalidURL("the authority has a space or a control character in it")
+      if let byte = authority.firstByte(where: { $0.isControl || $0 == 0x20 }) {
+        throw .invalidURL("the authority has a \(byte == 0x20 ? "space" : "control character")", hint: "remove it")
       }
       let host = try Authority(authority[...]).host
       guard authority.utf8.allSatisfy({ $0 < 0x80 && $0 != UInt8(ascii: "%") }) else {
@@ -86,16 +90,18 @@ package enum RequestCheck {
       }
     }
     guard let path = head.path, path.utf8.first == UInt8(ascii: "/") else {
-      throw .invalidURL("the request's path does not begin with a slash")
+      throw .invalidURL("the request's path does not begin with a slash", hint: "write /PATH")
     }
     if path.firstByte(where: { $0 <= 0x20 || $0 >= 0x7F || $0 == UInt8(ascii: "#") }) != nil {
       throw .invalidURL(
-        "the request's path has a character in it that cannot be sent", hint: "percent-encode spaces, # and non-ASCII")
+        "the request's path has a character that cannot be sent", hint: "percent-encode spaces, # and non-ASCII")
     }
   }
 
   private static func checkBody(_ body: RequestBody) throws(TransportError) {
-    if let length = body.length, length < 0 { throw .refused(.invalidBody, "the body's length is negative") }
+    if let length = body.length, length < 0 {
+      throw .refused(.invalidBody, "the body's length is \(length), below 0", hint: "give nil if it is not known")
+    }
     guard body.contentType?.utf8.allSatisfy(isFieldByte) ?? true else { throw controlCharacter(in: "Content-Type") }
   }
 
@@ -105,36 +111,42 @@ package enum RequestCheck {
     switch kind {
     case .forbidden:
       throw .refused(
-        .conflictingFraming, "the header field \(field.name.rawName) is the engine's to set", hint: "leave it out")
+        .conflictingFraming, "the engine sets the header field \(field.name.rawName) itself", hint: "leave it out")
     case .contentLength:
       guard let length = request.body.length, Int64(digits: field.value) == length else {
         throw .refused(
-          .conflictingFraming, "the Content-Length header field is not the length of the body",
-          hint: "leave it out: the body knows its length, and a stream is told it when it is made")
+          .conflictingFraming,
+          "Content-Length is \(shown(field)), and the body's length \(request.body.length?.description ?? "not known")",
+          hint: "leave the field out: the body knows its length; give a stream's length where the body is made")
       }
     case .connection:
       let value = field.value.lowercased()
       guard value == "close" || value == "keep-alive" else {
-        throw .refused(.conflictingFraming, "a Connection header field may only be close or keep-alive")
+        throw .refused(
+          .conflictingFraming, "Connection is \(shown(field)), neither close nor keep-alive", hint: "leave it out")
       }
     case .te:
       guard field.value.lowercased() == "trailers" else {
-        throw .refused(.conflictingFraming, "a TE header field may only be trailers")
+        throw .refused(.conflictingFraming, "the TE field is \(shown(field)), not trailers", hint: "leave it out")
       }
     case .host:
       if let host = request.options.hostField, host == field.value { return }
       guard let authority = request.head.authority, authority.isSameFieldName(as: field.value) else {
         throw .refused(
-          .invalidHeader, "the Host header field is not the URL's host",
-          hint: "leave it out; to reach a host at another address, set ConnectionOptions.resolutions (--resolve)")
+          .invalidHeader, "Host is \(shown(field)), and the URL's host \(request.head.authority ?? "")",
+          hint: "leave it out; to reach a host at another address, set ConnectionOptions.resolutions, or --resolve")
       }
     }
   }
 
   private static func isFieldByte(_ byte: UInt8) -> Bool { !byte.isControl || byte == 0x09 }
 
-  private static func controlCharacter(in name: String) -> TransportError {
-    .refused(.invalidHeader, "the value of the header field \(name) has a control character in it")
+  private static func shown(_ field: HTTPField) -> String { field.value.onOneLine.cut(to: 60) }
+
+  static func controlCharacter(in name: String) -> TransportError {
+    .refused(
+      .invalidHeader, "the value of the header field \(name) has a control character in it",
+      hint: "write the value on one line: remove CR, LF, NUL and the like, or encode them")
   }
 }
 
@@ -151,7 +163,7 @@ extension RequestCheck {
   static func checkIdempotencyKey(_ key: String) throws(TransportError) {
     guard !key.isEmpty, key.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
       throw .refused(
-        .invalidOption, "the idempotency key is empty, or has other than visible ASCII characters",
+        .invalidOption, "the idempotency key \(key.isEmpty ? "is empty" : "has a character that is not visible ASCII")",
         hint: "give a UUID, or .generatedKey")
     }
   }

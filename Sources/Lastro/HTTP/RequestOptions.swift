@@ -3,8 +3,15 @@
 public import HTTPTypes
 
 /// What one request asks of the stack beyond HTTP itself; each `nil` leaves the stack's default.
+///
+/// ```swift
+/// var options = RequestOptions()
+/// options.operation = "everything"
+/// options.maximumBodyBytes = 50 << 20
+/// options.timeouts = .streaming
+/// ```
 public struct RequestOptions: Sendable {
-  /// 10 MiB.
+  /// The limit of a collected body where nothing else is said: 10 MiB.
   public static let defaultMaximumBodyBytes = 10 * 1024 * 1024
 
   /// Whether the request may be sent more than once.
@@ -16,8 +23,8 @@ public struct RequestOptions: Sendable {
     case idempotent
     /// No, whatever the method.
     case notIdempotent
-    /// Yes, by an `Idempotency-Key` that is made once for a call: all its attempts carry the same. A key that the request
-    /// has already stays. ``AttemptLedger/idempotencyKey`` tells it.
+    /// Yes, by an `Idempotency-Key` that is made once for a call: all its attempts carry the same. A key that the
+    /// request has already stays. ``AttemptLedger/idempotencyKey`` tells it.
     case generatedKey
     /// Yes, by this `Idempotency-Key`: one that the caller keeps, to repeat the call later.
     case key(String)
@@ -103,7 +110,8 @@ public struct RequestOptions: Sendable {
     get { storage.value.requiresBody }
     _modify { yield &storage.value.requiresBody }
   }
-  /// The `Host` that is sent in place of the URL's: of a server behind a front that is reached, and checked, by another name.
+  /// The `Host` that is sent in place of the URL's: of a server behind a front that is reached, and checked, by another
+  /// name.
   package var hostField: String? {
     get { storage.value.hostField }
     _modify { yield &storage.value.hostField }

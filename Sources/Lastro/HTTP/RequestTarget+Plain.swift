@@ -15,8 +15,7 @@ extension RequestTarget {
       return RequestTarget(scheme: scheme, authority: authority, path: path, query: nil)
     }
     guard let queryEnd = plainPartEnd(url, pathEnd + 1, in: .query) else { return nil }
-    return RequestTarget(
-      scheme: scheme, authority: authority, path: path, query: text(url, pathEnd + 1, queryEnd))
+    return RequestTarget(scheme: scheme, authority: authority, path: path, query: text(url, pathEnd + 1, queryEnd))
   }
 
   private static var slash: UInt8 { UInt8(ascii: "/") }

@@ -7,9 +7,9 @@
 /// - `http` and `https` only, with a host; user information, control characters and spaces are refused.
 /// - The default port is left out, and so is an empty one; others are 1…65535.
 /// - Host names become what ``HostName`` makes of them: lower case, international names in their `xn--` form. What
-///   normalization would turn into something else (full-width digits, ideographic stops) is refused. Percent-encoding in
-///   them is undone; a final dot stays. A host whose last label is a number must be an IPv4 address in the usual form:
-///   `127.1` and `0x7f.0.0.1` are refused, because not everybody who looks at them sees the same address.
+///   normalization would turn into something else (full-width digits, ideographic stops) is refused. Percent-encoding
+///   in them is undone; a final dot stays. A host whose last label is a number must be an IPv4 address in the usual
+///   form: `127.1` and `0x7f.0.0.1` are refused, because not every reader sees the same address in them.
 /// - In path and query what RFC 3986 allows stays as written, valid percent-encoding included. The rest, a stray `%`
 ///   too, is percent-encoded. Dot segments are not resolved.
 /// - The fragment is dropped.

@@ -24,7 +24,7 @@ extension ResourceRequest {
 
   /// Makes a request to an absolute URL, with a method that was not checked yet.
   ///
-  /// - Throws: as the other form, and the code `invalid_method` when `method` is no token (RFC 9110 §9.1).
+  /// - Throws: as the other form, and the code `invalid_method` when `method` is not a token (RFC 9110 §9.1).
   @_disfavoredOverload
   public init(
     method: String, url: String, headers: RawHeaders = [:], body: RequestBody = .empty,
@@ -32,8 +32,8 @@ extension ResourceRequest {
   ) throws(TransportError) {
     guard let checked = HTTPRequest.Method(method) else {
       throw .refused(
-        .invalidMethod, "\"\(method.prefix(40).escapedForDisplay)\" is no request method",
-        hint: "methods are words such as GET, in upper case")
+        .invalidMethod, "\"\(method.prefix(40).escapedForDisplay)\" cannot be a request method",
+        hint: "write a word such as GET, in upper case")
     }
     try self.init(method: checked, url: url, headers: headers, body: body, options: options)
   }

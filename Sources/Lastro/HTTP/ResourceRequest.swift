@@ -3,6 +3,11 @@
 public import HTTPTypes
 
 /// A request as interceptors see it: head, body, options.
+///
+/// ```swift
+/// var request = try ResourceRequest(url: "https://api.example.com/notes")
+/// try request.setHeader("X-Api-Key", key)  // a Secret: it does not cross origins, and is masked
+/// ```
 public struct ResourceRequest: Sendable {
   private struct Parts: Sendable {
     var head: HTTPRequest

@@ -57,8 +57,8 @@ public struct ResourceResponse: Sendable {
 
   /// Every attempt, the successful one last.
   public var attempts: [Attempt] { ledger.attempts }
-  /// The status.
+  /// The status of the response.
   public var status: HTTPResponse.Status { head.status }
-  /// The header fields.
+  /// The header fields of the response.
   public var headerFields: HTTPFields { head.headerFields }
 }

@@ -9,6 +9,8 @@
 /// What feeds a streamed ``ResponseBody``; implemented by transports.
 public protocol ResponseBodySource: AnyObject, Sendable {
   /// The next chunk, or `nil` at the proper end. Called by one task at a time.
+  ///
+  /// - Throws: ``TransportError``: why the rest does not come.
   func next() async throws(TransportError) -> Data?
   /// Gives the rest up: the transfer ends and its connection is released. May be called at any time, more than once.
   func cancel()
@@ -20,6 +22,11 @@ public protocol ResponseBodySource: AnyObject, Sendable {
 ///
 /// No more is read from the network than the reader takes, up to a small buffer. Dropping the body, or leaving the
 /// loop over it, cancels the transfer.
+///
+/// ```swift
+/// let archive = try await github.stream(.archive(of: "apple/swift")).value
+/// for try await chunk in archive { received += chunk.count }
+/// ```
 public struct ResponseBody: AsyncSequence, Sendable {
   /// A piece of the body, never empty.
   public typealias Element = Data
@@ -29,6 +36,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
   fileprivate enum Storage: Sendable {
     case bytes(Data)
     case source(Owner)
+    case upgraded(any ByteStream)
   }
 
   /// Cancels the transfer when the last copy of the body, and of its iterators, is gone.
@@ -45,6 +53,14 @@ public struct ResponseBody: AsyncSequence, Sendable {
 
   /// A streamed body.
   public init(source: any ResponseBodySource) { storage = .source(Owner(source)) }
+
+  /// Of an answer that ended HTTP on its stream (101): the stream, with the bytes that came behind.
+  package init(upgraded stream: any ByteStream) { storage = .upgraded(stream) }
+
+  /// The stream of an answer that ended HTTP on it, which is the caller's from here on.
+  package var upgraded: (any ByteStream)? {
+    if case .upgraded(let stream) = storage { stream } else { nil }
+  }
 
   /// The bytes when they are in memory; `nil` for a stream.
   public var bytes: Data? {
@@ -95,10 +111,13 @@ public struct ResponseBody: AsyncSequence, Sendable {
       case .source(let owner):
         remaining = nil
         self.owner = owner
+      case .upgraded: (remaining, owner) = (nil, nil)
       }
     }
 
     /// The next chunk, or `nil` at the end.
+    ///
+    /// - Throws: ``TransportError``: why the rest does not come, such as code `truncated_body` or stage `cancelled`.
     public mutating func next() async throws(TransportError) -> Data? {
       if let owner { return try await owner.source.next() }
       defer { remaining = nil }
@@ -106,6 +125,8 @@ public struct ResponseBody: AsyncSequence, Sendable {
     }
 
     /// The next chunk, or `nil` at the end.
+    ///
+    /// - Throws: ``TransportError``: why the rest does not come, such as code `truncated_body` or stage `cancelled`.
     public mutating func next(isolation actor: isolated (any Actor)?) async throws(TransportError) -> Data? {
       if let owner { return try await owner.source.next() }
       defer { remaining = nil }

@@ -43,7 +43,7 @@ package struct Authority: Sendable, Hashable {
     }
     if text.utf8.first == UInt8(ascii: "[") {
       guard let end = text.utf8.firstIndex(of: UInt8(ascii: "]")) else {
-        throw .invalidURL("the IPv6 address in the URL has no closing bracket")
+        throw .invalidURL("the IPv6 address in the URL has no closing bracket", hint: "write https://[2001:db8::1]/")
       }
       let address = text[text.utf8.index(after: text.startIndex)..<end]
       return Authority(host: try ipv6(address), port: try port(text[text.utf8.index(after: end)...]))
@@ -59,7 +59,11 @@ package struct Authority: Sendable, Hashable {
     if colon == UInt8(ascii: ":"), digits.isEmpty { return nil }
     guard colon == UInt8(ascii: ":"), digits.utf8.count <= 5, digits.utf8.allSatisfy(\.isDigit),
       let port = Int(digits), (1...65_535).contains(port)
-    else { throw .invalidURL("the URL's port is not a number from 1 to 65535") }
+    else {
+      // What is no number may be a password that lost its host.
+      let shown = digits.utf8.allSatisfy(\.isDigit) ? "port \(digits.prefix(20)) in the URL" : "the URL's port"
+      throw .invalidURL("\(shown) is not a number from 1 to 65535", hint: "write HOST:PORT, or leave the port out")
+    }
     return port
   }
 
@@ -74,14 +78,17 @@ package struct Authority: Sendable, Hashable {
   private static func name(_ text: Substring) throws(TransportError) -> String {
     guard !text.isEmpty else { throw .invalidURL("the URL has no host", hint: "write https://HOST/PATH") }
     guard let bytes = text.percentDecodedBytes, var name = String(validating: bytes, as: UTF8.self) else {
-      throw .invalidURL("the percent-encoding in the URL's host is not valid UTF-8")
+      throw .invalidURL(
+        "the percent-encoding in the URL's host is not valid UTF-8", hint: "write the letters themselves")
     }
     // Kept: it tells resolvers not to look in their search domains.
     let isAbsolute = bytes.count > 1 && bytes.last == UInt8(ascii: ".")
     if isAbsolute { name.unicodeScalars.removeLast() }
     do throws(HostProblem) {
       let host = try HostReader.generalName(name)
-      guard !isAbsolute || !host.isAddress else { throw HostProblem("the IPv4 address has a dot at its end") }
+      guard !isAbsolute || !host.isAddress else {
+        throw HostProblem("the IPv4 address has a dot at its end", hint: "remove it")
+      }
       return isAbsolute ? host.text + "." : host.text
     } catch {
       throw .invalidURL(error.message, hint: error.hint)

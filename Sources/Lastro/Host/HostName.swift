@@ -3,8 +3,8 @@
 /// A host in its one canonical form: a name in lower case, its labels in ASCII (A-labels, RFC 5890 §2.3.2.1), without a
 /// final dot; or an IP address.
 ///
-/// Requests and policies are read by the same rules, so that what is pinned is what is connected to. International names
-/// may be written in Unicode; what would have to be mapped to other letters first (full-width forms, ligatures,
+/// Requests and policies are read by the same rules, so that what is pinned is what is connected to. International
+/// names may be written in Unicode; what would have to be mapped to other letters first (full-width forms, ligatures,
 /// characters that are not seen), and what RFC 5892 and RFC 5893 do not allow, is refused.
 ///
 /// ```swift
@@ -23,7 +23,8 @@ public struct HostName: Sendable, Hashable, CustomStringConvertible {
   ///
   /// A label has 1 to 63 bytes in ASCII, a name at most 253; one dot at the end is dropped.
   ///
-  /// - Throws: `ConfigurationError` for what is no host, such as a URL, a host with a port, or a pattern with `*`.
+  /// - Throws: ``ConfigurationError`` for text that is not a host, such as a URL, a host with a port, or a pattern with
+  ///   `*`.
   public init(_ text: String) throws(ConfigurationError) {
     do throws(HostProblem) {
       (self.text, isIPAddress) = try Self.read(text)
@@ -42,10 +43,10 @@ public struct HostName: Sendable, Hashable, CustomStringConvertible {
     guard !text.isEmpty else { throw HostProblem("the host is empty", hint: "write a name, such as example.com") }
     if text.utf8.first == UInt8(ascii: "[") {
       guard let end = text.utf8.firstIndex(of: UInt8(ascii: "]")) else {
-        throw HostProblem("the IPv6 address has no closing bracket")
+        throw HostProblem("the IPv6 address has no closing bracket", hint: "write it as [2001:db8::1]")
       }
       guard text.utf8.index(after: end) == text.endIndex else {
-        throw HostProblem("the host has something after the IPv6 address", hint: "write it without a port")
+        throw HostProblem("the host goes on after the IPv6 address", hint: "write it without a port")
       }
       return (try address(text[text.utf8.index(after: text.startIndex)..<end]), true)
     }

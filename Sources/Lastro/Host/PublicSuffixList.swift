@@ -6,7 +6,7 @@
   internal import Foundation
 #endif
 
-/// Under which names anybody can register a name (publicsuffix.org): `com`, `co.uk`, `github.io`.
+/// Under which names anyone can register a name (publicsuffix.org): `com`, `co.uk`, `github.io`.
 ///
 /// Rules of registries (ICANN) and of companies (private) count alike. International rules are compared as A-labels.
 /// A name that no rule is about has its last label for a public suffix, as the list's own rules say.
@@ -16,10 +16,11 @@
 /// list.registrableDomain(of: try HostName("www.example.co.uk"))    // example.co.uk
 /// ```
 package struct PublicSuffixList: Sendable {
-  /// The machine's list, from ``systemPath``: Debian's package `publicsuffix`. Read once, when it is first asked for, which
-  /// takes some milliseconds.
+  /// The machine's list, from ``systemPath``: Debian's package `publicsuffix`. Read once, when it is first asked for,
+  /// which takes some milliseconds.
   ///
-  /// Where the file is missing the list ``isEmpty``: only single labels are public suffixes then, and `co.uk` is none.
+  /// Where the file is missing the list ``isEmpty``: only single labels are public suffixes then, and `co.uk` is not
+  /// one.
   package static let system: PublicSuffixList = {
     guard let data = try? Data(contentsOf: URL(filePath: systemPath)) else { return PublicSuffixList(text: "") }
     return data.withUnsafeBytes { bytes in
@@ -38,7 +39,7 @@ package struct PublicSuffixList: Sendable {
   package let skipped: [String]
   private let rules: [String: PublicSuffixRule]
 
-  /// Reads a list in the format of publicsuffix.org. What is no rule is left out.
+  /// Reads a list in the format of publicsuffix.org. Lines that are not rules are left out.
   package init(text: String) {
     var text = text
     self = text.withUTF8 { PublicSuffixList(PublicSuffixParser($0)) }
@@ -50,7 +51,7 @@ package struct PublicSuffixList: Sendable {
     rules = parser.rules
   }
 
-  /// Whether `host` is a public suffix itself. IP addresses are none.
+  /// Whether `host` is a public suffix itself. An IP address never is.
   package func isPublicSuffix(_ host: HostName) -> Bool {
     !host.isIPAddress && suffix(of: host.text).utf8.count == host.text.utf8.count
   }

@@ -14,7 +14,7 @@ struct PublicSuffixRule: OptionSet {
   static let plain = Self(rawValue: 1)
   /// So is whatever has one more label.
   static let wildcard = Self(rawValue: 2)
-  /// It is none, although a wildcard says so.
+  /// It is not a public suffix, although a wildcard says so.
   static let exception = Self(rawValue: 4)
 }
 

@@ -20,8 +20,7 @@ extension Attempt: Encodable, CustomStringConvertible {
     try container.encode(number, forKey: .number)
     try container.encode(outcome, forKey: .outcome)
     try container.encode(status?.code, forKey: .status)
-    try container.encode(
-      error.map { Cause(stage: $0.stage, code: $0.code, message: $0.message) }, forKey: .cause)
+    try container.encode(error.map { Cause(stage: $0.stage, code: $0.code, message: $0.message) }, forKey: .cause)
     try container.encode(requestSent, forKey: .sent)
     try container.encode(delay.inRoundedSeconds, forKey: .delay)
     try container.encode(delaySource, forKey: .delaySource)
@@ -40,7 +39,7 @@ extension Attempt: Encodable, CustomStringConvertible {
       facts?.bodyCut.map { Cause(stage: $0.stage, code: $0.code, message: $0.message) }, forKey: .bodyCut)
   }
 
-  /// One line.
+  /// The attempt on one line, without secrets.
   public var description: String {
     var parts = ["\(outcome.rawValue)"]
     if let status { parts.append("status \(status.code)") }
@@ -60,7 +59,7 @@ extension Attempt: Encodable, CustomStringConvertible {
 
 extension Duration {
   /// In the unit that suits, to three digits after the point at most: `1.25 s`, `830 ms`.
-  var brief: String {
+  package var brief: String {
     let seconds = inSeconds
     let (value, unit) = abs(seconds) < 1 ? (seconds * 1_000, "ms") : (seconds, "s")
     let thousandths = (value * 1_000).rounded()

@@ -37,7 +37,7 @@ public struct Attempt: Sendable {
 
   /// What the wait before an attempt follows from.
   public enum DelaySource: String, Sendable, Hashable, Codable {
-    /// There was none.
+    /// There was no wait before the attempt.
     case none
     /// The action that interceptors agreed on.
     case policy
@@ -85,7 +85,8 @@ public struct Attempt: Sendable {
     get { parts.value.reason }
     _modify { yield &parts.value.reason }
   }
-  /// What was left in the quota of retries of its origin, after this attempt was paid for; `nil` where nothing was paid.
+  /// What was left in the quota of retries of its origin, after this attempt was paid for; `nil` where nothing was
+  /// paid.
   public var quotaLeft: Int? {
     get { parts.value.quotaLeft }
     _modify { yield &parts.value.quotaLeft }

@@ -10,8 +10,8 @@ public import HTTPTypes
 
 /// The account of one call: every attempt with its cause and times, the waits between them and why, and how it ended.
 ///
-/// Every result and every error of a fetch has one. ``description`` is a page of text for people, ``json()`` the same for
-/// programs. Neither shows secrets that Lastro knows of.
+/// Every result and every error of a fetch has one. ``description`` is a page of text for people, ``json()`` the same
+/// for programs. Neither shows secrets that Lastro knows of.
 public struct AttemptLedger: Sendable {
   private final class Account: Sendable {
     let callID: UInt64
@@ -80,8 +80,8 @@ public struct AttemptLedger: Sendable {
   }
   /// ``RequestOptions/operation`` of the resource.
   public var operation: String? { account.operation }
-  /// The key that every attempt carried (``RequestOptions/Idempotency-swift.enum/generatedKey``): what a caller keeps who
-  /// wants to repeat the call later, without its being acted on twice.
+  /// The key that every attempt carried (``RequestOptions/Idempotency-swift.enum/generatedKey``): to be kept by a
+  /// caller that wants to repeat the call later, without its being acted on twice.
   public var idempotencyKey: String? { account.idempotencyKey }
   /// The total time limit of the call.
   public var limit: Duration? { account.limit }
@@ -89,7 +89,8 @@ public struct AttemptLedger: Sendable {
   public var elapsed: Duration { account.elapsed }
   /// Every attempt, the last one last.
   public var attempts: [Attempt] { account.attempts }
-  /// Why there was no further attempt; `nil` when the call succeeded or was cancelled, or nobody had a say.
+  /// Why there was no further attempt; `nil` when the call succeeded or was cancelled, or neither a policy nor a rule
+  /// decided.
   public var retryEnd: Retry.End? { account.retryEnd }
   /// Sum of the waits between attempts.
   public var totalDelay: Duration { attempts.reduce(.zero) { $0 + $1.delay } }
@@ -142,8 +143,7 @@ extension AttemptLedger: Encodable {
     try container.encode(limit?.inRoundedSeconds, forKey: .limit)
     try container.encode(elapsed.inRoundedSeconds, forKey: .elapsed)
     try container.encode(attempts.map { $0.masked(by: redaction) }, forKey: .attempts)
-    try container.encode(
-      retryEnd.map { ["code": $0.code, "message": redaction.text("\($0)")] }, forKey: .retryEnd)
+    try container.encode(retryEnd.map { ["code": $0.code, "message": redaction.text("\($0)")] }, forKey: .retryEnd)
   }
 
   /// One JSON object on one line, its keys sorted.

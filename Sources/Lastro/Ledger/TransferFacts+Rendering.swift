@@ -26,7 +26,10 @@ extension TransferFacts {
   /// One line: connection, protocol, trust, times.
   var summary: String {
     var parts: [String] = []
-    if let connectionID { parts.append("connection \(connectionID) \(connectionReused ? "reused" : "new")") }
+    if connectionID != nil || remote != nil {
+      let number = connectionID.map { "\($0) " } ?? ""
+      parts.append("connection \(number)\(connectionReused ? "reused" : "new")")
+    }
     if let remote { parts.append("to \(remote)") }
     if let httpVersion { parts.append("HTTP/\(httpVersion)") }
     if let trust { parts.append("trust \(trust.rawValue)") }

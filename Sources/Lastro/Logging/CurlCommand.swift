@@ -15,10 +15,10 @@ public enum CurlCommand {
   /// - Parameters:
   ///   - request: the request.
   ///   - redaction: what is masked; a masked command has to be completed before it works.
-  ///   - bodyLimit: most bytes of a body in memory that are shown. A larger body, one that is no text, and one that
-  ///     comes from a stream are to be given on standard input: `--data-binary @-`.
+  ///   - maximumBodyBytes: most bytes of a body in memory that are shown. A larger body, one that is not text, and
+  ///     one that comes from a stream are to be given on standard input: `--data-binary @-`.
   public static func render(
-    _ request: ResourceRequest, redaction: Redaction = .standard, bodyLimit: Int = 4096
+    _ request: ResourceRequest, redaction: Redaction = .standard, maximumBodyBytes: Int = 4096
   ) -> String {
     let redaction = redaction.adding(request)
     let url = redaction.url(request.url)
@@ -41,7 +41,7 @@ public enum CurlCommand {
         // Without a word of ours curl would add one of its own.
         words += ["-H", quoted("Content-Type:" + (request.body.contentType.map { " " + redaction.text($0) } ?? ""))]
       }
-      words += bodyWords(request.body, redaction, limit: bodyLimit)
+      words += bodyWords(request.body, redaction, limit: maximumBodyBytes)
     }
     return words.joined(separator: " ")
   }

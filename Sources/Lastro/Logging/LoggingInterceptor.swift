@@ -13,16 +13,23 @@ public import Logging
 ///
 /// Messages are constant texts, good to count and to filter by; what is particular stands in the metadata: `call` and
 /// `attempt` (the same for all that belongs together), `hop`, `operation`, `method`, `url`, `status`, `duration_ms`,
-/// `bytes`, `http_version`, `remote`, `reused`, `stage`, `code`, `error`, `hint`, `engine_code` (what the engine calls the failure); and `headers`, `body` and `curl` where
-/// asked for. Every value is on one line.
+/// `bytes`, `http_version`, `remote`, `reused`, `stage`, `code`, `error`, `hint`, `engine_code` (what the engine calls
+/// the failure); and `headers`, `body` and `curl` where asked for. Every value is on one line.
 ///
 /// It adapts nothing and wants no retry. Put it last to see requests as they are sent.
+///
+/// ```swift
+/// configuration.interceptors = [
+///   RetryInterceptor.standard,
+///   LoggingInterceptor(logger: Logger(label: "github"), verbosity: .headers),
+/// ]
+/// ```
 public struct LoggingInterceptor: HTTPResourceInterceptor {
   /// How much is logged.
   public enum Verbosity: Sendable, Hashable {
     /// Method, URL, status, times, failures.
     case basic
-    /// Header fields too.
+    /// Adds the header fields, with secret values masked.
     case headers
     /// Header fields, and of every body in memory at most so many bytes, where it is text.
     case bodies(limit: Int)
@@ -82,7 +89,8 @@ public struct LoggingInterceptor: HTTPResourceInterceptor {
       metadata["body"] = "\(Self.describe(request.body, limit, redaction))"
     }
     if rendersCurlCommands {
-      metadata["curl"] = "\(CurlCommand.render(request, redaction: redaction, bodyLimit: bodyLimit ?? 0).onOneLine)"
+      let command = CurlCommand.render(request, redaction: redaction, maximumBodyBytes: bodyLimit ?? 0)
+      metadata["curl"] = "\(command.onOneLine)"
     }
     logger.log(level: levels.scheduled, "request scheduled", metadata: metadata)
   }
@@ -113,13 +121,8 @@ public struct LoggingInterceptor: HTTPResourceInterceptor {
     metadata["error"] = "\(redaction.text(error.message, of: error).onOneLine)"
     if let hint = error.hint { metadata["hint"] = "\(redaction.text(hint, of: error).onOneLine)" }
     if let engineCode = error.engineCode { metadata["engine_code"] = "\(engineCode)" }
-    if error.isCancelled {
-      logger.log(level: level, "request cancelled", metadata: metadata)
-    } else if context.wasScheduled {
-      logger.log(level: level, "request failed", metadata: metadata)
-    } else {
-      logger.log(level: level, "request not made", metadata: metadata)
-    }
+    let failure: Logger.Message = context.wasScheduled ? "request failed" : "request not made"
+    logger.log(level: level, error.isCancelled ? "request cancelled" : failure, metadata: metadata)
     return .none
   }
 }
@@ -152,9 +155,7 @@ extension LoggingInterceptor {
     if let version = facts.httpVersion { metadata["http_version"] = "\(version)" }
     if let address = facts.remoteAddress { metadata["remote"] = "\(address)" }
     add(response.headerFields, to: &metadata, redaction)
-    if let limit = bodyLimit, let body, !body.isEmpty {
-      metadata["body"] = "\(Self.describe(body, limit, redaction))"
-    }
+    if let limit = bodyLimit, let body, !body.isEmpty { metadata["body"] = "\(Self.describe(body, limit, redaction))" }
   }
 
   private func add(_ fields: HTTPFields, to metadata: inout Logger.Metadata, _ redaction: Redaction) {

@@ -29,7 +29,7 @@ public struct FetchEvent: Sendable {
     case bodyEnded(BodyEnd)
   }
 
-  /// What a transport brought.
+  /// What the transport brought.
   public struct Answer: Sendable {
     /// Head, URL, facts.
     public var response: ResourceResponse
@@ -60,7 +60,7 @@ public struct FetchEvent: Sendable {
     }
   }
 
-  /// What happened.
+  /// What happened, with the values that belong to it.
   public var kind: Kind
   /// Names the call within the process.
   public var callID: UInt64

@@ -17,19 +17,19 @@ public import HTTPTypes
 /// bodyEnded                             of a stream that was opened
 /// ```
 ///
-/// Every start gets its end, whatever happens: failure, cancellation, a deadline, a body that nobody reads. A call that ended
-/// well has a successful attempt; one that is cancelled after that attempt ended fails nonetheless.
+/// Every start gets its end, whatever happens: failure, cancellation, a deadline, a body that is never read. A call
+/// that ended well has a successful attempt; one that is cancelled after that attempt ended fails nonetheless.
 public protocol FetchObserver: Sendable {
-  /// Told of an event, on the task of the call (of ``FetchEvent/Kind-swift.enum/bodyEnded(_:)``: on any thread). The call waits
-  /// for it, so that what takes long is to be handed over.
+  /// Told of an event, on the task of the call (of ``FetchEvent/Kind-swift.enum/bodyEnded(_:)``: on any thread). The
+  /// call waits for it, so that what takes long is to be handed over.
   func observe(_ event: FetchEvent)
 
-  /// Header fields that carry a trace on, such as `traceparent`, set on the requests of an attempt before interceptors see
-  /// them. Default: none.
+  /// Header fields that carry a trace on, such as `traceparent`, set on the requests of an attempt before interceptors
+  /// see them. Default: none.
   func propagationFields(callID: UInt64, attempt: Int) -> HTTPFields
 }
 
 extension FetchObserver {
-  /// None.
+  /// The default: no fields are added to requests.
   public func propagationFields(callID: UInt64, attempt: Int) -> HTTPFields { HTTPFields() }
 }

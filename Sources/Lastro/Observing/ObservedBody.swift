@@ -11,7 +11,9 @@ internal import LastroSupport
 /// The body of a stream, of which observers are told when it ends. They are told once, and not before ``begin()``.
 final class ObservedBody: ResponseBodySource {
   private struct State {
+    /// `nil` while a read has it.
     var iterator: ResponseBody.AsyncIterator?
+    var hasFailed = false
     var bytes: Int64 = 0
     var end: FetchEvent.BodyEnd?
     var hasBegun = false
@@ -52,8 +54,10 @@ final class ObservedBody: ResponseBodySource {
   }
 
   func next() async throws(TransportError) -> Data? {
-    // The iterator is taken out while it is used: a second reader sees the end.
-    guard var iterator = state.withLock({ $0.iterator.take() }) else { return nil }
+    let (taken, hasFailed) = state.withLock { ($0.iterator.take(), $0.hasFailed) }
+    if hasFailed { return nil }
+    // An end would be a lie: the other reader has what comes.
+    guard var iterator = taken else { throw .twoReaders }
     do throws(TransportError) {
       let chunk = try await iterator.next()
       state.withLock { state in
@@ -63,6 +67,7 @@ final class ObservedBody: ResponseBodySource {
       if chunk == nil { end(nil) }
       return chunk
     } catch {
+      state.withLock { $0.hasFailed = true }
       end(error)
       throw error
     }
@@ -94,5 +99,11 @@ final class ObservedBody: ResponseBodySource {
       time: time.now(),
       sinceEpoch: time.sinceEpoch())
     for observer in observers { observer.observe(event) }
+  }
+}
+
+extension TransportError {
+  package static var twoReaders: Self {
+    refused(.invalidBody, "two tasks read one body at the same time", hint: "read it from one task")
   }
 }

@@ -6,8 +6,8 @@
   import Foundation
 #endif
 
-/// Why one attempt failed, with what its interceptors are told. An object, so that it takes one word in the frames of all
-/// that may throw it.
+/// Why one attempt failed, with what its interceptors are told. An object, so that it takes one word in the frames of
+/// all that may throw it.
 final class AttemptFailure: Error, Sendable {
   let record: FailureRecord
   let request: ResourceRequest?

@@ -20,7 +20,7 @@ extension FetchCall {
   func attempt() async throws(AttemptFailure) -> Network.Value<FetchedValue, ResourceResponse> {
     current.start = plan.configuration.timeSource.now()
     try checkCancellation()
-    try check(deadline(options: effective))
+    try check(deadline(options: effective, at: current.start))
     var exchange = try await exchange()
     exchange.body = try await judged(exchange)
     let output = try finished(&exchange)
@@ -96,7 +96,10 @@ extension FetchCall {
   @inline(never)
   private func completed(_ adapted: ResourceRequest) -> ResourceRequest {
     var request = adapted
-    request.head.headerFields = request.head.headerFields.withOneCookieField
+    // Asked for one by one: a look-up by name would build an index, and a change copies the request.
+    if request.head.headerFields.contains(where: { $0.name == .cookie }) {
+      request.head.headerFields = request.head.headerFields.withOneCookieField
+    }
     request.nameCarriedSecrets()
     if let contentType = request.body.contentType, request.head.headerFields[.contentType] == nil {
       request.head.headerFields[.contentType] = contentType
@@ -162,7 +165,7 @@ extension FetchCall {
   @inline(never)
   private func failure(of error: TransportError, _ request: ResourceRequest) -> AttemptFailure {
     var error = error
-    // Of an attempt that sent something to an earlier hop, nobody is to read that nothing was sent.
+    // The error must not claim that nothing was sent when an earlier hop of the attempt sent something.
     current.requestSent = current.requestSent || error.requestSent
     error.requestSent = current.requestSent
     emit(.transferEnded(.failure(error.redacted(by: redaction))))
@@ -213,26 +216,28 @@ extension FetchCall {
       allowsResend: request.isIdempotent && body.isReplayable,
       secrets: request.options.secrets, maximumErrorBytes: max(0, plan.configuration.maximumErrorBodyBytes),
       dropsRedirectBodies: (request.options.redirects ?? plan.configuration.redirects).limit > 0)
+    transfer.wholeTimeout = limit?.whole
     if let progress = request.options.progress {
       transfer.progress = progress.beginTransfer(totalBytesToSend: body.length)
     }
     return transfer
   }
 
-  /// What is left for the attempt, and the code to fail with when it passes.
-  typealias Deadline = (left: Duration, code: FailureCode)
+  /// What is left for the attempt, the code to fail with when it passes, and the timeout that it is left of.
+  typealias Deadline = (left: Duration, code: FailureCode, whole: Duration?)
 
-  func deadline(options: RequestOptions) -> Deadline? {
+  func deadline(options: RequestOptions, at time: Duration? = nil) -> Deadline? {
     let timeouts = plan.timeouts(for: options)
     guard timeouts.total != nil || timeouts.attempt != nil else { return nil }
-    let now = plan.configuration.timeSource.now()
+    let now = time ?? plan.configuration.timeSource.now()
     let total = timeouts.total.map { $0 - (now - start) }
     let attempt = timeouts.attempt.map { $0 - (now - current.start) }
     switch (attempt, total) {
     case (nil, nil): return nil
-    case (let attempt?, nil): return (attempt, .attemptTimeout)
-    case (nil, let total?): return (total, .totalTimeout)
-    case (let attempt?, let total?): return attempt < total ? (attempt, .attemptTimeout) : (total, .totalTimeout)
+    case (let attempt?, nil): return (attempt, .attemptTimeout, timeouts.attempt)
+    case (nil, let total?): return (total, .totalTimeout, timeouts.total)
+    case (let attempt?, let total?):
+      return attempt < total ? (attempt, .attemptTimeout, timeouts.attempt) : (total, .totalTimeout, timeouts.total)
     }
   }
 
@@ -244,21 +249,19 @@ extension FetchCall {
     } catch {
       throw failure(.noRequest(error), request)
     }
-    let name = limit.code == .totalTimeout ? "total" : "attempt"
     throw failure(
       .transport(
-        TransportError(
-          stage: .timeout, code: limit.code, message: "the \(name) timeout passed before the request was sent",
-          hint: "raise Timeouts.\(name), or find what made it wait", requestSent: current.requestSent)),
+        .deadlinePassed(
+          limit.code, of: limit.whole, "before the request was sent", requestSent: current.requestSent)),
       request)
   }
 
   /// Tells failures of the answer from success, and brings the body into the shape that decoding expects.
   private func judged(_ exchange: Exchange) async throws(AttemptFailure) -> ResponseBody {
-    let status = exchange.response.status
-    if plan.acceptsUpgrade, status == .switchingProtocols { return ResponseBody(Data()) }
-    guard (200...299).contains(status.code) else { throw await badStatus(exchange) }
-    if exchange.request.head.method == .head || status == .noContent || status == .resetContent {
+    let status = exchange.response.head.statusCode
+    if plan.acceptsUpgrade, status == 101 { return exchange.body }
+    guard (200...299).contains(status) else { throw await badStatus(exchange) }
+    if status == 204 || status == 205 || exchange.request.head.method == .head {
       exchange.body.cancel()
       return plan.isStream ? observed(ResponseBody(Data())) : ResponseBody(Data())
     }
@@ -271,7 +274,7 @@ extension FetchCall {
       throw failure(kind(of: error), exchange.request, exchange.response, facts: error.facts ?? exchange.response.facts)
     }
     if bytes.isEmpty, exchange.request.options.requiresBody {
-      throw failure(.noData(status), exchange.request, exchange.response)
+      throw failure(.noData(exchange.response.status), exchange.request, exchange.response)
     }
     return ResponseBody(bytes)
   }

@@ -7,8 +7,8 @@
 #endif
 
 extension FetchCall {
-  /// The body of an answer outside 200–299, and why it is not whole, where it is not. The status is what matters: a body that
-  /// cannot be read does not hide it.
+  /// The body of an answer outside 200–299, and why it is not whole, where it is not. The status is what matters: a
+  /// body that cannot be read does not hide it.
   func errorBody(of exchange: Exchange) async -> (body: Data, cut: BodyCut?) {
     if exchange.request.head.method == .head {
       exchange.body.cancel()

@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
-// Request makers and interceptors are other people's code: they may wait for long, and need not heed cancellation. The call
-// goes on without those that overstay.
+// Request makers and interceptors are other people's code: they may wait for long, and may ignore cancellation. The
+// call goes on without those that overstay.
 
 extension FetchCall {
   /// How long hooks have to return that are told of a failure when the caller is gone, or the deadline has passed.
@@ -50,8 +44,8 @@ extension FetchCall {
     do { return .success(try await making.make()) } catch { return .failure(error) }
   }
 
-  /// A key belongs to the call. An endpoint that makes a new one whenever it is asked would have the server act on every
-  /// attempt, so that the first attempt's stays.
+  /// A key belongs to the call. An endpoint that makes a new one whenever it is asked would have the server act on
+  /// every attempt, so that the first attempt's stays.
   private func addIdempotencyKey(to request: inout ResourceRequest) throws(TransportError) {
     let own = request.head.headerFields[.idempotencyKey].flatMap { $0.isEmpty ? nil : $0 }
     switch request.options.idempotency {
@@ -208,7 +202,7 @@ extension FetchCall {
         opinion = await link.interceptor.interceptFailed(
           failure.request, response: error.response, body: failure.body, error: error, context: context)
       }
-      // Also of who has no opinion: a resource's own priority may make something of that.
+      // Also interceptors without an opinion: a resource's own priority may make something of that.
       action = priority(action, opinion)
     }
     return action
@@ -219,7 +213,7 @@ extension FetchCall {
     _ name: String, _ request: ResourceRequest? = nil, _ operation: @escaping @Sendable () async -> Value
   ) async throws(AttemptFailure) -> Value {
     let limit = deadline(options: effective)
-    // Time that is over is not left to a race between who is asked and a timer.
+    // When the time is over already, a race between a hook and a timer must not decide.
     let isOver = limit.map { $0.left <= .zero } ?? false
     let answer =
       isOver
@@ -229,11 +223,9 @@ extension FetchCall {
     case .success(let value): return value
     case .failure(.cancelled): throw failure(.cancelled(.cancelled(requestSent: current.requestSent)), request)
     case .failure(.limit):
-      let code = limit?.code ?? .totalTimeout
-      let word = code == .totalTimeout ? "total" : "attempt"
-      let error = TransportError(
-        stage: .timeout, code: code, message: "the \(word) timeout passed while \(name) was waited for",
-        hint: "let it bound its own waits, or raise Timeouts.\(word)", requestSent: current.requestSent)
+      let error = TransportError.deadlinePassed(
+        limit?.code ?? .totalTimeout, of: limit?.whole, "while \(name) was waited for", requestSent: current.requestSent
+      )
       throw failure(.transport(error), request)
     }
   }

@@ -21,9 +21,7 @@ extension FetchCall {
     let opinion = await opinion(on: failure, error, context)
     retryState.errors.append(error)
     if Task.isCancelled || error.isCancelled { throw cancelled(error) }
-    guard let opinion else {
-      throw ending(error, because: .deadlinePassed)
-    }
+    guard let opinion else { throw ending(error, because: .deadlinePassed) }
     try await follow(opinion, after: error, of: failure.request)
   }
 
@@ -72,7 +70,7 @@ extension FetchCall {
     let longest = plan.configuration.maximumRetryAfter
     guard wait <= longest else { throw ending(error, because: .retryAfterTooLong(wait: wait, limit: longest)) }
     var spread = min(.seconds(1), wait / 10)
-    // Our own addition is no reason to give up.
+    // A field that the stack itself adds must not end the call.
     if let left = timeLeft(options: effective), left > wait { spread = min(spread, (left - wait) / 2) }
     return wait + spread * plan.configuration.randomSource.unit()
   }
@@ -171,7 +169,7 @@ extension FetchCall {
     current.payment = nil
   }
 
-  /// A success gives the origin credit again, and so does an answer that is none of distress, such as a 404.
+  /// A success gives the origin credit again, and so does an answer that shows no distress, such as a 404.
   func settleQuota(isFirst: Bool) {
     guard let quota = plan.configuration.retryQuota, !quota.isFull else { return }
     if current.payment != nil {
@@ -183,7 +181,7 @@ extension FetchCall {
 }
 
 extension RetryQuota {
-  /// What a retry after a failure costs; `nil` where the failure is none of a server in distress.
+  /// What a retry after a failure costs; `nil` where the failure shows no server in distress.
   func price(of error: HTTPFetchError<any Error>) -> Int? {
     switch error.reason {
     case .http(let status, _):

@@ -3,10 +3,10 @@
 import HTTPTypes
 import Synchronization
 
-/// One call: attempts until one succeeds, nobody wants another, or a veto or the deadline ends it.
+/// One call: attempts until one succeeds, no interceptor wants another, or a veto or the deadline ends it.
 ///
-/// An object, because it lives in the frames of functions that wait: what is held by value there is held by each of them.
-/// One task has it, and no access to a variable spans another.
+/// An object, because it lives in the frames of functions that wait: what is held by value there is held by each of
+/// them. One task has it, and no access to a variable spans another.
 final class FetchCall {
   let plan: FetchPlan
   let callID: UInt64
@@ -23,7 +23,7 @@ final class FetchCall {
   @exclusivity(unchecked) var latestURL: String?
   /// The `Idempotency-Key` that all attempts carry.
   @exclusivity(unchecked) var idempotencyKey: String?
-  /// The body of the opened stream, where somebody observes it.
+  /// The body of the opened stream, where it is observed.
   @exclusivity(unchecked) var observedBody: ObservedBody?
   /// What the texts of the call mask: the usual names, and what its requests named so far.
   @exclusivity(unchecked) var redaction: Redaction
@@ -45,7 +45,7 @@ final class FetchCall {
     /// The first request handed to the transport: retrying means sending that again.
     var firstRequest: ResourceRequest?
     var wasScheduled = false
-    /// Whether the latest request was handed to the transport: what fails before is none of the server's doing.
+    /// Whether the latest request was handed to the transport: what fails before is not the server's fault.
     var wasTransferred = false
     /// Whether a byte of any of its requests may have left.
     var requestSent = false
@@ -71,7 +71,7 @@ final class FetchCall {
     emit(.callStarted)
     do throws(HTTPFetchError<any Error>) {
       let value = try await repeatedAttempts()
-      // Whoever cancelled before the end is never handed a value.
+      // A caller that cancelled before the end never gets a value.
       guard !Task.isCancelled else {
         attempts = value.response.attempts
         throw cancelled(nil)

@@ -70,14 +70,14 @@ final class FetchPlan: Sendable {
     try Self.check("StackConfiguration.maximumAttempts", configuration.maximumAttempts, least: 1)
     guard configuration.maximumRetryAfter >= .zero else {
       throw .refused(
-        .invalidOption, "StackConfiguration.maximumRetryAfter is \(configuration.maximumRetryAfter)",
+        .invalidOption, "StackConfiguration.maximumRetryAfter is \(configuration.maximumRetryAfter.brief), below 0",
         hint: "give a duration of zero or more")
     }
   }
 
   private static func check(_ name: StaticString, _ value: Int, least: Int) throws(TransportError) {
     guard value < least else { return }
-    throw .refused(.invalidOption, "\(name) is \(value)", hint: "give \(least) or more")
+    throw .refused(.invalidOption, "\(name) is \(value), below the minimum of \(least)", hint: "give \(least) or more")
   }
 
   /// What an error keeps of the body of an answer outside 200–299.

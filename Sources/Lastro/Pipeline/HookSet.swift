@@ -16,9 +16,10 @@ struct HookSet: OptionSet, Sendable {
 
 /// Which hooks a type of interceptor has, as far as that is known.
 ///
-/// Swift does not tell whether a type has an implementation of its own or the protocol's, which does nothing. The protocol's
-/// can tell: it runs only for types that have no other, and reports them. Which one a type has never changes. So every
-/// hook is called until the protocol's implementation has been seen in its place, and a hook of one's own always is.
+/// Swift does not tell whether a type has an implementation of its own or the protocol's, which does nothing. The
+/// protocol's can tell: it runs only for types that have no other, and reports them. Which one a type has never
+/// changes. So every hook is called until the protocol's implementation has been seen in its place, and a hook of one's
+/// own always is.
 final class KnownHooks: Sendable {
   private static let types = Lock<[ObjectIdentifier: KnownHooks]>([:])
 

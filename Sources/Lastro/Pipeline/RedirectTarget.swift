@@ -22,7 +22,7 @@ struct RedirectTarget: Equatable {
     // By bytes: a combining mark makes another `Character` of a delimiter, but no other delimiter.
     var reference = location.trimmedWithoutSpaces[...]
     guard reference.utf8.allSatisfy({ !$0.isControl && $0 != 0x20 }) else {
-      throw .refused(.invalidURL, "the location has a control character")
+      throw .refused(.invalidURL, "the location has a control character or a space", hint: "percent-encode it")
     }
     fragment = inherited
     if let hash = reference.utf8.firstIndex(of: UInt8(ascii: "#")) {
@@ -47,7 +47,7 @@ struct RedirectTarget: Equatable {
 }
 
 extension RequestTarget {
-  /// As one string.
+  /// The URL as one string, without the fragment.
   var absolute: String { "\(scheme)://\(authority)\(pathAndQuery)" }
 
   /// Takes path and query of a reference that has neither scheme nor authority.

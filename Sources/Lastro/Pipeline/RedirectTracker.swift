@@ -39,14 +39,17 @@ struct RedirectTracker {
   mutating func next(
     after head: HTTPResponse, to request: ResourceRequest, policy: RedirectPolicy
   ) throws(TransportError) -> ResourceRequest? {
+    guard policy.limit > 0, head.isRedirect else { return nil }
     let locations = head.headerFields[values: .location]
-    guard policy.limit > 0, head.isRedirect, let location = locations.first else { return nil }
+    guard let location = locations.first else { return nil }
     guard locations.count == 1 else {
-      throw Self.refusal(.invalidRedirect, "the server redirects to \(locations.count) places at once")
+      throw Self.refusal(
+        .invalidRedirect, "the redirect has \(locations.count) Location header fields, and may have one")
     }
     guard hops < policy.limit else {
       throw Self.refusal(
-        .tooManyRedirects, "more than \(policy.limit) redirects", hint: "raise RedirectPolicy's limit if that is right")
+        .tooManyRedirects, "the server redirects more often than the limit of \(policy.limit) allows",
+        hint: "raise RedirectPolicy's limit if that is right")
     }
     let base: RequestTarget
     let target: RedirectTarget
@@ -54,17 +57,20 @@ struct RedirectTracker {
       base = try RequestTarget(request.url)
       target = try RedirectTarget(location, base: base, fragment: fragment)
     } catch {
-      throw Self.refusal(.invalidRedirect, "the server redirects to what may not be followed: \(error.message)")
+      throw Self.refusal(
+        .invalidRedirect, "the server redirects to a location that cannot be followed: \(error.message)")
     }
     if base.scheme == "https", target.target.scheme == "http", !policy.allowsInsecure {
       throw Self.refusal(
         .insecureRedirect, "the server redirects from https to http, to \(target.target.authority)",
-        hint: "RedirectPolicy.follow(allowsInsecure: true) allows that")
+        hint: "set RedirectPolicy.follow(allowsInsecure: true) to allow it")
     }
     visited.insert(Visit(method: request.head.method.rawValue, url: base.absolute))
     let next = try rewritten(request, status: head.status.code, target: target, from: base)
     guard visited.insert(Visit(method: next.head.method.rawValue, url: target.urlWithoutFragment)).inserted else {
-      throw Self.refusal(.redirectLoop, "the redirects come back to \(target.target.authority)\(target.target.path)")
+      throw Self.refusal(
+        .redirectLoop, "redirect \(hops + 1) leads back to \(target.target.authority)\(target.target.path)",
+        hint: "the server's owner has to mend it; it may wait for a cookie or credentials")
     }
     fragment = target.fragment
     urls.append(target.url)
@@ -130,6 +136,7 @@ struct RedirectTracker {
   }
 
   private static func refusal(_ code: FailureCode, _ message: String, hint: String? = nil) -> TransportError {
-    TransportError(stage: .redirect, code: code, message: message, hint: hint, requestSent: true)
+    let hint = hint ?? "report it to the server's owner"
+    return TransportError(stage: .redirect, code: code, message: message, hint: hint, requestSent: true)
   }
 }

@@ -26,7 +26,7 @@ extension ResourceRequest {
 
 extension HTTPRequest {
   /// Method and URL without user information, the values of the query and the secrets of `redaction`: what may stand in
-  /// errors. An item that is no pair is a value.
+  /// errors. An item without `=` counts as a value.
   func summary(_ redaction: Redaction) -> String {
     // A request with user information is refused, but its refusal is described.
     var place = redaction.secretsMasked(in: authority ?? "")

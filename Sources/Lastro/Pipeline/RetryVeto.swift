@@ -43,7 +43,7 @@ enum RetryVeto {
     }
   }
 
-  /// As the end of the call.
+  /// The veto as the reason that ends the call.
   var end: Retry.End {
     switch self {
     case .trust: .trust

@@ -12,8 +12,8 @@ public struct AttemptContext: Sendable {
   public let hop: Int
   /// The answer that redirected here; `nil` when ``hop`` is 0.
   public let redirectedFrom: ResourceResponse?
-  /// Whether interceptors were told that a request of this attempt is scheduled. False in the failure hook when the request
-  /// could not be made, was refused, or its time was over before.
+  /// Whether interceptors were told that a request of this attempt is scheduled. False in the failure hook when the
+  /// request could not be made, was refused, or its time was over before.
   public let wasScheduled: Bool
 
   /// Makes a context; for tests of interceptors.

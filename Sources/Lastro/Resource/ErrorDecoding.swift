@@ -18,7 +18,7 @@ public struct ErrorDecoding<APIError: Error, Payload, Metadata>: Sendable {
     self.decode = decode
   }
 
-  /// Decodes nothing.
+  /// Decodes nothing: a refused request has no error of the API.
   public static var dummy: Self { Self { _, _ in nil } }
 
   /// Makes another error out of this one.

@@ -15,9 +15,10 @@ extension HTTPResource where Model: Decodable, APIError: Decodable {
   /// let user = try await stack.fetch(.get("https://api.example.com/me", as: User.self, or: Problem.self)).value
   /// ```
   ///
-  /// The URL is read when the resource is fetched, as ``ResourceRequest/init(method:url:headers:body:options:)-(HTTPRequest.Method,_,_,_,_)``
-  /// reads it: one that is malformed fails the fetch with stage `request`. Calls of an API that a program makes in several
-  /// places are better declared once, as an ``HTTPResourceEndpoint``.
+  /// The URL is read when the resource is fetched, as
+  /// ``ResourceRequest/init(method:url:headers:body:options:)-(HTTPRequest.Method,_,_,_,_)`` reads it: one that is
+  /// malformed fails the fetch with stage `request`. Calls of an API that a program makes in several places are better
+  /// declared once, as an ``HTTPResourceEndpoint``.
   ///
   /// - Parameters:
   ///   - url: absolute, `http` or `https`.
@@ -63,7 +64,8 @@ extension HTTPResource where Model: Decodable, APIError: Decodable {
   ///   - url: absolute, `http` or `https`.
   ///   - query: added to the URL's query, percent-encoded; `nil` adds a name without a value. Default none.
   ///   - headers: header fields. Default none.
-  ///   - body: made anew for every attempt. What making it throws fails the fetch before anything is sent. Default: no body.
+  ///   - body: made anew for every attempt. What making it throws fails the fetch before anything is sent. Default: no
+  ///     body.
   ///   - model: what the body of a 2xx answer is; ``NoContent`` where it carries nothing.
   ///   - error: what the body of any other answer is.
   ///   - decoder: for model and errors. Default: a shared one with default settings.

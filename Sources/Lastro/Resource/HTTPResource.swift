@@ -8,7 +8,8 @@
 
 /// One thing to fetch over HTTP: how its request is made, and what its answers mean.
 ///
-/// A value that does not change while it is fetched. The typed calls of an API are static factories, each declared once:
+/// A value that does not change while it is fetched. The typed calls of an API are static factories, each declared
+/// once:
 ///
 /// ```swift
 /// extension HTTPResource where Model == Repository, APIError == GitHubError {
@@ -79,8 +80,8 @@ public struct HTTPResource<Model: Sendable, APIError: Error>: Sendable {
 extension HTTPResource where APIError: Decodable {
   /// Makes a resource out of an endpoint whose errors are JSON.
   ///
-  /// The parameters are those of ``init(_:decoding:errorDecoding:interceptors:options:)``; `decoder` is a shared one with default
-  /// settings unless another is given.
+  /// The parameters are those of ``init(_:decoding:errorDecoding:interceptors:options:)``; `decoder` is a shared one
+  /// with default settings unless another is given.
   public init(
     _ endpoint: some HTTPResourceEndpoint,
     decoding: ModelDecoding<Model, Data, ResourceResponse>,
@@ -97,8 +98,8 @@ extension HTTPResource where APIError: Decodable {
 extension HTTPResource where Model == ResponseBody, APIError: Decodable {
   /// Makes a resource to stream out of an endpoint whose errors are JSON.
   ///
-  /// The parameters are those of ``init(_:decoding:errorDecoding:interceptors:options:)``; `decoder` is a shared one with default
-  /// settings unless another is given.
+  /// The parameters are those of ``init(_:decoding:errorDecoding:interceptors:options:)``; `decoder` is a shared one
+  /// with default settings unless another is given.
   public init(
     _ endpoint: some HTTPResourceEndpoint, decoder: JSONDecoder? = nil,
     interceptors: [any HTTPResourceInterceptor] = [], options: RequestOptions = RequestOptions()
@@ -112,8 +113,8 @@ extension HTTPResource where Model == ResponseBody, APIError: Decodable {
 extension HTTPResource where Model: Decodable, APIError: Decodable {
   /// Makes a resource out of an endpoint whose models and errors are JSON.
   ///
-  /// The parameters are those of ``init(_:decoding:errorDecoding:interceptors:options:)``; `decoder` is a shared one with default
-  /// settings unless another is given.
+  /// The parameters are those of ``init(_:decoding:errorDecoding:interceptors:options:)``; `decoder` is a shared one
+  /// with default settings unless another is given.
   public init(
     _ endpoint: some HTTPResourceEndpoint,
     decoder: JSONDecoder? = nil,

@@ -23,7 +23,7 @@ public import HTTPTypes
 /// | `h/v1` | `/a?x=1#f` | nil | `h/v1/a%3Fx=1%23f` | a path cannot smuggle in a query |
 /// | `h/v1` | `/../x` | nil | `h/v1/../x` | dot segments are not resolved |
 /// | `h/v1` | nil | `[]` | `h/v1` | no items, no `?` |
-/// | `h/v1` | nil | `q` = `1+1 & é;/?` | `h/v1?q=1%2B1%20%26%20%C3%A9%3B%2F%3F` | all but `A–Z a–z 0–9 - . _ ~` is encoded |
+/// | `h/v1` | nil | `q` = `1+1 & é;/?` | `h/v1?q=1%2B1%20%26%20%C3%A9%3B%2F%3F` | only `A–Z a–z 0–9 - . _ ~` stay |
 /// | `h/v1` | nil | `a` = nil, `b` = "" | `h/v1?a&b=` | no value, and an empty value |
 /// | `h/v1?k=1%2B1` | nil | `b` | `h/v1?k=1%2B1&b` | the base's query first and as written |
 /// | `h/v1?a=1#frag` | `/x` | `b` = "" | `h/v1/x?a=1&b=` | the fragment is not sent |
@@ -31,6 +31,19 @@ public import HTTPTypes
 /// | `https://u:p@h.com` | | | refused | credentials belong in `Authorization` |
 ///
 /// Segments that are interpolated into `path` and are not yours are escaped with `String.pathSegment`.
+///
+/// ```swift
+/// enum GitHub: HTTPResourceEndpoint {
+///   case user(login: String)
+///
+///   var baseURL: URL { URL(string: "https://api.github.com")! }
+///   var path: String? {
+///     switch self {
+///     case .user(let login): "users/\(login.pathSegment)"
+///     }
+///   }
+/// }
+/// ```
 public protocol HTTPResourceEndpoint: Sendable {
   /// Request method. Default GET.
   var method: HTTPRequest.Method { get }
@@ -45,9 +58,13 @@ public protocol HTTPResourceEndpoint: Sendable {
   /// What the request asks of the stack. Default: nothing.
   var options: RequestOptions { get }
   /// Makes the body; called anew for every attempt. Default `nil`: no body.
+  ///
+  /// - Throws: why there can be no body; the attempt fails with it, before anything is sent.
   func makeBody() throws -> RequestBody?
-  /// Adds what is secret, with ``ResourceRequest/setHeader(_:_:prefix:)``, ``ResourceRequest/appendQueryItem(_:_:)`` and
-  /// ``ResourceRequest/appendPathSegment(_:)``; called by the default of ``makeRequest()``, last. Default: nothing.
+  /// Adds what is secret, with ``ResourceRequest/setHeader(_:_:prefix:)``, ``ResourceRequest/appendQueryItem(_:_:)``
+  /// and ``ResourceRequest/appendPathSegment(_:)``; called by the default of ``makeRequest()``, last. Default: nothing.
+  ///
+  /// - Throws: why a secret cannot be added; the attempt fails with it, before anything is sent.
   func addSecrets(to request: inout ResourceRequest) throws
   /// Makes the request; called anew for every attempt. The default follows the rules above.
   ///
@@ -57,22 +74,25 @@ public protocol HTTPResourceEndpoint: Sendable {
 }
 
 extension HTTPResourceEndpoint {
-  /// GET.
+  /// The default: GET.
   public var method: HTTPRequest.Method { .get }
-  /// Nothing is added.
+  /// The default: nothing is added to the base URL's path.
   public var path: String? { nil }
-  /// Nothing is added.
+  /// The default: nothing is added to the base URL's query.
   public var queryItems: [URLQueryItem]? { nil }
-  /// None.
+  /// The default: no header fields beyond the stack's.
   public var headers: RawHeaders? { nil }
-  /// The stack's defaults.
+  /// The default: the stack's options hold.
   public var options: RequestOptions { RequestOptions() }
-  /// No body.
+  /// The default: the request has no body.
   public func makeBody() throws -> RequestBody? { nil }
-  /// Nothing is added.
+  /// The default: the request has no secrets beyond those of its credentials.
   public func addSecrets(to request: inout ResourceRequest) throws {}
 
   /// The request by the rules of the protocol.
+  ///
+  /// - Throws: stage `request`, with the code `invalid_url`, `unsupported_scheme` or `invalid_header`; and what
+  ///   ``makeBody()`` and ``addSecrets(to:)`` throw, unchanged.
   public func makeRequest() throws -> ResourceRequest {
     var target = try RequestTarget(baseURL.absoluteString)
     if let path { target.append(path: path) }

@@ -8,17 +8,33 @@
 
 /// Adapts requests, watches what becomes of them, and has a say in whether a failure is retried.
 ///
-/// Order, for every event: the stack's interceptors, then the resource's, each in array order. Hooks of one call run one
-/// after another, on the concurrent pool; hooks of different calls run at the same time.
+/// Order, for every event: the stack's interceptors, then the resource's, each in array order. Hooks of one call run
+/// one after another, on the concurrent pool; hooks of different calls run at the same time.
 ///
 /// A hook may wait, such as for a token. When the caller cancels or a time limit passes meanwhile, the hook's task is
-/// cancelled, and the call goes on at once, without what the hook would have said; it may then still be at work when the
-/// next hook runs. Hooks that are told of the end after that are given a second to return.
+/// cancelled, and the call goes on at once, without what the hook would have said; it may then still be at work when
+/// the next hook runs. Hooks that are told of the end after that are given a second to return.
 ///
-/// A hook that a type does not implement costs nothing: it is called until that is found out, once as a rule, and then no
-/// more.
+/// A hook that a type does not implement costs nothing: it is called until that is found out, once as a rule, and then
+/// no more.
 ///
 /// What has to wrap a whole exchange wraps the ``Transport`` instead.
+///
+/// ```swift
+/// struct TraceInterceptor: HTTPResourceInterceptor {
+///   func interceptMakeRequest(
+///     _ result: Result<ResourceRequest, any Error>, context: AttemptContext
+///   ) async -> Result<ResourceRequest, any Error> {
+///     result.flatMap { request in
+///       var request = request
+///       return Result {
+///         try request.setHeader("X-Request-ID", UUID().uuidString)
+///         return request
+///       }
+///     }
+///   }
+/// }
+/// ```
 public protocol HTTPResourceInterceptor: Sendable {
   /// Origins to which this interceptor may send credentials even after a redirect from elsewhere.
   ///
@@ -26,18 +42,18 @@ public protocol HTTPResourceInterceptor: Sendable {
   /// stands here. Default: none.
   var credentialOrigins: [Origin] { get }
 
-  /// Whether a hook may suspend for long. Default true. One that never does may say false: it then runs on the call's own
-  /// task, which is cheaper, and nothing interrupts it.
+  /// Whether a hook may suspend for long. Default true. One that never does may say false: it then runs on the call's
+  /// own task, which is cheaper, and nothing interrupts it.
   ///
-  /// A hook that may suspend begins on the call's thread, and is left behind from where it first suspends. One that blocks
-  /// its thread holds the call up, whatever it says here; Swift's concurrent pool forbids that anyway.
+  /// A hook that may suspend begins on the call's thread, and is left behind from where it first suspends. One that
+  /// blocks its thread holds the call up, whatever it says here; Swift's concurrent pool forbids that anyway.
   var hooksWait: Bool { get }
 
   /// Adapts a request before it is handed to the transport: once an attempt, and once more for every redirect followed.
   ///
   /// The request of a redirect is made out of the one before it, which this interceptor has adapted already: set header
-  /// fields rather than adding them (``ResourceRequest/setHeader(_:_:)``), or look at ``AttemptContext/hop``, so that they
-  /// do not come twice.
+  /// fields rather than adding them (``ResourceRequest/setHeader(_:_:)``), or look at ``AttemptContext/hop``, so that
+  /// they do not come twice.
   ///
   /// - Parameters:
   ///   - result: what the resource, or the interceptor before, made. A failure may be turned into a request.
@@ -79,10 +95,10 @@ public protocol HTTPResourceInterceptor: Sendable {
 }
 
 extension HTTPResourceInterceptor {
-  /// None.
+  /// The default: what it adds goes to the request's own origin alone.
   public var credentialOrigins: [Origin] { [] }
 
-  /// They may.
+  /// The default: hooks may wait, so each phase of them runs in a task of its own.
   public var hooksWait: Bool { true }
 
   /// Passes the result on.
@@ -93,19 +109,19 @@ extension HTTPResourceInterceptor {
     return result
   }
 
-  /// Does nothing.
+  /// The default, which is not called after the first time.
   public func interceptScheduled(_ request: ResourceRequest, context: AttemptContext) async {
     KnownHooks.of(Self.self).lacks(.scheduled)
   }
 
-  /// Does nothing.
+  /// The default, which is not called after the first time.
   public func interceptSucceeded(
     _ request: ResourceRequest, response: ResourceResponse, body: Data?, context: AttemptContext
   ) async {
     KnownHooks.of(Self.self).lacks(.succeeded)
   }
 
-  /// Has no opinion.
+  /// The default: no opinion. It is not called after the first time.
   public func interceptFailed(
     _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
     context: AttemptContext

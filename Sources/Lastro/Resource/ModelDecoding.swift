@@ -81,7 +81,7 @@ extension JSONDecoder {
 private struct EmptyPayload: Error, CustomStringConvertible {
   var model: String
   var description: String {
-    "the answer has no body, and \(model) cannot be made of nothing (an optional model, or NoContent, can)"
+    "the response has no body, and \(model) cannot be made of nothing (an optional model, or NoContent, can)"
   }
 }
 

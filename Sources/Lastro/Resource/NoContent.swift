@@ -6,5 +6,7 @@ public struct NoContent: Sendable, Hashable, Decodable {
   public init() {}
 
   /// Decodes from anything.
+  ///
+  /// - Throws: never: the payload is not looked at.
   public init(from decoder: any Decoder) throws {}
 }

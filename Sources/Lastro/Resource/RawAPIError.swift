@@ -6,7 +6,7 @@
   public import Foundation
 #endif
 
-/// The error of an API as bytes that nobody decodes; see ``ErrorDecoding/raw``.
+/// The error of an API as bytes that are not decoded; see ``ErrorDecoding/raw``.
 public struct RawAPIError: Error, Sendable, Hashable, CustomStringConvertible {
   /// The body of the answer.
   public var bytes: Data

@@ -9,7 +9,8 @@
 /// Puts credentials on requests, and says what to do when they are refused.
 ///
 /// A type that declares conformance to this and to ``HTTPResourceInterceptor`` is an interceptor without more code. To
-/// keep credentials on a redirect to another origin, it says which ones in ``HTTPResourceInterceptor/credentialOrigins``.
+/// keep credentials on a redirect to another origin, it says which ones in
+/// ``HTTPResourceInterceptor/credentialOrigins``.
 public protocol RequestAuthenticator: Sendable {
   /// Authenticates a request. Called for every attempt and every redirect followed; may wait, such as for a token.
   ///
@@ -24,7 +25,7 @@ public protocol RequestAuthenticator: Sendable {
 }
 
 extension RequestAuthenticator {
-  /// Has no opinion.
+  /// The default: no opinion, so that a refusal of the credentials stands.
   public func evaluateFailedRequest(
     _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
     retryState: Retry.State
@@ -36,20 +37,22 @@ extension HTTPResourceInterceptor where Self: RequestAuthenticator {
   public func interceptMakeRequest(
     _ result: Result<ResourceRequest, any Error>, context: AttemptContext
   ) async -> Result<ResourceRequest, any Error> {
-    guard case .success(let request) = result else { return result }
-    do {
-      return .success(try await authenticate(request))
-    } catch {
-      return .failure(error)
-    }
+    await result.authenticated { try await authenticate($0) }
   }
 
-  /// Asks the authenticator.
+  /// Asks the authenticator what to do after the failure.
   public func interceptFailed(
     _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
     context: AttemptContext
   ) async -> Retry.Action {
-    await evaluateFailedRequest(
-      request, response: response, body: body, error: error, retryState: context.retryState)
+    await evaluateFailedRequest(request, response: response, body: body, error: error, retryState: context.retryState)
+  }
+}
+
+extension Result<ResourceRequest, any Error> {
+  /// The request with credentials; a failure stays what it is.
+  func authenticated(_ put: (ResourceRequest) async throws -> ResourceRequest) async -> Self {
+    guard case .success(let request) = self else { return self }
+    do { return .success(try await put(request)) } catch { return .failure(error) }
   }
 }

@@ -23,15 +23,15 @@ public struct HTTPRetryMetadata: Sendable {
   }
 }
 
-/// A retry policy for HTTP. It is an interceptor by itself: it then judges every failure that is not vetoed, of whatever
-/// kind; ``RetryInterceptor`` judges only those that a retry may help.
+/// A retry policy for HTTP. It is an interceptor by itself: it then judges every failure that is not vetoed, of
+/// whatever kind; ``RetryInterceptor`` judges only those that a retry may help.
 public typealias HTTPRetryPolicy = Retry.Policy<HTTPRetryMetadata>
 
 extension Retry.Policy: HTTPResourceInterceptor where Metadata == HTTPRetryMetadata {
   /// False: a policy decides at once.
   public var hooksWait: Bool { false }
 
-  /// Asks the policy.
+  /// Asks the policy what to do after the failure.
   public func interceptFailed(
     _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
     context: AttemptContext

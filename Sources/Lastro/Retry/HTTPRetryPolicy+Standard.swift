@@ -23,11 +23,14 @@ extension Retry.Policy where Metadata == HTTPRetryMetadata {
     cap: Retry.Delay = .seconds(20), random: RandomSource = .system
   ) throws(ConfigurationError) -> Self {
     guard attempts >= 1 else {
-      throw ConfigurationError("a retry policy of \(attempts) attempts", hint: "give 1 or more: the first one counts")
+      throw ConfigurationError(
+        "the retry policy has \(attempts) attempts, below the minimum of 1",
+        hint: "give 1 or more: the first one counts")
     }
     for (name, value) in [("baseDelay", baseDelay), ("throttledBaseDelay", throttledBaseDelay), ("cap", cap)] {
       guard value >= .zero else {
-        throw ConfigurationError("the retry policy's \(name) is \(value)", hint: "give a duration of zero or more")
+        throw ConfigurationError(
+          "the retry policy's \(name) is \(value.brief), below the minimum of 0", hint: "give 0 s or more")
       }
     }
     return standard(

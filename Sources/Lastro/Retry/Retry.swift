@@ -2,9 +2,9 @@
 
 /// Retrying operations of any kind: what to do after a failure, and what has happened so far.
 public enum Retry {
-  /// A number of retries; the first attempt is none.
+  /// A number of retries; the first attempt does not count.
   public typealias Retries = Int
-  /// A delay.
+  /// A wait before a retry.
   public typealias Delay = Duration
 
   /// The longest delay that is kept: some thirty years. Clocks trap on what they cannot hold.

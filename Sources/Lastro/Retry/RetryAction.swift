@@ -3,7 +3,7 @@
 extension Retry {
   /// What to do after a failure.
   public enum Action: Sendable {
-    /// No opinion. When nobody has one, the failure stands.
+    /// No opinion. When no interceptor has one, the failure stands.
     case none
     /// Do not retry, for this reason, whatever others say.
     case noRetry(Retry.Error)

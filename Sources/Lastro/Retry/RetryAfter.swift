@@ -25,8 +25,9 @@ enum RetryAfter {
   /// Proxies join fields of one name; a date has a comma of its own.
   private static func parts(of value: String) -> [String] {
     guard value.utf8.allSatisfy({ (0x30...0x39).contains($0) || $0 == 0x2C || $0 == 0x20 }) else { return [value] }
-    return value.split(separator: ",").map { $0.drop { $0 == " " } }.map { part in
-      String(part.prefix(part.utf8.count - part.utf8.reversed().prefix { $0 == 0x20 }.count))
+    return value.split(separator: ",").map { part in
+      let rest = part.drop { $0 == " " }
+      return String(rest.prefix(rest.count - rest.reversed().prefix { $0 == " " }.count))
     }
   }
 

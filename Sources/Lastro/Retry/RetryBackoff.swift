@@ -66,8 +66,8 @@ extension Retry.Backoff {
     min(max(base, .zero), Retry.longestDelay) * (1 << min(max(retry, 1) - 1, 30))
   }
 
-  /// A scale that computes with seconds as numbers. What is not a number counts as the longest delay, which a truncation
-  /// then cuts; see ``Retry/seconds(_:)`` for the others.
+  /// A scale that computes with seconds as numbers. What is not a number counts as the longest delay, which a
+  /// truncation then cuts; see ``Retry/seconds(_:)`` for the others.
   public static func scale(
     inSeconds scale: @escaping @Sendable (_ baseDelay: Double, _ retry: Retry.Retries) -> Double
   ) -> Scale {

@@ -3,7 +3,7 @@
 public import HTTPTypes
 
 extension Retry {
-  /// Why there was no further attempt, where somebody had a say in it: a policy, or a rule of the stack.
+  /// Why there was no further attempt, where a policy or a rule of the stack decided it.
   ///
   /// It stands beside the failure, which stays what it is: ``HTTPFetchError/retryEnd``, ``AttemptLedger/retryEnd``.
   @nonexhaustive
@@ -49,8 +49,8 @@ extension Retry {
       }
     }
 
-    /// One line, with the setting to look at where there is one. What an interceptor gave as its own reason is in it as it
-    /// is, unmasked.
+    /// One line, with the setting to look at where there is one. What an interceptor gave as its own reason is in it as
+    /// it is, unmasked.
     public var description: String {
       switch self {
       case .policy(let error): "\(error)"
@@ -60,8 +60,7 @@ extension Retry {
         "the quota of retries to \(origin) is spent: too many calls failed (StackConfiguration.retryQuota)"
       case .trust: "a trust failure is never retried"
       case .notIdempotent(let method):
-        "a \(method.rawValue) that may have been sent is retried only with an Idempotency-Key, "
-          + "or with options.idempotency = .idempotent"
+        "a \(method.rawValue) that may have been sent is retried only with an Idempotency-Key, or if it is .idempotent"
       case .bodyConsumed: "the body has been read and cannot be sent again"
       case .deadlinePassed: "the total deadline has passed"
       case .deadlineTooClose(let wait, let left, let isDemanded):

@@ -11,7 +11,7 @@ extension Retry {
     /// Another reason, such as one that a ``Retry/Policy/custom(_:)`` rule gave.
     case custom(any Swift.Error)
 
-    /// One line.
+    /// The reason on one line.
     public var description: String {
       switch self {
       case .retries(let count): "the limit of \(count) retries is reached"

@@ -10,17 +10,22 @@ import HTTPTypes
 
 /// Asks a retry policy about those failures that a retry may help.
 ///
-/// What holds for every retry, whatever asks for it, is the stack's: `Retry-After` is not undercut, no wait is begun that
-/// cannot end before the deadline, the quota of the origin pays, and what was vetoed stays vetoed.
+/// What holds for every retry, whatever asks for it, is the stack's: `Retry-After` is not undercut, no wait is begun
+/// that cannot end before the deadline, the quota of the origin pays, and what was vetoed stays vetoed.
+///
+/// ```swift
+/// configuration.interceptors = [RetryInterceptor.standard]
+/// let prompt = RetryInterceptor(policy: .maxRetries(2))
+/// ```
 public struct RetryInterceptor: HTTPResourceInterceptor {
   /// Which failures the policy is asked about.
   public enum Eligibility: Sendable, Hashable {
     /// - Any request: failures before a byte of it was sent (name resolution, connection, proxy, handshake, connect
     ///   timeout); status 421, once; an access token that could not be asked for, for one of these reasons.
-    /// - Idempotent requests (``ResourceRequest/isIdempotent``): statuses 425, 429, 500, 502, 503, 504; 408, once; lost or
-    ///   reset connections; attempt and idle timeouts.
-    /// - Requests with an `Idempotency-Key`, from the second attempt on: status 409, by which servers say that they still
-    ///   work on the first.
+    /// - Idempotent requests (``ResourceRequest/isIdempotent``): statuses 425, 429, 500, 502, 503, 504; 408, once; lost
+    ///   or reset connections; attempt and idle timeouts.
+    /// - Requests with an `Idempotency-Key`, from the second attempt on: status 409, by which servers say that they
+    ///   still work on the first.
     ///
     /// Never trust and certificate failures, cancellation, the total deadline, limits, decoding, redirects, refused
     /// requests, other statuses.
@@ -30,7 +35,7 @@ public struct RetryInterceptor: HTTPResourceInterceptor {
     case any
   }
 
-  /// The policy.
+  /// The policy that is asked about eligible failures.
   public let policy: HTTPRetryPolicy
   /// Which failures it is asked about. Default ``Eligibility/standard``.
   public let eligibility: Eligibility

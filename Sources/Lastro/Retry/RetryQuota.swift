@@ -5,14 +5,14 @@ import Synchronization
 
 /// What bounds the retries to one origin, of all calls together, so that an outage does not become a storm.
 ///
-/// Each origin has a bucket of tokens, full at first. A retry of what a server's distress may have caused pays; a call that
-/// succeeds after a retry gets back what its last retry paid, one that succeeds at once puts in a single token; an answer
-/// that is none of distress, such as a 404, counts as a success. When a
-/// bucket is empty, failures end their calls at once. At the defaults some 35 retries without one success do that; a
-/// service whose calls succeed has them back soon.
+/// Each origin has a bucket of tokens, full at first. A retry pays when a server's distress may have caused it; a call
+/// that succeeds after a retry gets back what its last retry paid, one that succeeds at once puts in a single token; an
+/// answer that shows no distress, such as a 404, counts as a success. When a bucket is empty, failures end their calls
+/// at once. At the defaults some 35 retries without one success do that; a service whose calls succeed has them back
+/// soon.
 ///
-/// Share one among stacks that call the same servers. Any thread may use it. Full buckets take no memory: what stays is one
-/// number for each origin that failed and has not recovered.
+/// Share one among stacks that call the same servers. Any thread may use it. Full buckets take no memory: what stays is
+/// one number for each origin that failed and has not recovered.
 public final class RetryQuota: Sendable {
   /// Most tokens of an origin.
   public let capacity: Int

@@ -88,7 +88,7 @@ extension ResponseBody: CustomStringConvertible, CustomDebugStringConvertible, C
   /// As ``description``.
   public var debugDescription: String { description }
 
-  /// Without children.
+  /// Without children, so that `dump` and debuggers show no secret.
   public var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
@@ -101,12 +101,12 @@ extension FetchEvent.Answer: CustomStringConvertible, CustomReflectable {
 }
 
 extension TextAPIError: CustomReflectable {
-  /// Without children.
+  /// Without children, so that `dump` and debuggers show no secret.
   public var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
 extension RawAPIError: CustomReflectable {
-  /// Without children.
+  /// Without children, so that `dump` and debuggers show no secret.
   public var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 

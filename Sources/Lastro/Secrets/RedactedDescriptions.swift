@@ -18,11 +18,11 @@ extension ProxyOptions: CustomStringConvertible, CustomDebugStringConvertible, C
   /// As ``description``.
   public var debugDescription: String { description }
 
-  /// Without children.
+  /// Without children, so that `dump` and debuggers show no secret.
   public var customMirror: Mirror { Mirror(self, children: [:]) }
 
-  /// curl takes a proxy without a scheme as well.
-  private static func masked(_ url: String) -> String {
+  /// The URL of a proxy without user and password. curl takes one without a scheme as well.
+  package static func masked(_ url: String) -> String {
     guard let at = url.utf8.lastIndex(of: UInt8(ascii: "@")) else { return url }
     let scheme = url.firstRange(of: "://").map { url[..<$0.upperBound] } ?? ""
     return scheme + Redaction.mask + url[at...]
@@ -41,7 +41,7 @@ extension TLSOptions.PEM: CustomStringConvertible, CustomDebugStringConvertible,
   /// As ``description``.
   public var debugDescription: String { description }
 
-  /// Without children.
+  /// Without children, so that `dump` and debuggers show no secret.
   public var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
@@ -59,7 +59,7 @@ extension TLSOptions.Roots: CustomStringConvertible, CustomDebugStringConvertibl
   /// As ``description``.
   public var debugDescription: String { description }
 
-  /// Without children.
+  /// Without children, so that `dump` and debuggers show no secret.
   public var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
@@ -73,7 +73,7 @@ extension TLSOptions.Identity: CustomStringConvertible, CustomDebugStringConvert
   /// As ``description``.
   public var debugDescription: String { description }
 
-  /// Without children.
+  /// Without children, so that `dump` and debuggers show no secret.
   public var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
@@ -81,7 +81,7 @@ extension RawHeaders: CustomDebugStringConvertible, CustomReflectable {
   /// As ``description``.
   public var debugDescription: String { description }
 
-  /// Without children.
+  /// Without children, so that `dump` and debuggers show no secret.
   public var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
@@ -100,7 +100,7 @@ extension RequestBody: CustomStringConvertible, CustomDebugStringConvertible, Cu
   /// As ``description``.
   public var debugDescription: String { description }
 
-  /// Without children.
+  /// Without children, so that `dump` and debuggers show no secret.
   public var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 

@@ -4,9 +4,9 @@ public import HTTPTypes
 
 /// What must not be seen in logs, error texts and rendered commands, told by the names that values go by.
 ///
-/// A name is secret when it contains one of ``words``, or is one of ``names``; case, `-` and `_` do not count. That goes
-/// for header fields, query items, and the keys of JSON and form bodies alike. The values of secret names come out as
-/// ``mask``; so does user information in URLs, wherever a URL stands.
+/// A name is secret when it contains one of ``words``, or is one of ``names``; case, `-` and `_` do not count. That
+/// goes for header fields, query items, and the keys of JSON and form bodies alike. The values of secret names come out
+/// as ``mask``; so does user information in URLs, wherever a URL stands.
 ///
 /// What no name gives away (a secret in a path segment, behind a harmless name, repeated in an answer) is masked by its
 /// value: ``RequestOptions/secrets``, or ``secrets`` here. Names are added by ``RequestOptions/sensitiveHeaders`` and
@@ -47,8 +47,8 @@ public struct Redaction: Sendable, Hashable {
     _read { yield storage.value.headers }
     _modify { yield &storage.value.headers }
   }
-  /// Texts that are secret wherever they stand, whatever their notation: as they are, percent-encoded (also twice), with
-  /// `+` for spaces, escaped as in JSON or HTML, in base64, in the middle of base64 as in Basic credentials.
+  /// Texts that are secret wherever they stand, whatever their notation: as they are, percent-encoded (also twice),
+  /// with `+` for spaces, escaped as in JSON or HTML, in base64, in the middle of base64 as in Basic credentials.
   ///
   /// Those of fewer than 4 bytes of UTF-8 are not looked for: they stand in every text by chance. Without secrets this
   /// costs nothing.

@@ -12,8 +12,8 @@ extension ResourceRequest {
   ///   - name: such as `Authorization` or `X-Api-Key`.
   ///   - secret: the value.
   ///   - prefix: what stands before it and is no secret, such as `"Bearer "`. Default none.
-  /// - Throws: stage `request`, code `invalid_header`, when name or value are not allowed (RFC 9110 §5.1, §5.5); nothing
-  ///   has changed then, and the error does not tell the value.
+  /// - Throws: stage `request`, code `invalid_header`, when name or value are not allowed (RFC 9110 §5.1, §5.5);
+  ///   nothing has changed then, and the error does not tell the value.
   public mutating func setHeader(
     _ name: String, _ secret: Secret, prefix: String = ""
   ) throws(TransportError) {
@@ -40,15 +40,16 @@ extension ResourceRequest {
 
   /// Adds a secret as the last segment of the path, before the query.
   ///
-  /// It is encoded as `String.pathSegment` is, and joins ``RequestOptions/secrets``. For a secret inside a path, write it
-  /// there with ``Secret/reveal()`` and put it into ``RequestOptions/secrets``.
+  /// It is encoded as `String.pathSegment` is, and joins ``RequestOptions/secrets``. For a secret inside a path, write
+  /// it there with ``Secret/reveal()`` and put it into ``RequestOptions/secrets``.
   ///
-  /// - Throws: stage `request`, when the request has no URL that may be fetched, and code `invalid_url` for an empty secret and for the
-  ///   segments `.` and `..`.
+  /// - Throws: stage `request`, when the request has no URL that may be fetched, and code `invalid_url` for an empty
+  ///   secret and for the segments `.` and `..`.
   public mutating func appendPathSegment(_ secret: Secret) throws(TransportError) {
     guard !["", ".", ".."].contains(secret.reveal()) else {
       throw .invalidURL(
-        "the secret for the path is \(secret.isEmpty ? "empty" : "a dot segment")", hint: "look where it comes from")
+        "the secret for the path is \(secret.isEmpty ? "empty" : "a dot segment")",
+        hint: "give one that is neither empty nor . nor ..")
     }
     var target = try RequestTarget(url)
     target.append(path: secret.reveal().pathSegment)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A text that nobody may see by accident: a token, a password, a key.
+/// A text that must not be shown by accident: a token, a password, a key.
 ///
-/// Printing, interpolating, dumping and reflecting it give ``Redaction/mask``. ``reveal()`` is the one way to its text, so
-/// that a search for the word finds every place that reads one. ``RequestOptions/secrets`` and ``RequestBody/secrets`` say
-/// which secrets a request carries; they are then masked by value in all that tells of it.
+/// Printing, interpolating, dumping and reflecting it give ``Redaction/mask``. ``reveal()`` is the one way to its text,
+/// so that a search for the word finds every place that reads one. ``RequestOptions/secrets`` and
+/// ``RequestBody/secrets`` say which secrets a request carries; they are then masked by value in all that tells of it.
 ///
 /// Two secrets are equal when their UTF-8 is.
 public struct Secret: Sendable, Hashable, ExpressibleByStringLiteral {
@@ -33,10 +33,10 @@ public struct Secret: Sendable, Hashable, ExpressibleByStringLiteral {
 }
 
 extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-  /// ``Redaction/mask``.
+  /// ``Redaction/mask``, never the text.
   public var description: String { Redaction.mask }
-  /// ``Redaction/mask``.
+  /// ``Redaction/mask``, never the text.
   public var debugDescription: String { Redaction.mask }
-  /// No children.
+  /// Without children, so that `dump` and debuggers do not show the text.
   public var customMirror: Mirror { Mirror(self, children: [:]) }
 }

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LastroWire
+
 /// Finds registered secrets in text by their value, in whatever notation they stand there: as they are, escaped as
-/// ``EscapeReader`` reads it, mixed, in base64, or in the middle of what was encoded in base64.
+/// `EscapeReader` reads it, mixed, in base64, or in the middle of what was encoded in base64.
 struct SecretMatcher: Sendable, Hashable {
   /// Shorter secrets are not looked for: they are in too many texts by chance, and masking those would show where.
   static let leastBytes = 4
   /// So many bytes of a secret at the end of text that was cut off are masked as well.
   private static let leastCutBytes = 2
+  /// What escapes begin with.
+  private static let escapeLeads = ByteSet("%+\\&")
   private static let ellipsis = Array("…".utf8)
 
   /// What is looked for, and what was too short for that.
@@ -61,7 +65,7 @@ struct SecretMatcher: Sendable, Hashable {
       longest = max(longest ?? 0, end)
     }
     for pattern in patternsByFirst[Int(text[start])] { look(for: pattern, from: Position(pattern: 1, text: start + 1)) }
-    guard EscapeReader.leads.contains(text[start]) else { return longest }
+    guard Self.escapeLeads.contains(text[start]) else { return longest }
     for reading in EscapeReader.readings(text, at: start) {
       for pattern in patternsByFirst[Int(reading.bytes[0])] where patterns[pattern].starts(with: reading.bytes) {
         look(for: pattern, from: Position(pattern: reading.bytes.count, text: reading.end))
@@ -74,7 +78,7 @@ struct SecretMatcher: Sendable, Hashable {
   private static func end(of pattern: [UInt8], in text: [UInt8], from start: Position, isCut: Bool) -> Int? {
     // Most end here, at the second byte.
     if start.text < text.count, start.pattern < pattern.count, text[start.text] != pattern[start.pattern],
-      !EscapeReader.leads.contains(text[start.text]), text[start.text] != ellipsis[0]
+      !Self.escapeLeads.contains(text[start.text]), text[start.text] != ellipsis[0]
     {
       return nil
     }
@@ -85,7 +89,7 @@ struct SecretMatcher: Sendable, Hashable {
         if let end = cutEnd(text, at: position, isCut: isCut) { return end }
         guard position.text < text.count else { break }
         let byte = text[position.text]
-        if EscapeReader.leads.contains(byte) {
+        if Self.escapeLeads.contains(byte) {
           for reading in EscapeReader.readings(text, at: position.text)
           where pattern[position.pattern...].starts(with: reading.bytes) {
             let next = Position(pattern: position.pattern + reading.bytes.count, text: reading.end)

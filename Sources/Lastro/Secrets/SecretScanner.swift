@@ -51,9 +51,7 @@ struct SecretScanner {
   /// Where the closing quote is; the end of the text where there is none.
   private func endOfQuoted(from start: Int) -> Int {
     var index = start + 1
-    while index < bytes.count, bytes[index] != bytes[start] {
-      index += bytes[index] == UInt8(ascii: "\\") ? 2 : 1
-    }
+    while index < bytes.count, bytes[index] != bytes[start] { index += bytes[index] == UInt8(ascii: "\\") ? 2 : 1 }
     return min(index, bytes.count)
   }
 

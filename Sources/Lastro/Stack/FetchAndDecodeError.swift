@@ -18,7 +18,7 @@ public enum FetchAndDecodeError<FetchError: Error>: Error, CustomStringConvertib
     }
   }
 
-  /// One line.
+  /// The error on one line, without secrets.
   public var description: String {
     switch self {
     case .fetch(let error): "\(error)"

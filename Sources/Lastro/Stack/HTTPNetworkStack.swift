@@ -16,17 +16,18 @@ where
 {
   /// Fetches a resource and decodes its model.
   ///
-  /// - Throws: ``HTTPFetchError`` with the API's own error, where it sent one. When the task is cancelled, at any stage,
-  ///   always the cancelled error.
+  /// - Throws: ``HTTPFetchError`` with the API's own error, where it sent one. When the task is cancelled, at any
+  ///   stage, always the cancelled error.
   func fetch<Model, APIError>(
     _ resource: HTTPResource<Model, APIError>
   ) async throws(HTTPFetchError<APIError>) -> Network.Value<Model, ResourceResponse>
 
   /// Opens a resource as a stream: returns when the head of a 2xx answer is there, its body still to be read.
   ///
-  /// Its model decoding is not used: a resource that is only ever streamed has ``ResponseBody`` for a model. Other answers are collected (up to a limit), decoded as API errors and
-  /// retried as those of ``fetch(_:)`` are; once the stream is open nothing is retried. The default timeouts are those
-  /// for streams, and there is no limit on the body unless the options set one.
+  /// Its model decoding is not used: a resource that is only ever streamed has ``ResponseBody`` for a model. Other
+  /// answers are collected (up to a limit), decoded as API errors and retried as those of ``fetch(_:)`` are; once the
+  /// stream is open nothing is retried. The default timeouts are those for streams, and there is no limit on the body
+  /// unless the options set one.
   ///
   /// - Throws: as ``fetch(_:)``. Failures of the body itself are thrown by ``ResponseBody``.
   func stream<Model, APIError>(

@@ -4,9 +4,9 @@
 public enum Network {
   /// What a fetch gives: a value, and the response it came with.
   public struct Value<T, Response> {
-    /// The value.
+    /// What the fetch gives, such as a model.
     public let value: T
-    /// The response.
+    /// The response that the value came in.
     public let response: Response
 
     /// Pairs a value with its response.

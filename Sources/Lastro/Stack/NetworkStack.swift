@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Fetches resources. Whoever implements ``fetch(_:)`` gets decoding and the callback forms for free.
+/// Fetches resources. A type that implements ``fetch(_:)`` gets decoding and the callback forms by extension.
 public protocol NetworkStack: Sendable {
   /// What is fetched: the unit of work.
   associatedtype Resource: Sendable
@@ -14,6 +14,8 @@ public protocol NetworkStack: Sendable {
   associatedtype FetchError: Error
 
   /// Fetches a resource. Cancelling the task gives it up promptly.
+  ///
+  /// - Throws: why there is no value; once the task is cancelled, the stack's cancelled error.
   func fetch(_ resource: Resource) async throws(FetchError) -> Network.Value<Remote, Response>
 }
 

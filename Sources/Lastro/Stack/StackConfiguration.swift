@@ -17,8 +17,8 @@ public struct StackConfiguration: Sendable {
   public var streamTimeouts: Timeouts = .streaming
   /// Most bytes of a collected body, after decompression. Default 10 MiB. Streams have no such default.
   ///
-  /// With a negative limit here, below, or in a request's options, fetches fail with `invalid_option` before anything is
-  /// sent; so they do with fewer than one attempt.
+  /// With a negative limit here, below, or in a request's options, fetches fail with `invalid_option` before anything
+  /// is sent; so they do with fewer than one attempt.
   public var maximumBodyBytes = RequestOptions.defaultMaximumBodyBytes
   /// Most bytes that are read, and that an error keeps, of the body of an answer outside 200–299; where there was more,
   /// ``HTTPFetchError/bodyCut`` tells. A smaller limit of fetched bodies holds as well. Default 1 MiB.
@@ -33,8 +33,8 @@ public struct StackConfiguration: Sendable {
   /// server busy. Such a call ends with ``Retry/End/attemptLimit(_:)``. What bounds retries of a server in distress is
   /// ``retryQuota``.
   public var maximumAttempts = 1000
-  /// Longest wait that a server may ask for (`Retry-After`). Default 60 s. When it asks for more, the call fails at once,
-  /// and its error says so.
+  /// Longest wait that a server may ask for (`Retry-After`). Default 60 s. When it asks for more, the call fails at
+  /// once, and its error says so.
   public var maximumRetryAfter: Duration = .seconds(60)
   /// Bounds the retries of all calls together. Default: one of its own for each configuration. `nil`: no bound.
   ///

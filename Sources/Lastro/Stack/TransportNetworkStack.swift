@@ -11,7 +11,7 @@
 /// A value: copies share the transport. Everything that belongs to the application (request makers, interceptors,
 /// decoders) runs on the concurrent pool.
 public struct TransportNetworkStack: HTTPNetworkStack {
-  /// Carries the requests.
+  /// The transport that carries the requests.
   public let transport: any Transport
   /// What all fetches share.
   public var configuration: StackConfiguration { sharedConfiguration.value }
@@ -29,6 +29,8 @@ public struct TransportNetworkStack: HTTPNetworkStack {
   /// Fetches a resource and decodes its model; see ``HTTPNetworkStack``.
   ///
   /// Runs on the concurrent pool, wherever it is called from.
+  ///
+  /// - Throws: ``HTTPFetchError``, as ``HTTPNetworkStack`` has it.
   @concurrent
   public func fetch<Model, APIError>(
     _ resource: HTTPResource<Model, APIError>
@@ -40,6 +42,8 @@ public struct TransportNetworkStack: HTTPNetworkStack {
   /// Opens a resource as a stream; see ``HTTPNetworkStack``.
   ///
   /// Runs on the concurrent pool, wherever it is called from.
+  ///
+  /// - Throws: ``HTTPFetchError``, as ``HTTPNetworkStack`` has it.
   @concurrent
   public func stream<Model, APIError>(
     _ resource: HTTPResource<Model, APIError>
@@ -66,8 +70,8 @@ public struct TransportNetworkStack: HTTPNetworkStack {
   /// Works out what fetching a resource would do: effective URL, interceptors, limits, what follows on each kind of
   /// failure, proxy and trust. Nothing is sent.
   ///
-  /// It runs the resource's base request maker, with whatever that does. Of interceptors it asks only those that can answer
-  /// without acting (``ExplainableInterceptor``); the others are named.
+  /// It runs the resource's base request maker, with whatever that does. Of interceptors it asks only those that can
+  /// answer without acting (``ExplainableInterceptor``); the others are named.
   ///
   /// - Parameters:
   ///   - resource: what would be fetched.

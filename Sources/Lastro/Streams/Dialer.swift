@@ -1,38 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Opens streams to hosts: straight, through a proxy, or through another dialer. The seam between protocols (WebSocket,
-/// Gemini, transports) and whatever carries their bytes.
+/// Gemini, connections) and whatever carries their bytes.
 ///
-/// A dialer that wraps a dialer is a nested transport. Any thread may call it.
+/// A dialer that wraps a dialer is a tunnel. Any thread may call it.
+///
+/// ```swift
+/// let stream = try await dialer.dial(DialRequest(host: "echo.example.org", port: 7, tls: .init()))
+/// try await stream.write(Data("hello".utf8), within: .seconds(5))
+/// ```
 public protocol Dialer: Sendable {
   /// Opens a stream.
   ///
-  /// Returns when the stream can carry bytes: connected, through the proxies, TLS agreed on and the server's certificate
-  /// accepted where TLS is asked for. Cancelling the task gives the attempt up, at once.
+  /// Returns when the stream can carry bytes: connected, through the proxies, TLS agreed on and the server's
+  /// certificate accepted where TLS is asked for. Cancelling the task gives the attempt up, at once.
   ///
-  /// - Throws: `TransportError`, with ``TransportError/systemCode`` where the system gave a reason.
+  /// - Throws: ``TransportError``, with ``TransportError/systemCode`` where the system gave a reason.
   func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream
 
   /// Opens a stream of datagrams (UDP), without TLS.
   ///
-  /// - Throws: `TransportError`; stage `request`, code `unsupported`, from dialers that carry bytes only.
+  /// - Throws: ``TransportError``; stage `request`, code `unsupported`, from dialers that carry bytes only.
   func dialDatagrams(_ request: DialRequest) async throws(TransportError) -> any DatagramStream
 
-  /// Refuses a host that must not be talked to without TLS, because its key is pinned. A dialer that wraps another asks that
-  /// one before it hands plain bytes on to a host.
+  /// Refuses a host that must not be talked to without TLS, because its key is pinned. A dialer that wraps another asks
+  /// that one before it hands plain bytes on to a host.
   ///
-  /// - Throws: `TransportError`, stage `trust`, code `plaintext_refused`.
+  /// - Throws: ``TransportError``, stage `trust`, code `plaintext_refused`.
   func checkPlaintext(_ request: DialRequest) throws(TransportError)
+
+  /// Names the rules of trust that a stream dialed now would be held to. When they differ from those that a pooled
+  /// stream was dialed under, it carries no further request. Default: the revision of the request's own judge.
+  func trustRevisions(for request: DialRequest) -> [UInt64]
 }
 
 extension Dialer {
   /// Refuses: this dialer carries bytes only.
+  ///
+  /// - Throws: ``TransportError``, always: stage `request`, code `unsupported`.
   public func dialDatagrams(_ request: DialRequest) async throws(TransportError) -> any DatagramStream {
-    throw .refused(.unsupported, "\(Self.self) carries no datagrams", hint: "dial UDP without a transport in between")
+    throw .refused(.unsupported, "\(Self.self) carries no datagrams", hint: "dial UDP without a tunnel")
   }
 
-  /// Accepts.
+  /// The default: plain bytes may go to any host.
   public func checkPlaintext(_ request: DialRequest) throws(TransportError) {}
+
+  /// The default: the revision of the request's own judge.
+  public func trustRevisions(for request: DialRequest) -> [UInt64] {
+    request.connection?.tls.trustJudge.map { [$0.revision] } ?? []
+  }
 }
 
 /// Where a ``Dialer`` shall connect to, and how.
@@ -41,8 +57,8 @@ public struct DialRequest: Sendable {
   public enum CertificateCheck: Sendable {
     /// As for a fetch: chain to a trusted root, host name, then the judges of the dialer and of ``connection``.
     case standard
-    /// By this judge alone: chain and host name are not checked, and `ServerTrust.chain` is what the server presented. For
-    /// trust on first use. A judge that the dialer has by default is asked in addition, about the leaf only.
+    /// By this judge alone: chain and host name are not checked, and `ServerTrust.chain` is what the server presented.
+    /// For trust on first use. A judge that the dialer has by default is asked in addition, about the leaf only.
     case judged(by: any ServerTrustJudge)
   }
 

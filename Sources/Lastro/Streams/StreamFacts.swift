@@ -13,7 +13,7 @@ public struct StreamFacts: Sendable, Hashable {
     /// What the server presented, leaf first.
     public var presentedChain: [PeerCertificate]
 
-    /// Makes one.
+    /// Makes the facts of a TLS connection, for dialers of one's own.
     public init(
       version: String, cipher: String? = nil, applicationProtocol: String? = nil, presentedChain: [PeerCertificate] = []
     ) {
@@ -24,11 +24,12 @@ public struct StreamFacts: Sendable, Hashable {
     }
   }
 
-  /// Address of the nearest peer, a proxy perhaps; `nil` where there is none, as for streams in memory.
+  /// Address of the nearest peer, a proxy perhaps, or the path of its Unix socket; `nil` where there is none, as for
+  /// streams in memory.
   public var remoteAddress: String?
-  /// Its port.
+  /// Port of the nearest peer.
   public var remotePort: Int?
-  /// Our own port.
+  /// Port of our own end.
   public var localPort: Int?
   /// TLS with the host that was dialed; `nil` for none.
   public var tls: TLS?

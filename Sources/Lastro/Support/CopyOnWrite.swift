@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A value behind one reference, so that a copy costs one retain however large the value is. Changing it copies it first
-/// where it is shared.
+/// A value behind one reference, so that a copy costs one retain however large the value is. Changing it copies it
+/// first where it is shared.
 package struct CopyOnWrite<Value: Sendable>: Sendable {
   // Sendable because `value` changes only while one `CopyOnWrite` alone refers to the box.
   private final class Box: @unchecked Sendable {
-    // Unchecked because of that, too: nobody reads while it changes.
+    // Unchecked because of that, too: no other reference reads while it changes.
     @exclusivity(unchecked) var value: Value
 
     init(_ value: Value) { self.value = value }
@@ -24,7 +24,7 @@ package struct CopyOnWrite<Value: Sendable>: Sendable {
   }
 
   /// Whether both refer to the same value. Where they do not, the values may still be equal.
-  package func isIdentical(to other: Self) -> Bool { box === other.box }
+  func isIdentical(to other: Self) -> Bool { box === other.box }
 }
 
 extension CopyOnWrite: Equatable where Value: Equatable {

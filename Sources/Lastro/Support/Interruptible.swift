@@ -29,8 +29,7 @@ package func interruptible<Value: Sendable>(
   if let answer = race.take() { return answer }
   let timer = limit.map { limit in
     Task {
-      // Some thirty years at most: a clock may trap on more.
-      do { try await time.limit(min(limit, .seconds(1_000_000_000))) } catch { return }
+      do { try await time.limit(limit.countable) } catch { return }
       race.give(.failure(.limit))
     }
   }

@@ -35,9 +35,7 @@ public struct RandomSource: Sendable {
 
     init(_ seed: UInt64) { value = Atomic(seed) }
 
-    func advance(by step: UInt64) -> UInt64 {
-      value.wrappingAdd(step, ordering: .relaxed).newValue
-    }
+    func advance(by step: UInt64) -> UInt64 { value.wrappingAdd(step, ordering: .relaxed).newValue }
   }
 }
 

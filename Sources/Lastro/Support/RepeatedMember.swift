@@ -13,22 +13,12 @@ struct RepeatedMember {
     var names: Set<String> = []
     /// The next text is a name.
     var expectsName = true
-    var key = Key(stringValue: "")
-  }
-
-  private struct Key: CodingKey {
-    var stringValue: String
-    var intValue: Int?
-    init(stringValue: String) { self.stringValue = stringValue }
-    init(intValue: Int) {
-      self.intValue = intValue
-      stringValue = "\(intValue)"
-    }
+    var key = AnyKey(stringValue: "")
   }
 
   private var frames: [Frame] = []
 
-  /// The path of the first one; `nil` where there is none, or the text is no JSON.
+  /// The path of the first one; `nil` where there is none, or the text is not JSON.
   ///
   /// - Parameter bytes: UTF-8.
   static func path(in bytes: [UInt8]) -> [any CodingKey]? {
@@ -57,11 +47,11 @@ struct RepeatedMember {
     case UInt8(ascii: "{"): frames.append(Frame(isObject: true))
     case UInt8(ascii: "["):
       frames.append(Frame(isObject: false))
-      frames[frames.count - 1].key = Key(intValue: 0)
+      frames[frames.count - 1].key = AnyKey(intValue: 0)
     case UInt8(ascii: "}"), UInt8(ascii: "]"): _ = frames.popLast()
     case UInt8(ascii: ","):
       guard let frame = frames.last else { return }
-      if !frame.isObject { frames[frames.count - 1].key = Key(intValue: (frame.key.intValue ?? 0) &+ 1) }
+      if !frame.isObject { frames[frames.count - 1].key = AnyKey(intValue: (frame.key.intValue ?? 0) &+ 1) }
       frames[frames.count - 1].expectsName = true
     case UInt8(ascii: ":"):
       if !frames.isEmpty { frames[frames.count - 1].expectsName = false }
@@ -73,7 +63,7 @@ struct RepeatedMember {
   private mutating func readText(_ text: ArraySlice<UInt8>) -> Bool {
     guard let frame = frames.last, frame.isObject, frame.expectsName else { return true }
     let name = Self.decoded(text)
-    frames[frames.count - 1].key = Key(stringValue: name)
+    frames[frames.count - 1].key = AnyKey(stringValue: name)
     return frames[frames.count - 1].names.insert(name).inserted
   }
 

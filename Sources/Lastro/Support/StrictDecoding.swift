@@ -11,7 +11,7 @@ extension Decoder {
     {
       throw DecodingError.teaching(
         ConfigurationError(
-          "there is no such member", hint: "the members are \(Key.allCases.map(\.rawValue).joined(separator: ", "))"),
+          "the member is unknown", hint: "the members are \(Key.allCases.map(\.rawValue).joined(separator: ", "))"),
         at: codingPath + [stranger])
     }
     return try container(keyedBy: type)
@@ -25,14 +25,21 @@ extension KeyedDecodingContainer {
     guard let word = Word(rawValue: text) else {
       throw DecodingError.teaching(
         ConfigurationError(
-          "\"\(text.onOneLine)\" is none of its values",
-          hint: "they are \(Word.allCases.map(\.rawValue).joined(separator: ", "))"), at: codingPath + [key])
+          "the value \"\(text.onOneLine)\" is unknown",
+          hint: "the values are \(Word.allCases.map(\.rawValue).joined(separator: ", "))"), at: codingPath + [key])
     }
     return word
   }
 }
 
 extension DecodingError {
+  /// What stood where another type was expected, as Foundation's decoder tells it.
+  static func found(_ context: Context) -> String? {
+    let text = context.debugDescription.split(separator: " but found ").dropFirst().first
+    guard let word = text?.split(separator: " instead").first.map(String.init) else { return nil }
+    return ["number": "a number", "bool": "a Boolean", "a dictionary": "an object"][word] ?? word
+  }
+
   /// Carries message and hint to ``ConfigurationError/init(decoding:of:)``.
   static func teaching(_ error: ConfigurationError, at path: [any CodingKey]) -> DecodingError {
     .dataCorrupted(.init(codingPath: path, debugDescription: error.description, underlyingError: error))
@@ -44,25 +51,25 @@ extension ConfigurationError {
   ///
   /// - Parameter name: what that was.
   init(decoding error: any Error, of name: String) {
-    guard let error = error as? DecodingError else {
-      self.init("\(name) cannot be read: \(error)")
-      return
-    }
-    switch error {
+    switch error as? DecodingError {
     case .keyNotFound(let key, let context):
-      self.init("\(name): \(Self.path(context.codingPath + [key])) is missing")
-    case .typeMismatch(_, let context), .valueNotFound(_, let context):
-      self.init("\(name): \(Self.path(context.codingPath)): \(context.debugDescription.onOneLine)")
+      self.init("\(name): \(Self.path(context.codingPath + [key])) is missing", hint: "add it")
+    case .typeMismatch(let type, let context), .valueNotFound(let type, let context):
+      let words = ["Array": "an array", "Dictionary": "an object", "String": "a string", "Bool": "true or false"]
+      let wanted = words[String("\(type)".prefix { $0 != "<" })] ?? "a number"
+      self.init(
+        "\(name): \(Self.path(context.codingPath)) has to be \(wanted)"
+          + (DecodingError.found(context).map { ", and is \($0)" } ?? ""), hint: "write it as JSON has it")
     case .dataCorrupted(let context):
       if let cause = context.underlyingError as? ConfigurationError {
         self.init("\(name): \(Self.path(context.codingPath)): \(cause.message)", hint: cause.hint)
       } else if context.codingPath.isEmpty {
         let cause = context.underlyingError.map { ": \("\($0)".onOneLine)" } ?? ""
-        self.init("\(name) is no JSON\(cause)", hint: "it starts with { and has no comments")
+        self.init("\(name) is not valid JSON\(cause)", hint: "begin it with {, and leave out comments")
       } else {
         self.init("\(name): \(Self.path(context.codingPath)): \(context.debugDescription.onOneLine)")
       }
-    @unknown default: self.init("\(name) cannot be read: \("\(error)".onOneLine)")
+    default: self.init("\(name) cannot be read: \("\(error)".onOneLine)")
     }
   }
 
@@ -75,9 +82,10 @@ extension ConfigurationError {
   }
 }
 
-private struct AnyKey: CodingKey {
+/// A place in any JSON: a member by its name, an element by its index.
+struct AnyKey: CodingKey {
   var stringValue: String
-  var intValue: Int? { nil }
+  var intValue: Int?
   init(stringValue: String) { self.stringValue = stringValue }
-  init?(intValue: Int) { nil }
+  init(intValue: Int) { (self.intValue, stringValue) = (intValue, "\(intValue)") }
 }

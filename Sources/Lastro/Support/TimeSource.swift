@@ -12,10 +12,11 @@ public struct TimeSource: Sendable {
   public let now: @Sendable () -> Duration
   /// Suspends for a duration. Throws `CancellationError` promptly when the task is cancelled.
   public let sleep: @Sendable (Duration) async throws -> Void
-  /// As ``sleep``, for a limit that normally does not pass: a clock for tests that moves whenever somebody sleeps must not
-  /// move for these.
+  /// As ``sleep``, for a limit that normally does not pass: a clock for tests that moves whenever a task sleeps must
+  /// not move for these.
   public let limit: @Sendable (Duration) async throws -> Void
-  /// Time since 1970-01-01 00:00:00 UTC, leap seconds not counted, which may jump: for dates that servers send, and exports.
+  /// Time since 1970-01-01 00:00:00 UTC, leap seconds not counted, which may jump: for dates that servers send, and
+  /// exports.
   public let sinceEpoch: @Sendable () -> Duration
 
   /// Makes a source of time.

@@ -2,8 +2,8 @@
 
 /// Why the body of an answer is not the whole of it.
 ///
-/// What matters of an answer outside 200–299 is its status, which a body that breaks off, cannot be decoded or is longer
-/// than what is kept must not hide. So such an answer has what came of its body, and this.
+/// What matters of an answer outside 200–299 is its status, which a body that breaks off, cannot be decoded or is
+/// longer than what is kept must not hide. So such an answer has what came of its body, and this.
 public struct BodyCut: Sendable, Hashable, CustomStringConvertible {
   /// Where in the flow it broke off: ``FailureStage/response``, or ``FailureStage/limit`` for what was not read.
   public var stage: FailureStage

@@ -10,8 +10,8 @@ public struct ConnectionOptions: Sendable, Hashable {
     case automatic
     /// HTTP/1.1 only.
     case http1
-    /// As `automatic`, and HTTP/2 with prior knowledge over plain `http` (h2c, RFC 9113 §3.3). With libcurl
-    /// before 8.0.0, h2c takes a connection for each request (curl/curl#10643).
+    /// As `automatic`, and HTTP/2 with prior knowledge over plain `http` (h2c, RFC 9113 §3.3). Over libcurl's own
+    /// transfers before 8.0.0, h2c takes a connection for each request (curl/curl#10643).
     case http2
   }
 

@@ -4,12 +4,12 @@
 public enum ProxyOptions: Sendable, Hashable {
   /// `http_proxy`, `https_proxy`, `all_proxy`, `no_proxy` and their upper-case forms, as curl reads them
   /// (`HTTP_PROXY` in upper case is ignored: a CGI request header can set it). Other than with
-  /// curl, and as with Go, loopback hosts (`localhost` and names below it, 127.0.0.0/8, ::1) are reached straight: to a proxy
-  /// elsewhere they mean the proxy itself, and what is sent to a service on this machine would leave it, over plain `http`
-  /// with all credentials in it, because of a variable that was set for other hosts.
+  /// curl, and as with Go, loopback hosts (`localhost` and names below it, 127.0.0.0/8, ::1) are reached straight: to a
+  /// proxy elsewhere they mean the proxy itself, and what is sent to a service on this machine would leave it, over
+  /// plain `http` with all credentials in it, because of a variable that was set for other hosts.
   case environment
-  /// As ``environment``, with this list in place of `no_proxy` and of the loopback hosts: with an empty one those go through
-  /// the proxy too.
+  /// As ``environment``, with this list in place of `no_proxy` and of the loopback hosts: with an empty one those go
+  /// through the proxy too.
   case environmentBypassing([String])
   /// Straight to the host.
   case none

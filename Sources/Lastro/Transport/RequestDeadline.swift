@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LastroSupport
+
 /// Holds what answers without a network to the deadline of its request, as a transport of the network does.
 ///
-/// What does not heed cancellation is left alone when the deadline passes. When the task is cancelled, the operation is, and
-/// is waited for.
+/// What ignores its cancellation is left alone when the deadline passes. When the task is cancelled, the operation is,
+/// and is waited for.
 ///
 /// - Throws: what the operation throws; stage `timeout` with the request's own code.
 package func withinDeadline<Value: Sendable>(
@@ -11,30 +13,26 @@ package func withinDeadline<Value: Sendable>(
   _ operation: @escaping @Sendable () async throws(TransportError) -> Value
 ) async throws(TransportError) -> Value {
   guard let deadline = request.deadline else { return try await operation() }
-  // Some thirty years at most: a clock may trap on more.
-  let end = time.now() + min(deadline, .seconds(1_000_000_000))
-  typealias Outcome = Result<Value, TransportError>
-  let (outcomes, first) = AsyncStream.makeStream(of: Outcome.self, bufferingPolicy: .bufferingOldest(1))
-  let work = Task { () -> Outcome in
-    let outcome: Outcome
-    do throws(TransportError) { outcome = .success(try await operation()) } catch { outcome = .failure(error) }
-    first.yield(outcome)
-    return outcome
+  let outcome = OneAnswer<Result<Value, TransportError>>()
+  let wait = await interruptible(within: max(.zero, deadline), time: time) {
+    do throws(TransportError) { outcome.give(.success(try await operation())) } catch { outcome.give(.failure(error)) }
   }
-  let timer = Task {
-    do { try await time.limit(end - time.now()) } catch { return }
-    first.yield(
-      .failure(
-        TransportError(
-          stage: .timeout, code: request.deadlineCode, message: "no answer came within \(deadline)",
-          requestSent: true)))
+  if case .failure(.limit) = wait {
+    throw .deadlinePassed(
+      request.deadlineCode, of: request.wholeTimeout ?? deadline, "while waiting for the response", requestSent: true)
   }
-  defer { timer.cancel() }
-  for await outcome in outcomes {
-    work.cancel()
-    return try outcome.get()
+  return try await outcome.value().get()
+}
+
+extension TransportError {
+  /// The end of the time for an attempt, or for the call.
+  package static func deadlinePassed(
+    _ code: FailureCode, of timeout: Duration?, _ place: String, requestSent: Bool
+  ) -> Self {
+    let name = code == .totalTimeout ? "total" : "attempt"
+    return Self(
+      stage: .timeout, code: code,
+      message: "the \(name) timeout\(timeout.map { " of \($0.brief)" } ?? "") passed \(place)",
+      hint: "raise Timeouts.\(name), or find what made it wait", requestSent: requestSent)
   }
-  // Waiting was cancelled.
-  work.cancel()
-  return try await work.value.get()
 }

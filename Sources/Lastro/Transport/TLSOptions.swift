@@ -2,8 +2,14 @@
 
 /// What TLS accepts and presents. Certificate chain and host name are always checked.
 ///
-/// A host name is looked for in the subject alternative names alone (RFC 9525 §2): a certificate with nothing but a common
-/// name is for no host.
+/// A host name is looked for in the subject alternative names alone (RFC 9525 §2): a certificate with nothing but a
+/// common name is for no host.
+///
+/// ```swift
+/// var engine = CurlConfiguration()
+/// engine.connection.tls.roots = .file("/etc/bank/roots.pem")
+/// engine.connection.tls.minimumVersion = .v1_3
+/// ```
 public struct TLSOptions: Sendable, Hashable {
   /// A TLS version.
   public enum Version: Int, Sendable, Hashable, Comparable {
@@ -24,7 +30,8 @@ public struct TLSOptions: Sendable, Hashable {
   ///
   /// Files are read once, and looked at again once a second at most: when one has changed, requests go out on new
   /// connections, which know the new roots. While it cannot be read, connections and
-  /// requests go on with the roots read before; only after idleness, when nobody holds them any more, requests fail.
+  /// requests go on with the roots read before; only after idleness, when no connection holds them any more, requests
+  /// fail.
   public enum Roots: Sendable, Hashable {
     /// The system's bundle: the file that `SSL_CERT_FILE` names, or the distribution's.
     case system
@@ -48,8 +55,8 @@ public struct TLSOptions: Sendable, Hashable {
   public enum ChainChecks: Sendable, Hashable {
     /// As OpenSSL does by default.
     case standard
-    /// Also what RFC 5280 demands of the form of certificates (`X509_V_FLAG_X509_STRICT`): key identifiers, critical basic
-    /// constraints, key usages of authorities. Private authorities made with few options often fail it.
+    /// Also what RFC 5280 demands of the form of certificates (`X509_V_FLAG_X509_STRICT`): key identifiers, critical
+    /// basic constraints, key usages of authorities. Private authorities made with few options often fail it.
     case strict
   }
 
@@ -80,24 +87,28 @@ public struct TLSOptions: Sendable, Hashable {
   public var identity: Identity?
   /// Identities for single hosts, which go before ``identity``. Default none.
   ///
-  /// The keys are names of hosts, in any spelling that ``HostName`` reads; they hold for the host itself, on every port.
+  /// The keys are names of hosts, in any spelling that ``HostName`` reads; they hold for the host itself, on every
+  /// port.
   public var hostIdentities: [String: Identity] = [:]
   /// Default TLS 1.2.
   public var minimumVersion: Version = .v1_2
-  /// The ciphers of TLS 1.2 and older, by OpenSSL's names, best first (`SSL_CTX_set_cipher_list`). Default `nil`: OpenSSL's
-  /// choice. A name that OpenSSL does not know fails requests with `tls/invalid_tls_configuration`; so it does below.
+  /// The ciphers of TLS 1.2 and older, by OpenSSL's names, best first (`SSL_CTX_set_cipher_list`). Default `nil`:
+  /// OpenSSL's choice. A name that OpenSSL does not know fails requests with `tls/invalid_tls_configuration`; so it
+  /// does below.
   public var legacyCiphers: [String]?
-  /// The cipher suites of TLS 1.3, best first, such as `TLS_AES_128_GCM_SHA256` (`SSL_CTX_set_ciphersuites`). Default `nil`.
+  /// The cipher suites of TLS 1.3, best first, such as `TLS_AES_128_GCM_SHA256` (`SSL_CTX_set_ciphersuites`). Default
+  /// `nil`.
   public var cipherSuites: [String]?
   /// Default ``ChainChecks/standard``.
   public var chainChecks: ChainChecks = .standard
-  /// Whether a server has to staple a good OCSP response (RFC 6066 §8, `CURLOPT_SSL_VERIFYSTATUS`). Default false: responses
-  /// are not asked for.
+  /// Whether a server has to staple a good OCSP response (RFC 6066 §8, `CURLOPT_SSL_VERIFYSTATUS`). Default false:
+  /// responses are not asked for.
   public var requiresStapledStatus = false
-  /// File to which the secrets of every connection are appended, for programs that decrypt captured traffic. Default `nil`.
+  /// File to which the secrets of every connection are appended, for programs that decrypt captured traffic. Default
+  /// `nil`.
   ///
-  /// For debugging: whoever reads it reads the traffic. It is made with mode 0600. The environment's `SSLKEYLOGFILE`, which
-  /// libcurl honours by itself, has no effect.
+  /// For debugging: a reader of the file can read the traffic. It is made with mode 0600. The environment's
+  /// `SSLKEYLOGFILE`, which libcurl honours by itself, has no effect.
   public var keyLogFile: String?
 
   /// Judges servers after chain and host name are checked. Default `nil`: these suffice.

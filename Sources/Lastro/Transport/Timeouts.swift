@@ -7,8 +7,8 @@
 /// options.timeouts = try Timeouts(total: .seconds(3))        // the others are as in `standard`
 /// ```
 ///
-/// A limit that was set to zero or less fails fetches with `request/invalid_option`, before anything is sent. A part that
-/// was set longer than its whole has no effect.
+/// A limit that was set to zero or less fails fetches with `request/invalid_option`, before anything is sent. A part
+/// that was set longer than its whole has no effect.
 public struct Timeouts: Sendable, Hashable {
   /// From the start of an attempt until connection and TLS stand. Time in the queue does not count.
   public var connect: Duration?
@@ -59,7 +59,7 @@ public struct Timeouts: Sendable, Hashable {
     ] {
       if let part, let whole, part > whole {
         throw ConfigurationError(
-          "the \(partName) timeout (\(part)) exceeds the \(wholeName) timeout (\(whole))",
+          "the \(partName) timeout (\(part.brief)) exceeds the \(wholeName) timeout (\(whole.brief))",
           hint: "a part cannot outlast the whole: raise \(wholeName) or lower \(partName)")
       }
     }
@@ -72,7 +72,8 @@ public struct Timeouts: Sendable, Hashable {
     self.total = total
   }
 
-  /// The standard limit gives way to a shorter whole, which is what ends the fetch then; any other is meant as it is given.
+  /// The standard limit gives way to a shorter whole, which is what ends the fetch then; any other is meant as it is
+  /// given.
   private static func fitted(_ part: Duration?, standard: Duration, in whole: Duration?) -> Duration? {
     guard part == standard, let whole, whole < standard else { return part }
     return nil
@@ -86,7 +87,8 @@ extension Timeouts {
 
   private static func check(_ name: String, _ value: Duration?) throws(ConfigurationError) {
     guard let value, value <= .zero else { return }
-    throw ConfigurationError("the \(name) timeout is \(value)", hint: "give a positive duration, or nil for no limit")
+    throw ConfigurationError(
+      "the \(name) timeout is \(value.brief), which is not positive", hint: "give a positive one, or nil for no limit")
   }
 
   /// Refuses limits that were set to what is not positive.

@@ -56,7 +56,8 @@ public struct TransferFacts: Sendable, Hashable {
     get { parts.value.httpVersion }
     _modify { yield &parts.value.httpVersion }
   }
-  /// Address of the peer the connection is with (the proxy's, where there is one); `nil` before it is connected.
+  /// Address of the peer the connection is with (the proxy's, where there is one), or the path of its Unix socket;
+  /// `nil` before it is connected.
   public var remoteAddress: String? {
     get { parts.value.remoteAddress }
     _modify { yield &parts.value.remoteAddress }
@@ -66,7 +67,8 @@ public struct TransferFacts: Sendable, Hashable {
     get { parts.value.remotePort }
     _modify { yield &parts.value.remotePort }
   }
-  /// Names the connection among the live ones of its engine: its local port. `nil` when there was none.
+  /// Names the connection among the live ones of its engine: its local port. `nil` when there was none, and over a
+  /// Unix socket.
   public var connectionID: Int64? {
     get { parts.value.connectionID }
     _modify { yield &parts.value.connectionID }
@@ -101,7 +103,7 @@ public struct TransferFacts: Sendable, Hashable {
     get { parts.value.timings }
     _modify { yield &parts.value.timings }
   }
-  /// Why the body of an answer outside 200–299 is not whole; `nil` where it is, as far as anybody can tell.
+  /// Why the body of an answer outside 200–299 is not whole; `nil` where it is, as far as is known.
   public var bodyCut: BodyCut? {
     get { parts.value.bodyCut }
     _modify { yield &parts.value.bodyCut }

@@ -8,19 +8,20 @@ public import HTTPTypes
 /// answer it from elsewhere), write a transport that wraps a transport.
 ///
 /// An implementation finishes promptly with the cancelled error when the calling task is cancelled, and fails when
-/// ``TransferRequest/deadline`` has passed: nobody else watches it meanwhile.
+/// ``TransferRequest/deadline`` has passed: the pipeline does not watch it meanwhile.
 public protocol Transport: Sendable {
   /// Performs one exchange.
   ///
   /// - Throws: ``TransportError``, with ``TransportError/requestSent`` set when a byte of the request may have left.
   func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse
 
-  /// How it would perform an exchange: proxy, trust, versions, connections. Without network and secrets. Default: nothing.
+  /// How it would perform an exchange: proxy, trust, versions, connections. Without network and secrets. Default:
+  /// nothing.
   func explain(_ request: TransferRequest) -> [FetchExplanation.Fact]
 }
 
 extension Transport {
-  /// Nothing.
+  /// The default: no facts.
   public func explain(_ request: TransferRequest) -> [FetchExplanation.Fact] { [] }
 }
 
@@ -35,6 +36,7 @@ public struct TransferRequest: Sendable {
     var idleTimeout: Duration?
     var deadline: Duration?
     var deadlineCode: FailureCode
+    var wholeTimeout: Duration?
     var allowsResend: Bool
     var progress: TransferProgressReporter.Transfer?
     var secrets: Set<Secret>
@@ -94,6 +96,11 @@ public struct TransferRequest: Sendable {
     get { parts.value.deadlineCode }
     _modify { yield &parts.value.deadlineCode }
   }
+  /// The timeout that ``deadline`` is what is left of, for errors' texts.
+  package var wholeTimeout: Duration? {
+    get { parts.value.wholeTimeout }
+    _modify { yield &parts.value.wholeTimeout }
+  }
   /// Whether the transport may send the request again by itself, on a fresh connection, when a pooled connection
   /// turns out to be dead before a response byte arrived.
   public var allowsResend: Bool {
@@ -110,14 +117,14 @@ public struct TransferRequest: Sendable {
     get { parts.value.secrets }
     _modify { yield &parts.value.secrets }
   }
-  /// Most bytes to collect of the body of an answer outside 200–299. The rest need not be read, and is no failure:
+  /// Most bytes to collect of the body of an answer outside 200–299. The rest need not be read, which is not a failure:
   /// ``TransferFacts/bodyCut`` tells. Default `nil`: as ``delivery`` says, whose limit holds as well.
   public var maximumErrorBytes: Int? {
     get { parts.value.maximumErrorBytes }
     _modify { yield &parts.value.maximumErrorBytes }
   }
-  /// Whether nobody wants the body of a redirect: of an answer 300, 301, 302, 303, 307 or 308 with a `Location`. A
-  /// transport may then answer at the head, with an empty body, and drop the rest. Default false.
+  /// Whether the caller does not want the body of a redirect: of an answer 300, 301, 302, 303, 307 or 308 with a
+  /// `Location`. A transport may then answer at the head, with an empty body, and drop the rest. Default false.
   public var dropsRedirectBodies: Bool {
     get { parts.value.dropsRedirectBodies }
     _modify { yield &parts.value.dropsRedirectBodies }

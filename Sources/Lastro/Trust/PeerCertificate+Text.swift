@@ -13,7 +13,7 @@ extension PeerCertificate {
     return "-----BEGIN CERTIFICATE-----\n\(base64)\n-----END CERTIFICATE-----\n"
   }
 
-  /// One line: subject, kind of key, expiry. Subjects are what somebody wrote: on one line, and not endless.
+  /// One line: subject, kind of key, expiry. A subject is text that a stranger wrote, so it is put on one line and cut.
   var summary: String {
     guard let facts else { return "a certificate that cannot be read" }
     let subject = facts.subject.isEmpty ? "no subject" : facts.subject.onOneLine.cut(to: 200)

@@ -39,7 +39,7 @@ public struct PeerCertificate: Sendable, Hashable {
     self.pin = pin
   }
 
-  /// Reads a certificate; `nil` where it is none.
+  /// Reads a certificate; `nil` where the bytes are not one.
   public init?(der: [UInt8]) {
     var bytes = [UInt8](repeating: 0, count: SPKIHash.length)
     guard clastro_certificate_pin(der, der.count, &bytes), let pin = SPKIHash(bytes) else { return nil }
@@ -48,8 +48,8 @@ public struct PeerCertificate: Sendable, Hashable {
 
   /// Reads every `CERTIFICATE` block of a PEM text, in order. Lines may be indented.
   ///
-  /// - Throws: `ConfigurationError` when there is none, one is broken or encrypted, or a line was meant to begin one and
-  ///   does not, for want of dashes.
+  /// - Throws: ``ConfigurationError`` when there is none, one is broken or encrypted, or a line was meant to begin one
+  ///   and does not, for want of dashes.
   public static func certificates(pem: String) throws(ConfigurationError) -> [PeerCertificate] {
     var found: [[UInt8]] = []
     let text = pem.withoutIndentation
@@ -67,8 +67,8 @@ public struct PeerCertificate: Sendable, Hashable {
     let certificates = found.compactMap { PeerCertificate(der: $0) }
     guard count > 0, certificates.count == Int(count) else {
       throw ConfigurationError(
-        count == 0 ? "the PEM text holds no certificate" : "the PEM text has a block that is no certificate",
-        hint: "a certificate stands between -----BEGIN CERTIFICATE----- and -----END CERTIFICATE-----, unencrypted")
+        count == 0 ? "the PEM text holds no certificate" : "a block of the PEM text is not a certificate",
+        hint: "put a certificate between -----BEGIN CERTIFICATE----- and -----END CERTIFICATE-----, unencrypted")
     }
     return certificates
   }

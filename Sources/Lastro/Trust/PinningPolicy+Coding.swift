@@ -22,8 +22,8 @@ extension PinningPolicy: Codable {
   ///
   /// Only `domain` (or `ipAddress`) and `pins` are needed; the other members default as in
   /// ``init(domainName:includeSubdomains:expiration:pinnedHashes:enforceBackupPin:mode:)``. `expires` demands
-  /// `afterExpiration`, which is `refuse` or `fallBack`. A policy with the mode `off` and without `pins` excludes a host.
-  /// Members that there are not are errors: a misspelt one must not pass unseen.
+  /// `afterExpiration`, which is `refuse` or `fallBack`. A policy with the mode `off` and without `pins` excludes a
+  /// host. Members that there are not are errors: a misspelt one must not pass unseen.
   ///
   /// - Throws: `DecodingError`.
   public init(from decoder: any Decoder) throws {
@@ -64,7 +64,7 @@ extension PinningPolicy: Codable {
     guard let text else {
       guard after == nil else {
         throw DecodingError.teaching(
-          ConfigurationError("there is no date with it", hint: "add expires, or drop afterExpiration"),
+          ConfigurationError("the date that it is about is missing", hint: "add expires, or drop afterExpiration"),
           at: container.codingPath + [CodingKeys.afterExpiration])
       }
       return .never
@@ -73,7 +73,7 @@ extension PinningPolicy: Codable {
     guard let date = try? Date(text, strategy: .iso8601), date.inCalendar == text else {
       throw DecodingError.teaching(
         ConfigurationError(
-          "\"\(text.onOneLine)\" is no date in UTC", hint: "write it to the second, such as 2027-01-01T00:00:00Z"),
+          "\"\(text.onOneLine)\" is not a date in UTC", hint: "write it to the second, such as 2027-01-01T00:00:00Z"),
         at: container.codingPath + [CodingKeys.expires])
     }
     switch after {
@@ -82,9 +82,9 @@ extension PinningPolicy: Codable {
     case nil:
       throw DecodingError.teaching(
         ConfigurationError(
-          "what happens after it is not said",
-          hint: "add afterExpiration: \"refuse\" cuts the host off until the policy is renewed, \"fallBack\" goes on "
-            + "without pins"), at: container.codingPath + [CodingKeys.expires])
+          "the policy does not say what happens after that date",
+          hint: "add afterExpiration: \"refuse\" cuts off until it is renewed, \"fallBack\" goes on without pins"),
+        at: container.codingPath + [CodingKeys.expires])
     }
   }
 

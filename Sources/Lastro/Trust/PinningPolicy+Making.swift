@@ -15,12 +15,12 @@ extension PinningPolicy {
   ///
   /// - Parameters:
   ///   - host: its name, in any case, also international, without scheme, port or wildcard; or an IP address.
-  ///   - includeSubdomains: whether the policy also holds for every host below, at any depth. Default `false`. Refused for
-  ///     addresses, and for names below which anybody may register one.
+  ///   - includeSubdomains: whether the policy also holds for every host below, at any depth. Default `false`. Refused
+  ///     for addresses, and for names below which anyone may register one.
   ///   - expiration: until when it holds, and what is then. Default ``Expiration/never``.
   ///   - pins: as `sha256/` and Base64, or the Base64 alone (``SPKIHash/init(_:)-(String)``).
-  ///   - enforceBackupPin: whether two different pins are demanded, as RFC 7469 §2.5 has it: with a single key, its loss
-  ///     cuts off the host. Default `true`.
+  ///   - enforceBackupPin: whether two different pins are demanded, as RFC 7469 §2.5 has it: with a single key, its
+  ///     loss cuts off the host. Default `true`.
   ///   - mode: what is done with a server that presents none of the keys. Default ``Mode/enforce``.
   /// - Throws: ``PinningPolicyValidationError``; of the host first, then of the pins.
   public init(
@@ -39,8 +39,9 @@ extension PinningPolicy {
 
   /// Makes a policy for a host by its name.
   ///
-  /// The parameters are those of ``init(_:includeSubdomains:expiration:pins:enforceBackupPin:mode:)``. Refused with subdomains are names
-  /// below which anybody may register one, by the machine's public suffix list: where there is none, names of one label only.
+  /// The parameters are those of ``init(_:includeSubdomains:expiration:pins:enforceBackupPin:mode:)``. Refused with
+  /// subdomains are names below which anyone may register a name, by the machine's public suffix list: where there is
+  /// none, names of one label only.
   ///
   /// - Throws: ``PinningPolicyValidationError``; of the domain first, then of the pins.
   public init(
@@ -52,7 +53,7 @@ extension PinningPolicy {
       enforceBackupPin: enforceBackupPin, mode: mode, publicSuffixes: .system)
   }
 
-  /// As the one above, by another list.
+  /// The same, with another list of public suffixes.
   package init(
     domainName: String, includeSubdomains: Bool = false, expiration: Expiration = .never, pinnedHashes: Set<String>,
     enforceBackupPin: Bool = true, mode: Mode = .enforce, publicSuffixes: PublicSuffixList
@@ -115,7 +116,8 @@ extension PinningPolicy {
       expiration: .never, pins: [], enforceBackupPin: false, mode: .off)
   }
 
-  /// Makes a policy that says of an IP address that chain and host name suffice, where hosts without a policy are refused.
+  /// Makes a policy that says of an IP address that chain and host name suffice, where hosts without a policy are
+  /// refused.
   ///
   /// - Parameter ipAddress: an IPv4 or IPv6 address.
   /// - Throws: ``PinningPolicyValidationError`` of the address.

@@ -16,7 +16,7 @@ extension PinningPolicy {
   /// In an order that is the same each time.
   var sortedPins: [SPKIHash] { pins.sorted { $0.base64 < $1.base64 } }
 
-  /// - Parameter candidates: certificates whose pins are written as comments, for somebody to choose from.
+  /// - Parameter candidates: certificates whose pins are written as comments, for a person to choose from.
   func swiftSource(candidates: [PeerCertificate]) -> String {
     guard mode != .off || !pins.isEmpty else {
       return "try PinningPolicy.excluding(\(host.isIPAddress ? "ipAddress" : "domainName"): \"\(host.text)\""

@@ -24,10 +24,10 @@ public struct PinningPolicy: Sendable, Hashable {
   public enum Expiration: Sendable, Hashable {
     /// It holds until it is replaced.
     case never
-    /// Afterwards the host is refused until there is a new policy. Who forgets to renew it is cut off.
+    /// Afterwards the host is refused until there is a new policy. An app that does not renew it in time is cut off.
     case refuse(after: Date)
-    /// Afterwards chain and host name suffice, also where a policy for a parent would pin the host. Who forgets to renew
-    /// it is no longer protected.
+    /// Afterwards chain and host name suffice, also where a policy for a parent would pin the host. An app that does
+    /// not renew it in time is unprotected.
     case fallBack(after: Date)
 
     /// The last moment at which the pins hold; `nil` for ``never``.

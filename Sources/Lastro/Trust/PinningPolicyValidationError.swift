@@ -11,7 +11,7 @@ public enum PinningPolicyValidationError: Error, Sendable, Hashable, CustomStrin
   case ipAddress(String)
   /// No IP address where one is expected.
   case notAnIPAddress(String)
-  /// A name below which anybody may register one (`com`, `co.uk`), with subdomains.
+  /// A name below which anyone may register one (`com`, `co.uk`), with subdomains.
   case publicSuffix(String)
   /// A name of one label that no rule is for (`intranet`, `localhost`), with subdomains.
   case singleLabel(String)
@@ -35,50 +35,43 @@ public enum PinningPolicyValidationError: Error, Sendable, Hashable, CustomStrin
   var error: ConfigurationError {
     switch self {
     case .invalidDomainName(let name, let error):
-      ConfigurationError("the domain name \(quoted(name)) is none: \(error.message)", hint: error.hint)
+      ConfigurationError("the domain name \(quoted(name)) is not valid: \(error.message)", hint: error.hint)
     case .wildcard(let name):
       ConfigurationError(
-        "the domain name \(quoted(name)) has a wildcard",
-        hint: "write the name without it, and includeSubdomains: true")
+        "the domain name \(quoted(name)) has a wildcard", hint: "write the name alone, and includeSubdomains: true")
     case .ipAddress(let name):
       ConfigurationError(
         "the domain name \(quoted(name)) is an IP address",
         hint: "use PinningPolicy(ipAddress:pinnedHashes:), or the JSON member ipAddress instead of domain")
     case .notAnIPAddress(let text):
       ConfigurationError(
-        "\(quoted(text)) is no IP address", hint: "use PinningPolicy(domainName:pinnedHashes:) for a name")
+        "\(quoted(text)) is not an IP address", hint: "use PinningPolicy(domainName:pinnedHashes:) for a name")
     case .publicSuffix(let name):
       ConfigurationError(
-        "anybody may register a name below \(quoted(name)), so its subdomains cannot be pinned",
+        "anyone may register a name below \(quoted(name)), so its subdomains cannot be pinned",
         hint: "write a policy for each domain that is yours, or includeSubdomains: false")
     case .singleLabel(let name):
       ConfigurationError(
-        "\(quoted(name)) is a name of one label, and whose the names below it are no public suffix list says, so its "
-          + "subdomains cannot be pinned",
+        "\(quoted(name)) has one label, and no list says who owns the names below it, so they cannot be pinned",
         hint: "write a policy for each domain below it, such as corp.\(name), or includeSubdomains: false")
     case .emptyPins:
       ConfigurationError(
         "the policy has no pins",
-        hint: "give two, the key in use and a backup; to take a host out of its parent's policy, use "
-          + "PinningPolicy.excluding(domainName:) or excluding(ipAddress:)")
+        hint: "give two, the key in use and a backup; PinningPolicy.excluding takes a host out of its parent's policy")
     case .invalidPins(let pins):
       ConfigurationError(
-        "no pins: \(pins.sorted().map { quoted($0.cut(to: 60)) }.joined(separator: ", "))",
-        hint: "write sha256/ and the Base64 of 32 bytes with its final =, such as "
-          + "sha256/r/mIkG3eEpVdm+u/ko/cwxzOMo1bk4TyHIlByibiA5E=")
+        "these pins cannot be read: \(pins.sorted().map { quoted($0.cut(to: 60)) }.joined(separator: ", "))",
+        hint: "write sha256/ and the Base64 of 32 bytes: sha256/r/mIkG3eEpVdm+u/ko/cwxzOMo1bk4TyHIlByibiA5E=")
     case .missingBackupPin:
       ConfigurationError(
-        "there is only one key, and no backup",
-        hint:
-          "add the hash of a second key, kept apart from the first, so that the loss of one cuts nobody off; or say "
-          + "enforceBackupPin: false")
+        "the policy has only one pin, without a backup",
+        hint: "add that of a key kept elsewhere: the loss of one would cut clients off; or enforceBackupPin: false")
     case .invalidExpiration:
-      ConfigurationError(
-        "the policy's expiration is not within the years 1970 to 9999", hint: "for one that never expires, say .never")
+      ConfigurationError("the policy's expiration is out of range (1970…9999)", hint: "say .never for one without")
     case .subdomainsOfAddress:
       ConfigurationError("an IP address has no subdomains", hint: "drop includeSubdomains")
     case .unclearHost:
-      ConfigurationError("which host it is for is not said", hint: "write either domain or ipAddress")
+      ConfigurationError("the policy does not say which host it is for", hint: "write either domain or ipAddress")
     }
   }
 

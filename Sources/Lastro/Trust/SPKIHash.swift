@@ -34,8 +34,8 @@ public struct SPKIHash: Sendable, Hashable, LosslessStringConvertible {
   }
 
   /// The pin of the first block of a PEM text: a certificate, a certificate request, or a public key. So the pin of a
-  /// backup key is known before there is a certificate for it. Keys of types that OpenSSL does not know are read too. `nil`
-  /// where there is no such block, or a line before it looks as if one began.
+  /// backup key is known before there is a certificate for it. Keys of types that OpenSSL does not know are read too.
+  /// `nil` where there is no such block, or a line before it looks as if one began.
   public init?(pem: String) {
     var bytes = [UInt8](repeating: 0, count: Self.length)
     let text = pem.withoutIndentation
@@ -54,12 +54,14 @@ public struct SPKIHash: Sendable, Hashable, LosslessStringConvertible {
 
 extension SPKIHash: Codable {
   /// Reads the text of ``init(_:)-(String)``.
+  ///
+  /// - Throws: `DecodingError` for any other text.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
     let text = try container.decode(String.self)
     guard let hash = Self(text) else {
       throw DecodingError.dataCorruptedError(
-        in: container, debugDescription: "\"\(text)\" is no pin: write sha256/ and the Base64 of 32 bytes")
+        in: container, debugDescription: "\"\(text)\" is not a pin: write sha256/ and the Base64 of 32 bytes")
     }
     self = hash
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A server that ordinary validation has accepted: its chain leads to a trusted root, is valid now, and is for this host.
-/// What a ``ServerTrustJudge`` decides on.
+/// A server that ordinary validation has accepted: its chain leads to a trusted root, is valid now, and is for this
+/// host. What a ``ServerTrustJudge`` decides on.
 public struct ServerTrust: Sendable, Hashable {
-  /// Who presented the chain.
+  /// The end of the connection that presented the chain.
   public enum Role: Sendable, Hashable {
     /// The server that the request is for.
     case server
@@ -13,7 +13,7 @@ public struct ServerTrust: Sendable, Hashable {
 
   /// The host that was connected to, by its canonical name.
   public var host: HostName
-  /// Its port.
+  /// The port that the connection was made to.
   public var port: Int
   /// Whether it is the server, or a proxy.
   public var role: Role

@@ -49,30 +49,30 @@ extension ServerTrustEvaluator.Configuration: Codable {
   ///
   /// It is UTF-8. A member that an object has twice is an error.
   ///
-  /// - Throws: `ConfigurationError` that names the place, such as `policies[0].pins`.
+  /// - Throws: ``ConfigurationError`` that names the place, such as `policies[0].pins`.
   public init(json: Data) throws(ConfigurationError) { try self.init(json: json, name: "the pinning configuration") }
 
   /// Reads a configuration from a JSON file, on the calling thread.
   ///
-  /// - Throws: `ConfigurationError` that names the file, and the place in it.
+  /// - Throws: ``ConfigurationError`` that names the file, and the place in it.
   public init(contentsOf path: String) throws(ConfigurationError) {
     let name = "the pinning configuration \(path.onOneLine)"
     let data: Data
     do {
       data = try Data(contentsOf: URL(filePath: path))
     } catch {
-      throw ConfigurationError("\(name) cannot be read", hint: "is the path right, and may this process read it?")
+      throw ConfigurationError("\(name) cannot be read", hint: "check the path, and that this process may read it")
     }
     try self.init(json: data, name: name)
   }
 
   private init(json: Data, name: String) throws(ConfigurationError) {
     // A NUL stands in no JSON of UTF-8; decoders read UTF-16 and UTF-32 too.
-    guard !json.contains(0) else { throw ConfigurationError("\(name) is no UTF-8", hint: "save it as UTF-8") }
+    guard !json.contains(0) else { throw ConfigurationError("\(name) is not UTF-8", hint: "save it as UTF-8") }
     do {
       if let path = RepeatedMember.path(in: [UInt8](json)) {
         throw DecodingError.teaching(
-          ConfigurationError("the member is there twice", hint: "leave one: the other would not count"), at: path)
+          ConfigurationError("the member occurs twice", hint: "leave one: the other would not count"), at: path)
       }
       self = try JSONDecoder().decode(Self.self, from: json)
     } catch {

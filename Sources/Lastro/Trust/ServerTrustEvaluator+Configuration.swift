@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if canImport(FoundationEssentials)
-  internal import FoundationEssentials
-#else
-  internal import Foundation
-#endif
-
 extension ServerTrustEvaluator {
   /// The policies of a ``ServerTrustEvaluator``, and what holds where there is none.
   public struct Configuration: Sendable, Hashable {

@@ -15,7 +15,8 @@ extension ServerTrustEvaluator {
     var error: ConfigurationError {
       switch self {
       case .emptyPolicies:
-        ConfigurationError("there is no pinning policy", hint: "without any, configure no ServerTrustEvaluator")
+        ConfigurationError(
+          "the list of pinning policies is empty", hint: "add one, or leave the ServerTrustEvaluator out")
       case .duplicatePolicies(let hosts):
         ConfigurationError(
           "several policies are for \(hosts.map(\.text).sorted().joined(separator: ", "))",

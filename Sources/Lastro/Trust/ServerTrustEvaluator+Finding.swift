@@ -63,7 +63,7 @@ extension ServerTrustEvaluator {
 
     /// How bad it is.
     public var severity: Severity
-    /// What was found.
+    /// The kind of finding.
     public var code: Code
     /// The host of the policy; where there is none, the host that is concerned.
     public var host: HostName
@@ -93,7 +93,7 @@ extension ServerTrustEvaluator {
       try container.encode(hint, forKey: .hint)
     }
 
-    /// One line.
+    /// The finding on one line.
     public var description: String { "\(severity.rawValue) \(code.rawValue): \(host.text): \(message) (\(hint))" }
   }
 }

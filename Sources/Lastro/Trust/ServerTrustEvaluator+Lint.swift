@@ -7,15 +7,15 @@
 #endif
 
 extension ServerTrustEvaluator.Configuration {
-  /// Looks for what is wrong, will be, or should be known. Connects to nobody.
+  /// Looks for what is wrong, will be, or should be known. Makes no connection.
   ///
   /// - Parameters:
-  ///   - served: the verified chains of hosts, leaf first, as their servers present them now. Without them, what depends
-  ///     on chains is not looked at. Default none.
+  ///   - served: the verified chains of hosts, leaf first, as their servers present them now. Without them, what
+  ///     depends on chains is not looked at. Default none.
   ///   - date: the moment that counts as now. Default: now.
   ///   - policyExpiration: how long before its expiration a policy is spoken of. Default 30 days.
-  ///   - certificateExpiration: how long before its end a served certificate is spoken of. Default 7 days: certificates that
-  ///     live for 47 days are renewed some 15 before.
+  ///   - certificateExpiration: how long before its end a served certificate is spoken of. Default 7 days: certificates
+  ///     that live for 47 days are renewed some 15 before.
   /// - Returns: what was found: policy by policy in their order, then hosts without one.
   public func lint(
     served: [HostName: [PeerCertificate]] = [:], at date: Date = Date(),
@@ -26,7 +26,7 @@ extension ServerTrustEvaluator.Configuration {
       publicSuffixes: .system)
   }
 
-  /// As the one above, by another list.
+  /// The same, with another list of public suffixes.
   package func lint(
     served: [HostName: [PeerCertificate]], at date: Date, policyExpiration: Duration, certificateExpiration: Duration,
     publicSuffixes: @autoclosure () -> PublicSuffixList
@@ -43,7 +43,7 @@ extension ServerTrustEvaluator.Configuration {
     return ofPolicies + ofSuffixes(publicSuffixes)
       + strangers.map { host in
         ServerTrustEvaluator.Finding(
-          .error, .hostNotPinned, host: host, message: "no policy is for it, so it is refused",
+          .error, .hostNotPinned, host: host, message: "the host has no policy, so it is refused",
           hint: "add a policy for it, or set allowNotPinnedDomains")
       }
   }
@@ -55,8 +55,8 @@ extension ServerTrustEvaluator.Configuration {
       ServerTrustEvaluator.Finding(
         .note, .noPublicSuffixList, host: policy.host,
         message:
-          "nobody checked that it is no name such as co.uk, below which anybody may register one: there is no public "
-          + "suffix list", hint: "install \(PublicSuffixList.systemPath), as Debian's package publicsuffix does")
+          "without a public suffix list names such as co.uk, below which anyone may register one, are not refused",
+        hint: "install \(PublicSuffixList.systemPath), as Debian's package publicsuffix does")
     ]
   }
 }
@@ -79,7 +79,7 @@ struct PinLinter {
     if policy.mode == .reportOnly {
       result.append(
         finding(
-          .warning, .reportOnly, "it refuses nothing: it is in report-only mode",
+          .warning, .reportOnly, "the policy is in report-only mode: it refuses nothing",
           "once no more failures are reported, set the mode to enforce"))
     }
     return result + ofPins + chains.flatMap { matches(of: $0.host, $0.chain) + expiration(of: $0.host, $0.chain) }
@@ -96,7 +96,7 @@ struct PinLinter {
     if let parent, parent.mode == .off {
       return [
         finding(
-          .warning, .unreachable, "the policy is off, as is the one for \(parent.scope): it has no effect",
+          .warning, .unreachable, "the policy is off and has no effect: the one for \(parent.scope) is off as well",
           "drop it, or set its mode to enforce")
       ]
     }
@@ -105,23 +105,23 @@ struct PinLinter {
       let isWeaker = !policy.pins.isEmpty && parent.mode == .enforce
       return [
         finding(
-          isWeaker ? .warning : .note, .off, "it is not pinned, although \(effect)",
+          isWeaker ? .warning : .note, .off, "the host is not pinned, although \(effect)",
           isWeaker ? "set its mode to enforce, or drop it" : "drop this policy once it can be pinned as well")
       ]
     }
     if let parent {
       return [
         finding(
-          .warning, .unreachable, "the policy is off, and the one for \(parent.scope) has expired: it has no effect",
+          .warning, .unreachable, "the policy is off and has no effect: the one for \(parent.scope) has expired",
           "drop it, or set its mode to enforce")
       ]
     }
     return configuration.allowNotPinnedDomains
       ? [
         finding(
-          .warning, .unreachable, "the policy is off, and no other would pin the host: it has no effect",
+          .warning, .unreachable, "the policy is off and has no effect: no other policy covers the host",
           "drop it, or set its mode to enforce")
-      ] : [finding(.note, .off, "it is not pinned, although hosts without a policy are refused", "pin it")]
+      ] : [finding(.note, .off, "the host is not pinned, although hosts without a policy are refused", "pin it")]
   }
 
   /// What a parent's policy would do with the host, as a clause; `nil` where it has expired and falls back.
@@ -138,8 +138,8 @@ struct PinLinter {
     guard let end = policy.expiration.date else {
       return [
         finding(
-          .note, .noExpiration, "it never expires",
-          "programs that nobody updates lose the host with the last of its pinned keys; consider an expiration")
+          .note, .noExpiration, "the policy never expires",
+          "consider an expiration: a program that is not updated loses the host with the last of its pinned keys")
       ]
     }
     let refuses = if case .refuse = policy.expiration { policy.mode == .enforce } else { false }
@@ -148,14 +148,14 @@ struct PinLinter {
       return [
         finding(
           refuses ? .error : .warning, .policyExpired,
-          "it expired at \(end.inCalendar): \(refuses ? "the host is refused" : "the host is no longer pinned")", hint)
+          "the policy expired at \(end.inCalendar): the host is \(refuses ? "refused" : "not pinned")", hint)
       ]
     }
     guard end.timeIntervalSince(date) < policyExpiration.inSeconds else { return [] }
     return [
       finding(
         .warning, .policyExpires,
-        "it expires at \(end.inCalendar): then the host is \(refuses ? "refused" : "no longer pinned")", hint)
+        "the policy expires at \(end.inCalendar): then the host is \(refuses ? "refused" : "not pinned")", hint)
     ]
   }
 
@@ -163,14 +163,14 @@ struct PinLinter {
     guard let parent, parent.mode != .off else { return [] }
     let name = "the policy for \(parent.scope)"
     if parent.pins == policy.pins, parent.mode == policy.mode, parent.expiration == policy.expiration {
-      return [finding(.note, .redundant, "it says what \(name) says", "drop it")]
+      return [finding(.note, .redundant, "the policy repeats \(name)", "drop it")]
     }
     var result: [ServerTrustEvaluator.Finding] = []
     guard let effect = effect(of: parent) else { return [] }
     if policy.mode == .reportOnly, parent.mode == .enforce {
       result.append(
         finding(
-          .warning, .weakerThanParent, "it only reports what \(name) would refuse",
+          .warning, .weakerThanParent, "the policy only reports what \(name) would refuse",
           "it takes the other's place; set its mode to enforce, or drop it"))
     }
     if case .fallBack(let end) = policy.expiration {
@@ -189,7 +189,7 @@ extension PinLinter {
     if policy.pins.count == 1 {
       return [
         finding(
-          .warning, .noBackupPin, "there is only one pin: with the loss of its key the host is cut off",
+          .warning, .noBackupPin, "the policy has only one pin: with the loss of its key the host is cut off",
           "add that of a backup key")
       ]
     }
@@ -208,7 +208,7 @@ extension PinLinter {
       let names = others.map(\.description).joined(separator: ", ")
       return [
         finding(
-          .note, .pinsNotServed, "\(others.count) pins are of keys that are not served: \(names)",
+          .note, .pinsNotServed, "\(others.count) pins are of keys that the host does not present: \(names)",
           "keep the backup keys, and drop those that were retired")
       ]
     }
@@ -222,7 +222,7 @@ extension PinLinter {
       return [
         finding(
           policy.mode == .enforce ? .error : .warning, .noPinMatches,
-          "none of the keys that \(host) serves is pinned, so it \(policy.mode == .enforce ? "is" : "would be") refused",
+          "none of the keys of \(host) is pinned, so it \(policy.mode == .enforce ? "is" : "would be") refused",
           "its verified chain, leaf first: \(keys)")
       ]
     }
@@ -231,8 +231,8 @@ extension PinLinter {
     return [
       finding(
         .warning, .leafOnly,
-        "of the chain of \(host) only the leaf is pinned, whose certificate lives for \(days) days",
-        "renew it with the same key each time (from 2029 on certificates live for 47 days at most), or pin its issuer too"
+        "of the verified chain of \(host) only the leaf is pinned, whose certificate lives for \(days) days",
+        "renew it with the same key, or pin its issuer too; from 2029 on certificates live for 47 days at most"
       )
     ]
   }
@@ -244,7 +244,7 @@ extension PinLinter {
       guard left < certificateExpiration.inSeconds else { return nil }
       return finding(
         left < 0 ? .error : .warning, left < 0 ? .certificateExpired : .certificateExpires,
-        "of the chain of \(host), \(certificate.summary)",
+        "\(host)'s verified chain has a certificate that \(left < 0 ? "expired" : "expires"): \(certificate.summary)",
         "a certificate for the same key keeps its pin; for a new key, add its pin first")
     }
   }

@@ -23,7 +23,8 @@ extension [ServerTrustEvaluator.Finding] {
   ///
   /// - Parameters:
   ///   - severity: the least that counts. Default ``ServerTrustEvaluator/Finding/Severity/warning``.
-  ///   - ignoring: what does not count, however bad: such as `[.leafOnly]` where keys are kept for good. Default nothing.
+  ///   - ignoring: what does not count, however bad: such as `[.leafOnly]` where keys are kept for good. Default
+  ///     nothing.
   /// - Throws: ``ServerTrustEvaluator/LintError`` with those that do.
   public func check(
     atLeast severity: ServerTrustEvaluator.Finding.Severity = .warning,

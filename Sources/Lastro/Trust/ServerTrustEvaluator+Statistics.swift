@@ -5,8 +5,8 @@ internal import LastroSupport
 extension ServerTrustEvaluator {
   /// What a ``ServerTrustEvaluator`` made of the servers it judged.
   ///
-  /// A TLS connection is judged once for each host and revision, so these are no numbers of requests; but over plain `http`,
-  /// where no connection shows anything, every request is judged and counted.
+  /// A TLS connection is judged once for each host and revision, so these are no numbers of requests; but over plain
+  /// `http`, where no connection shows anything, every request is judged and counted.
   public struct Statistics: Sendable, Hashable {
     /// Numbers of one policy.
     public struct Counts: Sendable, Hashable {
@@ -19,12 +19,12 @@ extension ServerTrustEvaluator {
       /// Servers accepted because the policy was off, or had expired and falls back.
       public var notChecked: UInt64 = 0
 
-      /// None.
+      /// Makes counts, all zero.
       public init() {}
     }
 
-    /// By the policy's host; of policies in force that were asked. A policy that takes another's place for the same host
-    /// goes on counting.
+    /// By the policy's host; of policies in force that were asked. A policy that takes another's place for the same
+    /// host goes on counting.
     public var policies: [HostName: Counts] = [:]
     /// Servers refused because no policy is for them.
     public var notPinnedBlocked: UInt64 = 0
@@ -33,12 +33,12 @@ extension ServerTrustEvaluator {
     /// Reports that `onReport` was never told of, because too many others waited for it.
     public var reportsDropped: UInt64 = 0
 
-    /// None.
+    /// Makes statistics, all zero.
     public init() {}
   }
 }
 
-/// Counts them.
+/// The counts of one evaluator; any thread may add to them.
 final class TrustTally: Sendable {
   private let counts = Lock(ServerTrustEvaluator.Statistics())
 

@@ -16,9 +16,9 @@ internal import LastroSupport
 /// options.tls.trustJudge = evaluator
 /// ```
 ///
-/// A server is accepted when any key of its verified chain is pinned. Other certificates that it sends do not count. To a
-/// host whose key is pinned nothing is sent over plain `http`. The evaluator may be used, and its configuration replaced,
-/// from any thread.
+/// A server is accepted when any key of its verified chain is pinned. Other certificates that it sends do not count. To
+/// a host whose key is pinned nothing is sent over plain `http`. The evaluator may be used, and its configuration
+/// replaced, from any thread.
 public final class ServerTrustEvaluator: ServerTrustJudge {
   private let state: Lock<TrustRules>
   private let tally = TrustTally()
@@ -30,12 +30,12 @@ public final class ServerTrustEvaluator: ServerTrustJudge {
   /// - Parameters:
   ///   - configuration: the policies.
   ///   - timeSource: tells whether policies have expired, and when a report may be repeated. Default: the system's.
-  ///   - reportInterval: how long an identical failure is not reported again. Default 24 hours. The 256 reported last are
-  ///     remembered; beyond, one that was reported longer ago is reported anew before its time.
+  ///   - reportInterval: how long an identical failure is not reported again. Default 24 hours. The 256 reported last
+  ///     are remembered; beyond, one that was reported longer ago is reported anew before its time.
   ///   - onReport: told of every failure, refused or let pass by a policy in report-only mode. One at a time and in
-  ///     order, in a task of its own, never on the engine's thread; what it takes long for delays other reports only. 64
-  ///     may wait; those beyond are lost, and counted in ``ServerTrustEvaluator/Statistics/reportsDropped``.
-  ///     Default `nil`: nobody is told.
+  ///     order, in a task of its own, never on the engine's thread; what it takes long for delays other reports only.
+  ///     64 may wait; those beyond are lost, and counted in ``ServerTrustEvaluator/Statistics/reportsDropped``. Default
+  ///     `nil`: reports are dropped.
   public init(
     configuration: Configuration, timeSource: TimeSource = .continuous, reportInterval: Duration = .seconds(86_400),
     onReport: (@Sendable (TrustReport) async -> Void)? = nil
@@ -48,8 +48,8 @@ public final class ServerTrustEvaluator: ServerTrustJudge {
   /// The configuration in force.
   public var configuration: Configuration { rules.configuration }
 
-  /// Puts another configuration in force: for every judgement that begins from now on. With the change of ``revision`` the
-  /// next request to any host, whatever changed, is sent on a new connection.
+  /// Puts another configuration in force: for every judgement that begins from now on. With the change of ``revision``
+  /// the next request to any host, whatever changed, is sent on a new connection.
   public func replaceConfiguration(_ configuration: Configuration) {
     state.withLock { $0 = TrustRules(configuration, generation: $0.generation + 1) }
     tally.keep(configuration.pinningPolicies.map(\.host))

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Decides whether a server that ordinary validation accepted may be talked to. ``ServerTrustEvaluator`` is the judge that
-/// Lastro has; write another for rules that pins cannot express.
+/// Decides whether a server that ordinary validation accepted may be talked to. ``ServerTrustEvaluator`` is the judge
+/// that Lastro has; write another for rules that pins cannot express.
 ///
-/// A judge only narrows: it is never asked about a chain or host name that validation refused. The engine asks it within
-/// the handshake, and again before a request is sent on a connection for a host that it has not judged there yet; under
-/// another ``revision`` it makes new connections. Resumption of TLS sessions is off where there is a judge, so that there always is a chain to judge.
+/// A judge only narrows: it is never asked about a chain or host name that validation refused. The engine asks it
+/// within the handshake, and again before a request is sent on a connection for a host that it has not judged there
+/// yet; under another ``revision`` it makes new connections. Resumption of TLS sessions is off where there is a judge,
+/// so that there always is a chain to judge.
 ///
 /// It is asked on the engine's thread, where it holds up every transfer: it must not block, and no more than compute.
 public protocol ServerTrustJudge: AnyObject, Sendable {
@@ -15,10 +16,11 @@ public protocol ServerTrustJudge: AnyObject, Sendable {
   /// transfer, from any thread. Default 0, for rules that never change.
   var revision: UInt64 { get }
 
-  /// Decides.
+  /// Accepts or refuses a server that OpenSSL has accepted. On the engine's thread, within the handshake: it must not
+  /// block.
   func judge(_ trust: ServerTrust) -> TrustDecision
 
-  /// Decides whether a host may be talked to over plain `http`, where nobody proves anything. Default: it may.
+  /// Decides whether a host may be talked to over plain `http`, where the server proves nothing. Default: it may.
   func judgePlaintext(host: HostName, port: Int) -> TrustDecision
 
   /// What it would demand of a host, in a few words, for `explain`. Default: that there is a judge.
@@ -26,13 +28,13 @@ public protocol ServerTrustJudge: AnyObject, Sendable {
 }
 
 extension ServerTrustJudge {
-  /// 0.
+  /// The default: rules that never change.
   public var revision: UInt64 { 0 }
 
-  /// Accepts.
+  /// The default: plain `http` is allowed.
   public func judgePlaintext(host: HostName, port: Int) -> TrustDecision { .accepted(.plain) }
 
-  /// Names the type.
+  /// The default: names the judge's type.
   public func explanation(for host: HostName) -> String { "judged by \(Self.self)" }
 }
 

@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if canImport(FoundationEssentials)
-  internal import FoundationEssentials
-#else
-  internal import Foundation
-#endif
-
 extension TrustFailure {
   /// One sentence: host, policy, reason.
   public var message: String { sentence("was refused") }
@@ -16,16 +10,16 @@ extension TrustFailure {
     case .noPinMatches:
       let keys =
         trust.chain.count == 1
-        ? "the key of its chain is not" : "none of the \(trust.chain.count) keys of its verified chain is"
-      return "\(server) \(verb) by \(name ?? "a pinning policy"): \(keys) pinned"
+        ? "the key of its verified chain is not" : "none of the \(trust.chain.count) keys of its verified chain is"
+      return "\(server) \(verb): \(keys) in \(name ?? "its pinning policy")"
     case .policyExpired(let date):
       return "\(server) \(verb): \(name ?? "its pinning policy") expired at \(date.inCalendar)"
     case .hostNotPinned:
-      return "\(server) \(verb): no pinning policy is for it, and hosts without one are not allowed"
+      return "\(server) \(verb): it has no pinning policy, and hosts without one are not allowed"
     case .plaintext:
-      return "\(server) \(verb): the request is for plain http, and \(name ?? "a pinning policy") demands a key"
+      return "\(server) \(verb): the request is for plain http, and \(name ?? "its pinning policy") demands a key"
     case .unproven:
-      return "\(server) \(verb): the connection shows no chain that was verified in its own handshake"
+      return "\(server) \(verb): the connection has no verified chain of its own handshake"
     case .refused(let words):
       return "\(server) \(verb) by the application's own judge: \(words.onOneLine)"
     }
@@ -35,7 +29,8 @@ extension TrustFailure {
   public var hint: String? {
     switch reason {
     case .noPinMatches:
-      "if the server's keys were changed on purpose, add the new one to the policy; if not, somebody may stand between"
+      "if the server's keys were changed on purpose, add the new one to the policy; if not, an attacker may be "
+        + "intercepting the connection"
     case .policyExpired: "renew the policy: check its pins and set a later date"
     case .hostNotPinned: "add a policy for it, or set allowNotPinnedDomains"
     case .plaintext: "use https"
@@ -70,7 +65,7 @@ extension TrustFailure: CustomStringConvertible {
     if !trust.chain.isEmpty { lines.append("  verified chain, leaf first:") }
     lines += trust.chain.map { "    \($0.pin)  \($0.summary)" }
     if !trust.otherCertificates.isEmpty {
-      lines.append("  other certificates the server sent, of no use as pins: they are not part of the chain")
+      lines.append("  other certificates the server sent, of no use as pins: they are not part of the verified chain")
       lines += trust.otherCertificates.prefix(Self.maximumOthers).map { "    \($0.pin)  \($0.summary)" }
       let more = trust.otherCertificates.count - Self.maximumOthers
       if more > 0 { lines.append("    and \(more) more") }

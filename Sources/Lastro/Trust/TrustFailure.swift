@@ -6,8 +6,8 @@
   public import Foundation
 #endif
 
-/// Why a server that ordinary validation accepted was refused all the same: everything that is needed to find out who is
-/// wrong, and to mend the configuration if it is.
+/// Why a server that ordinary validation accepted was refused all the same: everything that is needed to find out who
+/// is wrong, and to mend the configuration if it is.
 public struct TrustFailure: Error, Sendable, Hashable {
   /// Why. Others may come: a `switch` needs an `@unknown default`.
   @nonexhaustive
@@ -26,7 +26,7 @@ public struct TrustFailure: Error, Sendable, Hashable {
     case refused(String)
   }
 
-  /// Why.
+  /// Why the server was refused.
   public var reason: Reason
   /// The server, or proxy, and what it presented.
   public var trust: ServerTrust

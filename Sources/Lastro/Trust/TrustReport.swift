@@ -37,8 +37,8 @@ public struct TrustReport: Sendable, Hashable {
 }
 
 extension TrustReport: CustomStringConvertible {
-  /// As that of ``failure``, but for a server that was not refused it says that it would have been; then when, and how many
-  /// identical failures were not reported.
+  /// As that of ``failure``, but for a server that was not refused it says that it would have been; then when, and how
+  /// many identical failures were not reported.
   public var description: String {
     let count = suppressed == 0 ? "" : "; \(suppressed) identical ones before were not reported"
     return failure.page(isEnforced: isEnforced) + "\n  judged at \(date.inCalendar)\(count)"
@@ -68,8 +68,7 @@ extension TrustReport: Encodable {
     try container.encode((policy?.host ?? trust.host).text, forKey: .notedHostname)
     try container.encode(servedCertificates.map(\.pem), forKey: .servedCertificateChain)
     try container.encode(trust.chain.map(\.pem), forKey: .validatedCertificateChain)
-    try container.encode(
-      (policy?.sortedPins ?? []).map { "pin-sha256=\"\($0.base64)\"" }, forKey: .knownPins)
+    try container.encode((policy?.sortedPins ?? []).map { "pin-sha256=\"\($0.base64)\"" }, forKey: .knownPins)
     try container.encode(failure.code, forKey: .reason)
     try container.encode(trust.role == .proxy ? "proxy" : "server", forKey: .role)
     try container.encode(isEnforced, forKey: .enforced)

@@ -10,7 +10,8 @@ internal import LastroSupport
 
 /// Hands reports to a handler: identical ones once an interval, one at a time, off the thread that judges.
 final class TrustReporter: Sendable {
-  /// What makes failures identical. Keys, not certificates: a renewed one is no news.
+  /// What makes failures identical. Keys, not certificates: a renewed certificate with the same key is the same
+  /// failure.
   private struct Identity: Hashable {
     var host: HostName
     var port: Int
@@ -43,7 +44,7 @@ final class TrustReporter: Sendable {
     /// Reports that were put into ``waiting``, and those that the handler is done with.
     var accepted: UInt64 = 0
     var handled: UInt64 = 0
-    /// Who waits until so many are handled.
+    /// Tasks that wait until so many are handled.
     var flushing: [(target: UInt64, continuation: CheckedContinuation<Void, Never>)] = []
 
     /// Takes out those that need not wait any longer.
@@ -97,7 +98,8 @@ final class TrustReporter: Sendable {
       defer { state.isHandling = true }
       return !state.isHandling
     }
-    // Detached: neither the priority nor the task-local values of whoever happened to fetch are the handler's.
+    // Detached: neither the priority nor the task-local values of the task that happened to fetch may reach the
+    // handler.
     if mustStart { Task.detached { await self.handleAll() } }
   }
 

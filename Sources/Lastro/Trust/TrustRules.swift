@@ -6,7 +6,7 @@
   internal import Foundation
 #endif
 
-/// A configuration in force. Never changes: who has it may go on with it while another one takes its place.
+/// A configuration in force. Never changes: a handshake may go on with it while another one takes its place.
 final class TrustRules: Sendable {
   /// What was found, and what follows.
   struct Verdict {
@@ -37,7 +37,7 @@ final class TrustRules: Sendable {
   /// Another number for every configuration, and for every number of its policies that have expired.
   func revision(at now: Date) -> UInt64 {
     let expired = expirations.firstIndex { $0 >= now } ?? expirations.count
-    // Nobody has 2^32 policies, nor swaps them so often.
+    // No program has 2^32 policies, or swaps them so often.
     return generation << 32 | UInt64(truncatingIfNeeded: expired)
   }
 

@@ -2,7 +2,7 @@
 
 /// How far the server's identity was established, for the connection a transfer ran on. An open set of stable words.
 public struct TrustVerdict: RawRepresentable, Sendable, Hashable, Codable {
-  /// The word.
+  /// The word by which logs and facts show the verdict.
   public let rawValue: String
 
   /// Wraps a word.

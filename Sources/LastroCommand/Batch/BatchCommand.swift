@@ -4,6 +4,7 @@ import ArgumentParser
 import FoundationEssentials
 import Lastro
 import LastroCurl
+import LastroSupport
 
 struct BatchCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -24,7 +25,7 @@ struct BatchCommand: AsyncParsableCommand {
   @OptionGroup var pins: PinFlags
 
   func validate() throws {
-    if concurrency < 1 { throw ValidationError("--concurrency must be at least 1.") }
+    if concurrency < 1 { throw ValidationError("--concurrency \(concurrency) is out of range; give 1 or more.") }
   }
 
   func run() async throws {
@@ -32,11 +33,18 @@ struct BatchCommand: AsyncParsableCommand {
     let runner = Runner(stack: try CurlNetworkStack(pins.engine(judge)), collects: true)
     let reader = LineReader()
     let writer = ResultWriter()
-    await withTaskGroup(of: Void.self) { group in
+    let unread = await withTaskGroup(of: Void.self) { group -> (any Error)? in
       var running = 0
-      while let line = await reader.next() {
+      while true {
+        let line: [UInt8]
+        do {
+          guard let next = try await reader.next() else { return nil }
+          line = next
+        } catch {
+          return error
+        }
         if line.allSatisfy({ [0x20, 0x09, 0x0D].contains($0) }) { continue }
-        if await writer.failure != nil { break }
+        if await writer.failure != nil { return nil }
         if running == concurrency {
           await group.next()
           running -= 1
@@ -48,6 +56,7 @@ struct BatchCommand: AsyncParsableCommand {
     await runner.stack.shutDown(cancelling: true)
     await judge?.finish()
     if let failure = await writer.failure { throw Console.give(up: failure) }
+    if let unread { throw unread }
   }
 
   private static func perform(_ line: [UInt8], _ runner: Runner) async -> String {
@@ -76,7 +85,7 @@ struct BatchCommand: AsyncParsableCommand {
   private static func explanation(of error: any Error) -> String {
     switch error {
     case let error as BatchRequest.Misunderstood: error.description
-    case is DecodingError: "the line is no JSON object"
+    case is DecodingError: "the line is not a JSON object"
     default: "\(error)"
     }
   }
@@ -87,7 +96,7 @@ struct BatchCommand: AsyncParsableCommand {
   }
 }
 
-/// One line at a time, whoever finishes.
+/// One line at a time, whichever request finishes.
 private actor ResultWriter {
   /// Why nothing more is written.
   private(set) var failure: BodySink.WriteFailure?

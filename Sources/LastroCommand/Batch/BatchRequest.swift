@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
+import LastroSupport
 
 /// One line of `lastro batch`.
 struct BatchRequest: Decodable {
@@ -46,11 +47,11 @@ struct BatchRequest: Decodable {
     if let unknown = names.sorted().first(where: { Key(rawValue: $0) == nil }) {
       throw Misunderstood(
         description:
-          "the key \(unknown) is not known; known are \(Key.allCases.map(\.rawValue).joined(separator: ", "))")
+          "unknown key \"\(unknown.onOneLine)\"; the keys are \(Key.allCases.map(\.rawValue).joined(separator: ", "))")
     }
     let read = Fields(container: try decoder.container(keyedBy: Key.self))
     id = try read(.id)
-    guard let url: String = try read(.url) else { throw Misunderstood(description: "the key url is missing") }
+    guard let url: String = try read(.url) else { throw Misunderstood(description: "the key \"url\" is missing") }
     var result = RequestSpecification(url: url)
     result.method = try read(.method)
     result.headers = try Self.headers(try read(.headers) ?? [])
@@ -65,7 +66,9 @@ struct BatchRequest: Decodable {
     result.retries = try read(.retries)
     if let text: String = try read(.backoff) {
       guard let backoff = RequestSpecification.Backoff(text) else {
-        throw Misunderstood(description: "backoff \(text): write constant:SECONDS or exponential:SECONDS")
+        throw Misunderstood(
+          description:
+            "the backoff \"\(text.onOneLine)\" cannot be parsed; write constant:SECONDS or exponential:SECONDS")
       }
       result.backoff = backoff
     }
@@ -85,7 +88,7 @@ struct BatchRequest: Decodable {
       do {
         return try container.decodeIfPresent(T.self, forKey: key)
       } catch {
-        throw Misunderstood(description: "the value of \(key.rawValue) is not of the type it must be (\(T.self))")
+        throw Misunderstood(description: "the value of \"\(key.rawValue)\" is not of type \(T.self)")
       }
     }
   }
@@ -110,7 +113,9 @@ struct BatchRequest: Decodable {
 
   private static func headers(_ pairs: [[String]]) throws -> [(name: String, value: String)] {
     try pairs.map { pair in
-      guard pair.count == 2 else { throw Misunderstood(description: "headers are a list of [name, value] pairs") }
+      guard pair.count == 2 else {
+        throw Misunderstood(description: "the value of headers is not a list of [name, value] pairs")
+      }
       return (pair[0], pair[1])
     }
   }

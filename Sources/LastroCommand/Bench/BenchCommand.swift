@@ -6,6 +6,7 @@ import Glibc
 import HTTPTypes
 import Lastro
 import LastroCurl
+import Logging
 
 struct BenchCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -45,7 +46,9 @@ struct BenchCommand: AsyncParsableCommand {
   @OptionGroup var pins: PinFlags
 
   func validate() throws {
-    if requests < 1 || concurrency < 1 { throw ValidationError("--requests and --concurrency must be at least 1.") }
+    for (name, value) in [("--requests", requests), ("--concurrency", concurrency)] where value < 1 {
+      throw ValidationError("\(name) \(value) is out of range; give 1 or more.")
+    }
   }
 
   func run() async throws {
@@ -56,8 +59,11 @@ struct BenchCommand: AsyncParsableCommand {
     configuration.connection.httpVersion = http2 ? .http2 : .http1
     if let cacert { configuration.connection.tls.roots = .file(cacert) }
     let stack = try CurlNetworkStack(configuration)
+    // The chain of `make benchmarks`: what most services have, with their logging off.
+    let logger = Logger(label: "lastro.bench") { _ in SwiftLogNoOpLogHandler() }
     let resource = RawHTTPResource.raw(
-      try ResourceRequest(method: .get, url: url), interceptors: [NoInterceptor(), HTTPRetryPolicy.maxRetries(0)])
+      try ResourceRequest(method: .get, url: url),
+      interceptors: [LoggingInterceptor(logger: logger), RetryInterceptor.standard])
     // Where it fails, the others will tell.
     _ = await Self.fetch(1, stack, resource)
     let before = Usage()
@@ -66,7 +72,7 @@ struct BenchCommand: AsyncParsableCommand {
     let wall = ContinuousClock.now - start
     let after = Usage()
     let result = Result(
-      ok: ok, bytes: bytes, wall: wall.inSeconds, user: after.user - before.user, sys: after.system - before.system,
+      ok: ok, bytes: bytes, wall: wall / .seconds(1), user: after.user - before.user, sys: after.system - before.system,
       startup: before.user + before.system, rss: after.maximumResident)
     let encoder = JSONEncoder()
     encoder.outputFormatting = .sortedKeys
@@ -105,22 +111,6 @@ struct BenchCommand: AsyncParsableCommand {
     }
     return (ok, bytes)
   }
-}
-
-/// One interceptor that does nothing in the hooks of a logger: what a service with its logging off has in the chain.
-private struct NoInterceptor: HTTPResourceInterceptor {
-  var hooksWait: Bool { false }
-
-  func interceptScheduled(_ request: ResourceRequest, context: AttemptContext) async {}
-
-  func interceptSucceeded(
-    _ request: ResourceRequest, response: ResourceResponse, body: Data?, context: AttemptContext
-  ) async {}
-
-  func interceptFailed(
-    _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
-    context: AttemptContext
-  ) async -> Retry.Action { .none }
 }
 
 /// What the process has used so far (`getrusage`).

@@ -8,7 +8,7 @@ extension Checkup {
     ("libcurl4-openssl-dev", "curl/curl.h", "LastroCurl"),
     ("libssl-dev", "openssl/ssl.h", "Lastro"),
     ("zlib1g-dev", "zlib.h", "Lastro"),
-    ("libnghttp2-dev", "nghttp2/nghttp2.h", "LastroTesting"),
+    ("libnghttp2-dev", "nghttp2/nghttp2.h", "LastroCurl"),
   ]
 
   mutating func developmentFiles() {

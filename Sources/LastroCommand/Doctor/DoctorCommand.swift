@@ -93,7 +93,7 @@ struct Checkup {
     let names = ["http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"]
     let set = names.compactMap { name in getenv(name).map { (name, String(cString: $0)) } }
     if set.isEmpty { note("ok", "no proxy in the environment") }
-    for (name, value) in set { note("ok", "\(name)=\(Self.withoutPassword(value))") }
+    for (name, value) in set { note("ok", "\(name)=\(ProxyOptions.masked(value))") }
     if getenv("HTTP_PROXY") != nil, getenv("http_proxy") == nil {
       note("--", "HTTP_PROXY in upper case is ignored, as curl does: write it in lower case")
     }
@@ -121,11 +121,5 @@ struct Checkup {
   private mutating func fail(_ text: String) {
     hasFailure = true
     lines.append("[!!] \(text)")
-  }
-
-  private static func withoutPassword(_ url: String) -> String {
-    guard let at = url.lastIndex(of: "@") else { return url }
-    let scheme = url.contains("://") ? url.prefix { $0 != ":" } + "://" : ""
-    return scheme + "***" + String(url[at...])
   }
 }

@@ -7,7 +7,7 @@ import Lastro
 
 /// Text to the standard streams, whole lines at a time.
 enum Console {
-  /// - Throws: when nobody can read it: a full disk, a closed pipe.
+  /// - Throws: when it cannot be written: a full disk, a closed pipe.
   static func out(_ line: String) throws(BodySink.WriteFailure) {
     try BodySink.writeAll(Data((line + "\n").utf8), to: STDOUT_FILENO)
   }

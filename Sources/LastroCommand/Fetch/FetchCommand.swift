@@ -60,7 +60,9 @@ struct FetchCommand: AsyncParsableCommand {
     if let output {
       let descriptor = open(output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
       guard descriptor >= 0 else {
-        Console.error("lastro: cannot write \(output): \(String(cString: strerror(errno)))")
+        let reason = String(cString: strerror(errno))
+        Console.error(
+          "lastro: cannot write \(output): \(reason) (check that its directory exists and may be written to)")
         throw ExitCode(1)
       }
       return (BodySink(.descriptor(descriptor)), descriptor)

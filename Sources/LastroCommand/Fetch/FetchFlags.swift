@@ -75,7 +75,8 @@ struct FetchFlags: ParsableArguments {
     result.retries = retries
     if let backoff {
       guard let parsed = RequestSpecification.Backoff(backoff) else {
-        throw ValidationError("--backoff \(backoff): write constant:SECONDS or exponential:SECONDS.")
+        throw ValidationError(
+          "--backoff \(backoff.onOneLine) cannot be parsed; write constant:SECONDS or exponential:SECONDS.")
       }
       result.backoff = parsed
     }
@@ -93,7 +94,7 @@ struct FetchFlags: ParsableArguments {
       return (String(text[..<colon]), String(value))
     }
     if text.hasSuffix(";") { return (String(text.dropLast()), "") }
-    throw ValidationError("-H \(text): write 'Name: value'.")
+    throw ValidationError("-H \(text.prefix { $0 != " " }) has no colon; write 'Name: value'.")
   }
 
   private func body() throws -> RequestSpecification.Body? {
@@ -101,7 +102,7 @@ struct FetchFlags: ParsableArguments {
     if data == ["@-"] { return .bytes(try StandardInput.readToEnd()) }
     if data.count == 1, first.hasPrefix("@") { return .file(String(first.dropFirst())) }
     guard !data.contains(where: { $0.hasPrefix("@") }) else {
-      throw ValidationError("-d @FILE cannot be joined with other -d.")
+      throw ValidationError("-d @FILE and another -d exclude each other.")
     }
     return .bytes(Array(data.joined(separator: "&").utf8))
   }

@@ -32,7 +32,7 @@ struct ProgressBar {
   }
 
   private func draw(_ count: Int64, elapsed: Duration) {
-    let rate = Int64(Double(count) / max(elapsed.inSeconds, 0.001))
+    let rate = Int64(Double(count) / max(elapsed / .seconds(1), 0.001))
     var text = "\r\u{1B}[K"
     if let total, total > 0 {
       let share = min(1, Double(count) / Double(total))

@@ -3,7 +3,8 @@
 import FoundationEssentials
 import Lastro
 
-/// Reads the keys of a file: PEM blocks of certificates, requests and public keys, or one certificate in DER.
+/// Reads the keys of a file: PEM blocks of certificates, certificate requests and public keys, or a certificate in
+/// DER.
 enum KeyFile {
   /// Far more than any bundle of roots.
   private static let maximumBytes = 64 * 1024 * 1024
@@ -12,7 +13,7 @@ enum KeyFile {
   static func keys(_ path: String) throws -> [PinnableKey] {
     guard let data = try? Data(contentsOf: URL(filePath: path)), data.count <= maximumBytes else {
       throw ConfigurationError(
-        "\(path.onOneLine) cannot be read", hint: "is the path right, and may this process read it?")
+        "\(path.onOneLine) cannot be read", hint: "check the path, and that this process may read it")
     }
     var keys = try read(data, path.onOneLine)
     for index in keys.indices { keys[index].file = path }
@@ -24,7 +25,8 @@ enum KeyFile {
     if blocks.isEmpty {
       if let certificate = PeerCertificate(der: [UInt8](data)) { return [PinnableKey(certificate)] }
       throw ConfigurationError(
-        "\(path) holds no certificate, request or public key", hint: "give a PEM file, or a certificate in DER")
+        "\(path) holds no certificate, certificate request or public key",
+        hint: "give a PEM file, or a certificate in DER")
     }
     var keys: [PinnableKey] = []
     for (index, block) in blocks.enumerated() {
@@ -32,12 +34,12 @@ enum KeyFile {
       switch block.label {
       case "CERTIFICATE":
         guard let certificate = try? PeerCertificate.certificates(pem: block.text).first else {
-          throw ConfigurationError("\(place) cannot be read", hint: "is it whole?")
+          throw ConfigurationError("\(place) cannot be read", hint: "check that it is complete")
         }
         keys.append(PinnableKey(certificate))
       case "CERTIFICATE REQUEST", "NEW CERTIFICATE REQUEST", "PUBLIC KEY":
         guard let pin = SPKIHash(pem: block.text) else {
-          throw ConfigurationError("\(place) cannot be read", hint: "is it whole?")
+          throw ConfigurationError("\(place) cannot be read", hint: "check that it is complete")
         }
         keys.append(PinnableKey(pin, source: block.label == "PUBLIC KEY" ? .publicKey : .request))
       default: continue
@@ -46,9 +48,9 @@ enum KeyFile {
     guard keys.isEmpty else { return keys }
     let label = blocks[0].label.onOneLine
     throw ConfigurationError(
-      "\(path) holds no certificate, request or public key, but \(label)",
+      "\(path) holds no certificate, certificate request or public key, but a block \"\(label)\"",
       hint: label.hasSuffix("PRIVATE KEY")
-        ? "of a private key, give the public one: openssl pkey -in FILE -pubout"
+        ? "give its public key: openssl pkey -in FILE -pubout"
         : "its blocks must be CERTIFICATE, CERTIFICATE REQUEST or PUBLIC KEY")
   }
 }

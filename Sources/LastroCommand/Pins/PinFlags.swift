@@ -22,7 +22,7 @@ struct PinFlags: ParsableArguments {
       throw ValidationError("--pin and --pin-policy exclude each other: add the key to the file.")
     }
     if pinSubdomains, pin.isEmpty {
-      throw ValidationError("--pin-subdomains is about --pin HOST=sha256/…; a file says includeSubdomains.")
+      throw ValidationError("--pin-subdomains applies to --pin HOST=sha256/… only; in a file write includeSubdomains.")
     }
     if reportOnly, pin.isEmpty, pinPolicy == nil {
       throw ValidationError("--report-only needs pins: give --pin HOST=sha256/… or --pin-policy FILE.")
@@ -74,7 +74,7 @@ struct PinFlags: ParsableArguments {
         throw ValidationError("--pin \(host): an IP address has no subdomains; drop --pin-subdomains.")
       } catch .publicSuffix {
         throw ValidationError(
-          "--pin \(host): anybody may register a name below it, so its subdomains cannot be pinned; "
+          "--pin \(host): anyone may register a name below it, so its subdomains cannot be pinned; "
             + "drop --pin-subdomains.")
       } catch {
         throw ValidationError("--pin \(host): \(error)")
@@ -86,7 +86,7 @@ struct PinFlags: ParsableArguments {
   private static func pair(_ text: String) throws -> (HostName, String) {
     guard let equals = text.firstIndex(of: "=") else {
       throw ValidationError(
-        "--pin \(text.onOneLine): write HOST=sha256/…; 'lastro pins HOST' prints the keys of a host.")
+        "--pin \(text.onOneLine) has no =; write HOST=sha256/…; 'lastro pins HOST' prints the keys of a host.")
     }
     let (name, hash) = (String(text[..<equals]), String(text[text.index(after: equals)...]))
     let host: HostName
@@ -98,7 +98,7 @@ struct PinFlags: ParsableArguments {
     guard SPKIHash(hash) != nil else {
       let slash = hash.hasPrefix("sha256//") ? ", with one slash" : ""
       throw ValidationError(
-        "--pin \(text.onOneLine): \"\(hash.onOneLine)\" is no pin; write sha256/\(slash) and the Base64 of 32 bytes "
+        "--pin \(text.onOneLine): \"\(hash.onOneLine)\" is not a pin; write sha256/\(slash) and the Base64 of 32 bytes "
           + "with its final =.")
     }
     return (host, hash)

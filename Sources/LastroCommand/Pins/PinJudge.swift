@@ -6,7 +6,7 @@ import Lastro
 ///
 /// An evaluator's own reports come from a task that may not have run when the program ends; these are awaited.
 final class PinJudge: ServerTrustJudge {
-  /// Decides.
+  /// Decides by the pins of the flags.
   private let evaluator: ServerTrustEvaluator
   /// The same policies, all enforced: says what would have been refused, and why.
   private let strict: ServerTrustEvaluator
@@ -62,7 +62,7 @@ final class PinJudge: ServerTrustJudge {
 }
 
 extension TrustFailure {
-  /// As errors begin.
+  /// The words that errors begin with.
   var stageAndCode: String { "\(FailureStage.trust.rawValue)/\(code)" }
 }
 

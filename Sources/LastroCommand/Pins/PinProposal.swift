@@ -40,7 +40,8 @@ struct PinProposal {
           + "customers too; and add the pin of a backup key that is in no chain")
   }
 
-  /// The policy's own source, the pins in the order of the chain and each with what it is of, and a line for the backup.
+  /// The policy's own source, the pins in the order of the chain and each with what it is of, and a line for the
+  /// backup.
   private static func source(_ policy: PinningPolicy, _ candidates: [PinnableKey]) -> String {
     var seen: Set<SPKIHash> = []
     let pins = candidates.filter { seen.insert($0.pin).inserted }.map { "    \"\($0.pin)\",  // \($0.comment)" }

@@ -66,7 +66,7 @@ extension PinnableKey {
     }
   }
 
-  /// Subjects are what somebody wrote: on one line, and not endless.
+  /// A subject is text that a stranger wrote, so it is put on one line and cut.
   var subject: String? { facts.map { $0.subject.isEmpty ? "no subject" : String($0.subject.onOneLine.prefix(200)) } }
 
   var lines: [String] {

@@ -46,7 +46,7 @@ struct PinsCommand: AsyncParsableCommand {
     if clientKey != nil, clientCert == nil { throw ValidationError("--client-key needs --client-cert.") }
     var seen: Set<HostName> = []
     for server in try hosts.map(ServerAddress.init) where !seen.insert(server.host).inserted {
-      throw ValidationError("\(server.host) is given twice: check its ports one at a time.")
+      throw ValidationError("\(server.host) is given with several ports; --check takes a host once.")
     }
   }
 
@@ -94,7 +94,7 @@ struct PinsCommand: AsyncParsableCommand {
 }
 
 extension PinsCommand {
-  /// What a failure is in words; what is none of ours goes on.
+  /// What a failure is in words; an error that is not ours goes on.
   private static func failure(_ error: any Error) throws -> (Report.Failure, hint: String?) {
     switch error {
     case let error as TransportError: (.init(error.stage, error.code, error.message), error.hint)

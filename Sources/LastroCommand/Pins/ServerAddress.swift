@@ -3,7 +3,8 @@
 import ArgumentParser
 import Lastro
 
-/// A server as it is named on the command line: `HOST` or `HOST:PORT`, an IPv6 address in brackets where a port follows.
+/// A server as it is named on the command line: `HOST` or `HOST:PORT`, an IPv6 address in brackets where a port
+/// follows.
 struct ServerAddress: Hashable {
   var host: HostName
   var port: Int
@@ -18,7 +19,7 @@ struct ServerAddress: Hashable {
 
   private static func read(_ text: String) throws -> (HostName, Int) {
     guard !text.contains("/") else {
-      throw ConfigurationError("this is a URL", hint: "leave out https:// and the path")
+      throw ConfigurationError("the address is a URL")
     }
     let start = text.hasPrefix("[") ? text.firstIndex(of: "]") ?? text.endIndex : text.startIndex
     let colons = text[start...].count { $0 == ":" }
@@ -26,7 +27,7 @@ struct ServerAddress: Hashable {
     guard colons == 1, let colon = text[start...].firstIndex(of: ":") else { return (try HostName(text), 443) }
     let digits = text[text.index(after: colon)...]
     guard let port = Int(digits), (1...65_535).contains(port), digits.allSatisfy(\.isNumber) else {
-      throw ConfigurationError("\"\(digits.description.onOneLine)\" is no port", hint: "1 to 65535")
+      throw ConfigurationError("the port \"\(digits.description.onOneLine)\" is not a number from 1 to 65535")
     }
     return (try HostName(String(text[..<colon])), port)
   }

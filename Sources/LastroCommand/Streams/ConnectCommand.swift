@@ -38,18 +38,22 @@ struct ConnectCommand: AsyncParsableCommand {
   @OptionGroup var flags: StreamFlags
 
   func validate() throws {
-    if udp, linger != nil { throw ValidationError("--linger is about streams; --udp has --udp-wait.") }
+    if udp, linger != nil { throw ValidationError("--linger applies to streams only; with --udp use --udp-wait.") }
     if let linger, !(linger > 0 && linger <= 86_400) {
-      throw ValidationError("--linger: give a positive number of seconds, 86400 at most.")
+      throw ValidationError("--linger \(linger) is out of range; give a positive number of seconds, 86400 at most.")
     }
-    if udp, tls { throw ValidationError("--udp and --tls exclude each other: there is no DTLS.") }
-    if udp, !flags.via.isEmpty { throw ValidationError("--udp and --via exclude each other: transports carry bytes.") }
-    if serverName != nil, !tls { throw ValidationError("--server-name is about --tls.") }
-    guard udpWait > 0, udpWait <= 3_600 else { throw ValidationError("--udp-wait: give 1 to 3600 seconds.") }
+    if udp, tls { throw ValidationError("--udp and --tls exclude each other: DTLS is not supported.") }
+    if udp, !flags.via.isEmpty {
+      throw ValidationError("--udp and --via exclude each other: tunnels carry streams only.")
+    }
+    if serverName != nil, !tls { throw ValidationError("--server-name needs --tls.") }
+    guard udpWait > 0, udpWait <= 3_600 else {
+      throw ValidationError("--udp-wait \(udpWait) is out of range; give a positive number of seconds, 3600 at most.")
+    }
     let address = try ServerAddress(server)
     let isBareIPv6 = !server.hasPrefix("[") && address.host.text.contains(":")
     guard !isBareIPv6, server.hasSuffix(":\(address.port)") else {
-      throw ValidationError("\(server.onOneLine): write HOST:PORT, an IPv6 address in brackets.")
+      throw ValidationError("\(server.onOneLine) has no port; write HOST:PORT, an IPv6 address in brackets.")
     }
   }
 
@@ -75,21 +79,7 @@ struct ConnectCommand: AsyncParsableCommand {
     defer { stream.close() }
     let isWriting = Atomic<Bool>(false)
     let silence = Silence()
-    let sending = Task {
-      do {
-        let input = StandardInputReader()
-        while let piece = try await input.next() {
-          isWriting.store(true, ordering: .relaxed)
-          try await stream.write(piece)
-          isWriting.store(false, ordering: .relaxed)
-        }
-        try await stream.finishWriting()
-      } catch let error as StandardInputReader.ReadFailure {
-        // Or the server would wait for the rest, and we for the server.
-        stream.close()
-        throw error
-      }
-    }
+    let sending = Task { try await Self.sendInput(to: stream) { isWriting.store($0, ordering: .relaxed) } }
     defer { sending.cancel() }
     let ending = lingering.map { limit in
       Task {
@@ -117,6 +107,23 @@ struct ConnectCommand: AsyncParsableCommand {
       throw TransportError(
         stage: .send, code: .sendFailed, message: "the server ended the stream before it had taken all of the input",
         requestSent: true)
+    }
+  }
+
+  /// - Parameter note: told whether a write is under way.
+  private static func sendInput(to stream: any ByteStream, note: (Bool) -> Void) async throws {
+    do {
+      let input = StandardInputReader()
+      while let piece = try await input.next() {
+        note(true)
+        try await stream.write(piece)
+        note(false)
+      }
+      try await stream.finishWriting()
+    } catch let error as StandardInputReader.ReadFailure {
+      // Or the server would wait for the rest, and we for the server.
+      stream.close()
+      throw error
     }
   }
 
@@ -158,7 +165,7 @@ struct ConnectCommand: AsyncParsableCommand {
         try BodySink.writeAll(answer, to: STDOUT_FILENO)
       } catch let error as TransportError {
         switch error.code {
-        // Somebody may yet listen there.
+        // A server may yet begin to listen there.
         case .connectFailed: refusal = error
         case .idleTimeout:
           guard isLast else { continue }

@@ -47,15 +47,18 @@ struct GeminiCommand: AsyncParsableCommand {
   @OptionGroup var flags: StreamFlags
 
   func validate() throws {
-    guard maxRedirects >= 0 else { throw ValidationError("--max-redirects \(maxRedirects): give 0 or more.") }
+    guard maxRedirects >= 0 else {
+      throw ValidationError("--max-redirects \(maxRedirects) is out of range; give 0 or more.")
+    }
     for (name, value) in [("timeout", timeout), ("idle-timeout", idleTimeout)] {
       if let value, !(value > 0 && value <= 31_536_000) {
-        throw ValidationError("--\(name) \(value): give a positive number of seconds.")
+        throw ValidationError(
+          "--\(name) \(value) is out of range; give a positive number of seconds, 31536000 at most.")
       }
     }
-    if let maxBody, maxBody < 0 { throw ValidationError("--max-body \(maxBody): give 0 or more.") }
+    if let maxBody, maxBody < 0 { throw ValidationError("--max-body \(maxBody) is out of range; give 0 or more.") }
     if knownHosts != nil, flags.connection.cacert != nil || flags.connection.capath != nil {
-      throw ValidationError("--known-hosts is trust on first use; --cacert and --capath exclude it.")
+      throw ValidationError("--known-hosts is for trust on first use; --cacert and --capath exclude it.")
     }
     if expired || anyName, flags.connection.cacert != nil || flags.connection.capath != nil {
       throw ValidationError("--expired and --any-name are for trust on first use; --cacert and --capath exclude them.")
@@ -96,7 +99,8 @@ struct GeminiCommand: AsyncParsableCommand {
         try sink.write(piece.prefix(maxBody - Int(sink.count)))
         response.body.cancel()
         throw GeminiError(
-          stage: .limit, code: .bodyTooLarge, message: "the body has more than \(maxBody) bytes", url: response.url)
+          stage: .limit, code: .bodyTooLarge, message: "the body has more than \(maxBody) bytes",
+          hint: "raise --max-body", url: response.url)
       }
       try sink.write(piece)
     }
@@ -131,7 +135,7 @@ struct GeminiCommand: AsyncParsableCommand {
     rules.checksHostName = !anyName
     if expired {
       rules.checksDates = false
-      // Else anybody could take the place of a host whose certificate has expired.
+      // Else any server could take the place of a host whose certificate has expired.
       rules.acceptsNewKeyAfterExpiry = false
     }
     return .firstUse(knownHosts.map { GeminiKnownHostsFile(path: $0) } ?? GeminiMemoryKnownHosts(), rules: rules)

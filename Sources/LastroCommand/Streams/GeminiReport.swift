@@ -58,7 +58,7 @@ struct GeminiReport: Encodable {
 }
 
 extension Report.Failure {
-  /// A response that is no success, in words.
+  /// A response other than a success, in words.
   init(_ response: GeminiResponse) {
     let what =
       switch response.status.category {

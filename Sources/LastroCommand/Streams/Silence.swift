@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Synchronization
+import LastroSupport
 
 /// How long nothing has come.
 final class Silence: Sendable {
@@ -9,7 +9,7 @@ final class Silence: Sendable {
     var isOver = false
   }
 
-  private let state = Mutex(State())
+  private let state = Lock(State())
 
   /// Whether it has lasted as long as it was to.
   var isOver: Bool { state.withLock { $0.isOver } }

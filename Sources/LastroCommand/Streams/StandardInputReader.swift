@@ -61,7 +61,8 @@ final class StandardInputReader: Sendable {
   }
 }
 
-/// Lines of standard input without their ends, the last one with or without one. A carriage return before the end goes too.
+/// Lines of standard input without their ends, the last one with or without one. A carriage return before the end goes
+/// too.
 struct StandardInputLines {
   private let reader = StandardInputReader()
   private var piece = Data()

@@ -6,7 +6,7 @@ import LastroCurl
 internal import LastroCurlTransports
 internal import LastroTunnels
 
-/// What every command on streams has: how to reach the server, whom to trust, and what to go through.
+/// What every command on streams has: how to reach the server, what to trust, and what to go through.
 struct StreamFlags: ParsableArguments {
   @OptionGroup var connection: ConnectionFlags
   @OptionGroup var pins: PinFlags

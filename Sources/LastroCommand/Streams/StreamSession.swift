@@ -13,7 +13,8 @@ struct StreamSession {
 
   /// - Throws: the exit status of stage `request` where the flags cannot be used, which is told.
   ///
-  /// - Parameter presentsIdentity: whether the client certificate of the flags is presented to whoever asks for one.
+  /// - Parameter presentsIdentity: whether the client certificate of the flags is presented to a server that asks for
+  ///   one.
   init(_ flags: StreamFlags, presentsIdentity: Bool = true) throws {
     let judge = try Console.checked { try flags.pins.judge() }
     var configuration = CurlConfiguration()

@@ -46,14 +46,21 @@ struct WebSocketCommand: AsyncParsableCommand {
   @OptionGroup var flags: StreamFlags
 
   func validate() throws {
-    guard ping >= 0, ping <= 86_400 else { throw ValidationError("--ping \(ping): give 0 to 86400 seconds.") }
+    guard ping >= 0, ping <= 86_400 else {
+      throw ValidationError("--ping \(ping) is out of range; give 0 to 86400 seconds.")
+    }
     if let deflateMinimum {
-      guard deflate, deflateMinimum >= 0 else {
-        throw ValidationError("--deflate-minimum \(deflateMinimum): give 0 or more, with --deflate.")
+      guard deflate else { throw ValidationError("--deflate-minimum needs --deflate.") }
+      guard deflateMinimum >= 0 else {
+        throw ValidationError("--deflate-minimum \(deflateMinimum) is out of range; give 0 or more.")
       }
     }
-    guard wait >= 0, wait <= 86_400 else { throw ValidationError("--wait \(wait): give 0 to 86400 seconds.") }
-    guard maxMessage > 0 else { throw ValidationError("--max-message \(maxMessage): give a positive number.") }
+    guard wait >= 0, wait <= 86_400 else {
+      throw ValidationError("--wait \(wait) is out of range; give 0 to 86400 seconds.")
+    }
+    guard maxMessage > 0 else {
+      throw ValidationError("--max-message \(maxMessage) is out of range; give a positive number.")
+    }
   }
 
   func run() async throws {
@@ -116,7 +123,7 @@ struct WebSocketCommand: AsyncParsableCommand {
       try await socket.close()
     }
     defer { sending.cancel() }
-    // What cannot be read any more ends the socket, or nobody would.
+    // Once standard input cannot be read, nothing else would end the socket.
     let watching = Task {
       if case .failure(let error) = await sending.result, error is StandardInputReader.ReadFailure { socket.cut() }
     }

@@ -2,37 +2,97 @@
 
 internal import CLastro
 internal import Lastro
+internal import LastroExchange
 
 /// What libcurl's results mean, in one table.
 enum CurlCode {
   typealias Meaning = (stage: FailureStage, code: FailureCode, message: String, hint: String?)
 
+  /// Who was to be reached, for the texts.
+  struct Ends {
+    /// `a.example:443`.
+    var server: String
+    var host: String
+    /// Host and port of the proxy; empty for none.
+    var proxy = ""
+    /// Path of the Unix socket in place of the host.
+    var socket: String?
+    var connectTimeout: Duration?
+  }
+
   static func explain(
-    _ code: CURLcode, facts: clastro_facts, isProxied: Bool, requestSent: Bool, hasHead: Bool, isChunked: Bool
+    _ code: CURLcode, of ends: Ends, facts: clastro_facts, isProxied: Bool, requestSent: Bool, hasHead: Bool,
+    isChunked: Bool
   ) -> Meaning {
     switch code {
     case CURLE_COULDNT_RESOLVE_HOST:
-      return (.resolve, .hostNotFound, "the host name has no address", "check the name, and DNS on this machine")
+      return unresolved(ends.host, "no address was found")
     case CURLE_COULDNT_RESOLVE_PROXY:
-      return (.proxy, .proxyNotFound, "the proxy's name has no address", "check the proxy's URL")
-    case CURLE_COULDNT_CONNECT where isProxied:
-      return (.proxy, .proxyConnectFailed, "the proxy cannot be reached\(reason(facts))", "check that it runs")
-    case CURLE_COULDNT_CONNECT, CURLE_INTERFACE_FAILED:
-      return (.connect, .connectFailed, "no connection could be opened\(reason(facts))", nil)
+      return (.proxy, .proxyNotFound, "cannot resolve the proxy \(ends.proxy)", "check the proxy's URL")
+    case CURLE_COULDNT_CONNECT, CURLE_INTERFACE_FAILED: return unconnected(code, ends, facts, isProxied: isProxied)
     case CURLE_PROXY:
-      return (.proxy, .proxyRefused, "the proxy refused the connection (SOCKS reply \(facts.proxy_error))", nil)
+      return (
+        .proxy, .proxyRefused,
+        "the proxy \(ends.proxy) refused to connect to \(ends.server) (libcurl's proxy error \(facts.proxy_error))",
+        "check user and password, and the proxy's rules"
+      )
     case CURLE_OPERATION_TIMEDOUT:
-      return (.timeout, .connectTimeout, "no connection within the connect limit", nil)
+      let late = TransportError.connectTimedOut(ends.server, within: ends.connectTimeout)
+      return (late.stage, late.code, late.message, late.hint)
+    case CURLcode(rawValue: UInt32(CLASTRO_CURLE_TOO_LARGE)) where isProxied && !requestSent:  // 8.6
+      return (
+        .proxy, .proxyRefused, "the head of the proxy's response to CONNECT exceeds libcurl's limit of 300 KiB",
+        "check that the proxy's URL leads to a proxy"
+      )
     default: break
     }
     if isProxied, !requestSent, facts.connect_code != 0, facts.connect_code / 100 != 2 {
-      return (
-        .proxy, .proxyRefused, "the proxy answered CONNECT with \(facts.connect_code)",
-        facts.connect_code == 407 ? "give user and password in the proxy's URL" : nil
-      )
+      return refusedTunnel(Int(facts.connect_code), ends)
     }
     if requestSent, let meaning = answer(code, facts: facts, hasHead: hasHead, isChunked: isChunked) { return meaning }
-    return tls(code, facts: facts) ?? exchange(code, requestSent: requestSent, hasHead: hasHead, isProxied: isProxied)
+    return tls(code, facts: facts, ends)
+      ?? exchange(code, ends, requestSent: requestSent, hasHead: hasHead, isProxied: isProxied)
+  }
+
+  private static func unconnected(
+    _ code: CURLcode, _ ends: Ends, _ facts: clastro_facts, isProxied: Bool
+  ) -> Meaning {
+    switch code {
+    case CURLE_COULDNT_CONNECT where isProxied:
+      return (
+        .proxy, .proxyConnectFailed, "cannot connect to the proxy \(ends.proxy)\(reason(facts))",
+        "check its host and port, and that it runs"
+      )
+    case CURLE_COULDNT_CONNECT:
+      return (
+        .connect, .connectFailed,
+        "cannot connect to \(ends.server)\(ends.socket.map { " at the socket \($0)" } ?? "")\(reason(facts))",
+        ends.socket == nil
+          ? "check host and port, and that the server runs" : "check the socket's path, and who listens"
+      )
+    default:
+      return (
+        .connect, .connectFailed, "cannot connect to \(ends.server) from the local interface\(reason(facts))",
+        "check ConnectionOptions.localInterface"
+      )
+    }
+  }
+
+  /// A name without an address.
+  static func unresolved(_ host: String, _ reason: String) -> Meaning {
+    (.resolve, .hostNotFound, "cannot resolve \(host): \(reason)", "check the name, and DNS on this machine")
+  }
+
+  /// A proxy's answer to CONNECT.
+  private static func refusedTunnel(_ status: Int, _ ends: Ends) -> Meaning {
+    let hint =
+      switch status {
+      case 407: "give user and password in the proxy's URL"
+      case 403: "ask for the host and port in the proxy's rules"
+      case 502, 503, 504: "check the host, and the proxy's network"
+      default: "ask the proxy's owner"
+      }
+    return (.proxy, .proxyRefused, "the proxy \(ends.proxy) answered CONNECT \(ends.server) with \(status)", hint)
   }
 
   /// Results that blame the caller or the machine, but which libcurl 7.88 also gives for a bad answer.
@@ -41,54 +101,63 @@ enum CurlCode {
   ) -> Meaning? {
     switch code {
     case CURLE_BAD_FUNCTION_ARGUMENT:  // from its parser of header fields
-      return (.response, .malformedResponse, "the response has a line that is no header field", nil)
+      return (.response, .malformedResponse, "a line of the response head is not a header field", unruly)
     case CURLE_OUT_OF_MEMORY where !hasHead:  // CURL_MAX_HTTP_HEADER
       return (
         .limit, .headTooLarge,
-        "the response head exceeds a limit of libcurl: 100 KiB for a line, 300 KiB in all", nil
+        "the response head exceeds a limit of libcurl: 100 KiB for a line, 300 KiB in all",
+        "the server has to send less: these limits cannot be raised"
       )
     case CURLE_RECV_ERROR where isChunked && facts.os_errno == 0:
-      return (.response, .malformedResponse, "the chunks of the body break the rules of HTTP", nil)
+      return (.response, .malformedResponse, "the chunks of the body break the rules of HTTP", unruly)
     default: return nil
     }
   }
 
-  private static func tls(_ code: CURLcode, facts: clastro_facts) -> Meaning? {
+  private static func tls(_ code: CURLcode, facts: clastro_facts, _ ends: Ends) -> Meaning? {
     switch code {
-    case CURLE_PEER_FAILED_VERIFICATION: return verification(facts.verify_result, isProxy: false)
+    case CURLE_PEER_FAILED_VERIFICATION: return verification(facts.verify_result, of: ends.server, isProxy: false)
     case CURLE_SSL_INVALIDCERTSTATUS:
       return (
-        .tls, .certificateStatusInvalid, "the server stapled no good OCSP response for its certificate",
+        .tls, .certificateStatusInvalid, "\(ends.server) stapled no good OCSP response for its certificate",
         "it may be revoked, or the server does not staple; requiresStapledStatus asks for it"
       )
     case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER, CURLE_USE_SSL_FAILED:
       return (
-        .tls, .handshakeFailed, "the TLS handshake failed",
-        "the peer may speak no TLS on this port, or share no version or cipher with us"
+        .tls, .handshakeFailed, "the TLS handshake with \(ends.server) failed",
+        "the server may speak no TLS on this port, or share no version or cipher with us"
       )
     case CURLE_SSL_CACERT_BADFILE:
-      return (.tls, .invalidTLSConfiguration, "the file of trusted roots cannot be used", "it must be readable PEM")
+      return (.tls, .invalidTLSConfiguration, "the file of trusted roots cannot be used", "give a readable PEM file")
     case CURLE_SSL_CERTPROBLEM:
       return (
         .tls, .invalidTLSConfiguration, "the client certificate or its key cannot be used",
-        "both must be PEM, belong together, and an encrypted key needs its password"
+        "give both as PEM, as a pair, and the password of an encrypted key"
       )
     case CURLE_SSL_ENGINE_NOTFOUND, CURLE_SSL_ENGINE_SETFAILED, CURLE_SSL_ENGINE_INITFAILED, CURLE_SSL_CRL_BADFILE,
       CURLE_SSL_ISSUER_ERROR, CURLE_SSL_SHUTDOWN_FAILED, CURLE_SSL_CLIENTCERT:
-      return (.tls, .handshakeFailed, text(code), nil)
+      return (.tls, .handshakeFailed, "the TLS handshake with \(ends.server) failed: \(text(code))", unknown)
     default: return nil
     }
   }
 
   /// Told apart by OpenSSL's verify result (`X509_V_ERR_…`).
-  static func verification(_ result: Int, isProxy: Bool) -> Meaning {
+  ///
+  /// - Parameter server: host and port.
+  static func verification(_ result: Int, of server: String, isProxy: Bool) -> Meaning {
     let stage: FailureStage = isProxy ? .proxy : .tls
-    let whose = isProxy ? "the proxy's certificate" : "the certificate"
+    let whose = "the certificate of \(isProxy ? "the proxy " : "")\(server)"
     switch result {
     case CLASTRO_VERIFY_NOT_YET_VALID, CLASTRO_VERIFY_EXPIRED:
-      return (stage, .certificateExpired, "\(whose) is not valid now", "check its dates, and this machine's clock")
+      return (
+        stage, .certificateExpired, "\(whose) has expired, or is not valid yet",
+        "check its dates, and this machine's clock"
+      )
     case CLASTRO_VERIFY_UNSPECIFIED, CLASTRO_VERIFY_OTHER_HOST, CLASTRO_VERIFY_OTHER_ADDRESS:
-      return (stage, .hostMismatch, "\(whose) is not for this host", "check the host name in the URL")
+      return (
+        stage, .hostMismatch, "\(whose) is for other names",
+        isProxy ? "check the host in the proxy's URL" : "check the host in the URL, or TLS.serverName"
+      )
     // Self-signed, or its issuer not found.
     case CLASTRO_VERIFY_NO_ISSUER, CLASTRO_VERIFY_SELF_SIGNED_LEAF, CLASTRO_VERIFY_SELF_SIGNED_IN_CHAIN,
       CLASTRO_VERIFY_NO_LOCAL_ISSUER, CLASTRO_VERIFY_UNVERIFIABLE_LEAF:
@@ -99,44 +168,59 @@ enum CurlCode {
       )
     default:
       return (
-        stage, .untrustedCertificate, "the chain of \(whose) is refused: \(verifyText(result))",
-        "whoever issued it has to mend it"
+        stage, .untrustedCertificate, "OpenSSL refuses \(whose) or its chain: \(verifyText(result))",
+        "its issuer has to reissue it"
       )
     }
   }
 
   private static func verifyText(_ result: Int) -> String { String(cString: clastro_verify_text(Int(result))) }
 
-  private static func exchange(_ code: CURLcode, requestSent: Bool, hasHead: Bool, isProxied: Bool) -> Meaning {
+  private static func exchange(
+    _ code: CURLcode, _ ends: Ends, requestSent: Bool, hasHead: Bool, isProxied: Bool
+  ) -> Meaning {
     switch code {
     case CURLE_PARTIAL_FILE where !hasHead:
-      return (.response, .connectionLost, "the connection ended before an answer came", nil)
+      return (.response, .connectionLost, "\(ends.server) ended the connection before a response came", cut)
     case CURLE_PARTIAL_FILE:
-      return (.response, .truncatedBody, "the connection ended before the body did", nil)
+      return (.response, .truncatedBody, "\(ends.server) ended the connection before the body ended", cut)
     case CURLE_GOT_NOTHING:
-      return (.response, .connectionLost, "the server closed the connection without an answer", nil)
+      return (.response, .connectionLost, "\(ends.server) closed the connection without a response", cut)
     case CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL:
-      return (.response, .malformedResponse, "the response breaks the rules of HTTP", nil)
+      return (.response, .malformedResponse, "the response of \(ends.server) breaks the rules of HTTP", unruly)
     case CURLE_BAD_CONTENT_ENCODING:  // of Transfer-Encoding, before our own reader has the head
-      return (.response, .malformedResponse, "Transfer-Encoding is something else than chunked, once", nil)
+      return (.response, .malformedResponse, "Transfer-Encoding is not \"chunked\", once", unruly)
     case CURLE_HTTP2, CURLE_HTTP2_STREAM:
-      return (.response, .http2Failure, "the HTTP/2 stream was reset or broken", nil)
+      return (
+        .response, .http2Failure, "\(ends.server) reset the HTTP/2 stream, or broke HTTP/2",
+        "fetch again if that is safe; the server's owner can tell why"
+      )
     case CURLE_SEND_ERROR, CURLE_SEND_FAIL_REWIND:
-      return (.send, requestSent ? .connectionLost : .sendFailed, "the request could not be sent in full", nil)
+      return (
+        .send, requestSent ? .connectionLost : .sendFailed, "the request to \(ends.server) could not be sent in full",
+        cut
+      )
     case CURLE_RECV_ERROR where !requestSent && isProxied:
-      return (.proxy, .proxyRefused, "the proxy ended the connection instead of opening a tunnel", nil)
+      return (
+        .proxy, .proxyRefused, "the proxy \(ends.proxy) closed the connection instead of opening a tunnel",
+        "check that it is a proxy of this kind"
+      )
     case CURLE_RECV_ERROR:
       return hasHead
-        ? (.response, .truncatedBody, "the connection was reset before the body ended", nil)
-        : (.response, .connectionLost, "the connection was reset before a response came", nil)
+        ? (.response, .truncatedBody, "the connection to \(ends.server) was reset before the body ended", cut)
+        : (.response, .connectionLost, "the connection to \(ends.server) was reset before a response came", cut)
     case CURLE_URL_MALFORMAT:
-      return (.request, .invalidURL, "libcurl cannot parse the URL", nil)
+      return (.request, .invalidURL, "libcurl cannot parse the URL", unknown)
     case CURLE_BAD_FUNCTION_ARGUMENT, CURLE_NOT_BUILT_IN, CURLE_UNKNOWN_OPTION, CURLE_SETOPT_OPTION_SYNTAX:
-      return (.request, .invalidOption, "libcurl does not accept an option: \(text(code))", nil)
+      return (.request, .invalidOption, "libcurl does not accept an option: \(text(code))", unknown)
     default:
-      return (requestSent ? .response : .connect, .engineFailure, text(code), nil)
+      return (requestSent ? .response : .connect, .engineFailure, text(code), unknown)
     }
   }
+
+  private static let cut = TransportError.cutHint
+  private static let unruly = "the server does not follow HTTP: report it to its owner"
+  private static let unknown = "report it, with what `lastro doctor` prints"
 
   private static func reason(_ facts: clastro_facts) -> String {
     facts.os_errno == 0 ? "" : ": \(SystemError.text(Int32(facts.os_errno)))"

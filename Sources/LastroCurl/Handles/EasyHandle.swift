@@ -2,11 +2,11 @@
 
 internal import CLastro
 
-/// Owns one easy handle, which serves one transfer: libcurl keeps state of a transfer in its handle, which neither the next
-/// transfer nor `curl_easy_reset` clears. Lives on the loop thread only; freed with the object.
+/// Owns one easy handle, which serves one transfer: libcurl keeps state of a transfer in its handle, which neither the
+/// next transfer nor `curl_easy_reset` clears. Lives on the loop thread only; freed with the object.
 final class EasyHandle {
   let raw: UnsafeMutableRawPointer
-  /// Whom libcurl's callbacks are for, as long as it has the handle.
+  /// The object that libcurl's callbacks reach, as long as libcurl has the handle.
   var transfer: Transfer?
   /// TLS sessions, which go on from handle to handle.
   private var sessions: SessionShare?

@@ -3,9 +3,11 @@
 internal import CLastro
 internal import Lastro
 
-/// Owns one multi handle of libcurl, with its connections: what its sockets and its timer ask for is the poller's and the owner's to do.
+/// Owns one multi handle of libcurl, with its connections: what its sockets and its timer ask for is the poller's and
+/// the owner's to do.
 ///
-/// Lives on the loop's thread. libcurl calls back only from within calls of this type. Handles must have left it before it ends.
+/// Lives on the loop's thread. libcurl calls back only from within calls of this type. Handles must have left it before
+/// it ends.
 struct MultiHandle: ~Copyable {
   /// Is told which descriptor serves the handle with this private pointer.
   typealias SocketNote = (_ context: UnsafeMutableRawPointer?, _ socket: Int32) -> Void

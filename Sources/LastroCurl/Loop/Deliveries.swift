@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LastroExchange
 internal import LastroSupport
 
-/// Those who are to be woken at the end of a turn of the loop, because an answer or a part of a body is there for them.
+/// Tasks to be woken at the end of a turn of the loop, because an answer or a part of a body is there for them.
 ///
-/// To wake somebody costs a call to the kernel, and on a busy machine the loop's processor: who wakes many does so at once.
+/// Waking a task costs a call to the kernel, and on a busy machine the loop's processor: many are woken together.
 /// A body comes in pieces of 16 KiB, and waking its reader for each would cost more than receiving it.
 final class Deliveries {
   /// More are not kept waiting for the end of a turn: other processors have nothing to do meanwhile.

@@ -2,6 +2,7 @@
 
 internal import CLastro
 internal import Lastro
+internal import LastroExchange
 internal import LastroSupport
 
 #if canImport(Glibc)
@@ -12,26 +13,23 @@ internal import LastroSupport
 /// so nothing has to be shut down.
 final class EventLoop: Sendable {
   private let inbox: LoopInbox
-  private let finished: LoopFinish
+  private let finished: Watched<Bool>
   /// Jobs started and not yet finished; read by the transport to spread jobs over loops.
   let load: LoadCounter
-  /// Streams dialed and not yet over; read by the transport to spread them over loops.
+  /// Byte streams and datagrams dialed and not yet over; read by the transport to spread them over loops.
   let streams: LoadCounter
 
   init(settings: LoopSettings) throws(ConfigurationError) {
     guard let inbox = LoopInbox() else {
-      throw ConfigurationError(
-        "no eventfd: errno \(errno)", hint: "the process is out of file descriptors; raise `ulimit -n`")
+      throw .noInbox(errno)
     }
     self.inbox = inbox
-    finished = LoopFinish()
+    finished = Watched(false)
     load = LoadCounter()
     streams = LoadCounter()
     let seed = LoopSeed(settings: settings, inbox: inbox, finished: finished, load: load, streams: streams)
     guard seed.launch() else {
-      throw ConfigurationError(
-        "the event loop cannot start: errno \(errno)",
-        hint: "the process is out of threads or file descriptors; raise `ulimit -u` and `ulimit -n`")
+      throw .noLoop(errno)
     }
   }
 
@@ -40,20 +38,20 @@ final class EventLoop: Sendable {
   /// False when the loop has ended.
   func post(_ command: LoopCommand) -> Bool { inbox.post(command) }
 
-  /// Suspends until the thread has ended.
-  func waitUntilFinished() async { await finished.wait() }
+  /// Suspends until the thread has ended. In a task of its own: the cancellation of the caller does not end the wait.
+  func waitUntilFinished() async { _ = await Task { [finished] in await finished.wait { $0 } }.value }
 }
 
 /// What the loop thread starts from. It holds the inbox and not the ``EventLoop``, whose end is the thread's signal.
 private final class LoopSeed: Sendable {
   let settings: LoopSettings
   let inbox: LoopInbox
-  let finished: LoopFinish
+  let finished: Watched<Bool>
   let load: LoadCounter
   let streams: LoadCounter
 
   init(
-    settings: LoopSettings, inbox: LoopInbox, finished: LoopFinish, load: LoadCounter, streams: LoadCounter
+    settings: LoopSettings, inbox: LoopInbox, finished: Watched<Bool>, load: LoadCounter, streams: LoadCounter
   ) {
     self.settings = settings
     self.inbox = inbox
@@ -64,7 +62,7 @@ private final class LoopSeed: Sendable {
 
   func launch() -> Bool {
     guard let poller = Poller() else { return false }
-    // Ownership of the poller crosses to the new thread here, and nobody on this side keeps it.
+    // Ownership of the poller crosses to the new thread here, and this side keeps no reference to it.
     let crossing = Unmanaged.passRetained(LoopStart(seed: self, poller: poller))
     var attributes = pthread_attr_t()
     pthread_attr_init(&attributes)
@@ -104,36 +102,21 @@ private final class LoopStart {
       LoopCore(settings: seed.settings, inbox: seed.inbox, poller: poller, load: seed.load, streams: streams).run()
     }
     poller = nil
-    // Last: whoever waits for it may count descriptors next.
-    seed.finished.signal()
+    // Last: a caller that waits for it may count descriptors next.
+    seed.finished.change { $0 = true }
   }
 }
 
-/// Tells waiters that the thread has ended.
-final class LoopFinish: Sendable {
-  private struct State {
-    var isFinished = false
-    var waiters: [CheckedContinuation<Void, Never>] = []
+extension ConfigurationError {
+  static func noInbox(_ code: Int32) -> Self {
+    Self(
+      "the event loop cannot make an eventfd: \(SystemError.text(code))",
+      hint: "close some file descriptors, or raise `ulimit -n`")
   }
 
-  private let state = Lock(State())
-
-  func signal() {
-    let waiters = state.withLock { state in
-      state.isFinished = true
-      defer { state.waiters = [] }
-      return state.waiters
-    }
-    for waiter in waiters { waiter.resume() }
-  }
-
-  func wait() async {
-    await withCheckedContinuation { continuation in
-      let isFinished = state.withLock { state in
-        if !state.isFinished { state.waiters.append(continuation) }
-        return state.isFinished
-      }
-      if isFinished { continuation.resume() }
-    }
+  static func noLoop(_ code: Int32) -> Self {
+    Self(
+      "the event loop cannot start: \(SystemError.text(code))",
+      hint: "end some threads, close some file descriptors, or raise `ulimit -u` and `ulimit -n`")
   }
 }

@@ -2,8 +2,9 @@
 
 internal import HTTPTypes
 internal import Lastro
+internal import LastroExchange
 
-/// The jobs for one host (scheme, name, port) within a partition: how many run, and who waits.
+/// The jobs for one host (scheme, name, port) within a partition: how many run, and which wait.
 ///
 /// Waiting happens here and not in libcurl, whose time limits would run meanwhile, and whose cost grows with the
 /// number of transfers it holds.
@@ -25,7 +26,7 @@ final class HostQueue {
   /// Taken jobs leave a hole, so that they are not kept alive.
   private var waiting: [TransferJob?] = []
   private var nextWaiting = 0
-  /// Known to speak HTTP/2: many streams share a connection.
+  /// Known to speak HTTP/2: many HTTP/2 streams share a connection.
   private(set) var isHTTP2 = false
   /// Known to speak HTTP/1.1.
   private var isHTTP1 = false
@@ -33,6 +34,8 @@ final class HostQueue {
   private(set) var isWarm = false
   /// Whether its requests go through a proxy.
   let isProxied: Bool
+  /// Host and port of that proxy; empty for none.
+  let proxyName: String
   /// Stands before its server, and the https proxy on the way to it.
   let gate: TLSGate
   /// Whether requests may come to share a connection.
@@ -53,8 +56,9 @@ final class HostQueue {
     self.key = key
     self.partition = partition
     isProxied = !proxy.isEmpty
+    proxyName = TrustTarget.proxyName(proxy)
     guard let target = TrustTarget(authority: key.authority, defaultPort: key.isTLS ? 443 : 80) else {
-      throw .refused(.invalidURL, "the URL's host is no name and no address")
+      throw .unreadableHost
     }
     gate = TLSGate(
       target, isTLS: key.isTLS, proxyTarget: try TLSGate.proxyTarget(of: proxy), terms: partition.trust.terms,
@@ -70,7 +74,8 @@ final class HostQueue {
 
   func limit(_ settings: LoopSettings) -> Int {
     if isHTTP2 { return settings.http2StreamsPerHost }
-    // Whoever finds the first connection's streams taken opens another, so wait until the protocol is known.
+    // A transfer that finds the first connection's HTTP/2 streams taken opens another, so wait until the protocol is
+    // known.
     if isWarm, mayMultiplex, !isHTTP1 { return min(settings.connectionsPerHost, settings.http2StreamsPerHost) }
     return isWarm ? settings.connectionsPerHost : min(settings.connectionsPerHost, settings.lookups)
   }
@@ -82,7 +87,7 @@ final class HostQueue {
     partition.limitRose(of: self)
   }
 
-  /// Streams share connections: more may be let in.
+  /// HTTP/2 streams share connections: more may be let in.
   func learnHTTP2() {
     guard mayMultiplex, !isHTTP2 else { return }
     isHTTP2 = true

@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CLastro
-internal import HTTPTypes
 internal import Lastro
+internal import LastroExchange
 
 /// The event loop: everything libcurl is touched from here, on one thread.
 ///
-/// A turn: wait for descriptors, the timer or a command; let libcurl act; take commands; finish what is done; expire
-/// what is late; let waiting jobs in. Callbacks only record; the loop acts, since libcurl refuses to be called from
-/// within itself.
+/// A turn: wait for descriptors, the timer or a command; let the carriers and the streams act; take commands; expire
+/// what is late; wake the tasks that have an answer. Callbacks only record; the loop acts, since libcurl refuses to be
+/// called from within itself.
 final class LoopCore {
   private static let wakeOwner = UInt32.max
-  /// Of one job, because rules of trust changed meanwhile. Nobody changes them so often on purpose.
-  private static let mostRestarts = 16
 
-  private let settings: LoopSettings
   private let inbox: LoopInbox
   private let poller: Poller
   private let load: LoadCounter
@@ -23,47 +20,35 @@ final class LoopCore {
   private let deliveries = Deliveries()
   private let bodies = BodyBlockStore()
   private var bodiesExpiry = BodyBlockExpiry()
-
-  private var partitions: [UInt32: Partition] = [:]
-  private var partitionIDs: [ConnectionOptions: UInt32] = [:]
-  private var defaultPartition: Partition?
-  private var nextPartitionID: UInt32 = 0
+  private let transfers: TransferCarrier
+  private let direct: DirectCarrier
   private var commands: [LoopCommand] = []
-  /// Jobs in a host's queue that still want to run. A cancelled one leaves this set at once and its queue when its turn
-  /// comes: a storm of cancellations must not search the queues.
-  private var waiting: Set<ObjectIdentifier> = []
-  /// No transfer and no waiting job expires before.
-  private var nextExpiry = Int64.max
   private var isShuttingDown = false
-  /// Jobs of retired partitions, to begin anew under what is trusted now.
-  private var displaced: [TransferJob] = []
 
   init(settings: LoopSettings, inbox: LoopInbox, poller: Poller, load: LoadCounter, streams: StreamHub) {
-    self.settings = settings
     self.inbox = inbox
     self.poller = poller
     self.load = load
     self.streams = streams
+    let context = CarrierContext(settings: settings, load: load, clock: clock, deliveries: deliveries, bodies: bodies)
+    transfers = TransferCarrier(context, poller: poller)
+    direct = DirectCarrier(context, streams: streams)
   }
 
   func run() {
     poller.watchEdges(of: inbox.wakeDescriptor, owner: Self.wakeOwner)
-    while !(isShuttingDown && isEmpty) { turn() }
+    while !(isShuttingDown && transfers.isEmpty && direct.isEmpty && streams.isEmpty) { turn() }
     for command in inbox.close() {
       switch command {
-      case .start(let job): end(job, .shutDown)
+      case .start(let job): refuse(job)
       case .stream(let command): streams.perform(command)
       default: break
       }
     }
+    direct.tearDown()
     streams.tearDown()
     bodies.close()
-    defaultPartition = nil
-    partitions = [:]
-  }
-
-  private var isEmpty: Bool {
-    waiting.isEmpty && displaced.isEmpty && streams.isEmpty && partitions.values.allSatisfy { $0.transfers.isEmpty }
+    transfers.tearDown()
   }
 
   private func turn() {
@@ -75,44 +60,33 @@ final class LoopCore {
     } each: { ready in
       switch ready.owner {
       case Self.wakeOwner: break
+      case DirectCarrier.descriptorOwner: direct.ready(ready)
       case StreamHub.firstShardOwner...: streams.ready(ready)
-      default: partitions[ready.owner]?.socketReady(ready, now: clock.now)
+      default: transfers.ready(ready)
       }
     }
     // First what libcurl has finished: a command must not find, or cancel, a transfer that is over.
-    for partition in partitions.values { finishTransfers(of: partition) }
+    transfers.finish()
     takeCommands()
     let now = clock.now
-    for partition in partitions.values {
-      partition.fireTimer(now: now)
-      finishTransfers(of: partition)
-      for host in partition.takeRisenHosts() { admit(to: host, in: partition) }
-      for transfer in partition.takeDrains() {
-        nextExpiry = min(nextExpiry, transfer.expiresAt)
-        admit(to: transfer.host, in: partition)
-      }
-    }
+    transfers.turn(now: now)
     streams.turn(now: now)
-    if now >= nextExpiry { expire(now: now) }
-    closeIdlePartitions(now: now)
+    direct.turn()
+    direct.expire(now: now)
+    direct.settle()
+    transfers.expire(now: now)
     bodiesExpiry.look(at: bodies, isBusy: load.value > 0, now: now)
-    takeDisplaced()
+    transfers.takeDisplaced()
     deliveries.handOver()
   }
 
   /// Milliseconds until something is due, rounded up so that nothing is woken early in a loop.
   private func timeout() -> Int32 {
-    var due = min(nextExpiry, streams.due, bodiesExpiry.due)
-    for partition in partitions.values {
-      if let timer = partition.timerAt { due = min(due, timer) }
-      if let closing = closingTime(of: partition) { due = min(due, closing) }
-    }
+    let due = min(transfers.due, direct.due, streams.due, bodiesExpiry.due)
     guard due < .max else { return -1 }
     let left = due - monotonicNow()
     return left <= 0 ? 0 : Int32(clamping: (left + 999_999) / 1_000_000)
   }
-
-  // MARK: Commands
 
   private func takeCommands() {
     inbox.take(into: &commands)
@@ -122,277 +96,27 @@ final class LoopCore {
 
   private func perform(_ command: LoopCommand) {
     switch command {
-    case .start(let job): isShuttingDown ? end(job, .shutDown) : admit(job)
-    case .cancel(let job): cancel(job)
-    case .resumeReceiving(let job): resume(job) { $0.resumeReceiving() }
-    case .resumeSending(let job): resume(job) { $0.resumeSending() }
+    case .start(let job):
+      if isShuttingDown { refuse(job) } else if !direct.begin(job) { transfers.begin(job) }
+    case .cancel(let job): if direct.has(job) { direct.cancel(job) } else { transfers.cancel(job) }
+    case .resumeReceiving(let job):
+      if direct.has(job) { direct.resumeReceiving(job) } else { transfers.resumeReceiving(job) }
+    case .resumeSending(let job):
+      if direct.has(job) { direct.resumeSending(job) } else { transfers.resumeSending(job) }
     case .stream(let command): streams.perform(command)
     case .shutDown(let cancelling):
       isShuttingDown = true
       streams.shutDown()
-      if cancelling { cancelAll() }
-    }
-  }
-
-  private func admit(_ job: TransferJob) {
-    if job.isCancelled { return end(job, .cancelled()) }
-    do {
-      let partition = try self.partition(for: job)
-      enter(job, try partition.host(HostQueue.Key(job.request.head)), in: partition)
-    } catch {
-      end(job, error)
-    }
-  }
-
-  private func enter(_ job: TransferJob, _ host: HostQueue, in partition: Partition) {
-    if host.waitingCount == 0, hasRoom(host, in: partition) {
-      run(job, on: host, in: partition)
-    } else if waiting.count >= settings.queuedRequests {
-      end(job, .queueFull(settings.queuedRequests))
-    } else {
-      waiting.insert(ObjectIdentifier(job))
-      host.append(job)
-      nextExpiry = min(nextExpiry, job.expiresAt)
-    }
-  }
-
-  private func run(_ job: TransferJob, on host: HostQueue, in partition: Partition, isFresh: Bool = false) {
-    if job.isCancelled { return end(job, .cancelled()) }
-    if clock.now >= job.expiresAt { return end(job, .expiredInQueue(job)) }
-    if !host.key.isTLS, case .refused(let failure) = partition.trust.rules.judgePlaintext(host.gate.target) {
-      return end(job, .refusedTrust(failure))
-    }
-    guard let easy = partition.applier.handle(for: job, on: host) else { return end(job, .noHandle) }
-    let transfer = Transfer(
-      job: job, easy: easy, host: host, limits: settings.transfer, trust: partition.trust, clock: clock,
-      deliveries: deliveries, bodies: bodies)
-    do {
-      try partition.applier.apply(transfer)
-      if isFresh || host.hasSilentConnection { easy.set(CURLOPT_FRESH_CONNECT, 1) }
-    } catch {
-      easy.transfer = nil
-      return end(job, error)
-    }
-    let code = partition.add(transfer)
-    guard code == CURLM_OK else {
-      easy.transfer = nil
-      return end(job, .refusedByEngine(code))
-    }
-    host.running += 1
-    nextExpiry = min(nextExpiry, transfer.expiresAt)
-  }
-
-  private func resume(_ job: TransferJob, _ body: (Transfer) -> CURLcode) {
-    guard let (partition, _) = find(job) else { return }
-    finishTransfers(of: partition)
-    guard let transfer = partition.transfers[ObjectIdentifier(job)] else { return }
-    if transfer.isDelivered {
-      if transfer.mayEnd(CURLE_OK) { conclude(transfer, in: partition, failure: transfer.outcome(CURLE_OK)) }
-      return
-    }
-    let code = body(transfer)
-    // Held-back bytes are delivered inside the call; when we refuse them, libcurl does not end the transfer by itself.
-    guard code == CURLE_OK else { return conclude(transfer, in: partition, failure: transfer.outcome(code)) }
-    nextExpiry = min(nextExpiry, transfer.expiresAt)
-    finishTransfers(of: partition)
-  }
-
-  private func cancel(_ job: TransferJob) {
-    if let (partition, transfer) = find(job) {
-      conclude(transfer, in: partition, failure: .cancelled(requestSent: transfer.requestSent))
-      return
-    }
-    guard waiting.remove(ObjectIdentifier(job)) != nil else { return }
-    end(job, .cancelled())
-    let host = partitionIDs[job.options].flatMap { partitions[$0] }?.hosts[HostQueue.Key(job.request.head)]
-    host?.noteCancellation()
-  }
-
-  private func cancelAll() {
-    for job in displaced { end(job, .shutDown) }
-    displaced = []
-    for partition in partitions.values {
-      for host in partition.hosts.values {
-        for job in host.remove(where: { _ in true }) where waiting.remove(ObjectIdentifier(job)) != nil {
-          end(job, .shutDown)
-        }
-      }
-      for transfer in Array(partition.transfers.values) {
-        conclude(transfer, in: partition, failure: .shutDown)
+      if cancelling {
+        direct.cancelAll()
+        transfers.cancelAll()
       }
     }
   }
 
-  private func find(_ job: TransferJob) -> (Partition, Transfer)? {
-    for partition in partitions.values {
-      if let transfer = partition.transfers[ObjectIdentifier(job)] { return (partition, transfer) }
-    }
-    return nil
-  }
-
-  // MARK: Ends
-
-  private func finishTransfers(of partition: Partition) {
-    while let (transfer, code) = partition.nextFinished() {
-      transfer.abandonBrokenConnection(code)
-      if let restart = transfer.restart ?? (transfer.mustGoAgain(code) ? .again : nil) {
-        begin(transfer, anew: restart, in: partition)
-        continue
-      }
-      guard transfer.mayEnd(code) else { continue }
-      conclude(transfer, in: partition, failure: transfer.outcome(code))
-    }
-    for transfer in partition.takeEarlyAnswers() {
-      conclude(transfer, in: partition, failure: transfer.outcome(CURLE_OK))
-    }
-  }
-
-  /// Begins a job anew whose transfer came to nothing.
-  private func begin(_ transfer: Transfer, anew restart: Transfer.Restart, in partition: Partition) {
-    partition.remove(transfer, now: clock.now)
-    transfer.host.running -= 1
-    switch restart {
-    case .onFreshConnection: run(transfer.job, on: transfer.host, in: partition, isFresh: true)
-    case .again:
-      transfer.job.resends = transfer.resends + 1
-      run(transfer.job, on: transfer.host, in: partition, isFresh: true)
-    case .underCurrentTrust where transfer.job.noteRestart() > Self.mostRestarts:
-      end(transfer.job, .unsteadyTrust)
-    case .underCurrentTrust: displaced.append(transfer.job)
-    }
-    admit(to: transfer.host, in: partition)  // in case it did not come to run
-    forget(partition)
-  }
-
-  /// Takes a transfer out of libcurl, answers its job, and lets the next one in.
-  private func conclude(_ transfer: Transfer, in partition: Partition, failure: TransportError?) {
-    let facts = transfer.facts()
-    let host = transfer.host
-    if facts.httpVersion == "2" {
-      host.learnHTTP2()
-    } else if let socket = transfer.socket, let port = transfer.localPort {
-      host.learnSocket(socket, localPort: port)
-    }
-    partition.remove(transfer, now: clock.now)
-    host.running -= 1
-    if transfer.drainsUntil != nil { host.draining -= 1 }
+  /// Ends a job that no carrier has seen.
+  private func refuse(_ job: TransferJob) {
     load.end()
-    transfer.report(failure, facts: facts)
-    admit(to: host, in: partition)
-    partition.forgetIdleHosts()
-    forget(partition)
-  }
-
-  private func admit(to host: HostQueue, in partition: Partition) {
-    while host.waitingCount > 0, hasRoom(host, in: partition), let job = host.popFirst() {
-      guard waiting.remove(ObjectIdentifier(job)) != nil else { continue }
-      run(job, on: host, in: partition)
-    }
-  }
-
-  /// Whether one more may run. What is answered, and only reads the rest of a body, gives way.
-  private func hasRoom(_ host: HostQueue, in partition: Partition) -> Bool {
-    if host.running < host.limit(settings) { return true }
-    guard host.draining > 0, let drain = partition.drain(of: host) else { return false }
-    conclude(drain, in: partition, failure: .cancelled(requestSent: true))
-    return host.running < host.limit(settings)
-  }
-
-  /// Ends a job that never became a transfer.
-  private func end(_ job: TransferJob, _ failure: TransportError) {
-    load.end()
-    job.finish(failure, facts: nil)
-  }
-
-  private func expire(now: Int64) {
-    var next = Int64.max
-    for partition in partitions.values {
-      for (id, transfer) in partition.transfers {
-        // Those let in meanwhile may have taken its place.
-        guard partition.transfers[id] === transfer else { continue }
-        if transfer.expiresAt <= now { transfer.noteMovement(partition.poller) }
-        if transfer.expiresAt <= now {
-          transfer.abandonSilentConnection(now: now)
-          conclude(transfer, in: partition, failure: .timedOut(transfer, now: now))
-        } else {
-          next = min(next, transfer.expiresAt)
-        }
-      }
-      for host in partition.hosts.values {
-        for job in host.remove(where: { $0.expiresAt <= now }) where waiting.remove(ObjectIdentifier(job)) != nil {
-          end(job, .expiredInQueue(job))
-        }
-        for job in host.waitingJobs { next = min(next, job.expiresAt) }
-      }
-    }
-    // Jobs let in meanwhile may expire earlier than what was looked at before them.
-    for partition in partitions.values {
-      for transfer in partition.transfers.values { next = min(next, transfer.expiresAt) }
-    }
-    nextExpiry = next
-  }
-
-  // MARK: Partitions
-
-  private func partition(for job: TransferJob) throws(TransportError) -> Partition {
-    let known =
-      job.usesDefaultOptions && defaultPartition != nil
-      ? defaultPartition : partitionIDs[job.options].flatMap { partitions[$0] }
-    if let known {
-      if known.trust.isCurrent(now: clock.now) { return known }
-      retire(known)
-    }
-    let partition = try Partition(id: nextPartitionID, options: job.options, settings: settings, poller: poller)
-    partitions[partition.id] = partition
-    partitionIDs[job.options] = partition.id
-    if job.usesDefaultOptions { defaultPartition = partition }
-    nextPartitionID += 1
-    return partition
-  }
-
-  /// What connections were trusted by has changed: none of them serves another request. Transfers that have sent theirs
-  /// finish; those that wait begin anew.
-  private func retire(_ partition: Partition) {
-    partition.retire()
-    unlist(partition)
-    for host in partition.hosts.values {
-      for job in host.remove(where: { _ in true }) where waiting.remove(ObjectIdentifier(job)) != nil {
-        displaced.append(job)
-      }
-    }
-    forget(partition)
-  }
-
-  /// No job finds the partition from now on.
-  private func unlist(_ partition: Partition) {
-    if partitionIDs[partition.options] == partition.id { partitionIDs[partition.options] = nil }
-    if defaultPartition === partition { defaultPartition = nil }
-  }
-
-  /// Closes a retired partition, with its connections, once nobody uses it.
-  private func forget(_ partition: Partition) {
-    if partition.isRetired, partition.transfers.isEmpty { partitions[partition.id] = nil }
-  }
-
-  private func takeDisplaced() {
-    while !displaced.isEmpty {
-      let jobs = displaced
-      displaced = []
-      for job in jobs { admit(job) }
-    }
-  }
-
-  private func closingTime(of partition: Partition) -> Int64? {
-    partition.idleSince.map { $0.adding(settings.idleLifetime) }
-  }
-
-  /// libcurl looks at the age of pooled connections only when a transfer begins; without any, they are closed here.
-  private func closeIdlePartitions(now: Int64) {
-    for partition in partitions.values {
-      guard let closing = closingTime(of: partition), partition.transfers.isEmpty else { continue }
-      guard now >= closing || !partition.trust.isCurrent(now: now) else { continue }
-      partitions[partition.id] = nil
-      unlist(partition)
-    }
+    job.finish(.shutDown, facts: nil)
   }
 }

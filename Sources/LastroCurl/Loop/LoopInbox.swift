@@ -18,7 +18,7 @@ enum LoopCommand: Sendable {
   case resumeReceiving(TransferJob)
   /// The writer has more: go on sending.
   case resumeSending(TransferJob)
-  /// Of streams.
+  /// A command for byte streams and datagrams.
   case stream(StreamCommand)
   /// Take no more jobs; end when none is left, or at once.
   case shutDown(cancelling: Bool)
@@ -26,13 +26,14 @@ enum LoopCommand: Sendable {
 
 /// The queue in front of the loop thread: a lock, an array, and an eventfd written only when the loop sleeps.
 ///
-/// The loop says under the lock that it is going to sleep, and only if nothing lies here; whoever posts afterwards sees
-/// it under the same lock, and wakes it. The eventfd is never read: the poller watches its edges, and every write is one.
+/// The loop says under the lock that it is going to sleep, and only if nothing lies here; a thread that posts
+/// afterwards sees it under the same lock, and wakes it. The eventfd is never read: the poller watches its edges, and
+/// every write is one.
 final class LoopInbox: Sendable {
   private struct State {
     var commands: [LoopCommand] = []
     var isClosed = false
-    /// The loop waits for descriptors, or is about to, and nobody has written the eventfd since.
+    /// The loop waits for descriptors, or is about to, and no thread has written the eventfd since.
     var isSleeping = false
   }
 
@@ -46,7 +47,7 @@ final class LoopInbox: Sendable {
 
   deinit { close(wakeDescriptor) }
 
-  /// Hands a command over. False when the loop has ended: nobody will act on it.
+  /// Hands a command over. False when the loop has ended, and will not act on it.
   func post(_ command: LoopCommand) -> Bool {
     let (accepted, mustWake) = state.withLock { state in
       guard !state.isClosed else { return (false, false) }
@@ -58,7 +59,8 @@ final class LoopInbox: Sendable {
     return accepted
   }
 
-  /// Whether the loop may wait for descriptors: nothing lies here, and who posts from now on wakes it. Loop thread only.
+  /// Whether the loop may wait for descriptors: nothing lies here, and a thread that posts from now on wakes it. Loop
+  /// thread only.
   func prepareToSleep() -> Bool {
     state.withLock { state in
       state.isSleeping = state.commands.isEmpty
@@ -75,7 +77,7 @@ final class LoopInbox: Sendable {
     state.withLock { swap(&$0.commands, &spare) }
   }
 
-  /// Refuses commands from now on and gives back those nobody has taken. Loop thread only.
+  /// Refuses commands from now on and gives back those it has not taken. Loop thread only.
   func close() -> [LoopCommand] {
     state.withLock { state in
       state.isClosed = true

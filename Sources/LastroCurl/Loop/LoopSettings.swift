@@ -8,14 +8,16 @@ struct LoopSettings: Sendable {
   var http2StreamsPerHost: Int
   var queuedRequests: Int
   var idleConnections: Int
-  var idleLifetime: Duration
-  var connectionLifetime: Duration
+  /// In nanoseconds, as the loop's clock counts: a duration is turned into them by two divisions of 128 bits.
+  var idleLifetime: Int64
+  var connectionLifetime: Int64
   var lookups: Int
-  /// As the environment said when the engine was made.
+  /// What the environment said when the engine was made.
   var environmentProxies: ProxyResolver
   /// Holds for every request, whatever its own options say.
   var trustJudge: (any ServerTrustJudge)?
   var transfer: TransferLimits
+  var carrier = HTTPCarrier.standard
 }
 
 /// Limits every transfer obeys.

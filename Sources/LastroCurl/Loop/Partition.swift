@@ -17,6 +17,7 @@ final class Partition {
   private let multi: MultiHandle
   var transfers: [ObjectIdentifier: Transfer] = [:]
   private(set) var hosts: [HostQueue.Key: HostQueue] = [:]
+  private var hostsAtSweep = 1_024
   /// When the last transfer ended; pooled connections are closed some time after.
   var idleSince: Int64?
 
@@ -35,7 +36,7 @@ final class Partition {
       poller: poller)
     let note: MultiHandle.SocketNote = { TransferCallbacks.transfer($0)?.socket = $1 }
     guard let multi = MultiHandle(owner: id, poller: poller, note: note) else {
-      throw TransportError(stage: .request, code: .engineFailure, message: "libcurl cannot make a multi handle")
+      throw .noMultiHandle
     }
     multi.set(CURLMOPT_MAX_HOST_CONNECTIONS, settings.connectionsPerHost)
     multi.set(CURLMOPT_MAXCONNECTS, settings.idleConnections)
@@ -93,18 +94,19 @@ final class Partition {
     transfers.values.first { $0.host === host && $0.drainsUntil != nil }
   }
 
-  /// Forgets hosts nobody talks to, once there are many: a crawler meets thousands.
+  /// Forgets hosts without transfers and connections, once there are many: a crawler meets thousands.
   func forgetIdleHosts() {
-    guard hosts.count > 1_024 else { return }
+    guard hosts.count > hostsAtSweep else { return }
     hosts = hosts.filter { !$0.value.isIdle }
+    // Not at every end of a transfer where so many are busy.
+    hostsAtSweep = max(1_024, 2 * hosts.count)
   }
 
   /// Begins a transfer. libcurl calls the timer back from within.
   func add(_ transfer: Transfer) -> CURLMcode {
-    idleSince = nil
     transfers[ObjectIdentifier(transfer.job)] = transfer
     let code = multi.add(transfer.easy)
-    if code != CURLM_OK { transfers[ObjectIdentifier(transfer.job)] = nil }
+    if code == CURLM_OK { idleSince = nil } else { transfers[ObjectIdentifier(transfer.job)] = nil }
     return code
   }
 

@@ -22,13 +22,13 @@ final class Poller {
     var owner: UInt32 = 0
     /// What epoll was told, if it was.
     var events: UInt32?
-    /// Whether anybody wants to hear of it.
+    /// Whether its owner wants to hear of it.
     var isWanted = false
     /// Whether its end is told (``noteClosing(_:)``).
     var isKept = false
     /// Whether the watchdog has it.
     var isWatched = false
-    /// Its local port, as far as somebody asked.
+    /// Its local port, once a transfer has asked for it.
     var localPort: Int32 = 0
     /// When it was last ready.
     var movedAt: Int64 = 0
@@ -39,7 +39,8 @@ final class Poller {
   /// What holds the loop in one call of libcurl is ended by it; made with the first connection that could.
   private(set) var watchdog: SocketWatchdog?
 
-  /// After so long, what is ready and was not looked at waits for the next turn: others than descriptors have a right too.
+  /// After so long, what is ready and was not looked at waits for the next turn: others than descriptors have a right
+  /// too.
   private static let turnNanoseconds: Int64 = 10_000_000
 
   private let epoll: Int32
@@ -92,7 +93,8 @@ final class Poller {
   func unwatch(_ descriptor: Int32) {
     guard let index = index(of: descriptor) else { return }
     watches[index].isWanted = false
-    // The end of one that does not connect is not told (libcurl before 8.2, curl/curl#11439): it is watched for writing.
+    // The end of one that does not connect is not told (libcurl before 8.2, curl/curl#11439): it is watched for
+    // writing.
     if !watches[index].isKept || watches[index].events != EPOLLIN.rawValue { drop(descriptor, at: index) }
   }
 
@@ -141,7 +143,7 @@ final class Poller {
   /// When a descriptor was last ready; 0 when it never was.
   func lastMovement(of descriptor: Int32) -> Int64 { index(of: descriptor).map { watches[$0].movedAt } ?? 0 }
 
-  /// False: nobody waits for it, and epoll is told so.
+  /// False: no transfer waits for it, and epoll is told so.
   private func isWanted(_ descriptor: Int32) -> Bool {
     guard let index = index(of: descriptor) else { return false }
     if !watches[index].isWanted { drop(descriptor, at: index) }
@@ -163,7 +165,8 @@ final class Poller {
     return index
   }
 
-  /// Watches for the moments at which a descriptor becomes readable. Not to be mixed with ``watch(_:owner:read:write:)``.
+  /// Watches for the moments at which a descriptor becomes readable. Not to be mixed with
+  /// ``watch(_:owner:read:write:)``.
   func watchEdges(of descriptor: Int32, owner: UInt32) {
     if let index = index(of: descriptor) { watches[index].isWanted = true }
     var event = epoll_event()
@@ -172,8 +175,8 @@ final class Poller {
     _ = epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event)
   }
 
-  /// Waits for at most `timeout` milliseconds (negative: for ever), calls `afterwards`, then hands over what is ready. What
-  /// takes too long is left for the next call, which then waits for nothing.
+  /// Waits for at most `timeout` milliseconds (negative: for ever), calls `afterwards`, then hands over what is ready.
+  /// What takes too long is left for the next call, which then waits for nothing.
   func wait(timeout: Int32, then afterwards: () -> Void, each body: (Ready) -> Void) {
     turns.pointee &+= 1
     if left.isEmpty { left = 0..<readyCount(timeout) }

@@ -13,16 +13,16 @@ enum ALPNOffer {
     for name in names {
       guard (1...255).contains(name.utf8.count) else {
         throw .refused(
-          .invalidOption, "an application protocol's name has \(name.utf8.count) bytes",
-          hint: "a name has 1 to 255 bytes (RFC 7301 §3.1)")
+          .invalidOption, "the name of an application protocol has \(name.utf8.count) bytes, out of range (1…255)",
+          hint: "give a registered name, such as http/1.1; RFC 7301 §3.1")
       }
       bytes.append(UInt8(name.utf8.count))
       bytes += name.utf8
     }
     guard bytes.count <= maximumBytes else {
       throw .refused(
-        .invalidOption, "the application protocols take \(bytes.count) bytes",
-        hint: "all of them, with a byte before each, take \(maximumBytes) at most (RFC 8446 §4.2)")
+        .invalidOption, "the application protocols take \(bytes.count) bytes, above the maximum of \(maximumBytes)",
+        hint: "offer fewer: each takes its name and one byte; RFC 8446 §4.2")
     }
     return bytes
   }

@@ -13,7 +13,8 @@ enum CipherNames {
   private static func check(_ names: [String]?, isTLS13: Bool) throws(TransportError) {
     guard let names else { return }
     guard !names.isEmpty else {
-      throw .invalidTLSOptions("the list of ciphers is empty", hint: "leave it nil for OpenSSL's choice")
+      throw .invalidTLSOptions(
+        "the list of ciphers is empty", hint: "name a cipher, or leave it nil for OpenSSL's choice")
     }
     for name in names {
       // Not OpenSSL's list syntax, in which `@SECLEVEL=0` is an element too.

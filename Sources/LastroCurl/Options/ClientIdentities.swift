@@ -15,10 +15,11 @@ struct ClientIdentities {
       do {
         host = try HostName(name)
       } catch {
-        throw .invalidTLSOptions("a client certificate is for \"\(name)\": \(error.message)", hint: error.hint)
+        throw .invalidTLSOptions(
+          "the host \"\(name)\" of a client certificate is not valid: \(error.message)", hint: error.hint)
       }
       guard byHost.updateValue(identity, forKey: host) == nil else {
-        throw .invalidTLSOptions("there are two client certificates for \(host)", hint: "name each host once")
+        throw .invalidTLSOptions("two client certificates are for \(host)", hint: "name each host once")
       }
     }
     self.byHost = byHost

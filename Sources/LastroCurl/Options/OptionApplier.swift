@@ -3,6 +3,7 @@
 internal import CLastro
 internal import HTTPTypes
 internal import Lastro
+internal import LastroExchange
 internal import LastroWire
 
 /// Turns a request, and the options of its partition, into options of an easy handle.
@@ -96,7 +97,7 @@ final class OptionApplier {
     let isTLS = transfer.host.key.isTLS
     if isTLS, transfer.host.isProxied { TransferCallbacks.installTunnelLimit(on: easy) }
     let keeper = Unmanaged.passUnretained(poller).toOpaque()
-    // Of HTTP/2 in the clear, nobody else bounds what libcurl reads at once.
+    // Nothing else bounds what libcurl reads at once from a connection of HTTP/2 in the clear.
     let open = !isTLS && options.httpVersion == .http2 ? Poller.openWatchedSocket : Poller.openSocket
     clastro_install_socket_keeper(easy.raw, keeper, open, Poller.closeSocket)
   }
@@ -116,28 +117,28 @@ final class OptionApplier {
   private func applyURL(_ easy: EasyHandle, _ head: HTTPRequest) throws(TransportError) {
     let url = "\(head.scheme ?? "")://\(head.authority ?? "")\(head.path ?? "/")"
     guard easy.set(CURLOPT_URL, url) == CURLE_OK else {
-      throw .refused(.invalidURL, "libcurl cannot parse the URL")
+      throw .unparsedURL
     }
   }
 
-  /// The way to the host.
+  /// What leads to the host.
   func applyRoute(_ easy: EasyHandle, proxy: String) throws(TransportError) {
     easy.set(CURLOPT_PATH_AS_IS, 1)
     easy.set(CURLOPT_PROTOCOLS_STR, "http,https")
     // Not through the proxy, or not from the interface, that was asked for would be worse than not at all.
     guard easy.set(CURLOPT_PROXY, proxy) == CURLE_OK, easy.set(CURLOPT_NOPROXY, "") == CURLE_OK
-    else { throw .refused(.invalidOption, "libcurl does not accept the proxy's URL") }
+    else { throw .refusedProxy(TrustTarget.proxyName(proxy)) }
     // For CONNECT; the request itself has a line.
     if !proxy.isEmpty, let agent = limits.userAgent { easy.set(CURLOPT_USERAGENT, agent) }
     if resolutions.head != nil { easy.set(CURLOPT_RESOLVE, pointer: UnsafeRawPointer(resolutions.head)) }
     if let path = options.unixSocketPath {
       guard !path.utf8.contains(0), easy.set(CURLOPT_UNIX_SOCKET_PATH, path) == CURLE_OK else {
-        throw .refused(.invalidOption, "libcurl does not accept the path of the Unix socket")
+        throw .refusedSocketPath(path)
       }
     }
     if let interface = options.localInterface {
       guard !interface.utf8.contains(0), easy.set(CURLOPT_INTERFACE, interface) == CURLE_OK else {
-        throw .refused(.invalidOption, "libcurl does not accept the local interface")
+        throw .refusedInterface(interface)
       }
     }
   }
@@ -203,9 +204,7 @@ final class OptionApplier {
     easy.set(CURLOPT_PROXY_SSLVERSION, minimumVersion)
     applyCiphers(easy, legacy: CURLOPT_PROXY_SSL_CIPHER_LIST, suites: CURLOPT_PROXY_TLS13_CIPHERS)
     guard Self.tellsProxiesApart else {
-      throw .invalidTLSOptions(
-        "OpenSSL's configuration sets the option by which the connection to an https proxy is known",
-        hint: "remove Bugs from the Options of openssl.cnf, or use an http proxy")
+      throw .unmarkedProxy
     }
     clastro_mark_proxy_contexts(easy.raw)
   }
@@ -237,8 +236,7 @@ final class OptionApplier {
       case .bytes(let bytes): easy.set(blob, blob: bytes)
       }
     guard code == CURLE_OK else {
-      throw TransportError(
-        stage: .tls, code: .invalidTLSConfiguration, message: "the client certificate or its key is empty")
+      throw .emptyIdentity(isKey: file == CURLOPT_SSLKEY)
     }
   }
 
@@ -281,16 +279,10 @@ final class OptionApplier {
       isComplete = transfer.headerList.append("Content-Length: 0") && isComplete
     }
     guard isComplete else {
-      throw TransportError(stage: .request, code: .engineFailure, message: "out of memory for header fields")
+      throw .noMemoryForFields
     }
     transfer.easy.set(CURLOPT_HTTPHEADER, pointer: UnsafeRawPointer(transfer.headerList.head))
   }
-}
-
-extension HTTPFields {
-  /// Whether a coding of the body is nobody's business but ours. A range is one of the representation that is asked for: of
-  /// a coded one it could not be decoded.
-  var leaveCodingToUs: Bool { !contains(.acceptEncoding) && !contains(.range) }
 }
 
 extension HTTPRequest.Method {

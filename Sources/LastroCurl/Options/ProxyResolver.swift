@@ -63,7 +63,8 @@ struct ProxyResolver: Sendable {
       !url.utf8.contains(where: { $0.isControl || $0 == 0x20 })
     else {
       throw .refused(
-        .invalidOption, "the proxy is no URL with one of the schemes http, https, socks4, socks4a, socks5, socks5h",
+        .invalidOption,
+        "the proxy's URL is empty, has a blank, or none of the schemes http, https, socks4, socks4a, socks5, socks5h",
         hint: "write it as http://proxy.example:3128")
     }
   }

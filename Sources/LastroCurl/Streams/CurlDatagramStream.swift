@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Lastro
+internal import LastroExchange
 internal import LastroSupport
 
 #if canImport(FoundationEssentials)
@@ -29,7 +30,7 @@ final class CurlDatagramStream: DatagramStream {
 
   func receive(within limit: Duration?) async throws(TransportError) -> Data {
     try check()
-    let read = StreamRead(id, maximum: .max, expiresAt: limit.expiry)
+    let read = StreamRead(id, maximum: .max, within: limit)
     try post(.read(read))
     let outcome = await withTaskCancellationHandler {
       await read.answer.value()
@@ -42,11 +43,11 @@ final class CurlDatagramStream: DatagramStream {
   func send(_ datagram: Data, within limit: Duration?) async throws(TransportError) {
     guard datagram.count <= maximumDatagramBytes else {
       throw .refused(
-        .invalidOption, "a datagram of \(datagram.count) bytes",
-        hint: "at most \(maximumDatagramBytes) fit into one")
+        .invalidOption, "the datagram has \(datagram.count) bytes, above the maximum of \(maximumDatagramBytes)",
+        hint: "send it in parts")
     }
     try check()
-    let write = StreamWrite(id, datagram, expiresAt: limit.expiry)
+    let write = StreamWrite(id, datagram, within: limit)
     try post(.write(write))
     let outcome = await withTaskCancellationHandler {
       await write.answer.value()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Lastro
+internal import LastroExchange
 internal import LastroSupport
 
 #if canImport(FoundationEssentials)
@@ -27,10 +28,10 @@ final class CurlStream: ByteStream {
 
   func read(upTo maximum: Int, within limit: Duration?) async throws(TransportError) -> Data? {
     guard maximum > 0 else {
-      throw .refused(.invalidOption, "a read of \(maximum) bytes", hint: "ask for at least one byte")
+      throw .emptyRead(maximum)
     }
     try check()
-    let read = StreamRead(id, maximum: maximum, expiresAt: limit.expiry)
+    let read = StreamRead(id, maximum: maximum, within: limit)
     try post(.read(read))
     let outcome = await withTaskCancellationHandler {
       await read.answer.value()
@@ -44,12 +45,12 @@ final class CurlStream: ByteStream {
   func write(_ data: Data, within limit: Duration?) async throws(TransportError) {
     try check()
     if data.isEmpty { return }
-    try await perform(StreamWrite(id, data, expiresAt: limit.expiry))
+    try await perform(StreamWrite(id, data, within: limit))
   }
 
   func finishWriting(within limit: Duration?) async throws(TransportError) {
     try check()
-    try await perform(StreamWrite(id, nil, expiresAt: limit.expiry))
+    try await perform(StreamWrite(id, nil, within: limit))
   }
 
   func close() {

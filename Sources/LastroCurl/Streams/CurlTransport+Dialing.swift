@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Lastro
+internal import LastroExchange
 
 extension CurlTransport {
   /// Begins a dial.
   func dial(_ kind: StreamDial.Kind, _ request: DialRequest) throws(TransportError) -> StreamDial {
     let host = try Self.host(request.host)
-    guard (1...65_535).contains(request.port) else {
-      throw .refused(.invalidOption, "port \(request.port) is out of range (1…65535)")
-    }
+    guard (1...65_535).contains(request.port) else { throw .portOutOfRange(request.port) }
     let name = try request.tls?.serverName.map { name throws(TransportError) in try Self.host(name) } ?? host
     let protocols = try ALPNOffer.wireForm(request.tls?.applicationProtocols ?? [])
     if kind == .datagrams { try checkDatagrams(request) }
     if Task.isCancelled { throw .cancelled() }
     let own = request.connection.flatMap { $0 == connection ? nil : SharedOptions($0) }
+    let loop = try pickStreamLoop()
     let dial = StreamDial(
       kind, request, host: host, target: TrustTarget(host: name, port: request.port), protocols: protocols,
-      options: own ?? sharedOptions, usesDefaultOptions: own == nil, loop: try pickStreamLoop())
-    dial.loop.streams.begin()
-    if !dial.loop.post(.stream(.dial(dial))) {
-      dial.loop.streams.end()
+      options: own ?? sharedOptions, usesDefaultOptions: own == nil, loop: loop)
+    loop.streams.begin()
+    if !loop.post(.stream(.dial(dial))) {
+      loop.streams.end()
       throw .shutDown
     }
     return dial
@@ -27,11 +27,15 @@ extension CurlTransport {
 
   private func checkDatagrams(_ request: DialRequest) throws(TransportError) {
     if request.tls != nil {
-      throw .refused(.unsupported, "datagrams carry no TLS here", hint: "dial a stream of bytes")
+      throw .refused(.unsupported, "the engine has no TLS for datagrams", hint: "dial a stream of bytes")
     }
     if (request.connection ?? connection).unixSocketPath != nil {
       throw .refused(.unsupported, "datagrams go over UDP only", hint: "leave unixSocketPath nil")
     }
+  }
+
+  func trustRevisions(for request: DialRequest) -> [UInt64] {
+    JudgePanel(standing: settings.trustJudge, additional: (request.connection ?? connection).tls.trustJudge).revisions
   }
 
   func checkPlaintext(_ request: DialRequest) throws(TransportError) {

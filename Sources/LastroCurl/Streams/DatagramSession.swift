@@ -16,7 +16,7 @@ internal import LastroSupport
 
 /// A stream of datagrams as the loop has it: a connected UDP socket.
 ///
-/// Owner: ``StreamHub``. Thread: the loop's. What nobody receives lies in the kernel's buffer, which is bounded: the
+/// Owner: ``StreamHub``. Thread: the loop's. What is not received lies in the kernel's buffer, which is bounded: the
 /// system drops what does not fit.
 final class DatagramSession {
   /// UDP over IPv4, and over IPv6 without jumbograms (RFC 768, RFC 8200 §4.5).
@@ -51,13 +51,17 @@ final class DatagramSession {
   var expirations: [Int64] { [reader?.expiresAt, writer?.expiresAt].compactMap(\.self) }
 
   func expire(now: Int64) {
-    if let reader, now >= reader.expiresAt { reader.answer.offer(.failure(.streamTimeout("a datagram came"))) }
-    if let writer, now >= writer.expiresAt { writer.answer.offer(.failure(.streamTimeout("it could be sent"))) }
+    if let reader, now >= reader.expiresAt {
+      reader.answer.offer(.failure(.idleStream("no datagram came", within: reader.limit)))
+    }
+    if let writer, now >= writer.expiresAt {
+      writer.answer.offer(.failure(.idleStream("the datagram was not sent", within: writer.limit)))
+    }
     updateInterest()
   }
 
   func read(_ read: StreamRead) {
-    if let reader, !reader.answer.isGiven { return _ = read.answer.offer(.failure(.busy("receives from"))) }
+    if let reader, !reader.answer.isGiven { return _ = read.answer.offer(.failure(.streamBusy)) }
     reader = read
     serveReader()
     if reader != nil { hub.deadlines.add(read.expiresAt, id) }
@@ -65,7 +69,7 @@ final class DatagramSession {
   }
 
   func write(_ write: StreamWrite) {
-    if let writer, !writer.answer.isGiven { return _ = write.answer.offer(.failure(.busy("sends to"))) }
+    if let writer, !writer.answer.isGiven { return _ = write.answer.offer(.failure(.streamBusy)) }
     writer = write
     serveWriter()
     if writer != nil { hub.deadlines.add(write.expiresAt, id) }
@@ -122,16 +126,21 @@ final class DatagramSession {
   }
 
   /// What the system has against a datagram: the answer of a router, or of the host, to an earlier one.
-  private static func failure(_ stage: FailureStage, _ code: Int32) -> TransportError {
+  static func failure(_ stage: FailureStage, _ code: Int32) -> TransportError {
     switch code {
     case ECONNREFUSED, EHOSTUNREACH, ENETUNREACH, EHOSTDOWN:
-      .system(.connect, .connectFailed, "the datagram did not arrive", code)
-    case EMSGSIZE: .system(.request, .invalidOption, "the datagram is too large for the way", code)
+      return .system(
+        .connect, .connectFailed, "the host or the network refused an earlier datagram", code,
+        hint: "check host and port: no program may listen there")
+    case EMSGSIZE:
+      return .system(
+        .request, .invalidOption, "the datagram is larger than the network's path takes", code,
+        hint: "send it in parts")
     default:
-      .system(
+      return .system(
         stage, stage == .send ? .sendFailed : .receiveFailed,
-        "a datagram could not be \(stage == .send ? "sent" : "received")",
-        code)
+        "the system cannot \(stage == .send ? "send" : "receive") a datagram", code,
+        hint: "dial again")
     }
   }
 

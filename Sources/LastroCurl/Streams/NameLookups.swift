@@ -10,12 +10,12 @@ internal import LastroSupport
 
 /// Look-ups of names for datagrams, on threads of their own: `getaddrinfo` blocks for as long as it likes.
 ///
-/// Whoever asks for a name that is looked up already has the same answer. A look-up that was given up goes on until the
+/// A request for a name that is being looked up gets the same answer. A look-up that was given up goes on until the
 /// system answers, and its answer is dropped.
 final class NameLookups: Sendable {
   typealias Answer = Result<[String], TransportError>
 
-  /// Somebody who wants a name's addresses.
+  /// A dial that waits for a name's addresses.
   struct Request: Sendable {
     let host: HostName
     let isGivenUp: @Sendable () -> Bool
@@ -26,7 +26,7 @@ final class NameLookups: Sendable {
   static let shared = NameLookups { addresses(of: $0) }
   /// At work at once in this process; further names wait.
   private static let mostThreads = 16
-  /// Below so many nobody looks for those that were given up.
+  /// Below so many, requests that were given up are not searched for.
   private static let leastToTidy = 256
 
   private struct State {
@@ -35,7 +35,7 @@ final class NameLookups: Sendable {
     var count = 0
     /// Beyond so many, those that were given up are searched for.
     var tidyAt = NameLookups.leastToTidy
-    /// Names nobody looks up yet, the first at the end.
+    /// Names that wait for a thread, the first at the end.
     var turns: [HostName] = []
     var threads = 0
   }
@@ -44,13 +44,13 @@ final class NameLookups: Sendable {
   private let resolve: @Sendable (HostName) -> Answer
   private let state = Lock(State())
 
-  /// - Parameter mostRequests: those who may wait for an answer at once.
+  /// - Parameter mostRequests: most requests that may wait for an answer at once.
   init(mostRequests: Int = 4_096, resolve: @escaping @Sendable (HostName) -> Answer) {
     self.mostRequests = mostRequests
     self.resolve = resolve
   }
 
-  /// Those who wait for an answer, and those who gave up and have not been dropped yet.
+  /// Requests that wait for an answer, and those that were given up and have not been dropped yet.
   var stored: Int { state.withLock { $0.count } }
 
   func submit(_ request: Request) {
@@ -71,14 +71,12 @@ final class NameLookups: Sendable {
     if isFull {
       request.answer(
         .failure(
-          TransportError(
-            stage: .limit, code: .queueFull, message: "\(mostRequests) streams wait for their names' addresses already",
-            hint: "dial fewer at once, or by address")))
+          .lookupsFull(mostRequests)))
     }
     if mustStart, !startThread() { abandon() }
   }
 
-  /// Drops those who gave up, and the names that nobody wants any more. A name that is being looked up stays.
+  /// Drops requests that were given up, and names without a request. A name that is being looked up stays.
   private static func tidy(_ state: inout State) {
     for (host, requests) in state.requests { state.requests[host] = requests.filter { !$0.isGivenUp() } }
     state.turns = state.turns.filter { host in
@@ -108,7 +106,7 @@ final class NameLookups: Sendable {
     return code == 0
   }
 
-  /// No thread could be had: where none is at work either, those who wait are told.
+  /// No thread could be made: where none is at work either, waiting requests fail.
   private func abandon() {
     let requests = state.withLock { state in
       state.threads -= 1
@@ -120,8 +118,7 @@ final class NameLookups: Sendable {
       }
       return state.requests.values.flatMap(\.self)
     }
-    let error = TransportError(
-      stage: .resolve, code: .engineFailure, message: "no thread could be started to resolve the name")
+    let error = TransportError.noLookupThread
     for request in requests { request.answer(.failure(error)) }
   }
 
@@ -137,7 +134,7 @@ final class NameLookups: Sendable {
     }
   }
 
-  /// The next name that somebody still wants.
+  /// The next name with a request that was not given up.
   private func next() -> HostName? {
     state.withLock { state in
       while let host = state.turns.popLast() {
@@ -159,11 +156,7 @@ final class NameLookups: Sendable {
       }
     }
     guard code == 0, !found.isEmpty else {
-      return .failure(
-        TransportError(
-          stage: .resolve, code: .hostNotFound,
-          message: "the host name has no address: \(String(cString: clastro_resolve_error(code)))",
-          hint: "check the name, and DNS on this machine", engineCode: code))
+      return .failure(.noAddress(of: host.text, code))
     }
     return .success(found)
   }

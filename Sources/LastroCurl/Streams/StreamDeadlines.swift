@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// When streams are to be looked at again: a heap, the earliest first. What was settled meanwhile is not searched for; it
-/// comes up, and nothing is found to do.
+/// When streams are to be looked at again: a heap, the earliest first. What was settled meanwhile is not searched for;
+/// it comes up, and nothing is found to do.
 struct StreamDeadlines {
   private struct Entry {
     var time: Int64

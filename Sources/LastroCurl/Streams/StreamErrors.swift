@@ -2,46 +2,110 @@
 
 internal import CLastro
 internal import Lastro
+internal import LastroExchange
 
 #if canImport(Glibc)
   internal import Glibc
 #endif
 
 extension TransportError {
-  static let streamClosed = TransportError(
-    stage: .request, code: .streamClosed, message: "the stream was closed on our side",
-    hint: "dial anew; whoever drops the last reference to a stream closes it")
-
   static let writingFinished = TransportError(
-    stage: .request, code: .streamClosed, message: "our direction of the stream was ended",
+    stage: .request, code: .streamClosed, message: "this side has ended its direction of the stream",
     hint: "write before finishWriting")
 
   static let truncatedStream = TransportError(
     stage: .response, code: .truncatedStream,
     message: "the stream ended without TLS close_notify: bytes may be missing",
-    hint: "whoever can cut the wire can do this; accept it only where the protocol tells lengths", requestSent: true)
+    hint: "an attacker who cuts the connection can do this; accept it only where the protocol tells lengths",
+    requestSent: true)
 
-  static func busy(_ who: String) -> TransportError {
-    TransportError(
-      stage: .request, code: .operationInProgress, message: "another task \(who) this stream at the moment",
-      hint: "one reader and one writer at a time")
+  static func dialTimeout(_ dial: StreamDial) -> TransportError {
+    .connectTimedOut(dial.name, within: dial.request.connectTimeout)
   }
 
-  static func streamTimeout(_ what: String) -> TransportError {
+  static func refusedStream(_ code: CURLMcode) -> TransportError {
     TransportError(
-      stage: .timeout, code: .idleTimeout, message: "the limit passed before \(what)", requestSent: true)
+      stage: .request, code: .engineFailure, message: "libcurl refused the stream: \(code.text)",
+      hint: "report it, with what `lastro doctor` prints")
   }
 
-  static let dialTimeout = TransportError(
-    stage: .timeout, code: .connectTimeout, message: "no stream within the connect limit",
-    hint: "raise connectTimeout, or dial fewer at once to one host")
+  static func refusedHost(_ name: String) -> TransportError {
+    .refused(.invalidOption, "libcurl does not take the host \(name)", hint: "give a name or an address")
+  }
+
+  static let noMemoryForStream = TransportError(
+    stage: .request, code: .engineFailure, message: "out of memory for a stream", hint: memoryHint)
+
+  static let goneAtOnce = system(
+    .connect, .connectFailed, "the connection was lost as soon as it stood", 0, hint: "dial again")
+
+  /// - Parameter server: host and port.
+  static func receivingFailed(_ server: String, _ systemCode: Int32, _ code: CURLcode? = nil) -> TransportError {
+    .system(
+      .response, .receiveFailed, "receiving from \(server) failed", systemCode,
+      engineCode: code.map { Int32(bitPattern: $0.rawValue) })
+  }
+
+  /// - Parameter server: host and port.
+  static func sendingFailed(_ server: String, _ systemCode: Int32, _ code: CURLcode? = nil) -> TransportError {
+    .system(
+      .send, .sendFailed, "sending to \(server) failed", systemCode,
+      engineCode: code.map { Int32(bitPattern: $0.rawValue) })
+  }
+
+  static func unfinished(_ systemCode: Int32) -> TransportError {
+    .system(.send, .sendFailed, "this side could not end its direction of the stream", systemCode)
+  }
+
+  /// - Parameter systemCode: `nil` where the connection had failed before.
+  static func unfinishedTLS(_ systemCode: Int32?) -> TransportError {
+    .system(
+      .send, .sendFailed, systemCode == nil ? "cannot end TLS: the connection has failed" : "cannot end TLS",
+      systemCode ?? 0)
+  }
+
+  static func lookupsFull(_ limit: Int) -> TransportError {
+    TransportError(
+      stage: .limit, code: .queueFull, message: "\(limit) streams wait for the addresses of their hosts already",
+      hint: "dial fewer at once, or by address")
+  }
+
+  static let noLookupThread = TransportError(
+    stage: .resolve, code: .engineFailure, message: "the system starts no thread to resolve the name",
+    hint: "raise `ulimit -u`, or the memory of the process")
+
+  static func noAddress(of host: String, _ code: Int32) -> TransportError {
+    let (stage, word, message, hint) = CurlCode.unresolved(host, String(cString: clastro_resolve_error(code)))
+    return TransportError(stage: stage, code: word, message: message, hint: hint, engineCode: code)
+  }
+
+  static let interfaceWithNUL = refused(
+    .invalidOption, "the local interface has a NUL in its name", hint: "remove it")
+
+  private static let interfaceHint =
+    "for datagrams set localInterface to the name of an interface or a local address, not to a host name"
+
+  static func unsupportedInterface(_ name: String) -> TransportError {
+    .refused(.unsupported, "the local interface \(name) cannot be used for datagrams", hint: interfaceHint)
+  }
+
+  static func missingInterface(_ name: String, _ code: Int32) -> TransportError {
+    system(.connect, .connectFailed, "the local interface \(name) does not exist", code, hint: interfaceHint)
+  }
+
+  static func noDatagramSocket(_ code: Int32) -> TransportError {
+    .system(
+      .connect, .connectFailed, "the system opens no socket for datagrams", code,
+      hint: "close some, or raise `ulimit -n`")
+  }
 
   static func system(
-    _ stage: FailureStage, _ code: FailureCode, _ what: String, _ systemCode: Int32, engineCode: Int32? = nil
+    _ stage: FailureStage, _ code: FailureCode, _ what: String, _ systemCode: Int32, engineCode: Int32? = nil,
+    hint: String = "dial anew: the server or the network cut the connection"
   ) -> TransportError {
     let reason = systemCode == 0 ? "" : ": \(SystemError.text(systemCode))"
     var error = TransportError(
-      stage: stage, code: code, message: what + reason, engineCode: engineCode,
+      stage: stage, code: code, message: what + reason, hint: hint, engineCode: engineCode,
       requestSent: stage == .send || stage == .response)
     error.systemCode = systemCode == 0 ? nil : systemCode
     return error
@@ -63,7 +127,8 @@ extension TransportError {
     }
     let facts = session.easy.facts(hasFailed: true)
     let (stage, word, message, hint) = CurlCode.explain(
-      CurlCode.common(code, session.standing, facts: facts), facts: facts, isProxied: session.isProxied,
+      CurlCode.common(code, session.standing, facts: facts), of: session.ends, facts: facts,
+      isProxied: session.isProxied,
       requestSent: false, hasHead: false, isChunked: false)
     self.init(
       stage: stage, code: word, message: message, hint: hint, engineCode: Int32(bitPattern: code.rawValue))
@@ -72,8 +137,8 @@ extension TransportError {
     }
   }
 
-  /// Whether the handle's latest system error is of this failure. No success clears it: it may be that of an address that
-  /// was tried before.
+  /// Whether the handle's latest system error is of this failure. No success clears it: it may be that of an address
+  /// that was tried before.
   private static func tells(_ code: CURLcode, _ systemCode: Int32) -> Bool {
     switch code {
     case CURLE_COULDNT_CONNECT, CURLE_INTERFACE_FAILED: true

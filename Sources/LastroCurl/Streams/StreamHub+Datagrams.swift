@@ -25,7 +25,7 @@ extension StreamHub {
         NameLookups.Request(host: dial.host) {
           dial.isSettled
         } answer: { addresses in
-          _ = dial.loop.post(.stream(.resolved(dial, addresses)))
+          _ = dial.loop?.post(.stream(.resolved(dial, addresses)))
         })
     }
   }
@@ -40,7 +40,7 @@ extension StreamHub {
 
   func openDatagrams(_ dial: StreamDial, _ addresses: Result<[String], TransportError>) {
     // Given up, or late.
-    guard resolving[dial.id] != nil else { return }
+    guard resolving[dial.id] != nil, let loop = dial.loop else { return }
     do throws(TransportError) {
       // Rules may have changed while the name was looked up.
       try checkPlaintext(dial, try profile(for: dial))
@@ -49,7 +49,7 @@ extension StreamHub {
       ports[dial.id] = .datagrams(session)
       byDescriptor[session.descriptor] = .datagrams(session)
       let stream = CurlDatagramStream(
-        facts: session.facts, maximumDatagramBytes: session.maximumBytes, id: dial.id, loop: dial.loop,
+        facts: session.facts, maximumDatagramBytes: session.maximumBytes, id: dial.id, loop: loop,
         ending: session.ending)
       dial.datagrams.offer(.success(stream))
       leave(dial)
@@ -61,7 +61,7 @@ extension StreamHub {
   private func socket(for dial: StreamDial, _ addresses: [String]) throws(TransportError) -> DatagramSession {
     let local = dial.options.options.localInterface
     if let local, local.utf8.contains(0) {
-      throw .refused(.invalidOption, "the local interface has a NUL in its name")
+      throw .interfaceWithNUL
     }
     var code = EADDRNOTAVAIL
     for address in addresses where !address.utf8.contains(0) {
@@ -74,14 +74,11 @@ extension StreamHub {
       code = errno
     }
     guard let local, code == ENODEV else {
-      throw .system(.connect, .connectFailed, "no socket for datagrams could be opened", code)
+      throw .noDatagramSocket(code)
     }
-    let hint = "for datagrams localInterface is the name of an interface, or a local address: no host name"
     if local.utf8.count >= Int(IFNAMSIZ) || local.contains("!") {
-      throw .refused(.unsupported, "the local interface of a stream of datagrams is \(local)", hint: hint)
+      throw .unsupportedInterface(local)
     }
-    var error = TransportError.system(.connect, .connectFailed, "there is no local interface \(local)", code)
-    error.hint = hint
-    throw error
+    throw .missingInterface(local, code)
   }
 }

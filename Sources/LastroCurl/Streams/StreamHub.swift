@@ -2,6 +2,7 @@
 
 internal import CLastro
 internal import Lastro
+internal import LastroExchange
 internal import LastroSupport
 
 /// All streams of a loop: those that are dialed, those that stand, and those that wait to be dialed.
@@ -14,9 +15,9 @@ final class StreamHub {
   static let descriptorOwner = UInt32.max - 1
   /// In the poller, the first of those that libcurl dials with; partitions are below.
   static let firstShardOwner: UInt32 = 1 << 31
-  /// Of one dial, because rules of trust changed meanwhile.
+  /// How often one dial begins anew because trust rules changed meanwhile.
   private static let mostRestarts = 16
-  /// Options nobody uses at the moment that are kept all the same.
+  /// Most profiles that are kept while no stream uses them.
   private static let spareProfiles = 16
 
   let settings: LoopSettings
@@ -39,9 +40,11 @@ final class StreamHub {
   private var hosts: [TrustTarget: DialQueue] = [:]
   /// Those in the queue of their host that still want to be dialed.
   private var waiting: [UInt64: StreamDial] = [:]
-  /// Those whose turn has come. A dial may fail as soon as it begins, and free the next one's place: many in a row must
+  /// Dials whose turn has come. A dial may fail as soon as it begins, and free the next one's place: many in a row must
   /// not nest.
   private var startable: [StreamDial] = []
+  /// Of carried dials and connections. No caller has them as streams: they end with the exchanges they serve.
+  private var takers: [UInt64: any DialTaker] = [:]
   private var isStarting = false
   private(set) var isShutDown = false
 
@@ -53,10 +56,12 @@ final class StreamHub {
 
   deinit { scratch.deallocate() }
 
-  var isEmpty: Bool { ports.isEmpty && resolving.isEmpty && waiting.isEmpty }
+  var isEmpty: Bool { ports.count + resolving.count + waiting.count == takers.count }
 
   /// Memory of the loop's thread, for what comes in before its size is known.
-  func withScratch<Result>(_ body: (UnsafeMutableRawBufferPointer) -> Result) -> Result { body(scratch) }
+  func withScratch<Result, Failure>(
+    _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Result
+  ) throws(Failure) -> Result { try body(scratch) }
 
   // MARK: The loop's turn
 
@@ -80,7 +85,11 @@ final class StreamHub {
   func turn(now: Int64) {
     for shard in dialingShards.values { finishDials(of: shard) }
     while let id = deadlines.take(now: now) {
-      if let port = ports[id] { port.expire(now: now) } else { giveUp(id, .dialTimeout) }
+      if let port = ports[id] {
+        port.expire(now: now)
+      } else if let dial = waiting[id] ?? resolving[id] {
+        giveUp(id, .dialTimeout(dial))
+      }
     }
     for shard in dialingShards.values {
       shard.fireTimer(now: now)
@@ -109,11 +118,11 @@ final class StreamHub {
 
   private var over: TransportError { isShutDown ? .shutDown : .streamClosed }
 
-  /// Ends all streams. Nobody can say when they would be done by themselves.
+  /// Ends all streams. They have no end of their own to wait for.
   func shutDown() {
     isShutDown = true
-    for id in Array(waiting.keys) + Array(resolving.keys) { giveUp(id, .shutDown) }
-    for port in Array(ports.values) { finish(port, .shutDown) }
+    for id in Array(waiting.keys) + Array(resolving.keys) where takers[id] == nil { giveUp(id, .shutDown) }
+    for port in Array(ports.values) where takers[port.id] == nil { finish(port, .shutDown) }
   }
 
   /// Ends a dial that libcurl has nothing to do with yet.
@@ -144,8 +153,20 @@ final class StreamHub {
 
   // MARK: Dialing
 
+  /// Dials for an exchange. `taker` hears of the connection, or why there is none, while the loop turns.
+  func dial(_ dial: StreamDial, for taker: any DialTaker) {
+    takers[dial.id] = taker
+    enter(dial)
+  }
+
+  /// Ends a carried dial or connection. Its taker hears no more of it.
+  func drop(_ id: UInt64) {
+    takers[id] = nil
+    perform(.close(id))
+  }
+
   private func enter(_ dial: StreamDial) {
-    if isShutDown { return refuse(dial, .shutDown) }
+    if isShutDown, dial.kind != .carried { return refuse(dial, .shutDown) }
     let key = key(of: dial)
     if hosts[key, default: DialQueue()].running < settings.lookups {
       hosts[key, default: DialQueue()].running += 1
@@ -179,12 +200,12 @@ final class StreamHub {
 
   private func begin(_ dial: StreamDial, restarts: Int) {
     if dial.isSettled { return refuse(dial, .cancelled(), leaves: true) }
-    if monotonicNow() >= dial.expiresAt { return refuse(dial, .dialTimeout, leaves: true) }
+    if monotonicNow() >= dial.expiresAt { return refuse(dial, .dialTimeout(dial), leaves: true) }
     do throws(TransportError) {
       let profile = try self.profile(for: dial)
       try checkPlaintext(dial, profile)
       switch dial.kind {
-      case .bytes: try begin(dial, profile, restarts: restarts)
+      case .bytes, .carried: try begin(dial, profile, restarts: restarts)
       case .datagrams: beginDatagrams(dial, profile.options)
       }
     } catch {
@@ -200,20 +221,22 @@ final class StreamHub {
 
   private func begin(_ dial: StreamDial, _ profile: StreamProfile, restarts: Int) throws(TransportError) {
     guard let easy = EasyHandle(), let shard = shard(for: profile.options.resolutions) else {
-      throw TransportError(stage: .request, code: .engineFailure, message: "libcurl cannot make a handle")
+      throw .noHandle
     }
     let session: StreamSession
     do throws(TransportError) {
       session = try StreamSession(dial, easy: easy, profile: profile, shard: shard, hub: self)
+      if profile.trust.allowsResumption, let sessions = takers[dial.id]?.sessions(for: profile) {
+        session.resume(sessions)
+      }
       session.restarts = restarts
       try profile.applier.apply(session)
       let code = shard.add(easy)
       guard code == CURLM_OK else {
-        throw TransportError(
-          stage: .request, code: .engineFailure, message: "libcurl refused the stream (\(code.rawValue))")
+        throw .refusedStream(code)
       }
     } catch {
-      // One that was made for it serves nobody.
+      // A shard that was made for this stream alone serves no other.
       if shard.streams == 0, !shard.resolutions.isEmpty { forget(shard) }
       throw error
     }
@@ -242,16 +265,24 @@ final class StreamHub {
         continue
       }
       guard session.facts.tls != nil || !session.isTLS, session.open() else {
-        finish(.bytes(session), .system(.connect, .connectFailed, "the connection was gone as soon as it stood", 0))
+        finish(.bytes(session), .goneAtOnce)
         continue
       }
       noteDialed(session.shard)
+      leave(session.dial)
+      if let taker = takers[session.id] {
+        taker.take(session)
+        continue
+      }
+      guard session.dial.kind == .bytes, let loop = session.dial.loop else {
+        finish(.bytes(session), .streamClosed)
+        continue
+      }
       byDescriptor[session.descriptor] = .bytes(session)
       let stream = CurlStream(
-        facts: session.facts, id: session.id, loop: session.dial.loop, ending: session.ending)
-      // Where nobody wants it any more, it goes with the last reference to it.
+        facts: session.facts, id: session.id, loop: loop, ending: session.ending)
+      // When the dial was given up, the last reference goes here, and closes the stream.
       session.dial.bytes.offer(.success(stream))
-      leave(session.dial)
     }
   }
 
@@ -268,7 +299,7 @@ final class StreamHub {
       let wasDialing = !session.isOpen
       drop(session)
       session.end(error)
-      load.end()
+      noteEnd(of: session.dial, error)
       if wasDialing { leave(session.dial) }
     case .datagrams(let datagrams):
       ports[port.id] = nil
@@ -304,29 +335,49 @@ final class StreamHub {
   /// Ends a dial that has no session.
   func refuse(_ dial: StreamDial, _ error: TransportError, leaves: Bool = false) {
     dial.fail(error)
-    load.end()
+    noteEnd(of: dial, error)
     if leaves { leave(dial) }
+  }
+
+  private func noteEnd(of dial: StreamDial, _ error: TransportError) {
+    guard dial.kind == .carried else { return load.end() }
+    takers.removeValue(forKey: dial.id)?.fail(dial.id, error)
   }
 
   private func shard(for resolutions: [ConnectionOptions.Resolution]) -> StreamShard? {
     if let shard = roomy[resolutions] { return shard }
     guard let shard = StreamShard(owner: nextShardOwner, resolutions: resolutions, poller: poller) else { return nil }
     nextShardOwner += 1
-    if nextShardOwner == Self.descriptorOwner { nextShardOwner = Self.firstShardOwner }
+    if nextShardOwner == DirectCarrier.descriptorOwner { nextShardOwner = Self.firstShardOwner }
     shards[shard.owner] = shard
     roomy[resolutions] = shard
     return shard
   }
 
   func profile(for dial: StreamDial) throws(TransportError) -> StreamProfile {
-    let options = dial.options.options
-    let known = dial.usesDefaultOptions && defaultProfile != nil ? defaultProfile : profiles[options]
+    try profile(for: dial.options.options, areDefault: dial.usesDefaultOptions)
+  }
+
+  func profile(for options: ConnectionOptions, areDefault: Bool) throws(TransportError) -> StreamProfile {
+    let known = areDefault && defaultProfile != nil ? defaultProfile : profiles[options]
     if let known, known.trust.isCurrent(now: monotonicNow()) { return known }
     if profiles.count >= Self.spareProfiles { profiles = profiles.filter { $0.value.uses > 0 } }
     let profile = try StreamProfile(options: options, settings: settings, poller: poller)
     profiles[options] = profile
-    if dial.usesDefaultOptions { defaultProfile = profile }
+    if areDefault { defaultProfile = profile }
     return profile
   }
+}
 
+/// Who has connections dialed for exchanges of HTTP. Called while the loop turns, from within the hub: it notes what it
+/// hears, and acts when it is its turn.
+protocol DialTaker: AnyObject {
+  /// TLS sessions of connections that were dialed with a profile, to be resumed where trust allows it.
+  func sessions(for profile: StreamProfile) -> SessionShare?
+
+  /// The connection stands.
+  func take(_ session: StreamSession)
+
+  /// There is none, or there is none any more.
+  func fail(_ id: UInt64, _ error: TransportError)
 }

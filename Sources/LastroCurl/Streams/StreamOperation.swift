@@ -9,8 +9,8 @@ internal import LastroSupport
   internal import Foundation
 #endif
 
-/// Something asked of a stream, answered once: by the loop, or by the task that gives it up. The one that comes second learns
-/// that, so that the loop keeps bytes that no task took.
+/// Something asked of a stream, answered once: by the loop, or by the task that gives it up. The one that comes second
+/// learns that, so that the loop keeps bytes that no task took.
 typealias StreamOperation<Value: Sendable> = OneAnswer<Result<Value, TransportError>>
 
 /// Why a stream is over, as both sides see it. The first reason stays.
@@ -24,29 +24,37 @@ final class StreamEnd: Sendable {
   }
 }
 
-/// A stream that somebody wants.
+/// A stream that a caller dials, seen by the caller and by the loop.
 final class StreamDial: Sendable {
-  enum Kind: Sendable { case bytes, datagrams }
+  enum Kind: Sendable {
+    case bytes
+    case datagrams
+    /// For an exchange of HTTP; a ``DialTaker`` of the loop has it.
+    case carried
+  }
 
   let id = StreamID.next()
   let kind: Kind
   let request: DialRequest
-  /// Who is dialed, and whom its certificate has to be for.
+  /// The host that is dialed, and the one that its certificate has to be for.
   let host: HostName
   let target: TrustTarget
   /// Wire form of RFC 7301 §3.1.
   let protocols: [UInt8]
   let options: SharedOptions
   let usesDefaultOptions: Bool
+  /// Whether an HTTP proxy is asked for a tunnel (CONNECT). If not, the connection ends at the proxy.
+  let tunnels: Bool
   let expiresAt: Int64
-  /// Held, so that the loop lives as long as its streams.
-  let loop: EventLoop
+  /// Held, so that the loop lives as long as its streams. A carried dial has none: a connection that rests must not
+  /// keep the loop of a dropped engine alive.
+  let loop: EventLoop?
   let bytes = StreamOperation<CurlStream>()
   let datagrams = StreamOperation<CurlDatagramStream>()
 
   init(
     _ kind: Kind, _ request: DialRequest, host: HostName, target: TrustTarget, protocols: [UInt8],
-    options: SharedOptions, usesDefaultOptions: Bool, loop: EventLoop
+    options: SharedOptions, usesDefaultOptions: Bool, tunnels: Bool = true, loop: EventLoop?
   ) {
     self.kind = kind
     self.request = request
@@ -55,6 +63,7 @@ final class StreamDial: Sendable {
     self.protocols = protocols
     self.options = options
     self.usesDefaultOptions = usesDefaultOptions
+    self.tunnels = tunnels
     self.loop = loop
     expiresAt = request.connectTimeout.map { monotonicNow().adding($0) } ?? .max
   }
@@ -63,14 +72,19 @@ final class StreamDial: Sendable {
     switch kind {
     case .bytes: bytes.isGiven
     case .datagrams: datagrams.isGiven
+    case .carried: false
     }
   }
+
+  /// Host and port.
+  var name: String { "\(host.text.bracketedHost):\(request.port)" }
 
   @discardableResult
   func fail(_ error: TransportError) -> Bool {
     switch kind {
     case .bytes: bytes.offer(.failure(error))
     case .datagrams: datagrams.offer(.failure(error))
+    case .carried: false
     }
   }
 }
@@ -79,13 +93,15 @@ final class StreamDial: Sendable {
 final class StreamRead: Sendable {
   let id: UInt64
   let maximum: Int
+  let limit: Duration?
   let expiresAt: Int64
   let answer = StreamOperation<Data?>()
 
-  init(_ id: UInt64, maximum: Int, expiresAt: Int64) {
+  init(_ id: UInt64, maximum: Int, within limit: Duration?) {
     self.id = id
     self.maximum = maximum
-    self.expiresAt = expiresAt
+    self.limit = limit
+    expiresAt = limit.expiry
   }
 }
 
@@ -94,13 +110,15 @@ final class StreamWrite: Sendable {
   let id: UInt64
   /// `nil`: no more will come.
   let data: Data?
+  let limit: Duration?
   let expiresAt: Int64
   let answer = StreamOperation<Void>()
 
-  init(_ id: UInt64, _ data: Data?, expiresAt: Int64) {
+  init(_ id: UInt64, _ data: Data?, within limit: Duration?) {
     self.id = id
     self.data = data
-    self.expiresAt = expiresAt
+    self.limit = limit
+    expiresAt = limit.expiry
   }
 }
 

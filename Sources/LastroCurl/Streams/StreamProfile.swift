@@ -39,12 +39,12 @@ extension OptionApplier {
     easy.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
     // libcurl's own offer, not ours, which the hook sets.
     easy.set(CURLOPT_SSL_ENABLE_ALPN, 0)
-    if !session.proxy.isEmpty {
+    if !session.proxy.isEmpty, dial.tunnels {
       easy.set(CURLOPT_HTTPPROXYTUNNEL, 1)
       session.limitTunnelAnswer()
     }
     if session.gate.isNeeded {
-      easy.set(CURLOPT_SSL_SESSIONID_CACHE, 0)
+      if !session.resumes { easy.set(CURLOPT_SSL_SESSIONID_CACHE, 0) }
       try session.installContextHook()
     }
     if session.isTLS {
@@ -65,11 +65,11 @@ extension OptionApplier {
     let port = dial.request.port
     let name = dial.target.host.text.bracketedHost, host = dial.host.text.bracketedHost
     guard session.easy.set(CURLOPT_URL, "\(session.isTLS ? "https" : "http")://\(name):\(port)/") == CURLE_OK else {
-      throw .refused(.invalidOption, "libcurl does not take the host \(name)")
+      throw .refusedHost(name)
     }
     guard dial.host != dial.target.host else { return }
     guard session.connectTo.append("\(name):\(port):\(host):\(port)") else {
-      throw TransportError(stage: .request, code: .engineFailure, message: "out of memory for a stream")
+      throw .noMemoryForStream
     }
     session.easy.set(CURLOPT_CONNECT_TO, pointer: UnsafeRawPointer(session.connectTo.head))
   }

@@ -46,7 +46,7 @@ extension StreamSession {
 
   func read(_ read: StreamRead) {
     if let reader, !reader.answer.isGiven {
-      read.answer.offer(.failure(.busy("reads")))
+      read.answer.offer(.failure(.streamBusy))
       return
     }
     reader = read
@@ -99,9 +99,9 @@ extension StreamSession {
     }
   }
 
-  /// How the peer's direction ended. libcurl gives the same result for close_notify and for a bare FIN, and other versions
-  /// give another one.
-  private func readingEnd(_ code: CURLcode) -> Result<Data?, TransportError> {
+  /// How the peer's direction ended. libcurl gives the same result for close_notify and for a bare FIN, and other
+  /// versions give another one.
+  func readingEnd(_ code: CURLcode) -> Result<Data?, TransportError> {
     if let connection, clastro_connection_closed_cleanly(connection) { return .success(nil) }
     if let connection {
       let peer = Unmanaged<TLSPeer>.fromOpaque(clastro_connection_owner(connection)).takeUnretainedValue()
@@ -110,9 +110,7 @@ extension StreamSession {
     if code == CURLE_OK { return connection == nil ? .success(nil) : .failure(.truncatedStream) }
     let systemCode = newSystemCode
     if systemCode == 0, connection != nil, isAtEnd { return .failure(.truncatedStream) }
-    return .failure(
-      .system(
-        .response, .receiveFailed, "receiving failed", systemCode, engineCode: Int32(bitPattern: code.rawValue)))
+    return .failure(.receivingFailed(dial.name, systemCode, code))
   }
 
   private var newSystemCode: Int32 {
@@ -132,7 +130,7 @@ extension StreamSession {
     if let writer {
       // One that was given up midway ends the stream.
       let isGivenUp = writer.answer.isGiven
-      write.answer.offer(.failure(isGivenUp ? .streamClosed : .busy("writes to")))
+      write.answer.offer(.failure(isGivenUp ? .streamClosed : .streamBusy))
       if isGivenUp { hub.finish(.bytes(self), .streamClosed) }
       return
     }
@@ -155,7 +153,7 @@ extension StreamSession {
 
   func serveWriter() {
     guard let writer else { return }
-    // Given up midway: the peer has nobody knows how much.
+    // Given up midway: how much the server has cannot be known, so the stream ends.
     guard !writer.answer.isGiven else { return hub.finish(.bytes(self), .streamClosed) }
     let outcome = writer.data.map(send) ?? sendNotice()
     guard let outcome else { return }
@@ -178,9 +176,7 @@ extension StreamSession {
           return nil
         }
         guard code == CURLE_OK else {
-          return .failure(
-            .system(
-              .send, .sendFailed, "sending failed", newSystemCode, engineCode: Int32(bitPattern: code.rawValue)))
+          return .failure(.sendingFailed(dial.name, newSystemCode, code))
         }
         pendingBytes = nil
         written += count
@@ -195,13 +191,13 @@ extension StreamSession {
     isWritingFinished = true
     guard clastro_has_tls(easy.raw) else {
       guard shutdown(descriptor, Int32(SHUT_WR)) != 0, errno != ENOTCONN else { return nil }
-      return .system(.send, .sendFailed, "our direction could not be ended", errno)
+      return .unfinished(errno)
     }
     notice = [UInt8](repeating: 0, count: 1_024)
     let count = clastro_make_close_notify(easy.raw, isTLS ? proxyContext : nil, &notice, notice.count)
     guard count >= 0 else {
       notice = []
-      return .system(.send, .sendFailed, "TLS could not be ended: the connection has failed", 0)
+      return .unfinishedTLS(nil)
     }
     notice.removeLast(notice.count - count)
     return nil
@@ -214,7 +210,7 @@ extension StreamSession {
       if count < 0 {
         if errno == EINTR { continue }
         if errno == EAGAIN { return nil }
-        return .failure(.system(.send, .sendFailed, "TLS could not be ended", errno))
+        return .failure(.unfinishedTLS(errno))
       }
       notice.removeFirst(count)
     }
@@ -229,9 +225,10 @@ extension StreamSession {
     updateInterest()
   }
 
-  /// Hears of the descriptor only where somebody waits: what nobody reads stays with the kernel, and costs no turn.
+  /// Watches the descriptor only while a read or a write waits: unread bytes stay with the kernel, and cost no turn. A
+  /// carried one is watched by its connection.
   func updateInterest() {
-    guard !isEnded else { return }
+    guard !isEnded, dial.kind != .carried else { return }
     let reads = reader.map { !$0.answer.isGiven } ?? false
     if reads || writer != nil {
       hub.poller.watch(descriptor, owner: StreamHub.descriptorOwner, read: reads, write: writer != nil)

@@ -38,12 +38,14 @@ final class StreamSession {
   var proxyContext: UnsafeMutableRawPointer?
   /// Why we made libcurl stop.
   var failure: TransportError?
-  /// Rules of trust changed before it stood: it is to be dialed anew.
+  /// Trust rules changed before it stood: it is to be dialed anew.
   var mustRestart = false
   /// How often that was so.
   var restarts = 0
   var facts = StreamFacts()
   private var tunnelSteps = 0
+  /// Whether TLS sessions are kept and resumed.
+  private(set) var resumes = false
 
   // When it stands.
   var isOpen = false
@@ -64,7 +66,7 @@ final class StreamSession {
   var finishOutcome: Result<Void, TransportError>?
   /// Bytes of close_notify that the socket has not taken yet.
   var notice: [UInt8] = []
-  /// Bytes that came and nobody has taken.
+  /// Bytes that came and were not read.
   var held = Data()
   /// How the peer's direction ended; it stays so.
   var readEnd: Result<Data?, TransportError>?
@@ -87,7 +89,13 @@ final class StreamSession {
     gate = TLSGate(
       dial.target, role: dial.request.role, isTLS: dial.request.tls != nil,
       proxyTarget: try TLSGate.proxyTarget(of: proxy), terms: profile.trust.terms, onlyJudge: onlyJudge,
-      recordsChain: true)
+      recordsChain: dial.kind != .carried)
+  }
+
+  /// Resumes TLS sessions of connections before.
+  func resume(_ sessions: SessionShare) {
+    easy.use(sessions)
+    resumes = true
   }
 
   deinit { if let connection { clastro_connection_release(connection) } }
@@ -127,7 +135,9 @@ final class StreamSession {
   private static let prereq: clastro_prereq_callback = { context, remote, _, remotePort, localPort in
     guard let session = of(context) else { return Int32(CURL_PREREQFUNC_ABORT) }
     // Of a Unix socket libcurl tells what the path's bytes would be as an address.
-    if session.profile.options.unixSocketPath == nil {
+    if let path = session.profile.options.unixSocketPath {
+      session.facts.remoteAddress = path
+    } else {
       session.facts.remoteAddress = remote.flatMap { $0.pointee == 0 ? nil : String(cString: $0) }
       session.facts.remotePort = remotePort > 0 ? Int(remotePort) : nil
       session.facts.localPort = localPort > 0 ? Int(localPort) : nil
@@ -174,15 +184,19 @@ final class StreamSession {
     guard length >= 0, let version else { return nil }
     let name = protocolName.map { String(decoding: UnsafeBufferPointer(start: $0, count: length), as: UTF8.self) }
     var chain: [PeerCertificate] = []
+    if dial.kind != .carried { readPresented(into: &chain) }
+    return StreamFacts.TLS(
+      version: String(cString: version), cipher: cipher.map { String(cString: $0) },
+      applicationProtocol: name?.isEmpty == true ? nil : name, presentedChain: chain)
+  }
+
+  private func readPresented(into chain: inout [PeerCertificate]) {
     withUnsafeMutablePointer(to: &chain) { chain in
       clastro_each_presented(easy.raw, chain) { chain, certificate in
         guard let one = PeerCertificate(certificate.pointee) else { return }
         chain.assumingMemoryBound(to: [PeerCertificate].self).pointee.append(one)
       }
     }
-    return StreamFacts.TLS(
-      version: String(cString: version), cipher: cipher.map { String(cString: $0) },
-      applicationProtocol: name?.isEmpty == true ? nil : name, presentedChain: chain)
   }
 
   // MARK: The end
@@ -194,12 +208,14 @@ final class StreamSession {
 
   func expire(now: Int64) {
     if !isOpen {
-      if now >= dial.expiresAt { hub.finish(.bytes(self), .dialTimeout) }
+      if now >= dial.expiresAt { hub.finish(.bytes(self), .dialTimeout(dial)) }
       return
     }
-    if let reader, now >= reader.expiresAt { reader.answer.offer(.failure(.streamTimeout("a byte came"))) }
+    if let reader, now >= reader.expiresAt {
+      reader.answer.offer(.failure(.idleStream("no byte came", within: reader.limit)))
+    }
     if let writer, now >= writer.expiresAt {
-      writer.answer.offer(.failure(.streamTimeout("all bytes were taken")))
+      writer.answer.offer(.failure(.idleStream("not all bytes were taken", within: writer.limit)))
       return serveWriter()
     }
     updateInterest()

@@ -5,12 +5,13 @@ internal import Lastro
 
 /// A multi handle with some streams, and nothing else.
 ///
-/// libcurl looks a stream's connection up in its multi handle's list at every call that sends or receives: the cost of a
-/// byte grows with the number of streams in it. So they are spread over many.
+/// libcurl looks a stream's connection up in its multi handle's list at every call that sends or receives: the cost of
+/// a byte grows with the number of streams in it. So they are spread over many.
 final class StreamShard {
   /// Streams in one multi handle. In a release build an echo takes 57 µs among 64 streams, 60 µs among 1,000 and 91 µs
-  /// among 10,000 (Benchmarks, StreamBench; some of it is the caches of the processor). With all in one multi handle 1,000
-  /// streams cost 1.7 times as much (434 µs for 254 µs, debug build). A multi handle takes some 40 KB, which 64 share.
+  /// among 10,000 (Benchmarks, StreamBench; some of it is the caches of the processor). With all in one multi handle
+  /// 1,000 streams cost 1.7 times as much (434 µs for 254 µs, debug build). A multi handle takes some 40 KB, which 64
+  /// share.
   static let capacity = 64
 
   let owner: UInt32

@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Lastro
+internal import LastroExchange
 internal import LastroSupport
 
-/// TLS as a transport: over any stream that a dialer opens, TLS included.
+/// TLS as a dialer around a dialer: over any stream that a dialer opens, TLS included.
 ///
-/// Servers are trusted as for a fetch: roots, chain, host name, the judges of ``connection`` and of the request, and they are
-/// asked before a byte of the application is sent. There is no resumption. Where a request asks for no TLS, it dials
-/// plainly through the dialer below, unless a judge refuses that.
+/// Servers are trusted as for a fetch: roots, chain, host name, the judges of ``connection`` and of the request, and
+/// they are asked before a byte of the application is sent. There is no resumption. Where a request asks for no TLS, it
+/// dials plainly through the dialer below, unless a judge refuses that.
 ///
-/// Of the dialer below it wants a plain stream, with the role of a proxy: pins bind what TLS is spoken with, and not what
-/// carries it.
+/// Of the dialer below it wants a plain stream, with the role of a proxy: pins bind what TLS is spoken with, and not
+/// what carries it.
 ///
 /// `TLSOptions.requiresStapledStatus` is refused (code `unsupported`).
+///
+/// ```swift
+/// let proxy = try ProxyServer(host: "proxy.example.org", port: 1080)
+/// let dialer = TLSDialer(over: try SOCKS5Dialer(proxy: proxy, over: engine))
+/// ```
 public struct TLSDialer: Dialer {
   /// What carries TLS.
   public let below: any Dialer
@@ -20,7 +26,7 @@ public struct TLSDialer: Dialer {
   public let connection: ConnectionOptions
   private let roots = RootKeeper()
 
-  /// Makes a transport.
+  /// Makes a dialer; nothing is dialed yet.
   ///
   /// - Parameters:
   ///   - below: what carries TLS.
@@ -32,7 +38,8 @@ public struct TLSDialer: Dialer {
 
   /// Opens a stream, and TLS on it where the request asks for it.
   ///
-  /// - Throws: `TransportError`; stages `tls` and `trust` (`proxy` for a proxy's handshake); what the dialer below throws.
+  /// - Throws: `TransportError`; stages `tls` and `trust` (`proxy` for a proxy's handshake); what the dialer below
+  ///   throws.
   public func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
     guard let tls = request.tls else {
       try checkPlaintext(request)
@@ -56,12 +63,17 @@ public struct TLSDialer: Dialer {
   }
 
   /// Opens a stream of datagrams through the dialer below, unless a judge wants TLS for the host.
+  ///
+  /// - Throws: `TransportError`, as ``checkPlaintext(_:)`` and the dialer below.
   public func dialDatagrams(_ request: DialRequest) async throws(TransportError) -> any DatagramStream {
     try checkPlaintext(request)
     return try await below.dialDatagrams(request)
   }
 
   /// Asks the judges of ``connection`` and of the request, then the dialer below. Pins of servers do not bind proxies.
+  ///
+  /// - Throws: `TransportError`, stage `trust`, code `plaintext_refused`; code `invalid_option` for a host that is not
+  ///   a name.
   public func checkPlaintext(_ request: DialRequest) throws(TransportError) {
     if request.role == .server {
       let judges = JudgePanel(
@@ -71,7 +83,7 @@ public struct TLSDialer: Dialer {
         do throws(ConfigurationError) {
           host = try HostName(request.host)
         } catch {
-          throw .refused(.invalidOption, "the host: \(error.message)", hint: error.hint)
+          throw .refused(.invalidOption, error.message, hint: error.hint)
         }
         if case .refused(let failure) = judges.judgePlaintext(TrustTarget(host: host, port: request.port)) {
           throw .refusedTrust(failure)
@@ -80,9 +92,15 @@ public struct TLSDialer: Dialer {
     }
     try below.checkPlaintext(request)
   }
+
+  /// Of the judges of ``connection`` and of the request, and those of the dialer below.
+  public func trustRevisions(for request: DialRequest) -> [UInt64] {
+    JudgePanel(standing: connection.tls.trustJudge, additional: request.connection?.tls.trustJudge).revisions
+      + below.trustRevisions(for: request)
+  }
 }
 
-/// Keeps the roots that were used last, which nobody else may hold between two dials.
+/// Keeps the roots that were used last, which may have no other owner between two dials.
 private final class RootKeeper: Sendable {
   private let latest = Lock<RootStore?>(nil)
 

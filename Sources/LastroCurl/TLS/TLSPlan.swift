@@ -3,8 +3,8 @@
 internal import CLastro
 internal import Lastro
 
-/// What a TLS connection over a stream shall obey: the request's options where it has some, else the dialer's; the judges
-/// of both.
+/// What a TLS connection over a stream shall obey: the request's options where it has some, else the dialer's; the
+/// judges of both.
 struct TLSPlan {
   /// Stands before the peer.
   let gate: TLSGate
@@ -12,10 +12,13 @@ struct TLSPlan {
   private let protocols: [UInt8]
   private let identity: TLSOptions.Identity?
 
-  /// - Parameter roots: gives the store for a source.
+  /// - Parameters:
+  ///   - roots: gives the store for a source.
+  ///   - check: throws where OpenSSL differs from what judges rest on.
   init(
     _ request: DialRequest, _ tls: DialRequest.TLS, defaults: TLSOptions,
-    roots: (TLSOptions.Roots) throws(TransportError) -> RootStore
+    roots: (TLSOptions.Roots) throws(TransportError) -> RootStore,
+    check: () throws(TransportError) -> Void = TrustSelfCheck.require
   ) throws(TransportError) {
     options = request.connection?.tls ?? defaults
     guard !options.requiresStapledStatus else {
@@ -23,9 +26,7 @@ struct TLSPlan {
         .unsupported, "stapled OCSP responses are not checked for TLS over a stream",
         hint: "leave requiresStapledStatus out, or dial straight")
     }
-    guard (1...65_535).contains(request.port) else {
-      throw .refused(.invalidOption, "port \(request.port) is out of range (1…65535)")
-    }
+    guard (1...65_535).contains(request.port) else { throw .portOutOfRange(request.port) }
     let target = TrustTarget(host: try Self.host(tls.serverName ?? request.host), port: request.port)
     let store = try roots(options.roots)
     try CipherNames.check(options)
@@ -38,13 +39,14 @@ struct TLSPlan {
       roots: TrustedRoots(options.roots, loaded: store), keyLog: keyLog, isStrict: options.chainChecks == .strict)
     let onlyJudge: (any ServerTrustJudge)? =
       if case .judged(let judge) = tls.certificates { judge } else { nil }
+    if onlyJudge != nil || !terms.rules.isEmpty { try check() }
     gate = TLSGate(target, role: request.role, terms: terms, onlyJudge: onlyJudge, recordsChain: true)
   }
 
-  /// Sets a context up, but for who judges.
+  /// Sets a context up, but for its judges.
   func makeContext() throws(TransportError) -> UnsafeMutableRawPointer {
     guard let context = clastro_nested_context_new(Int32(options.minimumVersion.rawValue)) else {
-      throw .invalidTLSOptions("OpenSSL does not take the oldest TLS version asked for", hint: nil)
+      throw .refusedVersion
     }
     do throws(TransportError) {
       try apply(to: context)
@@ -59,10 +61,10 @@ struct TLSPlan {
     let legacy = options.legacyCiphers?.joined(separator: ":")
     let suites = options.cipherSuites?.joined(separator: ":")
     guard clastro_nested_context_set_ciphers(context, legacy, suites) else {
-      throw .invalidTLSOptions("OpenSSL does not take the list of ciphers", hint: nil)
+      throw .refusedCiphers
     }
     if !protocols.isEmpty, !clastro_nested_context_set_protocols(context, protocols, protocols.count) {
-      throw .refused(.invalidOption, "OpenSSL does not take the application protocols")
+      throw .refusedProtocols
     }
     guard let identity else { return }
     let chain = try Self.text(of: identity.certificate)
@@ -76,9 +78,7 @@ struct TLSPlan {
       }
     }
     guard isSet else {
-      throw .invalidTLSOptions(
-        "the client certificate or its key cannot be used",
-        hint: "both must be PEM, belong together, and an encrypted key needs its password")
+      throw .unusableIdentity
     }
   }
 
@@ -86,7 +86,7 @@ struct TLSPlan {
     do throws(ConfigurationError) {
       return try HostName(text)
     } catch {
-      throw .refused(.invalidOption, "the host for TLS: \(error.message)", hint: error.hint)
+      throw .refused(.invalidOption, "the host cannot be used for TLS: \(error.message)", hint: error.hint)
     }
   }
 
@@ -97,8 +97,7 @@ struct TLSPlan {
       do throws(TransportError) {
         return try RootFiles.texts(of: .file(path)).flatMap(\.self)
       } catch {
-        throw .invalidTLSOptions(
-          "the client certificate's file \(path) cannot be read", hint: "it must be a readable PEM file")
+        throw .unreadableIdentity(path)
       }
     }
   }

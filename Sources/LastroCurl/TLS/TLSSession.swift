@@ -34,7 +34,7 @@ final class TLSSession {
     let host = plan.gate.target.host
     guard let peer = plan.gate.attach(to: context)?.peer,
       let session = clastro_session_new(context, host.isIPAddress ? nil : host.text)
-    else { throw TransportError(stage: .tls, code: .engineFailure, message: "OpenSSL cannot begin a connection") }
+    else { throw TransportError.noTLSSession }
     gate = plan.gate
     self.peer = peer
     self.session = session
@@ -89,7 +89,7 @@ final class TLSSession {
   private func ending(_ result: clastro_session_result) -> ReadStep {
     switch result {
     case CLASTRO_SESSION_CLOSED: .closed
-    case CLASTRO_SESSION_TRUNCATED: .failed(.truncatedTLS)
+    case CLASTRO_SESSION_TRUNCATED: .failed(.truncatedStream)
     case CLASTRO_SESSION_NEEDS_INPUT, CLASTRO_SESSION_DONE: .needsInput
     default: .failed(failure())
     }
@@ -176,25 +176,17 @@ final class TLSSession {
     }
     let stage: FailureStage = peer.role == .proxy ? .proxy : .tls
     if let alert {
-      return alert.failure(
-        stage,
-        hint: "it may share no version, cipher or protocol with us, not know the name, or want a client certificate",
-        requestSent: false)
+      return alert.failure(stage, requestSent: false)
     }
     let isCut = result == CLASTRO_SESSION_TRUNCATED || result == CLASTRO_SESSION_CLOSED
-    return TransportError(
-      stage: stage, code: .handshakeFailed,
-      message: isCut ? "the connection ended in the TLS handshake" : "the TLS handshake failed: \(reason)",
-      hint: "the peer may speak no TLS on this port, or share no version or cipher with us")
+    return .brokenHandshake(stage, gate.target.name, isCut ? nil : reason)
   }
 
   private func failure() -> TransportError {
     if let alert {
-      return alert.failure(
-        .tls, hint: "it may want a client certificate, or not trust the one it got", requestSent: true)
+      return alert.failure(.tls, requestSent: true)
     }
-    return TransportError(
-      stage: .response, code: .protocolViolation, message: "the peer broke TLS: \(reason)", requestSent: true)
+    return .brokenTLS(gate.target.name, reason)
   }
 
   private var alert: TLSAlert? {
@@ -204,10 +196,4 @@ final class TLSSession {
   }
 
   private var reason: String { clastro_session_failure(session).map { String(cString: $0) } ?? "no reason given" }
-}
-
-extension TransportError {
-  static let truncatedTLS = TransportError(
-    stage: .response, code: .truncatedStream, message: "the TLS stream ended without close_notify",
-    hint: "bytes may be missing: the connection was cut, or the peer closes without saying so", requestSent: true)
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Lastro
+internal import LastroExchange
 internal import LastroSupport
 
 #if canImport(FoundationEssentials)
@@ -11,8 +12,8 @@ internal import LastroSupport
 
 /// TLS over any stream.
 ///
-/// Reading sends nothing: what OpenSSL wants to say while it reads (the answer to a key update, RFC 8446 §4.6.3) goes out
-/// with the next write. So a peer that does not read cannot hold up our reading.
+/// Reading sends nothing: what OpenSSL wants to say while it reads (the answer to a key update, RFC 8446 §4.6.3) goes
+/// out with the next write. So a peer that does not read cannot hold up our reading.
 final class TLSStream: ByteStream {
   private enum End {
     case clean
@@ -22,8 +23,7 @@ final class TLSStream: ByteStream {
   private struct State {
     let session: TLSSession
     var end: End?
-    var isReading = false
-    var isWriting = false
+    var turns = Turns()
     var isFinished = false
     var isClosed = false
   }
@@ -79,10 +79,10 @@ final class TLSStream: ByteStream {
 
   func read(upTo maximum: Int, within limit: Duration?) async throws(TransportError) -> Data? {
     guard maximum > 0 else {
-      throw .refused(.invalidOption, "a read of \(maximum) bytes", hint: "ask for at least one byte")
+      throw .emptyRead(maximum)
     }
-    try begin(\.isReading)
-    defer { state.withLock { $0.isReading = false } }
+    try begin(.reading)
+    defer { end(.reading) }
     let countdown = Countdown(limit)
     while true {
       switch try take(upTo: maximum) {
@@ -97,10 +97,11 @@ final class TLSStream: ByteStream {
 
   private func take(upTo maximum: Int) throws(TransportError) -> Taken {
     let (result, alert): (Result<Taken, TransportError>, Data) = state.withLock { state in
-      if state.isClosed { return (.failure(.closedTLS), Data()) }
+      if state.isClosed { return (.failure(.streamClosed), Data()) }
       if state.end == nil, let taken = Self.advance(&state, upTo: maximum) { return (.success(taken), Data()) }
       switch state.end {
-      case .failed(let error): return (.failure(error), state.isWriting ? Data() : state.session.takeOutput())
+      case .failed(let error):
+        return (.failure(error), state.turns.contains(.writing) ? Data() : state.session.takeOutput())
       case .clean, nil: return (.success(.end), Data())
       }
     }
@@ -112,8 +113,8 @@ final class TLSStream: ByteStream {
   private static func advance(_ state: inout State, upTo maximum: Int) -> Taken? {
     switch state.session.ending ?? state.session.read(upTo: maximum) {
     case .bytes(let bytes):
-      // Answers to what a peer sends without ever reading, whether somebody is writing meanwhile or not: a write takes away
-      // at once what it encrypts.
+      // Answers to what a peer sends without ever reading, whether or not a task is writing meanwhile: a write takes
+      // away at once what it encrypts.
       if state.session.outputCount > unsentBytes { break }
       return .bytes(bytes)
     case .needsInput:
@@ -127,17 +128,15 @@ final class TLSStream: ByteStream {
       return nil
     }
     state.end = .failed(
-      TransportError(
-        stage: .response, code: .protocolViolation, message: "the peer asks for more answers than it is given",
-        requestSent: true))
+      .endlessAnswers)
     return nil
   }
 
   // MARK: writing
 
   func write(_ data: Data, within limit: Duration?) async throws(TransportError) {
-    try begin(\.isWriting)
-    defer { state.withLock { $0.isWriting = false } }
+    try begin(.writing)
+    defer { end(.writing) }
     try checkWritable()
     guard !data.isEmpty else { return }
     let countdown = Countdown(limit)
@@ -147,7 +146,7 @@ final class TLSStream: ByteStream {
         let piece = Data(rest.prefix(Self.pieceBytes))
         rest = rest.dropFirst(piece.count)
         let output = try state.withLock { state throws(TransportError) in
-          if state.isClosed { throw .closedTLS }
+          if state.isClosed { throw .streamClosed }
           try state.session.write(piece)
           return state.session.takeOutput()
         }
@@ -161,10 +160,10 @@ final class TLSStream: ByteStream {
   }
 
   func finishWriting(within limit: Duration?) async throws(TransportError) {
-    try begin(\.isWriting)
-    defer { state.withLock { $0.isWriting = false } }
+    try begin(.writing)
+    defer { end(.writing) }
     let output: Data? = try state.withLock { state throws(TransportError) in
-      if state.isClosed { throw .closedTLS }
+      if state.isClosed { throw .streamClosed }
       if case .failed(let error) = state.end { throw error }
       if state.isFinished { return nil }
       state.isFinished = true
@@ -182,7 +181,7 @@ final class TLSStream: ByteStream {
 
   private func checkWritable() throws(TransportError) {
     try state.withLock { state throws(TransportError) in
-      if state.isClosed || state.isFinished { throw .closedTLS }
+      if state.isClosed || state.isFinished { throw .streamClosed }
       if case .failed(let error) = state.end { throw error }
     }
   }
@@ -193,7 +192,7 @@ final class TLSStream: ByteStream {
     let alert: Data? = state.withLock { state in
       if state.isClosed { return nil }
       state.isClosed = true
-      if state.isWriting || state.isFinished { return Data() }
+      if state.turns.contains(.writing) || state.isFinished { return Data() }
       if case .failed = state.end { return Data() }
       state.session.closeNotify()
       return state.session.takeOutput()
@@ -212,20 +211,9 @@ final class TLSStream: ByteStream {
     below.close()
   }
 
-  private func begin(_ flag: WritableKeyPath<State, Bool>) throws(TransportError) {
-    let isFree = state.withLock { state in
-      defer { state[keyPath: flag] = true }
-      return !state[keyPath: flag]
-    }
-    guard isFree else {
-      throw TransportError(
-        stage: .request, code: .operationInProgress, message: "somebody else is at it already",
-        hint: "one reader and one writer at a time")
-    }
+  private func begin(_ turn: Turns) throws(TransportError) {
+    try state.withLock { state throws(TransportError) in try state.turns.begin(turn) }
   }
-}
 
-extension TransportError {
-  fileprivate static let closedTLS = TransportError(
-    stage: .request, code: .streamClosed, message: "the stream is closed on our side")
+  private func end(_ turn: Turns) { state.withLock { _ = $0.turns.remove(turn) } }
 }

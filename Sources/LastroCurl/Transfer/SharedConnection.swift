@@ -8,7 +8,7 @@ final class SharedConnection {
   private(set) var running = 0
   /// Monotonic nanoseconds at which bytes last came for one of them.
   var heardAt = Int64.min
-  /// ``heardAt`` when somebody found it silent.
+  /// ``heardAt`` when a transfer found it silent.
   private var silentSince: Int64?
 
   /// Whether it was found silent, and nothing came since.

@@ -3,6 +3,7 @@
 internal import CLastro
 internal import HTTPTypes
 internal import Lastro
+internal import LastroExchange
 internal import LastroWire
 
 #if canImport(FoundationEssentials)
@@ -25,11 +26,13 @@ extension Transfer {
   /// What libcurl's result amounts to; `nil` is success.
   func outcome(_ code: CURLcode) -> TransportError? {
     if wasCut { return nil }
-    guard let found = finding(code) else { return nil }
-    guard isErrorAnswer, [.send, .response, .limit].contains(found.stage) else { return found }
-    // What matters of such an answer is its status; a body that breaks off must not hide it.
-    bodyCut = BodyCut(found)
-    return nil
+    return finding(code).flatMap(weigh)
+  }
+
+  /// Whether it may be answered. Not while all went well, and the end of the upload's source is waited for.
+  func mayEnd(_ code: CURLcode) -> Bool {
+    isDelivered = outcome(code) == nil && awaitsSourceEnd
+    return !isDelivered
   }
 
   private func finding(_ code: CURLcode) -> TransportError? {
@@ -39,9 +42,7 @@ extension Transfer {
     }
     if job.isInspection { return nil }
     guard response != nil else {
-      return TransportError(
-        stage: .response, code: .malformedResponse, message: "the transfer ended without a complete response head",
-        engineCode: 0, requestSent: requestSent)
+      return .headMissing(requestSent: requestSent)
     }
     do {
       try decoder?.end()
@@ -49,10 +50,7 @@ extension Transfer {
       return error.with(code)
     }
     if isTruncatedByTLS {
-      return TransportError(
-        stage: .response, code: .truncatedBody,
-        message: "the connection ended without TLS close_notify: the body may be cut short", engineCode: 0,
-        requestSent: true)
+      return .bodyMayBeCut
     }
     return failureOfSourceAtEnd
   }
@@ -66,42 +64,18 @@ extension Transfer {
 
   var hasCloseNotify: Bool { tls.map(clastro_connection_closed_cleanly) ?? false }
 
-  /// Who ended the connection with an alert before there was an answer.
+  /// The side that ended the connection with an alert before there was an answer.
   var alertingPeer: TLSPeer? {
     guard response == nil else { return nil }
     let used = tls.map { Unmanaged<TLSPeer>.fromOpaque(clastro_connection_owner($0)).takeUnretainedValue() }
     return (used ?? peer).flatMap { $0.alert == nil ? nil : $0 }
   }
 
-  /// Whether a head outside 200–299 is there, whose body is collected.
-  var isErrorAnswer: Bool {
-    if case .collect(_, cuts: true) = sink { response != nil } else { false }
-  }
-
-  /// Answers the job.
-  func report(_ failure: TransportError?, facts: TransferFacts) {
-    noteEnd(facts)
-    if var failure {
-      failure.facts = facts
-      failure.head = response ?? failure.head
-      // What came before the failure is for the reader that waits, also when both came in one turn.
-      job.body?.handOver {}
-      return job.finish(failure, facts: facts)
-    }
-    if job.isInspection {
-      job.inspected = peer?.trust
-      job.answer(
-        .success(TransferResponse(head: HTTPResponse(status: .noContent), body: ResponseBody(Data()), facts: facts)))
-    }
-    switch sink {
-    case .collect, .drop:
-      if let response {
-        let body = ResponseBody(collected.take())
-        deliveries.answer(job, .success(TransferResponse(head: response, body: body, facts: facts)))
-      }
-    case .undecided, .stream: break
-    }
-    job.finish(nil, facts: facts)
+  /// Answers an inspection.
+  func reportInspection(_ facts: TransferFacts) {
+    job.inspected = peer?.trust
+    job.answer(
+      .success(TransferResponse(head: HTTPResponse(status: .noContent), body: ResponseBody(Data()), facts: facts)))
   }
 }
 

@@ -25,14 +25,15 @@ extension Transfer {
     share.connection?.heardAt = lastActivity
   }
 
-  /// The transfer is stopped before its request goes out. libcurl 7.88 resets a stream then that was never opened, which
-  /// servers answer by ending the connection.
+  /// The transfer is stopped before its request goes out. libcurl 7.88 resets an HTTP/2 stream then that was never
+  /// opened, which servers answer by ending the connection.
   func abandonUnusedConnection() {
     if speaksHTTP2 { easy.set(CURLOPT_FORBID_REUSE, 1) }
   }
 
-  /// Whether a connection that nobody uses has ended, or most likely so. libcurl 7.88 reads one TLS record of it before it
-  /// uses it again, and takes no notice when that is close_notify. What lies there beyond that is rarely good news.
+  /// Whether a connection without transfers has ended, or most likely so. libcurl 7.88 reads one TLS record of it
+  /// before it uses it again, and takes no notice when that is close_notify. What lies there beyond that is rarely good
+  /// news.
   private func hasEnded(_ connection: OpaquePointer, _ peer: TLSPeer, localPort: Int32) -> Bool {
     if clastro_connection_closed_cleanly(connection) || peer.alert != nil { return true }
     // Where others use it, what comes is read.
@@ -40,8 +41,8 @@ extension Transfer {
     return peer.shared.isSilent || host.socket(localPort: localPort).map(clastro_has_input) ?? false
   }
 
-  /// A connection on which nothing came in time is not used again: over HTTP/2 libcurl would keep it for the next request,
-  /// which would hang as well. Others that wait on it go on waiting, and new requests go elsewhere.
+  /// A connection on which nothing came in time is not used again: over HTTP/2 libcurl would keep it for the next
+  /// request, which would hang as well. Others that wait on it go on waiting, and new requests go elsewhere.
   func abandonSilentConnection(now: Int64) {
     guard requestSent else { return }
     var isSilent = response == nil
@@ -55,7 +56,8 @@ extension Transfer {
     if isSilent { easy.set(CURLOPT_FORBID_REUSE, 1) }
   }
 
-  /// A connection whose framing of HTTP/2 broke is not used again, by nobody: libcurl would keep it until it finds it dead.
+  /// A connection whose framing of HTTP/2 broke is used by no further request: libcurl would keep it until it finds it
+  /// dead.
   func abandonBrokenConnection(_ code: CURLcode) {
     guard code == CURLE_HTTP2, let localPort, let port = Int32(exactly: localPort),
       let socket = host.socket(localPort: port)
@@ -65,9 +67,9 @@ extension Transfer {
     clastro_shut_down_socket(socket, port)
   }
 
-  /// Whether the request goes out again, on another connection: one that had served before died of it without a byte of an
-  /// answer, or the server said that nothing was done with it (GOAWAY, RFC 9113 §6.8), which libcurl 7.88 does not tell
-  /// apart. Once, and only where it does no harm.
+  /// Whether the request goes out again, on another connection: one that had served before died of it without a byte of
+  /// an answer, or the server said that nothing was done with it (GOAWAY, RFC 9113 §6.8), which libcurl 7.88 does not
+  /// tell apart. Once, and only where it does no harm.
   func mustGoAgain(_ code: CURLcode) -> Bool {
     guard share.isReused, share.connection != nil, code.isEndOfConnection, failure == nil, response == nil,
       clastro_head_bytes(easy.raw) == 0

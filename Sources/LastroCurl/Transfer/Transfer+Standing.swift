@@ -2,6 +2,7 @@
 
 internal import CLastro
 internal import Lastro
+internal import LastroExchange
 
 extension Transfer {
   /// How far it had come, for telling what libcurl's result means. In the turn in which libcurl ended it.
@@ -9,6 +10,14 @@ extension Transfer {
     CurlCode.Standing(
       isProxied: isProxied, requestSent: requestSent, hasSentAll: hasSentAll, hasHead: response != nil,
       isEndedByPeer: isEndedByPeer, hasClientCertificate: host.key.isTLS && job.options.tls.hasIdentity)
+  }
+
+  /// Who was to be reached.
+  var ends: CurlCode.Ends {
+    let target = host.gate.target
+    return CurlCode.Ends(
+      server: target.name, host: target.host.text, proxy: host.proxyName, socket: job.options.unixSocketPath,
+      connectTimeout: job.request.connectTimeout)
   }
 
   private var hasSentAll: Bool {
@@ -24,9 +33,18 @@ extension Transfer {
 }
 
 extension StreamSession {
-  /// As a transfer's. Nothing is sent while it is dialed.
+  /// The same for a stream that is dialed, during which nothing is sent.
   var standing: CurlCode.Standing {
     CurlCode.Standing(isProxied: isProxied, hasClientCertificate: isTLS && profile.options.tls.hasIdentity)
+  }
+}
+
+extension StreamSession {
+  /// Who was to be reached.
+  var ends: CurlCode.Ends {
+    CurlCode.Ends(
+      server: dial.name, host: dial.host.text, proxy: TrustTarget.proxyName(proxy),
+      socket: profile.options.unixSocketPath, connectTimeout: dial.request.connectTimeout)
   }
 }
 

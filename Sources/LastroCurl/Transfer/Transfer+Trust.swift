@@ -20,18 +20,18 @@ extension Transfer {
     case refused(TransportError)
   }
 
-  /// Whether the request may be sent on the connection that libcurl chose: new, pooled, shared with other streams, or for
-  /// a resend. Asked before every sending.
+  /// Whether the request may be sent on the connection that libcurl chose: new, pooled, shared with other HTTP/2
+  /// streams, or for a resend. Asked before every sending.
   func checkTrust(of connection: OpaquePointer?) -> TrustCheck {
     guard trust.isCurrent(now: lastActivity) else {
       return requestSent
-        ? .refused(.connectionLost("the rules of trust changed when the request was to be sent again"))
+        ? .refused(.rulesChangedBeforeResend)
         : .restart(.underCurrentTrust)
     }
     switch host.gate.admit(connection, of: easy) {
     case .admitted(let verdict): return .trusted(verdict)
     case .unready where requestSent:
-      return .refused(.connectionLost("there was no secured connection when the request was to be sent again"))
+      return .refused(.unsecuredBeforeResend)
     case .unready: return .restart(.onFreshConnection)
     case .refused(let failure): return .refused(.refusedTrust(failure))
     }

@@ -4,8 +4,8 @@ internal import CLastro
 internal import Lastro
 
 extension Transfer {
-  /// Whether something lies on a pooled HTTP/1.1 connection that nobody asked for, be it its end. libcurl would take it for
-  /// the answer. HTTP/2 sends frames whenever it likes.
+  /// Whether something lies on a pooled HTTP/1.1 connection that answers no request, be it its end. libcurl would take
+  /// it for the answer. HTTP/2 sends frames whenever it likes.
   func hasUnsolicitedInput(localPort: Int32) -> Bool {
     guard remoteAddress == nil, clastro_is_reused(easy.raw), !speaksHTTP2 else { return false }
     // What came in one record with the end of the answer before.

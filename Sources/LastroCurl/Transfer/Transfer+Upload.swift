@@ -2,6 +2,7 @@
 
 internal import CLastro
 internal import Lastro
+internal import LastroExchange
 
 #if canImport(FoundationEssentials)
   internal import FoundationEssentials
@@ -58,10 +59,7 @@ extension Transfer {
   /// A source that ends early would leave the server waiting for the announced rest.
   private func checkUploadLength() -> Int {
     guard let length = job.request.body.length, Int64(uploadOffset) < length else { return 0 }
-    failure = .refused(
-      .invalidBody, "the body ended after \(uploadOffset) of the \(length) bytes announced",
-      hint: "announce the true length, or none")
-    failure?.requestSent = true
+    failure = .sourceTooShort(Int64(uploadOffset), of: length)
     return Int(CURL_READFUNC_ABORT)
   }
 }

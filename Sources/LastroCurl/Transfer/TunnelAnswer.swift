@@ -2,8 +2,8 @@
 
 internal import Lastro
 
-/// A proxy's answer to CONNECT: libcurl reads it byte by byte for as long as there is more of it, tells its progress after
-/// each, and has no limit.
+/// A proxy's answer to CONNECT: libcurl reads it byte by byte for as long as there is more of it, tells its progress
+/// after each, and has no limit.
 enum TunnelAnswer {
   static let maximumBytes = 64 * 1024
 }
@@ -24,11 +24,12 @@ extension Transfer {
 extension TransportError {
   static let endlessTunnelAnswer = TransportError(
     stage: .proxy, code: .proxyRefused,
-    message: "the proxy's answer to CONNECT has more than \(TunnelAnswer.maximumBytes) bytes",
+    message: "the proxy's response to CONNECT has more than \(TunnelAnswer.maximumBytes) bytes",
     hint: "check that the proxy's URL leads to a proxy")
 
   static let flood = TransportError(
     stage: .response, code: .http2Failure,
     message: "the server sent frames of HTTP/2 without end, and none of them belonged to the response",
+    hint: "report it to the server's owner, or set httpVersion to .http1",
     requestSent: true)
 }

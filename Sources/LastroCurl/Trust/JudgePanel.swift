@@ -5,7 +5,7 @@ internal import Lastro
 /// The judges of a partition, at one revision of their rules.
 struct JudgePanel {
   private let judges: [any ServerTrustJudge]
-  private let revisions: [UInt64]
+  let revisions: [UInt64]
 
   /// - Parameters:
   ///   - standing: the engine's judge, which no request can be without.

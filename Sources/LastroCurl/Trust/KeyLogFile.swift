@@ -11,7 +11,7 @@ final class KeyLogFile {
   private let descriptor: Int32
 
   init(path: String) throws(TransportError) {
-    // Without waiting: a pipe that nobody reads would hold up the loop.
+    // Without waiting: a pipe without a reader would hold up the loop.
     let flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK
     descriptor = path.utf8.contains(0) ? -1 : open(path, flags, 0o600)
     guard descriptor >= 0 else {

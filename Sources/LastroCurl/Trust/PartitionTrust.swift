@@ -5,8 +5,8 @@ internal import Lastro
 
 /// What makes the TLS connections of a partition trustworthy: roots, rules, and what else every handshake obeys.
 ///
-/// All of it is fixed as long as the partition lives. When something has changed, the partition is no longer current, and
-/// another takes its place, with connections of its own.
+/// All of it is fixed as long as the partition lives. When something has changed, the partition is no longer current,
+/// and another takes its place, with connections of its own.
 final class PartitionTrust {
   let terms: TLSTerms
   /// Outlives every connection.

@@ -51,7 +51,7 @@ enum RootFiles {
     case .pem(let bytes): return [bytes]
     case .system:
       guard let systemFile else {
-        throw .invalidRoots("this machine has no file of trusted roots: install the package ca-certificates")
+        throw .noSystemRoots
       }
       return [try read(systemFile)]
     case .file(let path): return [try read(path)]
@@ -92,7 +92,7 @@ enum RootFiles {
 
   private static func read(_ path: String) throws(TransportError) -> [UInt8] {
     // A path with a NUL would be cut there.
-    // Without waiting: a pipe that nobody writes to would hold up the loop.
+    // Without waiting: a pipe without a writer would hold up the loop.
     let descriptor = path.utf8.contains(0) ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else {
       throw .invalidRoots("the file of trusted roots \(path) cannot be read: \(SystemError.text(errno))")
@@ -100,7 +100,7 @@ enum RootFiles {
     defer { close(descriptor) }
     var facts = stat()
     guard fstat(descriptor, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG else {
-      throw .invalidRoots("\(path), given as a file of trusted roots, is no file")
+      throw .invalidRoots("\(path), given as a file of trusted roots, is not a file")
     }
     var bytes: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 65_536)

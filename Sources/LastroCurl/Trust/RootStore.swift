@@ -20,7 +20,7 @@ final class RootStore: @unchecked Sendable {
 
   /// - Parameter texts: PEM texts, each of a file.
   private init(_ texts: [[UInt8]], version: RootFiles.Version?, isDirectory: Bool) throws(TransportError) {
-    guard let pointer = clastro_roots_new() else { throw .invalidRoots("out of memory for trusted roots") }
+    guard let pointer = clastro_roots_new() else { throw .noMemoryForRoots }
     self.pointer = pointer
     self.version = version
     var count: Int32 = 0
@@ -39,7 +39,7 @@ final class RootStore: @unchecked Sendable {
   deinit { clastro_roots_free(pointer) }
 }
 
-/// The stores that somebody uses, so that stacks, loops and partitions with the same roots share one.
+/// The stores in use, so that stacks, loops and partitions with the same roots share one.
 final class RootStoreCache: Sendable {
   static let shared = RootStoreCache()
 
@@ -63,9 +63,15 @@ final class RootStoreCache: Sendable {
 }
 
 extension TransportError {
-  static func invalidRoots(_ message: String) -> TransportError {
+  static let noSystemRoots = invalidRoots(
+    "this machine has no file of trusted roots", hint: "install the package ca-certificates, or set SSL_CERT_FILE")
+  static let noMemoryForRoots = invalidRoots("out of memory for trusted roots", hint: memoryHint)
+
+  static func invalidRoots(
+    _ message: String, hint: String = "give readable PEM with at least one BEGIN CERTIFICATE block"
+  ) -> TransportError {
     TransportError(
       stage: .tls, code: .invalidTLSConfiguration, message: message,
-      hint: "give readable PEM with at least one BEGIN CERTIFICATE block")
+      hint: hint)
   }
 }

@@ -14,8 +14,8 @@ struct TLSAlert {
   private static let certificateRequired: Int32 = 116
   private static let noApplicationProtocol: Int32 = 120
 
-  /// Whether the peer wanted a client certificate and got none. TLS 1.3 has a word for it (RFC 8446 §4.4.2.4); in TLS 1.2 it is
-  /// the general failure (RFC 5246 §7.4.6), here of a peer that had asked for one.
+  /// Whether the peer wanted a client certificate and got none. TLS 1.3 has a word for it (RFC 8446 §4.4.2.4); in TLS
+  /// 1.2 it is the general failure (RFC 5246 §7.4.6), here of a peer that had asked for one.
   var wantsCertificate: Bool {
     value == Self.certificateRequired || value == Self.handshakeFailure && certificateWasMissing
   }
@@ -29,11 +29,14 @@ struct TLSAlert {
     }
   }
 
-  /// As a failure. `hint` is for alerts that do not tell more.
-  func failure(_ stage: FailureStage, hint: String, requestSent: Bool) -> TransportError {
+  /// As a failure.
+  func failure(_ stage: FailureStage, requestSent: Bool) -> TransportError {
     guard wantsCertificate else {
       return TransportError(
-        stage: stage, code: .handshakeFailed, message: "the server ended TLS with the alert \"\(name)\"", hint: hint,
+        stage: stage, code: .handshakeFailed, message: "the server ended TLS with the alert \"\(name)\"",
+        hint: requestSent
+          ? "it may want a client certificate, or not trust the one it got"
+          : "it may share no version, cipher or protocol with us, not know the name, or want a client certificate",
         requestSent: requestSent)
     }
     return TransportError(

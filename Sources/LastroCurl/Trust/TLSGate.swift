@@ -3,11 +3,11 @@
 internal import CLastro
 internal import Lastro
 
-/// The gate before a target: has each new TLS connection on the way to it obey, and admits a connection before something is
-/// sent to the target on it.
+/// The gate before a target: has each new TLS connection on the way to it obey, and admits a connection before
+/// something is sent to the target on it.
 ///
-/// One stands before each host of a partition, one before each dialed stream, one before each TLS over a stream. What they
-/// carry differs; who may be talked to is decided here alone. Thread: that of its owner.
+/// One stands before each host of a partition, one before each dialed stream, one before each TLS over a stream. What
+/// they carry differs; who may be talked to is decided here alone. Thread: that of its owner.
 final class TLSGate {
   /// A connection that has just begun.
   struct Beginning {
@@ -56,7 +56,7 @@ final class TLSGate {
   static func proxyTarget(of proxy: String) throws(TransportError) -> TrustTarget? {
     guard proxy.lowercased().hasPrefix("https:") else { return nil }
     guard let target = TrustTarget(proxy: proxy) else {
-      throw .refused(.invalidOption, "the proxy's URL has no readable host")
+      throw .unreadableProxyHost
     }
     return target
   }
@@ -68,9 +68,7 @@ final class TLSGate {
     _ hook: @escaping clastro_context_callback, on easy: EasyHandle, owner: UnsafeMutableRawPointer
   ) throws(TransportError) {
     guard clastro_install_context_hook(easy.raw, hook, owner) == CURLE_OK else {
-      throw .invalidTLSOptions(
-        "this libcurl has no OpenSSL context to hook into",
-        hint: "install the OpenSSL flavour of libcurl (Debian: libcurl4)")
+      throw .noContextHook
     }
   }
 
@@ -108,8 +106,8 @@ final class TLSGate {
     return admit(connection.map { Unmanaged<TLSPeer>.fromOpaque(clastro_connection_owner($0)).takeUnretainedValue() })
   }
 
-  /// Whether something may be sent to a peer whose handshake is over. Fails closed: where a verdict is due, the connection's
-  /// own peer has to show it.
+  /// Whether something may be sent to a peer whose handshake is over. Fails closed: where a verdict is due, the
+  /// connection's own peer has to show it.
   func admit(_ peer: TLSPeer?) -> Admission {
     guard !terms.rules.isEmpty || recordsChain else { return .admitted(.validated) }
     do throws(TrustFailure) {

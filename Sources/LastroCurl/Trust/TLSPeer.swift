@@ -3,13 +3,14 @@
 internal import CLastro
 internal import Lastro
 
-/// The other end of one TLS connection: who it is to be, the chain that OpenSSL verified, and what the judges said to it.
+/// The other end of one TLS connection: the host it must be, the chain that OpenSSL verified, and what the judges said
+/// to it.
 ///
 /// Owner: the connection (its SSL context), and the transfers that use it. Thread: the loop's.
 final class TLSPeer {
   let target: TrustTarget
   let role: ServerTrust.Role
-  /// For the transfers on the connection.
+  /// What the transfers on the connection share.
   let shared = SharedConnection()
   private let rules: JudgePanel
   private let keyLog: KeyLogFile?
@@ -40,7 +41,7 @@ final class TLSPeer {
   /// Has a new connection obey: to roots, host name, and this object's say.
   ///
   /// - Parameters:
-  ///   - recordsChain: whether the chain is wanted even where nobody judges it.
+  ///   - recordsChain: whether the chain is wanted even where no judge looks at it.
   ///   - roots: the trusted roots.
   ///   - adapt: sets what every connection of the partition obeys.
   func attach(
@@ -87,7 +88,7 @@ final class TLSPeer {
     guard let onlyJudge else { return rules.judge(trust) }
     let first = onlyJudge.judge(trust)
     guard case .accepted(let word) = first else { return first }
-    // Nobody has verified that one of these issued another: only the first is the peer's for certain.
+    // It was not verified that one of these issued another: only the first is the peer's for certain.
     var leaf = trust
     leaf.chain = Array(trust.chain.prefix(1))
     leaf.otherCertificates = Array(trust.chain.dropFirst())
@@ -138,7 +139,7 @@ extension TLSPeer {
     let engineCode = Int32(bitPattern: code.rawValue)
     if let failure { return .refusedTrust(failure, engineCode: engineCode) }
     guard let verifyResult else { return nil }
-    let meaning = CurlCode.verification(verifyResult, isProxy: role == .proxy)
+    let meaning = CurlCode.verification(verifyResult, of: target.name, isProxy: role == .proxy)
     return TransportError(
       stage: meaning.stage, code: meaning.code, message: meaning.message, hint: meaning.hint, engineCode: engineCode,
       requestSent: requestSent)
@@ -148,12 +149,7 @@ extension TLSPeer {
 extension TLSPeer {
   /// Its own end of TLS, by an alert.
   func alertFailure(_ code: CURLcode, requestSent: Bool) -> TransportError? {
-    var error = alert?.failure(
-      role == .proxy ? .proxy : .tls,
-      hint: requestSent
-        ? "it may want a client certificate, or not trust the one it got"
-        : "it may share no version, cipher or protocol with us, not know the name, or want a client certificate",
-      requestSent: requestSent)
+    var error = alert?.failure(role == .proxy ? .proxy : .tls, requestSent: requestSent)
     error?.engineCode = Int32(bitPattern: code.rawValue)
     return error
   }

@@ -3,10 +3,10 @@
 internal import CLastro
 internal import Lastro
 
-/// Tries what the trust code takes for granted of libcurl and OpenSSL, by real handshakes with a server in this process: once, before
-/// the first connection whose peer a judge has to accept. Five handshakes, some milliseconds.
+/// Tries what the trust code takes for granted of libcurl and OpenSSL, by real handshakes with a server in this
+/// process: once, before the first connection whose peer a judge has to accept. Five handshakes, some milliseconds.
 ///
-/// What it cannot try is looked at on each connection, and refused there (`Docs/Internals.md`, "Trust").
+/// What it cannot try is looked at on each connection, and refused there (`Docs/Trust.md`).
 struct TrustSelfCheck {
   /// For tests: makes the library seem to differ from this.
   var broken: TrustAssumption?
@@ -29,7 +29,8 @@ struct TrustSelfCheck {
   /// Where OpenSSL's configuration sets the option everywhere, https proxies are refused anyway (``OptionApplier``).
   private static let isMarkTelling = clastro_proxy_mark_is_telling()
 
-  /// libcurl's text has the versions of both where it can use several libraries: `OpenSSL/3.0.17`, `(GnuTLS/3.7.9) OpenSSL/3.0.17`.
+  /// libcurl's text has the versions of both where it can use several libraries: `OpenSSL/3.0.17`,
+  /// `(GnuTLS/3.7.9) OpenSSL/3.0.17`.
   private var isSameOpenSSL: Bool {
     let backend = broken == .sameOpenSSL ? "GnuTLS/3.7.9" : CurlCapabilities.current.tlsBackend
     let words = CurlCapabilities.current.openSSLVersion.split(separator: " ")
@@ -89,7 +90,7 @@ struct TrustSelfCheck {
   private func isRefused(_ lab: CheckLab, host: String) -> Bool {
     let sent = lab.server.counts.request_bytes
     guard let exchange = CheckExchange(lab, certificateFor: host, isFresh: true) else { return false }
-    // As if prereq did not look.
+    // The refusal must come from the handshake, so prereq lets everything pass.
     exchange.trustsPrereq = true
     return exchange.run() != CURLE_OK && lab.server.counts.request_bytes == sent && exchange.sentBeforePrereq.isEmpty
   }
@@ -100,9 +101,11 @@ extension TransportError {
     let libraries = CurlCapabilities.current
     return TransportError(
       stage: .trust, code: .trustRefused,
-      message: "libcurl \(libraries.curlVersion) with \(libraries.tlsBackend) breaks what trust judges rest on: "
-        + assumption.rawValue,
-      hint: "no connection is made that a judge would have to accept; use the system's libcurl on Debian 12 or 13, "
-        + "which Lastro is tested with")
+      message: "libcurl \(libraries.curlVersion) with \(libraries.tlsBackend) failed the check that pins and judges "
+        + "rest on: \(assumption.rawValue)",
+      hint: assumption == .server
+        ? "let this process listen on 127.0.0.1; until then no connection is made that a judge has to accept"
+        : "install the system's libcurl and OpenSSL of Debian 12 or 13, which Lastro is tested with; until then no "
+          + "connection is made that a judge has to accept")
   }
 }

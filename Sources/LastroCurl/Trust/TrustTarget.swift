@@ -2,7 +2,7 @@
 
 internal import Lastro
 
-/// Who a TLS connection is made to.
+/// The host and port that a TLS connection is made to.
 struct TrustTarget: Hashable {
   var host: HostName
   var port: Int
@@ -21,10 +21,17 @@ struct TrustTarget: Hashable {
 
   /// The proxy that a URL names.
   init?(proxy url: String) {
+    // libcurl's default for https proxies.
+    self.init(authority: Self.proxyName(url), defaultPort: 443)
+  }
+
+  /// Host and port, as a proxy's URL has them, without user and password.
+  static func proxyName(_ url: String) -> String {
     let afterScheme = url.firstRange(of: "://").map { url[$0.upperBound...] } ?? url[...]
     let authority = afterScheme.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
-    let host = authority.lastIndex(of: "@").map { authority[authority.index(after: $0)...] } ?? authority
-    // libcurl's default for https proxies.
-    self.init(authority: String(host), defaultPort: 443)
+    return String(authority.lastIndex(of: "@").map { authority[authority.index(after: $0)...] } ?? authority)
   }
+
+  /// `a.example:443`.
+  var name: String { "\(host.text.bracketedHost):\(port)" }
 }

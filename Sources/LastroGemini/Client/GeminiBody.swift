@@ -11,8 +11,8 @@ internal import LastroSupport
 
 /// The body of a Gemini response: bytes in memory, or a stream with back-pressure that one reader consumes once.
 ///
-/// No more is read from the network than the reader takes, up to a small buffer. Dropping the body closes the connection.
-/// It ends well when the server closes TLS in order; an end without close_notify is stage `response`, code
+/// No more is read from the network than the reader takes, up to a small buffer. Dropping the body closes the
+/// connection. It ends well when the server closes TLS in order; an end without close_notify is stage `response`, code
 /// `truncated_body`, after all bytes that came before it.
 public struct GeminiBody: AsyncSequence, Sendable {
   /// A piece of the body, never empty.
@@ -37,8 +37,8 @@ public struct GeminiBody: AsyncSequence, Sendable {
   /// The bytes when they are in memory; `nil` for a stream.
   public var bytes: Data? { if case .bytes(let data, _) = storage { data } else { nil } }
 
-  /// Whether the end came without close_notify, which ``GeminiConfiguration/toleratesTruncation`` let pass. For a stream,
-  /// known once it has ended.
+  /// Whether the end came without close_notify, which ``GeminiConfiguration/toleratesTruncation`` let pass. For a
+  /// stream, known once it has ended.
   public var isTruncated: Bool {
     switch storage {
     case .bytes(_, let isTruncated): isTruncated
@@ -52,8 +52,8 @@ public struct GeminiBody: AsyncSequence, Sendable {
   /// Reads all of it into memory.
   ///
   /// - Parameter limit: most bytes to take.
-  /// - Throws: stage `limit`, code `body_too_large`, when there are more; the connection is closed then. Else what reading
-  ///   throws.
+  /// - Throws: stage `limit`, code `body_too_large`, when there are more; the connection is closed then. Else what
+  ///   reading throws.
   public func collect(upTo limit: Int) async throws(GeminiError) -> Data {
     var collected = Data()
     for try await piece in self {
@@ -83,6 +83,8 @@ public struct GeminiBody: AsyncSequence, Sendable {
     }
 
     /// The next piece, or `nil` at the end.
+    ///
+    /// - Throws: ``GeminiError``: why the rest does not come.
     public mutating func next() async throws(GeminiError) -> Data? {
       if let source { return try await source.next() }
       defer { remaining = nil }
@@ -90,6 +92,8 @@ public struct GeminiBody: AsyncSequence, Sendable {
     }
 
     /// The next piece, or `nil` at the end.
+    ///
+    /// - Throws: ``GeminiError``: why the rest does not come.
     public mutating func next(isolation actor: isolated (any Actor)?) async throws(GeminiError) -> Data? {
       if let source { return try await source.next() }
       defer { remaining = nil }
@@ -212,7 +216,7 @@ final class GeminiBodySource: Sendable {
       error.hint = "ask again; GeminiConfiguration.toleratesTruncation lets servers pass that always do so"
     case .idleTimeout where clock.hasPassed: return clock.error(url: url, header: header)
     case .idleTimeout:
-      error.message = "no byte of the body came for \(idleTimeout.map { "\($0)" } ?? "long")"
+      error.message = "no byte of the body came for \(idleTimeout?.brief ?? "long")"
       error.hint = "raise GeminiConfiguration.idleTimeout, if the server is known to pause"
     default: break
     }
@@ -224,32 +228,26 @@ final class GeminiBodySource: Sendable {
 struct GeminiDeadline: Sendable {
   let time: TimeSource
   let total: Duration?
-  private(set) var end: Duration?
+  private var countdown: Countdown
 
   init(time: TimeSource, total: Duration?) {
     self.time = time
     self.total = total
-    end = total.map { time.now() + $0 }
+    countdown = Countdown(total, now: time.now)
   }
 
-  var hasPassed: Bool { end.map { time.now() >= $0 } ?? false }
+  var hasPassed: Bool { countdown.left == .zero }
 
   /// The lesser of a limit and what is left; never less than nothing.
-  func limit(_ other: Duration?) -> Duration? {
-    let left = end.map { max(.zero, $0 - time.now()) }
-    return switch (left, other) {
-    case (let left?, let other?): min(left, other)
-    case (let left, let other): left ?? other
-    }
-  }
+  func limit(_ other: Duration?) -> Duration? { [countdown.left, other].compactMap(\.self).min() }
 
   /// Moves the end by the time that passed since `start`: waiting for a person does not count.
-  mutating func forgive(since start: Duration) { end = end.map { $0 + (time.now() - start) } }
+  mutating func forgive(since start: Duration) { countdown.extend(by: time.now() - start) }
 
   func error(url: GeminiURL?, header: GeminiResponseHeader? = nil) -> GeminiError {
     GeminiError(
       stage: .timeout, code: .totalTimeout,
-      message: "the request took longer than \(total.map { "\($0)" } ?? "allowed")",
+      message: "the request took longer than \(total?.brief ?? "allowed")",
       hint: "raise GeminiConfiguration.totalTimeout", url: url, header: header)
   }
 }

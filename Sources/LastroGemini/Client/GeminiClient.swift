@@ -10,11 +10,11 @@ public import Lastro
 /// print(response.status, response.text ?? "")
 /// ```
 ///
-/// Each request is a connection of its own, over TLS 1.2 at least, with the host's name in SNI. Any thread may call it; it
-/// holds nothing but its configuration. Cancelling the task gives a request up at once and closes its connection.
+/// Each request is a connection of its own, over TLS 1.2 at least, with the host's name in SNI. Any thread may call it;
+/// it holds nothing but its configuration. Cancelling the task gives a request up at once and closes its connection.
 public struct GeminiClient: Sendable {
   /// Most bytes of a body that is collected, where nothing else is said: 16 MiB.
-  public static let defaultBodyLimit = 16 << 20
+  public static let defaultMaximumBodyBytes = 16 << 20
 
   /// What carries the bytes.
   public let dialer: any Dialer
@@ -27,21 +27,26 @@ public struct GeminiClient: Sendable {
     self.configuration = configuration
   }
 
-  /// Asks, follows redirects and answers prompts as the configuration says, and returns once the header of the response has
-  /// come. The body is a stream; statuses that are not 2x have none, and their connection is closed.
+  /// Asks, follows redirects and answers prompts as the configuration says, and returns once the header of the response
+  /// has come. The body is a stream; statuses that are not 2x have none, and their connection is closed.
   ///
-  /// - Throws: ``GeminiError``. Statuses from 40 on are returned, as are prompts and redirects that nobody wants to follow.
+  /// - Throws: ``GeminiError``. Statuses from 40 on are returned, as are prompts and redirects that the policy does not
+  ///   follow.
   public func fetch(_ request: GeminiRequest) async throws(GeminiError) -> GeminiResponse {
     var call = GeminiCall(dialer: dialer, configuration: configuration, url: request.url)
     return try await call.run()
   }
 
   /// As ``fetch(_:)-(GeminiRequest)``.
+  ///
+  /// - Throws: ``GeminiError``.
   public func fetch(_ url: GeminiURL) async throws(GeminiError) -> GeminiResponse {
     try await fetch(GeminiRequest(url: url))
   }
 
-  /// As ``fetch(_:)-(GeminiRequest)``; a URL that is none fails with stage `request`.
+  /// As ``fetch(_:)-(GeminiRequest)``; text that is not a URL fails with stage `request`.
+  ///
+  /// - Throws: ``GeminiError``.
   public func fetch(_ url: String) async throws(GeminiError) -> GeminiResponse { try await fetch(GeminiURL(url)) }
 
   /// As ``fetch(_:)-(GeminiRequest)``, and reads the body of a 2x response into memory.
@@ -49,8 +54,9 @@ public struct GeminiClient: Sendable {
   /// - Parameters:
   ///   - request: what is asked for.
   ///   - limit: most bytes of the body; more fail with stage `limit`, code `body_too_large`.
+  /// - Throws: ``GeminiError``.
   public func fetchData(
-    _ request: GeminiRequest, upTo limit: Int = GeminiClient.defaultBodyLimit
+    _ request: GeminiRequest, upTo limit: Int = GeminiClient.defaultMaximumBodyBytes
   ) async throws(GeminiError) -> GeminiResponse {
     var response = try await fetch(request)
     do throws(GeminiError) {
@@ -67,12 +73,16 @@ public struct GeminiClient: Sendable {
   }
 
   /// As ``fetchData(_:upTo:)-(GeminiRequest,_)``.
+  ///
+  /// - Throws: ``GeminiError``.
   public func fetchData(
-    _ url: GeminiURL, upTo limit: Int = GeminiClient.defaultBodyLimit
+    _ url: GeminiURL, upTo limit: Int = GeminiClient.defaultMaximumBodyBytes
   ) async throws(GeminiError) -> GeminiResponse { try await fetchData(GeminiRequest(url: url), upTo: limit) }
 
-  /// As ``fetchData(_:upTo:)-(GeminiRequest,_)``; a URL that is none fails with stage `request`.
+  /// As ``fetchData(_:upTo:)-(GeminiRequest,_)``; text that is not a URL fails with stage `request`.
+  ///
+  /// - Throws: ``GeminiError``.
   public func fetchData(
-    _ url: String, upTo limit: Int = GeminiClient.defaultBodyLimit
+    _ url: String, upTo limit: Int = GeminiClient.defaultMaximumBodyBytes
   ) async throws(GeminiError) -> GeminiResponse { try await fetchData(GeminiURL(url), upTo: limit) }
 }

@@ -15,7 +15,7 @@ public struct GeminiConfiguration: Sendable {
 
   /// A server that wants a line of text.
   public struct InputRequest: Sendable {
-    /// What asked.
+    /// The URL whose server asks for input.
     public var url: GeminiURL
     /// What to show; from the server, one line, perhaps empty.
     public var prompt: String
@@ -27,8 +27,8 @@ public struct GeminiConfiguration: Sendable {
   public var trust = GeminiTrust.firstUse(GeminiMemoryKnownHosts())
   /// How to connect. Default: as `ConnectionOptions` has it.
   ///
-  /// Its client certificates are never presented: ``identities`` are, where they belong. Options of the dialer's own do not
-  /// count, as its client certificates would go to every host.
+  /// Its client certificates are never presented: ``identities`` are, where they belong. Options of the dialer's own do
+  /// not count, as its client certificates would go to every host.
   public var connection = ConnectionOptions()
   /// Client certificates. Default none.
   public var identities = GeminiIdentities()
@@ -41,14 +41,15 @@ public struct GeminiConfiguration: Sendable {
   public var slowDown = SlowDown.deliver
   /// Limit for connection and TLS. Default 10 s; `nil` for none.
   public var connectTimeout: Duration? = .seconds(10)
-  /// Limit from the connection to the end of the response header, however slowly it drips. Default 15 s; `nil` for none.
+  /// Limit from the connection to the end of the response header, however slowly it drips. Default 15 s; `nil` for
+  /// none.
   public var headerTimeout: Duration? = .seconds(15)
   /// Longest time without a byte of the body. Default 30 s; `nil` for none.
   public var idleTimeout: Duration? = .seconds(30)
   /// Limit for all of a request, redirects and body included; time that callbacks take does not count. Default `nil`.
   public var totalTimeout: Duration?
-  /// Whether a body that ends without close_notify counts as whole, as many servers leave it out; ``GeminiBody/isTruncated``
-  /// tells. Default false: it is an error.
+  /// Whether a body that ends without close_notify counts as whole, as many servers leave it out;
+  /// ``GeminiBody/isTruncated`` tells. Default false: it is an error.
   public var toleratesTruncation = false
   /// Measures limits, and says what day it is.
   public var time = TimeSource.continuous
@@ -88,7 +89,8 @@ public struct GeminiRedirects: Sendable {
 
   /// Most redirects in a row. Default 5.
   public var limit: Int
-  /// Decides about each that leads somewhere; one that does not fails with `invalid_redirect`. One to another scheme cannot be followed, only handed over.
+  /// Decides about each that leads somewhere; one that does not fails with `invalid_redirect`. One to another scheme
+  /// cannot be followed, only handed over.
   public var decide: @Sendable (Step) async -> Decision { didSet { handsAllOver = false } }
   /// Whether there is nothing to decide, so that a redirect need not lead anywhere.
   private(set) var handsAllOver = false
@@ -101,7 +103,7 @@ public struct GeminiRedirects: Sendable {
 
   /// Follows five, on the same host and port; others are refused.
   public static let standard = GeminiRedirects { $0.leavesHost ? .refuse : .follow }
-  /// Hands every 3x response over, also one whose target is no URL.
+  /// Hands every 3x response over, also one whose target is not a URL.
   public static let none: GeminiRedirects = {
     var policy = GeminiRedirects { _ in .deliver }
     policy.handsAllOver = true

@@ -12,8 +12,8 @@ internal import LastroSupport
 /// A Gemini request as a task that is resumed, cancelled, and completes once: for code that is written that way.
 ///
 /// The completion is called exactly once: with the response and its body in memory, with an error, or, when the task is
-/// cancelled or dropped before, with stage `cancelled`; also where it was never resumed. It runs where the queue says; the
-/// task is in state ``State/completed`` by then. Any thread may call everything here.
+/// cancelled or dropped before, with stage `cancelled`; also where it was never resumed. It runs where the queue says;
+/// the task is in state ``State/completed`` by then. Any thread may call everything here.
 public final class GeminiDataTask: Cancelable {
   /// Takes the outcome.
   public typealias Completion = @Sendable (Result<GeminiResponse, GeminiError>) -> Void
@@ -32,7 +32,7 @@ public final class GeminiDataTask: Cancelable {
   /// What is asked for.
   public let request: GeminiRequest
   private let client: GeminiClient
-  private let bodyLimit: Int
+  private let maximumBodyBytes: Int
   private let core: Core
 
   /// Makes a task. Nothing is sent before ``resume()``.
@@ -40,16 +40,16 @@ public final class GeminiDataTask: Cancelable {
   /// - Parameters:
   ///   - request: what to ask for.
   ///   - client: asks.
-  ///   - bodyLimit: most bytes of a body; more fail with stage `limit`.
+  ///   - maximumBodyBytes: most bytes of a body; more fail with stage `limit`.
   ///   - queue: where the completion runs. Default: on the thread on which the request ended, or was cancelled.
   ///   - completion: takes the outcome.
   public init(
-    request: GeminiRequest, client: GeminiClient, bodyLimit: Int = GeminiClient.defaultBodyLimit,
+    request: GeminiRequest, client: GeminiClient, maximumBodyBytes: Int = GeminiClient.defaultMaximumBodyBytes,
     queue: CallbackQueue = .concurrent, completion: @escaping Completion
   ) {
     self.request = request
     self.client = client
-    self.bodyLimit = bodyLimit
+    self.maximumBodyBytes = maximumBodyBytes
     core = Core(queue: queue, completion: completion)
   }
 
@@ -57,27 +57,27 @@ public final class GeminiDataTask: Cancelable {
   ///
   /// - Throws: as ``GeminiURL/init(_:)-(String)``; the completion is not called then.
   public convenience init(
-    url: URL, client: GeminiClient, bodyLimit: Int = GeminiClient.defaultBodyLimit,
+    url: URL, client: GeminiClient, maximumBodyBytes: Int = GeminiClient.defaultMaximumBodyBytes,
     queue: CallbackQueue = .concurrent, completion: @escaping Completion
   ) throws(GeminiError) {
     self.init(
-      request: try GeminiRequest(url: url), client: client, bodyLimit: bodyLimit, queue: queue,
+      request: try GeminiRequest(url: url), client: client, maximumBodyBytes: maximumBodyBytes, queue: queue,
       completion: completion)
   }
 
   deinit { core.cancel(request.url) }
 
-  /// Where it is.
+  /// How far the task has come. Any thread may ask.
   public var state: State { core.state }
   /// Whether it was cancelled before it had an outcome.
   public var isCancelled: Bool { core.isCancelled }
 
   /// Starts it; does nothing for a task that was started, or cancelled.
   public func resume() {
-    core.start { [request, client, bodyLimit, core] in
+    core.start { [request, client, maximumBodyBytes, core] in
       Task {
         do throws(GeminiError) {
-          core.finish(.success(try await client.fetchData(request, upTo: bodyLimit)))
+          core.finish(.success(try await client.fetchData(request, upTo: maximumBodyBytes)))
         } catch {
           core.finish(.failure(error))
         }

@@ -111,6 +111,7 @@ extension TrustVerdict {
   public static let firstUse = Self(rawValue: "first_use")
   /// The key is the one that the host is known by.
   public static let knownHost = Self(rawValue: "known_host")
-  /// The key is another than the one that the host is known by, and was accepted by decision or after the old one's expiry.
+  /// The key is another than the one that the host is known by, and was accepted by decision or after the old one's
+  /// expiry.
   public static let changedHost = Self(rawValue: "changed_host")
 }

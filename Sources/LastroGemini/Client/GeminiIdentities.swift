@@ -6,9 +6,10 @@ internal import LastroSupport
 /// Client certificates, each for a host, a port, and the paths from one on. They are presented nowhere else, wherever
 /// redirects lead.
 ///
-/// A scope `/app` holds for `/app`, `/app?x` and `/app/x`, not for `/apple`; `/` for all of the host. Of several, the longest
-/// counts. Paths are compared with percent-encoding undone; one with an encoded `/` or `\` is below no scope but `/`, as
-/// servers may read it either way. Any thread may call it; what changes holds for connections made from then on.
+/// A scope `/app` holds for `/app`, `/app?x` and `/app/x`, not for `/apple`; `/` for all of the host. Of several, the
+/// longest counts. Paths are compared with percent-encoding undone; one with an encoded `/` or `\` is below no scope
+/// but `/`, as servers may read it either way. Any thread may call it; what changes holds for connections made from
+/// then on.
 public final class GeminiIdentities: Sendable {
   private struct Scope: Hashable {
     var host: GeminiHost

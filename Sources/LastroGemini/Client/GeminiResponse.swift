@@ -40,8 +40,8 @@ public struct GeminiResponse: Sendable {
   /// The body of a 2x response when it is in memory, as after `fetchData`; else `nil`.
   public var data: Data? { status.isSuccess ? body.bytes : nil }
 
-  /// The body in memory as text, in its charset: UTF-8 (repaired), US-ASCII or ISO-8859-1; `nil` for another one, for a body
-  /// that is no text, and without one.
+  /// The body in memory as text, in its charset: UTF-8 (repaired), US-ASCII or ISO-8859-1; `nil` for another one, for a
+  /// body that is not text, and without one.
   public var text: String? {
     guard let data, let type = header.mediaType, type.essence.hasPrefix("text/") else { return nil }
     switch type.charset {

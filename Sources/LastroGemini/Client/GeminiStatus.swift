@@ -94,7 +94,7 @@ public struct GeminiResponseHeader: Sendable, Hashable {
     self.meta = meta
   }
 
-  /// How long 44 asks to wait; `nil` for other statuses, and where `meta` is no number of seconds. A day at most.
+  /// How long 44 asks to wait; `nil` for other statuses, and where `meta` is not a number of seconds. A day at most.
   public var slowDown: Duration? {
     guard status == .slowDown, !meta.isEmpty, meta.utf8.count <= 18, meta.utf8.allSatisfy(\.isDigit),
       let seconds = Int64(meta)

@@ -53,6 +53,7 @@ struct GeminiCall {
     let answer = try await GeminiExchange(dialer: dialer, configuration: configuration, url: url, clock: clock).run(
       forgiving: &clock)
     guard !answer.header.status.isSuccess else { return response(answer) }
+    // Only 2x responses have a body.
     answer.stream.close()
     let goesOn =
       switch answer.header.status.category {
@@ -95,28 +96,30 @@ struct GeminiCall {
     let target = try target(of: header)
     redirectCount += 1
     let step = GeminiRedirects.Step(from: url, to: target, status: header.status, number: redirectCount)
+    // Asked before the rules below, since it may hand over a redirect that cannot be followed.
     let decide = configuration.redirects.decide
     switch try await asking({ await decide(step) }) {
     case .deliver: return false
     case .refuse:
       throw failed(
         .redirectRefused, "\(url) redirects away from its host, which is not allowed", header,
-        hint: "GeminiConfiguration.redirects decides: GeminiRedirects.acrossHosts() follows within Gemini")
+        hint: "set GeminiConfiguration.redirects; GeminiRedirects.acrossHosts() follows within Gemini")
     case .follow: break
     }
     guard case .gemini(let next) = target else {
       throw failed(
         .unsupportedScheme, "\(url) redirects to another scheme than gemini", header,
-        hint: "a decision of .deliver hands the redirect over")
+        hint: "decide .deliver to have the redirect handed over")
     }
     guard redirectCount <= configuration.redirects.limit else {
       throw failed(
-        .tooManyRedirects, "more than \(configuration.redirects.limit) redirects", header,
+        .tooManyRedirects, "the server redirects more than \(configuration.redirects.limit) times", header,
         hint: "raise GeminiRedirects.limit, if the server is known to need more")
     }
     guard !visited.contains(next.text) else {
       throw failed(
-        .redirectLoop, "the redirects come back to \(next)", header, hint: "the server's owner has to mend it")
+        .redirectLoop, "the redirects lead in a circle, back to \(next)", header,
+        hint: "the server's owner has to mend it")
     }
     url = next
     redirects.append(next)
@@ -125,15 +128,19 @@ struct GeminiCall {
 
   private func target(of header: GeminiResponseHeader) throws(GeminiError) -> GeminiReference {
     do throws(GeminiError) {
-      guard header.meta.contains(where: { $0 != " " }) else { throw .invalidURL("the redirect has no URL") }
+      guard header.meta.contains(where: { $0 != " " }) else { throw .invalidURL("its URL is missing") }
       guard case .gemini(let next) = try url.resolve(header.meta) else { return try url.resolve(header.meta) }
+      // Servers put what was typed into the next URL, which errors and logs would show.
       return .gemini(carriesSecret ? try next.masked() : next)
     } catch {
-      throw failed(.invalidRedirect, "the redirect cannot be followed: \(error.message)", header, hint: nil)
+      throw failed(
+        .invalidRedirect, "the redirect cannot be followed: \(error.message)", header,
+        hint: "report it to the server's owner")
     }
   }
 
   private mutating func waits(for header: GeminiResponseHeader) async throws(GeminiError) -> Bool {
+    // A wait that does not end before the total limit is not begun: the caller can use the response, but not a timeout.
     guard case .wait(let longest, let attempts) = configuration.slowDown, let delay = header.slowDown,
       delay <= longest, waits < attempts, clock.limit(nil).map({ delay < $0 }) ?? true
     else { return false }
@@ -146,7 +153,7 @@ struct GeminiCall {
     return true
   }
 
-  /// Asks the application, which may take its time.
+  /// Asks the application, which may take its time: the total limit does not run meanwhile.
   private mutating func asking<Value: Sendable>(
     _ question: @escaping @Sendable () async -> Value
   ) async throws(GeminiError) -> Value {

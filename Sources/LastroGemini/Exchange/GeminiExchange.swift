@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Lastro
+internal import LastroSupport
 internal import LastroWire
 
 #if canImport(FoundationEssentials)
@@ -20,7 +21,7 @@ struct GeminiExchange {
     var verdict: TrustVerdict?
   }
 
-  /// What somebody decided about a change of key.
+  /// What the user decided about a change of key.
   private struct Accepted {
     /// Given the decision, this was what the host was known by: it says nothing about anything else.
     var known: GeminiKnownHost
@@ -104,12 +105,12 @@ struct GeminiExchange {
         stream.close()
         throw error
       }
-      // Somebody else met the host meanwhile: what they saw counts, and this connection is judged anew.
+      // Another request met the host meanwhile: what it saw counts, and this connection is judged anew.
       accepted = nil
       stream.close()
     }
     throw GeminiError(
-      stage: .trust, code: .knownHostsFailed, message: "what \(url.authority) is known by keeps changing",
+      stage: .trust, code: .knownHostsFailed, message: "the known key of \(url.authority) keeps changing",
       hint: "find out who else writes the known hosts", url: url)
   }
 
@@ -130,7 +131,9 @@ struct GeminiExchange {
       }
       var refusal = GeminiError(
         stage: .trust, code: .certificateChanged, message: change.description,
-        hint: "ask its owner over another way whether the key was changed; if not, somebody may stand between",
+        hint:
+          "ask its owner over another way whether the key was changed; if not, an attacker may be intercepting the "
+          + "connection",
         url: url, cause: error.cause)
       refusal.certificateChange = change
       throw refusal
@@ -184,11 +187,10 @@ struct GeminiExchange {
   // MARK: request and header
 
   private func ask(_ stream: any ByteStream) async throws(GeminiError) -> Answer {
-    let time = configuration.time
-    let end = configuration.headerTimeout.map { time.now() + $0 }
+    let countdown = Countdown(configuration.headerTimeout, now: configuration.time.now)
     func left() throws(GeminiError) -> Duration? {
-      let left = clock.limit(end.map { $0 - time.now() })
-      if let left, left <= .zero { throw late }
+      let left = clock.limit(countdown.left)
+      if left == .zero { throw late }
       return left
     }
     let limit = try left()
@@ -232,14 +234,14 @@ struct GeminiExchange {
   private func violated(_ violation: GeminiHeaderViolation) -> GeminiError {
     GeminiError(
       stage: .response, code: violation.code, message: violation.message,
-      hint: "the server does not speak Gemini, or not well; tell its owner", url: url)
+      hint: "the server does not follow the Gemini specification; report it to its owner", url: url)
   }
 
   private var late: GeminiError {
     guard !clock.hasPassed else { return clock.error(url: url) }
     return GeminiError(
       stage: .timeout, code: .headerTimeout,
-      message: "no complete response header came within \(configuration.headerTimeout.map { "\($0)" } ?? "its limit")",
+      message: "no complete response header came within \(configuration.headerTimeout?.brief ?? "its limit")",
       hint: "raise GeminiConfiguration.headerTimeout, if the server is known to be slow", url: url)
   }
 

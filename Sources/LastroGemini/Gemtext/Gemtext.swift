@@ -77,8 +77,8 @@ extension GeminiBody {
   public var gemtext: GemtextLines { GemtextLines(self) }
 }
 
-/// The lines of a body, as they come; with its back-pressure, and its errors. A line that an error cuts short is given, then
-/// the error is thrown.
+/// The lines of a body, as they come; with its back-pressure, and its errors. A line that an error cuts short is given,
+/// then the error is thrown.
 public struct GemtextLines: AsyncSequence, Sendable {
   /// A line.
   public typealias Element = GemtextLine
@@ -100,9 +100,13 @@ public struct GemtextLines: AsyncSequence, Sendable {
     fileprivate init(_ body: GeminiBody) { bytes = body.makeAsyncIterator() }
 
     /// The next line, or `nil` at the end.
+    ///
+    /// - Throws: ``GeminiError``: why the rest does not come, after the line that it cut short.
     public mutating func next() async throws(GeminiError) -> GemtextLine? { try await next(isolation: #isolation) }
 
     /// The next line, or `nil` at the end.
+    ///
+    /// - Throws: ``GeminiError``: why the rest does not come, after the line that it cut short.
     public mutating func next(isolation actor: isolated (any Actor)?) async throws(GeminiError) -> GemtextLine? {
       while true {
         if let line = lines.popFirst() { return line }

@@ -11,7 +11,8 @@ internal import Lastro
 /// ```
 ///
 /// Control characters, with which a document could drive a terminal, are shown as U+FFFD; a tab as a space, in
-/// preformatted lines too. Preformatted lines are not wrapped. A width counts East Asian wide characters and emoji as two.
+/// preformatted lines too. Preformatted lines are not wrapped. A width counts East Asian wide characters and emoji as
+/// two.
 public struct GemtextRenderer: Sendable {
   /// Columns; 20 at least.
   public let width: Int

@@ -38,7 +38,7 @@ final class FirstUseJudge: ServerTrustJudge {
     now = time.sinceEpoch
   }
 
-  /// The latest finding; `nil` while nobody asked.
+  /// The latest finding; `nil` before the first handshake.
   var finding: Finding? { found.withLock { $0 } }
 
   func judge(_ trust: ServerTrust) -> TrustDecision {
@@ -60,14 +60,14 @@ final class FirstUseJudge: ServerTrustJudge {
         hint: "the dialer must ask about the host that is dialed")
     }
     guard let leaf = trust.chain.first, let facts = leaf.facts else {
-      return .refused(.trustRefused, "\(host) shows no certificate that can be read", hint: nil)
+      return .refused(.trustRefused, "\(host) shows no certificate that can be read", hint: "report it to its owner")
     }
     if let problem = problem(of: leaf, facts) { return problem }
     let presented = GeminiKnownHost(pin: leaf.pin, expires: facts.notAfter)
     guard let known else { return .accepted(presented, .firstUse) }
     if known.pin == leaf.pin { return .accepted(presented, .knownHost) }
     let isExpired = rules.acceptsNewKeyAfterExpiry && known.expires < date
-    // A decision about one key is none about a third.
+    // A decision about one key says nothing of a third.
     if accepting.map({ $0 == leaf.pin }) ?? isExpired { return .accepted(presented, .changedHost) }
     return .changed(GeminiCertificateChange(host: host, known: known, presented: presented, certificate: leaf))
   }
@@ -77,7 +77,7 @@ final class FirstUseJudge: ServerTrustJudge {
       let bounds = "from \(facts.notBefore.inCalendar) to \(facts.notAfter.inCalendar)"
       return .refused(
         .certificateExpired, "the certificate of \(host) is valid \(bounds), which is not now",
-        hint: "see that the clock is right; the server's owner has to renew it")
+        hint: "check this machine's clock; else the server's owner has to renew it")
     }
     if rules.checksHostName, !leaf.isFor(host.host) {
       return .refused(

@@ -13,7 +13,8 @@ internal import LastroSupport
 public struct GeminiKnownHost: Sendable, Hashable {
   /// SHA-256 of the key.
   public var pin: SPKIHash
-  /// The end of the certificate's validity, to the second. Until then, another key is a change that somebody has to decide on.
+  /// The end of the certificate's validity, to the second. Until then, another key is a change that the user has to
+  /// decide on.
   public var expires: Date
 
   /// Makes one. The date is kept to the second.
@@ -23,21 +24,23 @@ public struct GeminiKnownHost: Sendable, Hashable {
   }
 }
 
-/// Where the keys of hosts are remembered, for trust on first use: ``GeminiMemoryKnownHosts``, ``GeminiKnownHostsFile``, or
-/// one of the application's own.
+/// Where the keys of hosts are remembered, for trust on first use: ``GeminiMemoryKnownHosts``,
+/// ``GeminiKnownHostsFile``, or one of the application's own.
 ///
-/// Clients ask it before they connect, and tell it after a handshake has succeeded. Any thread may call it. A client that is
-/// cancelled, or whose total limit has passed, does not wait for the answer; the call runs on in a cancelled task.
+/// Clients ask it before they connect, and tell it after a handshake has succeeded. Any thread may call it. A client
+/// that is cancelled, or whose total limit has passed, does not wait for the answer; the call runs on in a cancelled
+/// task.
 public protocol GeminiKnownHosts: Sendable {
   /// What a host is known by; `nil` for one that was never seen.
   ///
   /// - Throws: when that cannot be told. Nothing is sent then.
   func knownHost(_ host: GeminiHost) async throws(GeminiKnownHostsError) -> GeminiKnownHost?
 
-  /// Remembers a host by `new`, or forgets it where that is `nil`; but only if it is known by `old` still, so that of two who
-  /// meet a host for the first time, one learns what the other saw.
+  /// Remembers a host by `new`, or forgets it where that is `nil`; but only if it is known by `old` still, so that of
+  /// two tasks that meet a host for the first time, one learns what the other saw.
   ///
   /// - Returns: whether it is done; false when the host is known by something else than `old` meanwhile.
+  /// - Throws: when it cannot be remembered. The request that met the host fails then.
   func replace(
     _ host: GeminiHost, _ old: GeminiKnownHost?, with new: GeminiKnownHost?
   ) async throws(GeminiKnownHostsError) -> Bool
@@ -60,7 +63,7 @@ public struct GeminiKnownHostsError: Error, Sendable, Hashable, CustomStringConv
   /// The lines of a file that cannot be understood; the first hundred.
   public var lines: [Line]
 
-  /// Makes one.
+  /// Makes an error, for stores of one's own.
   public init(_ message: String, hint: String? = nil, lines: [Line] = []) {
     self.message = message
     self.hint = hint
@@ -82,11 +85,15 @@ public final class GeminiMemoryKnownHosts: GeminiKnownHosts {
   public var all: [GeminiHost: GeminiKnownHost] { hosts.withLock { $0 } }
 
   /// What a host is known by.
+  ///
+  /// - Throws: never: the store is memory.
   public func knownHost(_ host: GeminiHost) async throws(GeminiKnownHostsError) -> GeminiKnownHost? {
     hosts.withLock { $0[host] }
   }
 
   /// Remembers a host, or forgets it.
+  ///
+  /// - Throws: never: the store is memory.
   public func replace(
     _ host: GeminiHost, _ old: GeminiKnownHost?, with new: GeminiKnownHost?
   ) async throws(GeminiKnownHostsError) -> Bool {

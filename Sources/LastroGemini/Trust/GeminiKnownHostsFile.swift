@@ -16,31 +16,31 @@ public import Lastro
 /// example.com 1965 sha256/47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU= 2027-01-01T00:00:00Z
 /// ```
 ///
-/// The first line names format and version. Each other line has a host as `HostName` has it, a port, the pin of the key,
-/// and the end of the certificate's validity in UTC, a space between them. Empty lines and those that begin with `#` are
-/// skipped, and stay.
+/// The first line names format and version. Each other line has a host as `HostName` has it, a port, the pin of the
+/// key, and the end of the certificate's validity in UTC, a space between them. Empty lines and those that begin with
+/// `#` are skipped, and stay.
 ///
 /// It is read whenever a host is looked up, so that what others write is seen. It is written by way of a new file (mode
-/// 0600) that takes its place, while a lock (`flock`) is held on a file of the same name with `.lock` behind it; readers
-/// need no lock. A file that is not there is empty.
+/// 0600) that takes its place, while a lock (`flock`) is held on a file of the same name with `.lock` behind it;
+/// readers need no lock. A file that is not there is empty.
 ///
-/// A line that cannot be understood fails every look-up, with its number: the host that stands in it would otherwise count
-/// as one never seen. So does another version. The file is then left as it is.
+/// A line that cannot be understood fails every look-up, with its number: the host that stands in it would otherwise
+/// count as one never seen. So does another version. The file is then left as it is.
 public final class GeminiKnownHostsFile: GeminiKnownHosts {
   /// Its path.
   public let path: String
   private let time: TimeSource
-  private let lockLimit: Duration
+  private let lockTimeout: Duration
 
   /// Names a file. Nothing is read or made yet.
   ///
   /// - Parameters:
   ///   - path: its directory must exist when something is remembered.
-  ///   - lockLimit: longest wait for whoever else writes. Default 10 s.
+  ///   - lockTimeout: longest wait for another writer. Default 10 s.
   ///   - time: measures it.
-  public init(path: String, lockLimit: Duration = .seconds(10), time: TimeSource = .continuous) {
+  public init(path: String, lockTimeout: Duration = .seconds(10), time: TimeSource = .continuous) {
     self.path = path
-    self.lockLimit = lockLimit
+    self.lockTimeout = lockTimeout
     self.time = time
   }
 
@@ -52,11 +52,14 @@ public final class GeminiKnownHostsFile: GeminiKnownHosts {
   }
 
   /// What a host is known by.
+  ///
+  /// - Throws: ``GeminiKnownHostsError`` when the file cannot be read or understood.
   public func knownHost(_ host: GeminiHost) async throws(GeminiKnownHostsError) -> GeminiKnownHost? { try all()[host] }
 
   /// Remembers a host, or forgets it.
   ///
-  /// - Throws: also when another writer holds the lock for longer than the limit, and when the task is cancelled meanwhile.
+  /// - Throws: also when another writer holds the lock for longer than the limit, and when the task is cancelled
+  ///   meanwhile.
   public func replace(
     _ host: GeminiHost, _ old: GeminiKnownHost?, with new: GeminiKnownHost?
   ) async throws(GeminiKnownHostsError) -> Bool {
@@ -74,18 +77,18 @@ public final class GeminiKnownHostsFile: GeminiKnownHosts {
   /// Polls: a blocking wait would hold a thread of the pool.
   private func lock(_ path: String) async throws(GeminiKnownHostsError) -> KnownHostsLock {
     let lock = try KnownHostsLock(path)
-    let end = time.now() + lockLimit
+    let end = time.now() + lockTimeout
     var pause = Duration.milliseconds(1)
     while try !lock.take() {
       guard time.now() < end else {
         throw GeminiKnownHostsError(
-          "\(path) is locked by another process for longer than \(lockLimit)",
+          "\(path) is locked by another process for longer than \(lockTimeout.brief)",
           hint: "find out who holds it; the lock goes away with its process")
       }
       do {
         try await time.sleep(pause)
       } catch {
-        throw GeminiKnownHostsError("remembering a host was cancelled")
+        throw GeminiKnownHostsError("the remembering of a host was cancelled")
       }
       pause = min(pause * 2, .milliseconds(50))
     }
@@ -114,7 +117,7 @@ struct KnownHostsText {
     for (index, line) in lines.enumerated().dropFirst() where !line.isEmpty && !line.utf8.starts(with: "#".utf8) {
       do throws(ConfigurationError) {
         let (host, known) = try Self.read(line)
-        guard hosts[host] == nil else { throw ConfigurationError("\(host) stands in an earlier line, too") }
+        if let earlier = lineOfHost[host] { throw ConfigurationError("\(host) is listed twice: line \(earlier + 1)") }
         hosts[host] = known
         lineOfHost[host] = index
       } catch {
@@ -148,24 +151,26 @@ struct KnownHostsText {
 
   private static func read(_ line: String) throws(ConfigurationError) -> (GeminiHost, GeminiKnownHost) {
     let words = line.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
-    guard words.count == 4 else { throw ConfigurationError("\(words.count) words instead of host, port, pin and date") }
+    guard words.count == 4 else {
+      throw ConfigurationError("it has not four words (host, port, pin, date), but \(words.count)")
+    }
     let name = try HostName(words[0])
     guard let port = Int(words[1]), 1...65_535 ~= port, let host = try? GeminiHost(name, port: port) else {
-      throw ConfigurationError("its second word is no port")
+      throw ConfigurationError("its second word is not a port (1…65535)")
     }
     guard words[2].hasPrefix("sha256/"), let pin = SPKIHash(words[2]) else {
-      throw ConfigurationError("its third word is no pin")
+      throw ConfigurationError("its third word is not a pin")
     }
     // The strategy lets much pass, such as 30 February and what stands after the date.
     guard let date = try? Date(words[3], strategy: .iso8601), date.inCalendar == words[3] else {
-      throw ConfigurationError("its fourth word is no date in UTC")
+      throw ConfigurationError("its fourth word is not a date in UTC")
     }
     return (host, GeminiKnownHost(pin: pin, expires: date))
   }
 
   private static func unknownVersion(_ line: String, path: String) -> GeminiKnownHostsError {
     let isOther = line.utf8.starts(with: "lastro-known-hosts ".utf8)
-    let problem = isOther ? "has a version that is not known here" : "is no file of known hosts"
+    let problem = isOther ? "has an unknown version" : "is not a file of known hosts"
     return GeminiKnownHostsError(
       "\(path) \(problem): its first line is not \"\(header)\"",
       hint: isOther ? "read it with the version of Lastro that wrote it" : "name another file",

@@ -21,12 +21,12 @@ public enum GeminiTrust: Sendable {
     case replace
   }
 
-  /// Asked about a change of key before the old certificate's end. The client has closed that connection, and makes a new
-  /// one for the new key alone if it may.
+  /// Asked about a change of key before the old certificate's end. The client has closed that connection, and makes a
+  /// new one for the new key alone if it may.
   public typealias ChangeHandler = @Sendable (GeminiCertificateChange) async -> Decision
 
-  /// Trust on first use: the key of a host is remembered when it is seen for the first time, and must stay the same until
-  /// the end of its certificate's validity. Nobody else vouches for it, and the first time has to be believed.
+  /// Trust on first use: the key of a host is remembered when it is seen for the first time, and must stay the same
+  /// until the end of its certificate's validity. No authority vouches for it, and the first time has to be believed.
   ///
   /// - Parameters:
   ///   - store: where keys are remembered.
@@ -35,12 +35,12 @@ public enum GeminiTrust: Sendable {
   case firstUse(
     any GeminiKnownHosts, rules: GeminiFirstUseRules = GeminiFirstUseRules(), onMismatch: ChangeHandler? = nil)
 
-  /// As for `https`: the chain must lead to a trusted root and be for the host; then pins, where the connection options or
-  /// the dialer have a judge with some (`TLSOptions.trustJudge`).
+  /// As for `https`: the chain must lead to a trusted root and be for the host; then pins, where the connection options
+  /// or the dialer have a judge with some (`TLSOptions.trustJudge`).
   case authorities
 
-  /// By this judge alone, which is given what the server presented, unverified: for pins of keys that no authority vouches
-  /// for.
+  /// By this judge alone, which is given what the server presented, unverified: for pins of keys that no authority
+  /// vouches for.
   case judged(by: any ServerTrustJudge)
 }
 
@@ -48,10 +48,11 @@ public enum GeminiTrust: Sendable {
 public struct GeminiFirstUseRules: Sendable, Hashable {
   /// Whether it must be valid at the time. Default true.
   public var checksDates = true
-  /// Whether it must be for the host: by its subject alternative names, or where it has none, its common name. Default true.
+  /// Whether it must be for the host: by its subject alternative names, or where it has none, its common name. Default
+  /// true.
   public var checksHostName = true
-  /// Whether a host may show another key once the certificate that it is known by has ended, as it has to; nobody is asked
-  /// then. Default true. If false, that is a change like any other.
+  /// Whether a host may show another key once the certificate that it is known by has ended, as it has to; the decision
+  /// is not asked for then. Default true. If false, that is a change like any other.
   public var acceptsNewKeyAfterExpiry = true
 
   /// Makes the default ones.

@@ -17,7 +17,7 @@ private func systemWrite(_ file: Int32, _ bytes: UnsafeRawPointer?, _ count: Int
 
 /// Reads and replaces a small file.
 enum KnownHostsIO {
-  /// A file of known hosts that is larger is none.
+  /// A larger file cannot be a file of known hosts.
   private static let maximumBytes = 16 << 20
 
   /// Links that lead on to links, as many as the kernel follows.
@@ -40,7 +40,7 @@ enum KnownHostsIO {
     throw failure("\(path) cannot be resolved", ELOOP)
   }
 
-  /// What a symbolic link says; `nil` for what is none.
+  /// The target of a symbolic link; `nil` for other files.
   private static func linked(_ path: String) throws(GeminiKnownHostsError) -> String? {
     var isLink = false
     let bytes = [UInt8](unsafeUninitializedCapacity: Int(PATH_MAX)) { space, count in
@@ -69,7 +69,7 @@ enum KnownHostsIO {
   static func read(_ path: String) throws(GeminiKnownHostsError) -> String? {
     let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     if file < 0, errno == ENOENT { return nil }
-    guard file >= 0 else { throw failure("\(path) cannot be opened") }
+    guard file >= 0 else { throw failure("cannot open \(path)", hint: readable) }
     defer { close(file) }
     var status = stat()
     guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size <= maximumBytes else {
@@ -84,7 +84,7 @@ enum KnownHostsIO {
         if result < 0 { problem = errno }
         count = max(0, result)
       }
-      if let problem { throw failure("\(path) cannot be read", problem) }
+      if let problem { throw failure("cannot read \(path)", problem, hint: readable) }
       if piece.isEmpty { break }
       bytes += piece
     }
@@ -96,21 +96,21 @@ enum KnownHostsIO {
   }
 
   private static func unfit(_ path: String) -> GeminiKnownHostsError {
-    GeminiKnownHostsError("\(path) is no file of known hosts", hint: "name a regular file of at most 16 MiB")
+    GeminiKnownHostsError("\(path) is not a file of known hosts", hint: "name a regular file of at most 16 MiB")
   }
 
-  /// Puts a new file in the place of the old one, at once: whoever reads sees the one or the other.
+  /// Puts a new file in the place of the old one, at once: a reader sees the one or the other.
   static func replace(_ path: String, with text: String) throws(GeminiKnownHostsError) {
     var template = Array("\(path).XXXXXX".utf8CString)
     let file = mkstemp(&template)
-    guard file >= 0 else { throw failure("no file can be made beside \(path)") }
+    guard file >= 0 else { throw failure("cannot make a file beside \(path)") }
     let isWritten = write(Array(text.utf8), to: file) && fchmod(file, 0o600) == 0 && fsync(file) == 0
     let reason = errno
     let isReplaced = close(file) == 0 && isWritten && rename(template, path) == 0
     guard isReplaced else {
       let reason = isWritten ? errno : reason
       unlink(template)
-      throw failure("\(path) cannot be written", reason)
+      throw failure("cannot write \(path)", reason)
     }
   }
 
@@ -131,24 +131,28 @@ enum KnownHostsIO {
     }
   }
 
-  static func failure(_ message: String, _ reason: Int32 = errno) -> GeminiKnownHostsError {
-    GeminiKnownHostsError(
-      "\(message): \(String(cString: strerror(reason)))", hint: "see that its directory exists and may be written to")
+  private static let readable = "let this process read it"
+  private static let writable = "check that its directory exists and may be written to"
+
+  static func failure(
+    _ message: String, _ reason: Int32 = errno, hint: String = writable
+  ) -> GeminiKnownHostsError {
+    GeminiKnownHostsError("\(message): \(String(cString: strerror(reason)))", hint: hint)
   }
 }
 
-/// A lock between processes, and between those who take it in one process. The kernel lets it go with the process.
+/// A lock between processes, and between its users in one process. The kernel lets it go with the process.
 final class KnownHostsLock: Sendable {
   private let file: Int32
 
   init(_ path: String) throws(GeminiKnownHostsError) {
     file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-    guard file >= 0 else { throw KnownHostsIO.failure("\(path) cannot be opened") }
+    guard file >= 0 else { throw KnownHostsIO.failure("cannot open \(path)") }
   }
 
   deinit { close(file) }
 
-  /// Takes it, if nobody has it. The file stays when the lock is let go: removing it would let two have it.
+  /// Takes it, if it is free. The file stays when the lock is let go: removing it would let two have it.
   ///
   /// - Throws: where that cannot be told, as on a file system without locks.
   func take() throws(GeminiKnownHostsError) -> Bool {

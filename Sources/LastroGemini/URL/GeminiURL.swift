@@ -13,8 +13,8 @@ public import Lastro
 /// What may be left out when it is written: the scheme (`example.com/x`, `//example.com/x`), the port (1965), the path
 /// (`/`). International names become A-labels; what may not stand raw in a URL is percent-encoded as UTF-8, valid
 /// percent-encoding stays as written; `.` and `..` are resolved (RFC 3986 §5.2.4). User information is refused, as the
-/// specification forbids it; a fragment is for the reader, so it is kept in ``fragment`` and never sent. Control characters
-/// are refused.
+/// specification forbids it; a fragment is for the reader, so it is kept in ``fragment`` and never sent. Control
+/// characters are refused.
 public struct GeminiURL: Sendable, Hashable {
   /// The port where none is written: 1965.
   public static let defaultPort = 1965
@@ -29,8 +29,8 @@ public struct GeminiURL: Sendable, Hashable {
   public let query: String?
   /// What followed `#`, percent-encoded. Not sent.
   public let fragment: String?
-  /// Whether the query was asked for as sensitive input (status 11): ``description`` masks it then. It masks the path, too,
-  /// of URLs to which a server redirected after such input.
+  /// Whether the query was asked for as sensitive input (status 11): ``description`` masks it then. It masks the path,
+  /// too, of URLs to which a server redirected after such input.
   public let isSensitive: Bool
   /// Whether the path may have sensitive input in it.
   let hidesPath: Bool
@@ -61,8 +61,8 @@ public struct GeminiURL: Sendable, Hashable {
     guard count <= Self.maximumBytes else {
       throw GeminiError(
         stage: .request, code: .urlTooLong,
-        message: "the URL has \(count) bytes, and Gemini allows \(Self.maximumBytes)",
-        hint: "shorten it; what is not ASCII takes three bytes for each byte of UTF-8")
+        message: "the URL has \(count) bytes, above the maximum of \(Self.maximumBytes)",
+        hint: "shorten it; each byte of a non-ASCII character takes three, percent-encoded")
     }
   }
 
@@ -80,7 +80,8 @@ public struct GeminiURL: Sendable, Hashable {
     return query[...].percentDecodedBytes.map { String(decoding: $0, as: UTF8.self) } ?? query
   }
 
-  /// The same URL with an answer to a prompt (status 10 or 11) as its query: percent-encoded as UTF-8, a space as `%20`.
+  /// The same URL with an answer to a prompt (status 10 or 11) as its query: percent-encoded as UTF-8, a space as
+  /// `%20`.
   ///
   /// - Parameters:
   ///   - input: what was typed.
@@ -99,7 +100,7 @@ public struct GeminiURL: Sendable, Hashable {
     try GeminiURLReader.resolve(reference, against: self)
   }
 
-  /// The same, with path and query masked: a server made them, who knows a secret.
+  /// The same, with path and query masked: the server that made them may have put a secret there.
   func masked() throws(GeminiError) -> GeminiURL {
     try GeminiURL(
       authority: authority, path: path, query: query, fragment: fragment, isSensitive: query != nil || isSensitive,
@@ -139,7 +140,7 @@ public struct GeminiHost: Sendable, Hashable, CustomStringConvertible {
   /// - Throws: code `invalid_url` for a port outside 1 to 65,535.
   public init(_ host: HostName, port: Int = GeminiURL.defaultPort) throws(GeminiError) {
     guard 1...65_535 ~= port else {
-      throw .invalidURL("\(port) is no port", hint: "ports are 1 to 65535; Gemini's is 1965")
+      throw .invalidURL("port \(port) is out of range (1…65535)", hint: "Gemini's is 1965")
     }
     self.host = host
     self.port = port

@@ -90,7 +90,8 @@ enum GeminiURLReader {
     guard text.utf8.count <= 4 * GeminiURL.maximumBytes else {
       throw GeminiError(
         stage: .request, code: .urlTooLong,
-        message: "the URL has \(text.utf8.count) bytes, and Gemini allows \(GeminiURL.maximumBytes)", hint: "shorten it"
+        message: "the URL has \(text.utf8.count) bytes, above the maximum of \(GeminiURL.maximumBytes)",
+        hint: "shorten it"
       )
     }
     guard text.utf8.allSatisfy({ !$0.isControl }) else {
@@ -148,7 +149,7 @@ enum GeminiURLReader {
   private static func number(_ text: Substring) throws(GeminiError) -> Int {
     if text.isEmpty { return GeminiURL.defaultPort }
     guard text.utf8.count <= 5, text.utf8.allSatisfy(\.isDigit), let port = Int(text) else {
-      throw .invalidURL("the port is no number from 1 to 65535", hint: "leave it out for 1965")
+      throw .invalidURL("the URL's port is not a number from 1 to 65535", hint: "leave it out for 1965")
     }
     return port
   }

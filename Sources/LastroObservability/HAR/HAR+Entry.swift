@@ -9,7 +9,7 @@ extension HAR {
     public var startedDateTime: String
     /// How long it took, in milliseconds: the sum of ``timings``.
     public var time: Double
-    /// The request.
+    /// The request, with secrets masked unless the recorder keeps them.
     public var request: Request
     /// The answer; status 0 where there was none.
     public var response: Response
@@ -31,7 +31,7 @@ extension HAR {
     public var hop: Int?
     /// `RequestOptions.operation`.
     public var operation: String?
-    /// Why it failed.
+    /// Why the exchange failed; `nil` for one that succeeded.
     public var error: Failure?
     /// What is known of the connection.
     public var facts: Connection?
@@ -67,7 +67,7 @@ extension HAR {
 
   /// What a cache did: an empty object.
   public struct Cache: Codable, Sendable, Hashable {
-    /// Makes one.
+    /// Makes the empty object that the format demands.
     public init() {}
   }
 

@@ -10,8 +10,8 @@ public import Lastro
 
 /// An HTTP archive, version 1.2: exchanges, in the format that browsers and proxies export and import.
 ///
-/// Fields that the format does not have begin with an underscore, as it wants: the call and attempt of an exchange, why it
-/// failed, its connection. What other programs write of their own is dropped when it is read.
+/// Fields that the format does not have begin with an underscore, as it wants: the call and attempt of an exchange, why
+/// it failed, its connection. What other programs write of their own is dropped when it is read.
 public struct HAR: Codable, Sendable, Hashable {
   /// All there is.
   public var log: Log
@@ -24,7 +24,7 @@ public struct HAR: Codable, Sendable, Hashable {
 
   /// Version, creator, exchanges.
   public struct Log: Codable, Sendable, Hashable {
-    /// Of the format. Default `1.2`.
+    /// Version of the format. Default `1.2`.
     public var version: String
     /// The program that wrote it.
     public var creator: Creator
@@ -69,8 +69,8 @@ public struct HAR: Codable, Sendable, Hashable {
       self = try JSONDecoder().decode(HAR.self, from: json)
     } catch {
       throw ConfigurationError(
-        "this is no HTTP archive: \(DecodeFailure.line(error))",
-        hint: "it must be JSON by HAR 1.2, with log.version, log.creator and log.entries")
+        "the data is not an HTTP archive: \(DecodeFailure.line(error))",
+        hint: "give JSON by HAR 1.2, with log.version, log.creator and log.entries")
     }
   }
 

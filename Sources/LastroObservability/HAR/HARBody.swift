@@ -21,7 +21,7 @@ struct HARBody {
   init(_ data: Data, limit: Int, redaction: Redaction?) {
     isTruncated = data.count > limit
     if isTruncated { comment = "cut off after \(limit) of \(data.count) bytes" }
-    // Masked before it is cut: a secret that is cut in two is none that can be told. What lies far behind the limit is
+    // Masked before it is cut: a secret that is cut in two would not be recognised. What lies far behind the limit is
     // not looked at: this runs on the task of the call.
     let isCut = data.count - Self.slack > limit
     let head = isCut ? data.prefix(limit + Self.slack) : data
@@ -46,7 +46,8 @@ struct HARBody {
     return nil
   }
 
-  /// Names and values can stand in binary bodies too, such as forms with files in them. Each byte is taken for a character.
+  /// Names and values can stand in binary bodies too, such as forms with files in them. Each byte is taken for a
+  /// character.
   private static func masked(_ data: Data, _ redaction: Redaction?, isCut: Bool) -> Data? {
     guard let redaction else { return nil }
     var scalars = String.UnicodeScalarView()
@@ -59,7 +60,7 @@ struct HARBody {
 
   private static func prefix(_ text: String, _ limit: Int) -> String {
     guard text.utf8.count > limit else { return text }
-    // Not within a character.
+    // The cut must not be within a character.
     var end = text.utf8.index(text.startIndex, offsetBy: limit)
     while end > text.startIndex, String.Index(end, within: text) == nil { end = text.utf8.index(before: end) }
     return String(text[..<end])

@@ -23,8 +23,8 @@ enum HARForm {
     return redaction.text(result + rest, isCut: isCut)
   }
 
-  /// What stands in a part with a secret name; an empty range where the name is none. All the rest where no end of its
-  /// head can be found: the part may have been cut off, or written by other rules.
+  /// What stands in a part with a secret name; an empty range where the name is not secret. All the rest where no end
+  /// of its head can be found: the part may have been cut off, or written by other rules.
   private static func value(
     after start: String.Index, of text: Substring, _ redaction: Redaction
   ) -> Range<String.Index> {

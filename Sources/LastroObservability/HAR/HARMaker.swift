@@ -40,7 +40,7 @@ struct HARMaker {
     if let facts = error.facts { note(&entry, facts) }
   }
 
-  /// The end of a streamed body; `nil` when nobody was told of it, because the call was given up.
+  /// The end of a streamed body; `nil` when it was not told, because the call was given up.
   func end(_ entry: inout HAR.Entry, _ end: FetchEvent.BodyEnd?, elapsed: Duration) {
     if let facts = end?.facts { note(&entry, facts) }
     time(&entry, end?.facts, elapsed: elapsed)

@@ -7,7 +7,8 @@ extension HARRecorder {
   public enum Secrets: Sendable, Hashable {
     /// They are masked before anything is kept: in URLs, header fields, cookies, queries and bodies.
     case masked(Redaction)
-    /// Everything is written as it was, passwords, tokens and cookies included. Whoever gets the archive can act as your user.
+    /// Everything is written as it was, passwords, tokens and cookies included. A reader of the archive can act as your
+    /// user.
     case writtenInTheClearForWhoeverReadsTheArchive
 
     /// Masked by the usual names, and by what the options of requests name.

@@ -17,15 +17,15 @@ internal import LastroSupport
 public final class HARRecorder: FetchObserver {
   /// What to keep.
   public struct Limits: Sendable, Hashable {
-    /// Most exchanges: beyond them the oldest are dropped, and counted in ``HARRecorder/droppedEntries``. Default 1000; fewer
-    /// than one count as one.
+    /// Most exchanges: beyond them the oldest are dropped, and counted in ``HARRecorder/droppedEntries``. Default 1000;
+    /// fewer than one count as one.
     public var entries: Int
-    /// Most bytes of a body, of requests and answers each: what is more is cut off, and a comment says so. Default 1 MiB; a
-    /// negative number counts as zero.
+    /// Most bytes of a body, of requests and answers each: what is more is cut off, and a comment says so. Default 1
+    /// MiB; a negative number counts as zero.
     public var bodyBytes: Int
-    /// Most bytes of all exchanges together, by the texts that are kept of them: beyond that the oldest are dropped, and
-    /// counted in ``HARRecorder/droppedEntries``; so is an exchange that is larger by itself. Exchanges that still run do
-    /// not count. Default 64 MiB; a negative number counts as zero.
+    /// Most bytes of all exchanges together, by the texts that are kept of them: beyond that the oldest are dropped,
+    /// and counted in ``HARRecorder/droppedEntries``; so is an exchange that is larger by itself. Exchanges that still
+    /// run do not count. Default 64 MiB; a negative number counts as zero.
     public var totalBytes: Int
 
     /// Makes limits.
@@ -46,7 +46,7 @@ public final class HARRecorder: FetchObserver {
   private struct State {
     /// In the order of their beginning.
     var entries: [(number: UInt64, bytes: Int, entry: HAR.Entry)] = []
-    /// Of all entries.
+    /// Bytes of all entries together.
     var bytes = 0
     var running: [UInt64: (number: UInt64, running: Running)] = [:]
     var last: UInt64 = 0

@@ -60,7 +60,8 @@ enum HARQuery {
 
 /// Cookies of archives.
 enum HARCookies {
-  /// - Parameter redaction: what is masked besides the values, since a server names cookies as it likes; `nil`: nothing.
+  /// - Parameter redaction: what is masked besides the values, since a server names cookies as it likes; `nil`:
+  ///   nothing.
   static func sent(in fields: HTTPFields, _ redaction: Redaction?) -> [HAR.Cookie] {
     fields[values: .cookie].flatMap { masked($0, redaction).split(separator: ";") }.map { pair in
       let (name, value) = split(pair)

@@ -70,7 +70,7 @@ final class MetricInstruments: Sendable {
       return (isFull ? cache.overflow[label] : nil, isFull)
     }
     if let known { return known }
-    // Made outside of the lock: the factory is other people's code. Whoever comes second drops his.
+    // Made outside of the lock: the factory is the application's code. A thread that comes second drops its own.
     let made = make(isFull ? Self.overflow : attributes.dimensions)
     return cache.withLock { cache in
       if isFull {

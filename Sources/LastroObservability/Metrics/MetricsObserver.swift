@@ -15,15 +15,16 @@ internal import LastroSupport
 /// | `lastro.client.call.duration` | recorder, seconds | each call; of a stream, until it was open |
 /// | `lastro.client.attempts` | recorder | number of attempts of each call |
 ///
-/// The first four have the attributes `http.request.method` (`_OTHER` for methods that no standard knows), `server.address`,
-/// `server.port`, `url.scheme` and, where the request has an `RequestOptions.operation`, `lastro.operation`; when a request has
-/// ended also `http.response.status_code`, `network.protocol.version`, and `error.type` (the status from 400 on, or stage
-/// and code such as `timeout/total_timeout`). The duration of a streamed answer ends with its body. The last two, which no
-/// convention has, have `http.request.method`, `server.address`, `server.port`, `url.scheme`, `lastro.operation` and
-/// `error.type`; without the first four when not even a base request could be made.
+/// The first four have the attributes `http.request.method` (`_OTHER` for methods that no standard knows),
+/// `server.address`, `server.port`, `url.scheme` and, where the request has an `RequestOptions.operation`,
+/// `lastro.operation`; when a request has ended also `http.response.status_code`, `network.protocol.version`, and
+/// `error.type` (the status from 400 on, or stage and code such as `timeout/total_timeout`). The duration of a streamed
+/// answer ends with its body. The last two, which no convention has, have `http.request.method`, `server.address`,
+/// `server.port`, `url.scheme`, `lastro.operation` and `error.type`; without the first four when not even a base
+/// request could be made.
 ///
-/// No URL is in an attribute. Hosts and operations may still be many: beyond ``init(factory:maximumAttributeSets:)``'s limit
-/// of distinct sets of a metric, values go to one set, `otel.metric.overflow` = `true`.
+/// No URL is in an attribute. Hosts and operations may still be many: beyond ``init(factory:maximumAttributeSets:)``'s
+/// limit of distinct sets of a metric, values go to one set, `otel.metric.overflow` = `true`.
 ///
 /// Register it once, in `StackConfiguration.observers`.
 public final class MetricsObserver: FetchObserver {
@@ -57,8 +58,8 @@ public final class MetricsObserver: FetchObserver {
   ///
   /// - Parameters:
   ///   - factory: makes the metrics. Default: the one bootstrapped when this is called, `MetricsSystem.factory`.
-  ///   - maximumAttributeSets: most sets of attributes that a metric may have. Default 2000, OpenTelemetry's limit; fewer
-  ///     than one counts as one.
+  ///   - maximumAttributeSets: most sets of attributes that a metric may have. Default 2000, OpenTelemetry's limit;
+  ///     fewer than one counts as one.
   public init(factory: any MetricsFactory = MetricsSystem.factory, maximumAttributeSets: Int = 2000) {
     instruments = MetricInstruments(factory: factory, limit: max(1, maximumAttributeSets))
   }
@@ -99,7 +100,7 @@ public final class MetricsObserver: FetchObserver {
     record(Ended(running: running, time: event.time, result: result))
   }
 
-  /// Ends a request whose answer was streamed, with the body's end or without one that anybody was told of.
+  /// Ends a request whose answer was streamed, with the body's end, or without one where it was not told.
   private func finish(_ event: FetchEvent, _ end: FetchEvent.BodyEnd? = nil) {
     guard let running = take(event.callID) else { return }
     let result: Result<FetchEvent.Answer, TransportError> =

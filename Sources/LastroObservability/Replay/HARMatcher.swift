@@ -2,6 +2,7 @@
 
 import HTTPTypes
 import Lastro
+import LastroSupport
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -114,22 +115,14 @@ struct HARMatcher {
   }
 }
 
-/// JSON to compare by value.
-private enum JSONValue: Decodable {
-  case null
-  case bool(Bool)
-  case number(Double)
-  case string(String)
-  case array([JSONValue])
-  case object([String: JSONValue])
-
-  init?(_ data: Data) {
+extension JSONValue {
+  fileprivate init?(_ data: Data) {
     guard let value = try? JSONDecoder().decode(JSONValue.self, from: data) else { return nil }
     self = value
   }
 
   /// Where a number was masked, the mask stands without quotes.
-  init?(masked text: String) {
+  fileprivate init?(masked text: String) {
     if let value = JSONValue(Data(text.utf8)) {
       self = value
     } else {
@@ -138,35 +131,17 @@ private enum JSONValue: Decodable {
     }
   }
 
-  init(from decoder: any Decoder) throws {
-    let container = try decoder.singleValueContainer()
-    if container.decodeNil() {
-      self = .null
-    } else if let value = try? container.decode(Bool.self) {
-      self = .bool(value)
-    } else if let value = try? container.decode(Double.self) {
-      self = .number(value)
-    } else if let value = try? container.decode(String.self) {
-      self = .string(value)
-    } else if let value = try? container.decode([JSONValue].self) {
-      self = .array(value)
-    } else {
-      self = .object(try container.decode([String: JSONValue].self))
-    }
-  }
-
-  func matches(_ recorded: JSONValue) -> Bool {
+  fileprivate func matches(_ recorded: JSONValue) -> Bool {
     switch (self, recorded) {
     case (_, .string(Redaction.mask)), (.null, .null): true
     case (.bool(let one), .bool(let other)): one == other
-    case (.number(let one), .number(let other)): one == other
     case (.string(let one), .string(let other)): HARMatcher.matches(one, other)
     case (.array(let one), .array(let other)):
       one.count == other.count && zip(one, other).allSatisfy { $0.matches($1) }
     case (.object(let one), .object(let other)):
       one.count == other.count
         && one.allSatisfy { key, value in other[key].map { value.matches($0) } ?? false }
-    default: false
+    default: asDouble.map { $0 == recorded.asDouble } ?? false
     }
   }
 }

@@ -23,8 +23,8 @@ struct HARReplay {
     guard entry.response.status != 0 else {
       throw failure
         ?? TransportError(
-          stage: .response, code: .connectionLost, message: "no answer was recorded for exchange #\(number)",
-          requestSent: true, facts: facts)
+          stage: .response, code: .connectionLost, message: "the response of exchange #\(number) was not recorded",
+          hint: "record it anew", requestSent: true, facts: facts)
     }
     if let failure {
       return TransferResponse(head: head, body: ResponseBody(source: FailedBody(failure)), facts: facts)
@@ -32,7 +32,8 @@ struct HARReplay {
     let bytes = try body()
     if let limit = request.limit(for: head.status), bytes.count > limit {
       throw TransportError(
-        stage: .limit, code: .bodyTooLarge, message: "the body exceeds \(limit) bytes", requestSent: true, facts: facts)
+        stage: .limit, code: .bodyTooLarge, message: "the body exceeds \(limit) bytes",
+        hint: "raise maximumBodyBytes, or stream the body", requestSent: true, facts: facts)
     }
     return TransferResponse(head: head, body: ResponseBody(bytes), facts: facts)
   }
@@ -42,11 +43,11 @@ struct HARReplay {
   private func head(status: Int) -> HTTPResponse {
     var fields = HTTPFields()
     for header in entry.response.headers {
-      // Browsers record pseudo fields such as `:status`, which are none.
+      // Browsers record pseudo fields such as `:status`, which are not header fields.
       guard let name = HTTPField.Name(header.name) else { continue }
       fields.append(HTTPField(name: name, value: header.value))
     }
-    // What is no status cannot be made one.
+    // A number that is not a status cannot be made one.
     let code = (100...999).contains(status) ? status : 502
     return HTTPResponse(
       status: .init(code: code, reasonPhrase: entry.response.statusText), headerFields: fields)
@@ -64,7 +65,7 @@ struct HARReplay {
     guard content.encoding == "base64" else { return Data(text.utf8) }
     guard let data = Data(base64Encoded: text) else {
       throw TransportError(
-        stage: .request, code: .incompleteRecording, message: "the body of exchange #\(number) is no valid base64",
+        stage: .request, code: .incompleteRecording, message: "the body of exchange #\(number) is not valid base64",
         hint: "record it anew")
     }
     return data

@@ -10,21 +10,22 @@ internal import LastroSupport
   import Foundation
 #endif
 
-/// A transport without a network: it answers from an HTTP archive, such as a `HARRecorder` or a browser made.
+/// A transport without a network: it answers from an HTTP archive, such as a ``HARRecorder`` or a browser made.
 ///
 /// ```swift
 /// let transport = try HARReplayTransport(contentsOfFile: "Fixtures/login.har")
 /// let stack = TransportNetworkStack(transport: transport)
 /// ```
 ///
-/// Answers and failures come as they were recorded, at once. What was masked when it was recorded (`***`) matches anything;
-/// in answers it stays masked. A request that is not in the archive fails with stage `request`, code `not_recorded`, and a
-/// message that names the nearest exchange; one whose body was not recorded in full with code `incomplete_recording`.
+/// Answers and failures come as they were recorded, at once. What was masked when it was recorded (`***`) matches
+/// anything; in answers it stays masked. A request that is not in the archive fails with stage `request`, code
+/// `not_recorded`, and a message that names the nearest exchange; one whose body was not recorded in full with code
+/// `incomplete_recording`.
 public final class HARReplayTransport: Transport {
   /// What a request must have in common with a recorded one.
   public enum Matching: Sendable, Hashable {
-    /// The exchanges are taken in their order, each once; method, URL, the header fields that were selected, and the body are
-    /// the same. JSON bodies are compared by value. Of bodies from files and streams, only that there is one.
+    /// The exchanges are taken in their order, each once; method, URL, the header fields that were selected, and the
+    /// body are the same. JSON bodies are compared by value. Of bodies from files and streams, only that there is one.
     case strict
     /// Method and URL are the same, in any order; of several exchanges, one after the other, the last again and again.
     case loose
@@ -134,7 +135,7 @@ public final class HARReplayTransport: Transport {
   private func notRecorded(_ request: TransferRequest) -> TransportError {
     let redaction = Redaction.standard.adding(request.secrets)
     let asked = "\(request.head.method.rawValue) \(redaction.url(HARMatcher.url(of: request)))"
-    var message = "no recorded exchange is like \(asked)"
+    var message = "the archive has no exchange like \(asked)"
     let next = state.withLock { $0.next }
     if matching == .strict, next >= entries.count {
       message += ": all \(entries.count) were replayed"

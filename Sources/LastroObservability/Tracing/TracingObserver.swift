@@ -8,20 +8,21 @@ public import Tracing
 /// Spans of calls, by OpenTelemetry's conventions for HTTP clients, over swift-distributed-tracing.
 ///
 /// ```
-/// call            internal   named by RequestOptions.operation; child of ServiceContext.current where the call was made
+/// call            internal   named by RequestOptions.operation; child of the caller's ServiceContext.current
 ///   attempt       client     one for each; `GET operation`
 ///     redirect    event      one for each that was followed
 ///   retry         event      one for each wait between attempts
 /// ```
 ///
-/// A span of an attempt has `http.request.method`, `url.full`, `server.address`, `server.port`, `url.scheme`, `lastro.operation`,
-/// `http.request.resend_count` (requests that the call sent before this one), `http.response.status_code`,
-/// `network.protocol.version`, `network.peer.address`, `network.peer.port` and `error.type`; after redirects those of the
-/// last request. Where a redirect goes is told by its event, as the attempt is what the trace is propagated from: all its
-/// requests carry the same `traceparent`, whatever field the tracer injects.
+/// A span of an attempt has `http.request.method`, `url.full`, `server.address`, `server.port`, `url.scheme`,
+/// `lastro.operation`, `http.request.resend_count` (requests that the call sent before this one),
+/// `http.response.status_code`, `network.protocol.version`, `network.peer.address`, `network.peer.port` and
+/// `error.type`; after redirects those of the last request. Where a redirect goes is told by its event, as the attempt
+/// is what the trace is propagated from: all its requests carry the same `traceparent`, whatever field the tracer
+/// injects.
 ///
-/// Status is *error* for failures, cancellation included, and for answers from 400 on. URLs and messages are masked. Spans of
-/// a stream end when its body does: read, failed, or dropped. Every span ends.
+/// Status is *error* for failures, cancellation included, and for answers from 400 on. URLs and messages are masked.
+/// Spans of a stream end when its body does: read, failed, or dropped. Every span ends.
 public final class TracingObserver: FetchObserver {
   private let tracer: any Tracer
   private let redaction: Redaction

@@ -10,25 +10,27 @@ public import LastroTransports
   internal import Foundation
 #endif
 
-/// Checks that the connections of a factory keep the promises of `Connection`. For whoever writes a transport: needs no test
+/// Checks that the connections of a factory keep the promises of `Connection`. For authors of transports: needs no test
 /// framework.
 ///
-/// The connections must lead to a peer that sends every byte back, and ends its direction when ours ends; ``echo(_:)`` is one.
+/// The connections must lead to a peer that sends every byte back, and ends its direction when ours ends; ``echo(_:)``
+/// is one.
 ///
 /// ```swift
 /// let dialer = MemoryDialer { _, stream in try await ConnectionConformance.echo(stream) }
-/// let factory = MyTransportFactory(factory: DialerConnectionFactory(to: .hostPort(host: "echo", port: 7), dialer: dialer))
+/// let base = DialerConnectionFactory(to: .hostPort(host: "echo", port: 7), dialer: dialer)
+/// let factory = MyTransportFactory(factory: base)
 /// try await ConnectionConformance(of: factory).check()
 /// ```
 public struct ConnectionConformance: Sendable {
   /// A promise that is not kept.
   public struct Finding: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The promise.
+    /// The promise that was broken.
     public var promise: String
-    /// What happened.
+    /// What happened instead.
     public var problem: String
 
-    /// One line.
+    /// Promise and problem on one line.
     public var description: String { "\(promise): \(problem)" }
   }
 
@@ -56,6 +58,8 @@ public struct ConnectionConformance: Sendable {
   }
 
   /// Sends everything back that comes over a stream, then ends our direction, as the other side did.
+  ///
+  /// - Throws: what the stream throws.
   public static func echo(_ stream: any ByteStream) async throws {
     while let bytes = try await stream.read() { try await stream.write(bytes) }
     try await stream.finishWriting()

@@ -98,7 +98,7 @@ final class ConnectionSubject: Sendable {
     }
   }
 
-  /// As above, for a value that may never be given: then who waits for it is let go with `last`, or that task would stay for ever.
+  /// As above, for a value that may never be given: then a waiting task gets `last`, or it would wait for ever.
   func patiently<Value: Sendable>(
     _ what: String, _ shot: OneAnswer<Value>, else last: Value
   ) async throws(Problem) -> Value {

@@ -74,8 +74,8 @@ public final class LoopbackGeminiServer: Sendable {
   ///
   /// - Parameters:
   ///   - identity: certificate and key.
-  ///   - clientAuthoritiesPEM: demands a client certificate that one of these authorities issued; a self-signed one is its
-  ///     own. Default `nil`: none is asked for.
+  ///   - clientAuthoritiesPEM: demands a client certificate that one of these authorities issued; a self-signed one is
+  ///     its own. Default `nil`: none is asked for.
   ///   - answer: is given the request line without its end.
   /// - Throws: `LoopbackError`.
   public init(

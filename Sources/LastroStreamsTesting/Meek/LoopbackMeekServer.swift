@@ -5,11 +5,11 @@ internal import Lastro
 internal import LastroSupport
 public import LastroTesting
 
-/// A server of the meek transport, as published: `POST`s with an `X-Session-Id` of 8 characters at least, 64 KiB of body at most
-/// either way. Each session is joined to an echo, or to a TCP server on this machine.
+/// A server of the meek transport, as published: `POST`s with an `X-Session-Id` of 8 characters at least, 64 KiB of
+/// body at most either way. Each session is joined to an echo, or to a TCP server on this machine.
 ///
-/// As the published server, it knows no end: when a session's target is gone it answers with 500 and forgets the session;
-/// an id that it does not know begins a session.
+/// As the published server, it knows no end: when a session's target is gone it answers with 500 and forgets the
+/// session; an id that it does not know begins a session.
 public final class LoopbackMeekServer: Sendable {
   /// What a session leads to.
   public enum Target: Sendable, Hashable {
@@ -33,8 +33,8 @@ public final class LoopbackMeekServer: Sendable {
   /// - Parameters:
   ///   - tls: default plain.
   ///   - target: where sessions lead. Default an echo.
-  ///   - fault: is asked about each request, with its number in its session from 1: a response replaces the server's own, and
-  ///     the session does not see the request. Default none.
+  ///   - fault: is asked about each request, with its number in its session from 1: a response replaces the server's
+  ///     own, and the session does not see the request. Default none.
   /// - Throws: `LoopbackError`.
   public init(
     tls: LoopbackTLS? = nil, target: Target = .echo,

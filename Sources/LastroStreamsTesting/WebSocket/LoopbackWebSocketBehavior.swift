@@ -9,7 +9,7 @@ public import LastroTesting
 public struct LoopbackWebSocketBehavior: Sendable {
   /// What it answers to the handshake.
   public enum Handshake: Sendable {
-    /// As it should.
+    /// 101, as RFC 6455 §4.2.2 has it.
     case accept
     /// 101 with a `Sec-WebSocket-Accept` for another key.
     case wrongAccept
@@ -19,7 +19,7 @@ public struct LoopbackWebSocketBehavior: Sendable {
     case answer(@Sendable (RawRequestHead) -> LoopbackResponse?)
     /// These bytes, and no WebSocket behind them.
     case bytes([UInt8])
-    /// None.
+    /// No answer; the connection stays open.
     case silence
   }
 
@@ -29,9 +29,9 @@ public struct LoopbackWebSocketBehavior: Sendable {
     public var serverNoContextTakeover = false
     /// Whether the client has to.
     public var clientNoContextTakeover = false
-    /// The server's window.
+    /// Bits of the server's window, 8 to 15.
     public var serverWindowBits = 15
-    /// The client's window.
+    /// Bits of the client's window, 8 to 15.
     public var clientWindowBits = 15
     /// Smaller messages are not compressed.
     public var minimumBytes = 0
@@ -98,7 +98,7 @@ public struct LoopbackWebSocketBehavior: Sendable {
     case shortClose
     /// A Close frame with the code 1005.
     case invalidCloseCode
-    /// A Close frame whose reason is no UTF-8.
+    /// A Close frame whose reason is not UTF-8.
     case invalidCloseReason
   }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Lastro
-internal import LastroSupport
 public import LastroTesting
 
 #if canImport(FoundationEssentials)
@@ -72,6 +71,8 @@ public final class LoopbackWebSocketServer: Sendable {
   }
 
   /// Serves one stream to its end.
+  ///
+  /// - Throws: what the stream throws.
   public static func serve(
     _ stream: any ByteStream, record: LoopbackWebSocketRecord,
     _ behavior: LoopbackWebSocketBehavior = LoopbackWebSocketBehavior()
@@ -97,19 +98,13 @@ public final class LoopbackWebSocketServer: Sendable {
 
 /// What a loopback WebSocket server has met, in order.
 public final class LoopbackWebSocketRecord: Sendable {
-  private struct State {
-    var events: [LoopbackWebSocketEvent] = []
-    var waiters = CountWaiters()
-    var lastID: UInt64 = 0
-  }
+  private let recorder = EventRecorder<LoopbackWebSocketEvent>()
 
-  private let state = Lock(State())
-
-  /// An empty one.
+  /// Makes a record without events.
   public init() {}
 
-  /// Everything so far.
-  public var events: [LoopbackWebSocketEvent] { state.withLock { $0.events } }
+  /// What happened so far, in order.
+  public var events: [LoopbackWebSocketEvent] { recorder.events }
 
   /// The heads of the handshakes so far.
   public var handshakes: [RawRequestHead] {
@@ -121,36 +116,13 @@ public final class LoopbackWebSocketRecord: Sendable {
     events.filter { if case .handshake = $0 { false } else { true } }
   }
 
-  func append(_ event: LoopbackWebSocketEvent) {
-    let waiters = state.withLock { state in
-      state.events.append(event)
-      return state.waiters.take(reached: state.events.count)
-    }
-    for waiter in waiters { waiter.resume() }
-  }
+  func append(_ event: LoopbackWebSocketEvent) { recorder.record(event) }
 
   /// Waits until there are so many events, handshakes included.
   ///
   /// - Throws: `CancellationError`.
   @discardableResult
   public func waitForEvents(count: Int) async throws -> [LoopbackWebSocketEvent] {
-    let id = state.withLock { state in
-      state.lastID += 1
-      return state.lastID
-    }
-    defer { state.withLock { $0.waiters.forget(id) } }
-    try await withTaskCancellationHandler {
-      try await withCheckedThrowingContinuation { continuation in
-        let outcome: Result<Void, any Error>? = state.withLock { state in
-          if state.events.count >= count { return .success(()) }
-          let waiter = CountWaiters.Waiter(threshold: count, continuation: continuation)
-          return state.waiters.add(id, waiter) ? nil : .failure(CancellationError())
-        }
-        if let outcome { continuation.resume(with: outcome) }
-      }
-    } onCancel: {
-      state.withLock { $0.waiters.cancel(id) }?.resume(throwing: CancellationError())
-    }
-    return events
+    try await recorder.waitForEvents(count: count)
   }
 }

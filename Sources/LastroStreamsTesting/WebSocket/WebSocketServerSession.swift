@@ -20,7 +20,7 @@ final class WebSocketServerSession {
   private var head: [UInt8] = []
   private var isOpen = false
   private var isSilent = false
-  /// Whether it does not heed the client's Close frame.
+  /// Whether it ignores the client's Close frame.
   private var isStubborn = false
   private var isOver = false
   private var message: [UInt8] = []

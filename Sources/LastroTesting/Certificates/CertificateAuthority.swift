@@ -70,12 +70,13 @@ public struct CertificateAuthority: Sendable, Hashable {
     return CertificateAuthority(identity: try mint(order), commonName: commonName, rootPEM: rootPEM)
   }
 
-  /// Certifies this authority's name and key under another one, so that what it has issued leads to that one's root too.
+  /// Certifies this authority's name and key under another one, so that what it has issued leads to that one's root
+  /// too.
   ///
   /// A server sends the result along: `leaf.adding(try old.crossSigned(by: new))`.
   ///
   /// - Parameters:
-  ///   - other: who signs.
+  ///   - other: the authority that signs.
   ///   - validity: default five years.
   ///   - pathLength: most intermediates below it; default no limit.
   ///   - nameConstraints: which names certificates below it may be for; default any.

@@ -9,7 +9,7 @@
 /// A certificate as PEM files in a temporary directory that goes away with this object: for programs, and for options
 /// that take paths.
 public final class CertificateFiles: Sendable {
-  /// Path of the directory. Nobody else may read it.
+  /// Path of the directory. Other users may not read it.
   public let directory: String
 
   /// Path of the certificate and the intermediates after it.

@@ -23,7 +23,7 @@ public struct CertificateProfile: Sendable, Hashable {
   public var usages: Set<Usage>
   /// Whether it names its own and its issuer's key (subject and authority key identifier). Default true.
   public var hasKeyIdentifiers: Bool
-  /// Whether it has a critical extension that nobody knows: such a certificate must be refused. Default false.
+  /// Whether it has an unknown critical extension: such a certificate must be refused. Default false.
   public var hasUnknownCriticalExtension: Bool
   /// Whether it demands a stapled OCSP response (RFC 7633). Default false.
   public var requiresStaple: Bool

@@ -43,7 +43,7 @@ public struct MintedCertificate: Sendable, Hashable {
   }
 
   /// This certificate, sending others after its chain: cross-signed authorities, or ones that have nothing to do here.
-  /// Of each, its own certificate alone is sent.
+  /// Of each of them only its own certificate is sent, not its chain.
   public func adding(_ certificates: MintedCertificate...) -> MintedCertificate {
     with(chainPEM: chainPEM + certificates.map(\.certificatePEM).joined())
   }

@@ -28,7 +28,7 @@ extension CertificateAuthority {
   ///   - status: default good.
   ///   - validity: `thisUpdate` and `nextUpdate`; default from an hour ago for a week. ``CertificateValidity/expired``
   ///     makes one that is out of date.
-  ///   - signer: who signs it; default this authority. Another one has no right to, and the response proves nothing.
+  ///   - signer: the authority that signs it; default this one. A response that another one signed proves nothing.
   /// - Returns: the response in DER (RFC 6960 §4.2.1).
   /// - Throws: ``CertificateError/cannotMint(_:)``.
   public func ocspResponse(

@@ -38,7 +38,7 @@ enum HeaderBlock {
     private let pointer: OpaquePointer
 
     init() throws(LoopbackError) {
-      guard let made = cloopback_hpack_new() else { throw .outOfResources("no HPACK decoder could be made") }
+      guard let made = cloopback_hpack_new() else { throw .outOfResources("an HPACK decoder could not be made") }
       pointer = made
     }
 
@@ -54,7 +54,7 @@ enum HeaderBlock {
           let value = String(decoding: UnsafeBufferPointer(start: value, count: valueCount), as: UTF8.self)
           found.fields.append(Field(name: name, value: value))
         }, Unmanaged.passUnretained(found).toOpaque())
-      guard isGood else { throw .malformedRequest("its header block is no HPACK") }
+      guard isGood else { throw .malformedRequest("its header block is not HPACK") }
       return found.fields
     }
   }

@@ -66,7 +66,7 @@ extension LoopbackConnection {
       guard let line = readLine() else { throw .disconnected }
       let digits = line.prefix { $0 != ";" && $0 != " " }
       guard let length = Int(digits, radix: 16), length >= 0 else {
-        throw .malformedRequest("\"\(line)\" is no chunk size")
+        throw .malformedRequest("\"\(line)\" is not a chunk size")
       }
       if length == 0 { break }
       body += try read(exactly: length)

@@ -175,6 +175,12 @@ public final class LoopbackConnection {
     release()
   }
 
+  /// Resets the connection once the peer's kernel has all that was written: a reset drops what has not gone out.
+  package func resetAfterDelivery() {
+    while descriptor >= 0, cloopback_unacknowledged(descriptor) > 0, pause(.milliseconds(1)) {}
+    reset()
+  }
+
   /// Closes the sending side: FIN, no close_notify before it. Reading goes on.
   public func halfClose() {
     if descriptor >= 0 { cloopback_shutdown(descriptor, false) }

@@ -58,7 +58,7 @@ final class LoopbackCore: Sendable {
     var stopSource: Int32 = -1
     guard cloopback_pipe(&stopSignal, &stopSource) else {
       cloopback_close(listener)
-      throw .outOfResources("no pipe could be made")
+      throw .outOfResources("a pipe could not be made")
     }
     self.stopSignal = stopSignal
     self.listener = listener
@@ -95,7 +95,7 @@ final class LoopbackCore: Sendable {
     }
     if !started {
       cloopback_close(listener)
-      throw .outOfResources("no thread could be started")
+      throw .outOfResources("a thread could not be started")
     }
   }
 
@@ -106,7 +106,8 @@ final class LoopbackCore: Sendable {
       if descriptor >= 0 {
         admit(descriptor)
       } else {
-        // Nobody there after all, or no descriptors left: then the listener stays readable, and this must not spin.
+        // The client is gone already, or no descriptors are left: then the listener stays readable, and this must not
+        // spin.
         _ = cloopback_wait(stopSignal, -1, -1, 1)
       }
     }
@@ -127,7 +128,7 @@ final class LoopbackCore: Sendable {
         state.descriptors[number] = descriptor
       } else {
         cloopback_close(descriptor)
-        state.errors.append(LoopbackError.outOfResources("no thread could be started"))
+        state.errors.append(LoopbackError.outOfResources("a thread could not be started"))
       }
       return state.connectionWaiters.take(reached: state.accepted)
     }
@@ -187,7 +188,7 @@ final class LoopbackCore: Sendable {
     for waiter in waiters { waiter.resume(throwing: LoopbackError.stopped) }
   }
 
-  /// - Parameter isLast: nobody can call again, so a thread that cannot be joined is let go.
+  /// - Parameter isLast: no further call can follow, so a thread that cannot be joined is let go.
   func stop(isLast: Bool) {
     requestStop()
     if cloopback_thread_tag() == UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque()) {

@@ -2,7 +2,7 @@
 
 /// What a loopback server, or a connection of it, could not do.
 public enum LoopbackError: Error, Sendable, Hashable, CustomStringConvertible {
-  /// Nobody can listen there.
+  /// The address cannot be listened at.
   case cannotListen(String)
   /// The certificate, key or TLS options are unusable.
   case invalidTLS(String)

@@ -16,7 +16,7 @@ public final class LoopbackGate: Sendable {
   public init() throws(LoopbackError) {
     var readEnd: Int32 = -1
     var writeEnd: Int32 = -1
-    guard cloopback_pipe(&readEnd, &writeEnd) else { throw .outOfResources("no pipe could be made") }
+    guard cloopback_pipe(&readEnd, &writeEnd) else { throw .outOfResources("a pipe could not be made") }
     self.readEnd = readEnd
     self.writeEnd = Atomic(writeEnd)
   }
@@ -26,7 +26,7 @@ public final class LoopbackGate: Sendable {
     cloopback_close(readEnd)
   }
 
-  /// Lets all through, those who come later too. May be called from any thread, more than once.
+  /// Lets all tasks through, those that come later too. May be called from any thread, more than once.
   public func open() {
     let end = writeEnd.exchange(-1, ordering: .acquiringAndReleasing)
     if end >= 0 { cloopback_close(end) }

@@ -3,8 +3,8 @@
 import CLoopback
 
 extension LoopbackServer {
-  /// Starts a proxy for CONNECT (RFC 9110 §9.3.6), over TLS or plain, that leads to this machine, whatever host is asked
-  /// for: `CONNECT example.com:40123` reaches port 40123 of 127.0.0.1.
+  /// Starts a proxy for CONNECT (RFC 9110 §9.3.6), over TLS or plain, that leads to this machine, whatever host is
+  /// asked for: `CONNECT example.com:40123` reaches port 40123 of 127.0.0.1.
   ///
   /// What was asked for stands in ``requests``. As with every server, its certificate can be replaced while it runs
   /// (``replaceTLS(_:keepingSessions:)``).
@@ -33,7 +33,7 @@ extension LoopbackServer {
 }
 
 extension LoopbackConnection {
-  /// Answers 200 and passes bytes both ways, until either side ends; 502 when nobody listens at the port.
+  /// Answers 200 and passes bytes both ways, until either side ends; 502 when no server listens at the port.
   fileprivate func tunnel(to port: UInt16) throws(LoopbackError) {
     let upstream = cloopback_connect_tcp(port)
     guard upstream >= 0 else { return try write(LoopbackResponse(status: 502).head(closing: true)) }

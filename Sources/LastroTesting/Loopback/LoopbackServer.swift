@@ -35,7 +35,7 @@ public final class LoopbackServer: Sendable {
   ///   - endpoint: default a port of the kernel's choice.
   ///   - tls: default plain.
   ///   - handler: what each connection does.
-  /// - Throws: ``LoopbackError``: nobody can listen there, or the TLS options are unusable.
+  /// - Throws: ``LoopbackError``: the address cannot be listened at, or the TLS options are unusable.
   public init(
     _ endpoint: LoopbackEndpoint = .ephemeral, tls: LoopbackTLS? = nil, handler: @escaping Handler
   ) throws(LoopbackError) {
@@ -45,7 +45,7 @@ public final class LoopbackServer: Sendable {
     switch endpoint {
     case .port(var port):
       listener = cloopback_listen_tcp(&port)
-      if listener < 0 { throw .cannotListen("port \(port) of 127.0.0.1 cannot be had") }
+      if listener < 0 { throw .cannotListen("port \(port) of 127.0.0.1 cannot be bound") }
       self.endpoint = .port(port)
     case .unixSocket(let path):
       listener = cloopback_listen_unix(path)
@@ -88,8 +88,8 @@ public final class LoopbackServer: Sendable {
 
   // MARK: a certificate that changes
 
-  /// Meets connections that are accepted from now on in another way: a certificate replaced at night. Those that are open
-  /// go on as they are. May be called from any thread.
+  /// Meets connections that are accepted from now on in another way: a certificate replaced at night. Those that are
+  /// open go on as they are. May be called from any thread.
   ///
   /// - Parameters:
   ///   - tls: the new options.

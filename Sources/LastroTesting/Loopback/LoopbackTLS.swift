@@ -31,8 +31,8 @@ public struct LoopbackTLS: Sendable {
 
   /// Certificate, key and chain.
   public var identity: MintedCertificate
-  /// What is presented instead to clients that ask for these names (SNI, RFC 6066 §3), so that one server can be several
-  /// hosts. Names are compared without case; no wildcards. Default none.
+  /// What is presented instead to clients that ask for these names (SNI, RFC 6066 §3), so that one server can be
+  /// several hosts. Names are compared without case; no wildcards. Default none.
   public var identitiesByName: [String: MintedCertificate] = [:]
   /// A DER OCSP response that is stapled where the client asks for one (RFC 6066 §8), whatever it says. Default none.
   public var ocspResponse: [UInt8]?

@@ -53,11 +53,11 @@ extension RawRequestHead {
   package init(lines: [String], bytes: [UInt8]) throws(LoopbackError) {
     guard let first = lines.first else { throw .malformedRequest("it is empty") }
     let words = first.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false)
-    guard words.count == 3 else { throw .malformedRequest("\"\(first)\" is no request line") }
+    guard words.count == 3 else { throw .malformedRequest("\"\(first)\" is not a request line") }
     var fields: [Field] = []
     for line in lines.dropFirst() {
       guard let colon = line.utf8.firstIndex(of: UInt8(ascii: ":")) else {
-        throw .malformedRequest("\"\(line)\" is no header field")
+        throw .malformedRequest("\"\(line)\" is not a header field")
       }
       let value = line[colon...].dropFirst()
       fields.append(Field(name: String(line[..<colon]), value: Self.trimmed(value)))

@@ -50,7 +50,7 @@ public final class LoopbackDatagramServer: Sendable {
   public init(handler: @escaping Handler) throws(LoopbackError) {
     var port: UInt16 = 0
     let descriptor = cloopback_open_datagrams(&port)
-    guard descriptor >= 0 else { throw .cannotListen("no UDP port of 127.0.0.1 can be had") }
+    guard descriptor >= 0 else { throw .cannotListen("a UDP port of 127.0.0.1 cannot be bound") }
     self.port = Int(port)
     core = try DatagramCore(descriptor: descriptor, handler: handler)
     try core.start()
@@ -61,8 +61,9 @@ public final class LoopbackDatagramServer: Sendable {
   /// Every datagram received, in order.
   public var datagrams: [Datagram] { core.datagrams }
 
-  /// Has the system answer that nobody listens (ICMP "port unreachable": the sender's socket fails with `ECONNREFUSED`),
-  /// or take datagrams again. The port stays taken meanwhile, so that nobody else can have it. Any thread may call it.
+  /// Has the system answer that the port is closed (ICMP "port unreachable": the sender's socket fails with
+  /// `ECONNREFUSED`), or take datagrams again. The port stays taken meanwhile, so that no other socket can have it. Any
+  /// thread may call it.
   ///
   /// - Throws: ``LoopbackError/outOfResources(_:)`` where the system does not do it.
   public func setRefusing(_ refuses: Bool) throws(LoopbackError) { try core.setRefusing(refuses) }
@@ -96,7 +97,7 @@ private final class DatagramCore: Sendable {
     var stopSource: Int32 = -1
     guard cloopback_pipe(&stopSignal, &stopSource) else {
       cloopback_close(descriptor)
-      throw .outOfResources("no pipe could be made")
+      throw .outOfResources("a pipe could not be made")
     }
     self.descriptor = descriptor
     self.stopSignal = stopSignal
@@ -123,7 +124,7 @@ private final class DatagramCore: Sendable {
       Self.stackSize, tag, { Unmanaged<Box>.fromOpaque($0).takeRetainedValue().core.serve() }, box.toOpaque())
     guard let handle else {
       box.release()
-      throw .outOfResources("no thread could be started")
+      throw .outOfResources("a thread could not be started")
     }
     state.withLock { $0.thread = Thread(handle: handle) }
   }

@@ -56,14 +56,18 @@ public final class MemoryStream: ByteStream {
   }
 
   /// The next bytes; see `ByteStream`.
+  ///
+  /// - Throws: `TransportError`, as `ByteStream` has it.
   public func read(upTo maximum: Int, within limit: Duration?) async throws(TransportError) -> Data? {
     guard maximum > 0 else {
-      throw .refused(.invalidOption, "a read of \(maximum) bytes", hint: "ask for at least one byte")
+      throw .emptyRead(maximum)
     }
     return try await incoming.read(upTo: maximum, within: limit)
   }
 
   /// Writes all bytes; see `ByteStream`.
+  ///
+  /// - Throws: `TransportError`, as `ByteStream` has it.
   public func write(_ data: Data, within limit: Duration?) async throws(TransportError) {
     do {
       try await outgoing.write(data, within: limit)
@@ -111,6 +115,8 @@ public struct MemoryDialer: Dialer {
   }
 
   /// Opens a stream to the handler.
+  ///
+  /// - Throws: never: what the handler throws ends the stream instead.
   public func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
     let (near, far) = MemoryStream.pair(shape, facts: facts)
     Task { [accept] in

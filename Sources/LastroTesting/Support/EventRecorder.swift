@@ -10,25 +10,49 @@ internal import LastroSupport
 /// recorder.record("scheduled")
 /// #expect(recorder.events == ["scheduled"])
 /// ```
+///
+/// A test that has to go on when something has happened waits for it:
+///
+/// ```swift
+/// try await recorder.waitForEvents(count: 2)
+/// ```
 public final class EventRecorder<Event: Sendable>: Sendable {
-  private let state = Lock<[Event]>([])
+  private let state = Watched<[Event]>([])
 
   /// Makes an empty recorder.
   public init() {}
 
   /// Appends an event. May be called from any thread.
-  public func record(_ event: Event) { state.withLock { $0.append(event) } }
+  ///
+  /// - Returns: how many events came before it: 0 for the first.
+  @discardableResult
+  public func record(_ event: Event) -> Int {
+    state.change { events in
+      events.append(event)
+      return events.count - 1
+    }
+  }
 
   /// The events so far, in the order of their recording.
-  public var events: [Event] { state.withLock { $0 } }
+  public var events: [Event] { state.read { $0 } }
 
   /// Number of events so far.
-  public var count: Int { state.withLock { $0.count } }
+  public var count: Int { state.read { $0.count } }
+
+  /// Waits until so many events are recorded. Those that were forgotten do not count.
+  ///
+  /// - Returns: the events at that time, which may be more.
+  /// - Throws: `CancellationError`, promptly when the task is cancelled.
+  @discardableResult
+  public func waitForEvents(count: Int) async throws -> [Event] {
+    guard await state.wait(until: { $0.count >= count }) else { throw CancellationError() }
+    return events
+  }
 
   /// Forgets the events and gives them back.
   @discardableResult
   public func removeAll() -> [Event] {
-    state.withLock { events in
+    state.change { events in
       defer { events = [] }
       return events
     }

@@ -24,15 +24,16 @@ public final class ManualClock: Sendable {
     var sleepers: [UInt64: Sleeper] = [:]
     var cancelled: Set<UInt64> = []
     var nextID: UInt64 = 0
-    var waiters = CountWaiters()
+    /// By whether they wait for limits, or for those that sleep.
+    var waiters: [Bool: CountWaiters] = [:]
 
     mutating func makeID() -> UInt64 {
       nextID += 1
       return nextID
     }
 
-    /// Number of those that sleep, limits left out.
-    var sleeping: Int { sleepers.values.lazy.filter { !$0.isLimit }.count }
+    /// Number of those that watch a limit, or of those that sleep.
+    func sleeping(areLimits: Bool) -> Int { sleepers.values.lazy.filter { $0.isLimit == areLimits }.count }
 
     /// Takes those that are due, the earliest first.
     mutating func takeDue() -> [CheckedContinuation<Void, any Error>] {
@@ -66,14 +67,19 @@ public final class ManualClock: Sendable {
   /// The date at time zero: 2001-09-09 01:46:40 UTC, a billion seconds since 1970.
   public static let epoch = Duration.seconds(1_000_000_000)
 
-  /// The time.
+  /// The time that the clock shows; it moves only when told to.
   public var now: Duration { state.withLock { $0.now } }
 
   /// The length of every sleep asked for, in order, cancelled ones included.
   public var sleeps: [Duration] { state.withLock { $0.sleeps } }
 
   /// Number of tasks asleep now; those that only watch a limit (`TimeSource.limit`) do not count.
-  public var sleepers: Int { state.withLock { $0.sleeping } }
+  public var sleepers: Int { state.withLock { $0.sleeping(areLimits: false) } }
+
+  /// The time at which the earliest limit passes that a task watches (`TimeSource.limit`); `nil` where none is watched.
+  public var nextLimit: Duration? {
+    state.withLock { $0.sleepers.values.lazy.filter(\.isLimit).map(\.deadline).min() }
+  }
 
   /// Moves the clock forward and wakes those that are due, the earliest first. Those that then go back to sleep count
   /// from the new time. A negative duration does nothing.
@@ -85,9 +91,10 @@ public final class ManualClock: Sendable {
     for sleeper in due { sleeper.resume() }
   }
 
-  /// Moves the clock to the end of the earliest sleep and wakes it. Limits are no sleeps, but wake when they are passed.
+  /// Moves the clock to the end of the earliest sleep and wakes it. Limits are no sleeps, but wake when they are
+  /// passed.
   ///
-  /// - Returns: how far it moved; `nil` when nobody sleeps.
+  /// - Returns: how far it moved; `nil` when no task sleeps.
   @discardableResult
   public func advanceToNextSleeper() -> Duration? {
     let (moved, due) = state.withLock { state -> (Duration?, [CheckedContinuation<Void, any Error>]) in
@@ -141,7 +148,8 @@ public final class ManualClock: Sendable {
       if state.cancelled.contains(id) { return (.failure(CancellationError()), []) }
       if duration <= .zero { return (.success(()), []) }
       state.sleepers[id] = Sleeper(deadline: state.now + duration, isLimit: isLimit, continuation: continuation)
-      return (nil, state.waiters.take(reached: state.sleeping))
+      let count = state.sleeping(areLimits: isLimit)
+      return (nil, state.waiters[isLimit]?.take(reached: count) ?? [])
     }
     if let outcome { continuation.resume(with: outcome) }
     for waiter in waiters { waiter.resume() }
@@ -150,20 +158,29 @@ public final class ManualClock: Sendable {
   /// Waits until so many tasks are asleep at the same time.
   ///
   /// - Throws: `CancellationError`.
-  public func waitForSleepers(count: Int) async throws {
+  public func waitForSleepers(count: Int) async throws { try await wait(for: count, areLimits: false) }
+
+  /// Waits until so many tasks watch a limit (`TimeSource.limit`) at the same time.
+  ///
+  /// - Throws: `CancellationError`.
+  public func waitForLimits(count: Int) async throws { try await wait(for: count, areLimits: true) }
+
+  private func wait(for count: Int, areLimits: Bool) async throws {
     let id = state.withLock { $0.makeID() }
-    defer { state.withLock { $0.waiters.forget(id) } }
+    defer { state.withLock { $0.waiters[areLimits]?.forget(id) } }
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
         let outcome: Result<Void, any Error>? = state.withLock { state in
-          if state.sleeping >= count { return .success(()) }
+          if state.sleeping(areLimits: areLimits) >= count { return .success(()) }
           let waiter = CountWaiters.Waiter(threshold: count, continuation: continuation)
-          return state.waiters.add(id, waiter) ? nil : .failure(CancellationError())
+          return state.waiters[areLimits, default: CountWaiters()].add(id, waiter)
+            ? nil : .failure(CancellationError())
         }
         if let outcome { continuation.resume(with: outcome) }
       }
     } onCancel: {
-      state.withLock { $0.waiters.cancel(id) }?.resume(throwing: CancellationError())
+      state.withLock { $0.waiters[areLimits, default: CountWaiters()].cancel(id) }?
+        .resume(throwing: CancellationError())
     }
   }
 }

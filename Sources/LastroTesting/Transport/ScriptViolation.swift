@@ -2,7 +2,7 @@
 
 /// How what a ``ScriptedTransport`` was asked differs from its script.
 public struct ScriptViolation: Error, Sendable, Hashable, CustomStringConvertible {
-  /// The steps nobody asked for, such as `step 3: respond 200`.
+  /// The steps that no request asked for, such as `step 3: respond 200`.
   public var unusedSteps: [String]
   /// The requests beyond the script, such as `GET https://api.example/users`; secrets in URLs are masked.
   public var unexpectedRequests: [String]
@@ -12,7 +12,7 @@ public struct ScriptViolation: Error, Sendable, Hashable, CustomStringConvertibl
 
   /// All of it, a line each.
   public var description: String {
-    (["the script was not followed:"] + mismatches + unexpectedRequests.map { "no step for \($0)" }
+    (["the script was not followed:"] + mismatches + unexpectedRequests.map { "the script has no step for \($0)" }
       + unusedSteps.map { "never asked for: \($0)" })
       .joined(separator: "\n  ")
   }

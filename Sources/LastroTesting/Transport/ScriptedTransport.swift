@@ -20,8 +20,8 @@ internal import LastroSupport
 /// else fails with stage `request`, code `script_exhausted` and a message that names it. A step may expect something of
 /// its request (``Step/expect(method:path:then:)``); one that is not like that fails with code `script_mismatch`.
 ///
-/// Steps that wait, and the handler, are given up when the request's deadline passes: stage `timeout`, with its code, as any
-/// transport does it. The time is ``init(_:time:handler:)``'s; give it the clock of the stack.
+/// Steps that wait, and the handler, are given up when the request's deadline passes: stage `timeout`, with its code,
+/// as any transport does it. The time is ``init(_:time:handler:)``'s; give it the clock of the stack.
 ///
 /// The code under test may hide such a failure, by a retry for one. ``verify()`` does not:
 ///
@@ -42,7 +42,8 @@ public final class ScriptedTransport: Transport {
     case reply(TransferResponse)
     /// Fails it.
     case fail(TransportError)
-    /// Never answers; fails when the request's deadline passes, and with the cancelled error when the task is cancelled.
+    /// Never answers; fails when the request's deadline passes, and with the cancelled error when the task is
+    /// cancelled.
     case hang
     /// Calls a closure.
     case perform(Handler)
@@ -67,11 +68,20 @@ public final class ScriptedTransport: Transport {
 
   private struct State {
     var steps: ArraySlice<Step>
+    /// Taken where no other is left.
+    var repeated: Step?
     var taken = 0
     var requests: [TransferRequest] = []
     var unexpected: [TransferRequest] = []
     var mismatches: [String] = []
     var running = 0
+
+    mutating func takeStep() -> Step? { steps.popFirst() ?? repeated }
+
+    mutating func append(_ more: [Step]) {
+      steps += more
+      if repeated != nil { repeated = more.last ?? repeated }
+    }
   }
 
   private let state: Lock<State>
@@ -90,6 +100,46 @@ public final class ScriptedTransport: Transport {
     self.handler = handler
   }
 
+  /// Makes a transport that answers from a closure, which also gets the number of the request: 0 for the first.
+  ///
+  /// ```swift
+  /// let transport = ScriptedTransport { (_, number) throws(TransportError) in
+  ///   TransferResponse(head: HTTPResponse(status: number < 2 ? .serviceUnavailable : .ok))
+  /// }
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - time: measures the deadlines of requests. Default: the system's clock.
+  ///   - answer: called once a request, for several at the same time too.
+  public convenience init(
+    time: TimeSource = .continuous,
+    answering answer: @escaping @Sendable (TransferRequest, Int) async throws(TransportError) -> TransferResponse
+  ) {
+    let numbers = Lock(0)
+    self.init(time: time) { (request) throws(TransportError) in
+      let number = numbers.withLock { next in
+        defer { next += 1 }
+        return next
+      }
+      return try await answer(request, number)
+    }
+  }
+
+  /// Makes a transport that takes steps in order, and the last one again and again.
+  ///
+  /// ```swift
+  /// let down = ScriptedTransport(repeatingLast: .respond(status: 503))
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - first: the first request's.
+  ///   - others: those of the requests after it, in order.
+  ///   - time: measures the deadlines of requests. Default: the system's clock.
+  public convenience init(repeatingLast first: Step, _ others: Step..., time: TimeSource = .continuous) {
+    self.init([first] + others, time: time)
+    state.withLock { $0.repeated = others.last ?? first }
+  }
+
   /// Every request, in the order of their arrival.
   public var requests: [TransferRequest] { state.withLock { $0.requests } }
   /// Number of steps not yet taken. A test that expects the whole script to be used expects 0.
@@ -99,8 +149,8 @@ public final class ScriptedTransport: Transport {
   /// Number of requests not yet answered.
   public var runningRequests: Int { state.withLock { $0.running } }
 
-  /// Adds steps at the end of the script.
-  public func append(_ steps: Step...) { state.withLock { $0.steps += steps } }
+  /// Adds steps at the end of the script. Where the last one is repeated, that is the last of these from then on.
+  public func append(_ steps: Step...) { state.withLock { $0.append(steps) } }
 
   /// Checks that every step was asked for, by the request it expected, and nothing beyond them.
   ///
@@ -117,13 +167,13 @@ public final class ScriptedTransport: Transport {
 
   /// Takes the next step. A collected body larger than the request's limit fails, as with any transport.
   ///
-  /// - Throws: what the step says; stage `timeout` when the request's deadline passes; the cancelled error when the task is
-  ///   cancelled.
+  /// - Throws: what the step says; stage `timeout` when the request's deadline passes; the cancelled error when the
+  ///   task is cancelled.
   public func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
     let (step, number) = state.withLock { state in
       state.requests.append(request)
       state.running += 1
-      let step = state.steps.popFirst()
+      let step = state.takeStep()
       if step != nil { state.taken += 1 } else if handler == nil { state.unexpected.append(request) }
       return (step, state.taken)
     }
@@ -169,7 +219,8 @@ public final class ScriptedTransport: Transport {
       }
     if let limit, let bytes = response.body.bytes, bytes.count > limit {
       throw TransportError(
-        stage: .limit, code: .bodyTooLarge, message: "the body exceeds \(limit) bytes", requestSent: true,
+        stage: .limit, code: .bodyTooLarge, message: "the body exceeds \(limit) bytes",
+        hint: "raise maximumBodyBytes, or stream the body", requestSent: true,
         facts: response.facts)
     }
     request.progress?.report(sent: request.body.length ?? 0)
@@ -186,7 +237,7 @@ public final class ScriptedTransport: Transport {
     state.withLock { $0.mismatches.append(message) }
     return TransportError(
       stage: .request, code: .scriptMismatch, message: message,
-      hint: "the script's steps are taken in the order of the requests")
+      hint: "put the steps into the order in which the code sends the requests")
   }
 
   private static func exhausted(_ request: TransferRequest) -> TransportError {

@@ -19,7 +19,7 @@ public struct ReceivedContent: Sendable {
   /// Whether the message, or in a final context the stream, is complete with them.
   public var isComplete: Bool
 
-  /// Makes one.
+  /// Makes a piece, for connections of one's own.
   public init(data: Data, context: ConnectionContentContext? = nil, isComplete: Bool = false) {
     self.data = data
     self.context = context
@@ -36,22 +36,22 @@ public struct ReceivedContent: Sendable {
 }
 
 extension ConnectionFactory {
-  /// Makes a connection and starts it; returns when it is ready. The async face of ``connect(using:)``: it throws where that
-  /// returns `nil`.
+  /// Makes a connection and starts it; returns when it is ready. The async face of ``connect(using:)``: it throws where
+  /// that returns `nil`.
   ///
   /// - Parameters:
   ///   - parameters: for the innermost connection.
   ///   - limit: longest wait; `nil`, the default, for that of the parameters alone.
-  /// - Throws: `ConnectionError`: code `unsupported` where the transport has no connection of that kind; `ETIMEDOUT`; `ECANCELED`
-  ///   when the task is cancelled, which cancels the connection.
+  /// - Throws: ``ConnectionError``: code `unsupported` where the transport has no connection of that kind; `ETIMEDOUT`;
+  ///   `ECANCELED` when the task is cancelled, which cancels the connection.
   public func open(
     using parameters: ConnectionParameters = .tcp, within limit: Duration? = nil
   ) async throws(ConnectionError) -> any Connection {
     guard let connection = connect(using: parameters) else {
       throw .transport(
         .refused(
-          .unsupported, "the transport has no such connection",
-          hint: parameters.isDatagrams ? "it carries no datagrams: use .tcp" : "ask the transport's documentation"))
+          .unsupported, "the transport cannot make such a connection",
+          hint: parameters.isDatagrams ? "use .tcp: it carries no datagrams" : "look at the transport's documentation"))
     }
     try await connection.start(within: limit)
     return connection
@@ -63,18 +63,20 @@ extension ConnectionParameters {
   package var isDatagrams: Bool { defaultProtocolStack.transportProtocol == .udp }
 }
 
-/// The async face. A connection has one state handler: ``states``, ``start(within:)`` and the property take it from each other.
+/// The async face. A connection has one state handler: ``states``, ``start(within:)`` and the property take it from
+/// each other.
 extension Connection {
   /// Starts the connection, on a queue of its own, and waits until it is ready.
   ///
-  /// For connections that were not started yet; a ``NetworkConnection`` that was is only waited for. The state handler is called
-  /// meanwhile, and is there afterwards as before.
+  /// For connections that were not started yet; a ``NetworkConnection`` that was is only waited for. The state handler
+  /// is called meanwhile, and is there afterwards as before.
   ///
   /// - Parameter limit: longest wait; `nil`, the default, for none.
-  /// - Throws: `ConnectionError`, after which the connection is cancelled: why it failed; `ETIMEDOUT`; `ECANCELED` when it, or the task, was cancelled.
+  /// - Throws: ``ConnectionError``, after which the connection is cancelled: why it failed; `ETIMEDOUT`; `ECANCELED`
+  ///   when it, or the task, was cancelled.
   public func start(within limit: Duration? = nil) async throws(ConnectionError) {
     let ready = OneAnswer<Result<Void, ConnectionError>>()
-    // Whoever still waits for it, behind a wait that was given up, is let go.
+    // Ends the wait that is left behind when this one is given up.
     defer { ready.give(.success(())) }
     let previous = stateUpdateHandler
     stateUpdateHandler = { state in
@@ -104,7 +106,7 @@ extension Connection {
 
   /// Sends content; returns when the layer below has taken it.
   ///
-  /// - Throws: `ConnectionError`. A cancelled task cancels the connection: the peer has an unknown part.
+  /// - Throws: ``ConnectionError``. A cancelled task cancels the connection: the peer has an unknown part.
   public func send(
     _ content: Data?, contentContext: ConnectionContentContext = .defaultMessage, isComplete: Bool = true
   ) async throws(ConnectionError) {
@@ -121,13 +123,16 @@ extension Connection {
   }
 
   /// Ends our direction: an empty final message.
+  ///
+  /// - Throws: ``ConnectionError``, as ``send(_:contentContext:isComplete:)``.
   public func finish() async throws(ConnectionError) {
     try await send(nil, contentContext: .finalMessage, isComplete: true)
   }
 
   /// Receives at least `minimum` bytes, fewer only where the message or the stream ends, and at most `maximum`.
   ///
-  /// - Throws: `ConnectionError`. A cancelled task cancels the connection: what would come would be lost. ``byteStream(facts:)`` has reads that can be given up.
+  /// - Throws: ``ConnectionError``. A cancelled task cancels the connection: what would come would be lost.
+  ///   ``byteStream(facts:)`` has reads that can be given up.
   public func receive(minimum: Int = 1, maximum: Int = 65_536) async throws(ConnectionError) -> ReceivedContent {
     try await received { completion in
       receive(minimumIncompleteLength: minimum, maxLength: maximum, completion: completion)
@@ -136,7 +141,8 @@ extension Connection {
 
   /// Receives a whole message; see ``receiveMessage(completion:)``.
   ///
-  /// - Throws: `ConnectionError`, as ``receive(minimum:maximum:)`` does; also when part of the message came before it failed.
+  /// - Throws: ``ConnectionError``, as ``receive(minimum:maximum:)`` does; also when part of the message came before it
+  ///   failed.
   public func receiveMessage() async throws(ConnectionError) -> ReceivedContent {
     try await received(takesPart: false) { receiveMessage(completion: $0) }
   }
@@ -159,10 +165,11 @@ extension Connection {
     return try result.get()
   }
 
-  /// The states from now on, up to the cancelled one. Take it before the start. The state handler set before is called too.
+  /// The states from now on, up to the cancelled one. Take it before the start. The state handler set before is called
+  /// too.
   ///
-  /// It ends when the connection lets go of its handlers, or another handler is set: so it has no states at all when it is taken after
-  /// the end.
+  /// It ends when the connection lets go of its handlers, or another handler is set: so it has no states at all when it
+  /// is taken after the end.
   public var states: AsyncStream<ConnectionState> {
     let (stream, continuation) = AsyncStream.makeStream(of: ConnectionState.self)
     let previous = stateUpdateHandler
@@ -175,7 +182,7 @@ extension Connection {
   }
 }
 
-/// Ends the states when nobody is left to tell any: a connection that was cancelled before its start tells none.
+/// Ends the states when nothing is left to tell any: a connection that was cancelled before its start tells none.
 private final class StateSource: Sendable {
   private let continuation: AsyncStream<ConnectionState>.Continuation
 

@@ -10,18 +10,20 @@ internal import LastroSupport
   public import Foundation
 #endif
 
-/// A connection as the Swift Transport API (Pluggable Transports, version 2.0, §1.3) has it: what transports return, and what
-/// they are put around. Its shape is that of Network framework's `NWConnection`; code moves over by renaming the types.
+/// A connection as the Swift Transport API (Pluggable Transports, version 2.0, §1.3) has it: what transports return,
+/// and what they are put around. Its shape is that of Network framework's `NWConnection`; code moves over by renaming
+/// the types.
 ///
-/// ``NetworkConnection`` is the one that talks to the network. Whoever writes a transport seldom has to write a connection:
-/// ``TransformingConnectionFactory`` and ``DialerConnectionFactory`` make them.
+/// ``NetworkConnection`` is the one that talks to the network. An author of transports seldom has to write a
+/// connection: ``TransformingConnectionFactory`` and ``DialerConnectionFactory`` make them.
 ///
 /// The promises that every connection makes (`ConnectionConformance` in LastroTesting checks them):
 ///
 /// - Handlers and completions run on the queue given to ``start(queue:)``, one at a time, in order.
 /// - States come in the order of ``ConnectionState``; ``ConnectionState/cancelled`` comes last, once, and only after
 ///   ``cancel()``. After it the handlers are released, so a handler may hold its connection.
-/// - Every completion is called exactly once, whatever happens. After ``cancel()`` those still open get code `ECANCELED`.
+/// - Every completion is called exactly once, whatever happens. After ``cancel()`` those still open get code
+///   `ECANCELED`.
 /// - Sends go out in the order they were made, receives are served in the order they were made. Both may be made before
 ///   ``start(queue:)``: they wait until the connection is ready.
 ///
@@ -30,11 +32,12 @@ public protocol Connection: AnyObject, Sendable {
   /// Called with every new state. Set it before ``start(queue:)``: states that were before are not told again.
   var stateUpdateHandler: (@Sendable (ConnectionState) -> Void)? { get set }
 
-  /// Called when the connection becomes able to carry data (`true`, first when it is ready), and when the network under it
-  /// has gone (`false`). A connection that is not viable is not lost: it may become viable again.
+  /// Called when the connection becomes able to carry data (`true`, first when it is ready), and when the network under
+  /// it has gone (`false`). A connection that is not viable is not lost: it may become viable again.
   var viabilityUpdateHandler: (@Sendable (Bool) -> Void)? { get set }
 
-  /// Begins to connect; handlers and completions will run on `queue`. A second call does nothing, nor one after ``cancel()``.
+  /// Begins to connect; handlers and completions will run on `queue`. A second call does nothing, nor one after
+  /// ``cancel()``.
   func start(queue: DispatchQueue)
 
   /// Ends the connection, at once and for good. Idempotent.
@@ -44,8 +47,8 @@ public protocol Connection: AnyObject, Sendable {
   ///
   /// - Parameters:
   ///   - content: the bytes; `nil` for none.
-  ///   - contentContext: what the content belongs to, with metadata for the protocols that frame it. Content that is complete
-  ///     in a context that is final (``ConnectionContentContext/finalMessage``) ends our direction.
+  ///   - contentContext: what the content belongs to, with metadata for the protocols that frame it. Content that is
+  ///     complete in a context that is final (``ConnectionContentContext/finalMessage``) ends our direction.
   ///   - isComplete: whether the message, or in a final context the stream, ends with this content.
   ///   - completion: called when the layer below has taken the content.
   func send(
@@ -54,16 +57,16 @@ public protocol Connection: AnyObject, Sendable {
   /// Receives what comes next, at least one byte.
   ///
   /// - Parameter completion: content, its context, whether the message (or the stream, where there are no messages) is
-  ///   complete with it, and why receiving failed. At the end of the stream content is `nil`, the context final, and it is
-  ///   complete; so is every later call. Content that came before a failure may come together with it.
+  ///   complete with it, and why receiving failed. At the end of the stream content is `nil`, the context final, and it
+  ///   is complete; so is every later call. Content that came before a failure may come together with it.
   func receive(
     completion: @escaping @Sendable (Data?, ConnectionContentContext?, Bool, ConnectionError?) -> Void)
 
-  /// Receives at least `minimumIncompleteLength` bytes, fewer only where the message or the stream ends before, and at most
-  /// `maxLength`.
+  /// Receives at least `minimumIncompleteLength` bytes, fewer only where the message or the stream ends before, and at
+  /// most `maxLength`.
   ///
-  /// A minimum that is negative, or greater than the maximum, and a maximum below one fail with code `invalid_option`. With a
-  /// minimum of 0 it completes as soon as a message has begun, perhaps with its metadata alone.
+  /// A minimum that is negative, or greater than the maximum, and a maximum below one fail with code `invalid_option`.
+  /// With a minimum of 0 it completes as soon as a message has begun, perhaps with its metadata alone.
   ///
   /// - Parameters:
   ///   - minimumIncompleteLength: fewest bytes; 0 or more.
@@ -75,7 +78,8 @@ public protocol Connection: AnyObject, Sendable {
 
   /// Receives one whole message, or what is left of it. On a stream without messages: everything up to its end.
   ///
-  /// - Parameter completion: as for ``receive(completion:)``; a message longer than the connection keeps fails with `EMSGSIZE`.
+  /// - Parameter completion: as for ``receive(completion:)``; a message longer than the connection keeps fails with
+  ///   `EMSGSIZE`.
   func receiveMessage(
     completion: @escaping @Sendable (Data?, ConnectionContentContext?, Bool, ConnectionError?) -> Void)
 }
@@ -91,8 +95,8 @@ extension Connection {
     receive(minimumIncompleteLength: 1, maxLength: Self.defaultReceiveLength, completion: completion)
   }
 
-  /// Collects what ``receive(completion:)`` brings until a message, or the stream, is complete; 16 MiB at most. Receives made
-  /// meanwhile mix with it: connections with messages have their own.
+  /// Collects what ``receive(completion:)`` brings until a message, or the stream, is complete; 16 MiB at most.
+  /// Receives made meanwhile mix with it: connections with messages have their own.
   public func receiveMessage(
     completion: @escaping @Sendable (Data?, ConnectionContentContext?, Bool, ConnectionError?) -> Void
   ) {

@@ -33,19 +33,20 @@ public final class ConnectionContentContext: Sendable {
   public static let defaultMessage = ConnectionContentContext(identifier: "default message")
   /// The last message: complete content in it ends our direction (FIN for TCP, close_notify for TLS).
   public static let finalMessage = ConnectionContentContext(identifier: "final message", isFinal: true)
-  /// The whole of a stream: complete content in it ends our direction. What comes from a stream without messages is in it.
+  /// The whole of a stream: complete content in it ends our direction. What comes from a stream without messages is in
+  /// it.
   public static let defaultStream = ConnectionContentContext(identifier: "default stream", isFinal: true)
 }
 
 /// How a connection tells that content was taken; Network framework's `NWConnection.SendCompletion`.
 public enum ConnectionSendCompletion: Sendable {
-  /// Called once: with `nil` when the layer below has taken the content, else with the reason. Send the next content from
-  /// here, so that no more is queued than the network carries.
+  /// Called once: with `nil` when the layer below has taken the content, else with the reason. Send the next content
+  /// from here, so that no more is queued than the network carries.
   case contentProcessed(@Sendable (ConnectionError?) -> Void)
-  /// Nobody waits for it: the content may be lost, or sent again.
+  /// No handler: the content may be lost, or sent again.
   case idempotent
 
-  /// Tells, where somebody wants to know.
+  /// Calls the handler, where there is one.
   func callAsFunction(_ error: ConnectionError?) {
     if case .contentProcessed(let handler) = self { handler(error) }
   }

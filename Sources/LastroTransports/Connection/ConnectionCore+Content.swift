@@ -20,7 +20,7 @@ extension ConnectionCore {
   // MARK: receiving
 
   func take(_ request: ReceiveRequest) {
-    if let problem = request.problem(limit: parameters.maximumMessageLength) {
+    if let problem = request.problem(limit: parameters.maximumMessageBytes) {
       return tell([ReceiveAnswer(completion: request.completion, error: problem)])
     }
     inbox.add(request)
@@ -50,9 +50,10 @@ extension ConnectionCore {
 
   private func readOn() {
     // A peer that takes nothing must not make framers write answers without bound.
-    guard isOpen, !isReading, !hasReadEnd, let carrier, outboxBytes <= parameters.queuedBytesLimit else { return }
+    guard isOpen, !isReading, !hasReadEnd, let carrier, outboxBytes <= parameters.maximumQueuedBytes else { return }
     guard inbox.isAwaited || inbox.weight < Self.readAhead else { return }
     isReading = true
+    // A receive that waits may need more than is read ahead: its minimum.
     let length = inbox.isAwaited ? Self.readAhead : max(1, Self.readAhead - inbox.weight)
     Task {
       let result = await carrier.read(upTo: length)
@@ -99,7 +100,7 @@ extension ConnectionCore {
   }
 
   private func didFailToRead(_ error: TransportError) {
-    // An ICMP answer to one datagram, which anybody can send, does not end the rest.
+    // An ICMP answer to one datagram, which any machine can send, does not end the rest.
     if case .datagrams = carrier, error.code == .connectFailed {
       if let answer = inbox.failNext(ConnectionError(error)) { tell([answer]) }
       return serve()
@@ -115,16 +116,19 @@ extension ConnectionCore {
     case .stopping, .over: return tell(content.completion, .posix(.ECANCELED))
     case .idle, .dialing, .handshaking, .ready: break
     }
-    guard outboxBytes < parameters.queuedBytesLimit else { return tell(content.completion, .posix(.ENOBUFS)) }
+    guard outboxBytes < parameters.maximumQueuedBytes else { return tell(content.completion, .posix(.ENOBUFS)) }
+    // A final message ends our direction: nothing can follow it.
     guard !hasSentFinal else { return tell(content.completion, .posix(.EPIPE)) }
     hasSentFinal = content.isComplete && content.context.isFinal
     if case .ready = phase { return encode(content) }
+    // Not into the outbox: framers see no content before the connection is ready, and what they write goes first.
     outboxBytes += Self.sendWeight + (content.data?.count ?? 0)
     early.append(content)
   }
 
   /// Sends what waited for the connection to be ready.
   func sendEarly() {
+    // What a framer does with one content leads back here: the next must not overtake it.
     guard case .ready = phase, !isSendingEarly else { return }
     isSendingEarly = true
     defer { isSendingEarly = false }
@@ -137,7 +141,7 @@ extension ConnectionCore {
   private func encode(_ content: OutgoingContent) {
     guard case .ready = phase else { return tell(content.completion, .posix(.ECANCELED)) }
     if let pipeline {
-      // An end without content or metadata is no message.
+      // An end without content or metadata is not a message.
       if content.data != nil || !content.context.protocolMetadata.isEmpty {
         let failure = pipeline.send(content.data ?? Data(), content.context, isComplete: content.isComplete)
         if let failure {
@@ -182,6 +186,7 @@ extension ConnectionCore {
     while isOpen, !isWriting, let carrier, let next = outbox.popFirst() {
       switch next {
       case .done(let completion):
+        // It stands behind its bytes: those were taken.
         outboxBytes = max(0, outboxBytes - Self.sendWeight)
         tell(completion, datagramError)
         datagramError = nil
@@ -212,6 +217,7 @@ extension ConnectionCore {
     }
     writeOn()
     concludeIfThrough()
+    // Reading may have waited for room in the outbox.
     readOn()
   }
 

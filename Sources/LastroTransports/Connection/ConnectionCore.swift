@@ -11,8 +11,8 @@ internal import Logging
   internal import Foundation
 #endif
 
-/// What is behind a ``NetworkConnection``: everything happens on one serial queue of its own, which user code never runs on but for
-/// framers.
+/// What is behind a ``NetworkConnection``: everything happens on one serial queue of its own, which user code never
+/// runs on but for framers.
 final class ConnectionCore: @unchecked Sendable {
   // Sendable because what is not immutable is either in `shared`, behind a lock, or touched only on `work`.
 
@@ -91,7 +91,7 @@ final class ConnectionCore: @unchecked Sendable {
     self.endpoint = endpoint
     self.parameters = parameters
     self.dialer = dialer
-    inbox = ConnectionInbox(limit: parameters.maximumMessageLength)
+    inbox = ConnectionInbox(limit: parameters.maximumMessageBytes)
   }
 
   // MARK: from any thread
@@ -154,7 +154,8 @@ final class ConnectionCore: @unchecked Sendable {
     _ stack: ConnectionParameters.ProtocolStack
   ) throws(ConnectionError) -> FramerPipeline {
     guard stack.transportProtocol == .tcp else {
-      throw .transport(.refused(.unsupported, "framers over datagrams", hint: "use a stream"))
+      throw .transport(
+        .refused(.unsupported, "framers cannot run over datagrams", hint: "use .tcp, or leave the framers out"))
     }
     return try FramerPipeline(stack.applicationProtocols, remote: endpoint, parameters: parameters)
   }
@@ -176,7 +177,7 @@ final class ConnectionCore: @unchecked Sendable {
         case .success(.success(let carrier)): .success(carrier)
         case .success(.failure(let error)): .failure(ConnectionError(error))
         case .failure(.cancelled): .failure(.posix(.ECANCELED))
-        case .failure(.limit): .failure(ConnectionError(.lateConnection))
+        case .failure(.limit): .failure(ConnectionError(.lateConnection(within: request.connectTimeout)))
         }
       self.work.async { self.dialed(result) }
     }
@@ -213,7 +214,7 @@ final class ConnectionCore: @unchecked Sendable {
       guard let self else { return }
       work.async {
         guard case .handshaking = self.phase else { return }
-        self.fail(ConnectionError(.lateConnection))
+        self.fail(ConnectionError(.lateConnection(within: limit)))
       }
     }
   }
@@ -243,7 +244,7 @@ final class ConnectionCore: @unchecked Sendable {
   func enter(_ state: ConnectionState) {
     shared.withLock { $0.state = state }
     parameters.logger?.debug("connection changes state", metadata: ["to": "\(endpoint)", "state": "\(state)"])
-    // Nobody named a queue for handlers to run on: then nobody waits for states.
+    // Without a queue to run on, the state handler is not called.
     guard shared.withLock({ $0.userQueue != nil }) else { return }
     callbacks.async { self.shared.withLock { $0.stateHandler }?(state) }
   }
@@ -265,14 +266,14 @@ final class ConnectionCore: @unchecked Sendable {
     serve()
   }
 
-  /// On a cancel.
+  /// Ends the connection after a cancel.
   private func stop() {
     switch phase {
     case .stopping, .over: return
     case .idle, .dialing, .failed: conclude()
     case .handshaking, .ready:
       phase = .stopping
-      forsake()
+      abandon()
       guard let pipeline else { return conclude() }
       let isThrough = pipeline.stop()
       handleEvents()
@@ -286,7 +287,7 @@ final class ConnectionCore: @unchecked Sendable {
     guard case .stopping = phase else { return }
     let time = parameters.time, limit = parameters.stopTimeout
     limitTask?.cancel()
-    // Holds on to this: framers are cleaned up, though nobody else holds the connection any more.
+    // Holds on to this: framers are cleaned up, though this is the last reference to the connection.
     limitTask = Task {
       try? await time.limit(limit)
       self.work.async { self.conclude() }
@@ -302,14 +303,14 @@ final class ConnectionCore: @unchecked Sendable {
   }
 
   /// What still waits fails because of a cancel.
-  private func forsake() {
+  private func abandon() {
     failSends(.posix(.ECANCELED))
     tell(inbox.cancel())
   }
 
   private func conclude() {
     if case .over = phase { return }
-    forsake()
+    abandon()
     phase = .over
     release()
     shared.withLock { $0.isOver = true }
@@ -353,10 +354,11 @@ extension ConnectionCore.Carrier {
 }
 
 extension TransportError {
-  static var lateConnection: Self {
+  static func lateConnection(within limit: Duration?) -> Self {
     Self(
-      stage: .timeout, code: .connectTimeout, message: "the connection was not ready in time",
-      hint: "raise connectTimeout")
+      stage: .timeout, code: .connectTimeout,
+      message: "the connection was not ready within \(limit?.brief ?? "its limit")",
+      hint: "raise connectTimeout, or check host, port and network")
   }
 }
 

@@ -16,9 +16,9 @@ internal import Lastro
 
 /// Where a connection leads; Network framework's `NWEndpoint`.
 ///
-/// Transports take host and port: an IPv4 address, an IPv6 address or a name (Swift Transport API §1.2). Everything else is
-/// refused with code `unsupported` by all that does not document otherwise; ``NetworkConnection`` takes ``unix(path:)`` and
-/// ``url(_:)`` too.
+/// Transports take host and port: an IPv4 address, an IPv6 address or a name (Swift Transport API §1.2). Everything
+/// else is refused with code `unsupported` by all that does not document otherwise; ``NetworkConnection`` takes
+/// ``unix(path:)`` and ``url(_:)`` too.
 public enum ConnectionEndpoint: Sendable, Hashable, CustomStringConvertible {
   /// A host and a port.
   case hostPort(host: Host, port: Port)
@@ -31,14 +31,15 @@ public enum ConnectionEndpoint: Sendable, Hashable, CustomStringConvertible {
 
   /// A host: an address or a name.
   public enum Host: Sendable, Hashable, ExpressibleByStringLiteral, CustomStringConvertible {
-    /// A name, to be resolved by whoever connects.
+    /// A name, to be resolved by the transport that connects.
     case name(String)
     /// An IPv4 address.
     case ipv4(IPv4Address)
     /// An IPv6 address.
     case ipv6(IPv6Address)
 
-    /// An address where the text is one (IPv6 with or without brackets), else a name. Names are checked when a connection is made.
+    /// An address where the text is one (IPv6 with or without brackets), else a name. Names are checked when a
+    /// connection is made.
     public init(_ text: String) {
       if let address = IPv4Address(text) {
         self = .ipv4(address)
@@ -71,7 +72,7 @@ public enum ConnectionEndpoint: Sendable, Hashable, CustomStringConvertible {
     public init?(rawValue: UInt16) { self.rawValue = rawValue }
     /// Takes a number.
     public init(integerLiteral value: UInt16) { rawValue = value }
-    /// Reads a decimal number; `nil` where the text is none.
+    /// Reads a decimal number; `nil` where the text is not one.
     public init?(_ text: String) {
       guard let number = UInt16(text), text.utf8.allSatisfy({ (48...57).contains($0) }) else { return nil }
       rawValue = number
@@ -80,9 +81,9 @@ public enum ConnectionEndpoint: Sendable, Hashable, CustomStringConvertible {
     /// The number.
     public var description: String { String(rawValue) }
 
-    /// 80.
+    /// Port 80.
     public static let http: Port = 80
-    /// 443.
+    /// Port 443.
     public static let https: Port = 443
   }
 
@@ -126,8 +127,7 @@ public enum ConnectionEndpoint: Sendable, Hashable, CustomStringConvertible {
   /// As one writes it: `example.com:443`, `[::1]:80`, the path, the URL.
   public var description: String {
     switch self {
-    case .hostPort(.ipv6(let address), let port): "[\(address)]:\(port)"
-    case .hostPort(let host, let port): "\(host):\(port)"
+    case .hostPort(let host, let port): "\(host.description.bracketedHost):\(port)"
     case .unix(let path): path
     case .url(let url): url.absoluteString
     case .service(let name, let type, let domain): "\(name).\(type).\(domain)"
@@ -136,10 +136,13 @@ public enum ConnectionEndpoint: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension ConnectionEndpoint {
+  /// Where what carries the connection knows its way, and asks for no address.
+  static let somewhere = ConnectionEndpoint.hostPort(host: "transport.invalid", port: 1)
+
   /// Host and port, checked: what a transport does with its `serverAddress`.
   ///
-  /// - Throws: `ConnectionError`, code `unsupported` for a Unix socket, a URL and a service, `invalid_option` for a host that is none and for
-  ///   port 0.
+  /// - Throws: ``ConnectionError``, code `unsupported` for a Unix socket, a URL and a service, `invalid_option` for an
+  ///   invalid host and for port 0.
   public func serverAddress() throws(ConnectionError) -> (host: String, port: Int) {
     guard case .hostPort(let host, let port) = self else {
       throw .transport(
@@ -153,9 +156,14 @@ extension ConnectionEndpoint {
   /// Host and port to dial; also those of a URL.
   func address() throws(ConnectionError) -> (host: String, port: Int) {
     guard case .url(let url) = self else { return try serverAddress() }
-    guard let host = url.host(), let port = url.port ?? Self.ports[url.scheme?.lowercased() ?? ""] else {
+    guard let host = url.host() else {
+      throw .transport(.refused(.invalidURL, "the URL has no host", hint: "write SCHEME://HOST:PORT"))
+    }
+    let scheme = url.scheme?.lowercased() ?? ""
+    guard let port = url.port ?? Self.ports[scheme] else {
       throw .transport(
-        .refused(.invalidURL, "the URL has no host, or no port is known for its scheme", hint: "write host and port"))
+        .refused(
+          .invalidURL, "the scheme \"\(scheme.prefix(20))\" has no port of its own", hint: "write the port in the URL"))
     }
     return (try Self.checked(Host(host)), try Self.checked(port))
   }
@@ -163,9 +171,7 @@ extension ConnectionEndpoint {
   private static let ports = ["http": 80, "ws": 80, "https": 443, "wss": 443, "gemini": 1965]
 
   private static func checked(_ port: Int) throws(ConnectionError) -> Int {
-    guard (1...65_535).contains(port) else {
-      throw .transport(.refused(.invalidOption, "port \(port)", hint: "ports are 1 to 65535"))
-    }
+    guard (1...65_535).contains(port) else { throw .transport(.portOutOfRange(port)) }
     return port
   }
 

@@ -10,8 +10,8 @@ public import Lastro
 
 /// Why a ``Connection`` failed; Network framework's `NWError`, where the Swift Transport API has `NSError`.
 ///
-/// The three cases of Network framework keep the code of whoever said no. ``cause`` has the stage, message and hint.
-/// `error as NSError` has ``errorDomain`` and ``errorCode``.
+/// The three cases of Network framework keep the code of the layer that refused. ``cause`` has the stage, message and
+/// hint. `error as NSError` has ``errorDomain`` and ``errorCode``.
 public enum ConnectionError: Error, Sendable, Hashable, CustomStringConvertible {
   /// A code, and what is known beside it.
   public struct Code: RawRepresentable, Sendable, Hashable, ExpressibleByIntegerLiteral, CustomStringConvertible {
@@ -83,7 +83,7 @@ public enum ConnectionError: Error, Sendable, Hashable, CustomStringConvertible 
     }
   }
 
-  /// The same as `TransportError`, for who is below or beside the Transport API.
+  /// The same as `TransportError`, for code below or beside the Transport API.
   public var transportError: TransportError {
     if let cause { return cause }
     switch self {
@@ -91,19 +91,30 @@ public enum ConnectionError: Error, Sendable, Hashable, CustomStringConvertible 
       var error = TransportError(
         stage: code == .ECANCELED ? .cancelled : code == .ETIMEDOUT ? .timeout : .response,
         code: code == .ECANCELED ? .cancelled : code == .ETIMEDOUT ? .idleTimeout : .connectionLost,
-        message: code.text, requestSent: true)
+        message: code.words, hint: code.hint, requestSent: true)
       error.systemCode = code.rawValue
       return error
     case .dns(let code):
-      return TransportError(stage: .resolve, code: .hostNotFound, message: "name resolution failed with code \(code)")
+      return TransportError(
+        stage: .resolve, code: .hostNotFound, message: Self.unresolved(code),
+        hint: "check the name, and DNS on this machine")
     case .tls(let code):
-      return TransportError(stage: .tls, code: .handshakeFailed, message: "TLS failed with code \(code)")
+      return TransportError(
+        stage: .tls, code: .handshakeFailed, message: Self.failedTLS(code),
+        hint: "the server may speak no TLS on this port, or share no version or cipher with us")
     case .transport(let error): return error
     case .framer(let failure):
       return TransportError(
-        stage: .response, code: failure.code, message: failure.description, requestSent: true)
+        stage: .response, code: failure.code, message: failure.description,
+        hint: "the server's messages, or the framer \(failure.label), are at fault", requestSent: true)
     }
   }
+
+  private static func unresolved(_ code: Code) -> String {
+    "cannot resolve the name: \(String(cString: gai_strerror(code.rawValue))) (code \(code))"
+  }
+
+  private static func failedTLS(_ code: Code) -> String { "the TLS handshake failed (code \(code))" }
 
   /// Whether it is what is left of a connection that was cancelled on our side.
   public var isCancellation: Bool { self == .posix(.ECANCELED) || cause?.code == .cancelled }
@@ -112,9 +123,9 @@ public enum ConnectionError: Error, Sendable, Hashable, CustomStringConvertible 
   public var description: String {
     if let cause { return cause.description }
     return switch self {
-    case .posix(let code): code.text
-    case .dns(let code): "name resolution failed with code \(code)"
-    case .tls(let code): "TLS failed with code \(code)"
+    case .posix(let code): code.words
+    case .dns(let code): Self.unresolved(code)
+    case .tls(let code): Self.failedTLS(code)
     case .transport(let error): error.description
     case .framer(let failure): failure.description
     }
@@ -139,7 +150,8 @@ public enum ConnectionError: Error, Sendable, Hashable, CustomStringConvertible 
 }
 
 extension ConnectionError {
-  /// What `NSError.domain` is: `NSPOSIXErrorDomain` for ``posix(_:)``, else `LastroConnectionError` with the kind behind it.
+  /// What `NSError.domain` is: `NSPOSIXErrorDomain` for ``posix(_:)``, else `LastroConnectionError` with the kind
+  /// behind it.
   public var errorDomain: String {
     switch self {
     case .posix: "NSPOSIXErrorDomain"
@@ -173,7 +185,7 @@ extension ConnectionError.Code {
   public static var ECANCELED: Self { Self(SystemErrors.cancelled) }
   /// A limit passed.
   public static var ETIMEDOUT: Self { Self(SystemErrors.timedOut) }
-  /// Nobody listens.
+  /// No server listens at the port.
   public static var ECONNREFUSED: Self { Self(SystemErrors.refused) }
   /// The peer reset the connection.
   public static var ECONNRESET: Self { Self(SystemErrors.reset) }
@@ -185,6 +197,18 @@ extension ConnectionError.Code {
   public static var ENOTCONN: Self { Self(SystemErrors.notConnected) }
   /// Too much is queued.
   public static var ENOBUFS: Self { Self(SystemErrors.noBuffers) }
+
+  var words: String { self == .ECANCELED ? "the operation was cancelled" : text }
+
+  var hint: String? {
+    switch self {
+    case .ECANCELED: nil
+    case .ECONNREFUSED: "check host and port, and that the server runs"
+    case .EMSGSIZE: "send it in parts"
+    case .ENOBUFS: "wait for what is queued"
+    default: "connect anew"
+    }
+  }
 
   var text: String {
     String(cString: strerror(rawValue)).lowercased()

@@ -24,14 +24,14 @@ struct ReceiveRequest: Sendable {
     guard minimum >= 0, maximum >= 1, minimum <= maximum else {
       return .transport(
         .refused(
-          .invalidOption, "a receive of \(minimum) to \(maximum) bytes",
-          hint: "the minimum is 0 or more, the maximum 1 or more and not less than the minimum"))
+          .invalidOption, "the receive asks for \(minimum) to \(maximum) bytes, which is out of range",
+          hint: "give a minimum of 0 or more, and a maximum of 1 or more that is not below it"))
     }
     guard minimum <= limit else {
       return .transport(
         .refused(
-          .invalidOption, "a receive of \(minimum) bytes at least, \(limit) are kept",
-          hint: "receive in pieces, or raise maximumMessageLength"))
+          .invalidOption, "the receive asks for \(minimum) bytes at least, above the maximum of \(limit)",
+          hint: "receive in pieces, or raise maximumMessageBytes"))
     }
     return nil
   }

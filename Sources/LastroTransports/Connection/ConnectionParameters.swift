@@ -7,8 +7,8 @@ public import Logging
 /// How a connection is to be made: stream or datagrams, TLS, the protocols of the application; Network framework's
 /// `NWParameters`.
 ///
-/// A class, so that code of that framework moves over: what one holder changes, all see, until somebody takes a ``copy()``. A
-/// connection takes one when it is made. Any thread may read and change them.
+/// A class, so that code of that framework moves over: what one holder changes, all see, but those that took a
+/// ``copy()``. A connection takes one when it is made. Any thread may read and change them.
 public final class ConnectionParameters: Sendable {
   /// What carries the bytes.
   public enum TransportProtocol: Sendable, Hashable {
@@ -35,9 +35,9 @@ public final class ConnectionParameters: Sendable {
     var connection: ConnectionOptions?
     var connectTimeout: Duration? = .seconds(10)
     var stopTimeout: Duration = .seconds(5)
-    var maximumMessageLength = 1 << 24
-    var framerBufferLimit = 1 << 20
-    var queuedBytesLimit = 1 << 24
+    var maximumMessageBytes = 1 << 24
+    var maximumFramerBytes = 1 << 20
+    var maximumQueuedBytes = 1 << 24
     var logger: Logger?
     var pathMonitor: (any NetworkPathMonitor)?
     var time = TimeSource.continuous
@@ -76,8 +76,8 @@ public final class ConnectionParameters: Sendable {
     set { parts.withLock { $0.stack = newValue } }
   }
 
-  /// Server name, application protocols to offer (ALPN), and how certificates are checked; `nil` for no TLS. It cannot be had with
-  /// datagrams.
+  /// Server name, application protocols to offer (ALPN), and how certificates are checked; `nil` for no TLS. It cannot
+  /// be had with datagrams.
   public var tls: DialRequest.TLS? {
     get { parts.withLock { $0.tls } }
     set { parts.withLock { $0.tls = newValue } }
@@ -89,7 +89,8 @@ public final class ConnectionParameters: Sendable {
     set { parts.withLock { $0.connection = newValue } }
   }
 
-  /// Limit for connecting, and again for the handshakes of the framers. Default 10 s; `nil` for none. Fails with `ETIMEDOUT`.
+  /// Limit for connecting, and again for the handshakes of the framers. Default 10 s; `nil` for none. Fails with
+  /// `ETIMEDOUT`.
   public var connectTimeout: Duration? {
     get { parts.withLock { $0.connectTimeout } }
     set { parts.withLock { $0.connectTimeout = newValue } }
@@ -101,23 +102,24 @@ public final class ConnectionParameters: Sendable {
     set { parts.withLock { $0.stopTimeout = newValue } }
   }
 
-  /// Longest message that ``Connection/receiveMessage(completion:)`` collects, and greatest minimum of a receive. Default 16 MiB.
-  /// A longer one fails with `EMSGSIZE`.
-  public var maximumMessageLength: Int {
-    get { parts.withLock { $0.maximumMessageLength } }
-    set { parts.withLock { $0.maximumMessageLength = max(1, newValue) } }
+  /// Longest message that ``Connection/receiveMessage(completion:)`` collects, and greatest minimum of a receive.
+  /// Default 16 MiB. A longer one fails with `EMSGSIZE`.
+  public var maximumMessageBytes: Int {
+    get { parts.withLock { $0.maximumMessageBytes } }
+    set { parts.withLock { $0.maximumMessageBytes = max(1, newValue) } }
   }
 
   /// Most bytes that a framer may ask for at a time, and that are kept for it. Default 1 MiB, at least 64 KiB.
-  public var framerBufferLimit: Int {
-    get { parts.withLock { $0.framerBufferLimit } }
-    set { parts.withLock { $0.framerBufferLimit = max(65_536, newValue) } }
+  public var maximumFramerBytes: Int {
+    get { parts.withLock { $0.maximumFramerBytes } }
+    set { parts.withLock { $0.maximumFramerBytes = max(65_536, newValue) } }
   }
 
-  /// Bytes that may be queued for sending. A send beyond fails with `ENOBUFS`; one send alone may be of any size. Default 16 MiB.
-  public var queuedBytesLimit: Int {
-    get { parts.withLock { $0.queuedBytesLimit } }
-    set { parts.withLock { $0.queuedBytesLimit = max(1, newValue) } }
+  /// Bytes that may be queued for sending. A send beyond fails with `ENOBUFS`; one send alone may be of any size.
+  /// Default 16 MiB.
+  public var maximumQueuedBytes: Int {
+    get { parts.withLock { $0.maximumQueuedBytes } }
+    set { parts.withLock { $0.maximumQueuedBytes = max(1, newValue) } }
   }
 
   /// Where the connection logs: states at debug, what framers need at trace. Default `nil`: nowhere.
@@ -142,10 +144,12 @@ public final class ConnectionParameters: Sendable {
 extension ConnectionParameters {
   /// The request that a dialer gets for an endpoint.
   ///
-  /// - Throws: `ConnectionError`: code `unsupported` for a service, and for TLS over datagrams; `invalid_option` for no host or port.
+  /// - Throws: ``ConnectionError``: code `unsupported` for a service, and for TLS over datagrams; `invalid_option` for
+  ///   no host or port.
   public func dialRequest(to endpoint: ConnectionEndpoint) throws(ConnectionError) -> DialRequest {
     if defaultProtocolStack.transportProtocol == .udp, tls != nil {
-      throw .transport(.refused(.unsupported, "TLS over datagrams", hint: "use a stream, or leave TLS out"))
+      throw .transport(
+        .refused(.unsupported, "TLS cannot run over datagrams", hint: "use a stream, or leave TLS out"))
     }
     guard case .unix(let path) = endpoint else {
       let (host, port) = try endpoint.address()
@@ -154,7 +158,7 @@ extension ConnectionParameters {
     }
     var options = connection ?? ConnectionOptions()
     options.unixSocketPath = path
-    // Nobody resolves them: they only name the connection.
+    // They are not resolved: they only name the connection.
     return DialRequest(
       host: "localhost", port: 80, tls: tls, connection: options, connectTimeout: connectTimeout)
   }

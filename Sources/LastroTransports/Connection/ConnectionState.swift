@@ -4,9 +4,9 @@ internal import Lastro
 
 /// Where a ``Connection`` stands; Network framework's `NWConnection.State`.
 ///
-/// The order: ``setup``, ``preparing``, then ``ready`` or ``failed(_:)``, and ``cancelled`` at the end of all when it was asked for.
-/// A connection that is ready may fail later. Nothing but ``cancelled`` follows a failure: who wants another try makes another
-/// connection.
+/// The order: ``setup``, ``preparing``, then ``ready`` or ``failed(_:)``, and ``cancelled`` at the end of all when it
+/// was asked for. A connection that is ready may fail later. Nothing but ``cancelled`` follows a failure: for another
+/// try, make another connection.
 public enum ConnectionState: Sendable, Hashable {
   /// Made, not started. No handler is called for it.
   case setup

@@ -11,16 +11,15 @@ internal import LastroSupport
 
 /// A `ByteStream` over any ``Connection``: so WebSocket, Gemini and TLS run over transports.
 ///
-/// Messages are joined to a stream; every write is a message. The stream ends where content is complete in a context that is final,
-/// or in none. Close cancels the connection, and so does dropping the stream.
+/// Messages are joined to a stream; every write is a message. The stream ends where content is complete in a context
+/// that is final, or in none. Close cancels the connection, and so does dropping the stream.
 package final class ConnectionStream: ByteStream {
   private struct State {
     var bytes = Data()
     var error: ConnectionError?
     var hasEnded = false
     var isClosed = false
-    var isReading = false
-    var isWriting = false
+    var turns = Turns()
     var isFinished = false
     var isReceiving = false
     var waiter: OneAnswer<Void>?
@@ -34,7 +33,7 @@ package final class ConnectionStream: ByteStream {
   private let connection: any Connection
   private let state = Lock(State())
 
-  /// Makes a stream over a connection, which must have been started and which nobody else may use.
+  /// Makes a stream over a connection, which must have been started and must have no other user.
   ///
   /// - Parameters:
   ///   - connection: what carries the bytes.
@@ -49,10 +48,10 @@ package final class ConnectionStream: ByteStream {
   /// The next bytes; see `ByteStream`.
   package func read(upTo maximum: Int, within limit: Duration?) async throws(TransportError) -> Data? {
     guard maximum > 0 else {
-      throw .refused(.invalidOption, "a read of \(maximum) bytes", hint: "ask for at least one byte")
+      throw .emptyRead(maximum)
     }
-    try begin(\.isReading)
-    defer { state.withLock { $0.isReading = false } }
+    try begin(.reading)
+    defer { end(.reading) }
     while true {
       if Task.isCancelled { throw .cancelled(requestSent: true) }
       if let step = taken(upTo: maximum) { return try step.get() }
@@ -65,7 +64,7 @@ package final class ConnectionStream: ByteStream {
       if state.isClosed { return .failure(.streamClosed) }
       if !state.bytes.isEmpty {
         let piece = Data(state.bytes.prefix(maximum))
-        state.bytes = Data(state.bytes.dropFirst(maximum))
+        state.bytes = state.bytes.dropFirst(maximum)
         return .success(piece)
       }
       if let error = state.error { return .failure(error.transportError) }
@@ -76,10 +75,10 @@ package final class ConnectionStream: ByteStream {
   /// One receive is under way at most; what it brings waits for the next read when this one is given up.
   private func waitForBytes(_ maximum: Int, within limit: Duration?) async throws(TransportError) {
     let arrival = OneAnswer<Void>()
-    // Whoever still waits for it, behind a wait that was given up, is let go.
+    // Ends the wait that is left behind when this one is given up.
     defer { arrival.give(()) }
     let isFirst: Bool? = state.withLock { state in
-      // What an earlier read has left under way may have come since the look before: nobody would tell of it again.
+      // What an earlier read has left under way may have come since the look before: it would not be told again.
       guard !state.hasNews else { return nil }
       state.waiter = arrival
       defer { state.isReceiving = true }
@@ -91,12 +90,8 @@ package final class ConnectionStream: ByteStream {
         self?.received(data, context, complete, error)
       }
     }
-    switch await interruptible(within: limit, time: .continuous, { await arrival.value() }) {
-    case .success: return
-    case .failure(.cancelled): throw .cancelled(requestSent: true)
-    case .failure(.limit):
-      throw TransportError(stage: .timeout, code: .idleTimeout, message: "nothing came in time", requestSent: true)
-    }
+    let outcome = await interruptible(within: limit, time: .continuous) { await arrival.value() }
+    try outcome.mapError { TransportError.interrupted($0, "no byte came", within: limit) }.get()
   }
 
   private func received(
@@ -117,8 +112,8 @@ package final class ConnectionStream: ByteStream {
 
   /// Writes all bytes, as one message; see `ByteStream`.
   package func write(_ data: Data, within limit: Duration?) async throws(TransportError) {
-    try begin(\.isWriting)
-    defer { state.withLock { $0.isWriting = false } }
+    try begin(.writing)
+    defer { end(.writing) }
     guard !data.isEmpty else { return }
     try await send(data, .defaultMessage, within: limit)
   }
@@ -127,8 +122,8 @@ package final class ConnectionStream: ByteStream {
   package func finishWriting(within limit: Duration?) async throws(TransportError) {
     let isFinished = state.withLock { $0.isFinished && !$0.isClosed }
     guard !isFinished else { return }
-    try begin(\.isWriting)
-    defer { state.withLock { $0.isWriting = false } }
+    try begin(.writing)
+    defer { end(.writing) }
     state.withLock { $0.isFinished = true }
     try await send(nil, .finalMessage, within: limit)
   }
@@ -139,26 +134,22 @@ package final class ConnectionStream: ByteStream {
     let sent = OneAnswer<ConnectionError?>()
     connection.send(
       content: data, contentContext: context, isComplete: true, completion: .contentProcessed { sent.give($0) })
-    switch await interruptible(within: limit, time: .continuous, { await sent.value() }) {
-    case .success(nil): return
-    case .success(let error?): throw error.transportError
-    case .failure(let interruption):
-      close()
-      guard interruption == .limit else { throw .cancelled(requestSent: true) }
-      throw TransportError(
-        stage: .timeout, code: .idleTimeout, message: "the peer did not take it in time", requestSent: true)
+    let outcome = await interruptible(within: limit, time: .continuous) { await sent.value() }
+    if case .failure = outcome { close() }
+    let error = try outcome.mapError {
+      TransportError.interrupted($0, "not all bytes were taken", within: limit)
+    }.get()
+    if let error { throw error.transportError }
+  }
+
+  private func begin(_ turn: Turns) throws(TransportError) {
+    try state.withLock { state throws(TransportError) in
+      if state.isClosed || turn == .writing && state.isFinished { throw .streamClosed }
+      try state.turns.begin(turn)
     }
   }
 
-  private func begin(_ busy: WritableKeyPath<State, Bool>) throws(TransportError) {
-    let refusal: TransportError? = state.withLock { state in
-      if state.isClosed || busy == \.isWriting && state.isFinished { return .streamClosed }
-      if state[keyPath: busy] { return .operationInProgress }
-      state[keyPath: busy] = true
-      return nil
-    }
-    if let refusal { throw refusal }
-  }
+  private func end(_ turn: Turns) { state.withLock { _ = $0.turns.remove(turn) } }
 
   /// Cancels the connection.
   package func close() {
@@ -170,16 +161,5 @@ package final class ConnectionStream: ByteStream {
     }
     waiter?.give(())
     connection.cancel()
-  }
-}
-
-extension TransportError {
-  static var streamClosed: Self {
-    Self(stage: .request, code: .streamClosed, message: "the stream is closed on our side")
-  }
-  static var operationInProgress: Self {
-    Self(
-      stage: .request, code: .operationInProgress, message: "somebody else is at it already",
-      hint: "one reader and one writer at a time")
   }
 }

@@ -3,7 +3,8 @@
 public import Lastro
 internal import LastroSupport
 
-/// Connections to one endpoint over a `Dialer`: the innermost factory of a chain of transports, or a transport that is itself a dialer.
+/// Connections to one endpoint over a `Dialer`: the innermost factory of a chain of transports, or a transport that is
+/// itself a dialer.
 ///
 /// Streams and datagrams, TLS and framers as the parameters say.
 public struct DialerConnectionFactory: ConnectionFactory {
@@ -27,11 +28,11 @@ public struct DialerConnectionFactory: ConnectionFactory {
 }
 
 extension ConnectionFactory {
-  /// A `Dialer` whose streams are the connections of this factory: so all that is put over a dialer (TLS, WebSocket, Gemini,
-  /// proxies) runs over a transport.
+  /// A `Dialer` whose streams are the connections of this factory: so all that is put over a dialer (TLS, WebSocket,
+  /// Gemini, proxies) runs over a transport.
   ///
-  /// Where the streams lead is the factory's affair (Swift Transport API §1.2): host and port of a request are not sent anywhere.
-  /// A request that asks for TLS fails with code `unsupported`: put TLS over the dialer instead.
+  /// Where the streams lead is the factory's affair (Swift Transport API §1.2): host and port of a request are not sent
+  /// anywhere. A request that asks for TLS fails with code `unsupported`: put TLS over the dialer instead.
   ///
   /// - Parameter parameters: for the factory's innermost connections. Default: a stream without TLS.
   public func dialer(using parameters: ConnectionParameters = .tcp) -> any Dialer {
@@ -40,18 +41,20 @@ extension ConnectionFactory {
 }
 
 extension Connection {
-  /// A `ByteStream` over this connection, which must have been started and which nobody else may use.
+  /// A `ByteStream` over this connection, which must have been started and must have no other user.
   ///
-  /// Messages are joined to a stream; every write is a message. Closing the stream cancels the connection, and so does dropping it.
+  /// Messages are joined to a stream; every write is a message. Closing the stream cancels the connection, and so does
+  /// dropping it.
   ///
   /// - Parameter facts: default: those of a ``NetworkConnection``, else none.
   public func byteStream(facts: StreamFacts? = nil) -> any ByteStream { ConnectionStream(over: self, facts: facts) }
 }
 
-/// A `Dialer` whose streams are the connections of a factory: so all that is put over a dialer (TLS, WebSocket, Gemini, proxies)
-/// runs over a transport.
+/// A `Dialer` whose streams are the connections of a factory: so all that is put over a dialer (TLS, WebSocket, Gemini,
+/// proxies) runs over a transport.
 ///
-/// Where the streams lead is the factory's affair (Swift Transport API §1.2): host and port of a request are not sent anywhere.
+/// Where the streams lead is the factory's affair (Swift Transport API §1.2): host and port of a request are not sent
+/// anywhere.
 package struct ConnectionFactoryDialer: Dialer {
   private let factory: any ConnectionFactory
   private let parameters: ConnectionParameters
@@ -79,14 +82,15 @@ package struct ConnectionFactoryDialer: Dialer {
   }
 }
 
-/// A `Dialer` over one connection: the first dial gets it, every other fails. A transport over it reports the loss of the
-/// connection and cannot make another (Swift Transport API §1.2).
+/// A `Dialer` over one connection: the first dial gets it, every other fails. A transport over it reports the loss of
+/// the connection and cannot make another (Swift Transport API §1.2).
 package final class SingleConnectionDialer: Dialer {
   private let connection: Lock<(any Connection)?>
 
   /// Makes a dialer.
   ///
-  /// - Parameter connection: established, or not even started: then it is started by the dial. Nobody else may use it.
+  /// - Parameter connection: established, or not even started: then it is started by the dial. It must have no other
+  ///   user.
   package init(_ connection: any Connection) { self.connection = Lock(connection) }
 
   /// Gives the connection out, the first time.
@@ -94,7 +98,8 @@ package final class SingleConnectionDialer: Dialer {
   /// It is waited for until it is ready where its state can be read (``NetworkConnection``); of others what is sent and
   /// received waits in the connection.
   ///
-  /// - Throws: `TransportError`; code `connection_lost` the second time; `unsupported` where TLS is asked for: put TLS over this dialer instead.
+  /// - Throws: `TransportError`; code `connection_lost` the second time; `unsupported` where TLS is asked for: put TLS
+  ///   over this dialer instead.
   package func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
     try request.refuseTLS()
     let connection = connection.withLock { connection in
@@ -103,7 +108,7 @@ package final class SingleConnectionDialer: Dialer {
     }
     guard let connection else {
       throw TransportError(
-        stage: .connect, code: .connectionLost, message: "the transport has one connection, and it is used up",
+        stage: .connect, code: .connectionLost, message: "the transport has one connection, which is used up",
         hint: "give the transport a ConnectionFactory, which can make others")
     }
     do throws(ConnectionError) {

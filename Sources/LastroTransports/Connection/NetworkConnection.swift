@@ -20,18 +20,19 @@ internal import LastroSupport
 /// connection.send(content: Data("GET / HTTP/1.0\r\n\r\n".utf8), completion: .contentProcessed { error in })
 /// ```
 ///
-/// The parameters choose: a stream or datagrams, TLS or none, and the framers, which turn the stream into messages. Every datagram
-/// is a message. Without framers a stream is one endless message in ``ConnectionContentContext/defaultStream``.
+/// The parameters choose: a stream or datagrams, TLS or none, and the framers, which turn the stream into messages.
+/// Every datagram is a message. Without framers a stream is one endless message in
+/// ``ConnectionContentContext/defaultStream``.
 ///
 /// It keeps every promise of ``Connection``, and these:
 ///
-/// - The states are `preparing`, then `ready` or `failed`, then, after a cancel, `cancelled`. It never waits for a better network, and never
-///   dials twice.
-/// - It reads ahead 64 KiB at most; what nobody receives stays with the peer. Sends beyond
-///   ``ConnectionParameters/queuedBytesLimit`` fail with `ENOBUFS`.
+/// - The states are `preparing`, then `ready` or `failed`, then, after a cancel, `cancelled`. It never waits for a
+///   better network, and never dials twice.
+/// - It reads ahead 64 KiB at most; what is not received stays with the server. Sends beyond
+///   ``ConnectionParameters/maximumQueuedBytes`` fail with `ENOBUFS`.
 /// - What came before a failure can be received after it.
-/// - Viability is `true` at ready, then follows ``ConnectionParameters/pathMonitor``, and is `false` right before a failure of a
-///   connection that was viable.
+/// - Viability is `true` at ready, then follows ``ConnectionParameters/pathMonitor``, and is `false` right before a
+///   failure of a connection that was viable.
 /// - Sends after the end of our direction fail with `EPIPE`.
 /// - The queue may be concurrent: handlers still run one at a time.
 /// - Dropping the last reference cancels it. Handlers that hold it keep it until it is cancelled.
@@ -39,7 +40,7 @@ internal import LastroSupport
 /// Hosts are IPv4 and IPv6 addresses and names. Beyond what transports take, ``ConnectionEndpoint/unix(path:)`` and
 /// ``ConnectionEndpoint/url(_:)`` are allowed; a service fails with code `unsupported`.
 public final class NetworkConnection: Connection {
-  /// Where it leads.
+  /// The endpoint that it leads to.
   public let endpoint: ConnectionEndpoint
   private let core: ConnectionCore
 
@@ -58,7 +59,7 @@ public final class NetworkConnection: Connection {
 
   /// What it was made with; changes have no effect any more.
   public var parameters: ConnectionParameters { core.parameters.copy() }
-  /// Where it stands.
+  /// How far the connection has come. Any thread may ask.
   public var state: ConnectionState { core.shared.withLock { $0.state } }
   /// What became of the start; `nil` before anything did.
   var outcome: Result<Void, ConnectionError>? {
@@ -88,7 +89,7 @@ public final class NetworkConnection: Connection {
     set { core.setViabilityHandler(newValue) }
   }
 
-  /// Begins to connect.
+  /// Begins to connect; handlers and completions are called on this queue.
   public func start(queue: DispatchQueue) { core.start(queue) }
 
   /// Ends the connection, at once and for good.

@@ -9,27 +9,28 @@ internal import LastroSupport
   package import Foundation
 #endif
 
-/// A stream whose bytes a ``StreamTransform`` changes in both directions. For dialers of one's own; ``TransformingConnectionFactory`` makes whole
-/// transports out of it.
+/// A stream whose bytes a ``StreamTransform`` changes in both directions. For dialers of one's own;
+/// ``TransformingConnectionFactory`` makes whole transports out of it.
 package final class TransformedStream: ByteStream {
   private struct State {
-    var transform: any StreamTransform
     var bytes = Data()
     var hasEnded = false
     /// Why nothing more can be read: told again by every read.
     var error: TransportError?
     var isClosed = false
-    var isReading = false
-    var isWriting = false
+    var turns = Turns()
   }
 
   private let base: any ByteStream
-  private let state: Lock<State>
+  private let state = Lock(State())
+  /// Held while the application's transform runs, and for nothing else: what a transform asks of its stream takes the
+  /// other lock.
+  private let transform: Lock<any StreamTransform>
 
   /// Puts a transform around a stream.
   package init(_ base: any ByteStream, _ transform: any StreamTransform) {
     self.base = base
-    state = Lock(State(transform: transform))
+    self.transform = Lock(transform)
   }
 
   /// Those of the stream below.
@@ -37,17 +38,17 @@ package final class TransformedStream: ByteStream {
 
   /// Sends what the transform begins with.
   func open(within limit: Duration?) async throws(TransportError) {
-    let bytes = try transformed { try $0.transform.opening() }
+    let bytes = try transformed { try $0.opening() }
     if !bytes.isEmpty { try await base.write(bytes, within: limit) }
   }
 
   /// The next bytes; see `ByteStream`.
   package func read(upTo maximum: Int, within limit: Duration?) async throws(TransportError) -> Data? {
     guard maximum > 0 else {
-      throw .refused(.invalidOption, "a read of \(maximum) bytes", hint: "ask for at least one byte")
+      throw .emptyRead(maximum)
     }
-    try begin(\.isReading)
-    defer { state.withLock { $0.isReading = false } }
+    try begin(.reading)
+    defer { end(.reading) }
     while true {
       if let step = taken(upTo: maximum) { return try step.get() }
       try takeIn(try await base.read(upTo: 65_536, within: limit))
@@ -58,7 +59,7 @@ package final class TransformedStream: ByteStream {
     state.withLock { state in
       if state.isClosed { return .failure(.streamClosed) }
       if !state.bytes.isEmpty {
-        defer { state.bytes = Data(state.bytes.dropFirst(maximum)) }
+        defer { state.bytes = state.bytes.dropFirst(maximum) }
         return .success(Data(state.bytes.prefix(maximum)))
       }
       if let error = state.error { return .failure(error) }
@@ -67,25 +68,19 @@ package final class TransformedStream: ByteStream {
   }
 
   private func takeIn(_ read: Data?) throws(TransportError) {
-    do throws(TransportError) {
-      _ = try transformed { state in
-        state.hasEnded = read == nil
-        let bytes = try read.map { try state.transform.incoming($0) } ?? state.transform.ending()
-        if !state.isClosed { state.bytes = bytes }
-        return bytes
-      }
-    } catch {
-      state.withLock { $0.error = error }
-      throw error
+    if read == nil { state.withLock { $0.hasEnded = true } }
+    let bytes = try transformed { transform in try read.map { try transform.incoming($0) } ?? transform.ending() }
+    state.withLock { state in
+      if !state.isClosed { state.bytes = bytes }
     }
   }
 
   /// Writes all bytes; see `ByteStream`.
   package func write(_ data: Data, within limit: Duration?) async throws(TransportError) {
-    try begin(\.isWriting)
-    defer { state.withLock { $0.isWriting = false } }
+    try begin(.writing)
+    defer { end(.writing) }
     guard !data.isEmpty else { return }
-    let bytes = try transformed { try $0.transform.outgoing(data) }
+    let bytes = try transformed { try $0.outgoing(data) }
     try await base.write(bytes, within: limit)
   }
 
@@ -103,23 +98,28 @@ package final class TransformedStream: ByteStream {
     base.close()
   }
 
-  private func transformed(_ body: (inout State) throws -> Data) throws(TransportError) -> Data {
+  private func transformed(_ body: (inout any StreamTransform) throws -> Data) throws(TransportError) -> Data {
     do {
-      return try state.withLock { try body(&$0) }
+      return try transform.withLock { try body(&$0) }
     } catch {
+      let failure = error as? TransportError ?? .unreadableWire(error)
+      state.withLock { $0.error = failure }
       base.close()
-      if let error = error as? TransportError { throw error }
-      throw TransportError(
-        stage: .response, code: .protocolViolation, message: "the transport could not read the wire: \(error)",
-        requestSent: true)
+      throw failure
     }
   }
 
-  private func begin(_ busy: WritableKeyPath<State, Bool>) throws(TransportError) {
-    let isFree = state.withLock { state in
-      defer { state[keyPath: busy] = true }
-      return !state[keyPath: busy]
-    }
-    guard isFree else { throw .operationInProgress }
+  private func begin(_ turn: Turns) throws(TransportError) {
+    try state.withLock { state throws(TransportError) in try state.turns.begin(turn) }
+  }
+
+  private func end(_ turn: Turns) { state.withLock { _ = $0.turns.remove(turn) } }
+}
+
+extension TransportError {
+  static func unreadableWire(_ error: any Error) -> Self {
+    Self(
+      stage: .response, code: .protocolViolation, message: "the transport could not read the wire: \(error)",
+      hint: "check that both ends are configured alike", requestSent: true)
   }
 }

@@ -10,26 +10,35 @@ public import Lastro
 
 /// What a transport does to the bytes of one connection, in both directions.
 ///
-/// One is made for each connection, so it may count and remember. `outgoing` and `incoming` are called each by one at a time,
-/// never both at once.
+/// One is made for each connection, so it may count and remember. `outgoing` and `incoming` are called each by one at a
+/// time, never both at once.
 public protocol StreamTransform: Sendable {
   /// What is sent when the connection begins, before anything else. Default: nothing.
+  ///
+  /// - Throws: why the connection cannot begin; it fails with that.
   mutating func opening() throws -> Data
 
   /// Bytes of the application, as they shall go over the wire.
+  ///
+  /// - Throws: why the bytes cannot be sent; the connection fails with that.
   mutating func outgoing(_ data: Data) throws -> Data
 
-  /// Bytes from the wire, in pieces of any length, as the application shall see them: perhaps none, when more have to come first.
+  /// Bytes from the wire, in pieces of any length, as the application shall see them: perhaps none, when more have to
+  /// come first.
+  ///
+  /// - Throws: why the bytes are not the transport's; the connection fails with that.
   mutating func incoming(_ data: Data) throws -> Data
 
   /// The wire has ended: what is left for the application. Default: nothing. Throw where it ended within something.
+  ///
+  /// - Throws: that the wire ended within something; the connection fails with that.
   mutating func ending() throws -> Data
 }
 
 extension StreamTransform {
-  /// Nothing.
+  /// The default: the transport sends nothing of its own first.
   public mutating func opening() throws -> Data { Data() }
-  /// Nothing.
+  /// The default: nothing is left at the end.
   public mutating func ending() throws -> Data { Data() }
 
   /// A stream whose bytes this transform changes in both directions: for dialers of one's own.
@@ -37,7 +46,8 @@ extension StreamTransform {
   public func over(_ stream: any ByteStream) -> any ByteStream { TransformedStream(stream, self) }
 }
 
-/// A whole transport out of a ``StreamTransform``: a factory with the three ways of construction that the Swift Transport API knows (§1.2).
+/// A whole transport out of a ``StreamTransform``: a factory with the three ways of construction that the Swift
+/// Transport API knows (§1.2).
 ///
 /// ```swift
 /// struct Inverted: StreamTransform {
@@ -58,10 +68,11 @@ public struct TransformingConnectionFactory: ConnectionFactory {
   private let endpoint: ConnectionEndpoint
   private let makeTransform: @Sendable () -> any StreamTransform
 
-  /// Makes a transport that connects to its server itself.
+  /// Makes a factory that connects to its server itself.
   ///
   /// - Parameters:
-  ///   - serverAddress: IPv4 address, IPv6 address or name; anything else fails with code `unsupported` when a connection is started.
+  ///   - serverAddress: IPv4 address, IPv6 address or name; anything else fails with code `unsupported` when a
+  ///     connection is started.
   ///   - dialer: what connects.
   ///   - transform: makes the transform of one connection.
   public init(
@@ -69,31 +80,33 @@ public struct TransformingConnectionFactory: ConnectionFactory {
     transform: @escaping @Sendable () -> any StreamTransform
   ) {
     base = .factory(ServerFactory(serverAddress: serverAddress, dialer: dialer))
-    endpoint = Self.somewhere
+    endpoint = .somewhere
     makeTransform = transform
   }
 
-  /// Makes a transport over the connections of another, one for each of its own. The other gets the parameters as they are.
+  /// Makes a factory over the connections of another, one for each of its own. The other gets the parameters as they
+  /// are.
   public init(over factory: any ConnectionFactory, transform: @escaping @Sendable () -> any StreamTransform) {
     base = .factory(factory)
-    endpoint = Self.somewhere
+    endpoint = .somewhere
     makeTransform = transform
   }
 
-  /// Makes a transport over one connection. Its first connection uses it; every other fails with code `connection_lost`.
+  /// Makes a factory over one connection. Its first connection uses it; every other fails with code
+  /// `connection_lost`.
   ///
-  /// The connection exists already: TLS in the parameters of ``connect(using:)`` is refused with code `unsupported`, and the framers in
-  /// them run on what the transport carries.
+  /// The connection exists already: TLS in the parameters of ``connect(using:)`` is refused with code `unsupported`,
+  /// and the framers in them run on what the transport carries.
   public init(over connection: any Connection, transform: @escaping @Sendable () -> any StreamTransform) {
     base = .single(SingleConnectionDialer(connection))
-    endpoint = Self.somewhere
+    endpoint = .somewhere
     makeTransform = transform
   }
 
   /// Makes a connection; `nil` for datagrams.
   public func connect(using parameters: ConnectionParameters) -> (any Connection)? {
     guard !parameters.isDatagrams else { return nil }
-    // What nobody underneath can do any more stays here: TLS is refused by the dialer, not left out.
+    // What the layer underneath can no longer do stays here: TLS is refused by the dialer, not left out.
     let (dialer, own): (any Dialer, ConnectionParameters) =
       switch base {
       case .factory(let factory): (ConnectionFactoryDialer(factory, using: parameters), parameters.withoutInnermost())
@@ -102,9 +115,6 @@ public struct TransformingConnectionFactory: ConnectionFactory {
     return NetworkConnection(
       to: endpoint, using: own, dialer: TransformingDialer(base: dialer, makeTransform: makeTransform))
   }
-
-  /// The dialers underneath know where to go, and ask for no address.
-  private static let somewhere = ConnectionEndpoint.hostPort(host: "transport.invalid", port: 1)
 }
 
 extension ConnectionParameters {

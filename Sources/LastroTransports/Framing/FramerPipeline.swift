@@ -9,7 +9,7 @@ internal import Logging
   internal import Foundation
 #endif
 
-/// A stack of framers: bytes and messages go in, events come out. It neither waits nor reads a clock; whoever drives it calls
+/// A stack of framers: bytes and messages go in, events come out. It neither waits nor reads a clock; its driver calls
 /// one method at a time, and takes the events after each.
 final class FramerPipeline {
   enum Event {
@@ -44,7 +44,7 @@ final class FramerPipeline {
   private var isAskingToStop = false
   private var hasEnded = false
   private var isMessageOpen = false
-  /// Who said that stopping takes a while.
+  /// The framers that said that stopping takes a while.
   private var stopping: Set<ObjectIdentifier> = []
 
   /// Makes the framers; nothing is written yet.
@@ -106,7 +106,8 @@ final class FramerPipeline {
     pump()
   }
 
-  /// Asks every framer to stop, from the application downwards. Returns whether all are through; else ``Event/finished`` tells.
+  /// Asks every framer to stop, from the application downwards. Returns whether all are through; else
+  /// ``Event/finished`` tells.
   func stop() -> Bool {
     guard !isStopping, !isDead else { return true }
     isStopping = true
@@ -250,8 +251,8 @@ final class FramerPipeline {
     }
   }
 
-  /// Runs framers until none has anything to do, the one nearest to the application first: what is delivered is looked at
-  /// before more is.
+  /// Runs framers until none has anything to do, the one nearest to the application first: what is delivered is looked
+  /// at before more is.
   private func pump() {
     var didSomething = true
     while !isDead, didSomething {
@@ -383,6 +384,7 @@ extension TransportError {
   static func endedInHandshake(_ label: String) -> Self {
     Self(
       stage: .connect, code: .connectionLost,
-      message: "the stream ended before the handshake of framer \(label) was done", requestSent: true)
+      message: "the stream ended before the handshake of framer \(label) was done",
+      hint: "the server may not speak this protocol: check host and port", requestSent: true)
   }
 }

@@ -16,7 +16,7 @@ public final class ProtocolDefinition: Sendable, Hashable, CustomStringConvertib
     self.implementation = implementation
   }
 
-  /// Names a protocol that is no framer. Its options are refused in a stack of application protocols.
+  /// Names a protocol that is not a framer. Its options are refused in a stack of application protocols.
   public init(name: String) {
     self.name = name
     implementation = nil
@@ -33,9 +33,10 @@ public final class ProtocolDefinition: Sendable, Hashable, CustomStringConvertib
 /// How a protocol is to behave on one connection; Network framework's `NWProtocolOptions`. They go into
 /// ``ConnectionParameters/ProtocolStack/applicationProtocols``.
 ///
-/// They may be a class, so that they can be changed after they were put into parameters; connections read them when started.
+/// They may be a class, so that they can be changed after they were put into parameters; connections read them when
+/// started.
 public protocol ProtocolOptions: Sendable {
-  /// Which protocol.
+  /// The protocol that the options are for.
   var definition: ProtocolDefinition { get }
 }
 
@@ -44,6 +45,6 @@ public protocol ProtocolOptions: Sendable {
 /// ``ProtocolFramer/Message`` is one, with keys and values. A protocol may have its own type, which a framer finds at
 /// ``ProtocolFramer/Message/attachment``.
 public protocol ProtocolMetadata: AnyObject, Sendable {
-  /// Which protocol.
+  /// The protocol that the metadata belong to.
   var definition: ProtocolDefinition { get }
 }

@@ -13,11 +13,11 @@ extension ProtocolFramer {
   ///
   /// It may be used only within the methods of its ``ProtocolFramerImplementation``.
   public final class Instance {
-    /// Which protocol.
+    /// The protocol that this framer implements.
     public var definition: ProtocolDefinition { options.definition }
     /// The options that stand for this framer in the parameters.
     public let options: any ProtocolOptions
-    /// Where the connection leads; `nil` where nobody knows.
+    /// Where the connection leads; `nil` where it is unknown.
     public let remote: ConnectionEndpoint?
     /// The connection's parameters.
     public let parameters: ConnectionParameters
@@ -55,7 +55,7 @@ extension ProtocolFramer {
       self.implementation = implementation
       self.remote = remote
       self.parameters = parameters
-      input = FramerInput(limit: parameters.framerBufferLimit)
+      input = FramerInput(limit: parameters.maximumFramerBytes)
     }
 
     var label: String { implementation.label }
@@ -74,28 +74,16 @@ extension ProtocolFramer.Instance {
   /// - Parameters:
   ///   - minimumIncompleteLength: fewest bytes to look at, unless the stream has ended.
   ///   - maximumLength: most bytes to look at.
-  ///   - parse: gets the bytes, `nil` where there are none; and whether the stream ends with them. It returns how many it
-  ///     consumed, 0 to all: those are not seen again. It runs before this method returns, and may write and deliver, but not parse.
+  ///   - parse: gets the bytes, `nil` where there are none; and whether the stream ends with them. It returns how many
+  ///     it consumed, 0 to all: those are not seen again. It runs before this method returns, and may write and
+  ///     deliver, but not parse.
   /// - Returns: `true` when `parse` was called; `false` when there are too few bytes.
   public func parseInput(
     minimumIncompleteLength: Int, maximumLength: Int,
     parse: (_ buffer: UnsafeMutableRawBufferPointer?, _ isComplete: Bool) -> Int
   ) -> Bool {
     guard !input.isDelivering, !isParsing else { return false }
-    // Out of the way while user code runs, which may call back.
-    var bytes = input.bytes
-    input.bytes = FramerBuffer()
-    isParsing = true
-    let parsed = bytes.parse(minimumIncompleteLength, maximumLength, isComplete: input.hasEnded, parse)
-    isParsing = false
-    input.bytes = bytes
-    switch parsed {
-    case .tooFew: return false
-    case .consumed: return true
-    case .invalid(let length):
-      fail(.invalidLength(length))
-      return true
-    }
+    return parsePiece(\.input.bytes, isComplete: input.hasEnded, minimumIncompleteLength, maximumLength, parse)
   }
 
   /// Hands bytes of the framer's own making to the protocol above, or to the application.
@@ -111,9 +99,9 @@ extension ProtocolFramer.Instance {
 
   /// Hands the next `length` bytes of the input on as they are, those that have not come yet too.
   ///
-  /// Until they have come, ``ProtocolFramerImplementation/handleInput(framer:)`` is not called. A stream that ends before fails
-  /// with ``ProtocolFramer/Failure/Reason/incompleteMessage(missing:)``, but for a length of `Int.max`: that is all up to the end of the stream, whatever there is;
-  /// the framer is not asked again then.
+  /// Until they have come, ``ProtocolFramerImplementation/handleInput(framer:)`` is not called. A stream that ends
+  /// before fails with ``ProtocolFramer/Failure/Reason/incompleteMessage(missing:)``, but for a length of `Int.max`:
+  /// that is all up to the end of the stream, whatever there is; the framer is not asked again then.
   ///
   /// - Parameters:
   ///   - length: bytes; 0 delivers the metadata alone.
@@ -132,7 +120,8 @@ extension ProtocolFramer.Instance {
     return input.deliver(length, message.metadata, isComplete)
   }
 
-  /// From now on, whatever comes is handed on unchanged, and ``ProtocolFramerImplementation/handleInput(framer:)`` is not called again.
+  /// From now on, whatever comes is handed on unchanged, and ``ProtocolFramerImplementation/handleInput(framer:)`` is
+  /// not called again.
   public func passThroughInput() { passesInput = true }
 
   // MARK: output
@@ -151,7 +140,8 @@ extension ProtocolFramer.Instance {
     output.written.append(bytes)
   }
 
-  /// Looks at the message that is being sent, as ``parseInput(minimumIncompleteLength:maximumLength:parse:)`` does at what has come. Consumed bytes count as taken.
+  /// Looks at the message that is being sent, as ``parseInput(minimumIncompleteLength:maximumLength:parse:)`` does at
+  /// what has come. Consumed bytes count as taken.
   ///
   /// - Parameters:
   ///   - minimumIncompleteLength: fewest bytes to look at, unless the message ends with what there is.
@@ -163,12 +153,21 @@ extension ProtocolFramer.Instance {
     parse: (_ buffer: UnsafeMutableRawBufferPointer?, _ isComplete: Bool) -> Int
   ) -> Bool {
     guard !isParsing else { return false }
-    var bytes = output.message
-    output.message = FramerBuffer()
+    return parsePiece(\.output.message, isComplete: output.isComplete, minimumIncompleteLength, maximumLength, parse)
+  }
+
+  private func parsePiece(
+    _ place: ReferenceWritableKeyPath<ProtocolFramer.Instance, FramerBuffer>, isComplete: Bool,
+    _ minimum: Int, _ maximum: Int,
+    _ parse: (_ buffer: UnsafeMutableRawBufferPointer?, _ isComplete: Bool) -> Int
+  ) -> Bool {
+    // Out of the way while user code runs, which may call back.
+    var bytes = self[keyPath: place]
+    self[keyPath: place] = FramerBuffer()
     isParsing = true
-    let parsed = bytes.parse(minimumIncompleteLength, maximumLength, isComplete: output.isComplete, parse)
+    let parsed = bytes.parse(minimum, maximum, isComplete: isComplete, parse)
     isParsing = false
-    output.message = bytes
+    self[keyPath: place] = bytes
     switch parsed {
     case .tooFew: return false
     case .consumed: return true
@@ -178,7 +177,8 @@ extension ProtocolFramer.Instance {
     }
   }
 
-  /// From now on, messages go down unchanged, and ``ProtocolFramerImplementation/handleOutput(framer:message:messageLength:isComplete:)`` is not called again.
+  /// From now on, messages go down unchanged, and
+  /// ``ProtocolFramerImplementation/handleOutput(framer:message:messageLength:isComplete:)`` is not called again.
   public func passThroughOutput() { passesOutput = true }
 
   // MARK: life
@@ -203,7 +203,8 @@ extension ProtocolFramer.Instance {
 
   /// Puts another framer between this one and the application, such as one that was agreed on in a handshake.
   ///
-  /// - Throws: `ConnectionError`: code `unsupported` for options of no framer; `invalid_option` in a framer that is ready.
+  /// - Throws: ``ConnectionError``: code `unsupported` for options of no framer; `invalid_option` in a framer that is
+  ///   ready.
   public func prependApplicationProtocol(options: any ProtocolOptions) throws(ConnectionError) {
     guard options.definition.implementation != nil else {
       throw .framer(ProtocolFramer.Failure(label: options.definition.name, reason: .notAFramer))

@@ -6,19 +6,20 @@ internal import LastroSupport
 /// Turns a stream of bytes into messages, and messages into bytes; the counterpart of Network framework's
 /// `NWProtocolFramer`.
 ///
-/// Write a ``ProtocolFramerImplementation``, put its ``Options`` into the parameters of a connection, and messages go in and
-/// out by ``Connection/send(content:contentContext:isComplete:completion:)`` and
+/// Write a ``ProtocolFramerImplementation``, put its ``Options`` into the parameters of a connection, and messages go
+/// in and out by ``Connection/send(content:contentContext:isComplete:completion:)`` and
 /// ``Connection/receiveMessage(completion:)``, with a ``Message`` in their context.
 public enum ProtocolFramer {
-  /// Names a protocol by its framer: `Definition(implementation: MyFramer.self)`. One for each protocol, in a `static let`.
+  /// Names a protocol by its framer: `Definition(implementation: MyFramer.self)`. One for each protocol, in a
+  /// `static let`.
   public typealias Definition = ProtocolDefinition
 
   /// What ``ProtocolFramerImplementation/start(framer:)`` says.
   public enum StartResult: Sendable, Hashable {
     /// Messages can flow at once.
     case ready
-    /// A handshake comes first: the framer calls ``Instance/markReady()`` when it is done. The connection stays in state
-    /// preparing until then, and fails with `ETIMEDOUT` after ``ConnectionParameters/connectTimeout``.
+    /// A handshake comes first: the framer calls ``Instance/markReady()`` when it is done. The connection stays in
+    /// state preparing until then, and fails with `ETIMEDOUT` after ``ConnectionParameters/connectTimeout``.
     case willMarkReady
   }
 
@@ -30,9 +31,10 @@ public enum ProtocolFramer {
     case forever
   }
 
-  /// A framer in a stack of application protocols, with what it is to know; Network framework's `NWProtocolFramer.Options`.
+  /// A framer in a stack of application protocols, with what it is to know; Network framework's
+  /// `NWProtocolFramer.Options`.
   public struct Options: ProtocolOptions {
-    /// Which protocol.
+    /// The protocol that the options are for.
     public let definition: ProtocolDefinition
     private var values: [String: any Sendable] = [:]
 
@@ -48,10 +50,10 @@ public enum ProtocolFramer {
 
   /// What a framer has to say about one message, under keys of its own; Network framework's `NWProtocolFramer.Message`.
   public final class Message: ProtocolMetadata, CustomStringConvertible {
-    /// Which protocol.
+    /// The protocol that the message belongs to.
     public let definition: ProtocolDefinition
-    /// A protocol's own type of metadata: what the sender put into the context instead of a `Message`; what the receiver will
-    /// find there instead of this one. `nil` for none.
+    /// A protocol's own type of metadata: what the sender put into the context instead of a `Message`; what the
+    /// receiver will find there instead of this one. `nil` for none.
     public let attachment: (any ProtocolMetadata)?
     private let values = Lock<[String: any Sendable]>([:])
 
@@ -85,19 +87,20 @@ public enum ProtocolFramer {
     var metadata: any ProtocolMetadata { attachment ?? self }
   }
 
-  /// What a framer, or what it was fed, did wrong. It ends the connection, but for ``Reason/unconsumedOutput(bytes:)``, which ends the send.
+  /// What a framer, or what it was fed, did wrong. It ends the connection, but for ``Reason/unconsumedOutput(bytes:)``,
+  /// which ends the send.
   public struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
-    /// What was wrong.
+    /// What the framer did wrong.
     public enum Reason: Sendable, Hashable {
       /// The framer consumed nothing, and asked for no more than there is: it would be asked the same for ever.
       case noProgress(needed: Int, available: Int)
-      /// The framer needs more bytes at a time than are kept (``ConnectionParameters/framerBufferLimit``).
+      /// The framer needs more bytes at a time than are kept (``ConnectionParameters/maximumFramerBytes``).
       case needTooLarge(needed: Int, limit: Int)
       /// The stream ended within something: the framer was asked once more, and left bytes.
       case incompleteInput(needed: Int, available: Int)
       /// The stream ended before the message did.
       ///
-      /// `missing` is `nil` where nobody knows how much.
+      /// `missing` is `nil` where the number is unknown.
       case incompleteMessage(missing: Int?)
       /// A length that is negative, or greater than what was offered.
       case invalidLength(Int)
@@ -111,7 +114,7 @@ public enum ProtocolFramer {
 
     /// Label of the framer.
     public var label: String
-    /// What was wrong.
+    /// What the framer did wrong.
     public var reason: Reason
 
     /// Makes a failure.
@@ -129,20 +132,20 @@ public enum ProtocolFramer {
       }
     }
 
-    /// One line.
+    /// Label and reason on one line.
     public var description: String {
       let problem =
         switch reason {
         case .noProgress(let needed, let available):
-          "consumed nothing, and asks for \(needed) bytes where \(available) are there"
-        case .needTooLarge(let needed, let limit): "needs \(needed) bytes at a time, \(limit) are kept"
+          "it consumed nothing, and asks for \(needed) bytes where \(available) are there"
+        case .needTooLarge(let needed, let limit): "it needs \(needed) bytes at a time, above the maximum of \(limit)"
         case .incompleteInput(let needed, let available):
           "the stream ended while \(needed) bytes were needed and \(available) there"
         case .incompleteMessage(let missing):
           "the stream ended before the end of the message" + (missing.map { ", with \($0) bytes missing" } ?? "")
-        case .invalidLength(let length): "a length of \(length) bytes"
+        case .invalidLength(let length): "the length of \(length) bytes is out of range"
         case .unconsumedOutput(let bytes): "\(bytes) bytes of the message were not written"
-        case .bufferFull(let limit): "more than \(limit) bytes lie unread"
+        case .bufferFull(let limit): "more than \(limit) bytes are unread"
         case .notAFramer: "these options belong to no framer"
         }
       return "framer \(label): \(problem)"

@@ -42,13 +42,15 @@ public protocol ProtocolFramerImplementation: AnyObject, SendableMetatype {
   /// The protocol's name, for logs and errors.
   static var label: String { get }
 
-  /// The key under which the protocol's metadata is found. Declare it `static let`: it has to be one and the same object always.
+  /// The key under which the protocol's metadata is found. Declare it `static let`: it has to be one and the same
+  /// object always.
   static var definition: ProtocolDefinition { get }
 
   /// Makes the framer of one connection. Nothing can be written yet: that begins with ``start(framer:)``.
   init(framer: ProtocolFramer.Instance)
 
-  /// The protocol below is ready. Handshakes begin here: write, and return ``ProtocolFramer/StartResult/willMarkReady``.
+  /// The protocol below is ready. Handshakes begin here: write, and return
+  /// ``ProtocolFramer/StartResult/willMarkReady``.
   ///
   /// - Returns: whether messages can flow at once. Default ``ProtocolFramer/StartResult/ready``.
   func start(framer: ProtocolFramer.Instance) -> ProtocolFramer.StartResult
@@ -63,24 +65,27 @@ public protocol ProtocolFramerImplementation: AnyObject, SendableMetatype {
   ///   ``ConnectionParameters/stopTimeout`` at most.
   func stop(framer: ProtocolFramer.Instance) -> Bool
 
-  /// The connection has ended: let go of everything. Called once for every framer that was made, last. Default: nothing.
+  /// The connection has ended: let go of everything. Called once for every framer that was made, last. Default:
+  /// nothing.
   func cleanup(framer: ProtocolFramer.Instance)
 
   /// Bytes came, or the stream has ended. Look at them with
   /// ``ProtocolFramer/Instance/parseInput(minimumIncompleteLength:maximumLength:parse:)``, hand them on with the two
   /// `deliverInput` methods.
   ///
-  /// It is called again as soon as so many bytes are there as it returned, at once where they are; and once more at the end
-  /// of the stream, however many there are. It is not called while bytes are handed on unseen
+  /// It is called again as soon as so many bytes are there as it returned, at once where they are; and once more at the
+  /// end of the stream, however many there are. It is not called while bytes are handed on unseen
   /// (``ProtocolFramer/Instance/deliverInputNoCopy(length:message:isComplete:)``).
   ///
-  /// - Returns: how many bytes must be there, those not consumed included, before it is called again; 0 or less for any.
-  ///   A framer that consumed nothing has to ask for more than there is, else it fails with ``ProtocolFramer/Failure/Reason/noProgress(needed:available:)``.
+  /// - Returns: how many bytes must be there, those not consumed included, before it is called again; 0 or less for
+  ///   any. A framer that consumed nothing has to ask for more than there is, else it fails with
+  ///   ``ProtocolFramer/Failure/Reason/noProgress(needed:available:)``.
   func handleInput(framer: ProtocolFramer.Instance) -> Int
 
-  /// A message, or a piece of one, is to be sent. Take its bytes with ``ProtocolFramer/Instance/writeOutputNoCopy(length:)`` or
-  /// ``ProtocolFramer/Instance/parseOutput(minimumIncompleteLength:maximumLength:parse:)``, write what goes around them with
-  /// ``ProtocolFramer/Instance/writeOutput(data:)``. Bytes that were not taken fail the send.
+  /// A message, or a piece of one, is to be sent. Take its bytes with
+  /// ``ProtocolFramer/Instance/writeOutputNoCopy(length:)`` or
+  /// ``ProtocolFramer/Instance/parseOutput(minimumIncompleteLength:maximumLength:parse:)``, write what goes around them
+  /// with ``ProtocolFramer/Instance/writeOutput(data:)``. Bytes that were not taken fail the send.
   ///
   /// - Parameters:
   ///   - framer: the instance that the framer runs in.
@@ -92,12 +97,12 @@ public protocol ProtocolFramerImplementation: AnyObject, SendableMetatype {
 }
 
 extension ProtocolFramerImplementation {
-  /// Ready at once.
+  /// The default: the framer is ready at once.
   public func start(framer: ProtocolFramer.Instance) -> ProtocolFramer.StartResult { .ready }
-  /// Nothing.
+  /// The default, for framers that ask for no wake-up.
   public func wakeup(framer: ProtocolFramer.Instance) {}
-  /// The connection may end.
+  /// The default: the connection may end at once.
   public func stop(framer: ProtocolFramer.Instance) -> Bool { true }
-  /// Nothing.
+  /// The default, for framers that hold nothing to be freed.
   public func cleanup(framer: ProtocolFramer.Instance) {}
 }

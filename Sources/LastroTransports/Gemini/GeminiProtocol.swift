@@ -4,8 +4,8 @@ public import Lastro
 public import LastroGemini
 internal import LastroWire
 
-/// Gemini as a framer: one request goes out as a message without content, one response comes in as a message whose metadata
-/// has the header and whose content is the body.
+/// Gemini as a framer: one request goes out as a message without content, one response comes in as a message whose
+/// metadata has the header and whose content is the body.
 ///
 /// ```swift
 /// let connection = NetworkConnection(to: endpoint, using: .gemini, dialer: dialer)
@@ -18,8 +18,9 @@ internal import LastroWire
 /// }
 /// ```
 ///
-/// It knows headers and nothing else: redirects, prompts, limits and trust on first use are `GeminiClient`'s. A header that
-/// breaks the protocol, or an end before its CRLF, fails the connection. What follows a header that is not 2x is thrown away.
+/// It knows headers and nothing else: redirects, prompts, limits and trust on first use are `GeminiClient`'s. A header
+/// that breaks the protocol, or an end before its CRLF, fails the connection. What follows a header that is not 2x is
+/// thrown away.
 public final class GeminiProtocol: ProtocolFramerImplementation {
   /// `Gemini`.
   public static let label = "Gemini"
@@ -51,7 +52,7 @@ public final class GeminiProtocol: ProtocolFramerImplementation {
         error: .transport(
           TransportError(
             stage: .response, code: violation.code, message: violation.message,
-            hint: "the server does not speak Gemini, or not well; tell its owner", requestSent: hasSent)))
+            hint: "the server does not follow the Gemini specification; report it to its owner", requestSent: hasSent)))
       return .max
     }
     guard let header else { return max(1, machine.minimumMissingBytes) }
@@ -69,14 +70,16 @@ public final class GeminiProtocol: ProtocolFramerImplementation {
       framer.markFailed(
         error: .transport(
           .refused(
-            .invalidOption, "a Gemini message has a request in its metadata, and no content",
+            .invalidOption, "the Gemini message has no request in its metadata, or has content",
             hint: "send nil with ProtocolFramer.Message(geminiRequest:) in the context")))
       return
     }
     guard !hasSent else {
       framer.markFailed(
         error: .transport(
-          .refused(.invalidOption, "a second request", hint: "Gemini has one request for each connection")))
+          .refused(
+            .invalidOption, "the connection has already sent its request",
+            hint: "make a connection for each request")))
       return
     }
     hasSent = true

@@ -9,7 +9,7 @@ internal import LastroTunnels
   public import Foundation
 #endif
 
-/// meek as a transport (`MeekDialer`), constructed as the Swift Transport API wants it (§1.2).
+/// meek as a pluggable transport (`MeekDialer`), constructed as the Swift Transport API wants it (§1.2).
 ///
 /// Its connections lead where the meek server leads. For parameters that ask for UDP, ``connect(using:)`` gives `nil`.
 public struct MeekConnectionFactory: ConnectionFactory {
@@ -21,7 +21,7 @@ public struct MeekConnectionFactory: ConnectionFactory {
   private let server: MeekServer
   private let base: Base
 
-  /// Makes a transport whose requests a stack makes.
+  /// Makes a factory whose requests a stack makes.
   ///
   /// - Parameters:
   ///   - to: the URL that is contacted: the front, or the server itself.
@@ -33,15 +33,15 @@ public struct MeekConnectionFactory: ConnectionFactory {
     base = .stack(stack)
   }
 
-  /// Makes a transport over the connections of another, which lead to the front, and do TLS where it is `https`. Its requests
-  /// are HTTP/1.1, spoken by Lastro itself; a connection is used for several.
+  /// Makes a factory over the connections of another, which lead to the front, and do TLS where it is `https`. Its
+  /// requests are HTTP/1.1, spoken by Lastro itself; a connection is used for several.
   ///
   /// - Throws: `ConfigurationError`, as above.
   public init(to: URL, serverURL: URL, factory: any ConnectionFactory) throws(ConfigurationError) {
     let server = try MeekServer(to: to, serverURL: serverURL)
     self.server = server
     base = .nested(
-      try NestedConnectionFactory(to: Self.somewhere, over: factory) { below in
+      try NestedConnectionFactory(to: .somewhere, over: factory) { below in
         MeekDialer(server, over: CarriedDialer(below: below))
       })
   }
@@ -53,12 +53,9 @@ public struct MeekConnectionFactory: ConnectionFactory {
     case .nested(let factory): return factory.connect(using: parameters)
     case .stack(let stack):
       return NetworkConnection(
-        to: Self.somewhere, using: parameters, dialer: MeekDialer(server, through: stack))
+        to: .somewhere, using: parameters, dialer: MeekDialer(server, through: stack))
     }
   }
-
-  /// The server knows where sessions lead.
-  private static let somewhere = ConnectionEndpoint.hostPort(host: "meek.invalid", port: 1)
 }
 
 /// Over connections that do TLS by themselves.

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Lastro
-internal import LastroTunnels
+package import LastroTunnels
 
-/// A nested transport as the Swift Transport API knows one (§1.2): connections that are dialed over a factory's, or over one
-/// connection. What parameters ask for beyond that, the innermost connection does; over one connection, framers run on what
-/// the transport carries, and there is none for parameters with TLS.
+/// A nested pluggable transport as the Swift Transport API knows one (§1.2): connections that are dialed over a
+/// factory's, or over one connection. What parameters ask for beyond that, the innermost connection does; over one
+/// connection, framers run on what the transport carries, and there is none for parameters with TLS.
 package struct NestedConnectionFactory: ConnectionFactory {
+  /// Puts a transport over a dialer.
+  package typealias Nest = @Sendable (any Dialer) throws(ConfigurationError) -> any Dialer
+
   private enum Base: Sendable {
     case factory(any ConnectionFactory)
     case connection(SingleConnectionDialer)
@@ -15,7 +18,7 @@ package struct NestedConnectionFactory: ConnectionFactory {
   private let base: Base
   private let endpoint: ConnectionEndpoint
   private let tls: DialRequest.TLS?
-  private let nest: @Sendable (any Dialer) throws(ConfigurationError) -> any Dialer
+  private let nest: Nest
 
   /// - Parameters:
   ///   - endpoint: where the transport's connections lead.
@@ -23,21 +26,20 @@ package struct NestedConnectionFactory: ConnectionFactory {
   ///   - nest: puts the transport over a dialer.
   package init(
     to endpoint: ConnectionEndpoint, tls: DialRequest.TLS? = nil, over factory: any ConnectionFactory,
-    _ nest: @escaping @Sendable (any Dialer) throws(ConfigurationError) -> any Dialer
+    _ nest: @escaping Nest
   ) throws(ConfigurationError) {
     try self.init(.factory(factory), endpoint, tls, nest)
   }
 
   package init(
     to endpoint: ConnectionEndpoint, tls: DialRequest.TLS? = nil, over connection: any Connection,
-    _ nest: @escaping @Sendable (any Dialer) throws(ConfigurationError) -> any Dialer
+    _ nest: @escaping Nest
   ) throws(ConfigurationError) {
     try self.init(.connection(SingleConnectionDialer(connection)), endpoint, tls, nest)
   }
 
   private init(
-    _ base: Base, _ endpoint: ConnectionEndpoint, _ tls: DialRequest.TLS?,
-    _ nest: @escaping @Sendable (any Dialer) throws(ConfigurationError) -> any Dialer
+    _ base: Base, _ endpoint: ConnectionEndpoint, _ tls: DialRequest.TLS?, _ nest: @escaping Nest
   ) throws(ConfigurationError) {
     self.base = base
     self.endpoint = endpoint
@@ -56,7 +58,7 @@ package struct NestedConnectionFactory: ConnectionFactory {
       below = ConnectionFactoryDialer(factory, using: parameters)
       outer = parameters.withoutInnermost()
     case .connection(let dialer):
-      // It exists already: nobody underneath could do the TLS, and it must not be left out in silence.
+      // It exists already: the layer underneath could not do the TLS, and it must not be left out in silence.
       guard parameters.tls == nil else { return nil }
       below = dialer
       outer = parameters.copy()
@@ -73,5 +75,13 @@ package struct NestedConnectionFactory: ConnectionFactory {
     } catch {
       throw ConfigurationError(error.transportError.message, hint: error.transportError.hint)
     }
+  }
+
+  /// The proxy at a `serverAddress`.
+  package static func proxy(
+    at address: ConnectionEndpoint, _ credentials: ProxyServer.Credentials?
+  ) throws(ConfigurationError) -> ProxyServer {
+    let (host, port) = try Self.address(of: address)
+    return try ProxyServer(host: host, port: port, credentials: credentials)
   }
 }

@@ -3,14 +3,14 @@
 public import Lastro
 public import LastroTunnels
 
-/// A SOCKS 5 proxy as a transport (`SOCKS5Dialer`), constructed as the Swift Transport API wants it (§1.2).
+/// A SOCKS 5 proxy as a pluggable transport (`SOCKS5Dialer`), constructed as the Swift Transport API wants it (§1.2).
 ///
 /// For parameters that ask for UDP, ``connect(using:)`` gives `nil`. What parameters ask for beyond (TLS, application
 /// protocols), the innermost connection does.
 public struct SOCKS5ConnectionFactory: ConnectionFactory {
   private let nested: NestedConnectionFactory
 
-  /// Makes a transport that reaches its server through a dialer.
+  /// Makes a factory that reaches its server through a dialer.
   ///
   /// - Parameters:
   ///   - endpoint: where its connections lead: an IPv4 address, an IPv6 address or a name, with a port.
@@ -27,42 +27,36 @@ public struct SOCKS5ConnectionFactory: ConnectionFactory {
       factory: DialerConnectionFactory(to: serverAddress, dialer: dialer))
   }
 
-  /// Makes a transport over the connections of another, which lead to the SOCKS 5 proxy: one for each of its own.
+  /// Makes a factory over the connections of another, which lead to the SOCKS 5 proxy: one for each of its own.
   ///
   /// - Throws: `ConfigurationError`, as above.
   public init(
     to endpoint: ConnectionEndpoint, serverAddress: ConnectionEndpoint, credentials: ProxyServer.Credentials? = nil,
     factory: any ConnectionFactory
   ) throws(ConfigurationError) {
-    let proxy = try Self.proxy(serverAddress, credentials)
-    nested = try NestedConnectionFactory(to: endpoint, over: factory) { below throws(ConfigurationError) in
-      try SOCKS5Dialer(proxy: proxy, over: below)
-    }
+    nested = try NestedConnectionFactory(to: endpoint, over: factory, Self.nest(serverAddress, credentials))
   }
 
-  /// Makes a transport over one connection, which leads to the SOCKS 5 proxy. Its loss is final: every connection but the first
-  /// fails with code `connection_lost`.
+  /// Makes a factory over one connection, which leads to the SOCKS 5 proxy. Its loss is final: every connection but
+  /// the first fails with code `connection_lost`.
   ///
   /// - Throws: `ConfigurationError`, as above.
   public init(
     to endpoint: ConnectionEndpoint, serverAddress: ConnectionEndpoint, credentials: ProxyServer.Credentials? = nil,
     connection: any Connection
   ) throws(ConfigurationError) {
-    let proxy = try Self.proxy(serverAddress, credentials)
-    nested = try NestedConnectionFactory(to: endpoint, over: connection) { below throws(ConfigurationError) in
-      try SOCKS5Dialer(proxy: proxy, over: below)
-    }
-  }
-
-  private static func proxy(
-    _ address: ConnectionEndpoint, _ credentials: ProxyServer.Credentials?
-  ) throws(ConfigurationError) -> ProxyServer {
-    let (host, port) = try NestedConnectionFactory.address(of: address)
-    return try ProxyServer(host: host, port: port, credentials: credentials)
+    nested = try NestedConnectionFactory(to: endpoint, over: connection, Self.nest(serverAddress, credentials))
   }
 
   /// Makes a connection through the SOCKS 5 proxy; `nil` for UDP, and for TLS in the parameters over one connection.
   public func connect(using parameters: ConnectionParameters) -> (any Connection)? {
     nested.connect(using: parameters)
+  }
+
+  private static func nest(
+    _ address: ConnectionEndpoint, _ credentials: ProxyServer.Credentials?
+  ) throws(ConfigurationError) -> NestedConnectionFactory.Nest {
+    let proxy = try NestedConnectionFactory.proxy(at: address, credentials)
+    return { below throws(ConfigurationError) in try SOCKS5Dialer(proxy: proxy, over: below) }
   }
 }

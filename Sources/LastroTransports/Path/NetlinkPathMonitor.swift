@@ -8,11 +8,12 @@ internal import LastroSupport
 
   internal import Glibc
 
-  /// Watches the ways of open connections with the kernel's help (netlink(7), rtnetlink(7)): it tells of every change of
-  /// links, addresses and routes, and after each the ways are looked at again.
+  /// Watches the ways of open connections with the kernel's help (netlink(7), rtnetlink(7)): it tells of every change
+  /// of links, addresses and routes, and after each the ways are looked at again.
   ///
-  /// A way is open while the connection's own address is on an interface that is up and running (getifaddrs(3)), and the
-  /// kernel has a route from it to the peer: asked for by connecting a UDP socket, which sends nothing. No privileges are needed.
+  /// A way is open while the connection's own address is on an interface that is up and running (getifaddrs(3)), and
+  /// the kernel has a route from it to the peer: asked for by connecting a UDP socket, which sends nothing. No
+  /// privileges are needed.
   ///
   /// One socket serves all connections of the process, from the first that is watched on.
   public final class NetlinkPathMonitor: NetworkPathMonitor {

@@ -9,7 +9,8 @@ public protocol NetworkPathMonitor: Sendable {
   ///
   /// - Parameters:
   ///   - facts: those of the connection; without an address in them there is nothing to watch.
-  ///   - handler: called with every change: `false` when the way is gone, `true` when it is back. The way counts as open at first. Any thread.
+  ///   - handler: called with every change: `false` when the way is gone, `true` when it is back. The way counts as
+  ///     open at first. Any thread.
   /// - Returns: what ends the watch when it is cancelled or let go; `nil` where there is nothing to watch.
   func watch(_ facts: StreamFacts, _ handler: @escaping @Sendable (Bool) -> Void) -> (any Cancelable)?
 }

@@ -11,8 +11,8 @@ internal import LastroWire
   internal import Foundation
 #endif
 
-/// The framer of ``WebSocketProtocol``: a ``WebSocketSession`` that a pipeline drives instead of tasks. The connection has limits in
-/// time of its own, so the session's clock stands still.
+/// The framer of ``WebSocketProtocol``: a ``WebSocketSession`` that a pipeline drives instead of tasks. The connection
+/// has limits in time of its own, so the session's clock stands still.
 final class WebSocketFramer: ProtocolFramerImplementation {
   static let label = "WebSocket"
   static var definition: ProtocolDefinition { WebSocketProtocol.definition }
@@ -102,13 +102,17 @@ final class WebSocketFramer: ProtocolFramerImplementation {
         framer,
         TransportError(
           stage: .http, code: .unexpectedStatus, message: "the server answered \(answer.status) and not 101",
-          hint: "WebSocketClient knows redirects and authentication"))
+          hint: "use WebSocketClient for redirects and authentication"))
       return false
     }
     do throws(WebSocketHandshakeFailure) {
       _ = try handshake.check(answer)
     } catch {
-      fail(framer, TransportError(stage: .response, code: .protocolViolation, message: error.message))
+      fail(
+        framer,
+        TransportError(
+          stage: .response, code: .protocolViolation, message: error.message,
+          hint: "the server, or something before it, does not speak WebSocket"))
       return false
     }
     isOpen = true
@@ -157,7 +161,11 @@ final class WebSocketFramer: ProtocolFramerImplementation {
       violation = perform(framer) ?? violation
     }
     if let violation {
-      fail(framer, TransportError(stage: .response, code: .protocolViolation, message: violation.message))
+      fail(
+        framer,
+        TransportError(
+          stage: .response, code: .protocolViolation, message: violation.message,
+          hint: "the server does not follow RFC 6455: report it to its owner"))
     }
   }
 

@@ -13,9 +13,9 @@ public import LastroWebSocket
 /// let context = ConnectionContentContext(identifier: "text", metadata: [metadata])
 /// ```
 ///
-/// The handshake's path and `Host` come from a URL endpoint, or from ``Options/url``. It knows no interceptors, redirects and
-/// compression: for those there is `WebSocketClient`. Messages come whole, each with its ``Metadata`` in the context. When the
-/// connection is cancelled, a Close frame is sent, and the server's is waited for.
+/// The handshake's path and `Host` come from a URL endpoint, or from ``Options/url``. It knows no interceptors,
+/// redirects and compression: for those there is `WebSocketClient`. Messages come whole, each with its ``Metadata`` in
+/// the context. When the connection is cancelled, a Close frame is sent, and the server's is waited for.
 public enum WebSocketProtocol {
   /// The key of the metadata.
   public static let definition = ProtocolDefinition(implementation: WebSocketFramer.self)
@@ -48,7 +48,8 @@ public enum WebSocketProtocol {
     public var additionalHeaders = RawHeaders()
     /// Subprotocols to offer. Default none.
     public var subprotocols: [String] = []
-    /// What the handshake asks for, such as `ws://example.org/chat`. Default `nil`: the endpoint's URL, else `/` of its host.
+    /// What the handshake asks for, such as `ws://example.org/chat`. Default `nil`: the endpoint's URL, else `/` of its
+    /// host.
     public var url: String?
 
     /// Makes the default options.

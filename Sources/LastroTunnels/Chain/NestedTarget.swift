@@ -17,9 +17,7 @@ struct NestedTarget: Equatable {
   let port: Int
 
   init(host: String, port: Int) throws(TransportError) {
-    guard (1...65_535).contains(port) else {
-      throw .refused(.invalidOption, "the port \(port) is none", hint: "give a port from 1 to 65535")
-    }
+    guard (1...65_535).contains(port) else { throw .portOutOfRange(port) }
     let isBracketed = host.utf8.first == UInt8(ascii: "[")
     let isIPv6 = host.utf8.contains(UInt8(ascii: ":")) && !isBracketed
     let name: String
@@ -30,7 +28,7 @@ struct NestedTarget: Equatable {
       name = isIPv6 || isBracketed ? "" : try Self.general(host)
     }
     guard !name.isEmpty else {
-      throw .refused(.invalidOption, "the host is no IPv6 address", hint: "write it as in 2001:db8::1")
+      throw .refused(.invalidOption, "the host is not an IPv6 address", hint: "write it as in 2001:db8::1")
     }
     hostText = name
     self.port = port
@@ -40,16 +38,13 @@ struct NestedTarget: Equatable {
   }
 
   /// As HTTP writes it (RFC 9110 §9.3.6).
-  var authority: String {
-    if case .ipv6 = host { "[\(hostText)]:\(port)" } else { "\(hostText):\(port)" }
-  }
+  var authority: String { "\(hostText.bracketedHost):\(port)" }
 
   private static func general(_ host: String) throws(TransportError) -> String {
     do throws(TransportError) {
       return try Authority(host[...]).host
     } catch {
-      throw .refused(
-        .invalidOption, "the host cannot be dialed: \(error.message)", hint: "give a name or an address, nothing else")
+      throw .refused(.invalidOption, error.message, hint: error.hint)
     }
   }
 

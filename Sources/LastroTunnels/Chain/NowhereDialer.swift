@@ -2,11 +2,13 @@
 
 package import Lastro
 
-/// Stands in for a dialer where a transport is only checked.
+/// Stands in for a dialer where a tunnel is only checked.
 package struct NowhereDialer: Dialer {
   package init() {}
 
   package func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
-    throw .refused(.unsupported, "this leads nowhere")
+    throw .refused(
+      .unsupported, "NowhereDialer opens nothing: it stands in where a chain is only checked",
+      hint: "dial through the chain's own dialer")
   }
 }

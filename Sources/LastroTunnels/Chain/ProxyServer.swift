@@ -2,7 +2,7 @@
 
 public import Lastro
 
-/// A proxy: where it listens, and as whom to use it.
+/// A proxy: where it listens, and the user and password for it.
 ///
 /// Its description shows no password.
 public struct ProxyServer: Sendable, Hashable, CustomStringConvertible {
@@ -24,17 +24,17 @@ public struct ProxyServer: Sendable, Hashable, CustomStringConvertible {
   public let host: String
   /// Port, 1 to 65,535.
   public let port: Int
-  /// Default `nil`: none.
+  /// User and password for the proxy. Default `nil`: it asks for none.
   public let credentials: Credentials?
 
   /// Makes one.
   ///
-  /// - Throws: `ConfigurationError` when host or port is none.
+  /// - Throws: `ConfigurationError` when the host or the port is invalid.
   public init(host: String, port: Int, credentials: Credentials? = nil) throws(ConfigurationError) {
     do throws(TransportError) {
       self.host = try NestedTarget(host: host, port: port).hostText
     } catch {
-      throw ConfigurationError("the proxy: \(error.message)", hint: error.hint)
+      throw ConfigurationError("the proxy's address is not valid: \(error.message)", hint: error.hint)
     }
     self.port = port
     self.credentials = credentials
@@ -47,8 +47,8 @@ public struct ProxyServer: Sendable, Hashable, CustomStringConvertible {
 
   /// The request that dials it on the way to another host.
   ///
-  /// The client's certificate is for the server, and so is a Unix socket in its place: neither is for a proxy. What a dialer
-  /// has by default it keeps back itself, by the role.
+  /// The client's certificate is for the server, and so is a Unix socket in its place: neither is for a proxy. What a
+  /// dialer has by default it keeps back itself, by the role.
   func request(
     for request: DialRequest, tls: DialRequest.TLS? = nil, within limit: Duration?
   ) throws(TransportError) -> DialRequest {

@@ -8,8 +8,8 @@ extension ProxyServer {
 }
 
 extension TransportError {
-  /// A failure to reach a proxy, told as the proxy's and with its name. What failed at a proxy before it on the way, or is
-  /// a matter of trust, says so itself.
+  /// A failure to reach a proxy, told as the proxy's and with its name. What failed at a proxy before it on the way, or
+  /// is a matter of trust, says so itself.
   func reaching(_ proxy: String) -> Self {
     var error = self
     switch stage {
@@ -21,15 +21,14 @@ extension TransportError {
     default: return self
     }
     error.message = "\(proxy) cannot be reached: \(message)"
-    error.hint = hint ?? "check that it runs, and listens there"
+    error.hint = hint ?? "check that the proxy runs, and listens there"
     return error
   }
 
-  /// A failure in the talk with a proxy, with its name. `generic` is what its messages call it.
-  func talking(to proxy: String, _ generic: String) -> Self {
+  /// A failure in the talk with a proxy, with its name.
+  func talking(to proxy: String) -> Self {
     var error = self
     switch stage {
-    case .proxy: error.message = message.replacing(generic, with: proxy)
     case .timeout: error.message = "\(proxy) opened no tunnel: \(message)"
     case .send, .response:
       error.stage = .proxy

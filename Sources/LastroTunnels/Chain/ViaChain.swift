@@ -8,24 +8,24 @@ public import Lastro
   internal import Foundation
 #endif
 
-/// The way to a host, through one transport after the other, the nearest first: what `--via` means.
+/// The way to a host, through one tunnel after the other, the nearest first: what `--via` means.
 ///
 /// ```swift
 /// let chain = try ViaChain(["socks5://127.0.0.1:9050", "http://ann:secret@proxy.example:3128"])
 /// ```
 ///
-/// | Written | Transport |
+/// | Written | Tunnel |
 /// | --- | --- |
 /// | `socks5://[USER:PASSWORD@]HOST[:PORT]` | ``SOCKS5Dialer``; port 1080 by default. Names go to the proxy, always |
-/// | `socks5h://…` | the same, for those who are used to write it |
+/// | `socks5h://…` | the same, as curl's users write it |
 /// | `http://[USER:PASSWORD@]HOST:PORT` | ``HTTPConnectDialer`` |
 /// | `https://[USER:PASSWORD@]HOST[:PORT]` | the same with TLS to the proxy; port 443 by default |
 /// | `meek:URL[?front=HOST[:PORT]]` | ``MeekDialer``: `URL` is the meek server's, `front` is contacted in its place |
 ///
-/// In user and password, percent-encoding is undone; write `%40` for `@`, `%3A` for `:` in the user, `%2F` for `/`. Other items
-/// of a meek URL's query stay with it. Descriptions show no password.
+/// In user and password, percent-encoding is undone; write `%40` for `@`, `%3A` for `:` in the user, `%2F` for `/`.
+/// Other items of a meek URL's query stay with it. Descriptions show no password.
 public struct ViaChain: Sendable, Hashable, CustomStringConvertible {
-  /// One transport of a chain.
+  /// One tunnel of a chain.
   @nonexhaustive
   public enum Hop: Sendable, Hashable, CustomStringConvertible {
     /// A SOCKS 5 proxy.
@@ -46,11 +46,12 @@ public struct ViaChain: Sendable, Hashable, CustomStringConvertible {
 
     /// Reads one.
     ///
-    /// - Throws: `ConfigurationError` for anything but the forms above. Its message holds nothing of the text but the scheme.
+    /// - Throws: `ConfigurationError` for anything but the forms above. Its message holds nothing of the text but the
+    ///   scheme.
     public init(_ text: String) throws(ConfigurationError) { self = try ViaReader.hop(text) }
   }
 
-  /// The nearest first.
+  /// The tunnels, the one nearest to this machine first.
   public var hops: [Hop]
 
   /// Makes a chain; without hops, it leads straight.
@@ -65,7 +66,7 @@ public struct ViaChain: Sendable, Hashable, CustomStringConvertible {
       do throws(ConfigurationError) {
         hops.append(try Hop(text))
       } catch {
-        throw ConfigurationError("hop \(index + 1) of the way: \(error.message)", hint: error.hint)
+        throw ConfigurationError("hop \(index + 1) of the chain: \(error.message)", hint: error.hint)
       }
     }
   }
@@ -78,7 +79,7 @@ public struct ViaChain: Sendable, Hashable, CustomStringConvertible {
   /// - Parameters:
   ///   - base: reaches the first hop. It has to do TLS.
   ///   - secure: puts TLS over a dialer; `TLSDialer` of `LastroCurl` does.
-  /// - Throws: `ConfigurationError` for credentials that a transport cannot carry.
+  /// - Throws: `ConfigurationError` for credentials that a tunnel cannot carry.
   public func dialer(
     over base: any Dialer, securing secure: (any Dialer) -> any Dialer
   ) throws(ConfigurationError) -> any Dialer {
@@ -106,7 +107,7 @@ private enum ViaReader {
 
   static func hop(_ text: String) throws(ConfigurationError) -> ViaChain.Hop {
     guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")) else {
-      throw ConfigurationError("there is no scheme", hint: forms)
+      throw ConfigurationError("the text has no scheme", hint: forms)
     }
     let scheme = text[..<colon].lowercased(), rest = text[text.utf8.index(after: colon)...]
     switch scheme {
@@ -121,19 +122,19 @@ private enum ViaReader {
     case "meek": return .meek(try meek(rest))
     default:
       let isWord = scheme.utf8.allSatisfy { (97...122).contains($0) || $0.isDigit } && scheme.utf8.count <= 20
-      throw ConfigurationError(isWord ? "there is no transport \"\(scheme)\"" : "there is no scheme", hint: forms)
+      throw ConfigurationError(isWord ? "the scheme \"\(scheme)\" is unknown" : "the text has no scheme", hint: forms)
     }
   }
 
   private static func proxy(_ text: Substring, defaultPort: Int?) throws(ConfigurationError) -> ProxyServer {
     guard text.utf8.starts(with: "//".utf8) else {
-      throw ConfigurationError("the scheme wants // after it", hint: forms)
+      throw ConfigurationError("the scheme has no // after it", hint: forms)
     }
     var rest = text.dropFirst(2)
     if rest.utf8.last == UInt8(ascii: "/") { rest = rest.dropLast() }
     guard !rest.utf8.contains(where: { [0x2F, 0x3F, 0x23].contains($0) }) else {
       throw ConfigurationError(
-        "a proxy has no path and no query", hint: "write / ? # in user or password as %2F %3F %23")
+        "the proxy's URL has a path or a query", hint: "leave it out; write / ? # in user or password as %2F %3F %23")
     }
     var credentials: ProxyServer.Credentials?
     if let at = rest.utf8.lastIndex(of: UInt8(ascii: "@")) {
@@ -144,19 +145,30 @@ private enum ViaReader {
     do throws(TransportError) {
       authority = try Authority(rest)
     } catch {
-      throw ConfigurationError("the proxy's host or port is none", hint: error.hint ?? forms)
+      throw ConfigurationError("cannot parse \"\(shown(rest))\": \(error.message)", hint: error.hint ?? forms)
     }
     guard let port = authority.port ?? defaultPort else {
-      throw ConfigurationError("the proxy has no port", hint: "write one: there is no usual port for HTTP proxies")
+      throw ConfigurationError("the proxy has no port", hint: "write http://HOST:PORT: HTTP proxies have no usual port")
     }
     return try ProxyServer(host: authority.host, port: port, credentials: credentials)
+  }
+
+  /// Host and port for an error's text. What stands where a port should may be a password that lost its host.
+  private static func shown(_ text: Substring) -> String {
+    let isPlain =
+      text.utf8.first == UInt8(ascii: "[")
+      || text.split(separator: ":", maxSplits: 1).dropFirst().allSatisfy {
+        $0.utf8.count <= 5 && $0.allSatisfy(\.isNumber)
+      }
+    let shown = isPlain ? String(text) : text.prefix { $0 != ":" } + ":" + Redaction.mask
+    return shown.onOneLine.cut(to: 80)
   }
 
   private static func credentials(_ text: Substring) throws(ConfigurationError) -> ProxyServer.Credentials {
     let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
     func decoded(_ part: Substring) throws(ConfigurationError) -> String {
       guard let bytes = part.percentDecodedBytes, let text = String(validating: bytes, as: UTF8.self) else {
-        throw ConfigurationError("the percent-encoding in user or password is none", hint: "write % itself as %25")
+        throw ConfigurationError("the percent-encoding in user or password is not valid", hint: "write % itself as %25")
       }
       return text
     }
@@ -169,13 +181,15 @@ private enum ViaReader {
     var items = parts.count > 1 ? parts[1].split(separator: "&", omittingEmptySubsequences: false) : []
     let fronts = items.filter { $0.hasPrefix("front=") }
     items.removeAll { $0.hasPrefix("front=") }
-    guard fronts.count < 2 else { throw ConfigurationError("there are two fronts", hint: "name one") }
+    guard fronts.count < 2 else {
+      throw ConfigurationError("the meek URL has \(fronts.count) fronts", hint: "name one")
+    }
     guard let server = URL(string: String(parts[0]) + (items.isEmpty ? "" : "?" + items.joined(separator: "&"))),
       let scheme = server.scheme
-    else { throw ConfigurationError("what follows meek: is no URL", hint: forms) }
+    else { throw ConfigurationError("the text after meek: is not a URL", hint: forms) }
     guard let front = fronts.first?.dropFirst("front=".count) else { return try MeekServer(server) }
     guard !front.utf8.contains(UInt8(ascii: "/")), let contact = URL(string: "\(scheme)://\(front)") else {
-      throw ConfigurationError("the front is no host", hint: "write front=HOST or front=HOST:PORT")
+      throw ConfigurationError("the front is not a host", hint: "write front=HOST or front=HOST:PORT")
     }
     return try MeekServer(to: contact, serverURL: server)
   }

@@ -3,6 +3,7 @@
 internal import HTTPTypes
 public import Lastro
 internal import LastroExchange
+internal import LastroSupport
 internal import LastroWire
 
 #if canImport(FoundationEssentials)
@@ -11,26 +12,26 @@ internal import LastroWire
   internal import Foundation
 #endif
 
-/// A transport through an HTTP proxy, by CONNECT (RFC 9110 §9.3.6), plain or over TLS, with Basic credentials
+/// A tunnel through an HTTP proxy, by CONNECT (RFC 9110 §9.3.6), plain or over TLS, with Basic credentials
 /// (RFC 7617) where the proxy has some.
 ///
-/// Names go to the proxy, which resolves them. It carries bytes. TLS with the host is a `TLSDialer`'s that is put over it;
-/// datagrams are refused.
+/// Names go to the proxy, which resolves them. It carries bytes. TLS with the host is a `TLSDialer`'s that is put over
+/// it; datagrams are refused.
 public struct HTTPConnectDialer: Dialer {
-  /// The proxy.
+  /// The proxy that is asked to connect.
   public let proxy: ProxyServer
   /// TLS with the proxy itself (`https://` proxies); `nil` for none.
   public let tls: DialRequest.TLS?
   /// How the proxy is reached.
   public let below: any Dialer
-  private let authorization: String?
+  private let authorization: Secret?
 
-  /// Makes a transport.
+  /// Makes a tunnel; the proxy is asked at the first dial.
   ///
   /// - Parameters:
   ///   - proxy: the proxy.
   ///   - tls: TLS with the proxy, which the dialer below then has to do. Default `nil`: none.
-  ///   - below: how it is reached: straight, or through another transport.
+  ///   - below: how it is reached: straight, or through another tunnel.
   /// - Throws: `ConfigurationError` for credentials that Basic cannot carry: a user with a colon, control characters.
   public init(
     proxy: ProxyServer, tls: DialRequest.TLS? = nil, over below: any Dialer
@@ -39,32 +40,20 @@ public struct HTTPConnectDialer: Dialer {
     self.tls = tls
     self.below = below
     authorization = try proxy.credentials.map { credentials throws(ConfigurationError) in
-      try Self.authorization(credentials)
+      try .basic(user: credentials.user, credentials.password)
     }
-  }
-
-  private static func authorization(_ credentials: ProxyServer.Credentials) throws(ConfigurationError) -> String {
-    let text = "\(credentials.user):\(credentials.password.reveal())"
-    guard !credentials.user.utf8.contains(UInt8(ascii: ":")), !text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F })
-    else {
-      throw ConfigurationError(
-        "user or password cannot be sent to an HTTP proxy",
-        hint: "Basic (RFC 7617) allows no colon in the user, and no control character in either")
-    }
-    return "Basic " + Data(text.utf8).base64EncodedString()
   }
 
   /// Opens a stream through the proxy.
   ///
-  /// - Throws: `TransportError`; stage `proxy`: code `proxy_not_found` or `proxy_connect_failed` where it cannot be reached,
-  ///   `proxy_refused` for any answer but 2xx, with its status as `engineCode`, `protocol_violation` for an answer that is no
-  ///   HTTP/1; what else the dialer below throws. Messages name the proxy by host and port.
+  /// - Throws: `TransportError`; stage `proxy`: code `proxy_not_found` or `proxy_connect_failed` where it cannot be
+  ///   reached, `proxy_refused` for any answer but 2xx, with its status as `engineCode`, `protocol_violation` for an
+  ///   answer that is no HTTP/1; what else the dialer below throws. Messages name the proxy by host and port.
   public func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
     guard request.tls == nil else { throw .noTLS("HTTPConnectDialer") }
     let target = try NestedTarget(host: request.host, port: request.port)
     try checkPlaintext(request)
     let countdown = Countdown(request.connectTimeout)
-    let name = "the HTTP proxy \(proxy.address)"
     let dialed = try proxy.request(for: request, tls: tls, within: try countdown.remaining())
     let stream: any ByteStream
     do throws(TransportError) {
@@ -73,64 +62,77 @@ public struct HTTPConnectDialer: Dialer {
       throw error.reaching(name)
     }
     do throws(TransportError) {
-      let early = try await open(target, over: stream, within: countdown)
-      return TunnelStream(stream, early: early)
+      return TunnelStream(try await open(target, over: stream, within: countdown))
     } catch {
       stream.close()
-      throw error.talking(to: name, "the HTTP proxy")
+      throw error.talking(to: name)
     }
   }
 
   /// Asks the dialer below.
+  ///
+  /// - Throws: `TransportError`, as the dialer below.
   public func checkPlaintext(_ request: DialRequest) throws(TransportError) { try below.checkPlaintext(request) }
 
+  /// Those of the dialer below.
+  public func trustRevisions(for request: DialRequest) -> [UInt64] { below.trustRevisions(for: request) }
+
+  private var name: String { "the HTTP proxy \(proxy.address)" }
+
+  /// The stream behind the proxy.
   private func open(
     _ target: NestedTarget, over stream: any ByteStream, within countdown: Countdown
-  ) async throws(TransportError) -> Data {
-    let request = try request(for: target)
-    var exchange = StreamExchange(
-      over: stream, asking: .connect, within: ExchangeTimes(countdown, code: .connectTimeout))
+  ) async throws(TransportError) -> any ByteStream {
+    let request = try request(for: target, within: countdown)
     do throws(TransportError) {
-      try await exchange.send(request)
-      guard let answer = try await exchange.receiveHeadIfAny() else { throw .proxyClosed("the HTTP proxy") }
-      if let refusal = refusal(answer.status, of: target) { throw refusal }
-      return Data(exchange.takeLeftover())
+      let answer = try await LoneExchange.run(request, over: stream, asking: .connect)
+      if let refusal = refusal(answer.head.status.code, of: target) { throw refusal }
+      guard let opened = answer.body.upgraded else { throw .proxyClosed(name) }
+      return opened
     } catch {
-      throw error.answeringCONNECT.beforeSending
+      throw error.code == .connectTimeout
+        ? .dialTimedOut(within: countdown.limit)
+        : error.answeringCONNECT(of: name).beforeSending(within: countdown.limit)
     }
   }
 
-  private func request(for target: NestedTarget) throws(TransportError) -> Data {
-    var writer = try RequestWriter(
-      HTTPRequest(method: .connect, scheme: nil, authority: target.authority, path: target.authority))
-    if let authorization { try writer.add(own: [("Proxy-Authorization", authorization)]) }
-    return Data(try writer.head())
+  private func request(
+    for target: NestedTarget, within countdown: Countdown
+  ) throws(TransportError) -> TransferRequest {
+    var head = HTTPRequest(method: .connect, scheme: nil, authority: target.authority, path: target.authority)
+    if let authorization { head.headerFields[.proxyAuthorization] = authorization.reveal() }
+    // What a proxy says beside its status is not wanted.
+    return TransferRequest(
+      head: head, delivery: .collected(maximumBytes: 0), deadline: try countdown.remaining(),
+      deadlineCode: .connectTimeout)
   }
 
   private func refusal(_ status: Int, of target: NestedTarget) -> TransportError? {
     if status / 100 == 2 { return nil }
-    let hint: String? =
+    let hint =
       switch status {
-      case 407: authorization != nil ? "it does not accept user and password" : "give user and password"
-      case 403: "the proxy's rules forbid this host or port"
-      case 502, 503, 504: "the proxy could not reach the host"
-      default: nil
+      case 407:
+        authorization != nil ? "check user and password: the proxy does not accept them" : "give user and password"
+      case 403: "ask for the host and port in the proxy's rules"
+      case 502, 503, 504: "check the host, and the proxy's network"
+      default: "look at the proxy's log, or ask its owner"
       }
     return TransportError(
       stage: .proxy, code: .proxyRefused,
-      message: "the HTTP proxy answered CONNECT \(target.authority) with \(status)", hint: hint,
+      message: "\(name) answered CONNECT \(target.authority) with \(status)", hint: hint,
       engineCode: Int32(status))
   }
 }
 
 extension TransportError {
   /// An answer that HTTP does not allow, told as the proxy's.
-  fileprivate var answeringCONNECT: Self {
+  fileprivate func answeringCONNECT(of proxy: String) -> Self {
     switch code {
+    case .connectionLost: .proxyClosed(proxy)
     case .malformedResponse, .headTooLarge, .tooManyInterimResponses:
       TransportError(
-        stage: .proxy, code: .protocolViolation, message: "the HTTP proxy's answer to CONNECT: \(message)",
-        hint: "is it an HTTP proxy?")
+        stage: .proxy, code: .protocolViolation, message: "\(proxy)'s response to CONNECT is malformed: \(message)",
+        hint: "check that it is an HTTP proxy")
     default: self
     }
   }

@@ -10,22 +10,24 @@ internal import LastroExchange
   internal import Foundation
 #endif
 
-/// The meek transport: a stream as a sequence of HTTP requests, which a web server, or a front before it, passes on.
+/// The meek tunnel: a stream as a sequence of HTTP requests, which a web server, or a front before it, passes on.
 ///
 /// Every stream is a session with a random `X-Session-Id`. Bytes go up in the bodies of `POST`s and come down in the
-/// answers, 64 KiB at most each way. After a request that moved something the next follows at once; otherwise after 100 ms,
-/// half as much longer each time, 5 s at most (the published meek-client's numbers).
+/// answers, 64 KiB at most each way. After a request that moved something the next follows at once; otherwise after 100
+/// ms, half as much longer each time, 5 s at most (the published meek-client's numbers).
 ///
-/// A session leads where its server leads: host and port of a request to dial are for the layers above (the name for TLS).
+/// A session leads where its server leads: host and port of a request to dial are for the layers above (the name for
+/// TLS).
 ///
 /// - Exactly once: a request that may have reached the server is never sent again. Its failure ends the stream.
-/// - The protocol has no end of its own. When the server is done with a session it answers with an error, and reading throws
-///   code `connection_lost`. Ending one direction waits until the server has all bytes, and nothing can be written after it;
-///   but the server does not learn of it. What has to be told is told in the protocol that meek carries.
-/// - Closing returns at once. Bytes that were written before still go out, for 5 s at most, as long as the process lives;
-///   ending one direction first makes sure of them.
-/// - Back-pressure: writing waits behind 128 KiB; while 192 KiB lie unread there are no requests, so whoever writes, or ends
-///   its direction, has to read too.
+/// - The protocol has no end of its own. When the server is done with a session it answers with an error, and reading
+///   throws code `connection_lost`. Ending one direction waits until the server has all bytes, and nothing can be
+///   written after it; but the server does not learn of it. What has to be told is told in the protocol that meek
+///   carries.
+/// - Closing returns at once. Bytes that were written before still go out, for 5 s at most, as long as the process
+///   lives; ending one direction first makes sure of them.
+/// - Back-pressure: writing waits behind 128 KiB; while 192 KiB lie unread there are no requests, so a task that
+///   writes, or ends its direction, has to read too.
 public struct MeekDialer: Dialer {
   /// The server, and its front.
   public let server: MeekServer
@@ -34,10 +36,10 @@ public struct MeekDialer: Dialer {
   private let time: TimeSource
   private let random: RandomSource
 
-  /// Makes a transport whose requests a stack makes.
+  /// Makes a tunnel whose requests a stack makes.
   ///
-  /// Nothing of the stack's is bypassed: interceptors, pins, proxies. Its judges are not asked whether the host that is dialed
-  /// may be talked to in the clear; a `TLSDialer` over this dialer asks its own.
+  /// Nothing of the stack's is bypassed: interceptors, pins, proxies. Its judges are not asked whether the host that is
+  /// dialed may be talked to in the clear; a `TLSDialer` over this dialer asks its own.
   ///
   /// - Parameters:
   ///   - server: the server, and its front.
@@ -55,7 +57,7 @@ public struct MeekDialer: Dialer {
     self.random = random
   }
 
-  /// Makes a transport whose requests go over streams of another one: HTTP/1.1, spoken by Lastro itself.
+  /// Makes a tunnel whose requests go over streams of another dialer: HTTP/1.1, spoken by Lastro itself.
   ///
   /// For an `https` server the dialer below has to do TLS.
   ///
@@ -68,7 +70,10 @@ public struct MeekDialer: Dialer {
     _ server: MeekServer, over below: any Dialer, time: TimeSource = .continuous, random: RandomSource = .system
   ) {
     self.server = server
-    stack = TransportNetworkStack(transport: StreamTransport(over: below, role: .proxy))
+    var limits = DialerTransport.Configuration.bare(time, idleConnections: 1)
+    // A server that closes an idle connection, just when a request is on its way, leaves open whether it got it.
+    limits.idleLifetime = .seconds(2)
+    stack = TransportNetworkStack(transport: DialerTransport(below, role: .proxy, configuration: limits))
     self.below = below
     self.time = time
     self.random = random
@@ -91,17 +96,22 @@ public struct MeekDialer: Dialer {
       switch outcome {
       case .success(let opened): try opened.get()
       case .failure(.cancelled): throw .cancelled()
-      case .failure(.limit): throw .dialTimedOut
+      case .failure(.limit): throw .dialTimedOut(within: request.connectTimeout)
       }
     } catch {
       session.close()
-      throw error.beforeSending.reaching("the meek server \(server)")
+      throw error.beforeSending(within: request.connectTimeout).reaching("the meek server \(server)")
     }
     return stream
   }
 
   /// Asks the dialer below, where there is one.
+  ///
+  /// - Throws: `TransportError`, as the dialer below.
   public func checkPlaintext(_ request: DialRequest) throws(TransportError) { try below?.checkPlaintext(request) }
+
+  /// Those of the dialer below, where there is one.
+  public func trustRevisions(for request: DialRequest) -> [UInt64] { below?.trustRevisions(for: request) ?? [] }
 
   private func exchange(_ connection: ConnectionOptions?) throws(TransportError) -> MeekSession.Exchange {
     var options = RequestOptions()
@@ -109,7 +119,8 @@ public struct MeekDialer: Dialer {
     options.redirects = RedirectPolicy.none
     options.idempotency = .notIdempotent
     options.hostField = server.hostField
-    // The client's certificate is for the host, which is not the front. Over streams, the role keeps back the default one.
+    // The client's certificate is for the host, which is not the front. Over streams, the role keeps back the default
+    // one.
     options.connection = connection
     options.connection?.tls.identity = nil
     var template = try ResourceRequest(
@@ -139,7 +150,7 @@ public struct MeekDialer: Dialer {
     }
     throw TransportError(
       stage: .response, code: .connectionLost, message: "the meek server answered with \(status ?? 0)",
-      hint: "the session is over, or this is no meek server", requestSent: true)
+      hint: "dial anew if the session is over, else check that it is a meek server", requestSent: true)
   }
 
   /// 128 random bits.

@@ -8,11 +8,11 @@ public import Lastro
   public import Foundation
 #endif
 
-/// A server of the meek transport, and the front by which it is reached.
+/// A server of meek, and the front by which it is reached.
 ///
-/// Requests go to the front: its name is looked up, sent in TLS (SNI), and looked for in the certificate. In the `Host` field
-/// stands the server behind it, and the path is the server's. What meek-client calls `url` is ``serverURL`` here, and what it
-/// calls `front` is the host of ``front``.
+/// Requests go to the front: its name is looked up, sent in TLS (SNI), and looked for in the certificate. In the `Host`
+/// field stands the server behind it, and the path is the server's. What meek-client calls `url` is ``serverURL`` here,
+/// and what it calls `front` is the host of ``front``.
 public struct MeekServer: Sendable, Hashable, CustomStringConvertible {
   /// The URL that is really contacted: scheme, host and port.
   public let front: URL
@@ -26,7 +26,8 @@ public struct MeekServer: Sendable, Hashable, CustomStringConvertible {
   /// Makes one.
   ///
   /// - Parameters:
-  ///   - front: the URL to contact, `http` or `https`, without path, query and user. Where there is no front, the server's own.
+  ///   - front: the URL to contact, `http` or `https`, without path, query and user. Where there is no front, the
+  ///     server's own.
   ///   - serverURL: the meek server, `http` or `https`. Its scheme is the front's.
   /// - Throws: `ConfigurationError` when a URL cannot be used.
   public init(to front: URL, serverURL: URL) throws(ConfigurationError) {
@@ -36,10 +37,11 @@ public struct MeekServer: Sendable, Hashable, CustomStringConvertible {
     let server = try Self.target(serverURL, "the meek server")
     guard contact.scheme == server.scheme else {
       throw ConfigurationError(
-        "the front is \(contact.scheme), and the meek server \(server.scheme)", hint: "give both the same scheme")
+        "the front's scheme is \(contact.scheme), and the meek server's \(server.scheme)",
+        hint: "give both the same scheme")
     }
     guard contact == server || (contact.path == "/" && contact.query == nil) else {
-      throw ConfigurationError("the front has a path", hint: "the path belongs to the meek server's URL")
+      throw ConfigurationError("the front has a path", hint: "write the path in the meek server's URL")
     }
     requestURL = "\(contact.scheme)://\(contact.authority)\(server.pathAndQuery)"
     hostField = contact.authority == server.authority ? nil : server.authority
@@ -54,7 +56,7 @@ public struct MeekServer: Sendable, Hashable, CustomStringConvertible {
     do throws(TransportError) {
       return try RequestTarget(url.absoluteString)
     } catch {
-      throw ConfigurationError("\(name): \(error.message)", hint: error.hint)
+      throw ConfigurationError("the URL of \(name) is not valid: \(error.message)", hint: error.hint)
     }
   }
 

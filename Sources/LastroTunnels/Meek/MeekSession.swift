@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Lastro
+internal import LastroSupport
 
 #if canImport(FoundationEssentials)
   internal import FoundationEssentials
@@ -10,8 +11,8 @@ internal import Lastro
 
 /// A meek session: one request after the other, bytes up in their bodies, bytes down in the answers.
 ///
-/// Order is all there is to tell the server which bytes it has: a request that may have reached it is never sent again, and
-/// its failure is the session's end.
+/// Order is all there is to tell the server which bytes it has: a request that may have reached it is never sent again,
+/// and its failure is the session's end.
 final class MeekSession: Sendable {
   /// Sends one request's body and gives the answer's. Throws with `requestSent` where the server may have it.
   typealias Exchange = @Sendable (Data) async throws(TransportError) -> Data
@@ -21,8 +22,7 @@ final class MeekSession: Sendable {
     var incoming = Data()
     var failure: TransportError?
     var isClosed = false
-    var isReading = false
-    var isWriting = false
+    var turns = Turns()
     /// Our direction is over.
     var isFinished = false
     /// Bytes of the request that is under way.
@@ -137,7 +137,7 @@ final class MeekSession: Sendable {
       } catch {
         guard !error.requestSent, error.mayPass else { throw error }
       }
-      // Whoever closes the session cancels, when it is time to.
+      // Closing the session cancels this wait, when it is time to.
       let wait = await state.wait(within: pause, time: time) { _ in false }
       guard case .failure(.limit) = wait else { throw .cancelled() }
       pause = min(pause * 2, Self.longestPause)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Lastro
+import LastroSupport
 
 #if canImport(FoundationEssentials)
   internal import FoundationEssentials
@@ -25,10 +26,10 @@ final class MeekStream: ByteStream {
 
   func read(upTo maximum: Int, within limit: Duration?) async throws(TransportError) -> Data? {
     guard maximum > 0 else {
-      throw .refused(.invalidOption, "a read of \(maximum) bytes", hint: "ask for at least one byte")
+      throw .emptyRead(maximum)
     }
-    try begin(\.isReading)
-    defer { session.state.change { $0.isReading = false } }
+    try begin(.reading)
+    defer { end(.reading) }
     while true {
       if let piece = try take(maximum) { return piece }
       try await wait(within: limit) { $0.isClosed || $0.failure != nil || !$0.incoming.isEmpty }
@@ -37,10 +38,10 @@ final class MeekStream: ByteStream {
 
   private func take(_ maximum: Int) throws(TransportError) -> Data? {
     let result: Result<Data?, TransportError> = session.state.change { state in
-      if state.isClosed { return .failure(.closedMeek) }
+      if state.isClosed { return .failure(.streamClosed) }
       if !state.incoming.isEmpty {
         let piece = Data(state.incoming.prefix(maximum))
-        state.incoming = Data(state.incoming.dropFirst(piece.count))
+        state.incoming = state.incoming.dropFirst(piece.count)
         return .success(piece)
       }
       if let failure = state.failure { return .failure(failure) }
@@ -50,12 +51,13 @@ final class MeekStream: ByteStream {
   }
 
   func write(_ data: Data, within limit: Duration?) async throws(TransportError) {
-    try begin(\.isWriting)
-    defer { session.state.change { $0.isWriting = false } }
+    try begin(.writing)
+    defer { end(.writing) }
+    let countdown = Countdown(limit, now: time.now)
     var rest = data[...]
     repeat {
       let taken: Result<Int, TransportError> = session.state.change { state in
-        if state.isClosed || state.isFinished { return .failure(.closedMeek) }
+        if state.isClosed || state.isFinished { return .failure(.streamClosed) }
         if let failure = state.failure { return .failure(failure) }
         let count = min(rest.count, MeekSession.outgoingBytes - state.outgoing.count)
         state.outgoing.append(rest.prefix(count))
@@ -64,7 +66,7 @@ final class MeekStream: ByteStream {
       rest = rest.dropFirst(try taken.get())
       guard !rest.isEmpty else { return }
       do throws(TransportError) {
-        try await wait(within: limit) {
+        try await wait(within: countdown.left) {
           $0.isClosed || $0.failure != nil || $0.outgoing.count < MeekSession.outgoingBytes
         }
       } catch {
@@ -77,13 +79,13 @@ final class MeekStream: ByteStream {
 
   /// Waits until the server has all bytes. The protocol has no word for the end itself.
   func finishWriting(within limit: Duration?) async throws(TransportError) {
-    try begin(\.isWriting)
-    defer { session.state.change { $0.isWriting = false } }
+    try begin(.writing)
+    defer { end(.writing) }
     session.state.change { $0.isFinished = true }
     let isClosed = session.state.read(\.isClosed)
     if !isClosed { try await wait(within: limit) { $0.isClosed || $0.failure != nil || $0.isFlushed } }
     let failure: TransportError? = session.state.read { state in
-      if state.isClosed { return .closedMeek }
+      if state.isClosed { return .streamClosed }
       return state.isFlushed ? nil : state.failure
     }
     if let failure { throw failure }
@@ -94,28 +96,13 @@ final class MeekStream: ByteStream {
   private func wait(
     within limit: Duration?, until isMet: @escaping @Sendable (MeekSession.State) -> Bool
   ) async throws(TransportError) {
-    switch await session.state.wait(within: limit, time: time, until: isMet) {
-    case .success: return
-    case .failure(.cancelled): throw .cancelled(requestSent: true)
-    case .failure(.limit):
-      throw TransportError(stage: .timeout, code: .idleTimeout, message: "nothing moved in time", requestSent: true)
-    }
+    let outcome = await session.state.wait(within: limit, time: time, until: isMet)
+    try outcome.mapError { TransportError.interrupted($0, within: limit) }.get()
   }
 
-  private func begin(_ flag: WritableKeyPath<MeekSession.State, Bool>) throws(TransportError) {
-    let isFree = session.state.change { state in
-      defer { state[keyPath: flag] = true }
-      return !state[keyPath: flag]
-    }
-    guard isFree else {
-      throw TransportError(
-        stage: .request, code: .operationInProgress, message: "somebody else is at it already",
-        hint: "one reader and one writer at a time")
-    }
+  private func begin(_ turn: Turns) throws(TransportError) {
+    try session.state.change { state throws(TransportError) in try state.turns.begin(turn) }
   }
-}
 
-extension TransportError {
-  fileprivate static let closedMeek = TransportError(
-    stage: .request, code: .streamClosed, message: "the stream is closed on our side")
+  private func end(_ turn: Turns) { session.state.change { _ = $0.turns.remove(turn) } }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Lastro
+internal import LastroExchange
+internal import LastroSupport
 internal import LastroWire
 
 #if canImport(FoundationEssentials)
@@ -9,23 +11,28 @@ internal import LastroWire
   internal import Foundation
 #endif
 
-/// A transport through a SOCKS 5 proxy (RFC 1928), without authentication or with user and password (RFC 1929).
+/// A tunnel through a SOCKS 5 proxy (RFC 1928), without authentication or with user and password (RFC 1929).
 ///
 /// Names go to the proxy, which resolves them (what curl calls `socks5h`): nothing about the host is asked of the DNS
 /// here. IPv4 and IPv6 addresses go as such. Fixed resolutions of a request are for the proxy's own name alone.
 ///
 /// It carries bytes. TLS with the host is a `TLSDialer`'s that is put over it; datagrams are refused.
+///
+/// ```swift
+/// let proxy = try ProxyServer(host: "proxy.example.org", port: 1080)
+/// let dialer = TLSDialer(over: try SOCKS5Dialer(proxy: proxy, over: engine))
+/// ```
 public struct SOCKS5Dialer: Dialer {
-  /// The proxy.
+  /// The proxy that is asked to connect.
   public let proxy: ProxyServer
   /// How the proxy is reached.
   public let below: any Dialer
 
-  /// Makes a transport.
+  /// Makes a tunnel; the proxy is asked at the first dial.
   ///
   /// - Parameters:
   ///   - proxy: the proxy.
-  ///   - below: how it is reached: straight, or through another transport.
+  ///   - below: how it is reached: straight, or through another tunnel.
   /// - Throws: `ConfigurationError` for a user or password that is empty or longer than 255 bytes.
   public init(proxy: ProxyServer, over below: any Dialer) throws(ConfigurationError) {
     self.proxy = proxy
@@ -39,16 +46,15 @@ public struct SOCKS5Dialer: Dialer {
 
   /// Opens a stream through the proxy.
   ///
-  /// - Throws: `TransportError`; stage `proxy`: code `proxy_not_found` or `proxy_connect_failed` where it cannot be reached,
-  ///   `proxy_refused` for a refusal, with the ``SOCKS5Reply`` as `engineCode`, `protocol_violation` for an answer that is no
-  ///   SOCKS 5; what else the dialer below throws. Messages name the proxy by host and port.
+  /// - Throws: `TransportError`; stage `proxy`: code `proxy_not_found` or `proxy_connect_failed` where it cannot be
+  ///   reached, `proxy_refused` for a refusal, with the ``SOCKS5Reply`` as `engineCode`, `protocol_violation` for an
+  ///   answer that is no SOCKS 5; what else the dialer below throws. Messages name the proxy by host and port.
   public func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
     guard request.tls == nil else { throw .noTLS("SOCKS5Dialer") }
     let target = try NestedTarget(host: request.host, port: request.port)
     let machine = try Self.machine(to: target, proxy.credentials)
     try checkPlaintext(request)
     let countdown = Countdown(request.connectTimeout)
-    let name = "the SOCKS proxy \(proxy.address)"
     let dialed = try proxy.request(for: request, within: try countdown.remaining())
     let stream: any ByteStream
     do throws(TransportError) {
@@ -57,16 +63,23 @@ public struct SOCKS5Dialer: Dialer {
       throw error.reaching(name)
     }
     do throws(TransportError) {
-      try await run(machine, StreamHandshake(over: stream, within: countdown))
+      try await run(machine, to: target, StreamHandshake(over: stream, within: countdown))
     } catch {
       stream.close()
-      throw error.talking(to: name, "the SOCKS proxy").refusing(target.authority)
+      throw error.talking(to: name)
     }
     return TunnelStream(stream)
   }
 
   /// Asks the dialer below.
+  ///
+  /// - Throws: `TransportError`, as the dialer below.
   public func checkPlaintext(_ request: DialRequest) throws(TransportError) { try below.checkPlaintext(request) }
+
+  /// Those of the dialer below.
+  public func trustRevisions(for request: DialRequest) -> [UInt64] { below.trustRevisions(for: request) }
+
+  private var name: String { "the SOCKS proxy \(proxy.address)" }
 
   private static func machine(
     to target: NestedTarget, _ credentials: ProxyServer.Credentials?
@@ -76,70 +89,72 @@ public struct SOCKS5Dialer: Dialer {
         host: target.host, port: UInt16(clamping: target.port),
         login: credentials.map { (Array($0.user.utf8), Array($0.password.reveal().utf8)) })
     } catch {
-      throw error.transportError(hasLogin: credentials != nil)
+      throw error.refused
     }
   }
 
-  private func run(_ machine: SOCKS5Machine, _ handshake: StreamHandshake) async throws(TransportError) {
+  private func run(
+    _ machine: SOCKS5Machine, to target: NestedTarget, _ handshake: StreamHandshake
+  ) async throws(TransportError) {
     var machine = machine
     var step = machine.start()
     while case .more(let count, let bytes) = step {
       if !bytes.isEmpty { try await handshake.send(Data(bytes)) }
       guard let answer = try await handshake.receive(exactly: count) else {
-        throw .proxyClosed("the SOCKS proxy")
+        throw .proxyClosed(name)
       }
       do throws(SOCKS5Failure) {
         step = try machine.receive(answer)
       } catch {
-        throw error.transportError(hasLogin: proxy.credentials != nil)
+        throw error.transportError(of: name, connecting: target.authority, hasLogin: proxy.credentials != nil)
       }
     }
   }
 }
 
 extension SOCKS5Failure {
-  /// - Parameter hasLogin: whether user and password were there to be given.
-  fileprivate func transportError(hasLogin: Bool) -> TransportError {
-    switch kind {
-    case .target: .refused(.invalidOption, message, hint: "give a shorter name, or the host's address")
-    case .login: .refused(.invalidOption, message, hint: "each must have 1 to 255 bytes of UTF-8 (RFC 1929)")
-    case .violation(let isOtherProtocol):
-      TransportError(
-        stage: .proxy, code: .protocolViolation, message: "the SOCKS proxy breaks the protocol: \(message)",
-        hint: isOtherProtocol ? "is it a SOCKS 5 proxy?" : nil)
-    case .noMethod:
-      refusal(
-        message, engineCode: SOCKS5Machine.noneAcceptable,
-        hint: hasLogin ? "it wants more than user and password" : "give user and password")
-    case .loginRefused: refusal(message, engineCode: nil, hint: "check both")
-    case .refused(let code):
-      if let reply = SOCKS5Reply(rawValue: code) {
-        refusal("\(reply) (reply \(code))", engineCode: code, hint: reply.hint)
-      } else {
-        refusal("unassigned reply \(code)", engineCode: code, hint: nil)
-      }
-    }
+  /// Of what a proxy cannot be asked.
+  fileprivate var refused: TransportError {
+    .refused(
+      .invalidOption, message,
+      hint: kind == .login ? "give each 1 to 255 bytes of UTF-8; RFC 1929" : nil)
   }
 
-  private func refusal(_ message: String, engineCode: UInt8?, hint: String?) -> TransportError {
-    TransportError(
-      stage: .proxy, code: .proxyRefused, message: "the SOCKS proxy refused: \(message)", hint: hint,
-      engineCode: engineCode.map { Int32($0) })
+  /// - Parameters:
+  ///   - proxy: its name.
+  ///   - target: where it was to connect to.
+  ///   - hasLogin: whether user and password were there to be given.
+  fileprivate func transportError(of proxy: String, connecting target: String, hasLogin: Bool) -> TransportError {
+    func refusal(_ message: String, code: UInt8? = nil, hint: String?) -> TransportError {
+      TransportError(
+        stage: .proxy, code: .proxyRefused, message: "\(proxy) refused to connect to \(target): \(message)",
+        hint: hint, engineCode: code.map { Int32($0) })
+    }
+    switch kind {
+    case .target, .login: return refused
+    case .violation(let isOtherProtocol):
+      return TransportError(
+        stage: .proxy, code: .protocolViolation, message: "\(proxy) breaks the protocol: \(message)",
+        hint: isOtherProtocol ? "check that it is a SOCKS 5 proxy" : "report it to the proxy's owner")
+    case .noMethod:
+      return refusal(
+        message, code: SOCKS5Machine.noneAcceptable,
+        hint: hasLogin ? "ask the proxy's owner: it wants more than user and password" : "give user and password")
+    case .loginRefused: return refusal(message, hint: "check user and password")
+    case .refused(let code):
+      guard let reply = SOCKS5Reply(rawValue: code) else {
+        return refusal("unassigned reply \(code)", code: code, hint: "look at the proxy's log")
+      }
+      return refusal("\(reply) (reply \(code))", code: code, hint: reply.hint)
+    }
   }
 }
 
 extension TransportError {
-  /// A refusal says what was asked for.
-  fileprivate func refusing(_ target: String) -> Self {
-    var error = self
-    error.message = message.replacing(" refused: ", with: " refused to connect to \(target): ")
-    return error
-  }
-
   /// The proxy went away in the handshake.
   static func proxyClosed(_ name: String) -> Self {
     Self(
       stage: .proxy, code: .proxyRefused, message: "\(name) closed the connection instead of opening a tunnel",
-      hint: "it may not be a proxy of this kind")
+      hint: "check that it is a proxy of this kind")
   }
 }

@@ -14,7 +14,7 @@ public enum SOCKS5Reply: UInt8, Sendable, Hashable, CaseIterable, CustomStringCo
   case networkUnreachable = 3
   /// There is no way to the host, or its name has no address.
   case hostUnreachable = 4
-  /// Nobody listens there.
+  /// No server listens at the port.
   case connectionRefused = 5
   /// The way was too long, or took too long.
   case expired = 6
@@ -29,22 +29,24 @@ public enum SOCKS5Reply: UInt8, Sendable, Hashable, CaseIterable, CustomStringCo
     case .succeeded: "succeeded"
     case .generalFailure: "general SOCKS server failure"
     case .notAllowed: "connection not allowed by ruleset"
-    case .networkUnreachable: "Network unreachable"
-    case .hostUnreachable: "Host unreachable"
-    case .connectionRefused: "Connection refused"
+    case .networkUnreachable: "network unreachable"
+    case .hostUnreachable: "host unreachable"
+    case .connectionRefused: "connection refused"
     case .expired: "TTL expired"
-    case .commandNotSupported: "Command not supported"
-    case .addressTypeNotSupported: "Address type not supported"
+    case .commandNotSupported: "command not supported"
+    case .addressTypeNotSupported: "address type not supported"
     }
   }
 
   var hint: String? {
     switch self {
-    case .succeeded, .generalFailure, .expired: nil
-    case .notAllowed: "the proxy's rules have to let this host and port through"
+    case .succeeded: nil
+    case .generalFailure: "look at the proxy's log"
+    case .expired: "check the host: the proxy could not reach it in time"
+    case .notAllowed: "let the proxy's rules allow this host and port"
     case .networkUnreachable, .hostUnreachable: "the proxy resolves the name: check it, and the proxy's network"
-    case .connectionRefused: "the proxy works, and nobody listens at the host's port"
-    case .commandNotSupported: "is it a SOCKS 5 proxy for TCP?"
+    case .connectionRefused: "check the port: the proxy works, and no program listens at the host's port"
+    case .commandNotSupported: "check that it is a SOCKS 5 proxy for TCP"
     case .addressTypeNotSupported: "dial by name, or by an IPv4 address"
     }
   }

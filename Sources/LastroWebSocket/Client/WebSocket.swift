@@ -18,13 +18,15 @@ internal import LastroWire
 /// for try await message in socket.messages { print(message) }
 /// ```
 ///
-/// Any thread may use it; senders take turns, and each observer of ``messages`` or ``fragments`` gets everything. Dropping
-/// the last reference (sequences of messages hold one) cuts the connection; ``close(_:reason:)`` says goodbye first.
+/// Any thread may use it; senders take turns, and each observer of ``messages`` or ``fragments`` gets everything.
+/// Dropping the last reference (sequences of messages hold one) cuts the connection; ``close(_:reason:)`` says goodbye
+/// first.
 ///
 /// Back-pressure: a send returns when the layer below has taken the message. What comes in is kept, up to
-/// ``WebSocketConfiguration/receiveBufferBytes``, until the slowest observer has read it; without observers it waits for the
-/// first. When the limit is reached nothing more is read, not even control frames, until the observers go on; the
-/// keep-alive does not count that time, nor a time in which the frame that would have to come first is still coming.
+/// ``WebSocketConfiguration/receiveBufferBytes``, until the slowest observer has read it; without observers it waits
+/// for the first. When the limit is reached nothing more is read, not even control frames, until the observers go on;
+/// the keep-alive does not count that time, nor a time in which the frame that would have to come first is still
+/// coming.
 public final class WebSocket: Sendable {
   /// The subprotocol that the server chose; `nil` for none.
   public let subprotocol: String?
@@ -73,16 +75,20 @@ public final class WebSocket: Sendable {
 
   /// Sends a text message; returns when the layer below has taken it.
   ///
-  /// A call that is cancelled before its first frame went out sends nothing; later, the message goes out in the background, so
-  /// that the socket can still be used.
+  /// A call that is cancelled before its first frame went out sends nothing; later, the message goes out in the
+  /// background, so that the socket can still be used.
   ///
   /// - Throws: `closed`, `cancelled`, or why the socket failed.
   public func send(_ text: String) async throws(WebSocketError) { try await send(.text(text)) }
 
   /// Sends a binary message; as ``send(_:)-(String)``.
+  ///
+  /// - Throws: `closed`, `cancelled`, or why the socket failed.
   public func send(_ data: Data) async throws(WebSocketError) { try await send(.binary(data)) }
 
   /// Sends a message; as ``send(_:)-(String)``.
+  ///
+  /// - Throws: `closed`, `cancelled`, or why the socket failed.
   public func send(_ message: WebSocketMessage) async throws(WebSocketError) {
     defer { stay() }
     let id = core.shared.makeID()
@@ -92,11 +98,11 @@ public final class WebSocket: Sendable {
     }
   }
 
-  /// Sends one message piece by piece, for what is too large for memory or not known yet. Other messages wait meanwhile;
-  /// pings and pongs do not.
+  /// Sends one message piece by piece, for what is too large for memory or not known yet. Other messages wait
+  /// meanwhile; pings and pongs do not.
   ///
-  /// When `body` throws after a fragment went out, or is cancelled, the message cannot be ended and the socket fails with
-  /// `messageAbandoned`, telling the server code 1011: nothing else could tell it.
+  /// When `body` throws after a fragment went out, or is cancelled, the message cannot be ended and the socket fails
+  /// with `messageAbandoned`, telling the server code 1011: nothing else could tell it.
   ///
   /// - Parameters:
   ///   - kind: what the message is.
@@ -117,6 +123,8 @@ public final class WebSocket: Sendable {
   }
 
   /// Sends one text message whose pieces come from a sequence; see ``sendFragments(_:_:)``.
+  ///
+  /// - Throws: what the sequence throws; ``WebSocketError``.
   public func send<Pieces: AsyncSequence>(
     fragments: Pieces
   ) async throws where Pieces.Element == String {
@@ -126,6 +134,8 @@ public final class WebSocket: Sendable {
   }
 
   /// Sends one binary message whose pieces come from a sequence; see ``sendFragments(_:_:)``.
+  ///
+  /// - Throws: what the sequence throws; ``WebSocketError``.
   public func send<Pieces: AsyncSequence>(
     fragments: Pieces
   ) async throws where Pieces.Element == Data {
@@ -138,7 +148,8 @@ public final class WebSocket: Sendable {
 
   /// Sends a ping and waits for its pong.
   ///
-  /// A pong with the payload of a later ping ends the wait too, for a server need answer only the latest (RFC 6455 §5.5.3).
+  /// A pong with the payload of a later ping ends the wait too, for a server need answer only the latest (RFC 6455
+  /// §5.5.3).
   ///
   /// - Parameters:
   ///   - payload: at most 125 bytes. Default: one of its own, so that no other pong can be taken for the answer.
@@ -153,8 +164,8 @@ public final class WebSocket: Sendable {
     return try await core.ping(payload, within: limit)
   }
 
-  /// Sends a pong: the answer to a ping when ``WebSocketConfiguration/answersPings`` is false, or a heartbeat nobody asked
-  /// for. Does not wait; of those that wait to be sent the latest 64 are.
+  /// Sends a pong: the answer to a ping when ``WebSocketConfiguration/answersPings`` is false, or an unsolicited
+  /// heartbeat (RFC 6455 §5.5.3). Does not wait; of those that wait to be sent the latest 64 are.
   ///
   /// - Parameter payload: that of the ping; at most 125 bytes.
   /// - Throws: `invalidArgument`, `closed`, or why the socket failed.
@@ -166,7 +177,8 @@ public final class WebSocket: Sendable {
 
   private static func check(_ payload: Data?) throws(WebSocketError) {
     if let count = payload?.count, count > 125 {
-      throw .invalid("a payload of \(count) bytes", hint: "control frames carry 125 bytes at most (RFC 6455 §5.5)")
+      throw .invalid(
+        "the payload has \(count) bytes, above the maximum of 125", hint: "send more as a message; RFC 6455 §5.5")
     }
   }
 
@@ -175,24 +187,26 @@ public final class WebSocket: Sendable {
   /// Closes the socket: messages that wait to be sent go out, then a Close frame; then the server's is waited for.
   ///
   /// What comes in meanwhile is delivered, unless the observers are too slow for it. After
-  /// ``WebSocketConfiguration/closeTimeout`` the connection is cut. A second call waits for the same end; a cancelled one
-  /// leaves the closing going on.
+  /// ``WebSocketConfiguration/closeTimeout`` the connection is cut. A second call waits for the same end; a cancelled
+  /// one leaves the closing going on.
   ///
   /// - Parameters:
   ///   - code: default 1000. `nil` for a frame without a code.
   ///   - reason: at most 123 bytes; only with a code.
-  /// - Returns: how it ended, whoever began.
+  /// - Returns: how it ended, whichever side began.
   /// - Throws: `invalidArgument`; `cancelled`; why the socket had failed.
   @discardableResult
   public func close(
     _ code: WebSocketCloseCode? = .normal, reason: String = ""
   ) async throws(WebSocketError) -> WebSocketClose {
     if let code, !code.maySend {
-      throw .invalid("the close code \(code)", hint: "1000 to 1003, 1007 to 1014 and 3000 to 4999 may be sent")
+      throw .invalid("the close code \(code) is out of range", hint: "give 1000 to 1003, 1007 to 1014 or 3000 to 4999")
     }
-    guard code != nil || reason.isEmpty else { throw .invalid("a reason without a code", hint: "give a code too") }
+    guard code != nil || reason.isEmpty else { throw .invalid("the reason has no code", hint: "give a code too") }
     guard reason.utf8.count <= WebSocketCloseRules.maximumReasonBytes else {
-      throw .invalid("a reason of \(reason.utf8.count) bytes", hint: "a Close frame has room for 123")
+      throw .invalid(
+        "the reason has \(reason.utf8.count) bytes, above the maximum of \(WebSocketCloseRules.maximumReasonBytes)",
+        hint: "shorten it: a Close frame has no more room")
     }
     defer { stay() }
     return try await core.close(code, reason)
@@ -219,21 +233,22 @@ public struct WebSocketFragmentWriter: ~Copyable {
   ///
   /// - Throws: `invalidArgument` for a binary message; else as ``WebSocket/send(_:)-(String)``.
   public func write(_ text: String) async throws(WebSocketError) {
-    guard kind == .text else { throw .invalid("text in a binary message", hint: "write Data") }
+    guard kind == .text else { throw .invalid("text was written to a binary message", hint: "write Data") }
     if !text.isEmpty { try await send(Array(text.utf8), isFinal: false) }
   }
 
   /// Sends a piece of a binary message; returns when the layer below has taken it.
   ///
-  /// - Throws: `invalidArgument` for a text message, whose pieces must be text; else as ``WebSocket/send(_:)-(String)``.
+  /// - Throws: `invalidArgument` for a text message, whose pieces must be text; else as
+  ///   ``WebSocket/send(_:)-(String)``.
   public func write(_ data: Data) async throws(WebSocketError) {
-    guard kind == .binary else { throw .invalid("bytes in a text message", hint: "write a String") }
+    guard kind == .binary else { throw .invalid("bytes were written to a text message", hint: "write a String") }
     if !data.isEmpty { try await send(Array(data), isFinal: false) }
   }
 
   private func send(_ bytes: [UInt8], isFinal: Bool) async throws(WebSocketError) {
     let isFirst = isBegun.withLock { !$0 }
-    // Nobody knows of a fragment that was taken and failed whether it went out: then only the whole message will do.
+    // Whether a fragment that was taken and failed went out is unknown: then only the whole message will do.
     try await core.send(
       .init(
         id: core.shared.makeID(), message: message, kind: kind == .text ? .text : .binary, bytes: bytes,

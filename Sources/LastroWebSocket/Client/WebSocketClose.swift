@@ -45,7 +45,7 @@ public struct WebSocketCloseCode: RawRepresentable, Sendable, Hashable, CustomSt
 
 /// How a WebSocket came to its end.
 public struct WebSocketClose: Sendable, Hashable {
-  /// Who began.
+  /// The side that sent its Close first.
   public enum Initiator: Sendable, Hashable {
     /// We did.
     case local
@@ -59,10 +59,10 @@ public struct WebSocketClose: Sendable, Hashable {
   public var reason: String
   /// Whether both sides sent a Close frame. False when the server did not answer ours in time, or cut the connection.
   public var isClean: Bool
-  /// Who began.
+  /// The side that sent its Close first.
   public var initiator: Initiator
 
-  /// Makes one.
+  /// Makes a close, for tests.
   public init(code: WebSocketCloseCode?, reason: String, isClean: Bool, initiator: Initiator) {
     self.code = code
     self.reason = reason

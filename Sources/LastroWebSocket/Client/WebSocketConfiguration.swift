@@ -11,16 +11,16 @@ public struct WebSocketConfiguration: Sendable {
   public struct Compression: Sendable, Hashable {
     /// Messages that have fewer bytes are sent as they are. Default 1 KiB.
     public var minimumBytes = 1024
-    /// Whether the server shall forget its window after each message, which saves us memory. Default false. A server that
-    /// does not agree is refused.
+    /// Whether the server shall forget its window after each message, which saves us memory. Default false. A server
+    /// that does not agree is refused.
     public var serverNoContextTakeover = false
     /// Whether we forget ours after each message. Default false; a server may ask for it in any case.
     public var clientNoContextTakeover = false
-    /// The largest window of the server, 8 to 15 (bits). Default `nil`: the server's choice. A server that does not agree
-    /// is refused.
+    /// The largest window of the server, 8 to 15 (bits). Default `nil`: the server's choice. A server that does not
+    /// agree is refused.
     public var serverMaximumWindowBits: Int?
-    /// Our own largest window, 8 to 15 (bits). Default `nil`: 15, or what the server asks for. With 8 we send uncompressed,
-    /// for zlib knows no such window.
+    /// Our own largest window, 8 to 15 (bits). Default `nil`: 15, or what the server asks for. With 8 we send
+    /// uncompressed, for zlib knows no such window.
     public var clientMaximumWindowBits: Int?
 
     /// Makes the default options.
@@ -34,7 +34,7 @@ public struct WebSocketConfiguration: Sendable {
     /// Port; `nil` for the URL's.
     public var port: Int?
 
-    /// Makes one.
+    /// Makes an address. Without a port, that of the URL's scheme is taken.
     public init(host: String, port: Int? = nil) {
       self.host = host
       self.port = port
@@ -51,13 +51,14 @@ public struct WebSocketConfiguration: Sendable {
   /// Name to send (SNI) and to check the certificate for, with `wss`. Default `nil`: the URL's host. Not used for where
   /// redirects lead to.
   public var serverName: String?
-  /// Most bytes of a message that comes in, decompressed. Default 1 MiB. The server is told code 1009 and the socket fails.
+  /// Most bytes of a message that comes in, decompressed. Default 1 MiB. The server is told code 1009 and the socket
+  /// fails.
   public var maximumMessageBytes = 1 << 20
-  /// Most bytes of a message that comes in and is read in fragments. Default `nil`: ``maximumMessageBytes``. Where it is
-  /// larger, whoever reads whole messages is still held to the other. It may not be smaller.
+  /// Most bytes of a message that comes in and is read in fragments. Default `nil`: ``maximumMessageBytes``. Where it
+  /// is larger, readers of whole messages are still held to the other. It may not be smaller.
   public var maximumFragmentedMessageBytes: Int?
-  /// Most bytes of a data frame that comes in, as sent. Default `nil`: what the message may have, and where compression is
-  /// agreed on, what it may grow by when it does not compress.
+  /// Most bytes of a data frame that comes in, as sent. Default `nil`: what the message may have, and where compression
+  /// is agreed on, what it may grow by when it does not compress.
   public var maximumFrameBytes: Int?
   /// Messages that have more bytes are sent in frames of so many, so that a ping never waits for long. Default 256 KiB;
   /// at most 1 GiB.
@@ -65,8 +66,8 @@ public struct WebSocketConfiguration: Sendable {
   /// Bytes of messages that are kept for observers who have not read them; then nothing more is read from the
   /// server. Default 256 KiB.
   public var receiveBufferBytes = 256 * 1024
-  /// How often the server is pinged. Default 25 s; `nil` for never. When the next ping is due and no pong has come, the socket
-  /// fails; see ``WebSocket`` for what does not count. At most 1,000,000,000 s.
+  /// How often the server is pinged. Default 25 s; `nil` for never. When the next ping is due and no pong has come, the
+  /// socket fails; see ``WebSocket`` for what does not count. At most 1,000,000,000 s.
   public var keepAlive: Duration? = .seconds(25)
   /// Whether pings are answered by themselves. Default true. When false, answer ``WebSocket/pings``.
   public var answersPings = true
@@ -82,11 +83,13 @@ extension WebSocketConfiguration {
   package func check() throws(WebSocketError) {
     for name in subprotocols {
       guard !name.isEmpty, name.utf8.allSatisfy(FieldSyntax.isToken) else {
-        throw .invalid("a subprotocol is no token", hint: "letters, digits and !#$%&'*+-.^_`|~ are allowed")
+        throw .invalid(
+          "a subprotocol is empty, or has a character that is not allowed",
+          hint: "use letters, digits and !#$%&'*+-.^_`|~")
       }
     }
     guard Set(subprotocols).count == subprotocols.count else {
-      throw .invalid("a subprotocol is offered twice", hint: "name each once (RFC 6455 §4.1)")
+      throw .invalid("a subprotocol is offered twice", hint: "name each once; RFC 6455 §4.1")
     }
     for (name, value) in [
       ("maximumMessageBytes", maximumMessageBytes),
@@ -94,15 +97,18 @@ extension WebSocketConfiguration {
       ("maximumFrameBytes", maximumFrameBytes ?? 1), ("maximumOutgoingFrameBytes", maximumOutgoingFrameBytes),
       ("receiveBufferBytes", receiveBufferBytes),
     ] where value <= 0 {
-      throw .invalid("WebSocketConfiguration.\(name) is \(value)", hint: "give a positive number")
+      throw .invalid(
+        "WebSocketConfiguration.\(name) is \(value), below the minimum of 1", hint: "give a positive number")
     }
     guard maximumOutgoingFrameBytes <= 1 << 30 else {
       throw .invalid(
-        "WebSocketConfiguration.maximumOutgoingFrameBytes is \(maximumOutgoingFrameBytes)", hint: "give at most 1 GiB")
+        "WebSocketConfiguration.maximumOutgoingFrameBytes is \(maximumOutgoingFrameBytes), above the maximum",
+        hint: "give 1 to 1073741824 bytes")
     }
     if let whole = maximumFragmentedMessageBytes, whole < maximumMessageBytes {
       throw .invalid(
-        "WebSocketConfiguration.maximumFragmentedMessageBytes is \(whole), less than maximumMessageBytes",
+        "WebSocketConfiguration.maximumFragmentedMessageBytes is \(whole), below maximumMessageBytes, "
+          + "\(maximumMessageBytes)",
         hint: "lower maximumMessageBytes, which holds for every message")
     }
     try checkDurations()
@@ -114,27 +120,30 @@ extension WebSocketConfiguration {
     for (name, value) in [("keepAlive", keepAlive ?? .seconds(1)), ("closeTimeout", closeTimeout)]
     where value <= .zero || value > .seconds(1_000_000_000) {
       throw .invalid(
-        "WebSocketConfiguration.\(name) is \(value)", hint: "give a positive duration, at most 1,000,000,000 s")
+        "WebSocketConfiguration.\(name) is \(value.brief), which is out of range",
+        hint: "give a positive duration, at most 1,000,000,000 s")
     }
   }
 
   private func checkCompression() throws(WebSocketError) {
     if let minimum = compression?.minimumBytes, minimum < 0 {
-      throw .invalid("WebSocketConfiguration.compression.minimumBytes is \(minimum)", hint: "give 0 or more")
+      throw .invalid(
+        "WebSocketConfiguration.compression.minimumBytes is \(minimum), below the minimum of 0", hint: "give 0 or more")
     }
     for bits in [compression?.serverMaximumWindowBits, compression?.clientMaximumWindowBits] {
       if let bits, !(8...15).contains(bits) {
-        throw .invalid("a window of \(bits) bits", hint: "RFC 7692 knows 8 to 15")
+        throw .invalid("the compression window of \(bits) bits is out of range (8…15)", hint: "give 8 to 15")
       }
     }
   }
 
   private func checkAddress() throws(WebSocketError) {
     if let port = address?.port, !(1...65_535).contains(port) {
-      throw .invalid("WebSocketConfiguration.address has port \(port)", hint: "give 1 to 65535, or nil for the URL's")
+      throw .invalid(
+        "the port \(port) of WebSocketConfiguration.address is out of range (1…65535)", hint: "give nil for the URL's")
     }
     if let host = address?.host, host.isEmpty {
-      throw .invalid("WebSocketConfiguration.address has no host", hint: "give a name or an address")
+      throw .invalid("the host of WebSocketConfiguration.address is empty", hint: "give a name or an address")
     }
   }
 

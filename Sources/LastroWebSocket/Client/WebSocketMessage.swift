@@ -51,7 +51,7 @@ public struct WebSocketFragment: Sendable, Hashable {
   /// Whether it ends the message. Such a piece may be empty.
   public var isFinal: Bool
 
-  /// Makes one.
+  /// Makes a fragment, for tests.
   public init(kind: WebSocketMessage.Kind, data: Data, isFirst: Bool, isFinal: Bool) {
     self.kind = kind
     self.data = data
@@ -67,7 +67,7 @@ public struct WebSocketPong: Sendable, Hashable {
   /// From the moment the ping was handed over until the pong came.
   public var roundTrip: Duration
 
-  /// Makes one.
+  /// Makes a pong, for tests.
   public init(payload: Data, roundTrip: Duration) {
     self.payload = payload
     self.roundTrip = roundTrip

@@ -10,7 +10,7 @@ internal import LastroWire
   internal import Foundation
 #endif
 
-/// One who reads what comes in. It holds the socket, and frees its place when it is dropped.
+/// One reader of what comes in. It holds the socket, and frees its place when it is dropped.
 final class WebSocketObserver: Sendable {
   fileprivate struct Assembly {
     var kind: WebSocketKind?
@@ -73,8 +73,7 @@ extension WebSocketObserver.Assembly {
     guard piece.bytes.count <= limit - bytes.count else {
       self = .init()
       return .failure(
-        WebSocketError(
-          .messageTooLarge, "a message has more than \(limit) bytes", hint: "read fragments, or raise the limit"))
+        .tooLong(limit))
     }
     if piece.isFirst, piece.isFinal { bytes = piece.bytes } else { bytes += piece.bytes }
     guard piece.isFinal else { return .success(nil) }

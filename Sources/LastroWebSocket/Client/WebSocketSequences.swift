@@ -10,8 +10,8 @@ internal import Lastro
 
 /// The messages of a ``WebSocket``. Each iterator is an observer of its own, from the moment it is made.
 ///
-/// It ends when the socket is closed, whoever began and with whatever code, and throws when it failed. What came before
-/// the end is delivered first. It keeps the socket open.
+/// It ends when the socket is closed, whichever side began and with whatever code, and throws when it failed. What came
+/// before the end is delivered first. It keeps the socket open.
 public struct WebSocketMessages: AsyncSequence, Sendable {
   /// A message.
   public typealias Element = WebSocketMessage
@@ -25,9 +25,13 @@ public struct WebSocketMessages: AsyncSequence, Sendable {
     let observer: WebSocketObserver
 
     /// The next message; `nil` at the end. A cancelled wait throws `cancelled`, and loses nothing.
+    ///
+    /// - Throws: ``WebSocketError``: why the socket failed; `cancelled`.
     public mutating func next() async throws(WebSocketError) -> WebSocketMessage? { try await observer.nextMessage() }
 
     /// The next message; `nil` at the end.
+    ///
+    /// - Throws: ``WebSocketError``: why the socket failed; `cancelled`.
     public mutating func next(
       isolation actor: isolated (any Actor)?
     ) async throws(WebSocketError) -> WebSocketMessage? { try await observer.nextMessage() }
@@ -51,11 +55,15 @@ public struct WebSocketFragments: AsyncSequence, Sendable {
     let observer: WebSocketObserver
 
     /// The next piece; `nil` at the end.
+    ///
+    /// - Throws: ``WebSocketError``: why the socket failed; `cancelled`.
     public mutating func next() async throws(WebSocketError) -> WebSocketFragment? {
       try await observer.nextFragment()
     }
 
     /// The next piece; `nil` at the end.
+    ///
+    /// - Throws: ``WebSocketError``: why the socket failed; `cancelled`.
     public mutating func next(
       isolation actor: isolated (any Actor)?
     ) async throws(WebSocketError) -> WebSocketFragment? { try await observer.nextFragment() }
@@ -101,8 +109,8 @@ public struct WebSocketStates: AsyncSequence, Sendable {
   }
 }
 
-/// The payloads of the pings that a server sends to a ``WebSocket``. Whoever is slow gets the latest 16. It does not keep the
-/// socket open.
+/// The payloads of the pings that a server sends to a ``WebSocket``. A slow reader gets the latest 16. It does not keep
+/// the socket open.
 public struct WebSocketPingPayloads: AsyncSequence, Sendable {
   /// A payload.
   public typealias Element = Data

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Lastro
+internal import LastroSupport
 
 /// When a ``ReconnectingWebSocket`` connects anew, and what is done then.
 public struct WebSocketReconnection: Sendable {
@@ -13,7 +14,7 @@ public struct WebSocketReconnection: Sendable {
     /// How it was closed, where it was.
     public var close: WebSocketClose?
 
-    /// Makes one.
+    /// Makes a loss, for tests of policies.
     public init(wasOpen: Bool, openFor: Duration, close: WebSocketClose?) {
       self.wasOpen = wasOpen
       self.openFor = openFor
@@ -25,11 +26,11 @@ public struct WebSocketReconnection: Sendable {
   public var policy: Retry.Policy<Loss>
   /// A socket that was open for so long counts as stable: the policy begins anew after it. Default 30 s.
   public var stableAfter: Duration
-  /// Called with every socket but the first, before it is handed out: to subscribe again, or to ask for what was missed.
-  /// When it throws, the socket is cut, and that counts as a loss. Default: nothing.
+  /// Called with every socket but the first, before it is handed out: to subscribe again, or to ask for what was
+  /// missed. When it throws, the socket is cut, and that counts as a loss. Default: nothing.
   public var onReopen: @Sendable (WebSocket) async throws -> Void
 
-  /// Makes one.
+  /// Makes rules of reconnecting; the defaults are those of ``standard``.
   public init(
     policy: Retry.Policy<Loss> = .backoff(
       .exponential(
@@ -47,8 +48,8 @@ public struct WebSocketReconnection: Sendable {
 
 /// Keeps a WebSocket open by connecting anew, by a policy: a client in front of ``WebSocketClient``.
 ///
-/// It hands out one socket after another, and tells each gap between them. What was sent or received around a gap is the
-/// application's business: nothing is ever sent again by itself.
+/// It hands out one socket after another, and tells each gap between them. What was sent or received around a gap is
+/// the application's business: nothing is ever sent again by itself.
 ///
 /// ```swift
 /// for try await event in ReconnectingWebSocket(client, to: "wss://example.org/feed").events {
@@ -59,17 +60,17 @@ public struct WebSocketReconnection: Sendable {
 /// }
 /// ```
 public struct ReconnectingWebSocket: Sendable {
-  /// What happens.
+  /// A socket, or the gap before the next one.
   public enum Event: Sendable {
     /// A socket is open; the next event comes when it has ended.
     case opened(WebSocket)
-    /// There is none for a while.
+    /// There is no attempt for a while.
     case gap(Gap)
   }
 
   /// A time without a socket.
   public struct Gap: Sendable {
-    /// Why.
+    /// Why the socket was lost, or could not be opened.
     public var error: WebSocketError
     /// How the socket was closed, where it was.
     public var close: WebSocketClose?
@@ -112,10 +113,10 @@ public struct ReconnectingWebSocket: Sendable {
   /// Sockets and the gaps between them. Each iterator connects for itself.
   public var events: Events { Events(client: client, resource: resource, reconnection: reconnection) }
 
-  /// See ``ReconnectingWebSocket/events``. It ends when a socket was closed by us, or by the server with code 1000; it throws
-  /// why the policy gave up, which is the last loss.
+  /// See ``ReconnectingWebSocket/events``. It ends when a socket was closed by us, or by the server with code 1000; it
+  /// throws why the policy gave up, which is the last loss.
   public struct Events: AsyncSequence, Sendable {
-    /// What happens.
+    /// A socket, or the gap before the next one.
     public typealias Element = Event
     /// Why there is no other attempt.
     public typealias Failure = WebSocketError
@@ -124,7 +125,7 @@ public struct ReconnectingWebSocket: Sendable {
     fileprivate let resource: RawHTTPResource
     fileprivate let reconnection: WebSocketReconnection
 
-    /// Begins.
+    /// Begins with the first attempt to connect, at the first call of `next()`.
     public func makeAsyncIterator() -> AsyncIterator {
       AsyncIterator(client: client, resource: resource, reconnection: reconnection)
     }
@@ -153,11 +154,15 @@ extension ReconnectingWebSocket.AsyncIterator {
   private var time: TimeSource { client.stack.timeSource }
 
   /// The next event; `nil` at the proper end. A cancelled wait throws `cancelled`, and goes on where it was.
+  ///
+  /// - Throws: ``WebSocketError``: the last loss, when the policy gives up; `cancelled`.
   public mutating func next() async throws(WebSocketError) -> ReconnectingWebSocket.Event? {
     try await next(isolation: nil)
   }
 
   /// The next event; `nil` at the proper end.
+  ///
+  /// - Throws: ``WebSocketError``: the last loss, when the policy gives up; `cancelled`.
   public mutating func next(
     isolation actor: isolated (any Actor)?
   ) async throws(WebSocketError) -> ReconnectingWebSocket.Event? {
@@ -186,7 +191,7 @@ extension ReconnectingWebSocket.AsyncIterator {
       } catch {
         socket.cut()
         if Task.isCancelled { throw .cancelled }
-        throw WebSocketError(.connectionLost(nil), "the reopening was refused by onReopen")
+        throw .refusedReopening(error)
       }
     }
     hasOpened = true
@@ -216,7 +221,7 @@ extension ReconnectingWebSocket.AsyncIterator {
     switch reconnection.policy.shouldRetry(with: error, state: state, metadata: loss) {
     case .none, .noRetry: throw error
     case .retry: wait = .zero
-    case .retryAfter(let delay): wait = min(max(delay, .zero), .seconds(1_000_000_000))
+    case .retryAfter(let delay): wait = max(delay, .zero).countable
     }
     // A policy looks at their number, and at the latest.
     state.errors = state.errors.suffix(1000) + [error]

@@ -7,8 +7,8 @@ internal import Synchronization
 
 /// A ``WebSocketSession`` that tasks share: behind a lock, with waiting for it, and with the clock that it needs.
 ///
-/// A call takes the lock once. What follows from it is done when the lock is free: requests are answered, waiting tasks are woken,
-/// and the stream is closed at the end.
+/// A call takes the lock once. What follows from it is done when the lock is free: requests are answered, waiting tasks
+/// are woken, and the stream is closed at the end.
 final class SharedWebSocketSession: Sendable {
   /// The state in an object, because a ``Lock`` holds what can be copied.
   private final class Contents {
@@ -67,7 +67,8 @@ final class SharedWebSocketSession: Sendable {
     return value
   }
 
-  /// Waits until `body` has a value: it is asked, and then again after each of the signals. `nil` when the task is cancelled first.
+  /// Waits until `body` has a value: it is asked, and then again after each of the signals. `nil` when the task is
+  /// cancelled first.
   func wait<Value>(for signals: SharedWebSocketState.Signals, _ body: Body<Value?>) async -> Value? {
     var value = change(body)
     let id = makeID()

@@ -78,13 +78,10 @@ struct SharedWebSocketState: ~Copyable {
     switch failure {
     case .lost: WebSocketError(lost: broken)
     case .violation(let violation): WebSocketError(violation)
-    case .silence:
-      WebSocketError(
-        .keepAliveFailed, "no pong came within \(keepAlive ?? .zero)", hint: "the server or the way to it is gone")
-    case .abandoned:
-      WebSocketError(.messageAbandoned, "a message that was sent in fragments was given up midway")
-    case .cut: WebSocketError(.dropped, "the WebSocket was cut")
-    case .dropped: WebSocketError(.dropped, "the last reference to the WebSocket was dropped")
+    case .silence: .silence(keepAlive ?? .zero)
+    case .abandoned: .abandoned
+    case .cut: .cut
+    case .dropped: .dropped
     }
   }
 

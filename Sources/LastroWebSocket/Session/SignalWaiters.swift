@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Tasks that wait for signals of a state behind a lock. A task that is woken looks at the state itself, so that a change costs only
-/// the tasks that it concerns.
+/// Tasks that wait for signals of a state behind a lock. A task that is woken looks at the state itself, so that a
+/// change costs only the tasks that it concerns.
 struct SignalWaiters<Signal: OptionSet & Sendable> where Signal.Element == Signal {
   typealias Continuation = CheckedContinuation<Void, Never>
 

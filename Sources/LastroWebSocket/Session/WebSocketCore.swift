@@ -89,7 +89,8 @@ final class WebSocketCore: Sendable {
     }
   }
 
-  /// In pieces, so that the keep-alive sees a slow line move. Returns the length of the last, of which the session is not told.
+  /// In pieces, so that the keep-alive sees a slow line move. Returns the length of the last, of which the session is
+  /// not told.
   private func write(_ bytes: [UInt8]) async throws(TransportError) -> Int {
     var rest = bytes[...]
     while rest.count > WebSocketSession.batchBytes {
@@ -121,7 +122,7 @@ final class WebSocketCore: Sendable {
     case .success(let result):
       guard let pong = try result.get() else { throw .closed(nil) }
       return pong
-    case .failure(.limit): throw .timedOut("no pong came")
+    case .failure(.limit): throw .lacksPong(within: limit)
     case .failure(.cancelled): throw .cancelled
     }
   }

@@ -20,7 +20,7 @@ package enum ContentCoding: Equatable, Sendable {
     }
   }
 
-  /// The codings of a response's body, in the order in which they were applied. `identity` is none.
+  /// The codings of a response's body, in the order in which they were applied. `identity` is not one.
   package static func list(of head: ResponseHead) -> [ContentCoding] {
     var result: [ContentCoding] = []
     for field in head.fields where field.name.isASCII("content-encoding") {

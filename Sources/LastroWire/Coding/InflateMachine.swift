@@ -138,13 +138,13 @@ package struct InflateMachine: ~Copyable {
     state = inflater == nil ? .broken(Self.noMemory) : .within
   }
 
-  /// Whether these are the first two bytes of zlib's format (RFC 1950 §2.2). Bare data begins so only with a stored block
-  /// whose padding is not zero, which no compressor writes.
+  /// Whether these are the first two bytes of zlib's format (RFC 1950 §2.2). Bare data begins so only with a stored
+  /// block whose padding is not zero, which no compressor writes.
   private static func isZlib(_ first: UInt8, _ second: UInt8) -> Bool {
     first & 0x0F == 8 && first >> 4 <= 7 && (Int(first) << 8 | Int(second)) % 31 == 0
   }
 
-  private static var noMemory: CodingViolation { CodingViolation(.memory, "no memory to decompress") }
+  private static var noMemory: CodingViolation { CodingViolation(.memory, "memory to decompress ran out") }
   private static var corrupt: CodingViolation {
     CodingViolation(.corrupt, "the compressed body is corrupt, or not compressed at all")
   }

@@ -22,10 +22,10 @@ package struct GeminiHeaderViolation: Error, Equatable, Sendable {
 
 /// Reads the header of a Gemini response, however it is split, and refuses what the protocol does not allow.
 ///
-/// The grammar: two digits, the first of them 1 to 6; a space and `meta`; CRLF. `meta` has 1,024 bytes at most, is UTF-8,
-/// and has no control characters (C0, DEL, C1), as `VCHAR` of the specification 0.24 has it; a byte order mark is none of
-/// it either. It may be empty, and then the space may be missing too: the specification says so for classes 4 to 6 only,
-/// and here it holds for all, because what an empty `meta` means is known for each of them.
+/// The grammar: two digits, the first of them 1 to 6; a space and `meta`; CRLF. `meta` has 1,024 bytes at most, is
+/// UTF-8, and has no control characters (C0, DEL, C1), as `VCHAR` of the specification 0.24 has it; a byte order mark
+/// is not allowed either. It may be empty, and then the space may be missing too: the specification says so for classes
+/// 4 to 6 only, and here it holds for all, because what an empty `meta` means is known for each of them.
 ///
 /// Rules for editing: no I/O, no clock; never keeps more than a header may have.
 package struct GeminiHeaderMachine: Sendable {
@@ -104,7 +104,7 @@ package struct GeminiHeaderMachine: Sendable {
   package func finish() throws(GeminiHeaderViolation) {
     switch state {
     case .done: return
-    case .category: throw GeminiHeaderViolation(.early, "the server closed the connection without an answer")
+    case .category: throw GeminiHeaderViolation(.early, "the server closed the connection without a response")
     default: throw GeminiHeaderViolation(.early, "the server closed the connection within the response header")
     }
   }

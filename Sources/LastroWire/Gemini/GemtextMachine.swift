@@ -2,8 +2,9 @@
 
 /// Reads gemtext (`text/gemini`) into its lines, however the bytes are split.
 ///
-/// Leniencies, as the specification wants a reader to be: a line ends in LF or CRLF, the last one may have no end; a byte
-/// order mark at the start is dropped; bytes that are no UTF-8 become U+FFFD; a link line without a target is text.
+/// Leniencies, as the specification wants a reader to be: a line ends in LF or CRLF, the last one may have no end; a
+/// byte order mark at the start is dropped; bytes that are no UTF-8 become U+FFFD; a link line without a target is
+/// text.
 ///
 /// Rules for editing: no I/O; never keeps more than one line, and of that no more than `maximumLineBytes`.
 package struct GemtextMachine: Sendable {

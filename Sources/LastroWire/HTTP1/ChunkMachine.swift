@@ -42,8 +42,8 @@ package struct ChunkMachine {
 
   package var trailers: [ResponseHead.Field] { trailerSection.fields }
 
-  /// Passes over what is no data. Where data lie at `position` then, the result is how many; ``take(_:)`` is to be told
-  /// how many of them were used. 0: the bytes are used up, or the body has ended at `position`.
+  /// Passes over bytes that are not data. Where data lie at `position` then, the result is how many; ``take(_:)`` is to
+  /// be told how many of them were used. 0: the bytes are used up, or the body has ended at `position`.
   package mutating func findData(
     in bytes: UnsafeRawBufferPointer, at position: inout Int
   ) throws(HeadViolation) -> Int {
@@ -95,7 +95,7 @@ package struct ChunkMachine {
     }
     digits += 1
     guard digits <= Self.maximumDigits, size <= Int64.max >> 4 else {
-      throw Self.violation("the size of a chunk is beyond measure")
+      throw Self.violation("the size of a chunk has too many digits")
     }
     size = size << 4 | Int64(digit)
   }
@@ -103,7 +103,7 @@ package struct ChunkMachine {
   private mutating func take(extensionByte byte: UInt8) throws(HeadViolation) {
     extensionBytes += 1
     guard extensions.take(byte) else {
-      throw Self.violation("what follows the size of a chunk is no extension")
+      throw Self.violation("the text after the size of a chunk is not an extension")
     }
     guard extensionBytes <= Self.maximumExtension else {
       throw Self.violation("an extension of a chunk is longer than \(Self.maximumExtension) bytes")
@@ -111,7 +111,7 @@ package struct ChunkMachine {
   }
 
   private mutating func endSize() throws(HeadViolation) {
-    guard extensions.mayEnd else { throw Self.violation("an extension of a chunk is not whole") }
+    guard extensions.mayEnd else { throw Self.violation("an extension of a chunk is incomplete") }
     let owed = size > Self.maximumExcess ? 0 : excess + Int64(digits + extensionBytes) - 12 - 2 * size
     excess = max(0, owed)
     guard excess <= Self.maximumExcess else {

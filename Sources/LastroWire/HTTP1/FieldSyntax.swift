@@ -4,15 +4,15 @@
 package enum FieldSyntax {
   /// Whether a byte may be in a token: `tchar` (§5.6.2).
   package static func isToken(_ byte: UInt8) -> Bool {
-    switch byte {
-    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-    case 0x21, 0x23, 0x24, 0x25, 0x26, 0x27, 0x2A, 0x2B, 0x2D, 0x2E, 0x5E, 0x5F, 0x60, 0x7C, 0x7E: true
-    default: false
-    }
+    (byte < 64 ? lowTokens : byte < 128 ? highTokens : 0) >> UInt64(byte & 63) & 1 != 0
   }
 
+  /// A bit for each byte that may be in a token: letters, digits, and `!#$%&'*+-.^_`|~`.
+  private static let lowTokens: UInt64 = 0x03FF_6CFA_0000_0000
+  private static let highTokens: UInt64 = 0x57FF_FFFF_C7FF_FFFE
+
   /// Whether a byte may be in a field's value (§5.5): no control character but the tab.
-  static func isValue(_ byte: UInt8) -> Bool { byte >= 0x20 && byte != 0x7F || byte == 0x09 }
+  package static func isValue(_ byte: UInt8) -> Bool { byte >= 0x20 && byte != 0x7F || byte == 0x09 }
 
   static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 

@@ -24,8 +24,19 @@ enum StatusLine {
     return ResponseHead(version: (version.major, version.minor ?? 0), status: status, reason: reason)
   }
 
+  /// Whether so many bytes may be the beginning of a status line.
+  static func mayBegin(with bytes: UnsafeRawBufferPointer) -> Bool {
+    name.withUTF8Buffer { $0.prefix(bytes.count).elementsEqual(bytes.prefix($0.count)) }
+  }
+
+  private static let name: StaticString = "HTTP/"
+
+  static let isMissing = HeadViolation(
+    .statusLine, "the response does not begin with \"HTTP/\"")
+
   private static func version(_ line: UnsafeRawBufferPointer) throws(HeadViolation) -> (major: UInt8, minor: UInt8?) {
-    if line.count >= 6, line[0] == 0x48, line[1] == 0x54, line[2] == 0x54, line[3] == 0x50, line[4] == 0x2F {  // HTTP/
+    guard line.count >= 5, mayBegin(with: line) else { throw isMissing }
+    if line.count >= 6 {
       switch line[5] {
       case 0x31 where line.count >= 8 && line[6] == 0x2E && (line[7] == 0x30 || line[7] == 0x31):  // 1.0, 1.1
         return (1, line[7] - 0x30)
@@ -38,7 +49,7 @@ enum StatusLine {
 }
 
 /// `field-name ":" OWS field-value OWS` (RFC 9112 §5).
-enum FieldLine {
+package enum FieldLine {
   static func parse(_ line: UnsafeRawBufferPointer) throws(HeadViolation) -> ResponseHead.Field {
     var colon = 0
     while colon < line.count, FieldSyntax.isToken(line[colon]) { colon += 1 }
@@ -54,26 +65,21 @@ enum FieldLine {
   }
 
   /// The text between optional white space. Bytes that are no UTF-8 are read as ISO 8859-1, as they once were meant.
-  static func value(_ bytes: UnsafeRawBufferPointer) throws(HeadViolation) -> String {
+  package static func value(_ bytes: UnsafeRawBufferPointer) throws(HeadViolation) -> String {
     var start = 0
     var end = bytes.count
     while start < end, FieldSyntax.isSpace(bytes[start]) { start += 1 }
     while end > start, FieldSyntax.isSpace(bytes[end - 1]) { end -= 1 }
     let content = UnsafeRawBufferPointer(rebasing: bytes[start..<end])
-    var union: UInt8 = 0
-    for byte in content {
-      guard FieldSyntax.isValue(byte) else {
-        throw HeadViolation(.fieldValue, "a field value has a control character")
-      }
-      union |= byte
-    }
-    if union < 0x80 { return text(content) }
+    let (isValid, isASCII) = content.isFieldValue()
+    guard isValid else { throw HeadViolation(.fieldValue, "a field value has a control character") }
+    if isASCII { return text(content) }
     if let string = String(validating: content, as: UTF8.self) { return string }
     return String(String.UnicodeScalarView(content.map { Unicode.Scalar($0) }))
   }
 
   /// Of bytes known to be ASCII.
-  private static func text(_ bytes: UnsafeRawBufferPointer) -> String {
+  package static func text(_ bytes: UnsafeRawBufferPointer) -> String {
     // Of typed memory: for raw memory the standard library takes a way that is many times as long.
     String(decoding: bytes.assumingMemoryBound(to: UInt8.self), as: UTF8.self)
   }

@@ -9,6 +9,9 @@ package struct RequestViolation: Error, Equatable, Sendable {
     case fieldValue
     case host
     case framing
+    /// The body is not as its framing says.
+    case body
+    case trailer
   }
 
   package var kind: Kind

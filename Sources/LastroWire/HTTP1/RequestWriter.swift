@@ -1,64 +1,114 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Writes the head of a request (RFC 9112 §3, §5): request line, fields, empty line. What could be read as another request,
-/// or as two, is refused.
+/// Writes the head of a request (RFC 9112 §3, §5): request line, fields, empty line. What could be read as another
+/// request, or as two, is refused.
 ///
 /// Values go out as the bytes they are: nothing is trimmed, folded or encoded.
 package struct RequestWriter: Sendable {
-  private var bytes: [UInt8] = []
+  private var bytes = HeadBytes()
   private var hasHost = false
   private var hasLength = false
   private var isChunked = false
 
+  /// For many requests, one after another: ``begin(method:target:)``, fields, ``end()``, ``withBytes(_:)``. The
+  /// memory stays.
+  package init() {}
+
   /// - Parameters:
   ///   - method: a token, such as `GET`.
-  ///   - target: origin-form (`/path?query`), or host and port for CONNECT: visible ASCII without `#`.
+  ///   - target: origin-form (`/path?query`), absolute-form for a proxy, or host and port for CONNECT: visible ASCII
+  ///     without `#`.
   /// - Throws: ``RequestViolation`` of kind `method` or `target`.
   package init(method: String, target: String) throws(RequestViolation) {
-    guard !method.isEmpty, method.utf8.allSatisfy(FieldSyntax.isToken) else {
+    try begin(method: method, target: target)
+  }
+
+  /// Writes the request line. What was written before is dropped.
+  ///
+  /// - Parameters:
+  ///   - method: a token, such as `GET`.
+  ///   - target: origin-form (`/path?query`), absolute-form for a proxy, or host and port for CONNECT: visible ASCII
+  ///     without `#`.
+  /// - Throws: ``RequestViolation`` of kind `method` or `target`.
+  package mutating func begin(method: String, target: String) throws(RequestViolation) {
+    bytes.removeAll()
+    (hasHost, hasLength, isChunked) = (false, false, false)
+    guard !method.isEmpty, method.hasOnly(FieldSyntax.isToken) else {
       throw RequestViolation(.method, "the method is empty, or has characters that a method cannot have")
     }
-    guard !target.isEmpty, target.utf8.allSatisfy({ (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "#") }) else {
+    guard !target.isEmpty, target.hasOnly({ (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "#") }) else {
       throw RequestViolation(.target, "the request's target is empty, or has characters that cannot be sent")
     }
-    bytes.reserveCapacity(512)
-    bytes += method.utf8
-    bytes.append(0x20)
-    bytes += target.utf8
-    bytes += " HTTP/1.1\r\n".utf8
+    append(method)
+    append(" ")
+    append(target)
+    append(" HTTP/1.1\r\n")
+  }
+
+  /// Adds fields that were checked before.
+  ///
+  /// - Throws: ``RequestViolation`` of kind `host` or `framing`, where they and the fields before them contradict
+  ///   each other.
+  package mutating func add(_ prepared: borrowing PreparedFields) throws(RequestViolation) {
+    let other = prepared.lines
+    guard !hasHost || !other.hasHost else {
+      throw RequestViolation(.host, "there are several Host header fields")
+    }
+    guard !hasLength && !isChunked || !other.hasLength && !other.isChunked else {
+      throw RequestViolation(.framing, "Content-Length or Transfer-Encoding stands twice, or one beside the other")
+    }
+    hasHost = hasHost || other.hasHost
+    hasLength = hasLength || other.hasLength
+    isChunked = isChunked || other.isChunked
+    other.withBytes { bytes.append($0) }
   }
 
   /// Adds a field.
   ///
   /// - Throws: ``RequestViolation`` of kind `fieldName`, `fieldValue`, `host` or `framing`.
   package mutating func add(_ name: String, _ value: String) throws(RequestViolation) {
-    try Array(value.utf8).withUnsafeBufferPointer { bytes throws(RequestViolation) in try add(name, bytes) }
+    try value.withBytes { bytes throws(RequestViolation) in try add(name, bytes) }
   }
 
   /// Adds a field whose value is these bytes.
   ///
   /// - Throws: ``RequestViolation`` of kind `fieldName`, `fieldValue`, `host` or `framing`.
   package mutating func add(_ name: String, _ value: UnsafeBufferPointer<UInt8>) throws(RequestViolation) {
-    guard !name.isEmpty, name.utf8.allSatisfy(FieldSyntax.isToken) else {
+    guard !name.isEmpty, name.hasOnly(FieldSyntax.isToken) else {
       throw RequestViolation(.fieldName, "the name of a header field is empty, or has characters it cannot have")
     }
-    guard value.allSatisfy(FieldSyntax.isValue) else {
+    guard UnsafeRawBufferPointer(value).isFieldValue().isValid else {
       throw RequestViolation(.fieldValue, "the value of the header field \(name) has a control character in it")
     }
     try note(name, value)
-    bytes += name.utf8
-    bytes += [0x3A, 0x20]
-    bytes += value
-    bytes += [0x0D, 0x0A]
+    name.withBytes { bytes.append(UnsafeRawBufferPointer($0), UnsafeRawBufferPointer(value)) }
   }
 
   /// The head as it goes out.
   ///
   /// - Throws: ``RequestViolation`` of kind `host` where there is no `Host` field (RFC 9112 §3.2).
   package consuming func finish() throws(RequestViolation) -> [UInt8] {
+    try end()
+    return bytes.withBytes { Array($0) }
+  }
+
+  /// Writes the empty line: ``withBytes(_:)`` gives the head as it goes out.
+  ///
+  /// - Throws: ``RequestViolation`` of kind `host` where there is no `Host` field (RFC 9112 §3.2).
+  package mutating func end() throws(RequestViolation) {
     guard hasHost else { throw RequestViolation(.host, "the request has no Host header field") }
-    bytes += [0x0D, 0x0A]
-    return bytes
+    append("\r\n")
+  }
+
+  /// What was written so far.
+  package func withBytes<Result, Failure: Error>(
+    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+  ) throws(Failure) -> Result { try bytes.withBytes(body) }
+
+  private mutating func append(_ text: String) { text.withBytes { bytes.append(UnsafeRawBufferPointer($0)) } }
+
+  private mutating func append(_ text: StaticString) {
+    text.withUTF8Buffer { bytes.append(UnsafeRawBufferPointer($0)) }
   }
 
   /// What two recipients could take for the ends of two bodies, or for the names of two hosts.
@@ -72,12 +122,12 @@ package struct RequestWriter: Sendable {
       hasHost = true
     case 14 where name.isASCII("content-length"):
       guard !hasLength, !isChunked, !value.isEmpty, value.allSatisfy({ (0x30...0x39).contains($0) }) else {
-        throw RequestViolation(.framing, "Content-Length is not one number, or stands beside Transfer-Encoding")
+        throw RequestViolation(.framing, "Content-Length is not one number, or comes with Transfer-Encoding")
       }
       hasLength = true
     case 17 where name.isASCII("transfer-encoding"):
       guard !hasLength, !isChunked, value.elementsEqual("chunked".utf8) else {
-        throw RequestViolation(.framing, "Transfer-Encoding is not chunked, once, or stands beside Content-Length")
+        throw RequestViolation(.framing, "Transfer-Encoding is not \"chunked\", once, or comes with Content-Length")
       }
       isChunked = true
     default: break

@@ -9,8 +9,9 @@ package struct ResponseFraming: Equatable, Sendable {
 
   package init() {}
 
-  /// - Throws: ``HeadViolation`` where two recipients could see two different bodies: unequal lengths, a length beside a
-  ///   transfer coding, any coding but `chunked` (we offer no other: RFC 9112 §7.4), framing fields in a 1xx response.
+  /// - Throws: ``HeadViolation`` where two recipients could see two different bodies: unequal lengths, a length beside
+  ///   a transfer coding, any coding but `chunked` (we offer no other: RFC 9112 §7.4), framing fields in a 1xx
+  ///   response.
   package init(_ head: ResponseHead) throws(HeadViolation) {
     var codings: [String] = []
     for field in head.fields {
@@ -62,7 +63,7 @@ package struct ResponseFraming: Equatable, Sendable {
     contentLength = value
   }
 
-  private static var noNumber: HeadViolation { HeadViolation(.contentLength, "Content-Length is no number") }
+  private static var noNumber: HeadViolation { HeadViolation(.contentLength, "Content-Length is not a number") }
 
   private mutating func checkCodings(_ codings: [String], version: (major: UInt8, minor: UInt8)) throws(HeadViolation) {
     guard version.major == 1, version.minor >= 1 else {
@@ -72,7 +73,7 @@ package struct ResponseFraming: Equatable, Sendable {
       throw HeadViolation(.transferEncoding, "Content-Length and Transfer-Encoding contradict each other")
     }
     guard codings == ["chunked"] else {
-      throw HeadViolation(.transferEncoding, "Transfer-Encoding is something else than chunked, once")
+      throw HeadViolation(.transferEncoding, "Transfer-Encoding is not \"chunked\", once")
     }
     isChunked = true
   }
@@ -82,19 +83,5 @@ package struct ResponseFraming: Equatable, Sendable {
       let isSpace = { (character: Character) in character == " " || character == "\t" }
       return String(part.drop(while: isSpace).reversed().drop(while: isSpace).reversed())
     }
-  }
-}
-
-extension String {
-  /// Whether it is this text of lower-case ASCII, whatever the case of its letters.
-  func isASCII(_ text: StaticString) -> Bool {
-    guard utf8.count == text.utf8CodeUnitCount else { return false }
-    var index = 0
-    for byte in utf8 {
-      let isUpper = byte &- 0x41 < 26
-      guard byte | (isUpper ? 0x20 : 0) == text.utf8Start[index] else { return false }
-      index += 1
-    }
-    return true
   }
 }

@@ -36,4 +36,20 @@ extension ResponseHead {
 
   /// The elements of a field that is a list of tokens (RFC 9110 §5.6.1), from all its lines.
   func elements(_ name: StaticString) -> [String] { values(name).flatMap { FieldSyntax.elements($0) } }
+
+  /// Whether the server lets the connection go on after the answer (RFC 9112 §9.3).
+  var isPersistent: Bool {
+    var keepsAlive = version.minor >= 1
+    for field in fields where field.name.isASCII("connection") {
+      if field.value.isASCII("keep-alive") {
+        keepsAlive = true
+        continue
+      }
+      for option in FieldSyntax.elements(field.value) {
+        if option.isASCII("close") { return false }
+        keepsAlive = keepsAlive || option.isASCII("keep-alive")
+      }
+    }
+    return keepsAlive
+  }
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads a response head line by line, as an HTTP library hands over raw lines, and refuses what RFC 9112 does not allow.
+/// Reads a response head line by line, as an HTTP library hands over raw lines, and refuses what RFC 9112 does not
+/// allow.
 ///
 /// Rules for editing: no I/O, no clock, nothing kept of the caller's bytes but what ``KnownHead`` may keep.
 ///
 /// Leniencies: a line may end in LF alone (RFC 9112 §2.2); the reason phrase, and the space before it, may be missing
-/// (§4); an obsolete fold becomes one space (§5.2), but not in a field that frames the body; a `Content-Length` may be
-/// repeated with the same value (RFC 9110 §8.6), and framing fields of 204 and 304 are not held against them; a value
-/// that is not UTF-8 is read as ISO 8859-1.
+/// (§4); an obsolete fold becomes one space (§5.2), but not in a field that frames the body; a `Content-Length` may
+/// be repeated with the same value (RFC 9110 §8.6), and framing fields of 204 and 304 are not held against them; a
+/// value that is not UTF-8 is read as ISO 8859-1.
 package struct ResponseHeadMachine {
   package enum Event: Equatable {
     case needsMore
@@ -17,38 +18,50 @@ package struct ResponseHeadMachine {
     case trailers
   }
 
-  private enum State {
+  enum State {
     case statusLine
     case fields
     case trailers
   }
 
-  private let maximumHeadBytes: Int
-  private let maximumFields: Int
+  /// How the head that is being read stands to the known one.
+  enum Likeness {
+    /// There is none, or the head has gone its own way.
+    case none
+    /// Every line so far is the known head's. Nothing is read, and `head` is not filled.
+    case same
+    /// As many lines as the known head's, of which some were put in the places of others: `head` and `lines` are the
+    /// known ones with those.
+    case patched
+  }
+
+  let maximumHeadBytes: Int
+  let maximumFields: Int
   private let maximumInterimResponses: Int
   private let acceptsUpgrade: Bool
-  private var state = State.statusLine
+  var state = State.statusLine
   /// The head that is being read.
-  private var head = ResponseHead(version: (0, 0), status: 0, reason: "")
-  private var bytes = 0
+  var head = ResponseHead(version: (0, 0), status: 0, reason: "")
+  var bytes = 0
   private var trailerCount = 0
   private var interimResponses = 0
-  private var status = 0
-  private var majorVersion: UInt8 = 0
+  var status = 0
+  var majorVersion: UInt8 = 0
   /// The head that this one is compared with, and once it was given as final, what may be kept of it.
-  package private(set) var known: KnownHead?
+  package internal(set) var known: KnownHead?
 
   /// What may be kept of the final head, once: the machine lives as long as the transfer, and needs it no more.
   package mutating func takeKnown() -> KnownHead? { known.take() }
 
   /// Lines of the head that is being read, when one of them is not the known one's.
-  private var lines = KnownHead.Lines()
-  private var lineCount = 0
-  /// Whether every line so far was the known head's. Nothing is read then, and `head` is not filled.
-  private var repeats = false
+  var lines = KnownLines()
+  var lineCount = 0
+  var likeness = Likeness.none
+  /// What the lines that were put in the places of others, and those others, have a say in.
+  var changes: KnownHead.Meaning = []
 
   /// How the body is delimited; known once the final head was given.
-  package private(set) var framing = ResponseFraming()
+  package internal(set) var framing = ResponseFraming()
 
   /// - Parameter acceptsUpgrade: whether 101 is a final response, after which the connection speaks another protocol.
   package init(
@@ -72,49 +85,45 @@ package struct ResponseHeadMachine {
 
   /// Takes one line with its line end: of the head, or of the trailer section after the body.
   ///
-  /// - Parameter latest: what was kept of the latest head of the same server. It changes no verdict, only what it costs.
+  /// - Parameter latest: what was kept of the latest head of the same server. It changes no verdict, only what it
+  ///   costs.
   /// - Throws: ``HeadViolation``; the response cannot be trusted then, and the machine is not to be used any more.
   package mutating func consume(
     line: UnsafeRawBufferPointer, resembling latest: KnownHead? = nil
   ) throws(HeadViolation) -> Event {
     bytes += line.count
-    guard bytes <= maximumHeadBytes else { throw tooLarge }
+    guard bytes <= maximumHeadBytes else {
+      // The verdict does not depend on the pieces that a line comes in.
+      try checkBeginning(line)
+      throw tooLarge
+    }
     if case .statusLine = state { begin(resembling: latest) }
-    if repeats, let known {
-      if known.hasLine(line, at: lineCount), lineCount <= maximumFields {
-        majorVersion = known.head.version.major
+    if likeness != .none, let known {
+      // Here and not in a function: it is all that most lines come to.
+      if lineCount <= maximumFields, known.lines.hasLine(line, at: lineCount) {
+        if lineCount == 0 { beginFields(of: known) }
         lineCount += 1
-        state = .fields
         return .needsMore
       }
-      if lineCount == known.lineCount, Self.isEmpty(line) { return finish(known) }
-      depart(from: known)
+      if let event = try follow(known, line) { return event }
     }
     return try read(line)
   }
 
-  /// A line that has no end yet has so many bytes.
+  /// A line has no end yet. What speaks another protocol may never send one.
   ///
-  /// - Throws: ``HeadViolation`` where the head would be too large with them.
-  func check(unfinishedLine count: Int) throws(HeadViolation) {
-    guard bytes + count <= maximumHeadBytes else { throw tooLarge }
+  /// - Throws: ``HeadViolation`` where the head would be too large with it, or it begins no head.
+  func check(unfinishedLine line: UnsafeRawBufferPointer) throws(HeadViolation) {
+    try checkBeginning(line)
+    guard bytes + line.count <= maximumHeadBytes else { throw tooLarge }
+  }
+
+  private func checkBeginning(_ line: UnsafeRawBufferPointer) throws(HeadViolation) {
+    if case .statusLine = state, !StatusLine.mayBegin(with: line) { throw StatusLine.isMissing }
   }
 
   private var tooLarge: HeadViolation {
     HeadViolation(.headTooLarge, "the response head exceeds \(maximumHeadBytes) bytes")
-  }
-
-  private mutating func begin(resembling latest: KnownHead?) {
-    known = latest
-    lineCount = 0
-    repeats = latest != nil
-    lines = KnownHead.Lines()
-  }
-
-  /// The line that has come is not the known head's.
-  private mutating func depart(from known: KnownHead) {
-    repeats = false
-    if lineCount > 0 { (head, lines) = known.beginning(lineCount) }
   }
 
   private mutating func read(_ line: UnsafeRawBufferPointer) throws(HeadViolation) -> Event {
@@ -131,7 +140,7 @@ package struct ResponseHeadMachine {
     case .fields:
       if content.isEmpty { return try finish() }
       lines.append(line)
-      if let known, known.hasLine(line, at: lineCount), head.fields.count < maximumFields {
+      if let known, known.lines.hasLine(line, at: lineCount), head.fields.count < maximumFields {
         head.fields.append(known.head.fields[lineCount - 1])
       } else {
         try addField(content)
@@ -146,14 +155,16 @@ package struct ResponseHeadMachine {
 
   private mutating func finish() throws(HeadViolation) -> Event {
     if head.status == 101 {
+      known = nil
       if acceptsUpgrade { return .final(head) }
-      throw HeadViolation(.unexpectedUpgrade, "101 Switching Protocols was not asked for")
+      throw HeadViolation(.unexpectedUpgrade, "the server answered 101 Switching Protocols, which was not asked for")
     }
     if head.status < 200 {
       _ = try ResponseFraming(head)
       interimResponses += 1
       guard interimResponses <= maximumInterimResponses else {
-        throw HeadViolation(.tooManyInterimResponses, "more than \(maximumInterimResponses) interim responses")
+        throw HeadViolation(
+          .tooManyInterimResponses, "the server sent more than \(maximumInterimResponses) interim responses")
       }
       state = .statusLine
       return .interim(head)
@@ -162,24 +173,15 @@ package struct ResponseHeadMachine {
     status = head.status
     state = .trailers
     known = KnownHead(head, framing: framing, lines: lines)
-    lines = KnownHead.Lines()
+    lines = KnownLines()
     defer { head.fields = [] }
     return .final(head)
   }
 
-  /// The end of a head like the known one.
-  private mutating func finish(_ known: KnownHead) -> Event {
-    framing = known.framing
-    status = known.head.status
-    state = .trailers
-    repeats = false
-    return .final(known.head)
-  }
-
   private mutating func addField(_ line: UnsafeRawBufferPointer) throws(HeadViolation) {
-    if let first = line.first, first == 0x20 || first == 0x09 {
+    if Self.isFold(line) {
       guard let last = head.fields.indices.last else {
-        throw HeadViolation(.fieldName, "a fold before the first field")
+        throw HeadViolation(.fieldName, "the response head begins with a folded line")
       }
       let name = head.fields[last].name
       guard !name.isASCII("content-length"), !name.isASCII("transfer-encoding") else {
@@ -203,12 +205,15 @@ package struct ResponseHeadMachine {
     _ = try FieldLine.parse(line)
   }
 
+  /// Whether a line goes on with the value of the one before it.
+  static func isFold(_ line: UnsafeRawBufferPointer) -> Bool { line.first.map(FieldSyntax.isSpace) ?? false }
+
   /// Whether a line has nothing but its end.
-  private static func isEmpty(_ line: UnsafeRawBufferPointer) -> Bool {
+  static func isEmpty(_ line: UnsafeRawBufferPointer) -> Bool {
     line.last == 0x0A && (line.count == 1 || line.count == 2 && line[0] == 0x0D)
   }
 
-  private static func withoutLineEnd(_ line: UnsafeRawBufferPointer) throws(HeadViolation) -> UnsafeRawBufferPointer {
+  static func withoutLineEnd(_ line: UnsafeRawBufferPointer) throws(HeadViolation) -> UnsafeRawBufferPointer {
     var end = line.count
     guard end > 0, line[end - 1] == 0x0A else { throw HeadViolation(.lineEnd, "a line of the head has no end") }
     end -= 1

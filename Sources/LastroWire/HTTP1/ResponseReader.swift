@@ -4,7 +4,8 @@
 /// head, the body, trailers, the end (RFC 9112).
 ///
 /// The caller keeps the bytes. The reader tells what lies where, and keeps no more than a line that is not whole yet:
-/// it searches every byte once, however small the pieces are. What lies behind the answer's end stays with the caller.
+/// it searches every byte once, however small the pieces are. What lies behind the answer's end stays with the
+/// caller.
 ///
 /// ```swift
 /// while true {
@@ -49,9 +50,10 @@ package struct ResponseReader: Sendable {
 
   private let request: Request
   private let limits: ExchangeLimits
+  private let latest: KnownHead?
   private var stage = Stage.head
   private var heads: ResponseHeadMachine
-  private var body: ResponseBodyMachine
+  private var body = ResponseBodyMachine()
   /// A line of the head that is not whole yet. It has no line end in it.
   private var line: [UInt8] = []
   private var bodyBytes = 0
@@ -61,14 +63,18 @@ package struct ResponseReader: Sendable {
   /// Bytes that were looked at for the end of a line, so that a test can hold them against those that came.
   private(set) var searchedBytes = 0
 
-  package init(to request: Request = .ordinary, limits: ExchangeLimits = ExchangeLimits()) {
+  /// - Parameter latest: what was kept of the latest head of the same server. It changes no verdict, only what it
+  ///   costs.
+  package init(
+    to request: Request = .ordinary, limits: ExchangeLimits = ExchangeLimits(), resembling latest: KnownHead? = nil
+  ) {
     self.request = request
     self.limits = limits
+    self.latest = latest
     maximumBodyBytes = limits.bodyBytes
     heads = ResponseHeadMachine(
       maximumHeadBytes: limits.headBytes, maximumFields: limits.fields,
       maximumInterimResponses: limits.interimResponses, acceptsUpgrade: request == .upgrade)
-    body = ResponseBodyMachine(ResponseFraming(), hasNoBody: true)
   }
 
   /// How the body is delimited; known once the head was given.
@@ -83,9 +89,22 @@ package struct ResponseReader: Sendable {
   /// Whether the answer has ended.
   package var hasEnded: Bool { stage == .ended }
 
-  /// Whether the server lets the connection carry another exchange (RFC 9112 §9.3). It may be used for one once the answer has
-  /// ended, if the request was sent whole and nothing lies behind the answer.
+  /// Whether the server lets the connection carry another exchange (RFC 9112 §9.3). It may be used for one once the
+  /// answer has ended, if the request was sent whole and nothing lies behind the answer.
   package var keepsConnection: Bool { isPersistent && hasEnded }
+
+  /// Whether the final head ended HTTP on this connection: 101, or 2xx to CONNECT. What follows is another
+  /// protocol's.
+  package private(set) var opensTunnel = false
+
+  /// Whether only the end of the connection ends the body, and it has not come.
+  package var endsWithConnection: Bool { stage == .body && body.mayEndHere && !body.isDone }
+
+  /// How many bytes of the body are still to come, where the head said so.
+  package var remainingBodyBytes: Int64? { body.remainingBytes }
+
+  /// What may be kept of the final head, once: for the next reader of the same server's answers.
+  package mutating func takeKnown() -> KnownHead? { heads.takeKnown() }
 
   /// Reads on from `position`.
   ///
@@ -112,8 +131,7 @@ package struct ResponseReader: Sendable {
   package mutating func finish() throws(HeadViolation) {
     switch stage {
     case .head: throw .endsInHead
-    case .body where !body.mayEndHere:
-      throw HeadViolation(.endsInBody, "the connection ended before the body did")
+    case .body where !body.mayEndHere: throw .endsInBody
     case .body, .ended: stage = .ended
     }
   }
@@ -123,7 +141,11 @@ package struct ResponseReader: Sendable {
   private mutating func readHead(
     _ bytes: UnsafeRawBufferPointer, _ position: inout Int
   ) throws(HeadViolation) -> Event {
-    while let end = lineEnd(in: bytes, from: position) {
+    while true {
+      if let latest, line.isEmpty, let head = try heads.skip(in: bytes, at: &position, resembling: latest) {
+        return try begin(head)
+      }
+      guard let end = lineEnd(in: bytes, from: position) else { break }
       let part = UnsafeRawBufferPointer(rebasing: bytes[position..<end])
       position = end
       switch try take(lineEndingWith: part) {
@@ -134,27 +156,27 @@ package struct ResponseReader: Sendable {
     }
     line += bytes[position...]
     position = bytes.count
-    try heads.check(unfinishedLine: line.count)
+    try line.withBytes { line throws(HeadViolation) in try heads.check(unfinishedLine: line) }
     return .needsMore
   }
 
   /// The position behind the next line end.
   private mutating func lineEnd(in bytes: UnsafeRawBufferPointer, from position: Int) -> Int? {
-    var index = position
-    while index < bytes.count, bytes[index] != 0x0A { index += 1 }
-    let end = index < bytes.count ? index + 1 : nil
-    searchedBytes += (end ?? index) - position
+    let end = bytes.firstLineFeed(from: position).map { $0 + 1 }
+    searchedBytes += (end ?? bytes.count) - position
     return end
   }
 
   private mutating func take(
     lineEndingWith part: UnsafeRawBufferPointer
   ) throws(HeadViolation) -> ResponseHeadMachine.Event {
-    if line.isEmpty { return try heads.consume(line: part) }
+    if line.isEmpty { return try heads.consume(line: part, resembling: latest) }
     var whole: [UInt8] = []
     swap(&whole, &line)
     whole += part
-    let event = try whole.withBytes { bytes throws(HeadViolation) in try heads.consume(line: bytes) }
+    let event = try whole.withBytes { bytes throws(HeadViolation) in
+      try heads.consume(line: bytes, resembling: latest)
+    }
     whole.removeAll(keepingCapacity: true)
     line = whole
     return event
@@ -162,13 +184,13 @@ package struct ResponseReader: Sendable {
 
   private mutating func begin(_ head: ResponseHead) throws(HeadViolation) -> Event {
     guard head.version.major == 1 else {
-      throw HeadViolation(.statusLine, "the response says HTTP/\(head.version.major) over an HTTP/1.1 connection")
+      throw .wrongVersion(head.version.major)
     }
-    let opensTunnel = head.status == 101 || request == .connect && (200..<300).contains(head.status)
+    opensTunnel = head.status == 101 || request == .connect && (200..<300).contains(head.status)
     let hasNoBody = opensTunnel || request == .head || head.status == 204 || head.status == 304
     body = ResponseBodyMachine(
       framing, hasNoBody: hasNoBody, maximumTrailerBytes: limits.headBytes, maximumTrailerFields: limits.fields)
-    isPersistent = !opensTunnel && head.isPersistent && (!body.mayEndHere || body.isDone)
+    isPersistent = !opensTunnel && (heads.known?.isPersistent ?? head.isPersistent) && (!body.mayEndHere || body.isDone)
     stage = .body
     return .head(head)
   }
@@ -194,8 +216,14 @@ package struct ResponseReader: Sendable {
 }
 
 extension HeadViolation {
-  /// An end of the connection before the head's.
-  package static let endsInHead = Self(.endsInHead, "the connection ended before an answer came")
+  /// Ends of the connection before the answer's.
+  package static let endsInHead = Self(.endsInHead, "the connection ended before a response came")
+  package static let endsInBody = Self(.endsInBody, "the connection ended before the body did")
+
+  /// A version that does not go with the connection.
+  package static func wrongVersion(_ major: UInt8) -> Self {
+    Self(.statusLine, "the response says HTTP/\(major) over an HTTP/1.1 connection")
+  }
 
   /// A body that has more than `limit` bytes.
   package static func bodyTooLarge(_ limit: Int) -> Self {
@@ -205,14 +233,5 @@ extension HeadViolation {
   /// A body whose length, as the head tells it, is more than `limit` bytes.
   package static func bodyTooLarge(_ limit: Int, announced: Int64) -> Self {
     Self(.bodyTooLarge, "the server announces a body of \(announced) bytes, and at most \(limit) are taken")
-  }
-}
-
-extension ResponseHead {
-  /// Whether the server lets the connection go on after the answer (RFC 9112 §9.3).
-  fileprivate var isPersistent: Bool {
-    let options = elements("connection")
-    if options.contains(where: { $0.isASCII("close") }) { return false }
-    return version.minor >= 1 || options.contains { $0.isASCII("keep-alive") }
   }
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The fields behind the last chunk (RFC 9112 §7.1.2), up to the empty line. Lines end in CRLF; a folded line is refused.
-struct TrailerSection {
+/// The fields behind the last chunk (RFC 9112 §7.1.2), up to the empty line. Lines end in CRLF; a folded line is
+/// refused.
+package struct TrailerSection {
   private let maximumBytes: Int
   private let maximumFields: Int
   private var line: [UInt8] = []
@@ -47,14 +48,6 @@ struct TrailerSection {
     let field = try line.withBytes { bytes throws(HeadViolation) in
       try FieldLine.parse(UnsafeRawBufferPointer(rebasing: bytes.dropLast(2)))
     }
-    if !Self.forbidden.contains(field.name.lowercased()) { fields.append(field) }
+    if !TrailerNames.areForbiddenInResponses(field.name) { fields.append(field) }
   }
-
-  /// Those that would change how the message is framed, routed, authenticated or read, had they stood in the head (RFC 9110
-  /// §6.5.1).
-  private static let forbidden: Set<String> = [
-    "age", "authorization", "cache-control", "connection", "content-encoding", "content-length", "content-range",
-    "content-type", "date", "expires", "host", "keep-alive", "location", "proxy-authenticate", "proxy-authorization",
-    "retry-after", "set-cookie", "te", "trailer", "transfer-encoding", "upgrade", "vary", "www-authenticate",
-  ]
 }

@@ -11,7 +11,8 @@ package enum Punycode {
 
   /// The label in ASCII; letters of the encoding are lower case, ASCII in the label stays as it is.
   ///
-  /// - Returns: `nil` where the numbers of RFC 3492 §6.4 do not fit in 32 bits, as happens in no label that fits in DNS.
+  /// - Returns: `nil` where the numbers of RFC 3492 §6.4 do not fit in 32 bits, as happens in no label that fits in
+  ///   DNS.
   package static func encode(_ label: [Unicode.Scalar]) -> [UInt8]? {
     var output = label.filter(\.isASCII).map { UInt8(truncatingIfNeeded: $0.value) }
     let basicCount = UInt32(truncatingIfNeeded: output.count)
@@ -51,7 +52,7 @@ package enum Punycode {
   /// - Returns: `nil` for what is no Punycode, or encodes what is no Unicode scalar.
   package static func decode(_ text: [UInt8]) -> [Unicode.Scalar]? {
     guard text.allSatisfy({ $0 < 0x80 }) else { return nil }
-    // A hyphen with nothing before it delimits nothing, and is no digit either.
+    // A hyphen with nothing before it delimits nothing, and is not a digit either.
     let delimiter = text.lastIndex(of: hyphen) ?? 0
     var output = text[..<delimiter].map { Unicode.Scalar($0) }
     var digits = text[(delimiter > 0 ? delimiter + 1 : 0)...]

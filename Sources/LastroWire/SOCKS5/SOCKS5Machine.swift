@@ -111,7 +111,7 @@ package struct SOCKS5Machine: Sendable {
     case Self.userAndPassword:
       guard let login else { throw .violation("it chose a method that was not offered") }
       return want(2, in: .password, sending: login)
-    case Self.noneAcceptable: throw SOCKS5Failure(.noMethod, "it accepts none of the ways to log in")
+    case Self.noneAcceptable: throw SOCKS5Failure(.noMethod, "it accepts none of the login methods that were offered")
     default: throw .violation("it chose a method that was not offered")
     }
   }

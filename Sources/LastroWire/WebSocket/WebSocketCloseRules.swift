@@ -5,8 +5,8 @@ package enum WebSocketCloseRules {
   /// The most bytes of a reason.
   package static let maximumReasonBytes = 123
 
-  /// Whether a code may stand in a Close frame: the registered ones but for those that are never sent (1005, 1006, 1015),
-  /// and 3000 to 4999, which belong to libraries and applications.
+  /// Whether a code may stand in a Close frame: the registered ones but for those that are never sent (1005, 1006,
+  /// 1015), and 3000 to 4999, which belong to libraries and applications.
   package static func isValid(_ code: UInt16) -> Bool {
     switch code {
     case 1000...1003, 1007...1014, 3000...4999: true
@@ -25,7 +25,7 @@ package enum WebSocketCloseRules {
       throw WebSocketViolation(.closePayload, "a Close frame has the code \(code), which may not be sent")
     }
     guard let reason = String(validating: payload[2...], as: UTF8.self) else {
-      throw WebSocketViolation(.utf8, "the reason in a Close frame is no UTF-8")
+      throw WebSocketViolation(.utf8, "the reason in a Close frame is not UTF-8")
     }
     return (code, reason)
   }

@@ -25,7 +25,7 @@ package struct WebSocketPiece: Equatable, Sendable {
 package struct WebSocketDecoder: ~Copyable {
   /// Limits, and what was agreed on.
   package struct Configuration: Sendable {
-    /// Who reads: frames come from the other role.
+    /// The reader's role: frames come from the other one.
     package var role: WebSocketRole
     package var deflate: WebSocketDeflate?
     /// Most bytes of a data frame's payload, as sent. Control frames have 125 at most in any case.
@@ -126,7 +126,8 @@ package struct WebSocketDecoder: ~Copyable {
     }
     guard let (head, size) = parsed else { return false }
     guard head.opcode.isControl || head.length <= configuration.maximumFrameBytes else {
-      throw WebSocketViolation(.frameTooLarge, "a frame has \(head.length) bytes, more than the limit")
+      throw WebSocketViolation(
+        .frameTooLarge, "a frame has \(head.length) bytes, above the maximum of \(configuration.maximumFrameBytes)")
     }
     if !head.opcode.isControl { try beginData(head) }
     position += size
@@ -141,7 +142,7 @@ package struct WebSocketDecoder: ~Copyable {
       }
     } else {
       guard message == nil else {
-        throw WebSocketViolation(.fragmentation, "a message begins before the one before has ended")
+        throw WebSocketViolation(.fragmentation, "a new message begins inside an unfinished one")
       }
       message = Message(kind: head.opcode == .text ? .text : .binary, isCompressed: head.isCompressed)
     }
@@ -198,7 +199,7 @@ package struct WebSocketDecoder: ~Copyable {
     if inflater == nil {
       let bits = configuration.deflate?.windowBits(of: configuration.role == .client ? .server : .client)
       inflater = WebSocketInflater(windowBits: bits ?? 15)
-      guard inflater != nil else { throw WebSocketViolation(.compression, "no memory to decompress") }
+      guard inflater != nil else { throw WebSocketViolation(.compression, "memory to decompress ran out") }
     }
     let count = min(current.left, input.count - position, configuration.maximumPieceBytes)
     if count > 0, inflater?.isDrained ?? true {
@@ -241,7 +242,7 @@ package struct WebSocketDecoder: ~Copyable {
     if message.kind == .text {
       let isValid = bytes.withUnsafeBytes { message.utf8.consume($0) }
       guard isValid, !isFinal || message.utf8.isComplete else {
-        throw WebSocketViolation(.utf8, "a text message is no UTF-8")
+        throw WebSocketViolation(.utf8, "a text message is not UTF-8")
       }
     }
     frame = endsFrame ? nil : current

@@ -15,7 +15,8 @@ package struct WebSocketDeflate: Sendable, Hashable {
     role == .client ? clientNoContextTakeover : serverNoContextTakeover
   }
 
-  /// As a server states it. What was not asked for is told only where it is not the default.
+  /// The header field of a server's answer: parameters that were not asked for stand in it only where they are not the
+  /// default.
   package var headerValue: String {
     var text = "permessage-deflate"
     if serverNoContextTakeover { text += "; server_no_context_takeover" }
@@ -69,7 +70,8 @@ package struct WebSocketDeflateOffer: Sendable, Hashable {
       deflate.clientWindowBits = min(bits, clientMaximumWindowBits ?? 15)
     }
     guard isFit else {
-      throw WebSocketHandshakeFailure(.extensions, "the server's permessage-deflate is not what was offered")
+      throw WebSocketHandshakeFailure(
+        .extensions, "the server's permessage-deflate has parameters that were not offered")
     }
     return deflate
   }

@@ -62,22 +62,36 @@ package struct WebSocketHandshake: Sendable {
   package func check(_ head: ResponseHead) throws(WebSocketHandshakeFailure) -> Agreement {
     let upgrade = head.values("upgrade")
     guard upgrade.count == 1, upgrade[0].isASCII("websocket") else {
-      throw WebSocketHandshakeFailure(.upgrade, "the server's Upgrade is not websocket")
+      throw WebSocketHandshakeFailure(.upgrade, Self.wrong("Upgrade", upgrade, wanted: "websocket"))
     }
     guard head.elements("connection").contains(where: { $0.isASCII("upgrade") }) else {
-      throw WebSocketHandshakeFailure(.connection, "the server's Connection is not Upgrade")
+      throw WebSocketHandshakeFailure(
+        .connection, Self.wrong("Connection", head.values("connection"), wanted: "Upgrade"))
     }
     guard head.values("sec-websocket-accept") == [Self.accept(key)] else {
-      throw WebSocketHandshakeFailure(.accept, "the server's Sec-WebSocket-Accept is not the answer to our key")
+      throw WebSocketHandshakeFailure(.accept, "the server's Sec-WebSocket-Accept does not match our key")
     }
     return Agreement(subprotocol: try subprotocol(head), deflate: try deflate(head))
+  }
+
+  private static func wrong(_ name: String, _ values: [String], wanted: String) -> String {
+    values.isEmpty
+      ? "the server's response has no \(name)" : "the server answered \(name): \(shown(values)) instead of \(wanted)"
+  }
+
+  /// Values of header fields, which have no control characters, for a text.
+  private static func shown(_ values: [String]) -> String {
+    let text = values.joined(separator: ", ")
+    return text.count > 80 ? "\(text.prefix(80))…" : text
   }
 
   private func subprotocol(_ head: ResponseHead) throws(WebSocketHandshakeFailure) -> String? {
     let chosen = head.values("sec-websocket-protocol")
     guard let first = chosen.first else { return nil }
     guard chosen.count == 1, subprotocols.contains(first) else {
-      throw WebSocketHandshakeFailure(.subprotocol, "the server chose a subprotocol that was not offered")
+      let offered = subprotocols.isEmpty ? "none" : Self.shown(subprotocols)
+      throw WebSocketHandshakeFailure(
+        .subprotocol, "the server chose the subprotocol \(Self.shown(chosen)); offered: \(offered)")
     }
     return first
   }
@@ -85,11 +99,13 @@ package struct WebSocketHandshake: Sendable {
   private func deflate(_ head: ResponseHead) throws(WebSocketHandshakeFailure) -> WebSocketDeflate? {
     let text = head.values("sec-websocket-extensions").joined(separator: ",")
     guard let extensions = WebSocketExtension.list(text) else {
-      throw WebSocketHandshakeFailure(.extensions, "the server's Sec-WebSocket-Extensions is not well-formed")
+      throw WebSocketHandshakeFailure(
+        .extensions, "the server's Sec-WebSocket-Extensions is not well-formed: \(Self.shown([text]))")
     }
     guard let first = extensions.first else { return nil }
     guard let offer, extensions.count == 1, first.name == "permessage-deflate" else {
-      throw WebSocketHandshakeFailure(.extensions, "the server chose an extension that was not offered")
+      throw WebSocketHandshakeFailure(
+        .extensions, "the server chose an extension that was not offered: \(Self.shown([text]))")
     }
     return try offer.agreement(first)
   }

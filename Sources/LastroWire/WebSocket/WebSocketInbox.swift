@@ -2,7 +2,8 @@
 
 /// What has come in and has not been read by every reader.
 ///
-/// Without readers it keeps what comes, up to its limits; the first reader begins with that, a later one with what comes next.
+/// Without readers it keeps what comes, up to its limits; the first reader begins with that, a later one with what
+/// comes next.
 struct WebSocketInbox {
   /// What a piece costs besides its bytes.
   private static let overhead = 64

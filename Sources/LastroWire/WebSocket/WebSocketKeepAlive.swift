@@ -2,9 +2,9 @@
 
 /// Whether the peer is alive: a ping at each interval, and what excuses a pong that has not come.
 ///
-/// Silence counts only where a pong could have been read: not while readers are too slow for what came before it, nor while a
-/// frame is still coming that no pong can overtake. A ping that waits behind other bytes, on a line that is slow, has not had
-/// its time yet.
+/// Silence counts only where a pong could have been read: not while readers are too slow for what came before it, nor
+/// while a frame is still coming that no pong can overtake. A ping that waits behind other bytes, on a line that is
+/// slow, has not had its time yet.
 package struct WebSocketKeepAlive: Sendable {
   /// The ping of the latest interval.
   package enum State: Int, CaseIterable, Sendable {

@@ -13,7 +13,8 @@ extension WebSocketSession {
     case over
   }
 
-  /// Pieces are worked off in portions of about so many bytes, for a few bytes that come in may decompress to very many.
+  /// Pieces are worked off in portions of about so many bytes, for a few bytes that come in may decompress to very
+  /// many.
   private static let portionBytes = 65_536
 
   package var intake: Intake {
@@ -84,8 +85,8 @@ extension WebSocketSession {
 
   private var canPlace: Bool { inbox.hasRoom || isLeaving }
 
-  /// Hands a piece to the readers, or keeps it while the slowest of them has too much unread. While we leave, one that cannot
-  /// be kept is dropped, and all that follow.
+  /// Hands a piece to the readers, or keeps it while the slowest of them has too much unread. While we leave, one that
+  /// cannot be kept is dropped, and all that follow.
   private mutating func place(_ piece: WebSocketPiece) {
     if phase.isEnded || isCut { return }
     if inbox.hasRoom {

@@ -83,7 +83,8 @@ extension WebSocketSession {
     return canSend
   }
 
-  /// Forgets a message or a ping whose sender waits no more. What has not begun to go out is not sent; it is not answered.
+  /// Forgets a message or a ping whose sender waits no more. What has not begun to go out is not sent; it is not
+  /// answered.
   package mutating func giveUp(_ id: UInt64) {
     outbox.giveUp(id)
     pings.giveUp(id)

@@ -2,9 +2,9 @@
 
 /// A WebSocket behind its handshake, as client or as server: bytes, requests and times in; bytes and ``Action``s out.
 ///
-/// It decides all that RFC 6455 and the configuration ask for: who closes when, what lingers, what counts as dead, how messages
-/// are cut and compressed, which limits hold, and when reading must wait for slow readers. It has no clock, no randomness and no
-/// stream: times, mask keys and nonces are handed in. Who owns it
+/// It decides all that RFC 6455 and the configuration ask for: which side closes when, what lingers, what counts as
+/// dead, how messages are cut and compressed, which limits hold, and when reading must wait for slow readers. It has no
+/// clock, no randomness and no stream: times, mask keys and nonces are handed in. Its owner
 ///
 /// 1. asks ``intake``: reads from the stream and hands the bytes to ``receive(_:)``, then calls ``work(now:)``;
 /// 2. takes what is to be written with ``output(keys:)``, and tells how far it came with ``wrote(_:now:)``;
@@ -85,7 +85,7 @@ package struct WebSocketSession: ~Copyable {
   }
 
   /// How long the peer has to end the connection once both have said Close, and each step before it.
-  package static let lingerLimit = Duration.seconds(1)
+  package static let lingerTimeout = Duration.seconds(1)
 
   let configuration: Configuration
   var encoder: WebSocketEncoder
@@ -106,7 +106,8 @@ package struct WebSocketSession: ~Copyable {
   private var violation: WebSocketViolation?
   private var phaseDeadline: Duration?
   private var closeDeadline: Duration?
-  /// When the peer is to be pinged next, or given up; `nil` when never. Not among the limits of ``deadline``, for it always comes.
+  /// When the peer is to be pinged next, or given up; `nil` when never. Not among the limits of ``deadline``, for it
+  /// always comes.
   package private(set) var keepAliveDue: Duration?
 
   // Sending
@@ -159,8 +160,8 @@ package struct WebSocketSession: ~Copyable {
   /// The stream ended, or broke while it was read.
   package mutating func receivedEnd(now: Duration) { apply(.peerEnd, now) }
 
-  /// A message whose fragments have begun to go out will not be ended. A session that closes already, or cannot send, comes to
-  /// its end as it would have.
+  /// A message whose fragments have begun to go out will not be ended. A session that closes already, or cannot send,
+  /// comes to its end as it would have.
   package mutating func abandonMessage(now: Duration) {
     if canSend { apply(.abandonment, now) }
   }
@@ -215,7 +216,7 @@ package struct WebSocketSession: ~Copyable {
       closeDeadline = now + configuration.closeTimeout
     case .say(let goodbye): say(goodbye)
     case .end(let ending): end(ending)
-    case .startLimit: phaseDeadline = now + Self.lingerLimit
+    case .startLimit: phaseDeadline = now + Self.lingerTimeout
     }
   }
 
@@ -279,7 +280,7 @@ package struct WebSocketSession: ~Copyable {
     phaseDeadline = nil
     // The time in which readers keep the reading waiting does not count.
     if phase == .mute || phase == .closingMute, keepAlive.takeHoldUp() {
-      phaseDeadline = now + Self.lingerLimit
+      phaseDeadline = now + Self.lingerTimeout
       return
     }
     apply(.limit, now)

@@ -1,7 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The rules of closing, lingering and keep-alive of a WebSocket, for both roles: two tables, one row for each move. What has no
-// row is either ignored or cannot happen; `WebSocketTableTests` lists every cell.
+// The rules of closing, lingering and keep-alive of a WebSocket, for both roles: two tables, one row for each move.
+// What has no row is either ignored or cannot happen; `WebSocketTableTests` lists every cell.
+//
+//                  told: open            told: closing                        told: closed or failed
+//  in order        open ───our Close──▶ closing ──it is out──▶ awaiting ─┐
+//                   │                      │ the peer's Close            │ the peer's Close
+//                   └──the peer's Close──▶ answering ──ours is out──────▶┴▶ lingering ──the peer ends, 1 s──▶ done
+//  a rule broken   faulted              closingFaulted ──readers have all, 1 s──▶ parting ──ours out, 1 s──▶ lingering
+//  a write failed  mute                  closingMute ──the peer's Close──▶ lingering; 1 s without it ──▶ done
+//  a message given up midway                               abandoning ──our Close is out──▶ lingering; 1 s in all
+//
+// Every phase that is told as closing ends in `done` after `closeTimeout` at the latest. The second of `mute` does not
+// run while readers keep the reading waiting.
 
 /// How far a session has come. There is no way back to an earlier told state: open, then closing, then the end.
 package enum WebSocketPhase: Int, CaseIterable, Sendable {
@@ -30,8 +41,8 @@ package enum WebSocketPhase: Int, CaseIterable, Sendable {
   case abandoning
   /// Our last Close frame is not out, and nothing is read.
   case parting
-  /// Nothing is to be said any more. The peer ends the connection: to close it with bytes unread would reset it, and overtake
-  /// our Close frame (RFC 6455 §7.1.1).
+  /// Nothing is to be said any more. The peer ends the connection: to close it with bytes unread would reset it, and
+  /// overtake our Close frame (RFC 6455 §7.1.1).
   case lingering
   /// Nothing moves over the stream any more.
   case done
@@ -84,7 +95,7 @@ package enum WebSocketEffect: Equatable, Sendable {
   case tellClosing(WebSocketSession.Initiator)
   /// Queues a Close frame. The first that is queued counts.
   case say(Goodbye)
-  /// Tells the end. Who waits for a send or a pong is told too.
+  /// Tells the end. Senders that wait, for a send or a pong, are told too.
   case end(Ending)
   /// Starts the time of the phase.
   case startLimit
@@ -198,8 +209,8 @@ package enum WebSocketTable {
     Row(.lingering, .cut, .done),
   ]
 
-  /// What changes nothing, for the phases in which it may happen. `done` ignores everything: who still moves something learns of
-  /// the end late.
+  /// Events that change nothing, by the phases in which they may occur. `done` ignores everything: a task that still
+  /// moves something learns of the end late.
   private static let ignored: [WebSocketPhase: Set<WebSocketEvent>] = [
     .open: [.caughtUp],
     .mute: [.abandonment, .caughtUp],

@@ -73,7 +73,7 @@ struct WebSocketInflater: ~Copyable {
   init?(windowBits: Int) {
     stream = .allocate(capacity: 1)
     stream.initialize(to: z_stream())
-    // A window of 256 bytes is none that zlib is sure to have; a larger one does the same.
+    // zlib may not have a window of 256 bytes; a larger one does the same.
     guard clastro_inflate_init(stream, Int32(max(9, windowBits))) == Z_OK else {
       stream.deallocate()
       return nil
@@ -102,7 +102,7 @@ struct WebSocketInflater: ~Copyable {
 
   /// Whether the input ended where a message may end.
   var isAtBlockEnd: Bool { isDrained && hasEndedBlock }
-  /// As of the latest call that did something: one without input forgets it.
+  /// Kept from the latest call that had input: one without input would forget it.
   private var hasEndedBlock = false
 
   /// Up to `maximum` bytes more; fewer only when the input is used up.
@@ -118,7 +118,8 @@ struct WebSocketInflater: ~Copyable {
           stream.pointee.avail_in = UInt32(input.count - position)
           status = CLastroZlib.inflate(stream, Z_SYNC_FLUSH)
           position = input.count - Int(stream.pointee.avail_in)
-          // A last block (BFINAL) within a message is allowed (RFC 7692 §7.2.3.4): another stream follows, with the window.
+          // A last block (BFINAL) within a message is allowed (RFC 7692 §7.2.3.4): another stream follows, with the
+          // window.
           guard status == Z_STREAM_END else { break }
           inflateResetKeep(stream)
           guard position < input.count, stream.pointee.avail_out > 0 else { break }

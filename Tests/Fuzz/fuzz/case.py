@@ -56,6 +56,8 @@ class Case:
 
     def answer(self, step: str, stream: int) -> Answer:
         """What the server says at a step: `before`, `case`, `target` or `after`."""
+        if self.protocol == HTTP2 and not stream:
+            return self._over_http1(step)
         if step == ("target" if self.is_behind else "case"):
             return Answer(self._segments(stream), self.ending)
         if step == "case":
@@ -69,6 +71,13 @@ class Case:
         body = GOOD % step.encode()
         head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body)
         return Answer([head if step == "target" and self.method == "HEAD" else head + body])
+
+    def _over_http1(self, step: str) -> Answer:
+        """To a client that was told HTTP_1_1_REQUIRED: what is wrong with the answer cannot be said there."""
+        if step in ("case", "target"):
+            return Answer([], CLEAN)
+        body = GOOD % step.encode()
+        return Answer([b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body], CLEAN)
 
     def _redirect(self, stream: int) -> Answer:
         if self.protocol == HTTP2:

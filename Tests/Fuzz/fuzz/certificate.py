@@ -26,8 +26,8 @@ def make(folder: Path) -> tuple[Path, Path]:
     return chain, key
 
 
-def context(chain: Path, key: Path, protocol: str) -> ssl.SSLContext:
+def context(chain: Path, key: Path, protocols: list[str]) -> ssl.SSLContext:
     result = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     result.load_cert_chain(chain, key)
-    result.set_alpn_protocols([protocol])
+    result.set_alpn_protocols(protocols)
     return result

@@ -67,6 +67,8 @@ def _without_what_is_ignored(piece: bytes) -> bytes:
     type, flags, payload = piece[3], piece[4], piece[9:]
     if type > CONTINUATION:
         return piece[:3] + bytes([EXTENSION]) + piece[4:]
+    if type == HEADERS and flags & PADDED and not flags & PRIORITIZED and _is_padding(piece):
+        return bytes(3) + bytes([type, flags & ~PADDED]) + piece[5:9]
     if type == WINDOW_UPDATE and len(payload) == 4:
         payload = bytes([payload[0] & 0x7F]) + payload[1:]
     elif type == PRIORITY and len(payload) == 5:
@@ -76,6 +78,17 @@ def _without_what_is_ignored(piece: bytes) -> bytes:
         if len(payload) >= start + 5:
             payload = payload[:start] + bytes(5) + payload[start + 5:]
     return piece[:9] + payload
+
+
+def _is_wrong_priority(piece: bytes) -> bool:
+    """Whether a PRIORITY frame breaks RFC 9113 6.3: for no stream, or of another size."""
+    return piece[3] == PRIORITY and (len(piece) != 14 or not int.from_bytes(piece[5:9], "big") & 0x7FFFFFFF)
+
+
+def _is_padding(piece: bytes) -> bool:
+    """Whether a whole padded frame has nothing but padding, which RFC 9113 6.2 allows around an empty field block."""
+    size = len(piece) - 9
+    return size == int.from_bytes(piece[:3], "big") and size > 1 and piece[9] == size - 1
 
 
 def _dependency(piece: bytes) -> int | None:
@@ -92,7 +105,12 @@ def _is_read_before_its_end(piece: bytes, stream: int) -> bool:
         return False
     if len(piece) < 9 + int.from_bytes(piece[:3], "big"):
         return piece[3] != DATA or int.from_bytes(piece[5:9], "big") != stream or bool(piece[4] & PADDED)
-    return piece[3] in (HEADERS, PUSH_PROMISE, CONTINUATION) and not piece[4] & END_HEADERS
+    return _leaves_open(piece)
+
+
+def _leaves_open(piece: bytes) -> bool:
+    """Whether a header block goes on behind a frame."""
+    return len(piece) >= 9 and piece[3] in (HEADERS, PUSH_PROMISE, CONTINUATION) and not piece[4] & END_HEADERS
 
 
 class Reader:
@@ -102,12 +120,14 @@ class Reader:
                  stream: int,
                  validates: bool = True,
                  ignores_goaway: bool = False,
-                 own_only: bool = False):
+                 own_only: bool = False,
+                 skips_priority: bool = False):
         self.result = Conclusion(UNFINISHED)
         self.max_body = max_body
         self.method = method
         self.stream = stream
         self.own_only = own_only
+        self.skips_priority = skips_priority
         self.validates = validates
         self.ignores_goaway = ignores_goaway
         self.last_piece = b""
@@ -140,17 +160,21 @@ class Reader:
         for piece in split(answer):
             whole = len(piece) >= 9 and len(piece) == 9 + int.from_bytes(piece[:3], "big")
             self.reusable = self.reusable and whole
-            self.last_piece = piece
+            previous, self.last_piece = self.last_piece, piece
             if self._is_foreign(piece):
                 self.result.points.add("frame of another stream")
                 if self.own_only:
+                    continue
+            if whole and _is_wrong_priority(piece):
+                self.result.points.add("PRIORITY out of form")
+                if self.skips_priority:
                     continue
             try:
                 if len(piece) >= 9 and int.from_bytes(piece[:3], "big") > MOST_BYTES:
                     raise ProtocolError("a frame is longer than SETTINGS_MAX_FRAME_SIZE")
                 self._hear(piece)
                 if whole:
-                    self._check(piece)
+                    self._check(piece, previous)
                 piece = _without_what_is_ignored(piece)
                 if not (whole and self._takes_goaway(piece)):
                     self._take(self._connection.receive_data(piece))
@@ -173,9 +197,14 @@ class Reader:
                 payload = payload[1:max(1, length - payload[0])]
             self.heard.append(payload)
 
-    def _check(self, piece: bytes) -> None:
-        """What h2 overlooks."""
+    def _check(self, piece: bytes, previous: bytes) -> None:
+        """What h2 overlooks, or is not shown."""
         stream = int.from_bytes(piece[5:9], "big") & 0x7FFFFFFF
+        if piece[3] == GOAWAY and _leaves_open(previous):
+            raise ProtocolError("GOAWAY within a header block")
+        if piece[3] == HEADERS and piece[4] & PADDED and piece[4] & PRIORITIZED and len(piece) > 15:
+            if piece[9] > len(piece) - 15:
+                raise ProtocolError("the padding exceeds what follows the priority (RFC 9113 6.2)")
         if _dependency(piece) == stream:
             self.result.points.add("stream that depends on itself")
             self.reusable = False
@@ -342,6 +371,8 @@ def read(answer: bytes, method: str, ends: bool, max_body: int, stream: int = ST
 def _lenient_reader(conclusion: Conclusion, method: str, max_body: int, stream: int) -> Reader | None:
     if "GOAWAY below the stream" in conclusion.points:
         return Reader(method, max_body, stream, ignores_goaway=True)
+    if conclusion.kind != WHOLE and "PRIORITY out of form" in conclusion.points:
+        return Reader(method, max_body, stream, skips_priority=True)
     if "Illegal character" in conclusion.reason:
         conclusion.points.add("field left out")
         return Reader(method, max_body, stream, validates=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server and a `lastro batch` that work off cases one after the other, on one thread."""
+"""A server, and a `lastro batch` for each carrier, that work off cases one after the other, on one thread."""
 from __future__ import annotations
 
 import dataclasses
@@ -12,7 +12,7 @@ from typing import Callable, Iterable
 from . import case as cases
 from . import certificate
 from .batch import Batch
-from .judge import Told, judge
+from .judge import Told, between, judge
 from .server import Connection
 
 MOST_CONNECTIONS = 200
@@ -25,6 +25,7 @@ class Options:
     program: str
     seed: int
     protocols: list[str]
+    carriers: list[str]
     limit: float
     folder: Path
     chain: Path
@@ -38,6 +39,8 @@ class Finding:
     what: str
     told: str = ""
     case: cases.Case | None = None
+    carrier: str = ""
+    """What carried it; nothing where carriers do not agree."""
     alone: bool | None = None
     """Whether the case does it without those before it."""
 
@@ -57,11 +60,15 @@ class Lane:
         self._connections: list[Connection] = []
         self._ports: dict[tuple[str, str], int] = {}
         self._case: cases.Case | None = None
-        h1, h2 = (certificate.context(options.chain, options.key, name) for name in ("http/1.1", "h2"))
+        h1, h2 = (certificate.context(options.chain, options.key, names)
+                  for names in (["http/1.1"], ["h2", "http/1.1"]))
         self._listen(certificate.ADDRESSES[:1], cases.PLAIN, None)
         self._listen(certificate.ADDRESSES[:1], cases.ENCRYPTED, h1)
         self._listen(certificate.ADDRESSES, cases.HTTP2, h2)
-        self._batch: Batch | None = None
+        self._batches: dict[str, Batch] = {}
+        self._carrier = ""
+        self._fell_back = False
+        """Whether a case of HTTP/2 led to HTTP/1.1, which its program remembers of the host."""
 
     def _listen(self, addresses: list[str], protocol: str, context) -> None:
         for address in addresses:
@@ -82,58 +89,80 @@ class Lane:
                 repeated += 1
                 finding.alone = self._repeat(verdict)
             tell(index, verdict, finding)
-        if wrong := self._finish():
-            tell(-1, "wrong: at the end", Finding(-1, "end", wrong))
+        for carrier in list(self._batches):
+            if wrong := self._finish(carrier):
+                tell(-1, "wrong: at the end", Finding(-1, "end", wrong, carrier=carrier))
 
     def _repeat(self, verdict: str) -> bool:
-        """Whether a program that has seen nothing else does the same with the case."""
-        kept, self._batch = self._batch, None
-        if kept:
-            self._selector.unregister(kept.output)
+        """Whether programs that have seen nothing else do the same with the case."""
+        kept, self._batches = self._batches, {}
         again, _ = self._work_off(self._case)
-        self._finish()
-        self._batch = kept
-        if kept:
-            self._selector.register(kept.output, selectors.EVENT_READ, None)
+        for carrier in list(self._batches):
+            self._finish(carrier)
+        self._batches = kept
         return again == verdict
 
-    def _finish(self) -> str | None:
-        if not self._batch:
-            return None
-        batch, self._batch = self._batch, None
-        self._selector.unregister(batch.output)
-        return batch.finish(max(120, self._options.limit))
+    def _finish(self, carrier: str) -> str | None:
+        batch = self._batches.pop(carrier, None)
+        return batch.finish(max(120, self._options.limit)) if batch else None
 
     def _work_off(self, case: cases.Case) -> tuple[str, Finding | None]:
-        try:
-            return self._steps(case)
-        finally:
-            self._break_off()
+        """The case over each carrier, and what they told against one another."""
+        verdicts: list[str] = []
+        tellings: list[Told] = []
+        for carrier in self._options.carriers:
+            verdict, finding, told = self._carry(case, carrier)
+            if finding:
+                finding.carrier = carrier
+                return verdict, finding
+            verdicts.append(verdict)
+            tellings.append(told)
+        if len(tellings) == 2 and (wrong := between(case, *tellings)):
+            story = " | ".join(f"{carrier}: {told}" for carrier, told in zip(self._options.carriers, tellings))
+            return wrong, Finding(case.index, "case", wrong, story, case)
+        return " | ".join(dict.fromkeys(verdicts)), None
 
-    def _steps(self, case: cases.Case) -> tuple[str, Finding | None]:
-        verdict = "agreed"
+    def _carry(self, case: cases.Case, carrier: str) -> tuple[str, Finding | None, Told | None]:
+        """Three steps over one carrier, whose program alone is listened to."""
+        self._carrier, self._fell_back = carrier, False
+        if carrier not in self._batches:
+            self._batches[carrier] = Batch(self._options.program, self._options.folder, carrier)
+        batch = self._batches[carrier]
+        output = batch.output
+        self._selector.register(output, selectors.EVENT_READ, None)
+        try:
+            verdict, finding, told = self._steps(case, batch)
+        finally:
+            self._selector.unregister(output)
+            self._break_off()
+        if self._fell_back and not finding and (wrong := self._finish(carrier)):
+            finding = Finding(case.index, "end", wrong, case=case)
+        return ("wrong: at the end" if finding and finding.step == "end" else verdict), finding, told
+
+    def _steps(self, case: cases.Case, batch: Batch) -> tuple[str, Finding | None, Told | None]:
+        verdict, told = "agreed", None
         for step in ("before", "case", "after"):
             try:
-                result = self._exchange(case, step)
+                result = self._exchange(case, step, batch)
             except Ended:
-                report = self._drop()
-                return "wrong: crash", Finding(case.index, step, f"crash: {report}", case=case)
+                return "wrong: crash", Finding(case.index, step, f"crash: {self._drop()}", case=case), None
             except Hangs:
-                self._batch.kill()
+                batch.kill()
                 self._drop()
                 return "wrong: hang", Finding(case.index,
                                               step,
                                               "hang: no result, and the server has said all",
-                                              case=case)
+                                              case=case), None
             if step == "case":
-                name = judge(case, result).name
+                told = Told(result)
+                name = judge(case, told, self._carrier).name
                 verdict = name
                 wrong = name if name.startswith("wrong") else None
             else:
                 wrong = self._good_is_wrong(case, step, result)
             if wrong:
-                return wrong, Finding(case.index, step, wrong, str(Told(result)), case)
-        return verdict, None
+                return wrong, Finding(case.index, step, wrong, str(Told(result)), case), told
+        return verdict, None, told
 
     def _good_is_wrong(self, case: cases.Case, step: str, result: dict) -> str | None:
         told = Told(result)
@@ -163,11 +192,8 @@ class Lane:
                 request["body"] = "a=b"
         return request
 
-    def _exchange(self, case: cases.Case, step: str) -> dict:
-        if not self._batch:
-            self._batch = Batch(self._options.program, self._options.folder)
-            self._selector.register(self._batch.output, selectors.EVENT_READ, None)
-        self._batch.ask(self._request(case, step))
+    def _exchange(self, case: cases.Case, step: str, batch: Batch) -> dict:
+        batch.ask(self._request(case, step))
         deadline = time.monotonic() + self._options.limit
         while True:
             happened = self._selector.select(max(0.0, deadline - time.monotonic()))
@@ -176,16 +202,16 @@ class Lane:
                     # While bytes move, nobody hangs.
                     deadline = time.monotonic() + self._options.limit
                     key.data(events)
-                elif (result := self._batch.receive()) is not None:
+                elif (result := batch.receive()) is not None:
                     return result
-                elif self._batch.ended:
+                elif batch.ended:
                     raise Ended
             if not happened and time.monotonic() >= deadline:
                 raise Hangs
 
     def _drop(self) -> str:
         """Lets go of a program that has ended, and tells how."""
-        return self._finish() or "ended with status 0"
+        return self._finish(self._carrier) or "ended with status 0"
 
     # The server's side.
 
@@ -223,6 +249,8 @@ class Lane:
 
     def _answer(self, path: bytes, stream: int) -> cases.Answer:
         parts = path.split(b"/")
+        if self._case and self._case.protocol == cases.HTTP2 and not stream:
+            self._fell_back = True
         if len(parts) == 3 and self._case and parts[1] == b"%d" % self._case.index:
             return self._case.answer(parts[2].decode("latin-1"), stream)
         # Somebody asks for what no case led to.

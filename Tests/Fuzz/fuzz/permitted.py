@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 class Permission:
     reason: str
     holds: Callable[[Conclusion, "Told"], bool]
+    only: str = ""
+    """The carrier that it is for, where it is not for both."""
 
 
 def _refuses(expected: Conclusion, told: Told) -> bool:
@@ -45,9 +47,7 @@ def _complete(expected: Conclusion, told: Told) -> bool:
 
 def _as_otherwise(expected: Conclusion, told: Told) -> bool:
     from .judge import difference
-    if not told.is_answer:
-        return True
-    return difference(expected.otherwise, told) is None or _broken_http2(expected.otherwise, told)
+    return not told.is_answer or difference(expected.otherwise, told) is None
 
 
 def _announced(expected: Conclusion, told: Told) -> bool:
@@ -99,7 +99,7 @@ TABLE = {
     "many settings": Permission("nghttp2 takes 32 in a frame, RFC 9113 has no limit", _broken_http2),
     "space around a value": Permission("nghttp2 1.52 lets it pass, and it is not handed on", _as_otherwise),
     "reset content": Permission("RFC 9110 15.3.6: there is none in a 205, and what comes is dropped", _drops_body),
-    "reset connection": Permission("libcurl may meet RST when it writes, before it has read what came", _breaks),
+    "reset connection": Permission("libcurl may meet RST when it writes, before it has read what came", _breaks, "transfer"),
     "GOAWAY below the stream": Permission("a server may answer all the same what it says it has not processed",
                                           _as_otherwise),
     "longer than its length": Permission("once all that content-length announces has come, nobody reads on",
@@ -108,18 +108,79 @@ TABLE = {
         "what was not asked for is refused at the head, before it is known that nothing follows", _breaks),
     "frame of another stream": Permission(
         "nghttp2 passes over most that comes for streams that are closed or were never opened", _as_otherwise),
+    "PRIORITY out of form": Permission(
+        "nghttp2 passes over PRIORITY frames once the server was told that we know no priorities (RFC 9218 2.1)",
+        _as_otherwise, "direct"),
     "417 to a body": Permission(
-        "a request is not sent again without its Expect, and the answer ends at its head (Internals.md)", _drops_body),
+        "a request is not sent again without its Expect, and the answer ends at its head (Docs/Libcurl.md)", _drops_body, "transfer"),
     "field left out": Permission("nghttp2 leaves such a field out, as if it had not been sent: it reaches nobody",
                                  _as_otherwise),
     "HTTP/2 broken": Permission(
         "libcurl 7.88 loses a head when what breaks the stream comes with it; and without content-length it takes "
-        "what came for the whole (Internals.md)", _broken_http2),
+        "what came for the whole (Docs/Libcurl.md)", _broken_http2),
     "complete by its length": Permission("every byte that content-length announces has come, only END_STREAM has not",
-                                         _complete),
-    "GOAWAY": Permission("libcurl 7.88 may give a stream up that GOAWAY does not name", _breaks),
+                                         _complete, "transfer"),
+    "GOAWAY": Permission("libcurl 7.88 may give a stream up that GOAWAY does not name", _breaks, "transfer"),
 }
 
 
-def allows(name: str, expected: Conclusion, told: Told) -> bool:
-    return name in TABLE and TABLE[name].holds(expected, told)
+def _strict(direct: Told, transfer: Told) -> bool:
+    """Over the direct carrier no success comes of what libcurl's transfers refuse, or take otherwise."""
+    return not direct.is_answer or direct.code is not None
+
+
+@dataclasses.dataclass
+class Apart:
+    """What sets the carriers apart where both read the same bytes. Such a difference stands in Docs/Carriers.md."""
+
+    reason: str
+    holds: Callable[["Told", "Told"], bool] = _strict
+
+
+def _reads_less(direct: Told, transfer: Told) -> bool:
+    """What is more over the direct carrier, `judge` has held against the second reader."""
+    return not transfer.is_answer or direct.body.startswith(transfer.body)
+
+
+LOST = ("libcurl 7.88 loses the head of an answer whose trailers nghttp2 refuses; over the direct carrier the answer of an "
+        "error stands, and a success is refused")
+
+APART = {
+    "HTTP/2 broken": Apart(
+        "libcurl 7.88 loses a head, or part of a body, that comes with what breaks the stream, and without "
+        "content-length takes what came for the whole; the direct carrier tells what was wrong, and keeps the answer of "
+        "an error"),
+    "complete by its length": Apart(
+        "libcurl 7.88 is content with all that content-length announces; the direct carrier wants END_STREAM, too"),
+    "GOAWAY below the stream": Apart(
+        "libcurl 7.88 may read on in a stream that GOAWAY excludes, or lose its head; over the direct carrier the request "
+        "is sent again, whatever its method", lambda direct, transfer: _strict(direct, transfer) or not transfer.is_answer),
+    "reset connection": Apart(
+        "libcurl may meet RST when it writes, before it has read what came; the direct carrier reads first"),
+    "control character": Apart(LOST),
+    "name that is no token": Apart(LOST),
+    "length in trailers": Apart(LOST),
+    "stream that depends on itself": Apart(
+        "an error by RFC 7540 5.3.1; the direct carrier tells the server that it knows no priorities (RFC 9218 2.1)",
+        _reads_less),
+    "PRIORITY out of form": Apart(
+        "an error by RFC 9113 6.3; the direct carrier tells the server that it knows no priorities (RFC 9218 2.1)",
+        _reads_less),
+    "417 to a body": Apart("libcurl's transfers end at the head of a 417, lest libcurl sends again by itself",
+                           _reads_less),
+}
+
+
+def allows(name: str, expected: Conclusion, told: Told, carrier: str) -> bool:
+    permission = TABLE.get(name)
+    if permission is None or permission.only not in ("", carrier):
+        return False
+    if permission.holds is not _as_otherwise:
+        return permission.holds(expected, told)
+    other = expected.otherwise
+    return other is not None and (_as_otherwise(expected, told) or
+                                  any(allows(point, other, told, carrier) for point in other.points))
+
+
+def sets_apart(name: str, direct: Told, transfer: Told) -> bool:
+    return name in APART and APART[name].holds(direct, transfer)

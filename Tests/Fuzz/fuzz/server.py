@@ -62,6 +62,9 @@ class Connection:
             if self._in_handshake:
                 self._tls.do_handshake()
                 self._in_handshake = False
+                if self.http2 and self._tls.selected_alpn_protocol() != "h2":
+                    # The client was told HTTP_1_1_REQUIRED.
+                    self.http2, self._protocol = False, HTTP1(self)
                 self._flush_tls()
             while not self.closed and (data := self._tls.read(65_536)):
                 self._protocol.receive(data)

@@ -36,6 +36,7 @@ def record(finding: Finding) -> dict:
     result = {
         "case": finding.index,
         "alone": finding.alone,
+        "carrier": finding.carrier,
         "step": finding.step,
         "what": finding.what,
         "told": finding.told

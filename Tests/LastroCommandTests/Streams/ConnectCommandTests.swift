@@ -9,9 +9,9 @@ import Testing
 
 @Suite("lastro connect", .peers(.nginx, .squid, .dante), .timeLimit(.minutes(5)))
 struct ConnectCommandTests {
-  private let lab: PinLab
+  private let lab: PinnedServers
 
-  init() throws { lab = try PinLab() }
+  init() throws { lab = try PinnedServers() }
 
   private static func echo(_ tls: LoopbackTLS? = nil) throws -> LoopbackServer {
     try LoopbackServer(tls: tls) { connection in
@@ -54,10 +54,11 @@ struct ConnectCommandTests {
     let leaf = try lab.leaf("localhost")
     let server = try Self.echo(LoopbackTLS(leaf))
     let host = "localhost:\(server.port)"
-    let pin = try PinLab.pin(leaf)
+    let pin = try PinnedServers.pin(leaf)
     let cases: [([String], Int32)] = [
       (lab.trust, 0), ([], 35), (lab.trust + ["--pin", "localhost=\(pin)"], 0),
-      (lab.trust + ["--pin", "localhost=\(PinLab.absent)"], 60), (lab.trust + ["--server-name", "other.test"], 35),
+      (lab.trust + ["--pin", "localhost=\(PinnedServers.absent)"], 60),
+      (lab.trust + ["--server-name", "other.test"], 35),
     ]
     for (flags, status) in cases {
       let result = try await Lastro.run(["connect", "--tls", host] + flags, input: "hello")
@@ -88,7 +89,7 @@ struct ConnectCommandTests {
     let socks = "socks5://127.0.0.1:\(try Peers.dante.port)", http = "http://127.0.0.1:\(try Peers.squid.port)"
     for hops in [[socks], [http], [socks, http], [http, socks]] {
       let via = hops.flatMap { ["--via", $0] }
-      for (pin, status) in [(try PinLab.pin(leaf), 0), (PinLab.absent, 60)] {
+      for (pin, status) in [(try PinnedServers.pin(leaf), 0), (PinnedServers.absent, 60)] {
         let result = try await Lastro.run(
           ["connect", "--tls", "localhost:\(server.port)", "--pin", "localhost=\(pin)"] + lab.trust + via,
           input: "through")

@@ -147,16 +147,16 @@ struct GeminiCommandTests {
 
   @Test("authorities and pins instead of first use; through a SOCKS 5 proxy")
   func authorities() async throws {
-    let lab = try PinLab()
+    let lab = try PinnedServers()
     let leaf = try lab.leaf("localhost")
     let server = try LoopbackGeminiServer(identity: leaf) { _ in .success("trusted") }
     let via = ["--via", "socks5://127.0.0.1:\(try Peers.dante.port)"]
-    let pin = try PinLab.pin(leaf)
+    let pin = try PinnedServers.pin(leaf)
     let stranger = try directory.write(try CertificateAuthority().rootPEM, to: "stranger.pem")
     let cases: [([String], Int32)] = [
-      (lab.trust, 0), (["--cacert", stranger], 35), (lab.trust + ["--pin", "localhost=\(PinLab.absent)"], 60),
+      (lab.trust, 0), (["--cacert", stranger], 35), (lab.trust + ["--pin", "localhost=\(PinnedServers.absent)"], 60),
       (lab.trust + ["--pin", "localhost=\(pin)"], 0), (["--pin", "localhost=\(pin)"], 0),
-      (["--pin", "localhost=\(PinLab.absent)"], 60), (lab.trust + ["--known-hosts", "x"], 64),
+      (["--pin", "localhost=\(PinnedServers.absent)"], 60), (lab.trust + ["--known-hosts", "x"], 64),
     ]
     for way in [[], via] {
       for (flags, status) in cases {

@@ -96,12 +96,12 @@ struct WebSocketCommandTests {
 
   @Test("wss with pins, through a SOCKS 5 proxy")
   func secure() async throws {
-    let lab = try PinLab()
+    let lab = try PinnedServers()
     let leaf = try lab.leaf("localhost")
     let server = try LoopbackWebSocketServer(tls: LoopbackTLS(leaf))
     let via = ["--via", "socks5://127.0.0.1:\(try Peers.dante.port)"]
     for way in [[], via] {
-      for (pin, status) in [(try PinLab.pin(leaf), 0), (PinLab.absent, 60)] {
+      for (pin, status) in [(try PinnedServers.pin(leaf), 0), (PinnedServers.absent, 60)] {
         let result = try await Lastro.run(
           ["ws", server.url, "--pin", "localhost=\(pin)"] + lab.trust + way, input: "secret\n")
         #expect(result.status == Int32(status), "\(way) \(result.errors)")

@@ -5,6 +5,7 @@ import HTTPTypes
 import Lastro
 import LastroCurl
 import LastroTesting
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -17,32 +18,13 @@ import Testing
 /// reason, and the table is exact: a change to either side fails.
 @Suite("Conformance: llhttp", .timeLimit(.minutes(5)))
 struct LlhttpTests {
-  struct Case: Decodable {
-    struct Meta: Decodable {
-      var skipBody: Bool?
-    }
-
-    var name: String
-    var type: String
-    var meta: Meta
-    var input: Data
-    var error: String?
-    var status: Int?
-    var body: String
-
-    enum CodingKeys: String, CodingKey {
-      case name, type, meta, error, status, body
-      case input = "input_b64"
-    }
-  }
-
   enum Reason: Sendable {
     /// The case holds several messages, or stops before its end, or is noted without line ends. A client that reads one
     /// answer to one request sees something else, and both are right.
     case otherQuestion
     /// We refuse what llhttp accepts.
     case stricter
-    /// We accept what llhttp refuses; `Internals.md` lists these.
+    /// We accept what llhttp refuses; `Docs/Wire.md` lists these.
     case lenient
   }
 
@@ -82,8 +64,7 @@ struct LlhttpTests {
 
   @Test("llhttp's strict responses")
   func corpus() async throws {
-    let cases = try JSONDecoder().decode([Case].self, from: ConformanceData.file("llhttp/responses.json"))
-      .filter { !$0.type.contains("lenient") }
+    let cases = try LLHTTPCase.strict()
     #expect(cases.count == 77)
     let engine = try CurlTransport()
     var different: Set<String> = []
@@ -94,10 +75,10 @@ struct LlhttpTests {
     let known = Set(Self.differences.keys)
     #expect(different.subtracting(known) == [], "read otherwise, and not in the table")
     #expect(known.subtracting(different) == [], "in the table, and read alike")
-    #expect(await becomesTrue { engine.activeTransfers == 0 })
+    #expect(await eventually { engine.activeTransfers == 0 })
   }
 
-  private static func isRight(_ item: Case, _ engine: CurlTransport) async throws -> Bool {
+  private static func isRight(_ item: LLHTTPCase, _ engine: CurlTransport) async throws -> Bool {
     let input = Array(item.input)
     let server = try LoopbackServer { connection in
       guard try connection.readHead() != nil else { return }

@@ -4,6 +4,7 @@ import HTTPTypes
 import Lastro
 import LastroCurl
 import LastroTesting
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -32,14 +33,14 @@ struct AnnouncedLengthTests {
       $0.delivery = isStream ? .streamed(maximumBytes: 1_048_576) : .collected(maximumBytes: 1_048_576)
       $0.deadline = .seconds(60)
     }
-    #expect(error.word == "limit/body_too_large" && error.requestSent && error.head?.status == .ok)
+    #expect(error.words == "limit/body_too_large" && error.requestSent && error.head?.status == .ok)
     #expect(error.message.contains("10000000000000") && error.message.contains("1048576"))
-    #expect(await becomesTrue { engine.activeTransfers == 0 && server.openConnections == 0 })
+    #expect(await eventually { engine.activeTransfers == 0 && server.openConnections == 0 })
   }
 
   @Test("over HTTP/2 the connection serves on", arguments: [false, true])
   func http2(isStream: Bool) async throws {
-    let lab = try HTTP2Lab()
+    let lab = try HTTP2Servers()
     let server = try lab.server { request in
       guard request.path == "/" else { return .text("fine") }
       return LoopbackResponse(
@@ -49,7 +50,7 @@ struct AnnouncedLengthTests {
       $0.delivery = isStream ? .streamed(maximumBytes: 1_999) : .collected(maximumBytes: 1_999)
       $0.deadline = .seconds(60)
     }
-    #expect(error.word == "limit/body_too_large")
+    #expect(error.words == "limit/body_too_large")
     #expect(await lab.outcome(server, "/ok") == .answered(200, "fine"))
     #expect(server.acceptedConnections == 1)
   }
@@ -91,8 +92,8 @@ struct AnnouncedLengthTests {
     let error = try await #require(throws: HTTPFetchError<any Error>.self) {
       if isStream { _ = try await stack.stream(resource) } else { _ = try await stack.fetch(resource) }
     }
-    #expect(error.word == "http/unexpected_status" && error.statusCode == .internalServerError)
+    #expect(error.words == "http/unexpected_status" && error.statusCode == .internalServerError)
     #expect(error.body == Data(repeating: 0x78, count: 4_096))
-    #expect(await becomesTrue { engine.activeTransfers == 0 && server.openConnections == 0 })
+    #expect(await eventually { engine.activeTransfers == 0 && server.openConnections == 0 })
   }
 }

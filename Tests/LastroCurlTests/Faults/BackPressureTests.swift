@@ -5,6 +5,7 @@ import Lastro
 import LastroCurl
 import LastroTesting
 import Synchronization
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -58,16 +59,10 @@ struct BackPressureTests {
     func add(_ bytes: Int) { count.add(bytes, ordering: .relaxed) }
     var value: Int { count.load(ordering: .relaxed) }
 
-    /// Waits until nothing has moved for a while.
+    /// Waits until something has moved, and then nothing for a while.
     func settles() async -> Int {
-      var last = -1
-      var quiet = 0
-      while quiet < 20 {
-        try? await Task.sleep(for: .milliseconds(5))
-        quiet = value == last && last > 0 ? quiet + 1 : 0
-        last = value
-      }
-      return last
+      _ = await eventually { value > 0 }
+      return await valueAtRest { value }
     }
   }
 
@@ -109,7 +104,7 @@ struct BackPressureTests {
     #expect(hash.value == Self.digest)
     #expect(largest <= 512 << 10)
     #expect(server.requests.count == 1)
-    #expect(await becomesTrue { engine.activeTransfers == 0 })
+    #expect(await eventually { engine.activeTransfers == 0 })
   }
 
   @Test("leaving the loop early closes the connection and frees the server")
@@ -121,7 +116,7 @@ struct BackPressureTests {
       let response = try await engine.execute(.to(server) { $0.delivery = .streamed(maximumBytes: nil) })
       for try await _ in response.body { break }
     }
-    #expect(await becomesTrue { engine.activeTransfers == 0 && server.openConnections == 0 })
+    #expect(await eventually { engine.activeTransfers == 0 && server.openConnections == 0 })
     #expect(progress.value < Self.total)
   }
 
@@ -142,7 +137,7 @@ struct BackPressureTests {
         for try await chunk in response.body { text += String(decoding: chunk, as: UTF8.self) }
         return (text, "end")
       } catch {
-        return (text, error.word)
+        return (text, error.words)
       }
     }
     gate.open()
@@ -154,7 +149,7 @@ struct BackPressureTests {
     let server = try Self.flooding(Progress())
     let engine = try CurlTransport()
     _ = try await engine.execute(.to(server) { $0.delivery = .streamed(maximumBytes: nil) })
-    #expect(await becomesTrue { engine.activeTransfers == 0 && server.openConnections == 0 })
+    #expect(await eventually { engine.activeTransfers == 0 && server.openConnections == 0 })
   }
 
   @Test("a streamed body over its limit is stopped there")
@@ -167,9 +162,9 @@ struct BackPressureTests {
     do throws(TransportError) {
       for try await chunk in response.body { count += chunk.count }
     } catch { failure = error }
-    #expect(failure?.word == "limit/body_too_large")
+    #expect(failure?.words == "limit/body_too_large")
     #expect(count <= 1 << 20)
-    #expect(await becomesTrue { engine.activeTransfers == 0 && server.openConnections == 0 })
+    #expect(await eventually { engine.activeTransfers == 0 && server.openConnections == 0 })
   }
 
   @Test("a collected body over its limit is an error, at its limit none", arguments: [0, 1], [false, true])
@@ -233,9 +228,9 @@ struct BackPressureTests {
       }
     }
     let error = try await engine.failure(server, method: .post) { $0.body = RequestBody(source: source) }
-    #expect(error.word == "request/invalid_body")
+    #expect(error.words == "request/invalid_body")
     #expect(server.requests.allSatisfy { !$0.isComplete })
-    #expect(await becomesTrue { engine.activeTransfers == 0 && server.openConnections == 0 })
+    #expect(await eventually { engine.activeTransfers == 0 && server.openConnections == 0 })
   }
 
   @Test("an upload that is shorter than announced is not sent as if it were whole")
@@ -249,7 +244,7 @@ struct BackPressureTests {
       $0.finish()
     }
     let error = try await CurlTransport().failure(server, method: .post) { $0.body = .stream(chunks, length: 10) }
-    #expect(error.word == "request/invalid_body")
+    #expect(error.words == "request/invalid_body")
     #expect(server.requests.allSatisfy { !$0.isComplete })
   }
 }

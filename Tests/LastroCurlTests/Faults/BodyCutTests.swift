@@ -4,6 +4,7 @@ import HTTPTypes
 import Lastro
 import LastroCurl
 import LastroTesting
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -12,7 +13,7 @@ import Testing
   import Foundation
 #endif
 
-/// Bodies of errors that are not whole: the status stays, and whoever asks can learn of it.
+/// Bodies of errors that are not whole: the status stays, and a caller that asks can learn of it.
 @Suite("Faults: error bodies that are cut", .timeLimit(.minutes(5)))
 struct BodyCutTests {
   struct Row: Sendable, CustomTestStringConvertible {
@@ -45,8 +46,10 @@ struct BodyCutTests {
       name: "longer than is kept", answer: gone + "Content-Length: 9\r\n\r\n123456789", body: "12345678",
       cut: "limit/body_too_large"),
     Row(
-      name: "an expectation that failed", answer: "HTTP/1.1 417 N\r\nContent-Length: 5\r\n\r\nshort", body: "",
-      cut: "limit/body_too_large"),
+      name: "an expectation that failed", answer: "HTTP/1.1 417 N\r\nContent-Length: 5\r\n\r\nshort",
+      // libcurl's transfers end at its head, before libcurl sends the request again by itself.
+      body: HTTPCarrier.standard == .direct ? "short" : "",
+      cut: HTTPCarrier.standard == .direct ? nil : "limit/body_too_large"),
   ]
 
   private func failure(_ url: String, isStream: Bool) async throws -> HTTPFetchError<any Error> {
@@ -66,7 +69,7 @@ struct BodyCutTests {
       if try connection.readRequest() != nil { try connection.write(row.answer) }
     }
     let error = try await failure(server.baseURL, isStream: isStream)
-    #expect(error.word == "http/unexpected_status" && error.body == Data(row.body.utf8))
+    #expect(error.words == "http/unexpected_status" && error.body == Data(row.body.utf8))
     #expect(error.bodyCut.map { "\($0.stage.rawValue)/\($0.code)" } == row.cut)
     #expect(error.response?.facts.bodyCut == error.bodyCut)
     #expect(error.attempts.last?.facts?.bodyCut == error.bodyCut)
@@ -82,7 +85,7 @@ struct BodyCutTests {
 
   @Test("over TLS, a body that ends without close_notify")
   func truncatedByTLS() async throws {
-    let lab = try HTTP2Lab()
+    let lab = try HTTP2Servers()
     let server = try LoopbackServer(tls: LoopbackTLS(lab.authority.issue(hosts: ["localhost"]))) { connection in
       guard try connection.readHead() != nil else { return }
       try connection.write(Self.gone + "\r\nshort")
@@ -97,7 +100,7 @@ struct BodyCutTests {
 
   @Test("over HTTP/2")
   func http2() async throws {
-    let lab = try HTTP2Lab()
+    let lab = try HTTP2Servers()
     let server = try lab.server { request in
       let fault = LoopbackResponse.Fault.http2(.resetStream(.internalError), at: .body(after: 5))
       return LoopbackResponse(status: 503, body: Array("shortened".utf8), fault: request.path == "/cut" ? fault : nil)

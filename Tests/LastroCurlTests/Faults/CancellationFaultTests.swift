@@ -4,6 +4,7 @@ import HTTPTypes
 import Lastro
 import LastroCurl
 import LastroTesting
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -25,8 +26,8 @@ struct CancellationFaultTests {
     try await isThere()
     task.cancel()
     let error = try await task.value
-    #expect(error.word == "cancelled/cancelled")
-    #expect(await becomesTrue { engine.activeTransfers == 0 && server.openConnections == 0 })
+    #expect(error.words == "cancelled/cancelled")
+    #expect(await eventually { engine.activeTransfers == 0 && server.openConnections == 0 })
     #expect(server.requests.count == (sent ? 1 : 0))
   }
 
@@ -57,10 +58,10 @@ struct CancellationFaultTests {
     async let holder = engine.outcome(server, "/holder")
     try await server.waitForRequests(count: 1)
     let tasks = (0..<20).map { _ in Task { await engine.outcome(server, "/queued") } }
-    #expect(await becomesTrue { engine.activeTransfers == 21 })
+    #expect(await eventually { engine.activeTransfers == 21 })
     for task in tasks { task.cancel() }
     for task in tasks { #expect(await task.value == .failed("cancelled/cancelled")) }
-    #expect(await becomesTrue { engine.activeTransfers == 1 })
+    #expect(await eventually { engine.activeTransfers == 1 })
     gate.open()
     #expect(await holder == .answered(200, "fine"))
     #expect(server.requests.map(\.target) == ["/holder"])
@@ -82,10 +83,10 @@ struct CancellationFaultTests {
     let listener = try FullListener()
     let engine = try CurlTransport()
     let task = Task { await engine.outcome(listener) }
-    #expect(await becomesTrue { listener.isBeingAsked })
+    #expect(await eventually { listener.isBeingAsked })
     task.cancel()
     #expect(await task.value == .failed("cancelled/cancelled"))
-    #expect(await becomesTrue { engine.activeTransfers == 0 && !listener.isBeingAsked })
+    #expect(await eventually { engine.activeTransfers == 0 && !listener.isBeingAsked })
   }
 
   @Test("while waiting for the answer")
@@ -99,14 +100,14 @@ struct CancellationFaultTests {
 
   @Test("within a collected body")
   func collecting() async throws {
-    let written = Signal()
+    let written = EventRecorder<String>()
     let server = try LoopbackServer { connection in
       _ = try connection.readHead()
       try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
-      written.send()
+      written.record("written")
       connection.stall()
     }
-    try await cancel(CurlTransport(), server, sent: true) { await written.wait() }
+    try await cancel(CurlTransport(), server, sent: true) { try await written.waitForEvents(count: 1) }
   }
 
   @Test("within a streamed body, while the reader waits")
@@ -116,21 +117,21 @@ struct CancellationFaultTests {
       try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
       connection.stall()
     }
-    let reached = Signal()
+    let reached = EventRecorder<String>()
     let engine = try CurlTransport()
     let task = Task { () -> String? in
       do throws(TransportError) {
         let response = try await engine.execute(.to(server) { $0.delivery = .streamed(maximumBytes: nil) })
-        for try await _ in response.body { reached.send() }
+        for try await _ in response.body { reached.record("reached") }
         return nil
       } catch {
-        return error.word
+        return error.words
       }
     }
-    await reached.wait()
+    try await reached.waitForEvents(count: 1)
     task.cancel()
     #expect(await task.value == "cancelled/cancelled")
-    #expect(await becomesTrue { engine.activeTransfers == 0 && server.openConnections == 0 })
+    #expect(await eventually { engine.activeTransfers == 0 && server.openConnections == 0 })
   }
 
   @Test("within a streamed body that is given up by its reader")
@@ -148,8 +149,8 @@ struct CancellationFaultTests {
     do throws(TransportError) {
       for try await _ in response.body {}
     } catch { failure = error }
-    #expect(failure?.word == "cancelled/cancelled")
-    #expect(await becomesTrue { engine.activeTransfers == 0 && server.openConnections == 0 })
+    #expect(failure?.words == "cancelled/cancelled")
+    #expect(await eventually { engine.activeTransfers == 0 && server.openConnections == 0 })
   }
 
   @Test("within an upload, from memory and from a stream", arguments: [true, false])
@@ -174,24 +175,24 @@ struct CancellationFaultTests {
       connection.stall()
     }
     let (chunks, continuation) = AsyncStream<Data>.makeStream()
-    let isEnded = Signal()
-    continuation.onTermination = { _ in isEnded.send() }
+    let isEnded = EventRecorder<String>()
+    continuation.onTermination = { _ in isEnded.record("isEnded") }
     try await cancel(CurlTransport(), server, sent: true, adapting: { $0.body = .stream(chunks) }) {
       try await server.waitForRequests(count: 1)
     }
     // The task that fed the upload has been cancelled with it.
-    await isEnded.wait()
+    try await isEnded.waitForEvents(count: 1)
   }
 
   @Test("in the wait before a retry")
   func retryWait() async throws {
     let server = try LoopbackServer.http { _ in LoopbackResponse(status: 503) }
-    let reached = Signal()
+    let reached = EventRecorder<String>()
     var configuration = StackConfiguration()
     configuration.interceptors = [
       RetryInterceptor(
         policy: .custom { _, _, _ in
-          reached.send()
+          reached.record("reached")
           return .retryAfter(.seconds(3600))
         })
     ]
@@ -206,10 +207,10 @@ struct CancellationFaultTests {
         return error
       }
     }
-    await reached.wait()
+    try await reached.waitForEvents(count: 1)
     task.cancel()
     let error = await task.value
-    #expect(error?.word == "cancelled/cancelled")
+    #expect(error?.words == "cancelled/cancelled")
     #expect(server.requests.count == 1)
     #expect(stack.activeTransfers == 0)
   }
@@ -225,11 +226,11 @@ struct CancellationFaultTests {
     let engine = try CurlTransport(configuration)
     let tasks = (0..<3).map { _ in Task { await engine.outcome(server) } }
     try await server.waitForRequests(count: 1)
-    #expect(await becomesTrue { engine.activeTransfers == 3 })
+    #expect(await eventually { engine.activeTransfers == 3 })
     await engine.shutDown(cancelling: true)
     for task in tasks { #expect(await task.value == .failed("cancelled/shut_down")) }
     #expect(await engine.outcome(server) == .failed("cancelled/shut_down"))
     #expect(engine.activeTransfers == 0)
-    #expect(await becomesTrue { server.openConnections == 0 })
+    #expect(await eventually { server.openConnections == 0 })
   }
 }

@@ -4,6 +4,7 @@ import HTTPTypes
 import Lastro
 import LastroCurl
 import LastroTesting
+import TestSupport
 import Testing
 
 /// What an HTTP proxy may answer to CONNECT, as far as libcurl reads it.
@@ -24,7 +25,7 @@ struct ConnectAnswerTests {
     let engine = try CurlTransport()
     let asked = request
     let error = try await #require(throws: TransportError.self) { try await engine.execute(asked) }
-    #expect(error.word == "proxy/proxy_refused" && !error.requestSent)
+    #expect(error.words == "proxy/proxy_refused" && !error.requestSent)
     #expect(error.message.contains("100"))
     #expect(proxy.requests.map(\.method) == ["CONNECT"])
   }

@@ -4,6 +4,7 @@ import HTTPTypes
 import Lastro
 import LastroCurl
 import LastroTesting
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -64,10 +65,10 @@ struct ConnectionFaultTests {
     }
     let engine = try CurlTransport()
     let error = try await engine.failure(server)
-    #expect(fault.expected.contains(error.word), "\(error)")
+    #expect(fault.expected.contains(error.words), "\(error)")
     #expect(error.requestSent)
     #expect(server.requests.count == 1)
-    #expect(await becomesTrue { engine.activeTransfers == 0 })
+    #expect(await eventually { engine.activeTransfers == 0 })
   }
 
   @Test("a reset within a body that only the end of the connection ends is no end")
@@ -85,7 +86,7 @@ struct ConnectionFaultTests {
     gate.open()
     var failure: TransportError?
     do throws(TransportError) { _ = try await iterator.next() } catch { failure = error }
-    #expect(failure?.word == "response/truncated_body")
+    #expect(failure?.words == "response/truncated_body")
   }
 
   @Test("a connection that is ended before the request is read", arguments: End.allCases)
@@ -103,7 +104,7 @@ struct ConnectionFaultTests {
     let server = try LoopbackServer { _ in }
     server.stop()
     let error = try await CurlTransport().failure(server)
-    #expect(error.word == "connect/connect_failed")
+    #expect(error.words == "connect/connect_failed")
     #expect(!error.requestSent)
   }
 
@@ -154,7 +155,7 @@ struct ConnectionFaultTests {
     let error = try await engine.failure(server, "/second", method: .post) {
       if bytes > 0 { $0.body = .raw([UInt8](repeating: 1, count: bytes)) }
     }
-    #expect(error.word == "send/connection_lost")
+    #expect(error.words == "send/connection_lost")
     #expect(error.requestSent)
     #expect(server.requests.map(\.target) == ["/first", "/second"])
     #expect(await engine.outcome(server, "/third") == .answered(200, "fine"))
@@ -188,7 +189,7 @@ struct ConnectionFaultTests {
     } else {
       let sent = request
       let error = try await #require(throws: HTTPFetchError<any Error>.self) { try await stack.fetch(.raw(sent)) }
-      #expect(error.word == "send/connection_lost")
+      #expect(error.words == "send/connection_lost")
       #expect(error.attempts.map(\.requestSent) == [true])
       #expect(server.requests.map(\.target) == ["/first", "/second"])
     }
@@ -231,6 +232,6 @@ struct ConnectionFaultTests {
     #expect(outcome == .answered(413, "too big"))
     #expect(await engine.outcome(server, "/ok") == .answered(200, "fine"))
     #expect(server.requests.map(\.target) == ["/upload", "/ok"])
-    #expect(await becomesTrue { engine.activeTransfers == 0 })
+    #expect(await eventually { engine.activeTransfers == 0 })
   }
 }

@@ -4,6 +4,7 @@ import HTTPTypes
 import Lastro
 import LastroCurl
 import LastroTesting
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -13,7 +14,8 @@ import Testing
 #endif
 
 /// A head that begins with a folded line, wherever an engine may meet one that has served answers before. libcurl 7.88
-/// adds such a line to the last field of the handle's transfer before, which is freed memory. Each in a process of its own.
+/// adds such a line to the last field of the handle's transfer before, which is freed memory. Each in a process of its
+/// own.
 @Suite("Faults: a fold before the first field", .timeLimit(.minutes(5)))
 struct FoldedLineTests {
   @Test("ends its own request with a typed error, and nothing else", arguments: FoldedLine.allCases)
@@ -128,7 +130,7 @@ enum FoldedLine: String, CaseIterable, Codable, Sendable {
     try await server.waitForRequests(count: 1)
     task.cancel()
     #expect(await task.value == .failed("cancelled/cancelled"))
-    #expect(await becomesTrue { engine.activeTransfers == 0 })
+    #expect(await eventually { engine.activeTransfers == 0 })
     #expect(await engine.outcome(server, "/folded") == .failed("response/malformed_response"))
     #expect(await engine.outcome(server) == .answered(200, "fine"))
   }
@@ -167,7 +169,7 @@ enum FoldedLine: String, CaseIterable, Codable, Sendable {
 
   /// The bytes of a field's name are checked below libcurl's memory of fields.
   private func playHTTP2() async throws {
-    let lab = try HTTP2Lab()
+    let lab = try HTTP2Servers()
     let server = try lab.server { request in
       var response = LoopbackResponse.text("fine")
       if request.path == "/folded" {

@@ -4,6 +4,7 @@ import HTTPTypes
 import Lastro
 import LastroCurl
 import LastroTesting
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -45,7 +46,7 @@ struct HTTP2EarlyAnswerTests {
 
   /// Answers `/ok`, and everything else before its body is read, for which it gives no room.
   private func server(
-    _ lab: HTTP2Lab, status: Int, hasLength: Bool = true, hasBody: Bool = true, ending: Ending
+    _ lab: HTTP2Servers, status: Int, hasLength: Bool = true, hasBody: Bool = true, ending: Ending
   ) throws -> LoopbackServer {
     var settings = LoopbackHTTP2Settings()
     settings.answersEarly = true
@@ -86,7 +87,7 @@ struct HTTP2EarlyAnswerTests {
   }
 
   private func post(
-    _ lab: HTTP2Lab, _ server: LoopbackServer, _ body: RequestBody, isStreamed: Bool = false,
+    _ lab: HTTP2Servers, _ server: LoopbackServer, _ body: RequestBody, isStreamed: Bool = false,
     idleTimeout: Duration = .seconds(60)
   ) async -> (outcome: Outcome, status: Int?) {
     let head = HTTPRequest(method: .post, scheme: "https", authority: "localhost:\(server.port)", path: "/early")
@@ -98,13 +99,13 @@ struct HTTP2EarlyAnswerTests {
       let text = String(decoding: try await response.body.collect(upTo: 1_000), as: UTF8.self)
       return (.answered(response.head.status.code, text), response.head.status.code)
     } catch {
-      return (.failed(error.word), error.head?.status.code)
+      return (.failed(error.words), error.head?.status.code)
     }
   }
 
   @Test("an answer that is whole by its length is the answer; the connection goes on", arguments: rows)
   func early(_ row: Row) async throws {
-    let lab = try HTTP2Lab()
+    let lab = try HTTP2Servers()
     let folder = try ScratchFolder()
     let server = try server(lab, status: row.status, ending: row.ending)
     let (outcome, status) = await post(lab, server, try body(row.upload, in: folder), isStreamed: row.isStreamed)
@@ -118,12 +119,12 @@ struct HTTP2EarlyAnswerTests {
     #expect(await lab.outcome(server, "/ok") == .answered(200, "fine"))
     #expect(server.acceptedConnections == 1)
     #expect(server.requests.map(\.path) == ["/early", "/ok"], "nothing is sent twice")
-    #expect(await becomesTrue { lab.engine.activeTransfers == 0 })
+    #expect(await eventually { lab.engine.activeTransfers == 0 })
   }
 
   @Test("an answer that can have no body is whole with its head", arguments: [204, 304], Ending.allCases)
   func noBody(status: Int, ending: Ending) async throws {
-    let lab = try HTTP2Lab()
+    let lab = try HTTP2Servers()
     let server = try server(lab, status: status, hasLength: false, hasBody: false, ending: ending)
     let (outcome, told) = await post(lab, server, .raw(Data(repeating: 1, count: Upload.size)))
     #expect(told == status)
@@ -136,7 +137,7 @@ struct HTTP2EarlyAnswerTests {
 
   @Test("without a length a reset ends the transfer, and its status is told", arguments: [200, 413], [false, true])
   func noLength(status: Int, isInOneRecord: Bool) async throws {
-    let lab = try HTTP2Lab()
+    let lab = try HTTP2Servers()
     let server = try server(
       lab, status: status, hasLength: false, ending: isInOneRecord ? .resetInOneRecord : .resetApart)
     let (outcome, told) = await post(lab, server, .raw(Data(repeating: 1, count: Upload.size)))
@@ -147,7 +148,7 @@ struct HTTP2EarlyAnswerTests {
 
   @Test("without length and reset nothing tells that it is whole; its status is told", arguments: [200, 413])
   func noEnd(status: Int) async throws {
-    let lab = try HTTP2Lab()
+    let lab = try HTTP2Servers()
     let server = try server(lab, status: status, hasLength: false, ending: .nothing)
     let body = RequestBody.raw(Data(repeating: 1, count: Upload.size))
     let (outcome, told) = await post(lab, server, body, idleTimeout: .seconds(1))
@@ -157,20 +158,20 @@ struct HTTP2EarlyAnswerTests {
 
   @Test("the source of an upload ends with the answer")
   func sourceEnds() async throws {
-    let lab = try HTTP2Lab()
+    let lab = try HTTP2Servers()
     let server = try server(lab, status: 200, ending: .nothing)
-    let ended = Signal()
+    let ended = EventRecorder<String>()
     // One that never ends, and waits for more than it has.
     let (source, continuation) = AsyncStream<Data>.makeStream()
-    continuation.onTermination = { _ in ended.send() }
+    continuation.onTermination = { _ in ended.record("ended") }
     continuation.yield(Data(repeating: 1, count: 1_000))
     #expect(await post(lab, server, .stream(source)).outcome == .answered(200, "early"))
-    await ended.wait()
+    try await ended.waitForEvents(count: 1)
   }
 
   @Test("a body that is read slowly comes whole, although the upload was given up")
   func slowReader() async throws {
-    let lab = try HTTP2Lab()
+    let lab = try HTTP2Servers()
     let size = 8 << 20
     let server = try LoopbackServer.http2(tls: lab.tls(), settings: Self.early) { _ in
       LoopbackResponse(body: [UInt8](repeating: 7, count: size))
@@ -192,7 +193,7 @@ struct HTTP2EarlyAnswerTests {
 
   @Test("a compressed answer is whole by the length of what came over the wire")
   func compressed() async throws {
-    let lab = try HTTP2Lab()
+    let lab = try HTTP2Servers()
     // `printf hello | gzip -n`
     let packed: [UInt8] = [
       0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 0xcb, 0x48, 0xcd, 0xc9, 0xc9, 7, 0, 0x86, 0xa6, 0x10, 0x36, 5, 0, 0, 0,
@@ -206,7 +207,7 @@ struct HTTP2EarlyAnswerTests {
 
   @Test("many uploads of one connection are answered early, and none disturbs another")
   func together() async throws {
-    let lab = try HTTP2Lab()
+    let lab = try HTTP2Servers()
     let server = try server(lab, status: 413, ending: .nothing)
     #expect(await lab.outcome(server, "/ok") == .answered(200, "fine"))
     await withTaskGroup(of: Outcome.self) { group in

@@ -4,6 +4,7 @@ import HTTPTypes
 import Lastro
 import LastroCurl
 import LastroTesting
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -15,7 +16,7 @@ import Testing
 /// HTTP/2 connections that end, or fall silent, between two requests or under one.
 @Suite("Faults: HTTP/2 connections used again", .timeLimit(.minutes(5)))
 struct HTTP2ReuseTests {
-  /// What a server does on a connection that nobody uses.
+  /// What a server does on a connection without requests.
   enum Idle: String, CaseIterable, Sendable {
     case closeNotify, closeNotifyAndEnd, end, goAway, goAwayAndCloseNotify, settingsThenGoAway, pingThenCloseNotify
 
@@ -44,14 +45,14 @@ struct HTTP2ReuseTests {
 
   /// Answers one request on its first connection, then does `idle`, and answers all on others.
   private func server(
-    _ lab: HTTP2Lab, idle: @escaping @Sendable (LoopbackHTTP2Connection) throws -> Void, done: Signal
+    _ lab: HTTP2Servers, idle: @escaping @Sendable (LoopbackHTTP2Connection) throws -> Void, done: EventRecorder<String>
   ) throws -> LoopbackServer {
     try LoopbackServer.http2Script(tls: lab.tls()) { http2 in
       guard http2.connection.number == 1 else { return try http2.serve { _ in .text("fine") } }
       guard let request = try http2.readRequest() else { return }
       try http2.respond(to: request, with: .text("first"))
       try idle(http2)
-      done.send()
+      done.record("done")
       try http2.serve { _ in .text("again") }
     }
   }
@@ -60,25 +61,25 @@ struct HTTP2ReuseTests {
     "a connection that the server ended while it was idle costs no request, not even a POST", arguments: Idle.allCases)
   func ended(_ idle: Idle) async throws {
     for method in [HTTPRequest.Method.get, .post] {
-      let lab = try HTTP2Lab()
-      let done = Signal()
+      let lab = try HTTP2Servers()
+      let done = EventRecorder<String>()
       let server = try server(lab, idle: idle.play, done: done)
       #expect(await lab.outcome(server, "/first") == .answered(200, "first"))
-      await done.wait()
+      try await done.waitForEvents(count: 1)
       #expect(await lab.outcome(server, "/second", method: method) == .answered(200, "fine"))
       #expect(await lab.outcome(server, "/third", method: method) == .answered(200, "fine"))
       #expect(server.requests.map(\.connection) == [1, 2, 2], "nothing goes out on the dead connection")
-      #expect(await becomesTrue { lab.engine.activeTransfers == 0 })
+      #expect(await eventually { lab.engine.activeTransfers == 0 })
     }
   }
 
   @Test("of many requests at once none goes out on a connection that ended", arguments: [Idle.closeNotify, .goAway])
   func manyAtOnce(_ idle: Idle) async throws {
-    let lab = try HTTP2Lab()
-    let done = Signal()
+    let lab = try HTTP2Servers()
+    let done = EventRecorder<String>()
     let server = try server(lab, idle: idle.play, done: done)
     #expect(await lab.outcome(server, "/first") == .answered(200, "first"))
-    await done.wait()
+    try await done.waitForEvents(count: 1)
     await withTaskGroup(of: Outcome.self) { group in
       for _ in 0..<30 { group.addTask { await lab.outcome(server, "/many", method: .post) } }
       for await outcome in group { #expect(outcome == .answered(200, "fine")) }
@@ -91,19 +92,19 @@ struct HTTP2ReuseTests {
   func harmless() async throws {
     let frames: [LoopbackHTTP2Frame] = [Idle.ping, .windowUpdate(1_000, stream: 0), .settings([.init(3, 50)])]
     for frame in frames {
-      let lab = try HTTP2Lab()
-      let done = Signal()
+      let lab = try HTTP2Servers()
+      let done = EventRecorder<String>()
       let server = try LoopbackServer.http2Script(tls: lab.tls()) { http2 in
         guard let stream = try http2.readRequest()?.stream else { return }
         // In one record: libcurl stops reading at the length.
         try http2.write(
           .head(200, ["content-length": "5"], stream: stream), .data("first".utf8, stream: stream, ends: true))
         try http2.write(frame)
-        done.send()
+        done.record("done")
         try http2.serve { _ in .text("again") }
       }
       #expect(await lab.outcome(server, "/first") == .answered(200, "first"))
-      await done.wait()
+      try await done.waitForEvents(count: 1)
       #expect(await lab.outcome(server, "/second", method: .post) == .answered(200, "again"), "\(frame.kind)")
       #expect(server.requests.map(\.connection) == [1, 1])
     }
@@ -135,7 +136,7 @@ struct HTTP2ReuseTests {
   }
 
   /// Answers `/first`, and dies of every other request on connections up to `last`.
-  private func dying(_ death: Death, upTo last: Int, _ lab: HTTP2Lab) throws -> LoopbackServer {
+  private func dying(_ death: Death, upTo last: Int, _ lab: HTTP2Servers) throws -> LoopbackServer {
     try LoopbackServer.http2Script(tls: lab.tls()) { http2 in
       while let request = try http2.readRequest() {
         if request.path == "/first" || http2.connection.number > last {
@@ -149,7 +150,7 @@ struct HTTP2ReuseTests {
 
   @Test("a request that may be sent again is, once, when a used connection dies of it", arguments: Death.allCases)
   func again(_ death: Death) async throws {
-    let lab = try HTTP2Lab()
+    let lab = try HTTP2Servers()
     let server = try dying(death, upTo: 1, lab)
     #expect(await lab.outcome(server, "/first") == .answered(200, "fine"))
     var request = TransferRequest.to(server, "/second")
@@ -160,12 +161,12 @@ struct HTTP2ReuseTests {
     #expect(response.facts.resends == 1)
     #expect(server.requests.map(\.connection) == [1, 1, 2])
     #expect(await lab.outcome(server, "/third") == .answered(200, "fine"))
-    #expect(await becomesTrue { lab.engine.activeTransfers == 0 })
+    #expect(await eventually { lab.engine.activeTransfers == 0 })
   }
 
   @Test("a body in memory goes out again with its request")
   func againWithBody() async throws {
-    let lab = try HTTP2Lab()
+    let lab = try HTTP2Servers()
     let server = try dying(.closeNotify, upTo: 1, lab)
     #expect(await lab.outcome(server, "/first") == .answered(200, "fine"))
     let outcome = await lab.outcome(server, "/second", method: .put) {
@@ -178,9 +179,15 @@ struct HTTP2ReuseTests {
 
   @Test("what may not be sent again is sent once", arguments: Death.allCases)
   func onceOnly(_ death: Death) async throws {
-    let lab = try HTTP2Lab()
+    let lab = try HTTP2Servers()
     let server = try dying(death, upTo: 1, lab)
     #expect(await lab.outcome(server, "/first") == .answered(200, "fine"))
+    if HTTP2Servers.areSpokenToDirectly, [.goAway, .goAwayAndEnd].contains(death) {
+      // The server did nothing with it.
+      #expect(await lab.outcome(server, "/second", method: .post) == .answered(200, "fine"))
+      #expect(server.requests.count { $0.path == "/second" } == 2)
+      return
+    }
     let error = try await lab.failure(server, "/second", method: .post)
     #expect(
       ["response", "send"].contains(error.stage.rawValue), "\(error)")
@@ -192,7 +199,7 @@ struct HTTP2ReuseTests {
   @Test("it is sent again once, and not for ever")
   func onceAgainOnly() async throws {
     for death in [Death.closeNotify, .goAway] {
-      let lab = try HTTP2Lab()
+      let lab = try HTTP2Servers()
       let server = try dying(death, upTo: .max, lab)
       #expect(await lab.outcome(server, "/first") == .answered(200, "fine"))
       let error = try await lab.failure(server, "/second") { $0.allowsResend = true }
@@ -204,7 +211,7 @@ struct HTTP2ReuseTests {
 
   @Test("bytes have left also when the connection for the second sending cannot be made")
   func noSecondConnection() async throws {
-    let lab = try HTTP2Lab()
+    let lab = try HTTP2Servers()
     var broken = try lab.tls()
     broken.applicationProtocols = ["h2"]
     broken.handshakeFault = .resetInHandshake
@@ -230,7 +237,7 @@ struct HTTP2ReuseTests {
 
   @Test("a GOAWAY among many requests costs none that may be sent again")
   func goAwayAmongMany() async throws {
-    let lab = try HTTP2Lab()
+    let lab = try HTTP2Servers()
     let server = try LoopbackServer.http2Script(tls: lab.tls()) { http2 in
       guard http2.connection.number == 1 else { return try http2.serve { _ in .text("fine") } }
       // Answers the first ten of the later ones, and says of the rest that nothing was done with them.
@@ -258,7 +265,7 @@ struct HTTP2ReuseTests {
 
   @Test("a request that libcurl would send again, and may not, disturbs no other")
   func stoppedAlone() async throws {
-    let lab = try HTTP2Lab()
+    let lab = try HTTP2Servers()
     let (refusing, answering) = (try LoopbackGate(), try LoopbackGate())
     let server = try LoopbackServer.http2Script(tls: lab.tls()) { http2 in
       var waiting: [UInt32] = []
@@ -266,8 +273,8 @@ struct HTTP2ReuseTests {
         switch request.path {
         case "/first": try http2.respond(to: request, with: .text("first"))
         case "/held", "/mark": waiting.append(stream)
-        case "/refused":
-          // No further request comes here from now on; whoever has the answer to the mark knows it.
+        case "/refused" where http2.connection.number == 1:
+          // No further request comes here from now on: the answer to the mark tells so.
           try http2.write(.goAway(lastStream: stream), .head(200, stream: waiting[1], ends: true))
           http2.connection.wait(for: refusing)
           try http2.write(.resetStream(.refusedStream, stream: stream))
@@ -290,13 +297,18 @@ struct HTTP2ReuseTests {
     async let long = lab.outcome(server, "/long")
     try await server.waitForRequests(count: 5)
     refusing.open()
-    let outcome = await refused
-    #expect(outcome == .failed("send/connection_lost"), "libcurl wants to send it again: \(outcome)")
-    answering.open()
+    if HTTP2Servers.areSpokenToDirectly {
+      answering.open()
+      #expect(await refused == .answered(200, "fine"))
+    } else {
+      let outcome = await refused
+      #expect(outcome == .failed("send/connection_lost"), "libcurl wants to send it again: \(outcome)")
+      answering.open()
+    }
     #expect(await long == .answered(200, "long"))
     #expect(await held == .answered(200, ""))
     #expect(await lab.outcome(server, "/next", method: .post) == .answered(200, "fine"))
-    // The server ends a connection on which a stream is reset that nobody opened (RFC 9113 §6.4).
+    // The server ends a connection on which a stream is reset that was never opened (RFC 9113 §6.4).
     #expect(!server.errors.contains { if case LoopbackError.malformedRequest = $0 { true } else { false } })
   }
 
@@ -305,7 +317,7 @@ struct HTTP2ReuseTests {
   @Test("a connection on which nothing came for the idle limit is not used again, in the midst of a body too")
   func silent() async throws {
     for isStreamed in [false, true] {
-      let lab = try HTTP2Lab()
+      let lab = try HTTP2Servers()
       let server = try LoopbackServer.http2Script(tls: lab.tls()) { http2 in
         while let request = try http2.readRequest(), let stream = request.stream {
           guard request.path == "/stalls" else {
@@ -331,7 +343,7 @@ struct HTTP2ReuseTests {
 
   @Test("one that others wait on as well is left to them, and given to nobody else")
   func silentForOthers() async throws {
-    let lab = try HTTP2Lab()
+    let lab = try HTTP2Servers()
     let gate = try LoopbackGate()
     let server = try LoopbackServer.http2Script(tls: lab.tls()) { http2 in
       while let request = try http2.readRequest() {
@@ -357,7 +369,7 @@ struct HTTP2ReuseTests {
 
   @Test("one on which other streams moved is kept, when one of them stalls")
   func moving() async throws {
-    let lab = try HTTP2Lab()
+    let lab = try HTTP2Servers()
     let gate = try LoopbackGate()
     let server = try LoopbackServer.http2Script(tls: lab.tls()) { http2 in
       guard let moving = try http2.readRequest()?.stream, let stalled = try http2.readRequest()?.stream else { return }
@@ -370,8 +382,9 @@ struct HTTP2ReuseTests {
     }
     async let moving = lab.outcome(server, "/moving")
     try await server.waitForRequests(count: 1)
+    // Longer than a busy machine holds up the stream that moves.
     #expect(
-      await lab.outcome(server, "/stalls") { $0.idleTimeout = .seconds(1) } == .failed("timeout/idle_timeout"))
+      await lab.outcome(server, "/stalls") { $0.idleTimeout = .seconds(3) } == .failed("timeout/idle_timeout"))
     gate.open()
     #expect(await lab.outcome(server, "/after", method: .post) == .answered(200, "fine"))
     _ = await moving

@@ -4,6 +4,7 @@ import HTTPTypes
 import Lastro
 import LastroCurl
 import LastroTesting
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -12,8 +13,8 @@ import Testing
   import Foundation
 #endif
 
-/// What a process holds after engines have met faults. Each test runs in a process of its own, where nobody else opens
-/// descriptors.
+/// What a process holds after engines have met faults. Each test runs in a process of its own, where no other test
+/// opens descriptors.
 @Suite("Faults: leaks", .timeLimit(.minutes(5)))
 struct LeakTests {
   @Test("faults, cancellations and dropped engines leave no descriptor, thread or task behind")
@@ -21,11 +22,11 @@ struct LeakTests {
     await #expect(processExitsWith: .success) {
       // The first round loads what is loaded once: the resolver's and OpenSSL's state, Swift's threads.
       try await Hostilities.round()
-      #expect(await becomesTrue { Census.threads(named: "lastro-loop") == 0 })
+      #expect(await eventually { Census.threads(named: "lastro-loop") == 0 })
       let before = await Census.settled()
       for _ in 0..<Hostilities.rounds { try await Hostilities.round() }
-      #expect(await becomesTrue { Census().growth(since: before) < Hostilities.rounds }, "\(before), then \(Census())")
-      #expect(await becomesTrue { Census.threads(named: "lastro-loop") == 0 })
+      #expect(await eventually { Census().growth(since: before) < Hostilities.rounds }, "\(before), then \(Census())")
+      #expect(await eventually { Census.threads(named: "lastro-loop") == 0 })
     }
   }
 
@@ -34,11 +35,11 @@ struct LeakTests {
     await #expect(processExitsWith: .success) {
       let engine = try CurlTransport()
       try await Hostilities.provoke(engine)
-      #expect(await becomesTrue { engine.activeTransfers == 0 })
+      #expect(await eventually { engine.activeTransfers == 0 })
       let before = await Census.settled()
       for _ in 0..<Hostilities.rounds { try await Hostilities.provoke(engine) }
-      #expect(await becomesTrue { engine.activeTransfers == 0 })
-      #expect(await becomesTrue { Census().growth(since: before) < Hostilities.rounds }, "\(before), then \(Census())")
+      #expect(await eventually { engine.activeTransfers == 0 })
+      #expect(await eventually { Census().growth(since: before) < Hostilities.rounds }, "\(before), then \(Census())")
     }
   }
 }
@@ -69,17 +70,7 @@ struct Census: Equatable {
   }
 
   /// When nothing changes any more: servers that were dropped take a moment to end.
-  static func settled() async -> Census {
-    var last = Census()
-    var quiet = 0
-    while quiet < 20 {
-      try? await Task.sleep(for: .milliseconds(5))
-      let now = Census()
-      quiet = now == last ? quiet + 1 : 0
-      last = now
-    }
-    return last
-  }
+  static func settled() async -> Census { await valueAtRest { Census() } }
 
   static func threads(named name: String) -> Int {
     entries("/proc/self/task").count { id in
@@ -161,6 +152,6 @@ private enum Hostilities {
     try await server.waitForRequests(count: tasks.count)
     for task in tasks { task.cancel() }
     for task in tasks { #expect(await task.value == .failed("cancelled/cancelled")) }
-    #expect(await becomesTrue { server.openConnections == 0 })
+    #expect(await eventually { server.openConnections == 0 })
   }
 }

@@ -4,9 +4,10 @@ import HTTPTypes
 import Lastro
 import LastroCurl
 import LastroTesting
+import TestSupport
 import Testing
 
-/// Redirects whose bodies nobody has time for: they are followed from their heads.
+/// Redirects whose bodies are not waited for: they are followed from their heads.
 @Suite("Faults: bodies of redirects", .timeLimit(.minutes(5)))
 struct RedirectBodyTests {
   /// What comes behind `HTTP/1.1 302 Found` and its `Location`.
@@ -80,7 +81,7 @@ struct RedirectBodyTests {
     }
     #expect(server.requests.map(\.target) == ["/start", "/end"])
     // The redirect's connection is given up, at once or after a while.
-    #expect(await becomesTrue { engine.activeTransfers == 0 && server.openConnections == 1 })
+    #expect(await eventually { engine.activeTransfers == 0 && server.openConnections == 1 })
   }
 
   @Test("one connection for each host is enough", arguments: Rest.allCases)
@@ -100,7 +101,7 @@ struct RedirectBodyTests {
       }
       try await group.waitForAll()
     }
-    #expect(await becomesTrue { engine.activeTransfers == 0 && server.openConnections <= 1 })
+    #expect(await eventually { engine.activeTransfers == 0 && server.openConnections <= 1 })
   }
 
   @Test("what little is left is read behind the caller's back, and the connection kept")
@@ -130,7 +131,7 @@ struct RedirectBodyTests {
     let engine = try CurlTransport()
     let answer = try await Self.stack(engine).fetch(.raw(ResourceRequest(url: server.baseURL + "/start")))
     #expect(answer.value == .init("fine".utf8))
-    #expect(await becomesTrue { engine.activeTransfers == 0 })
+    #expect(await eventually { engine.activeTransfers == 0 })
     #expect(server.acceptedConnections == 2)
     guard server.openConnections == 2 else { return false }
     // Both serve on.
@@ -141,7 +142,7 @@ struct RedirectBodyTests {
 
   @Test("a short body that came along costs no connection", arguments: [false, true])
   func cameAlong(overHTTP2: Bool) async throws {
-    let lab = try HTTP2Lab()
+    let lab = try HTTP2Servers()
     let respond: @Sendable (LoopbackRequest) -> LoopbackResponse = { request in
       guard request.path == "/start" else { return .text("fine") }
       return LoopbackResponse(status: 302, headers: ["Location": "/end"], body: Array("moved".utf8))
@@ -155,7 +156,7 @@ struct RedirectBodyTests {
 
   @Test("over HTTP/2 the stream ends, and the connection serves on", arguments: [5, 100_000], [false, true])
   func http2(bytes: Int, isStream: Bool) async throws {
-    let lab = try HTTP2Lab()
+    let lab = try HTTP2Servers()
     let server = try lab.server { request in
       guard request.path == "/start" else { return .text("fine") }
       return LoopbackResponse(
@@ -169,7 +170,7 @@ struct RedirectBodyTests {
     } else {
       #expect(try await Self.stack(lab.engine).fetch(resource).value == .init("fine".utf8))
     }
-    #expect(await becomesTrue { lab.engine.activeTransfers == 0 })
+    #expect(await eventually { lab.engine.activeTransfers == 0 })
     #expect(server.acceptedConnections == 1 && server.openConnections == 1)
   }
 
@@ -203,8 +204,8 @@ struct RedirectBodyTests {
       let error = try await #require(throws: HTTPFetchError<any Error>.self) {
         try await stack.fetch(.raw(ResourceRequest(url: server.baseURL + "/start")))
       }
-      #expect(error.word == word && error.statusCode == .found)
-      #expect(await becomesTrue { engine.activeTransfers == 0 && server.openConnections == 0 })
+      #expect(error.words == word && error.statusCode == .found)
+      #expect(await eventually { engine.activeTransfers == 0 && server.openConnections == 0 })
     }
   }
 
@@ -223,12 +224,12 @@ struct RedirectBodyTests {
       let error = try await #require(throws: HTTPFetchError<any Error>.self) {
         try await stack.fetch(.raw(ResourceRequest(url: server.baseURL + path)))
       }
-      #expect(error.word == "http/unexpected_status" && error.body == .init(body.utf8), "\(path)")
+      #expect(error.words == "http/unexpected_status" && error.body == .init(body.utf8), "\(path)")
     }
   }
 }
 
-extension HTTP2Lab {
+extension HTTP2Servers {
   /// Trusts its servers.
   func options() -> RequestOptions {
     var options = RequestOptions()

@@ -4,6 +4,7 @@ import HTTPTypes
 import Lastro
 import LastroCurl
 import LastroTesting
+import TestSupport
 import Testing
 
 /// Bad input: refused with a typed error, before a connection is opened.
@@ -105,7 +106,7 @@ struct RequestRefusalTests {
     let base = server.baseURL, port = server.port
     let resource = RawHTTPResource(baseRequestMaking: BaseRequestMaking { try input.make(base, port) })
     let error = try await #require(throws: HTTPFetchError<any Error>.self) { try await stack.fetch(resource) }
-    #expect(error.word == input.expected)
+    #expect(error.words == input.expected)
     guard case .noRequest = error.reason else {
       Issue.record("\(error.reason) is not noRequest")
       return

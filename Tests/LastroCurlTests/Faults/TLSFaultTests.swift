@@ -4,6 +4,7 @@ import HTTPTypes
 import Lastro
 import LastroCurl
 import LastroTesting
+import TestSupport
 import Testing
 
 /// TLS that fails in every way.
@@ -31,7 +32,7 @@ struct TLSFaultTests {
 
   private func outcome(_ server: LoopbackServer) async -> Outcome {
     let outcome = await engine.outcome(server) { $0.trust(authority) }
-    #expect(await becomesTrue { engine.activeTransfers == 0 })
+    #expect(await eventually { engine.activeTransfers == 0 })
     return outcome
   }
 
@@ -104,10 +105,10 @@ struct TLSFaultTests {
   func handshake(_ fault: LoopbackTLS.HandshakeFault) async throws {
     let server = try server({ $0.handshakeFault = fault })
     let error = try await engine.failure(server) { $0.trust(authority) }
-    #expect(error.word == "tls/handshake_failed")
+    #expect(error.words == "tls/handshake_failed")
     #expect(!error.requestSent)
     #expect(server.requests.isEmpty && server.acceptedConnections == 1)
-    #expect(await becomesTrue { engine.activeTransfers == 0 && server.openConnections == 0 })
+    #expect(await eventually { engine.activeTransfers == 0 && server.openConnections == 0 })
   }
 
   @Test("a plain server at the port of a TLS one")
@@ -117,7 +118,7 @@ struct TLSFaultTests {
       try connection.write("HTTP/1.1 400 Bad Request\r\n\r\n")
     }
     let error = try await engine.failure(server) { $0.head.scheme = "https" }
-    #expect(error.word == "tls/handshake_failed")
+    #expect(error.words == "tls/handshake_failed")
   }
 
   @Test("a TLS server at the port of a plain one")
@@ -152,7 +153,7 @@ struct TLSFaultTests {
     let server = try server({ $0.identity = identity })
     let error = try await engine.failure(server) { $0.trust(authority) }
     let words = ["expired": "certificate_expired", "early": "certificate_expired", "host": "host_mismatch"]
-    #expect(error.word == "tls/" + (words[fault] ?? "untrusted_certificate"))
+    #expect(error.words == "tls/" + (words[fault] ?? "untrusted_certificate"))
     #expect(!error.requestSent)
     #expect(server.requests.isEmpty)
   }
@@ -164,15 +165,15 @@ struct TLSFaultTests {
       $0.maximumVersion = version
     })
     let error = try await engine.failure(server) { $0.trust(authority) }
-    // TLS 1.3 ends the handshake on the client's side before the server has judged (RFC 8446 §2): the refusal comes when
-    // the request may have left.
+    // TLS 1.3 ends the handshake on the client's side before the server has judged (RFC 8446 §2): the refusal comes
+    // when the request may have left.
     #expect(error.stage == .tls || (version == .tls13 && error.requestSent), "\(error)")
     if error.stage == .tls {
       let alert = version == .tls13 ? "certificate required" : "handshake failure"
-      #expect(error.word == "tls/client_certificate_required" && error.message.contains(alert), "\(error)")
+      #expect(error.words == "tls/client_certificate_required" && error.message.contains(alert), "\(error)")
       #expect(error.hint?.contains("TLSOptions.identity") == true)
     }
     #expect(server.requests.isEmpty)
-    #expect(await becomesTrue { engine.activeTransfers == 0 })
+    #expect(await eventually { engine.activeTransfers == 0 })
   }
 }

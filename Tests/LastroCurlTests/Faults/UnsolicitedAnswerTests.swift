@@ -11,7 +11,7 @@ import Testing
   import Foundation
 #endif
 
-/// A server slips in an answer that nobody asked for: it must not be taken for that of the next request, wherever it lies.
+/// A server slips in an unsolicited answer: it must not be taken for that of the next request, wherever it lies.
 @Suite("Faults: answers that nobody asked for", .timeLimit(.minutes(5)))
 struct UnsolicitedAnswerTests {
   private static let evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
@@ -19,7 +19,7 @@ struct UnsolicitedAnswerTests {
   struct Row: CustomTestStringConvertible, Sendable {
     var testDescription: String
     var head: String
-    /// Goes out in one piece, and over TLS in one record, with the answer that nobody asked for.
+    /// Goes out in one piece, and over TLS in one record, with the unsolicited answer.
     var body: String
     var outcome: Outcome
   }

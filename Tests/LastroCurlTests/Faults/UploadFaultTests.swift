@@ -4,6 +4,7 @@ import HTTPTypes
 import Lastro
 import LastroCurl
 import LastroTesting
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -29,24 +30,48 @@ struct UploadFaultTests {
     let error = try await engine.failure(server, method: .post) {
       $0.body = .stream(Self.chunks([Data("0123456789GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n".utf8)]), length: 10)
     }
-    #expect(error.word == "request/invalid_body")
+    #expect(error.words == "request/invalid_body")
     #expect(!server.requests.contains { $0.target.contains("smuggled") })
   }
 
-  @Test("417 is the answer: the request is not sent again")
-  func expectationFailed() async throws {
+  @Test("417 is the answer, where the request without Expect has it too", arguments: HTTPCarrier.allCases)
+  func expectationFailed(carrier: HTTPCarrier) async throws {
     let server = try LoopbackServer { connection in
       guard try connection.readHead() != nil else { return }
       try connection.write("HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n")
       _ = connection.readToEnd()
     }
-    let engine = try CurlTransport()
+    let engine = try CurlTransport.over(carrier)
     let outcome = await engine.outcome(server, method: .put) {
       $0.body = .raw([UInt8](repeating: 1, count: 2 << 20))
       $0.allowsResend = true
     }
     #expect(outcome == .answered(417, ""))
-    #expect(server.requests.count == 1)
+    let asking = server.requests.map { $0.head["Expect"] != nil }
+    // libcurl would resend by itself, and again.
+    #expect(asking == (carrier == .transfer ? [true] : [true, false]))
+  }
+
+  @Test("a server that refuses Expect gets the request without it, also a POST, and is not asked again")
+  func expectationRefused() async throws {
+    let server = try LoopbackServer { connection in
+      while let head = try connection.readHead() {
+        if head["Expect"] != nil {
+          try connection.write("HTTP/1.1 417 Expectation Failed\r\nContent-Length: 2\r\n\r\nno")
+          return
+        }
+        let text = "\(try connection.readBody(for: head).count)"
+        try connection.write("HTTP/1.1 200 OK\r\nContent-Length: \(text.utf8.count)\r\n\r\n\(text)")
+      }
+    }
+    let engine = try CurlTransport.over(.direct)
+    for _ in 0..<2 {
+      let outcome = await engine.outcome(server, method: .post) {
+        $0.body = .raw([UInt8](repeating: 1, count: 2 << 20))
+      }
+      #expect(outcome == .answered(200, "\(2 << 20)"))
+    }
+    #expect(server.requests.count == 3)
   }
 
   @Test("an answer that comes while the upload waits for its source ends the transfer")

@@ -9,7 +9,9 @@ import TestSupport
 import Testing
 
 /// What servers of HTTP/2 do that is legal, and that libcurl alone takes badly.
-@Suite("HTTP/2 of nginx, haproxy, node, hypercorn, lighttpd", .peers(.nginx, .haproxy, .node, .hypercorn, .lighttpd))
+@Suite(
+  "HTTP/2 of nginx, haproxy, node, hypercorn, lighttpd", .peers(.nginx, .haproxy, .node, .hypercorn, .lighttpd),
+  .timeLimit(.minutes(5)))
 struct HTTP2ServersTests {
   enum Server: String, CaseIterable, Sendable {
     case nginx, haproxy, node, hypercorn

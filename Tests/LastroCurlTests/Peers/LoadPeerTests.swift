@@ -9,7 +9,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("nginx: under load", .serialized, .peers(.nginx))
+@Suite("nginx: under load", .serialized, .peers(.nginx), .timeLimit(.minutes(5)))
 struct LoadPeerTests {
   /// How many of many fetches at once ended with which words.
   private func outcomes(_ count: Int, _ stack: CurlNetworkStack, _ url: String) async -> [String: Int] {

@@ -9,7 +9,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("nginx: other ways to reach it", .peers(.nginx, .python))
+@Suite("nginx: other ways to reach it", .peers(.nginx, .python), .timeLimit(.minutes(5)))
 struct ReachPeerTests {
   @Test("over a Unix socket, with the URL's host in Host")
   func unixSocket() async throws {

@@ -3,6 +3,7 @@
 import Lastro
 import LastroCurl
 import LastroTesting
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -29,11 +30,11 @@ struct DatagramTests {
     let server = try LoopbackDatagramServer { .answer($0.bytes) }
     let stream = try await dial(server)
     #expect(stream.maximumDatagramBytes == 65_507)
-    for bytes in [Data("hello".utf8), Data(), streamNoise(1_200), streamNoise(65_507)] {
+    for bytes in [Data("hello".utf8), Data(), noise(1_200), noise(65_507)] {
       try await stream.send(bytes)
       #expect(try await stream.receive() == bytes)
     }
-    #expect(await streamWords { try await stream.send(Data(count: 65_508)) } == "request/invalid_option")
+    #expect(await words { try await stream.send(Data(count: 65_508)) } == "request/invalid_option")
     #expect(stream.facts.remotePort == server.port && stream.facts.remoteAddress == "127.0.0.1")
     #expect(stream.facts.localPort == server.datagrams.first?.port && stream.facts.trust == .plain)
   }
@@ -52,7 +53,7 @@ struct DatagramTests {
     for text in ["one", "two", "three"] { try await stream.send(Data(text.utf8)) }
     #expect(try await stream.receive() == Data("two".utf8))
     #expect(try await stream.receive() == Data("two".utf8))
-    #expect(await streamWords { try await stream.receive(within: .milliseconds(20)) } == "timeout/idle_timeout")
+    #expect(await words { try await stream.receive(within: .milliseconds(20)) } == "timeout/idle_timeout")
     gate.open()
     #expect(try await stream.receive() == Data("three".utf8))
   }
@@ -63,7 +64,7 @@ struct DatagramTests {
     let stream = try await dial(server)
     try server.setRefusing(true)
     try await stream.send(Data("anybody?".utf8))
-    let error = try await streamError { try await stream.receive() }
+    let error = try await transportError { try await stream.receive() }
     #expect(error.code == .connectFailed && error.stage == .connect && error.systemCode == ECONNREFUSED)
     try server.setRefusing(false)
     try await stream.send(Data("now?".utf8))
@@ -82,7 +83,7 @@ struct DatagramTests {
     #expect(try await stream.receive() == Data("by name".utf8))
     let local = try await dial(server, host: "localhost")
     #expect(["127.0.0.1", "::1"].contains(local.facts.remoteAddress))
-    #expect(await streamWords { try await self.dial(server, host: "nobody.invalid") } == "resolve/host_not_found")
+    #expect(await words { try await self.dial(server, host: "nobody.invalid") } == "resolve/host_not_found")
   }
 
   @Test("the local end can be chosen")
@@ -94,10 +95,10 @@ struct DatagramTests {
     try await stream.send(Data("x".utf8))
     #expect(try await stream.receive() == Data("x".utf8))
     options.localInterface = "no-such-one"
-    let error = try await streamError { try await dial(server) { $0.connection = options } }
+    let error = try await transportError { try await dial(server) { $0.connection = options } }
     #expect(error.code == .connectFailed && error.systemCode != nil && error.hint?.contains("host name") == true)
     options.localInterface = "some.host.name.test"
-    #expect(await streamWords { try await dial(server) { $0.connection = options } } == "request/unsupported")
+    #expect(await words { try await dial(server) { $0.connection = options } } == "request/unsupported")
   }
 
   @Test("a receiver that is cancelled loses nothing; close and a second receiver are told")
@@ -117,28 +118,28 @@ struct DatagramTests {
     }
     var second = ""
     for _ in 0..<2_000 where second != "request/operation_in_progress" {
-      second = await streamWords { try await stream.receive(within: .milliseconds(1)) }
+      second = await words { try await stream.receive(within: .milliseconds(1)) }
     }
     #expect(second == "request/operation_in_progress")
     reading.cancel()
-    #expect(await streamWords { try await reading.value } == "cancelled/cancelled")
+    #expect(await words { try await reading.value } == "cancelled/cancelled")
     gate.open()
     #expect(try await stream.receive() == Data("late".utf8))
-    let last = Task { await streamWords { try await stream.receive() } }
+    let last = Task { await words { try await stream.receive() } }
     stream.close()
     #expect(await last.value == "request/stream_closed")
-    #expect(await streamWords { try await stream.send(Data([1])) } == "request/stream_closed")
+    #expect(await words { try await stream.send(Data([1])) } == "request/stream_closed")
   }
 
   @Test("TLS, Unix sockets and impossible ports are refused; pinned hosts too")
   func refusals() async throws {
     let server = try LoopbackDatagramServer { _ in .drop }
-    #expect(await streamWords { try await self.dial(server) { $0.tls = .init() } } == "request/unsupported")
+    #expect(await words { try await self.dial(server) { $0.tls = .init() } } == "request/unsupported")
     var options = ConnectionOptions()
     options.unixSocketPath = "/tmp/x"
-    #expect(await streamWords { try await self.dial(server) { $0.connection = options } } == "request/unsupported")
-    #expect(await streamWords { try await self.dial(server) { $0.port = 0 } } == "request/invalid_option")
-    #expect(await streamWords { try await self.dial(server) { $0.host = "a b" } } == "request/invalid_option")
+    #expect(await words { try await self.dial(server) { $0.connection = options } } == "request/unsupported")
+    #expect(await words { try await self.dial(server) { $0.port = 0 } } == "request/invalid_option")
+    #expect(await words { try await self.dial(server) { $0.host = "a b" } } == "request/invalid_option")
   }
 
   @Test("shutting the engine down ends them")
@@ -147,7 +148,7 @@ struct DatagramTests {
     let dialer = CurlDialer(transport: transport)
     let server = try LoopbackDatagramServer { _ in .drop }
     let stream = try await dialer.dialDatagrams(DialRequest(host: "127.0.0.1", port: server.port))
-    let reading = Task { await streamWords { try await stream.receive() } }
+    let reading = Task { await words { try await stream.receive() } }
     await transport.shutDown()
     #expect(await reading.value == "cancelled/shut_down")
     #expect(dialer.activeStreams == 0)

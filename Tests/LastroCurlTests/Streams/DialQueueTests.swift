@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import Lastro
 import LastroSupport
 import LastroTesting
+import TestSupport
 import Testing
 
 @testable import LastroCurl
-
-#if canImport(Glibc)
-  import Glibc
-#endif
 
 @Suite("Streams: who waits to be dialed", .timeLimit(.minutes(5)))
 struct DialQueueTests {
@@ -53,10 +51,15 @@ struct DialQueueTests {
 
 /// Keeps a thread that looks up waiting.
 private final class LookupGate: Sendable {
-  private let isOpen = Lock(false)
+  private let opened = DispatchSemaphore(value: 0)
 
-  func open() { isOpen.withLock { $0 = true } }
-  func wait() { while !isOpen.withLock({ $0 }) { usleep(1_000) } }
+  func open() { opened.signal() }
+
+  /// Leaves it open for the next.
+  func wait() {
+    opened.wait()
+    opened.signal()
+  }
 }
 
 @Suite("Streams: look-ups for datagrams", .timeLimit(.minutes(5)))
@@ -96,7 +99,7 @@ struct NameLookupsTests {
     gate.open()
     for _ in 0..<100 { #expect(await all.next() == "dead.test") }
     #expect(asked.withLock { $0 } == 1)
-    #expect(await streamComesTrue { lookups.stored == 0 })
+    #expect(await eventually { lookups.stored == 0 })
   }
 
   @Test("too many are told so, and those who gave up count no more")

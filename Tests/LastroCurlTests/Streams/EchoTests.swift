@@ -4,6 +4,7 @@ import Lastro
 import LastroCurl
 import LastroSupport
 import LastroTesting
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -16,8 +17,8 @@ import Testing
 struct EchoTests {
   @Test("what is written comes back, and the clean end after finishWriting", arguments: [false, true])
   func echoes(tls: Bool) async throws {
-    let lab = try StreamLab()
-    let server = try lab.server(tls: tls, handler: streamEcho)
+    let lab = try TrustingEngine()
+    let server = try lab.server(tls: tls, handler: { try $0.echo() })
     let stream = try await lab.dial(server)
     for text in ["hello", "", "world"] {
       try await stream.write(Data(text.utf8))
@@ -27,13 +28,13 @@ struct EchoTests {
     try await stream.finishWriting()
     #expect(try await stream.read() == nil)
     #expect(try await stream.read() == nil)
-    #expect(await streamWords { try await stream.write(Data([1])) } == "request/stream_closed")
+    #expect(await words { try await stream.write(Data([1])) } == "request/stream_closed")
     #expect(server.errors.isEmpty)
   }
 
   @Test("the default engine dials too")
   func sharedDialer() async throws {
-    let server = try LoopbackServer(handler: streamEcho)
+    let server = try LoopbackServer(handler: { try $0.echo() })
     let stream = try await CurlDialer.shared.dial(DialRequest(host: "127.0.0.1", port: server.port))
     try await stream.write(Data("hello".utf8))
     #expect(try await stream.read() == Data("hello".utf8))
@@ -41,12 +42,12 @@ struct EchoTests {
 
   @Test("the facts name both ends, the TLS version, the cipher, the chain and the verdict")
   func facts() async throws {
-    let lab = try StreamLab()
-    let plainServer = try lab.server(handler: streamEcho)
+    let lab = try TrustingEngine()
+    let plainServer = try lab.server(handler: { try $0.echo() })
     let plain = try await lab.dial(plainServer)
     #expect(plain.facts.tls == nil && plain.facts.trust == .plain && plain.facts.remoteAddress == "127.0.0.1")
     for (newest, version) in [(LoopbackTLS.Version.tls13, "TLSv1.3"), (.tls12, "TLSv1.2")] {
-      let server = try lab.server(tls: true, { $0.maximumVersion = newest }, handler: streamEcho)
+      let server = try lab.server(tls: true, { $0.maximumVersion = newest }, handler: { try $0.echo() })
       let stream = try await lab.dial(server)
       #expect(stream.facts.remotePort == server.port && (stream.facts.localPort ?? 0) > 0)
       let tls = try #require(stream.facts.tls)
@@ -58,10 +59,10 @@ struct EchoTests {
 
   @Test("megabytes pass both ways at once through a slow reader, whole and in order", arguments: [false, true])
   func bigBothWays(tls: Bool) async throws {
-    let lab = try StreamLab()
-    let server = try lab.server(tls: tls, handler: streamEcho)
+    let lab = try TrustingEngine()
+    let server = try lab.server(tls: tls, handler: { try $0.echo() })
     let stream = try await lab.dial(server)
-    let sent = streamNoise(6 << 20)
+    let sent = noise(6 << 20)
     async let writing: Void = {
       try await stream.write(sent)
       try await stream.finishWriting()
@@ -81,7 +82,7 @@ struct EchoTests {
 
   @Test("a writer waits while the peer does not read, and goes on when it does", arguments: [false, true])
   func backPressure(tls: Bool) async throws {
-    let lab = try StreamLab()
+    let lab = try TrustingEngine()
     let gate = try LoopbackGate()
     let server = try lab.server(tls: tls) { connection in
       connection.wait(for: gate)
@@ -96,7 +97,7 @@ struct EchoTests {
       try await stream.finishWriting()
     }
     // Another stream of the same loop is served meanwhile.
-    let otherServer = try lab.server(handler: streamEcho)
+    let otherServer = try lab.server(handler: { try $0.echo() })
     let other = try await lab.dial(otherServer)
     for _ in 0..<50 {
       try await other.write(Data("x".utf8))
@@ -104,7 +105,7 @@ struct EchoTests {
     }
     #expect(!isDone.withLock { $0 })
     gate.open()
-    #expect(try await stream.streamToEnd() == Data("\(size)".utf8))
+    #expect(try await stream.rest() == Data("\(size)".utf8))
     try await writer.value
   }
 
@@ -116,20 +117,20 @@ struct EchoTests {
 
   @Test("one byte at a time, and a byte asked for at a time", arguments: [false, true])
   func byteByByte(tls: Bool) async throws {
-    let lab = try StreamLab()
+    let lab = try TrustingEngine()
     let server = try lab.server(tls: tls) { connection in
       try connection.drip(Array("one byte at a time".utf8), every: .milliseconds(1))
       connection.close()
     }
-    #expect(try await lab.dial(server).streamToEnd() == Data("one byte at a time".utf8))
+    #expect(try await lab.dial(server).rest() == Data("one byte at a time".utf8))
     let whole = try lab.server(tls: tls) { try $0.write("in one piece") }
-    // What TLS has decrypted and nobody has asked for is not lost.
-    #expect(try await lab.dial(whole).streamToEnd(atMost: 1) == Data("in one piece".utf8))
+    // What TLS has decrypted and no read has asked for is not lost.
+    #expect(try await lab.dial(whole).rest(atMost: 1) == Data("in one piece".utf8))
   }
 
   @Test("the peer's end comes first; what we write still arrives", arguments: [false, true])
   func peerEndsFirst(tls: Bool) async throws {
-    let lab = try StreamLab()
+    let lab = try TrustingEngine()
     let (arrived, arrival) = AsyncStream.makeStream(of: [UInt8].self)
     let server = try lab.server(tls: tls) { connection in
       try connection.write("bye")
@@ -137,8 +138,8 @@ struct EchoTests {
       arrival.yield(connection.readToEnd())
     }
     let stream = try await lab.dial(server)
-    #expect(try await stream.streamToEnd() == Data("bye".utf8))
-    let sent = streamNoise(300_000)
+    #expect(try await stream.rest() == Data("bye".utf8))
+    let sent = noise(300_000)
     try await stream.write(sent)
     try await stream.finishWriting()
     for await bytes in arrived {
@@ -150,7 +151,7 @@ struct EchoTests {
 
   @Test("a second reader, and a second writer, fail and disturb nothing", arguments: [false, true])
   func secondReader(tls: Bool) async throws {
-    let lab = try StreamLab()
+    let lab = try TrustingEngine()
     let gate = try LoopbackGate()
     let (begun, beginning) = AsyncStream.makeStream(of: Void.self)
     let server = try lab.server(tls: tls) { connection in
@@ -164,7 +165,7 @@ struct EchoTests {
     let big = Task { try await stream.write(Data(count: 32 << 20)) }
     // It is far from done then: the sockets take less.
     for await _ in begun { break }
-    #expect(await streamWords { try await stream.finishWriting() } == "request/operation_in_progress")
+    #expect(await words { try await stream.finishWriting() } == "request/operation_in_progress")
     let first = Task {
       while true {
         do throws(TransportError) {
@@ -177,7 +178,7 @@ struct EchoTests {
     // The first is at it once the second is refused.
     var reads = ""
     for _ in 0..<2_000 where reads != "request/operation_in_progress" {
-      reads = await streamWords { try await stream.read(upTo: 1, within: .milliseconds(2)) }
+      reads = await words { try await stream.read(upTo: 1, within: .milliseconds(2)) }
     }
     #expect(reads == "request/operation_in_progress")
     gate.open()
@@ -189,7 +190,7 @@ struct EchoTests {
 /// Processor time of the engine's threads.
 enum StreamLoopTime {
   static func whileNobodyReads() async throws {
-    let lab = try StreamLab()
+    let lab = try TrustingEngine()
     let written = Lock(0)
     let server = try lab.server { connection in
       while true {
@@ -199,15 +200,13 @@ enum StreamLoopTime {
     }
     let stream = try await lab.dial(server)
     // Until the sockets are full.
-    var before = -1
-    while before != written.withLock({ $0 }) {
-      before = written.withLock { $0 }
-      try await Task.sleep(for: .milliseconds(200))
-    }
+    _ = await eventually { written.withLock { $0 } > 0 }
+    _ = await valueAtRest { written.withLock { $0 } }
     let start = spent()
+    // What is measured is a while in which nothing happens.
     try await Task.sleep(for: .milliseconds(500))
     #expect(spent() - start < 20, "the loops' threads work: ticks of 10 ms")
-    #expect(try await stream.streamBytes(exactly: 1 << 20) == Data(repeating: 7, count: 1 << 20))
+    #expect(try await stream.bytes(exactly: 1 << 20) == Data(repeating: 7, count: 1 << 20))
   }
 
   /// In ticks of the kernel's clock, of all loops of this process.

@@ -3,6 +3,7 @@
 import Lastro
 import LastroCurl
 import LastroTesting
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -16,8 +17,8 @@ struct ManyStreamsTests {
   @Test("a thousand streams at once echo, each its own bytes", arguments: [false, true])
   func thousand(tls: Bool) async throws {
     LoopbackServer.raiseDescriptorLimit()
-    let lab = try StreamLab { configuration, _ in configuration.loops = 2 }
-    let server = try lab.server(tls: tls, handler: streamEcho)
+    let lab = try TrustingEngine { configuration, _ in configuration.loops = 2 }
+    let server = try lab.server(tls: tls, handler: { try $0.echo() })
     let count = tls ? 300 : 1_000
     let streams = try await withThrowingTaskGroup(of: (any ByteStream).self) { group in
       for _ in 0..<count { group.addTask { try await lab.dial(server) } }
@@ -30,7 +31,7 @@ struct ManyStreamsTests {
           group.addTask {
             let sent = Data("stream \(index), round \(round)".utf8)
             try await stream.write(sent)
-            #expect(try await stream.streamBytes(exactly: sent.count) == sent)
+            #expect(try await stream.bytes(exactly: sent.count) == sent)
           }
         }
         try await group.waitForAll()
@@ -40,20 +41,20 @@ struct ManyStreamsTests {
     for (index, stream) in streams.enumerated() where index.isMultiple(of: 2) { stream.close() }
     for (index, stream) in streams.enumerated() where !index.isMultiple(of: 2) {
       try await stream.write(Data("still".utf8))
-      #expect(try await stream.streamBytes(exactly: 5) == Data("still".utf8))
+      #expect(try await stream.bytes(exactly: 5) == Data("still".utf8))
     }
     for stream in streams { stream.close() }
-    #expect(await streamComesTrue { lab.dialer.activeStreams == 0 && server.openConnections == 0 })
+    #expect(await eventually { lab.dialer.activeStreams == 0 && server.openConnections == 0 })
   }
 
   @Test("streams that rest stay open while others are dialed, half-closed ones and their bytes too")
   func restingStreams() async throws {
-    let lab = try StreamLab { configuration, _ in configuration.idleLifetime = .seconds(1) }
+    let lab = try TrustingEngine { configuration, _ in configuration.idleLifetime = .seconds(1) }
     let server = try lab.server { connection in
       let bytes = connection.readToEnd()
       try connection.write(bytes + bytes)
     }
-    let echoing = try lab.server(handler: streamEcho)
+    let echoing = try lab.server(handler: { try $0.echo() })
     let open = try await lab.dial(echoing)
     let half = try await lab.dial(server)
     try await half.write(Data("rest".utf8))
@@ -63,20 +64,20 @@ struct ManyStreamsTests {
       try await Task.sleep(for: .milliseconds(1_100))
       _ = try await lab.dial(echoing)
     }
-    #expect(try await half.streamToEnd() == Data("restrest".utf8))
+    #expect(try await half.rest() == Data("restrest".utf8))
     try await open.write(Data("x".utf8))
     #expect(try await open.read() == Data("x".utf8))
   }
 
   @Test("fetches and streams share an engine and disturb each other not")
   func withFetches() async throws {
-    let lab = try StreamLab()
+    let lab = try TrustingEngine()
     let server = try LoopbackServer { connection in
       while try connection.readHead() != nil {
         try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
       }
     }
-    let echoing = try lab.server(handler: streamEcho)
+    let echoing = try lab.server(handler: { try $0.echo() })
     let stream = try await lab.dial(echoing)
     for round in 0..<20 {
       let answer = try await lab.transport.execute(
@@ -89,7 +90,7 @@ struct ManyStreamsTests {
     #expect(server.acceptedConnections == 1)
     // A stream is not made of a fetch's connection, though it is to the same host.
     let other = try await lab.dial(server)
-    #expect(await streamComesTrue { server.acceptedConnections == 2 })
+    #expect(await eventually { server.acceptedConnections == 2 })
     other.close()
   }
 
@@ -113,9 +114,9 @@ struct ManyStreamsTests {
 /// A bit of everything, with an engine of its own.
 private enum StreamRound {
   static func play() async throws {
-    let lab = try StreamLab()
+    let lab = try TrustingEngine()
     for tls in [false, true] {
-      let server = try lab.server(tls: tls, handler: streamEcho)
+      let server = try lab.server(tls: tls, handler: { try $0.echo() })
       let stream = try await lab.dial(server)
       try await stream.write(Data("hello".utf8))
       #expect(try await stream.read() == Data("hello".utf8))
@@ -126,14 +127,14 @@ private enum StreamRound {
       reading.cancel()
       _ = try? await reading.value
       let cutting = try lab.server(tls: tls) { $0.closeWithoutNotify() }
-      _ = await streamWords { try await lab.dial(cutting).read() }
+      _ = await words { try await lab.dial(cutting).read() }
       let resetting = try lab.server(tls: tls) { $0.reset() }
-      _ = await streamWords { try await lab.dial(resetting).read() }
+      _ = await words { try await lab.dial(resetting).read() }
     }
-    let stuck = try lab.server(tls: true, { $0.handshakeFault = .stallInHandshake }, handler: streamEcho)
-    _ = await streamWords { try await lab.dial(stuck, limit: .milliseconds(50)) }
-    let closing = try lab.server(tls: true, { $0.handshakeFault = .closeInHandshake }, handler: streamEcho)
-    _ = await streamWords { try await lab.dial(closing) }
+    let stuck = try lab.server(tls: true, { $0.handshakeFault = .stallInHandshake }, handler: { try $0.echo() })
+    _ = await words { try await lab.dial(stuck, limit: .milliseconds(50)) }
+    let closing = try lab.server(tls: true, { $0.handshakeFault = .closeInHandshake }, handler: { try $0.echo() })
+    _ = await words { try await lab.dial(closing) }
     let datagrams = try LoopbackDatagramServer { .answer($0.bytes) }
     let one = try await lab.dialer.dialDatagrams(DialRequest(host: "localhost", port: datagrams.port))
     try? await one.send(Data("x".utf8))
@@ -141,13 +142,13 @@ private enum StreamRound {
   }
 
   static func playImpossible() async throws {
-    let lab = try StreamLab()
+    let lab = try TrustingEngine()
     func fail(_ number: Int) async -> String {
       let options = lab.options {
         $0.resolutions = [.init(host: "n\(number).test", port: 1, addresses: ["127.0.0.1"])]
         $0.localInterface = "a\0b"
       }
-      return await streamWords {
+      return await words {
         try await lab.dialer.dial(DialRequest(host: "127.0.0.1", port: 1, connection: options))
       }
     }
@@ -159,13 +160,6 @@ private enum StreamRound {
   }
 
   static func settledDescriptors() async -> Int {
-    var last = -1, quiet = 0
-    while quiet < 20 {
-      try? await Task.sleep(for: .milliseconds(10))
-      let now = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count) ?? 0
-      quiet = now == last ? quiet + 1 : 0
-      last = now
-    }
-    return last
+    await valueAtRest { (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count) ?? 0 }
   }
 }

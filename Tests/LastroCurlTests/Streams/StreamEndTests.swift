@@ -3,6 +3,7 @@
 import Lastro
 import LastroCurl
 import LastroTesting
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -22,19 +23,19 @@ struct StreamEndTests {
       LoopbackTLS.Version.tls12, .tls13,
     ])
   func truncation(newest: LoopbackTLS.Version) async throws {
-    let lab = try StreamLab()
+    let lab = try TrustingEngine()
     for isClean in [true, false] {
       let server = try lab.server(tls: true, { $0.maximumVersion = newest }) { connection in
         try connection.write("the last words")
         if isClean { connection.close() } else { connection.closeWithoutNotify() }
       }
       let stream = try await lab.dial(server)
-      #expect(try await stream.streamBytes(exactly: 14) == Data("the last words".utf8))
+      #expect(try await stream.bytes(exactly: 14) == Data("the last words".utf8))
       for _ in 0..<2 {
         if isClean {
           #expect(try await stream.read() == nil)
         } else {
-          #expect(await streamWords { try await stream.read() } == "response/truncated_stream")
+          #expect(await words { try await stream.read() } == "response/truncated_stream")
         }
       }
     }
@@ -42,30 +43,30 @@ struct StreamEndTests {
 
   @Test("large data before a truncation is delivered first")
   func truncationAfterMuch() async throws {
-    let lab = try StreamLab()
-    let sent = streamNoise(500_000)
+    let lab = try TrustingEngine()
+    let sent = noise(500_000)
     let server = try lab.server(tls: true) { connection in
       try connection.write(sent)
       connection.closeWithoutNotify()
     }
     let stream = try await lab.dial(server)
-    #expect(try await stream.streamBytes(exactly: sent.count) == sent)
-    #expect(await streamWords { try await stream.read() } == "response/truncated_stream")
+    #expect(try await stream.bytes(exactly: sent.count) == sent)
+    #expect(await words { try await stream.read() } == "response/truncated_stream")
   }
 
   @Test("FIN is a clean end without TLS")
   func plainEnd() async throws {
-    let lab = try StreamLab()
+    let lab = try TrustingEngine()
     let server = try lab.server { connection in
       try connection.write("all")
       connection.close()
     }
-    #expect(try await lab.dial(server).streamToEnd() == Data("all".utf8))
+    #expect(try await lab.dial(server).rest() == Data("all".utf8))
   }
 
   @Test("a reset is a failure with its errno, on every read after it", arguments: [false, true])
   func reset(tls: Bool) async throws {
-    let lab = try StreamLab()
+    let lab = try TrustingEngine()
     let gate = try LoopbackGate()
     let server = try lab.server(tls: tls) { connection in
       connection.wait(for: gate)
@@ -74,20 +75,20 @@ struct StreamEndTests {
     let stream = try await lab.dial(server)
     let reading = Task { try await stream.read() }
     gate.open()
-    let error = try await streamError { try await reading.value }
+    let error = try await transportError { try await reading.value }
     #expect(error.code == .receiveFailed && error.systemCode == ECONNRESET && error.stage == .response)
-    #expect(await streamWords { try await stream.read() } == "response/receive_failed")
+    #expect(await words { try await stream.read() } == "response/receive_failed")
   }
 
   @Test("writing to a peer that is gone fails with the errno", arguments: [false, true])
   func writingToNobody(tls: Bool) async throws {
-    let lab = try StreamLab()
+    let lab = try TrustingEngine()
     let server = try lab.server(tls: tls) { connection in
       _ = connection.read(max: 1)
       connection.reset()
     }
     let stream = try await lab.dial(server)
-    let error = try await streamError {
+    let error = try await transportError {
       for _ in 0..<1_000 { try await stream.write(Data(count: 1 << 20)) }
     }
     #expect(error.code == .sendFailed && error.stage == .send)
@@ -96,33 +97,33 @@ struct StreamEndTests {
 
   @Test("an alert of the peer is told as such")
   func alert() async throws {
-    let lab = try StreamLab()
+    let lab = try TrustingEngine()
     let authority = lab.authority.rootPEM
-    let server = try lab.server(tls: true, { $0.clientAuthoritiesPEM = authority }, handler: streamEcho)
+    let server = try lab.server(tls: true, { $0.clientAuthoritiesPEM = authority }, handler: { try $0.echo() })
     // In TLS 1.3 the refusal comes after the handshake is over for the client.
     let stream = try await lab.dial(server)
-    #expect(await streamWords { try await stream.read() } == "tls/client_certificate_required")
+    #expect(await words { try await stream.read() } == "tls/client_certificate_required")
   }
 
   @Test("close ends a read and a write at once, both ways, and for good", arguments: [false, true])
   func close(tls: Bool) async throws {
-    let lab = try StreamLab()
+    let lab = try TrustingEngine()
     let server = try lab.server(tls: tls) { connection in connection.stall() }
     let stream = try await lab.dial(server)
-    let reading = Task { await streamWords { try await stream.read() } }
-    let writing = Task { await streamWords { try await stream.write(Data(count: 64 << 20)) } }
+    let reading = Task { await words { try await stream.read() } }
+    let writing = Task { await words { try await stream.write(Data(count: 64 << 20)) } }
     stream.close()
     stream.close()
     #expect(await reading.value == "request/stream_closed")
     #expect(await writing.value == "request/stream_closed")
-    #expect(await streamWords { try await stream.read() } == "request/stream_closed")
-    #expect(await streamWords { try await stream.finishWriting() } == "request/stream_closed")
-    #expect(await streamComesTrue { server.openConnections == 0 && lab.dialer.activeStreams == 0 })
+    #expect(await words { try await stream.read() } == "request/stream_closed")
+    #expect(await words { try await stream.finishWriting() } == "request/stream_closed")
+    #expect(await eventually { server.openConnections == 0 && lab.dialer.activeStreams == 0 })
   }
 
   @Test("close tells a TLS peer with close_notify")
   func closeNotifies() async throws {
-    let lab = try StreamLab()
+    let lab = try TrustingEngine()
     let (ends, end) = AsyncStream.makeStream(of: Bool.self)
     let server = try lab.server(tls: true) { connection in
       _ = connection.readToEnd()
@@ -136,58 +137,58 @@ struct StreamEndTests {
 
   @Test("a stream that is dropped is closed", arguments: [false, true])
   func dropped(tls: Bool) async throws {
-    let lab = try StreamLab()
+    let lab = try TrustingEngine()
     let server = try lab.server(tls: tls) { $0.stall() }
     for _ in 0..<20 { _ = try await lab.dial(server) }
     // Over TCP a dial may be over before the server has taken the connection.
-    #expect(await streamComesTrue { server.acceptedConnections == 20 && server.openConnections == 0 })
-    #expect(await streamComesTrue { lab.dialer.activeStreams == 0 })
+    #expect(await eventually { server.acceptedConnections == 20 && server.openConnections == 0 })
+    #expect(await eventually { lab.dialer.activeStreams == 0 })
   }
 
   @Test("shutting the engine down ends streams and dials with shut_down", arguments: [false, true])
   func shutDown(tls: Bool) async throws {
-    let lab = try StreamLab()
+    let lab = try TrustingEngine()
     let server = try lab.server(tls: tls) { $0.stall() }
-    let stuck = try lab.server(tls: true, { $0.handshakeFault = .stallInHandshake }, handler: streamEcho)
+    let stuck = try lab.server(tls: true, { $0.handshakeFault = .stallInHandshake }, handler: { try $0.echo() })
     let stream = try await lab.dial(server)
-    let reading = Task { await streamWords { try await stream.read() } }
-    let dialing = Task { await streamWords { try await lab.dial(stuck) } }
+    let reading = Task { await words { try await stream.read() } }
+    let dialing = Task { await words { try await lab.dial(stuck) } }
     try await stuck.waitForConnections(count: 1)
     await lab.transport.shutDown()
     #expect(await reading.value == "cancelled/shut_down")
     #expect(await dialing.value == "cancelled/shut_down")
-    #expect(await streamWords { try await stream.read() } == "cancelled/shut_down")
-    #expect(await streamWords { try await stream.write(Data([1])) } == "cancelled/shut_down")
-    #expect(await streamWords { try await lab.dial(server) } == "cancelled/shut_down")
+    #expect(await words { try await stream.read() } == "cancelled/shut_down")
+    #expect(await words { try await stream.write(Data([1])) } == "cancelled/shut_down")
+    #expect(await words { try await lab.dial(server) } == "cancelled/shut_down")
     #expect(lab.dialer.activeStreams == 0)
   }
 
   @Test("a stream keeps its engine alive, and lets it go with itself")
   func engineLivesOn() async throws {
-    var lab: StreamLab? = try StreamLab()
-    let server = try LoopbackServer(handler: streamEcho)
+    var lab: TrustingEngine? = try TrustingEngine()
+    let server = try LoopbackServer(handler: { try $0.echo() })
     var stream: (any ByteStream)? = try await lab?.dial(server)
     lab = nil
     try await stream?.write(Data("still".utf8))
     #expect(try await stream?.read() == Data("still".utf8))
     stream = nil
-    #expect(await streamComesTrue { server.openConnections == 0 })
+    #expect(await eventually { server.openConnections == 0 })
   }
 
   @Test("where our direction could not be ended, asking again does not say that it was")
   func finishingTwice() async throws {
-    let lab = try StreamLab()
+    let lab = try TrustingEngine()
     let server = try lab.server(tls: true) { connection in
       _ = try connection.read(exactly: 1)
       connection.reset()
     }
     let stream = try await lab.dial(server)
     try await stream.write(Data([1]))
-    _ = await streamWords { try await stream.read() }
+    _ = await words { try await stream.read() }
     // Until the reset is known to the socket.
-    while await streamWords({ try await stream.write(Data([1])) }).hasPrefix("no error") {}
-    let first = await streamWords { try await stream.finishWriting() }
+    while await words({ try await stream.write(Data([1])) }).hasPrefix("no error") {}
+    let first = await words { try await stream.finishWriting() }
     #expect(first == "send/send_failed")
-    #expect(await streamWords { try await stream.finishWriting() } == first)
+    #expect(await words { try await stream.finishWriting() } == first)
   }
 }

@@ -4,6 +4,7 @@ import Lastro
 import LastroCurl
 import LastroTesting
 import PeerSupport
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -18,137 +19,137 @@ import Testing
 @Suite("Streams: limits and cancellation", .timeLimit(.minutes(5)))
 struct StreamGivingUpTests {
   /// A TLS server whose handshake never goes on.
-  private func stuck(_ lab: StreamLab) throws -> LoopbackServer {
-    try lab.server(tls: true, { $0.handshakeFault = .stallInHandshake }, handler: streamEcho)
+  private func stuck(_ lab: TrustingEngine) throws -> LoopbackServer {
+    try lab.server(tls: true, { $0.handshakeFault = .stallInHandshake }, handler: { try $0.echo() })
   }
 
   @Test("a dial that is cancelled in the handshake ends at once, and leaves nothing")
   func cancelInHandshake() async throws {
-    let lab = try StreamLab()
+    let lab = try TrustingEngine()
     let server = try stuck(lab)
-    let dialing = Task { await streamWords { try await lab.dial(server) } }
+    let dialing = Task { await words { try await lab.dial(server) } }
     try await server.waitForConnections(count: 1)
     dialing.cancel()
     #expect(await dialing.value == "cancelled/cancelled")
-    #expect(await streamComesTrue { server.openConnections == 0 && lab.dialer.activeStreams == 0 })
+    #expect(await eventually { server.openConnections == 0 && lab.dialer.activeStreams == 0 })
   }
 
   @Test("a dial that is cancelled while it connects, or before it begins, ends at once")
   func cancelInConnect() async throws {
-    let lab = try StreamLab()
+    let lab = try TrustingEngine()
     let listener = try CrowdedListener()
     let request = DialRequest(host: "127.0.0.1", port: listener.port, connectTimeout: nil)
-    let dialing = Task { await streamWords { try await lab.dialer.dial(request) } }
-    #expect(await streamComesTrue { lab.dialer.activeStreams == 1 })
+    let dialing = Task { await words { try await lab.dialer.dial(request) } }
+    #expect(await eventually { lab.dialer.activeStreams == 1 })
     dialing.cancel()
     #expect(await dialing.value == "cancelled/cancelled")
     var limited = request
     limited.connectTimeout = .milliseconds(50)
-    #expect(await streamWords { try await lab.dialer.dial(limited) } == "timeout/connect_timeout")
+    #expect(await words { try await lab.dialer.dial(limited) } == "timeout/connect_timeout")
     let never = Task {
       withUnsafeCurrentTask { $0?.cancel() }
-      return await streamWords { try await lab.dialer.dial(request) }
+      return await words { try await lab.dialer.dial(request) }
     }
     #expect(await never.value == "cancelled/cancelled")
-    #expect(await streamComesTrue { lab.dialer.activeStreams == 0 })
+    #expect(await eventually { lab.dialer.activeStreams == 0 })
   }
 
   @Test("the connect limit holds for the handshake, and for the wait of those behind it")
   func connectLimit() async throws {
-    let lab = try StreamLab { configuration, _ in configuration.coldRequestsPerHost = 1 }
+    let lab = try TrustingEngine { configuration, _ in configuration.coldRequestsPerHost = 1 }
     // The server of its own may never have accepted it.
     let hasty = try stuck(lab)
-    #expect(await streamWords { try await lab.dial(hasty, limit: .milliseconds(100)) } == "timeout/connect_timeout")
-    #expect(await streamComesTrue { lab.dialer.activeStreams == 0 })
+    #expect(await words { try await lab.dial(hasty, limit: .milliseconds(100)) } == "timeout/connect_timeout")
+    #expect(await eventually { lab.dialer.activeStreams == 0 })
     let server = try stuck(lab)
-    let first = Task { await streamWords { try await lab.dial(server) } }
+    let first = Task { await words { try await lab.dial(server) } }
     try await server.waitForConnections(count: 1)
-    #expect(await streamWords { try await lab.dial(server, limit: .milliseconds(100)) } == "timeout/connect_timeout")
-    #expect(await streamWords { try await lab.dial(server, limit: .zero) } == "timeout/connect_timeout")
-    let waiting = Task { await streamWords { try await lab.dial(server) } }
-    _ = await streamComesTrue { lab.dialer.activeStreams == 2 }
+    #expect(await words { try await lab.dial(server, limit: .milliseconds(100)) } == "timeout/connect_timeout")
+    #expect(await words { try await lab.dial(server, limit: .zero) } == "timeout/connect_timeout")
+    let waiting = Task { await words { try await lab.dial(server) } }
+    _ = await eventually { lab.dialer.activeStreams == 2 }
     waiting.cancel()
     #expect(await waiting.value == "cancelled/cancelled")
     first.cancel()
     #expect(await first.value == "cancelled/cancelled")
-    #expect(await streamComesTrue { lab.dialer.activeStreams == 0 })
+    #expect(await eventually { lab.dialer.activeStreams == 0 })
     #expect(server.acceptedConnections == 1)
   }
 
   @Test("thousands of waiting dials that fail as soon as they begin fail one after another")
   func failingQueue() async throws {
     let count = 12_000
-    let lab = try StreamLab { configuration, _ in
+    let lab = try TrustingEngine { configuration, _ in
       configuration.loops = 1
       configuration.coldRequestsPerHost = 1
       configuration.maximumQueuedRequests = count
     }
     let server = try stuck(lab)
-    let first = Task { await streamWords { try await lab.dial(server) } }
+    let first = Task { await words { try await lab.dial(server) } }
     try await server.waitForConnections(count: 1)
     let impossible = lab.options { $0.localInterface = "a\0b" }
     await withTaskGroup(of: String.self) { group in
       for _ in 0..<count {
-        group.addTask { await streamWords { try await lab.dial(server) { $0.connection = impossible } } }
+        group.addTask { await words { try await lab.dial(server) { $0.connection = impossible } } }
       }
-      #expect(await streamComesTrue { lab.dialer.activeStreams == count + 1 })
+      #expect(await eventually { lab.dialer.activeStreams == count + 1 })
       first.cancel()
       for await words in group { #expect(words == "request/invalid_option") }
     }
     #expect(await first.value == "cancelled/cancelled")
-    #expect(await streamComesTrue { lab.dialer.activeStreams == 0 })
+    #expect(await eventually { lab.dialer.activeStreams == 0 })
   }
 
   @Test("more waiting dials than allowed are refused")
   func queueLimit() async throws {
-    let lab = try StreamLab { configuration, _ in
+    let lab = try TrustingEngine { configuration, _ in
       configuration.coldRequestsPerHost = 1
       configuration.maximumQueuedRequests = 0
     }
     let server = try stuck(lab)
-    let first = Task { await streamWords { try await lab.dial(server) } }
+    let first = Task { await words { try await lab.dial(server) } }
     try await server.waitForConnections(count: 1)
-    #expect(await streamWords { try await lab.dial(server) } == "limit/queue_full")
+    #expect(await words { try await lab.dial(server) } == "limit/queue_full")
     first.cancel()
     #expect(await first.value == "cancelled/cancelled")
   }
 
   @Test("a dial to nobody fails with the errno; one to no name with the stage resolve")
   func nobodyListens() async throws {
-    let lab = try StreamLab()
+    let lab = try TrustingEngine()
     let port = try Loopback.freePort()
-    let error = try await streamError { try await lab.dialer.dial(DialRequest(host: "127.0.0.1", port: port)) }
+    let error = try await transportError { try await lab.dialer.dial(DialRequest(host: "127.0.0.1", port: port)) }
     #expect(error.stage == .connect && error.code == .connectFailed && error.systemCode != nil)
     #expect(
-      await streamWords { try await lab.dialer.dial(DialRequest(host: "nobody.invalid", port: 1)) }
+      await words { try await lab.dialer.dial(DialRequest(host: "nobody.invalid", port: 1)) }
         == "resolve/host_not_found")
     for (host, port) in [("", 1), ("a b", 1), ("localhost", 0), ("localhost", 65_536), ("x:1", 1)] {
       #expect(
-        await streamWords { try await lab.dialer.dial(DialRequest(host: host, port: port)) } == "request/invalid_option"
+        await words { try await lab.dialer.dial(DialRequest(host: host, port: port)) } == "request/invalid_option"
       )
     }
   }
 
   @Test("the errno of an address that was tried before is not that of a handshake that failed")
   func olderErrno() async throws {
-    let lab = try StreamLab()
-    let server = try lab.server(tls: true, { $0.handshakeFault = .closeInHandshake }, handler: streamEcho)
+    let lab = try TrustingEngine()
+    let server = try lab.server(tls: true, { $0.handshakeFault = .closeInHandshake }, handler: { try $0.echo() })
     let options = lab.options {
-      // Nobody listens at the first.
+      // No server listens at the first.
       $0.resolutions = [.init(host: "localhost", port: server.port, addresses: ["127.0.0.2", "127.0.0.1"])]
     }
-    let error = try await streamError { try await lab.dial(server) { $0.connection = options } }
+    let error = try await transportError { try await lab.dial(server) { $0.connection = options } }
     #expect(error.stage != .connect && error.systemCode != ECONNREFUSED)
   }
 
   @Test("a read whose limit passes, or that is cancelled, loses nothing", arguments: [false, true])
   func readGivenUp(tls: Bool) async throws {
-    let lab = try StreamLab()
-    let server = try lab.server(tls: tls, handler: streamEcho)
+    let lab = try TrustingEngine()
+    let server = try lab.server(tls: tls, handler: { try $0.echo() })
     let stream = try await lab.dial(server)
     var expected = Data(), received = Data()
     for round in 0..<60 {
-      #expect(await streamWords { try await stream.read(upTo: 10, within: .milliseconds(1)) } == "timeout/idle_timeout")
+      #expect(await words { try await stream.read(upTo: 10, within: .milliseconds(1)) } == "timeout/idle_timeout")
       let sent = Data("round \(round)\n".utf8)
       expected += sent
       // The answer and the cancellation meet.
@@ -167,12 +168,12 @@ struct StreamGivingUpTests {
       }
     }
     #expect(received == expected)
-    #expect(await streamWords { try await stream.read(upTo: 0, within: nil) } == "request/invalid_option")
+    #expect(await words { try await stream.read(upTo: 0, within: nil) } == "request/invalid_option")
   }
 
   @Test("a write that is given up midway closes the stream", arguments: [false, true])
   func writeGivenUp(tls: Bool) async throws {
-    let lab = try StreamLab()
+    let lab = try TrustingEngine()
     for isCancelled in [false, true] {
       let gate = try LoopbackGate()
       let server = try lab.server(tls: tls) { connection in
@@ -181,36 +182,37 @@ struct StreamGivingUpTests {
       }
       let stream = try await lab.dial(server)
       if isCancelled {
-        let writing = Task { await streamWords { try await stream.write(Data(count: 64 << 20)) } }
-        _ = await streamComesTrue { server.acceptedConnections == 1 }
+        let writing = Task { await words { try await stream.write(Data(count: 64 << 20)) } }
+        _ = await eventually { server.acceptedConnections == 1 }
         writing.cancel()
         #expect(await writing.value == "cancelled/cancelled")
       } else {
         #expect(
-          await streamWords { try await stream.write(Data(count: 64 << 20), within: .milliseconds(50)) }
+          await words { try await stream.write(Data(count: 64 << 20), within: .milliseconds(50)) }
             == "timeout/idle_timeout")
       }
       // A task that was cancelled before it began to write leaves the stream alone.
-      if !isCancelled { #expect(await streamWords { try await stream.read() } == "request/stream_closed") }
+      if !isCancelled { #expect(await words { try await stream.read() } == "request/stream_closed") }
       stream.close()
-      #expect(await streamComesTrue { lab.dialer.activeStreams == 0 })
+      #expect(await eventually { lab.dialer.activeStreams == 0 })
       // The kernel keeps trying to get rid of what was written.
       gate.open()
-      #expect(await streamComesTrue { server.openConnections == 0 && lab.dialer.activeStreams == 0 })
+      #expect(await eventually { server.openConnections == 0 && lab.dialer.activeStreams == 0 })
     }
   }
 
   @Test("cancelling at any moment leaves no stream behind", arguments: [false, true])
   func cancelAnywhere(tls: Bool) async throws {
-    let lab = try StreamLab()
-    let server = try lab.server(tls: tls, handler: streamEcho)
+    let lab = try TrustingEngine()
+    let server = try lab.server(tls: tls, handler: { try $0.echo() })
     for round in 0..<60 {
       let task = Task {
         let stream = try await lab.dial(server)
-        try await stream.write(streamNoise(100_000))
+        try await stream.write(noise(100_000))
         try await stream.finishWriting()
-        return try await stream.streamToEnd().count
+        return try await stream.rest().count
       }
+      // Another moment in each round; whichever it is, nothing may be left.
       for _ in 0..<round { await Task.yield() }
       if round.isMultiple(of: 3) { try await Task.sleep(for: .microseconds(50 * round)) }
       task.cancel()
@@ -221,7 +223,7 @@ struct StreamGivingUpTests {
         #expect((error as? TransportError)?.code == .cancelled, "\(error)")
       }
     }
-    #expect(await streamComesTrue { server.openConnections == 0 && lab.dialer.activeStreams == 0 })
+    #expect(await eventually { server.openConnections == 0 && lab.dialer.activeStreams == 0 })
   }
 }
 

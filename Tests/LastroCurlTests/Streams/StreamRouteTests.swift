@@ -4,6 +4,7 @@ import Lastro
 import LastroCurl
 import LastroTesting
 import PeerSupport
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -12,37 +13,18 @@ import Testing
   import Foundation
 #endif
 
-/// The proxies of this folder's tests, once for the suite.
-private struct StreamProxies: SuiteTrait, TestScoping {
-  @TaskLocal static var squid: SquidPeer?
-  @TaskLocal static var dante: DantePeer?
-
-  func provideScope(
-    for test: Test, testCase: Test.Case?, performing function: @Sendable @concurrent () async throws -> Void
-  ) async throws {
-    let squid = try await SquidPeer.start()
-    let dante = try await DantePeer.start()
-    defer {
-      squid.stop()
-      dante.stop()
-    }
-    try await Self.$squid.withValue(squid) {
-      try await Self.$dante.withValue(dante, operation: function)
-    }
-  }
-}
-
-@Suite("Streams: ways to the host", StreamProxies(), .timeLimit(.minutes(5)))
+@Suite("Streams: ways to the host", .peers(.squid, .dante), .timeLimit(.minutes(5)))
 struct StreamRouteTests {
-  private var squid: SquidPeer { get throws { try #require(StreamProxies.squid) } }
-  private var dante: DantePeer { get throws { try #require(StreamProxies.dante) } }
+  private var squid: Peer { get throws { try Peers.squid } }
+  private var dante: Peer { get throws { try Peers.dante } }
 
-  /// The lab's options through a proxy, whose own authority is trusted too.
-  private func through(_ proxy: String, _ lab: StreamLab, to port: Int? = nil) throws -> ConnectionOptions {
+  /// Options through a proxy, whose own authority is trusted too.
+  private func through(_ proxy: String, _ lab: TrustingEngine, to port: Int? = nil) throws -> ConnectionOptions {
     let authority = try Data(contentsOf: URL(filePath: try squid.certificates.authority))
     return lab.options {
       $0.proxy = .url(proxy)
-      // Dante and the server have IPv4 only, and which address of a name libcurl gives to a proxy depends on its version.
+      // Dante and the server have IPv4 only, and which address of a name libcurl gives to a proxy depends on its
+      // version.
       $0.resolutions = port.map { [.init(host: "localhost", port: $0, addresses: ["127.0.0.1"])] } ?? []
       $0.tls.roots = .pem(Array(lab.authority.rootPEM.utf8) + [UInt8](authority))
     }
@@ -60,16 +42,16 @@ struct StreamRouteTests {
 
   @Test("bytes pass through every kind of proxy, and end cleanly", arguments: [false, true])
   func proxies(tls: Bool) async throws {
-    let lab = try StreamLab()
-    let server = try lab.server(tls: tls, handler: streamEcho)
-    let sent = streamNoise(700_000)
+    let lab = try TrustingEngine()
+    let server = try lab.server(tls: tls, handler: { try $0.echo() })
+    let sent = noise(700_000)
     for way in try ways {
       let options = try through(way, lab, to: server.port)
       let stream = try await lab.dial(server) { $0.connection = options }
       #expect(stream.facts.remotePort != server.port, "\(way)")
       #expect((stream.facts.tls != nil) == tls && stream.facts.trust == (tls ? .validated : .plain))
       async let writing: Void = stream.write(sent)
-      #expect(try await stream.streamBytes(exactly: sent.count) == sent, "\(way)")
+      #expect(try await stream.bytes(exactly: sent.count) == sent, "\(way)")
       try await writing
       // Not before all is there: squid ends a tunnel for both directions as soon as one is.
       try await stream.finishWriting()
@@ -79,11 +61,11 @@ struct StreamRouteTests {
 
   @Test("the application protocol, the name and the pins are the server's behind an HTTPS proxy")
   func tlsInTLS() async throws {
-    let lab = try StreamLab()
+    let lab = try TrustingEngine()
     let identity = try lab.authority.issue(hosts: ["inner.test"])
     var tls = LoopbackTLS(identity)
     tls.applicationProtocols = ["mine"]
-    let server = try LoopbackServer(tls: tls, handler: streamEcho)
+    let server = try LoopbackServer(tls: tls, handler: { try $0.echo() })
     let spare = "sha256/" + String(repeating: "B", count: 43) + "="
     let pin = try #require(SPKIHash(pem: identity.certificatePEM)).description
     let policy = try PinningPolicy(domainName: "inner.test", pinnedHashes: [pin, spare])
@@ -103,8 +85,8 @@ struct StreamRouteTests {
 
   @Test("proxies that refuse, are unknown, untrusted or dead are failures of the proxy")
   func proxyFailures() async throws {
-    let lab = try StreamLab()
-    let server = try lab.server(handler: streamEcho)
+    let lab = try TrustingEngine()
+    let server = try lab.server(handler: { try $0.echo() })
     let dead = try Loopback.freePort()
     let cases: [(String, String, String)] = [
       ("http://127.0.0.1:\(dead)", "127.0.0.1", "proxy/proxy_connect_failed"),
@@ -115,7 +97,7 @@ struct StreamRouteTests {
     for (proxy, host, expected) in cases {
       let options = try through(proxy, lab)
       #expect(
-        await streamWords {
+        await words {
           try await lab.dial(server) {
             $0.connection = options
             $0.host = host
@@ -125,17 +107,17 @@ struct StreamRouteTests {
     let port = try squid.tlsPort
     let untrusted = lab.options { $0.proxy = .url("https://localhost:\(port)") }
     #expect(
-      await streamWords { try await lab.dial(server) { $0.connection = untrusted } } == "proxy/untrusted_certificate")
+      await words { try await lab.dial(server) { $0.connection = untrusted } } == "proxy/untrusted_certificate")
     #expect(server.acceptedConnections == 0)
   }
 
   @Test("a Unix socket carries streams, with TLS and without", arguments: [false, true])
   func unixSocket(tls: Bool) async throws {
-    let lab = try StreamLab()
+    let lab = try TrustingEngine()
     let directory = try PeerDirectory()
     let path = directory.file("s")
     let options = tls ? LoopbackTLS(try lab.authority.issue(hosts: ["service.test"])) : nil
-    let server = try LoopbackServer(.unixSocket(path: path), tls: options, handler: streamEcho)
+    let server = try LoopbackServer(.unixSocket(path: path), tls: options, handler: { try $0.echo() })
     let connection = lab.options { $0.unixSocketPath = path }
     let stream = try await lab.dialer.dial(
       DialRequest(host: "service.test", port: 1, tls: tls ? .init() : nil, connection: connection))
@@ -143,14 +125,15 @@ struct StreamRouteTests {
     #expect(try await stream.read() == Data("hello".utf8))
     try await stream.finishWriting()
     #expect(try await stream.read() == nil)
+    #expect(stream.facts.remoteAddress == path)
     #expect(stream.facts.remotePort == nil && stream.facts.localPort == nil)
     #expect(server.acceptedConnections == 1)
   }
 
   @Test("a fixed answer for a name reaches the address, for that dial alone")
   func resolutions() async throws {
-    let lab = try StreamLab()
-    let server = try lab.server(handler: streamEcho)
+    let lab = try TrustingEngine()
+    let server = try lab.server(handler: { try $0.echo() })
     let options = lab.options {
       $0.resolutions = [.init(host: "api.lastro.test", port: server.port, addresses: ["127.0.0.1"])]
     }
@@ -161,16 +144,16 @@ struct StreamRouteTests {
     try await stream.write(Data("x".utf8))
     #expect(try await stream.read() == Data("x".utf8))
     #expect(
-      await streamWords { try await lab.dial(server) { $0.host = "api.lastro.test" } } == "resolve/host_not_found")
+      await words { try await lab.dial(server) { $0.host = "api.lastro.test" } } == "resolve/host_not_found")
   }
 
   @Test("the local address is the one asked for; one that is not ours fails")
   func localInterface() async throws {
-    let lab = try StreamLab()
-    let server = try lab.server(handler: streamEcho)
+    let lab = try TrustingEngine()
+    let server = try lab.server(handler: { try $0.echo() })
     let options = lab.options { $0.localInterface = "127.0.0.1" }
     _ = try await lab.dial(server) { $0.connection = options }
     let foreign = lab.options { $0.localInterface = "192.0.2.77" }
-    #expect(await streamWords { try await lab.dial(server) { $0.connection = foreign } } == "connect/connect_failed")
+    #expect(await words { try await lab.dial(server) { $0.connection = foreign } } == "connect/connect_failed")
   }
 }

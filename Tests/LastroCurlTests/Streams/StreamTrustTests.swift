@@ -4,6 +4,7 @@ import Lastro
 import LastroCurl
 import LastroSupport
 import LastroTesting
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -41,8 +42,8 @@ struct StreamTrustTests {
       configuration: try .init(pinningPolicies: [policy], allowNotPinnedDomains: true))
   }
 
-  private func lab(_ judge: (any ServerTrustJudge)?) throws -> StreamLab {
-    try StreamLab { configuration, _ in configuration.connection.tls.trustJudge = judge }
+  private func lab(_ judge: (any ServerTrustJudge)?) throws -> TrustingEngine {
+    try TrustingEngine { configuration, _ in configuration.connection.tls.trustJudge = judge }
   }
 
   @Test("a pinned key is accepted as pinned; without it the stream is refused, and nothing is sent")
@@ -50,7 +51,7 @@ struct StreamTrustTests {
     let minted = try CertificateAuthority()
     let identity = try minted.issue(hosts: ["localhost"])
     let pin = try #require(SPKIHash(pem: identity.certificatePEM)).description
-    let server = try LoopbackServer(tls: LoopbackTLS(identity), handler: streamEcho)
+    let server = try LoopbackServer(tls: LoopbackTLS(identity), handler: { try $0.echo() })
     for (pin, isRight) in [(pin, true), (Self.absent, false)] {
       let lab = try self.lab(try Self.evaluator("localhost", pin))
       var request = lab.request(server)
@@ -58,7 +59,7 @@ struct StreamTrustTests {
       if isRight {
         #expect(try await lab.dialer.dial(request).facts.trust == .pinned)
       } else {
-        let error = try await streamError { try await lab.dialer.dial(request) }
+        let error = try await transportError { try await lab.dialer.dial(request) }
         #expect(error.stage == .trust && error.code == .pinMismatch)
         #expect(error.trustFailure?.trust.port == server.port && error.trustFailure?.trust.role == .server)
       }
@@ -68,12 +69,12 @@ struct StreamTrustTests {
 
   @Test("a pinned host is not talked to without TLS; as a proxy it may be")
   func plaintext() async throws {
-    let server = try LoopbackServer(handler: streamEcho)
+    let server = try LoopbackServer(handler: { try $0.echo() })
     let lab = try self.lab(try Self.evaluator("localhost", Self.absent))
     var request = DialRequest(host: "localhost", port: server.port)
-    #expect(await streamWords { try await lab.dialer.dial(request) } == "trust/plaintext_refused")
-    #expect(await streamWords { try lab.dialer.checkPlaintext(request) } == "trust/plaintext_refused")
-    #expect(await streamWords { try await lab.dialer.dialDatagrams(request) } == "trust/plaintext_refused")
+    #expect(await words { try await lab.dialer.dial(request) } == "trust/plaintext_refused")
+    #expect(await words { try lab.dialer.checkPlaintext(request) } == "trust/plaintext_refused")
+    #expect(await words { try await lab.dialer.dialDatagrams(request) } == "trust/plaintext_refused")
     #expect(server.acceptedConnections == 0)
     request.role = .proxy
     try lab.dialer.checkPlaintext(request)
@@ -87,7 +88,7 @@ struct StreamTrustTests {
   func proxyRole() async throws {
     let judge = Judge { _ in .accepted(.validated) }
     let lab = try self.lab(judge)
-    let server = try lab.server(tls: true, handler: streamEcho)
+    let server = try lab.server(tls: true, handler: { try $0.echo() })
     _ = try await lab.dial(server) { $0.role = .proxy }
     _ = try await lab.dial(server)
     #expect(judge.asked.map(\.role) == [.proxy, .server])
@@ -95,13 +96,13 @@ struct StreamTrustTests {
 
   @Test("an untrusted chain and another host's certificate are refused as for a fetch")
   func ordinaryValidation() async throws {
-    let lab = try StreamLab()
-    let other = try StreamLab()
-    let server = try other.server(tls: true, handler: streamEcho)
-    #expect(await streamWords { try await lab.dial(server) } == "tls/untrusted_certificate")
-    #expect(await streamWords { try await other.dial(server) { $0.host = "127.0.0.1" } } == "tls/host_mismatch")
+    let lab = try TrustingEngine()
+    let other = try TrustingEngine()
+    let server = try other.server(tls: true, handler: { try $0.echo() })
+    #expect(await words { try await lab.dial(server) } == "tls/untrusted_certificate")
+    #expect(await words { try await other.dial(server) { $0.host = "127.0.0.1" } } == "tls/host_mismatch")
     #expect(
-      await streamWords { try await other.dial(server) { $0.tls?.serverName = "other.test" } } == "tls/host_mismatch")
+      await words { try await other.dial(server) { $0.tls?.serverName = "other.test" } } == "tls/host_mismatch")
     #expect(server.establishedConnections == 0 || server.receivedBytes == 0)
   }
 
@@ -113,7 +114,7 @@ struct StreamTrustTests {
     let identity = try lab.authority.issue(hosts: ["gemini.test"])
     let server = try LoopbackServer(tls: LoopbackTLS(identity)) { connection in
       names.withLock { $0.append(connection.serverName) }
-      try streamEcho(connection)
+      try connection.echo()
     }
     let stream = try await lab.dial(server) {
       $0.host = "127.0.0.1"
@@ -123,14 +124,14 @@ struct StreamTrustTests {
     #expect(try await stream.read() == Data("x".utf8))
     #expect(names.withLock { $0 } == ["gemini.test"])
     #expect(judge.asked.map(\.host.text) == ["gemini.test"])
-    #expect(await streamWords { try await lab.dial(server) } == "tls/host_mismatch")
+    #expect(await words { try await lab.dial(server) } == "tls/host_mismatch")
   }
 
   @Test("one judge decides about what is presented, chain and host aside; the dialer's own about the leaf")
   func judgedBy() async throws {
     let stranger = try CertificateAuthority()
     let identity = try stranger.issue(hosts: ["elsewhere.test"])
-    let server = try LoopbackServer(tls: LoopbackTLS(identity), handler: streamEcho)
+    let server = try LoopbackServer(tls: LoopbackTLS(identity), handler: { try $0.echo() })
     let standing = Judge { _ in .accepted(.validated) }
     let lab = try self.lab(standing)
     let judge = Judge { _ in .accepted(.reported) }
@@ -143,14 +144,14 @@ struct StreamTrustTests {
     #expect(standing.asked.map(\.chain.count) == [1] && standing.asked.first?.chain.first == asked.chain.first)
 
     let refusing = Judge { .refused(TrustFailure(.refused("another key than last time"), trust: $0)) }
-    let error = try await streamError {
+    let error = try await transportError {
       try await lab.dial(server) { $0.tls?.certificates = .judged(by: refusing) }
     }
     #expect(error.stage == .trust && error.code == .trustRefused)
     // Who accepts everything does not overrule the dialer's own judge.
     let pinned = try self.lab(try Self.evaluator("localhost", Self.absent))
     #expect(
-      await streamWords { try await pinned.dial(server) { $0.tls?.certificates = .judged(by: judge) } }
+      await words { try await pinned.dial(server) { $0.tls?.certificates = .judged(by: judge) } }
         == "trust/pin_mismatch")
   }
 
@@ -158,7 +159,7 @@ struct StreamTrustTests {
   func rulesChange() async throws {
     let judge = Judge { _ in .accepted(.validated) }
     let lab = try self.lab(judge)
-    let server = try lab.server(tls: true, handler: streamEcho)
+    let server = try lab.server(tls: true, handler: { try $0.echo() })
     let stream = try await lab.dial(server)
     judge.changeRules()
     let other = try await lab.dial(server)
@@ -178,18 +179,18 @@ struct StreamTrustTests {
     }
     box.withLock { $0 = judge }
     let lab = try self.lab(judge)
-    let server = try lab.server(tls: true, handler: streamEcho)
-    #expect(await streamWords { try await lab.dial(server) } == "trust/trust_refused")
+    let server = try lab.server(tls: true, handler: { try $0.echo() })
+    #expect(await words { try await lab.dial(server) } == "trust/trust_refused")
     box.withLock { $0 = nil }
     #expect(server.receivedBytes == 0)
-    #expect(await streamComesTrue { lab.dialer.activeStreams == 0 })
+    #expect(await eventually { lab.dialer.activeStreams == 0 })
   }
 
   @Test("no application protocol is offered unless asked for; the one picked is told")
   func applicationProtocols() async throws {
-    let lab = try StreamLab()
+    let lab = try TrustingEngine()
     let server = try lab.server(
-      tls: true, { $0.applicationProtocols = ["h2", "http/1.1", "mine"] }, handler: streamEcho)
+      tls: true, { $0.applicationProtocols = ["h2", "http/1.1", "mine"] }, handler: { try $0.echo() })
     #expect(try await lab.dial(server).facts.tls?.applicationProtocol == nil)
     let stream = try await lab.dial(server) { $0.tls?.applicationProtocols = ["mine", "http/1.1"] }
     #expect(stream.facts.tls?.applicationProtocol == "http/1.1")
@@ -200,14 +201,14 @@ struct StreamTrustTests {
     let long = String(repeating: "a", count: 256)
     for names in [[""], [long]] {
       #expect(
-        await streamWords { try await lab.dial(server) { $0.tls?.applicationProtocols = names } }
+        await words { try await lab.dial(server) { $0.tls?.applicationProtocols = names } }
           == "request/invalid_option")
     }
   }
 
   @Test("a client certificate is shown", arguments: [LoopbackTLS.Version.tls12, .tls13])
   func clientCertificate(newest: LoopbackTLS.Version) async throws {
-    let lab = try StreamLab()
+    let lab = try TrustingEngine()
     let root = lab.authority.rootPEM
     let names = Lock([String?]())
     let server = try lab.server(
@@ -218,7 +219,7 @@ struct StreamTrustTests {
       },
       handler: { connection in
         names.withLock { $0.append(connection.clientName) }
-        try streamEcho(connection)
+        try connection.echo()
       })
     let identity = try lab.authority.issue(hosts: ["client.test"])
     let options = lab.options {
@@ -241,19 +242,19 @@ struct StreamTrustTests {
     let edit: (inout TLSOptions) -> Void = {
       if isNamed { $0.hostIdentities = ["localhost": identity] } else { $0.identity = identity }
     }
-    let lab = try StreamLab { configuration, _ in edit(&configuration.connection.tls) }
+    let lab = try TrustingEngine { configuration, _ in edit(&configuration.connection.tls) }
     let server = try lab.server(
       tls: true, { $0.clientAuthoritiesPEM = client.rootPEM },
       handler: { connection in
         names.withLock { $0.append(connection.clientName) }
-        try streamEcho(connection)
+        try connection.echo()
       })
     let own = lab.options { edit(&$0.tls) }
     for connection in [nil, own] {
       let stream = try await lab.dial(server) { $0.connection = connection }
       try await stream.write(Data("x".utf8))
       #expect(try await stream.read() == Data("x".utf8))
-      let refused = await streamWords {
+      let refused = await words {
         let stream = try await lab.dial(server) {
           $0.connection = connection
           $0.role = .proxy

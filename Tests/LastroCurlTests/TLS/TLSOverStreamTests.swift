@@ -11,9 +11,9 @@ import Testing
 
 @Suite("TLS as a transport: bytes", .timeLimit(.minutes(5)))
 struct TLSOverStreamTests {
-  let lab: NestLab
+  let lab: TestAuthority
 
-  init() throws { lab = try NestLab() }
+  init() throws { lab = try TestAuthority() }
 
   @Test("agrees on TLS, and tells what on", arguments: [LoopbackTLS.Version.tls12, .tls13])
   func facts(version: LoopbackTLS.Version) async throws {
@@ -31,7 +31,7 @@ struct TLSOverStreamTests {
     #expect(facts.version == (version == .tls12 ? "TLSv1.2" : "TLSv1.3"))
     #expect(facts.cipher?.hasPrefix(version == .tls12 ? "ECDHE" : "TLS_") == true)
     #expect(facts.applicationProtocol == "b")
-    #expect(try facts.presentedChain.first?.pin.description == NestLab.pin(tls.identity))
+    #expect(try facts.presentedChain.first?.pin.description == TestAuthority.pin(tls.identity))
     #expect(stream.facts.trust == .validated)
     #expect(stream.facts.remotePort == server.port)
     #expect(names.withLock { $0 } == ["localhost"])
@@ -56,7 +56,7 @@ struct TLSOverStreamTests {
   func duplex(longestRead: Int) async throws {
     let server = try lab.echo()
     let below = MeddlingDialer(below: lab.base, longestRead: longestRead)
-    let stream = try await TLSDialer(over: below, connection: lab.options).dial(server.request())
+    let stream = try await TLSDialer(over: below, connection: lab.options()).dial(server.request())
     try await stream.expectEcho(longestRead < 100 ? 20_000 : 5_000_000)
   }
 
@@ -67,7 +67,7 @@ struct TLSOverStreamTests {
       connection.close()
     }
     let stream = try await lab.dialer().dial(clean.request())
-    #expect(try await stream.nestedRest() == Data("all".utf8))
+    #expect(try await stream.rest() == Data("all".utf8))
     #expect(try await stream.read() == nil)
 
     let cut = try LoopbackServer(tls: lab.tls()) { connection in
@@ -75,9 +75,9 @@ struct TLSOverStreamTests {
       connection.closeWithoutNotify()
     }
     let broken = try await lab.dialer().dial(cut.request())
-    #expect(try await broken.nestedBytes(4) == Data("part".utf8))
-    for _ in 1...2 { #expect(try await nestedFailure { try await broken.read() }.code == .truncatedStream) }
-    #expect(try await nestedFailure { try await broken.write(Data([1])) }.code == .truncatedStream)
+    #expect(try await broken.bytes(exactly: 4) == Data("part".utf8))
+    for _ in 1...2 { #expect(try await transportError { try await broken.read() }.code == .truncatedStream) }
+    #expect(try await transportError { try await broken.write(Data([1])) }.code == .truncatedStream)
   }
 
   @Test("each direction ends by itself")
@@ -91,8 +91,8 @@ struct TLSOverStreamTests {
     try await stream.write(Data(repeating: 7, count: 100_000))
     try await stream.finishWriting()
     try await stream.finishWriting()
-    #expect(try await nestedFailure { try await stream.write(Data([1])) }.code == .streamClosed)
-    #expect(try await stream.nestedRest() == Data("got 100000".utf8))
+    #expect(try await transportError { try await stream.write(Data([1])) }.code == .streamClosed)
+    #expect(try await stream.rest() == Data("got 100000".utf8))
 
     let talker = try LoopbackServer(tls: lab.tls()) { connection in
       try connection.write("bye")
@@ -101,7 +101,7 @@ struct TLSOverStreamTests {
       connection.closeWithoutNotify()
     }
     let listener = try await lab.dialer().dial(talker.request())
-    #expect(try await listener.nestedRest() == Data("bye".utf8))
+    #expect(try await listener.rest() == Data("bye".utf8))
     try await listener.write(Data("still here".utf8))
     #expect(try await listener.read() == nil)
   }
@@ -116,15 +116,15 @@ struct TLSOverStreamTests {
       ends.withLock { $0.append(connection.readToEnd().count) }
     }
     let stream = try await lab.dialer().dial(server.request())
-    #expect(try await stream.nestedBytes(1) == Data("x".utf8))
-    async let reading = nestedFailure { try await stream.read() }
+    #expect(try await stream.bytes(exactly: 1) == Data("x".utf8))
+    async let reading = transportError { try await stream.read() }
     await Task.yield()
     stream.close()
     stream.close()
     #expect(try await reading.code == .streamClosed)
-    #expect(try await nestedFailure { try await stream.read() }.code == .streamClosed)
-    #expect(try await nestedFailure { try await stream.write(Data([1])) }.code == .streamClosed)
-    #expect(try await nestedFailure { try await stream.finishWriting() }.code == .streamClosed)
+    #expect(try await transportError { try await stream.read() }.code == .streamClosed)
+    #expect(try await transportError { try await stream.write(Data([1])) }.code == .streamClosed)
+    #expect(try await transportError { try await stream.finishWriting() }.code == .streamClosed)
     var connections = ended.makeAsyncIterator()
     await connections.next()
     #expect(ends.withLock { $0 } == [0])
@@ -145,13 +145,13 @@ struct TLSOverStreamTests {
       connection.stall()
     }
     let stream = try await lab.dialer().dial(server.request())
-    #expect(try await nestedFailure { try await stream.read(upTo: 9, within: .milliseconds(20)) }.code == .idleTimeout)
+    #expect(try await transportError { try await stream.read(upTo: 9, within: .milliseconds(20)) }.code == .idleTimeout)
     let task = Task { try await stream.read() }
     task.cancel()
-    #expect(try await nestedFailure { try await task.value }.code == .cancelled)
+    #expect(try await transportError { try await task.value }.code == .cancelled)
     gate.open()
-    #expect(try await stream.nestedBytes(8) == Data("latelate".utf8))
-    #expect(try await nestedFailure { try await stream.read(upTo: 0) }.code == .invalidOption)
+    #expect(try await stream.bytes(exactly: 8) == Data("latelate".utf8))
+    #expect(try await transportError { try await stream.read(upTo: 0) }.code == .invalidOption)
   }
 
   @Test("one reader and one writer at a time")
@@ -163,8 +163,8 @@ struct TLSOverStreamTests {
     let writing = try await firstOfTwo { try await stream.write(Data(repeating: 0, count: 64 << 20)) }
     #expect(writing.first == .operationInProgress)
     stream.close()
-    #expect(try await nestedFailure { try await reading.other.value }.code == .streamClosed)
-    _ = try await nestedFailure { try await writing.other.value }
+    #expect(try await transportError { try await reading.other.value }.code == .streamClosed)
+    _ = try await transportError { try await writing.other.value }
   }
 
   /// Does the same twice at once: the code of the one that fails first, and the other.
@@ -191,12 +191,12 @@ struct TLSOverStreamTests {
   func backPressure() async throws {
     let server = try LoopbackServer(tls: lab.tls()) { $0.stall() }
     let stream = try await lab.dialer().dial(server.request())
-    let error = try await nestedFailure {
+    let error = try await transportError {
       try await stream.write(Data(repeating: 0, count: 64 << 20), within: .milliseconds(100))
     }
     #expect(error.code == .idleTimeout)
-    #expect(try await nestedFailure { try await stream.write(Data([1])) }.code == .streamClosed)
-    #expect(try await nestedFailure { try await stream.read() }.code == .streamClosed)
+    #expect(try await transportError { try await stream.write(Data([1])) }.code == .streamClosed)
+    #expect(try await transportError { try await stream.read() }.code == .streamClosed)
   }
 
   @Test("a byte that was changed on the way ends the stream", arguments: [3000, 5000, 9000])
@@ -213,9 +213,9 @@ struct TLSOverStreamTests {
         bytes[position - before] ^= 1
         return Data(bytes)
       })
-    let stream = try await TLSDialer(over: below, connection: lab.options).dial(server.request())
+    let stream = try await TLSDialer(over: below, connection: lab.options()).dial(server.request())
     let received = Lock(0)
-    let error = try await nestedFailure {
+    let error = try await transportError {
       while let bytes = try await stream.read() {
         #expect(bytes.allSatisfy { $0 == 65 })
         received.withLock { $0 += bytes.count }
@@ -223,8 +223,8 @@ struct TLSOverStreamTests {
     }
     #expect(error.code == .protocolViolation)
     #expect(received.withLock { $0 } < position)
-    #expect(try await nestedFailure { try await stream.read() }.code == .protocolViolation)
-    #expect(try await nestedFailure { try await stream.write(Data([1])) }.code == .protocolViolation)
+    #expect(try await transportError { try await stream.read() }.code == .protocolViolation)
+    #expect(try await transportError { try await stream.write(Data([1])) }.code == .protocolViolation)
   }
 
   @Test("TLS goes through TLS through TLS")
@@ -236,7 +236,7 @@ struct TLSOverStreamTests {
     for proxy in [outer, inner] {
       let transport = try HTTPConnectDialer(
         proxy: ProxyServer(host: "localhost", port: proxy.port), tls: .init(), over: dialer)
-      dialer = TLSDialer(over: transport, connection: lab.options)
+      dialer = TLSDialer(over: transport, connection: lab.options())
     }
     let stream = try await dialer.dial(server.request())
     try await stream.expectEcho(300_000)
@@ -245,5 +245,59 @@ struct TLSOverStreamTests {
     #expect(inner.requests.map(\.target) == ["localhost:\(server.port)"])
     try await stream.finishWriting()
     #expect(try await stream.read() == nil)
+  }
+}
+
+/// Streams whose reads are short, and that may spoil what passes.
+private struct MeddlingDialer: Dialer {
+  let below: any Dialer
+  var longestRead: Int
+  /// Gets the number of bytes that came before, and the bytes.
+  var spoil: @Sendable (Int, Data) -> Data?
+
+  init(
+    below: any Dialer, longestRead: Int = .max, spoil: @escaping @Sendable (Int, Data) -> Data? = { $1 }
+  ) {
+    self.below = below
+    self.longestRead = longestRead
+    self.spoil = spoil
+  }
+
+  func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
+    Meddled(below: try await below.dial(request), dialer: self)
+  }
+
+  func checkPlaintext(_ request: DialRequest) throws(TransportError) { try below.checkPlaintext(request) }
+
+  private final class Meddled: ByteStream {
+    private let below: any ByteStream
+    private let dialer: MeddlingDialer
+    private let count = Lock(0)
+
+    init(below: any ByteStream, dialer: MeddlingDialer) {
+      self.below = below
+      self.dialer = dialer
+    }
+
+    var facts: StreamFacts { below.facts }
+
+    func read(upTo maximum: Int, within limit: Duration?) async throws(TransportError) -> Data? {
+      guard let bytes = try await below.read(upTo: min(maximum, dialer.longestRead), within: limit) else { return nil }
+      let before = count.withLock { count in
+        defer { count += bytes.count }
+        return count
+      }
+      return dialer.spoil(before, bytes)
+    }
+
+    func write(_ data: Data, within limit: Duration?) async throws(TransportError) {
+      try await below.write(data, within: limit)
+    }
+
+    func finishWriting(within limit: Duration?) async throws(TransportError) {
+      try await below.finishWriting(within: limit)
+    }
+
+    func close() { below.close() }
   }
 }

@@ -11,16 +11,16 @@ import Testing
 
 @Suite("TLS as a transport: trust", .timeLimit(.minutes(5)))
 struct TLSOverStreamTrustTests {
-  let lab: NestLab
+  let lab: TestAuthority
 
-  init() throws { lab = try NestLab() }
+  init() throws { lab = try TestAuthority() }
 
   /// Dials, expects a refusal, and that the server was told nothing by the application.
   private func refusal(
     _ server: LoopbackServer, _ dialer: any Dialer, _ request: DialRequest,
     sourceLocation: SourceLocation = #_sourceLocation
   ) async throws -> TransportError {
-    let error = try await nestedFailure({ try await dialer.dial(request) }, sourceLocation: sourceLocation)
+    let error = try await transportError(sourceLocation: sourceLocation) { try await dialer.dial(request) }
     #expect(!error.requestSent, sourceLocation: sourceLocation)
     #expect(server.receivedBytes == 0, sourceLocation: sourceLocation)
     return error
@@ -52,12 +52,12 @@ struct TLSOverStreamTrustTests {
   func pins() async throws {
     let tls = try lab.tls()
     let server = try LoopbackServer(tls: tls) { try $0.echo() }
-    let right = try NestLab.evaluator("localhost", pin: NestLab.pin(tls.identity))
+    let right = try TestAuthority.evaluator("localhost", pin: TestAuthority.pin(tls.identity))
     let stream = try await lab.dialer { $0.trustJudge = right }.dial(server.request())
     #expect(stream.facts.trust == .pinned)
     try await stream.expectEcho()
 
-    let wrong = try NestLab.evaluator("localhost", pin: NestLab.absentPin)
+    let wrong = try TestAuthority.evaluator("localhost", pin: TestAuthority.absentPin)
     let fresh = try LoopbackServer(tls: tls) { try $0.echo() }
     let error = try await refusal(fresh, lab.dialer { $0.trustJudge = wrong }, fresh.request())
     #expect(error.stage == .trust)
@@ -65,29 +65,29 @@ struct TLSOverStreamTrustTests {
     #expect(error.trustFailure != nil)
     // A request's own judge is asked in addition.
     let both = try await refusal(
-      fresh, lab.dialer { $0.trustJudge = right }, fresh.request(connection: lab.options { $0.trustJudge = wrong }))
+      fresh, lab.dialer { $0.trustJudge = right }, fresh.request(connection: lab.options { $0.tls.trustJudge = wrong }))
     #expect(both.code == .pinMismatch)
     let standing = try await refusal(
-      fresh, lab.dialer { $0.trustJudge = wrong }, fresh.request(connection: lab.options { $0.trustJudge = right }))
+      fresh, lab.dialer { $0.trustJudge = wrong }, fresh.request(connection: lab.options { $0.tls.trustJudge = right }))
     #expect(standing.code == .pinMismatch)
   }
 
   @Test("a pinned host is not talked to in the clear, a proxy may be")
   func plaintext() async throws {
     let server = try LoopbackServer { try $0.echo() }
-    let judge = try NestLab.evaluator("localhost", pin: NestLab.absentPin, allowsOthers: false)
+    let judge = try TestAuthority.evaluator("localhost", pin: TestAuthority.absentPin, allowsOthers: false)
     let dialer = lab.dialer { $0.trustJudge = judge }
     for host in ["localhost", "127.0.0.1"] {
-      let error = try await nestedFailure { try await dialer.dial(server.request(host, tls: nil)) }
+      let error = try await transportError { try await dialer.dial(server.request(host, tls: nil)) }
       #expect(error.stage == .trust)
     }
     #expect(server.acceptedConnections == 0)
     try await dialer.dial(server.request(tls: nil, role: .proxy)).expectEcho()
 
     // The engine below has the pins, and the transport between them asks it.
-    let pinned = try NestLab.engine { $0.connection.tls.trustJudge = judge }
+    let pinned = try TestAuthority.engine { $0.connection.tls.trustJudge = judge }
     let proxy = try SOCKS5Dialer(proxy: ProxyServer(host: "127.0.0.1", port: server.port), over: pinned)
-    let refused = try await nestedFailure {
+    let refused = try await transportError {
       try await TLSDialer(over: proxy).dial(server.request(tls: nil))
     }
     #expect(refused.code == .plaintextRefused)
@@ -99,17 +99,17 @@ struct TLSOverStreamTrustTests {
     let stranger = try CertificateAuthority()
     let identity = try stranger.issue(hosts: ["elsewhere.test"], validity: .days(-1))
     let server = try LoopbackServer(tls: LoopbackTLS(identity)) { try $0.echo() }
-    let judge = NestJudge { _ in true }
-    let standing = NestJudge { _ in true }
+    let judge = ScriptedJudge(accepts: { _ in true })
+    let standing = ScriptedJudge(accepts: { _ in true })
     let dialer = lab.dialer { $0.trustJudge = standing }
     let stream = try await dialer.dial(server.request(tls: .init(certificates: .judged(by: judge))))
     try await stream.expectEcho()
-    #expect(try judge.asked.map { $0.chain.first?.pin.description } == [NestLab.pin(identity)])
+    #expect(try judge.asked.map { $0.chain.first?.pin.description } == [TestAuthority.pin(identity)])
     #expect(judge.asked.first?.host.text == "localhost")
     #expect(standing.asked.map(\.chain.count) == [1])
 
     let fresh = try LoopbackServer(tls: LoopbackTLS(identity)) { try $0.echo() }
-    let no = NestJudge { _ in false }
+    let no = ScriptedJudge(accepts: { _ in false })
     #expect(
       try await refusal(fresh, lab.dialer(), fresh.request(tls: .init(certificates: .judged(by: no)))).code
         == .trustRefused)
@@ -141,7 +141,7 @@ struct TLSOverStreamTrustTests {
       (lab.dialer { $0.identity = identity }, .proxy),
     ] {
       // TLS 1.3 tells it after the handshake.
-      let error = try await nestedFailure {
+      let error = try await transportError {
         let stream = try await dialer.dial(server.request(role: role))
         return try await stream.read()
       }
@@ -151,7 +151,7 @@ struct TLSOverStreamTrustTests {
     let broken = TLSOptions.Identity(
       certificate: .bytes(Array(client.chainPEM.utf8)), key: .bytes(Array(tls.identity.privateKeyPEM.utf8)))
     for identity in [broken, .init(certificate: .bytes([])), .init(certificate: .file("/nonexistent"))] {
-      let error = try await nestedFailure {
+      let error = try await transportError {
         try await lab.dialer { $0.identity = identity }.dial(server.request())
       }
       #expect(error.code == .invalidTLSConfiguration)
@@ -174,14 +174,14 @@ struct TLSOverStreamTrustTests {
       { $0.keyLogFile = "/nonexistent/keys" },
     ] {
       #expect(
-        try await nestedFailure { try await lab.dialer(edit).dial(new.request()) }.code == .invalidTLSConfiguration)
+        try await transportError { try await lab.dialer(edit).dial(new.request()) }.code == .invalidTLSConfiguration)
     }
     #expect(
-      try await nestedFailure { try await lab.dialer { $0.requiresStapledStatus = true }.dial(new.request()) }.code
+      try await transportError { try await lab.dialer { $0.requiresStapledStatus = true }.dial(new.request()) }.code
         == .unsupported)
     for name in ["", String(repeating: "x", count: 256)] {
       #expect(
-        try await nestedFailure {
+        try await transportError {
           try await lab.dialer().dial(new.request(tls: .init(applicationProtocols: [name])))
         }.code == .invalidOption)
     }
@@ -214,7 +214,7 @@ struct TLSOverStreamTrustTests {
   func faults(fault: LoopbackTLS.HandshakeFault) async throws {
     let server = try lab.echo { $0.handshakeFault = fault }
     let limit: Duration = fault == .stallInHandshake ? .milliseconds(50) : .seconds(600)
-    let error = try await nestedFailure { try await lab.dialer().dial(server.request(within: limit)) }
+    let error = try await transportError { try await lab.dialer().dial(server.request(within: limit)) }
     #expect(!error.requestSent)
     switch fault {
     case .stallInHandshake: #expect(error.code == .connectTimeout)
@@ -230,6 +230,6 @@ struct TLSOverStreamTrustTests {
     let task = Task { try await dialer.dial(server.request(within: nil)) }
     try await server.waitForConnections(count: 1)
     task.cancel()
-    #expect(try await nestedFailure { try await task.value }.code == .cancelled)
+    #expect(try await transportError { try await task.value }.code == .cancelled)
   }
 }

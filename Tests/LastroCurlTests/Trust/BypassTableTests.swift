@@ -3,15 +3,22 @@
 import Lastro
 import LastroCurl
 import LastroTesting
+import TestSupport
 import Testing
 
-/// Carrier × bypass: what ``BypassTests`` tries over HTTP with all that HTTP has, tried over each carrier. What counts is what the
-/// server saw.
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Carrier × bypass: what ``BypassTests`` tries over HTTP with all that HTTP has, tried over each carrier. What counts
+/// is what the server saw.
 @Suite("Trust: carrier × bypass", .timeLimit(.minutes(5)))
 struct BypassTableTests {
-  private let lab: TrustLab
+  private let lab: TestAuthority
 
-  init() throws { lab = try TrustLab() }
+  init() throws { lab = try TestAuthority() }
 
   @Test("each cell of the table is tried, or has a reason", arguments: Carrier.allCases)
   func cells(_ carrier: Carrier) async throws {
@@ -22,7 +29,7 @@ struct BypassTableTests {
         try await attempt(bypass, over: carrier)
       } else {
         // In BypassTests, which HTTP alone needs.
-        #expect(carrier == .fetch)
+        #expect(carrier.isHTTP)
       }
     }
   }
@@ -58,11 +65,11 @@ struct BypassTableTests {
   }
 
   private func pinned(_ tls: LoopbackTLS) throws -> ServerTrustEvaluator {
-    try TrustLab.evaluator(TrustLab.policy("localhost", TrustLab.pin(tls.identity)))
+    try TestAuthority.evaluator(TestAuthority.policy("localhost", TestAuthority.pin(tls.identity)))
   }
 
   private func refusing() throws -> ServerTrustEvaluator {
-    try TrustLab.evaluator(TrustLab.policy("localhost", TrustLab.absent))
+    try TestAuthority.evaluator(TestAuthority.policy("localhost", TestAuthority.absentPin))
   }
 
   // MARK: The attempts
@@ -96,7 +103,8 @@ struct BypassTableTests {
     let client = try CarrierClient(carrier, lab, judge: judge)
     #expect(await client.send(to: server) == "pinned")
     let received = server.receivedBytes
-    judge.replaceConfiguration(try TrustLab.configuration(TrustLab.policy("localhost", TrustLab.absent)))
+    judge.replaceConfiguration(
+      try TestAuthority.configuration(TestAuthority.policy("localhost", TestAuthority.absentPin)))
     #expect(await client.send(to: server) == "trust/pin_mismatch")
     #expect(server.requests.count == 1 && server.receivedBytes == received)
   }
@@ -138,10 +146,11 @@ struct BypassTableTests {
     var tls = LoopbackTLS(try lab.identity("localhost"))
     tls.maximumVersion = version
     let (server, _) = try server(tls, closes: true)
-    let judge = try TrustLab.evaluator(TrustLab.policy("other.test", TrustLab.absent))
+    let judge = try TestAuthority.evaluator(TestAuthority.policy("other.test", TestAuthority.absentPin))
     let client = try CarrierClient(carrier, lab, judge: judge)
     for _ in 0..<2 { #expect(await client.send(to: server) == "validated") }
-    judge.replaceConfiguration(try TrustLab.configuration(TrustLab.policy("localhost", TrustLab.absent)))
+    judge.replaceConfiguration(
+      try TestAuthority.configuration(TestAuthority.policy("localhost", TestAuthority.absentPin)))
     #expect(await client.send(to: server) == "trust/pin_mismatch")
     #expect(server.requests.count == 2 && server.resumedHandshakes == 0)
   }
@@ -157,5 +166,114 @@ struct BypassTableTests {
     try server.replaceTLS(LoopbackTLS(lab.identity("localhost")))
     #expect(await client.send(to: server) == "trust/pin_mismatch")
     #expect(server.requests.count == 2)
+  }
+}
+
+/// What carries a request's bytes over TLS.
+enum Carrier: String, CaseIterable, Sendable {
+  /// A transfer of libcurl's.
+  case fetch
+  /// HTTP that Lastro speaks itself, over a connection that libcurl opened.
+  case direct
+  /// A stream that the engine dials.
+  case stream
+  /// OpenSSL over another stream.
+  case tlsOverStream
+
+  var isHTTP: Bool { self == .fetch || self == .direct }
+}
+
+/// A way in which a request could pass a pin by.
+enum Bypass: String, CaseIterable, Sendable {
+  case manInTheMiddle, requestWithoutJudge, requestWithMildJudge, plaintext
+  case policySwappedBetween, policySwappedInHandshake
+  case rulesWithoutEnd, connectionFromBefore, ticketFromBefore, certificateSwapped, redirect, silentResend
+  case streamOfAnotherRequest, unfinishedHandshake
+
+  /// Why there is nothing to try; `nil` where it is tried.
+  func isImpossible(over carrier: Carrier) -> String? {
+    guard !carrier.isHTTP else { return nil }
+    return switch self {
+    case .redirect: "only HTTP has redirects; what is dialed next is a dial of its own"
+    case .silentResend: "bytes of a stream are written once, on the connection that was dialed"
+    case .streamOfAnotherRequest: "each dial has a connection of its own: nothing is multiplexed"
+    case .unfinishedHandshake: "a stream is handed over after its handshake, and serves nobody before"
+    default: nil
+    }
+  }
+
+  /// The test of ``BypassTests`` that tries it over HTTP; `nil` where the table does so.
+  var testOverHTTP: String? {
+    switch self {
+    case .redirect: "redirect"
+    case .silentResend: "resend"
+    case .streamOfAnotherRequest: "swapInFlight"
+    case .unfinishedHandshake: "unfinishedConnection"
+    default: nil
+    }
+  }
+}
+
+/// One way to a server that certificates of an authority speak for, under a judge that no request can be without.
+struct CarrierClient {
+  let carrier: Carrier
+  let lab: TestAuthority
+  private let stack: CurlNetworkStack
+  private let dialer: any Dialer
+
+  init(_ carrier: Carrier, _ lab: TestAuthority, judge: (any ServerTrustJudge)?) throws {
+    self.carrier = carrier
+    self.lab = lab
+    stack = try lab.stack(judge) { $0.carrier = carrier == .direct ? .direct : .transfer }
+    var configuration = CurlConfiguration()
+    configuration.connection = Self.options(lab, judge)
+    if carrier == .tlsOverStream {
+      var plain = CurlConfiguration()
+      plain.connection.proxy = .none
+      dialer = TLSDialer(over: try CurlDialer(plain), connection: configuration.connection)
+    } else {
+      dialer = try CurlDialer(configuration)
+    }
+  }
+
+  static func options(_ lab: TestAuthority, _ judge: (any ServerTrustJudge)?) -> ConnectionOptions {
+    var options = ConnectionOptions()
+    options.proxy = .none
+    options.tls.roots = .pem(Array(lab.authority.rootPEM.utf8))
+    options.tls.trustJudge = judge
+    return options
+  }
+
+  /// Sends a secret, and reads of the answer. What the server was accepted as, or stage and code of the refusal.
+  func send(to server: LoopbackServer, options: ConnectionOptions? = nil) async -> String {
+    do {
+      return try await (carrier.isHTTP ? fetch(server, options) : dial(server, options))?.rawValue ?? "nothing"
+    } catch let error as RawFailure {
+      return error.words
+    } catch let error as TransportError {
+      return "\(error.stage.rawValue)/\(error.code)"
+    } catch {
+      return "\(error)"
+    }
+  }
+
+  private func fetch(_ server: LoopbackServer, _ options: ConnectionOptions?) async throws -> TrustVerdict? {
+    var own = RequestOptions()
+    own.connection = options
+    let scheme = server.isTLS ? "https" : "http"
+    let answer = try await stack.send(
+      .get, "\(scheme)://localhost:\(server.port)/", headers: ["Authorization": "Bearer secret"], options: own)
+    return answer.response.facts.trust
+  }
+
+  private func dial(_ server: LoopbackServer, _ options: ConnectionOptions?) async throws -> TrustVerdict? {
+    let stream = try await dialer.dial(
+      DialRequest(
+        host: "localhost", port: server.port, tls: server.isTLS ? .init() : nil, connection: options,
+        connectTimeout: .seconds(60)))
+    defer { stream.close() }
+    try await stream.write(Data("GET / HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer secret\r\n\r\n".utf8))
+    _ = try await stream.read(upTo: 1, within: .seconds(60))
+    return stream.facts.trust
   }
 }

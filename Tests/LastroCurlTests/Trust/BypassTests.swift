@@ -5,14 +5,15 @@ import Lastro
 import LastroCurl
 import LastroSupport
 import LastroTesting
+import TestSupport
 import Testing
 
 /// Each way in which a request could pass a pin by, tried for real. What counts is what the server saw.
 @Suite("Trust: bypasses", .timeLimit(.minutes(5)))
 struct BypassTests {
-  private let lab: TrustLab
+  private let lab: TestAuthority
 
-  init() throws { lab = try TrustLab() }
+  init() throws { lab = try TestAuthority() }
 
   private func tls(_ protocols: [String] = [], _ version: LoopbackTLS.Version = .tls13) throws -> LoopbackTLS {
     var tls = LoopbackTLS(try lab.identity("localhost"))
@@ -26,7 +27,7 @@ struct BypassTests {
     arguments: [LoopbackTLS.Version.tls12, .tls13])
   func manInTheMiddle(_ version: LoopbackTLS.Version) async throws {
     let server = try LoopbackServer.http(tls: tls([], version)) { _ in .text("stolen") }
-    let evaluator = try TrustLab.evaluator(TrustLab.policy("localhost", TrustLab.absent))
+    let evaluator = try TestAuthority.evaluator(TestAuthority.policy("localhost", TestAuthority.absentPin))
     let stack = try lab.stack(evaluator)
     let error = try await failure {
       try await stack.send(.post, server.baseURL, headers: ["Authorization": "Bearer secret"], body: .raw("secret"))
@@ -45,7 +46,7 @@ struct BypassTests {
     let server = try LoopbackServer.http(tls: tls) { _ in .text("answer") }
     let stack = try lab.stack(nil)
     #expect(try await stack.send(.get, server.baseURL).text == "answer")
-    let refusing = try TrustLab.evaluator(TrustLab.policy("localhost", TrustLab.absent))
+    let refusing = try TestAuthority.evaluator(TestAuthority.policy("localhost", TestAuthority.absentPin))
     var options = RequestOptions.connection {
       $0.tls.roots = .pem(Array(lab.authority.rootPEM.utf8))
       $0.tls.trustJudge = refusing
@@ -53,8 +54,8 @@ struct BypassTests {
     let error = try await failure { try await stack.send(.get, server.baseURL, options: options) }
     #expect(error.words == "trust/pin_mismatch")
     #expect(server.requests.count == 1)
-    options.connection?.tls.trustJudge = try TrustLab.evaluator(
-      TrustLab.policy("localhost", TrustLab.pin(tls.identity)))
+    options.connection?.tls.trustJudge = try TestAuthority.evaluator(
+      TestAuthority.policy("localhost", TestAuthority.pin(tls.identity)))
     let answer = try await stack.send(.get, server.baseURL, options: options)
     #expect(answer.response.facts.trust == .pinned && !answer.response.facts.connectionReused)
     #expect(server.requests.count == 2)
@@ -63,7 +64,7 @@ struct BypassTests {
   @Test("a request's own options do not lose the stack's judge")
   func optionsOfARequest() async throws {
     let server = try LoopbackServer.http(tls: tls()) { _ in .text("answer") }
-    let stack = try lab.stack(TrustLab.evaluator(TrustLab.policy("localhost", TrustLab.absent)))
+    let stack = try lab.stack(TestAuthority.evaluator(TestAuthority.policy("localhost", TestAuthority.absentPin)))
     let accepting = ScriptedJudge { _, _ in .accepted(.validated) }
     for judge in [nil, accepting] {
       let options = RequestOptions.connection {
@@ -82,28 +83,30 @@ struct BypassTests {
     let respond: @Sendable (LoopbackRequest) throws -> LoopbackResponse = { _ in .text("answer") }
     let server =
       isHTTP2 ? try LoopbackServer.http2(tls: tls, respond: respond) : try .http(tls: tls, respond: respond)
-    let pin = try TrustLab.pin(tls.identity)
-    let evaluator = try TrustLab.evaluator(TrustLab.policy("localhost", pin))
+    let pin = try TestAuthority.pin(tls.identity)
+    let evaluator = try TestAuthority.evaluator(TestAuthority.policy("localhost", pin))
     let stack = try lab.stack(evaluator)
     #expect(try await stack.send(.get, server.baseURL).response.facts.trust == .pinned)
     let again = try await stack.send(.get, server.baseURL)
     #expect(again.response.facts.connectionReused && again.response.facts.trust == .pinned)
     #expect(again.response.facts.httpVersion == (isHTTP2 ? "2" : "1.1"))
 
-    evaluator.replaceConfiguration(try TrustLab.configuration(TrustLab.policy("localhost", TrustLab.absent)))
+    evaluator.replaceConfiguration(
+      try TestAuthority.configuration(TestAuthority.policy("localhost", TestAuthority.absentPin)))
     #expect(try await failure { try await stack.send(.get, server.baseURL) }.words == "trust/pin_mismatch")
     #expect(server.requests.count == 2)
 
     evaluator.replaceConfiguration(
-      try TrustLab.configuration(TrustLab.policy("localhost", pin, TrustLab.absent)))
+      try TestAuthority.configuration(TestAuthority.policy("localhost", pin, TestAuthority.absentPin)))
     let last = try await stack.send(.get, server.baseURL)
     #expect(last.response.facts.trust == .pinned && !last.response.facts.connectionReused)
     #expect(server.requests.count == 3 && server.establishedConnections == 2)
     #expect(await eventually { server.openConnections == 1 })
   }
 
-  @Test("a swap lets a request in flight finish, and no other onto its connection")
-  func swapInFlight() async throws {
+  @Test(
+    "a swap lets a request in flight finish, and no other onto its connection", arguments: HTTPCarrier.allCases)
+  func swapInFlight(carrier: HTTPCarrier) async throws {
     let gate = try LoopbackGate()
     let tls = try tls(["h2"])
     let server = try LoopbackServer.http2Script(tls: tls) { connection in
@@ -112,11 +115,12 @@ struct BypassTests {
         try connection.respond(to: request, with: .text("answer"))
       }
     }
-    let evaluator = try TrustLab.evaluator(TrustLab.policy("localhost", TrustLab.pin(tls.identity)))
-    let stack = try lab.stack(evaluator)
+    let evaluator = try TestAuthority.evaluator(TestAuthority.policy("localhost", TestAuthority.pin(tls.identity)))
+    let stack = try lab.stack(evaluator) { $0.carrier = carrier }
     async let slow = stack.send(.get, server.baseURL + "/slow")
     try await server.waitForRequests(count: 1)
-    evaluator.replaceConfiguration(try TrustLab.configuration(TrustLab.policy("localhost", TrustLab.absent)))
+    evaluator.replaceConfiguration(
+      try TestAuthority.configuration(TestAuthority.policy("localhost", TestAuthority.absentPin)))
     #expect(try await failure { try await stack.send(.get, server.baseURL) }.words == "trust/pin_mismatch")
     gate.open()
     #expect(try await slow.text == "answer")
@@ -151,15 +155,18 @@ struct BypassTests {
     #expect(server.receivedBytes == 0)
   }
 
-  @Test("streams beyond what a connection takes wait for one that is secured", arguments: [false, true])
-  func unfinishedConnection(isJudged: Bool) async throws {
+  @Test(
+    "streams beyond what a connection takes wait for one that is secured", arguments: [false, true],
+    HTTPCarrier.allCases)
+  func unfinishedConnection(isJudged: Bool, carrier: HTTPCarrier) async throws {
     let tls = try tls(["h2"])
     var settings = LoopbackHTTP2Settings()
     settings.maximumConcurrentStreams = 1
     let server = try LoopbackServer.http2(tls: tls, settings: settings) { .text($0.path) }
     let proxy = try LoopbackServer.tunnel()
-    let evaluator = try TrustLab.evaluator(TrustLab.policy("localhost", TrustLab.pin(tls.identity)))
+    let evaluator = try TestAuthority.evaluator(TestAuthority.policy("localhost", TestAuthority.pin(tls.identity)))
     let stack = try lab.stack(isJudged ? evaluator : nil) {
+      $0.carrier = carrier
       $0.connection.proxy = .url("http://127.0.0.1:\(proxy.port)")
     }
     _ = try await stack.send(.get, server.baseURL)
@@ -181,14 +188,15 @@ struct BypassTests {
         return .text(request.path)
       }
     }
-    let evaluator = try TrustLab.evaluator(TrustLab.policy("localhost", TrustLab.pin(tls.identity)))
+    let evaluator = try TestAuthority.evaluator(TestAuthority.policy("localhost", TestAuthority.pin(tls.identity)))
     let stack = try lab.stack(evaluator) { $0.connectionsPerHost = 1 }
     async let held = stack.send(.get, server.baseURL + "/held")
     try await server.waitForRequests(count: 1)
     async let waiting = stack.send(.get, server.baseURL + "/waiting")
     #expect(await eventually { stack.activeTransfers == 2 })
     evaluator.replaceConfiguration(
-      try TrustLab.configuration(TrustLab.policy("localhost", TrustLab.pin(tls.identity), TrustLab.absent)))
+      try TestAuthority.configuration(
+        TestAuthority.policy("localhost", TestAuthority.pin(tls.identity), TestAuthority.absentPin)))
     async let ended: Void = stack.shutDown()
     // Once it refuses new requests, it is shutting down.
     while true {
@@ -205,10 +213,11 @@ struct BypassTests {
     let server = try LoopbackServer.http(tls: tls([], version)) { _ in
       LoopbackResponse.text("answer").adding("Connection", "close")
     }
-    let evaluator = try TrustLab.evaluator(TrustLab.policy("other.test", TrustLab.absent))
+    let evaluator = try TestAuthority.evaluator(TestAuthority.policy("other.test", TestAuthority.absentPin))
     let stack = try lab.stack(evaluator)
     for _ in 0..<2 { _ = try await stack.send(.get, server.baseURL) }
-    evaluator.replaceConfiguration(try TrustLab.configuration(TrustLab.policy("localhost", TrustLab.absent)))
+    evaluator.replaceConfiguration(
+      try TestAuthority.configuration(TestAuthority.policy("localhost", TestAuthority.absentPin)))
     #expect(try await failure { try await stack.send(.get, server.baseURL) }.words == "trust/pin_mismatch")
     #expect(server.requests.count == 2 && server.resumedHandshakes == 0)
   }
@@ -216,7 +225,7 @@ struct BypassTests {
   @Test("sessions are resumed without a judge, and never with one", arguments: [LoopbackTLS.Version.tls12, .tls13])
   func resumption(_ version: LoopbackTLS.Version) async throws {
     let tls = try tls([], version)
-    let evaluator = try TrustLab.evaluator(TrustLab.policy("localhost", TrustLab.pin(tls.identity)))
+    let evaluator = try TestAuthority.evaluator(TestAuthority.policy("localhost", TestAuthority.pin(tls.identity)))
     for judge in [nil, evaluator] {
       let server = try LoopbackServer.http(tls: tls) { _ in
         LoopbackResponse.text("answer").adding("Connection", "close")
@@ -236,7 +245,7 @@ struct BypassTests {
       return request.path == "/close" ? response.adding("Connection", "close") : response
     }
     let renewed = try lab.authority.issue(hosts: ["localhost"], privateKeyPEM: tls.identity.privateKeyPEM)
-    let evaluator = try TrustLab.evaluator(TrustLab.policy("localhost", TrustLab.pin(tls.identity)))
+    let evaluator = try TestAuthority.evaluator(TestAuthority.policy("localhost", TestAuthority.pin(tls.identity)))
     let stack = try lab.stack(evaluator)
     _ = try await stack.send(.get, server.baseURL)
     try server.replaceTLS(LoopbackTLS(renewed))
@@ -248,8 +257,8 @@ struct BypassTests {
     #expect(server.requests.count == 3)
   }
 
-  @Test("a silent resend after a dead pooled connection is judged too")
-  func resend() async throws {
+  @Test("a silent resend after a dead pooled connection is judged too", arguments: HTTPCarrier.allCases)
+  func resend(carrier: HTTPCarrier) async throws {
     let tls = try tls()
     let counter = Lock(0)
     let server = try LoopbackServer.http(tls: tls) { request in
@@ -259,24 +268,26 @@ struct BypassTests {
       }
       return number == 2 ? .fault(.close) : .text("answer")
     }
-    let evaluator = try TrustLab.evaluator(TrustLab.policy("localhost", TrustLab.pin(tls.identity)))
-    let stack = try lab.stack(evaluator)
+    let evaluator = try TestAuthority.evaluator(TestAuthority.policy("localhost", TestAuthority.pin(tls.identity)))
+    let stack = try lab.stack(evaluator) { $0.carrier = carrier }
     _ = try await stack.send(.get, server.baseURL)
-    // Whoever takes over the address meets the second sending.
+    // The server that takes over the address meets the second sending.
     try server.replaceTLS(LoopbackTLS(lab.identity("localhost")))
     #expect(try await failure { try await stack.send(.get, server.baseURL) }.words == "trust/pin_mismatch")
     #expect(server.requests.count == 2)
   }
 
-  @Test("a redirect to a pinned host is judged, and nothing goes there")
-  func redirect() async throws {
+  @Test("a redirect to a pinned host is judged, and nothing goes there", arguments: HTTPCarrier.allCases)
+  func redirect(carrier: HTTPCarrier) async throws {
     let target = try LoopbackServer.http(tls: LoopbackTLS(lab.identity("pinned.test"))) { _ in .text("stolen") }
     let location = target.url("pinned.test", "/next")
     let server = try LoopbackServer.http(tls: tls()) { _ in
       LoopbackResponse(status: 307, headers: ["Location": location])
     }
     let stack = try lab.stack(
-      TrustLab.evaluator(TrustLab.policy("pinned.test", TrustLab.absent)), names: ["pinned.test": target.port])
+      TestAuthority.evaluator(TestAuthority.policy("pinned.test", TestAuthority.absentPin)),
+      names: ["pinned.test": target.port]
+    ) { $0.carrier = carrier }
     #expect(try await failure { try await stack.send(.get, server.baseURL) }.words == "trust/pin_mismatch")
     #expect(server.requests.count == 1 && target.receivedBytes == 0)
   }
@@ -294,8 +305,8 @@ struct BypassTests {
     let respond: @Sendable (LoopbackRequest) throws -> LoopbackResponse = { .text($0.path) }
     let server =
       isHTTP2 ? try LoopbackServer.http2(tls: options, respond: respond) : try .http(tls: options, respond: respond)
-    let pin = try TrustLab.pin(tls.identity)
-    let policies = try names.prefix(6).map { try TrustLab.policy($0, pin) }
+    let pin = try TestAuthority.pin(tls.identity)
+    let policies = try names.prefix(6).map { try TestAuthority.policy($0, pin) }
     let evaluator = ServerTrustEvaluator(
       configuration: try .init(pinningPolicies: policies, allowNotPinnedDomains: true))
     let stack = try lab.stack(evaluator, names: Dictionary(uniqueKeysWithValues: names.map { ($0, server.port) })) {

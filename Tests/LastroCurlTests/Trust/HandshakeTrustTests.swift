@@ -5,6 +5,7 @@ import HTTPTypes
 import Lastro
 import LastroCurl
 import LastroTesting
+import TestSupport
 import Testing
 
 /// What Alicerce tests with a trust object, over handshakes; and chains of every kind of key and fault.
@@ -38,7 +39,7 @@ struct HandshakeTrustTests {
   private func policy(_ pins: [SPKIHash], expiration: PinningPolicy.Expiration = .never) throws -> PinningPolicy {
     try PinningPolicy(
       domainName: Self.domain, includeSubdomains: true, expiration: expiration,
-      pinnedHashes: Set(pins.map(\.description) + [TrustLab.spare]))
+      pinnedHashes: Set(pins.map(\.description) + [TestAuthority.sparePin]))
   }
 
   private func evaluator(_ policy: PinningPolicy, allowsOthers: Bool = false) throws -> ServerTrustEvaluator {
@@ -136,7 +137,7 @@ struct HandshakeTrustTests {
     let server = try server(leaf())
     let other = try CertificateMint.selfSigned(hosts: [Self.domain])
     let policy = try PinningPolicy(
-      domainName: Self.domain, pinnedHashes: ["\(other.pin)", TrustLab.spare], mode: .reportOnly)
+      domainName: Self.domain, pinnedHashes: ["\(other.pin)", TestAuthority.sparePin], mode: .reportOnly)
     let reports = AsyncStream.makeStream(of: TrustReport.self)
     let judge = ServerTrustEvaluator(
       configuration: try .init(pinningPolicies: [policy]), onReport: { reports.continuation.yield($0) })
@@ -159,7 +160,7 @@ struct HandshakeTrustTests {
     let chain = try await stack.inspect(server.baseURL).chain
     #expect(try chain.map(\.pin) == [leaf.pin, below.identity.pin, root.identity.pin])
     for pin in chain.map(\.pin.description) {
-      let judge = try TrustLab.evaluator(TrustLab.policy("localhost", pin))
+      let judge = try TestAuthority.evaluator(TestAuthority.policy("localhost", pin))
       let options = RequestOptions.connection {
         $0.tls.roots = .pem(Array(root.rootPEM.utf8))
         $0.tls.trustJudge = judge
@@ -178,7 +179,7 @@ struct HandshakeTrustTests {
     for (roots, last) in [(old.rootPEM, try old.identity.pin), (new.rootPEM, try new.identity.pin)] {
       let stack = try CurlNetworkStack.direct { $0.connection.tls.roots = .pem(Array(roots.utf8)) }
       #expect(try await stack.inspect(server.baseURL).chain.last?.pin == last)
-      let judge = try TrustLab.evaluator(TrustLab.policy("localhost", "\(old.identity.pin)"))
+      let judge = try TestAuthority.evaluator(TestAuthority.policy("localhost", "\(old.identity.pin)"))
       let pinned = try CurlNetworkStack.direct {
         $0.connection.tls.roots = .pem(Array(roots.utf8))
         $0.connection.tls.trustJudge = judge

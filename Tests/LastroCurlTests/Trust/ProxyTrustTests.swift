@@ -10,7 +10,7 @@ import TestSupport
 import Testing
 
 /// The same guard on the far side of proxies, and on proxies themselves.
-@Suite("Trust: proxies", .peers(.nginx, .squid, .dante))
+@Suite("Trust: proxies", .peers(.nginx, .squid, .dante), .timeLimit(.minutes(5)))
 struct ProxyTrustTests {
   private func pin(_ path: String) throws -> String {
     try #require(SPKIHash(pem: String(decoding: Data(contentsOf: URL(filePath: path)), as: UTF8.self))).description
@@ -45,11 +45,11 @@ struct ProxyTrustTests {
       "http://127.0.0.1:\(try Peers.squid.port)", "https://127.0.0.1:\(try Peers.squid.tlsPort)",
       "socks5://127.0.0.1:\(try Peers.dante.port)", "socks5h://127.0.0.1:\(try Peers.dante.port)",
     ] {
-      let pinned = try stack(way, TrustLab.policy("localhost", server))
+      let pinned = try stack(way, TestAuthority.policy("localhost", server))
       #expect(try await pinned.send(.get, url).response.facts.trust == .pinned, "\(way)")
       let again = try await pinned.send(.get, url)
       #expect(again.response.facts.connectionReused && again.response.facts.trust == .pinned, "\(way)")
-      let refusing = try stack(way, TrustLab.policy("localhost", TrustLab.absent))
+      let refusing = try stack(way, TestAuthority.policy("localhost", TestAuthority.absentPin))
       let error = try await failure { try await refusing.send(.get, url + "?refused-behind") }
       #expect(error.words == "trust/pin_mismatch", "\(way)")
       #expect(error.trustFailure?.trust.role == .server && error.trustFailure?.trust.port == nginx.ports.tls)
@@ -63,10 +63,10 @@ struct ProxyTrustTests {
     let way = "https://localhost:\(squid.tlsPort)"
     let urls = ["https://127.0.0.1:\(nginx.ports.tls)/json", "http://127.0.0.1:\(nginx.ports.plain)/json"]
     for url in urls {
-      let pinned = try stack(way, TrustLab.policy("localhost", proxy))
+      let pinned = try stack(way, TestAuthority.policy("localhost", proxy))
       #expect(try await pinned.send(.get, url).response.status.code == 200)
       // The server's key is not the proxy's: the mark tells the two apart.
-      let refusing = try stack(way, TrustLab.policy("localhost", server))
+      let refusing = try stack(way, TestAuthority.policy("localhost", server))
       let error = try await failure { try await refusing.send(.get, url + "?refused-proxy") }
       #expect(error.words == "trust/pin_mismatch", "\(url)")
       #expect(error.trustFailure?.trust.role == .proxy && error.trustFailure?.trust.port == squid.tlsPort)
@@ -80,11 +80,11 @@ struct ProxyTrustTests {
     let squid = try Peers.squid, nginx = try Peers.nginx
     let way = "https://localhost:\(squid.tlsPort)"
     let url = "https://localhost:\(nginx.ports.tls)/json"
-    let both = try stack(way, TrustLab.policy("localhost", proxy, server))
+    let both = try stack(way, TestAuthority.policy("localhost", proxy, server))
     #expect(try await both.send(.get, url).response.facts.trust == .pinned)
     for (pin, role) in [(try proxy, ServerTrust.Role.server), (try server, .proxy)] {
       let error = try await failure {
-        try await stack(way, TrustLab.policy("localhost", pin)).send(.get, url + "?refused-one")
+        try await stack(way, TestAuthority.policy("localhost", pin)).send(.get, url + "?refused-one")
       }
       #expect(error.trustFailure?.trust.role == role)
     }
@@ -109,7 +109,7 @@ struct ProxyTrustTests {
   func proxyWithoutPolicy() async throws {
     let way = "https://127.0.0.1:\(try Peers.squid.tlsPort)"
     let url = "https://localhost:\(try Peers.nginx.ports.tls)/json"
-    let strict = try stack(way, TrustLab.policy("localhost", server), allowsOthers: false)
+    let strict = try stack(way, TestAuthority.policy("localhost", server), allowsOthers: false)
     #expect(try await strict.send(.get, url).response.facts.trust == .pinned)
   }
 }

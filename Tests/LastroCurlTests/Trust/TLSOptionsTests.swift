@@ -6,6 +6,7 @@ import Lastro
 import LastroCurl
 import LastroTesting
 import PeerSupport
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -15,9 +16,9 @@ import Testing
 /// TLS beyond pins: roots, client certificates, ciphers, stapled status, the key log.
 @Suite("Trust: TLS options", .timeLimit(.minutes(5)))
 struct TLSOptionsTests {
-  private let lab: TrustLab
+  private let lab: TestAuthority
 
-  init() throws { lab = try TrustLab() }
+  init() throws { lab = try TestAuthority() }
 
   private func server(closes: Bool = false, _ adapt: (inout LoopbackTLS) -> Void = { _ in }) throws -> LoopbackServer {
     var tls = LoopbackTLS(try lab.identity("localhost", "other.test"))
@@ -212,9 +213,11 @@ struct TLSOptionsTests {
     for (identity, words) in cases {
       let server = try server { $0.identity = identity }
       // Pinned or not: what validation refuses, no pin mends, and no judge is asked.
-      for pin in [TrustLab.absent, try TrustLab.pin(identity)] {
+      for pin in [TestAuthority.absentPin, try TestAuthority.pin(identity)] {
         let judge = ScriptedJudge { _, _ in .accepted(.pinned) }
-        for judge in [try TrustLab.evaluator(TrustLab.policy("localhost", pin)), judge] as [any ServerTrustJudge] {
+        for judge in [try TestAuthority.evaluator(TestAuthority.policy("localhost", pin)), judge]
+          as [any ServerTrustJudge]
+        {
           let error = try await failure { try await lab.stack(judge).send(.get, server.baseURL) }
           #expect(error.words == words)
           #expect(error.trustFailure == nil)
@@ -229,7 +232,7 @@ struct TLSOptionsTests {
   func plaintext() async throws {
     let plain = try LoopbackServer.http { _ in .text("answer") }
     let stack = try lab.stack(
-      TrustLab.evaluator(TrustLab.policy("pinned.test", TrustLab.absent, subdomains: true)),
+      TestAuthority.evaluator(TestAuthority.policy("pinned.test", TestAuthority.absentPin, subdomains: true)),
       names: ["pinned.test": plain.port, "a.pinned.test": plain.port])
     for host in ["pinned.test", "a.pinned.test"] {
       let error = try await failure { try await stack.send(.get, "http://\(host):\(plain.port)/") }
@@ -256,7 +259,7 @@ struct TLSOptionsTests {
     let received = server.receivedBytes
     #expect(trust.host.text == "localhost" && trust.port == server.port && trust.chain.count == 3)
     #expect(trust.chain.last?.pin == SPKIHash(pem: lab.authority.rootPEM))
-    let refusing = try lab.stack(TrustLab.evaluator(TrustLab.policy("localhost", TrustLab.absent)))
+    let refusing = try lab.stack(TestAuthority.evaluator(TestAuthority.policy("localhost", TestAuthority.absentPin)))
     do {
       _ = try await refusing.inspect(server.baseURL)
       Issue.record("it should have been refused")
@@ -269,7 +272,7 @@ struct TLSOptionsTests {
     ] {
       let stack = try lab.stack(nil, names: ["elsewhere.test": server.port])
       let error = await #expect(throws: TransportError.self) { try await stack.inspect(url) }
-      #expect(error?.word == words)
+      #expect(error?.words == words)
     }
     #expect(server.receivedBytes == received)
   }

@@ -2,6 +2,7 @@
 
 import Lastro
 import LastroTesting
+import TestSupport
 import Testing
 
 @testable import LastroCurl

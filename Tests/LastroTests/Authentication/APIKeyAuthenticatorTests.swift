@@ -8,7 +8,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("API keys")
+@Suite("API keys", .timeLimit(.minutes(5)))
 struct APIKeyAuthenticatorTests {
   private static let key = "k3y-ÄB+/= &?#"
 

@@ -73,7 +73,7 @@ final class GatedSource: AccessTokenSource {
 
   /// Waits until so many calls have been made, and the last one waits for its answer.
   func waitForCall(_ count: Int) async throws {
-    try await until { self.state.withLock { $0.asked.count >= count && $0.waiting[count - 1] != nil } }
+    try #require(await eventually { self.state.withLock { $0.asked.count >= count && $0.waiting[count - 1] != nil } })
   }
 }
 
@@ -81,7 +81,7 @@ final class GatedSource: AccessTokenSource {
 final class TokenAPI: Sendable {
   private let accepted: Lock<String>
   /// The `Authorization` fields that came, in order.
-  let seen = Recorder<String?>()
+  let seen = EventRecorder<String?>()
   let transport: ScriptedTransport
 
   init(accepts token: String) {
@@ -90,21 +90,12 @@ final class TokenAPI: Sendable {
     self.accepted = accepted
     transport = ScriptedTransport(handler: { (request) throws(TransportError) in
       let field = request.head.headerFields[.authorization]
-      seen.append(field)
+      seen.record(field)
       return .answer(field == "Bearer " + accepted.withLock { $0 } ? 200 : 401, body: "{}")
     })
   }
 
   func accept(_ token: String) { accepted.withLock { $0 = token } }
-}
-
-/// Waits for what other tasks are about to do.
-func until(_ condition: () -> Bool) async throws {
-  for _ in 0..<5_000_000 {
-    if condition() { return }
-    await Task.yield()
-  }
-  throw TestFailure("it never happened")
 }
 
 extension ManualClock {

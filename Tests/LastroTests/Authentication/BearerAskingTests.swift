@@ -23,20 +23,20 @@ struct BearerAskingTests {
     bearer.replace(with: nil)
     #expect(try await first.value.word == "retry" && source.cancelled == [0])
     let request = Task { try await bearer.field() }
-    try await until { bearer.waiters == 1 }
+    try #require(await eventually { bearer.waiters == 1 })
     #expect(bearer.isRefreshing && source.asked.count == 1)
     // The first limit's sleeper is gone, or about to go.
     try await clock.waitForSleepers(count: 1)
-    try await until { clock.sleepers == 1 }
+    try #require(await eventually { clock.sleepers == 1 })
     if returns {
       source.answer(.success(try .test("late")))
     } else {
       clock.advance(by: .seconds(30))
     }
-    try await until { source.asked.count == 2 && source.running == (returns ? 1 : 2) }
+    try #require(await eventually { source.asked.count == 2 && source.running == (returns ? 1 : 2) })
     if !returns {
       source.answer(.success(try .test("late")))
-      try await until { source.running == 1 }
+      try #require(await eventually { source.running == 1 })
     }
     try await source.waitForCall(2)
     #expect(bearer.isAsking && bearer.waiters == 1)
@@ -49,10 +49,10 @@ struct BearerAskingTests {
     let outer = Lock<BearerAuthenticator?>(nil)
     let inner = Lock<BearerAuthenticator?>(nil)
     let gate = GatedSource(ignoresCancellation: true)
-    let count = Recorder<Int>()
+    let count = EventRecorder<Int>()
     // Refreshes by way of the outer one, which refreshes by way of this one.
     let innerSource = CustomAccessTokenSource { old in
-      if count.append(0) == 0 { return try await gate.token(replacing: old) }
+      if count.record(0) == 0 { return try await gate.token(replacing: old) }
       let passed = try await outer.withLock { $0 }?.field()
       return try .test(passed == nil ? "inner" : "wrong")
     }
@@ -69,7 +69,7 @@ struct BearerAskingTests {
     first.replace(with: nil)
     _ = try await refused.value
     let request = Task { try await second.field() }
-    try await until { first.waiters == 1 }
+    try #require(await eventually { first.waiters == 1 })
     gate.answer(.success(try .test("late")))
     #expect(try await request.value == "Bearer outer")
     #expect(try await first.field() == "Bearer inner")
@@ -79,34 +79,34 @@ struct BearerAskingTests {
 
   @Test("the source is down and there is no token: within 1 s of a failure nobody asks it again")
   func noStorm() async throws {
-    let count = Recorder<Int>()
+    let count = EventRecorder<Int>()
     let bearer = try BearerAuthenticator.test(
       CustomAccessTokenSource { _ in
-        count.append(0)
+        count.record(0)
         throw TestError(name: "down")
       }, clock: clock)
     for call in 1...50 as ClosedRange<UInt64> {
       let result = await bearer.interceptMakeRequest(.success(try .test()), context: AttemptContext(callID: call))
       #expect(throws: TestError(name: "down")) { try result.get() }
     }
-    #expect(count.values.count == 1)
+    #expect(count.events.count == 1)
     clock.advance(by: .milliseconds(999))
     await #expect(throws: TestError.self) { try await bearer.field() }
-    #expect(count.values.count == 1)
+    #expect(count.events.count == 1)
     clock.advance(by: .milliseconds(1))
     await #expect(throws: TestError.self) { try await bearer.field() }
-    #expect(count.values.count == 2)
+    #expect(count.events.count == 2)
     bearer.replace(with: nil)
     await #expect(throws: TestError.self) { try await bearer.field() }
-    #expect(count.values.count == 3, "a replacement is a new beginning")
+    #expect(count.events.count == 3, "a replacement is a new beginning")
   }
 
   @Test("more refreshes than the window lets through are refused, until it has slid on")
   func excessive() async throws {
-    let count = Recorder<Int>()
+    let count = EventRecorder<Int>()
     let window = try BearerAuthenticator.RefreshWindow(count: 3, per: .seconds(10))
     let bearer = try BearerAuthenticator.test(
-      CustomAccessTokenSource { _ in try .test("t\(count.append(0) + 2)") }, token: .test("t1"), clock: clock,
+      CustomAccessTokenSource { _ in try .test("t\(count.record(0) + 2)") }, token: .test("t1"), clock: clock,
       window: window)
     for index in 1...3 {
       #expect(try await bearer.action(refused: "t\(index)").word == "retry")
@@ -114,7 +114,7 @@ struct BearerAskingTests {
     }
     let refusal = AccessTokenError.excessiveRefresh(window)
     #expect(try await bearer.action(refused: "t4").word == "\(refusal)")
-    #expect(count.values.count == 3)
+    #expect(count.events.count == 3)
     bearer.replace(with: nil)
     await #expect(throws: refusal) { try await bearer.field() }
     clock.advance(by: .seconds(7))
@@ -133,7 +133,7 @@ struct BearerAskingTests {
     clock.advance(by: .seconds(50))
     for _ in 0..<4 {
       #expect(try await bearer.field() == "Bearer t1")
-      try await until { !bearer.isRefreshing }
+      try #require(await eventually { !bearer.isRefreshing })
       clock.advance(by: .seconds(10))
     }
     clock.advance(by: .seconds(10))

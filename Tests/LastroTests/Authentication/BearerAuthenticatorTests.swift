@@ -93,7 +93,7 @@ struct BearerAuthenticatorTests {
         return try .test("t2")
       }, token: .test("t1"))
     let answer = try await stack(api.transport, bearer).fetch(.test())
-    #expect(api.seen.values == ["Bearer t1", "Bearer t2"])
+    #expect(api.seen.events == ["Bearer t1", "Bearer t2"])
     #expect(answer.response.attempts.map(\.reason) == ["first", "status 401"])
     #expect(bearer.token?.value == "t2")
   }
@@ -113,12 +113,12 @@ struct BearerAuthenticatorTests {
   @Test("a second 401 in the same call stands: no second refresh, no loop")
   func secondRefusal() async throws {
     let api = TokenAPI(accepts: "none of them")
-    let refreshes = Recorder<Int>()
+    let refreshes = EventRecorder<Int>()
     let bearer = try BearerAuthenticator.test(
-      CustomAccessTokenSource { _ in try .test("t\(refreshes.append(0) + 2)") }, token: .test("t1"))
+      CustomAccessTokenSource { _ in try .test("t\(refreshes.record(0) + 2)") }, token: .test("t1"))
     let error = try await stack(api.transport, bearer).failure(of: .test())
     guard case .http(.unauthorized, _) = error.reason else { throw error }
-    #expect(api.seen.values == ["Bearer t1", "Bearer t2"] && refreshes.values.count == 1)
+    #expect(api.seen.events == ["Bearer t1", "Bearer t2"] && refreshes.events.count == 1)
   }
 
   @Test("a 401 of another origin earlier in the call does not use up the repetition")
@@ -161,7 +161,7 @@ struct BearerAuthenticatorTests {
     let api = TokenAPI(accepts: "t2")
     let bearer = try BearerAuthenticator.test(
       CustomAccessTokenSource { _ in try .test("t2") }, token: .test("t1"))
-    let transport = StubTransport { (request, _) throws(TransportError) in
+    let transport = ScriptedTransport { (request) throws(TransportError) in
       if case .stream(_, _, let open) = request.body.source {
         let next = open()
         while let chunk = try? await next(), !chunk.isEmpty {}
@@ -174,7 +174,7 @@ struct BearerAuthenticatorTests {
     }
     let error = try await stack(transport, bearer).failure(of: .test(.post, body: .stream(chunks)))
     #expect(error.statusCode == .unauthorized && error.retryEnd != nil)
-    #expect(api.seen.values == ["Bearer t1"] && bearer.token?.value == "t2")
+    #expect(api.seen.events == ["Bearer t1"] && bearer.token?.value == "t2")
   }
 
   @Test("a POST that was refused is repeated once: a 401 says that nothing was done")
@@ -202,7 +202,7 @@ struct BearerAuthenticatorTests {
     guard case .policy(.custom(let cause as HTTPFetchError<any Error>)) = error.retryEnd else { throw error }
     #expect(error.statusCode == .unauthorized)
     #expect(cause.statusCode == .unauthorized && cause.attempts.count == 1)
-    #expect(api.seen.values == ["Bearer t1", nil])
+    #expect(api.seen.events == ["Bearer t1", nil])
     api.accept("t1")
     #expect(try await bearer.field() == "Bearer t1")
   }

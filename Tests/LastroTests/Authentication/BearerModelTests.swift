@@ -29,7 +29,7 @@ struct BearerModelTests {
     let source = GatedSource()
     let bearer: BearerAuthenticator
     let random: RandomSource
-    let ends = Recorder<Int>()
+    let ends = EventRecorder<Int>()
     var waiters: [Waiter] = []
     var started = 0
     /// What the authenticator should have.
@@ -70,7 +70,7 @@ struct BearerModelTests {
       let ends = ends
       let task = Task {
         let end = await body()
-        ends.append(number)
+        ends.record(number)
         return end
       }
       return Waiter(task: task, isRequest: isRequest)
@@ -90,7 +90,7 @@ struct BearerModelTests {
         refresh = calls
         refreshStart = clock.now
       }
-      try await until { bearer.waiters == waiters.count }
+      try #require(await eventually { bearer.waiters == waiters.count })
       try await source.waitForCall(calls)
       try expect(source.asked.count == calls && source.running == 1, "there is not one refresh")
     }
@@ -162,7 +162,7 @@ extension BearerModelTests.Run {
     let life = [nil, 5, 50, 100][pick(4)]
     let value = "t\(issued)"
     source.answer(.success(try .test(value, expiresIn: life)))
-    try await until { !bearer.isRefreshing }
+    try #require(await eventually { !bearer.isRefreshing })
     adopt(value, life, since: refreshStart)
     try await end { $0.isRequest ? .field("Bearer \(value)") : .action("retry") }
   }
@@ -179,7 +179,7 @@ extension BearerModelTests.Run {
   func fail() async throws {
     guard refresh != nil else { return }
     source.answer(.failure(TestError()))
-    try await until { !bearer.isRefreshing }
+    try #require(await eventually { !bearer.isRefreshing })
     try await failed(with: "\(TestError())")
   }
 
@@ -201,7 +201,7 @@ extension BearerModelTests.Run {
     try await clock.waitForSleepers(count: 1)
     clock.advance(by: step)
     guard clock.now - refreshStart >= .seconds(30) else { return }
-    try await until { !bearer.isRefreshing && !bearer.isAsking }
+    try #require(await eventually { !bearer.isRefreshing && !bearer.isAsking })
     try await failed(with: "\(AccessTokenError.refreshTimedOut(.seconds(30)))")
   }
 
@@ -210,7 +210,7 @@ extension BearerModelTests.Run {
     let value = "u\(issued)"
     bearer.replace(with: try .test(value, expiresIn: 60))
     adopt(value, 60, since: clock.now)
-    try await until { !bearer.isAsking }
+    try #require(await eventually { !bearer.isAsking })
     try await end { $0.isRequest ? .field("Bearer \(value)") : .action("retry") }
   }
 
@@ -228,9 +228,9 @@ extension BearerModelTests.Run {
 
   func finish() async throws {
     if refresh != nil { try await succeed() }
-    try expect(ends.values.sorted() == Array(0..<started), "not exactly one end each")
+    try expect(ends.events.sorted() == Array(0..<started), "not exactly one end each")
     try expect(source.mostRunning <= 1, "several refreshes at once")
-    try await until { clock.sleepers == 0 }
+    try #require(await eventually { clock.sleepers == 0 })
   }
 }
 

@@ -16,7 +16,7 @@ struct BearerRefreshTests {
   /// Starts calls that wait for the same refresh.
   func waiting(_ count: Int, for bearer: BearerAuthenticator) async throws -> [Task<String?, any Error>] {
     let tasks = (0..<count).map { _ in Task { try await bearer.field() } }
-    try await until { bearer.waiters == count }
+    try #require(await eventually { bearer.waiters == count })
     return tasks
   }
 
@@ -61,7 +61,7 @@ struct BearerRefreshTests {
     try await source.waitForCall(1)
     #expect(bearer.isRefreshing && source.cancelled.isEmpty)
     source.answer(.success(try .test("t1")))
-    try await until { !bearer.isRefreshing }
+    try #require(await eventually { !bearer.isRefreshing })
     #expect(try await bearer.field() == "Bearer t1")
     #expect(source.asked.count == 1)
   }
@@ -98,7 +98,7 @@ struct BearerRefreshTests {
     #expect(error.statusCode == .unauthorized && error.retryEnd?.description.contains("deadline") == true)
     #expect(bearer.isRefreshing && bearer.waiters == 0 && source.cancelled.isEmpty)
     source.answer(.success(try .test("t2")))
-    try await until { !bearer.isRefreshing }
+    try #require(await eventually { !bearer.isRefreshing })
     _ = try await stack.fetch(.test())
   }
 
@@ -157,7 +157,7 @@ struct BearerRefreshTests {
     try await clock.waitForSleepers(count: 1)
     source.answer(.success(try .test("t1")))
     _ = try await tasks[0].value
-    try await until { clock.sleepers == 0 }
+    try #require(await eventually { clock.sleepers == 0 })
     clock.advance(by: .seconds(60))
     #expect(try await bearer.field() == "Bearer t1")
   }
@@ -174,7 +174,7 @@ struct BearerRefreshTests {
     #expect(source.asked.map(\.?.value) == ["t1"] && source.asked.map(\.?.expiresIn) == [.seconds(30)])
     #expect(bearer.isRefreshing && bearer.waiters == 0)
     source.answer(.success(try .test("t2", expiresIn: 100)))
-    try await until { !bearer.isRefreshing }
+    try #require(await eventually { !bearer.isRefreshing })
     #expect(try await bearer.field() == "Bearer t2" && source.asked.count == 1)
   }
 
@@ -185,9 +185,9 @@ struct BearerRefreshTests {
     #expect(try await bearer.field() == "Bearer t1")
     try await source.waitForCall(1)
     let refused = isRefused ? Task { try await bearer.action(refused: "t1") } : nil
-    if isRefused { try await until { bearer.waiters == 1 } } else { clock.advance(by: .seconds(20)) }
+    if isRefused { try #require(await eventually { bearer.waiters == 1 }) } else { clock.advance(by: .seconds(20)) }
     let request = Task { try await bearer.field() }
-    try await until { bearer.waiters == (isRefused ? 2 : 1) }
+    try #require(await eventually { bearer.waiters == (isRefused ? 2 : 1) })
     source.answer(.success(try .test("t2")))
     #expect(try await request.value == "Bearer t2" && source.asked.count == 1)
     if let refused { #expect(try await refused.value.word == "retry") }
@@ -232,9 +232,9 @@ struct BearerRefreshTests {
 
   @Test("a token without a lifetime left serves those who waited for it, and is replaced for the next")
   func noLife() async throws {
-    let count = Recorder<Int>()
+    let count = EventRecorder<Int>()
     let bearer = try BearerAuthenticator.test(
-      CustomAccessTokenSource { _ in try .test("t\(count.append(0))", expiresIn: 0) }, clock: clock)
+      CustomAccessTokenSource { _ in try .test("t\(count.record(0))", expiresIn: 0) }, clock: clock)
     #expect(try await bearer.field() == "Bearer t0")
     #expect(try await bearer.field() == "Bearer t1")
   }
@@ -253,7 +253,7 @@ struct BearerRefreshTests {
     #expect(try await bearer.field() == "Bearer t1")
     try await source.waitForCall(1)
     source.answer(.failure(TestError()))
-    try await until { !bearer.isRefreshing }
+    try #require(await eventually { !bearer.isRefreshing })
     clock.advance(by: .milliseconds(2_999))
     #expect(try await bearer.field() == "Bearer t1")
     #expect(source.asked.count == 1)
@@ -270,7 +270,7 @@ struct BearerRefreshTests {
   func fails() async throws {
     let bearer = try BearerAuthenticator.test(source, token: .test("t1"), clock: clock)
     let tasks = (0..<20).map { _ in Task { try await bearer.action(refused: "t1") } }
-    try await until { bearer.waiters == 20 }
+    try #require(await eventually { bearer.waiters == 20 })
     try await source.waitForCall(1)
     source.answer(.failure(TestError(name: "down")))
     for task in tasks { #expect(try await task.value.word == "\(TestError(name: "down"))") }
@@ -283,9 +283,9 @@ struct BearerRefreshTests {
     for result in [.success(try .test("t2")), .failure(TestError())] as [Result<AccessToken, any Error>] {
       let token = try #require(bearer.token?.value.reveal())
       let refused = Task { try await bearer.action(refused: token) }
-      try await until { bearer.waiters == 1 }
+      try #require(await eventually { bearer.waiters == 1 })
       let request = Task { try await bearer.field() }
-      try await until { bearer.waiters == 2 }
+      try #require(await eventually { bearer.waiters == 2 })
       try await source.waitForCall(source.asked.count)
       source.answer(result)
       #expect(try await request.value == "Bearer t2")
@@ -318,10 +318,10 @@ struct BearerRefreshTests {
 
   @Test("a policy that repeats whatever fails does not make a failed refresh run again")
   func insistentPolicy() async throws {
-    let count = Recorder<Int>()
+    let count = EventRecorder<Int>()
     let bearer = try BearerAuthenticator.test(
       CustomAccessTokenSource { _ in
-        count.append(0)
+        count.record(0)
         throw TestError()
       }, clock: clock)
     let insistent = HTTPRetryPolicy.custom { _, state, _ in state.retryCount < 5 ? .retry : .none }
@@ -330,11 +330,11 @@ struct BearerRefreshTests {
     configuration.timeSource = clock.timeSource
     let stack = TransportNetworkStack(transport: ScriptedTransport(), configuration: configuration)
     let error = try await stack.failure(of: .test())
-    #expect(count.values.count == 1 && error.attempts.count == 6)
+    #expect(count.events.count == 1 && error.attempts.count == 6)
     guard case .noRequest(let cause) = error.reason else { throw error }
     #expect(cause is TestError)
     clock.advance(by: TokenMachine.failurePause)
     _ = try await stack.failure(of: .test())
-    #expect(count.values.count == 2, "a new call tries again")
+    #expect(count.events.count == 2, "a new call tries again")
   }
 }

@@ -31,14 +31,14 @@ struct BearerReplacementTests {
     let bearer = try BearerAuthenticator.test(source, token: .test("t1", expiresIn: 0), clock: clock)
     let request = Task { try await bearer.field() }
     let refused = Task { try await bearer.action(refused: "t1") }
-    try await until { bearer.waiters == 2 }
+    try #require(await eventually { bearer.waiters == 2 })
     try await source.waitForCall(1)
     bearer.replace(with: try .test("mine"))
     #expect(try await request.value == "Bearer mine")
     #expect(try await refused.value.word == "retry")
     #expect(source.cancelled == [0])
     source.answer(.success(try .test("theirs")))
-    try await until { source.running == 0 }
+    try #require(await eventually { source.running == 0 })
     #expect(bearer.token?.value == "mine")
   }
 
@@ -79,8 +79,8 @@ struct BearerReplacementTests {
       task.cancel()
       _ = await task.result
     }
-    try await until { held == nil }
-    try await until { source.running == 0 && clock.sleepers == 0 }
+    try #require(await eventually { held == nil })
+    try #require(await eventually { source.running == 0 && clock.sleepers == 0 })
     #expect(source.cancelled == [0])
   }
 
@@ -97,6 +97,6 @@ struct BearerReplacementTests {
       source.answer(.success(try .test("t1")))
       #expect(try await task.value == "Bearer t1")
     }
-    try await until { held == nil && heldSource == nil && clock.sleepers == 0 }
+    try #require(await eventually { held == nil && heldSource == nil && clock.sleepers == 0 })
   }
 }

@@ -46,7 +46,7 @@ struct BearerStressTests {
     let bearer = try BearerAuthenticator.test(source, token: .test("t1"))
     let stack = Self.stack(api.transport, bearer)
     let calls = (0..<1000).map { _ in Task { try await stack.fetch(.test()).response.attempts.count } }
-    try await until { bearer.waiters == 1000 }
+    try #require(await eventually { bearer.waiters == 1000 })
     source.answer(.success(try .test("t2")))
     for call in calls { #expect(try await call.value == 2) }
     #expect(source.asked.count == 1)
@@ -56,15 +56,15 @@ struct BearerStressTests {
   @Test("1,000 calls, nobody holds the refresh back: still one, though many answers come after it")
   func thousandUngated() async throws {
     let api = NumberedAPI(least: 2)
-    let refreshes = Recorder<Int>()
+    let refreshes = EventRecorder<Int>()
     let bearer = try BearerAuthenticator.test(
-      CustomAccessTokenSource { _ in try .test("t\(refreshes.append(0) + 2)") }, token: .test("t1"))
+      CustomAccessTokenSource { _ in try .test("t\(refreshes.record(0) + 2)") }, token: .test("t1"))
     let stack = Self.stack(api.transport, bearer)
     try await withThrowingTaskGroup(of: Int.self) { group in
       for _ in 0..<1000 { group.addTask { try await stack.fetch(.test()).response.attempts.count } }
       for try await attempts in group { #expect(attempts <= 2) }
     }
-    #expect(refreshes.values.count == 1)
+    #expect(refreshes.events.count == 1)
     let counts = api.counts.withLock { $0 }
     #expect(counts[2] == 1000 && (1...1000).contains(counts[1] ?? 0))
   }
@@ -76,7 +76,7 @@ struct BearerStressTests {
     let bearer = try BearerAuthenticator.test(source, token: .test("t1"))
     let stack = Self.stack(api.transport, bearer)
     let calls = (0..<1000).map { _ in Task { try await stack.failure(of: .test()) } }
-    try await until { bearer.waiters == 1000 }
+    try #require(await eventually { bearer.waiters == 1000 })
     source.answer(.failure(TestError(name: "down")))
     for call in calls {
       let error = try await call.value
@@ -92,16 +92,16 @@ struct BearerStressTests {
     let random = RandomSource.seeded(seed)
     let api = NumberedAPI(least: 2)
     let running = Lock((now: 0, most: 0))
-    let refreshes = Recorder<Int>()
+    let refreshes = EventRecorder<Int>()
     let bearer = try BearerAuthenticator.test(
       CustomAccessTokenSource { _ in
         running.withLock { $0 = ($0.now + 1, max($0.most, $0.now + 1)) }
         for _ in 0..<50 { await Task.yield() }
         running.withLock { $0.now -= 1 }
-        return try .test("t\(refreshes.append(0) + 2)")
+        return try .test("t\(refreshes.record(0) + 2)")
       }, token: .test("t1"), window: nil)
     let stack = Self.stack(api.transport, bearer)
-    let ends = Recorder<Int>()
+    let ends = EventRecorder<Int>()
     let resource = try RawHTTPResource.test()
     let calls = (0..<100).map { index in
       Task {
@@ -109,7 +109,7 @@ struct BearerStressTests {
         do throws(HTTPFetchError<any Error>) {
           result = .success(try await stack.fetch(resource).response.attempts.count)
         } catch { result = .failure(error) }
-        ends.append(index)
+        ends.record(index)
         return result
       }
     }
@@ -132,12 +132,12 @@ struct BearerStressTests {
         #expect(error.attempts.count <= 2)
       }
     }
-    #expect(ends.values.sorted() == Array(0..<100))
-    #expect(running.withLock { $0.most } <= 1 && refreshes.values.count <= 2)
+    #expect(ends.events.sorted() == Array(0..<100))
+    #expect(running.withLock { $0.most } <= 1 && refreshes.events.count <= 2)
   }
 }
 
-/// Holds those that arrive until there are enough of them; whoever comes later passes.
+/// Holds those that arrive until there are enough of them; later ones pass.
 private final class Gathering: Sendable {
   private let state: Lock<(missing: Int, waiters: [CheckedContinuation<Void, Never>])>
 

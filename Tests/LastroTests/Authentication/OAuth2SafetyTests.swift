@@ -62,7 +62,7 @@ struct OAuth2SafetyTests {
     let transport = ScriptedTransport([.hang])
     let source = try OAuth2ClientCredentials(client: Sources.client(), stack: Sources.stack(transport))
     let task = Task { try await source.token(replacing: nil) }
-    try await until { transport.runningRequests == 1 }
+    try #require(await eventually { transport.runningRequests == 1 })
     task.cancel()
     guard case .failure(OAuth2Error.fetch(let error)) = await task.result else { throw TestFailure("no failure") }
     #expect(error.isCancelled && transport.runningRequests == 0)
@@ -157,7 +157,7 @@ struct OAuth2SafetyTests {
     guard case .policy(.custom(let cause as OAuth2Error)) = error.retryEnd else { throw error }
     #expect(error.statusCode == .unauthorized)
     #expect(cause.refusal?.error == "invalid_grant")
-    #expect(api.seen.values == ["Bearer a1", "Bearer a1", "Bearer a2", "Bearer a2"])
+    #expect(api.seen.events == ["Bearer a1", "Bearer a1", "Bearer a2", "Bearer a2"])
     #expect(try tokens.requests.map { try Sources.form($0).split(separator: "=").last } == ["r0", "r1", "r1"])
   }
 

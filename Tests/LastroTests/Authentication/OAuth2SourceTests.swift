@@ -9,7 +9,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("OAuth 2 sources")
+@Suite("OAuth 2 sources", .timeLimit(.minutes(5)))
 struct OAuth2SourceTests {
   static let tokenURL = "https://id.example/token"
 
@@ -93,7 +93,7 @@ struct OAuth2SourceTests {
 
   @Test("refresh token: §6's request; a new one replaces the old, is handed over first, and is used from then on")
   func rotation() async throws {
-    let rotated = Recorder<String>()
+    let rotated = EventRecorder<String>()
     let transport = ScriptedTransport([
       Self.answer(#"{"access_token":"a1","token_type":"Bearer","refresh_token":"r1"}"#),
       Self.answer(#"{"access_token":"a2","token_type":"Bearer"}"#),
@@ -101,9 +101,9 @@ struct OAuth2SourceTests {
     ])
     let source = try OAuth2RefreshToken(
       client: Self.client(), refreshToken: "r0", scope: "some", stack: Self.stack(transport)
-    ) { rotated.append($0.reveal()) }
+    ) { rotated.record($0.reveal()) }
     let first = try await source.token(replacing: nil)
-    #expect(rotated.values == ["r1"])
+    #expect(rotated.events == ["r1"])
     let second = try await source.token(replacing: first)
     #expect(second.refreshToken == "r1" && second.scope == "some" && second.expiresIn == nil)
     // The token that was replaced by `second`: its refresh token still is the latest.
@@ -114,7 +114,7 @@ struct OAuth2SourceTests {
         "grant_type=refresh_token&refresh_token=r0&scope=some", "grant_type=refresh_token&refresh_token=r1&scope=some",
         "grant_type=refresh_token&refresh_token=r1&scope=some",
       ])
-    #expect(rotated.values == ["r1", "r3"])
+    #expect(rotated.events == ["r1", "r3"])
   }
 
   @Test("a refresh token that was spent is not sent again; one from a new login is used")
@@ -157,7 +157,7 @@ struct OAuth2SourceTests {
 
   @Test("an answer that comes after the token was forgotten is dropped: no rotation, nothing remembered")
   func lateAnswer() async throws {
-    let rotated = Recorder<String>()
+    let rotated = EventRecorder<String>()
     let late = Lock<OAuth2RefreshToken?>(nil)
     let body = #"{"access_token":"a1","token_type":"Bearer","refresh_token":"r1"}"#
     let transport = ScriptedTransport(handler: { _ throws(TransportError) in
@@ -166,11 +166,11 @@ struct OAuth2SourceTests {
     })
     let source = try OAuth2RefreshToken(
       client: Self.client(), refreshToken: "r0", stack: Self.stack(transport)
-    ) { rotated.append($0.reveal()) }
+    ) { rotated.record($0.reveal()) }
     late.withLock { $0 = source }
     await #expect(throws: CancellationError.self) { try await source.token(replacing: nil) }
     late.withLock { $0 = nil }
-    #expect(rotated.values.isEmpty)
+    #expect(rotated.events.isEmpty)
     await #expect(throws: OAuth2Error.self) { try await source.token(replacing: nil) }
     #expect(transport.requests.count == 1)
   }

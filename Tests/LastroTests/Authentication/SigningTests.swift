@@ -39,7 +39,7 @@ private struct Signer: RequestSigner {
   }
 }
 
-@Suite("Signing")
+@Suite("Signing", .timeLimit(.minutes(5)))
 struct SigningTests {
   private static let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
   private static let nothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
@@ -91,13 +91,13 @@ struct SigningTests {
 
   @Test("a one-shot stream is not opened for its hash")
   func oneShot() async throws {
-    let opened = Recorder<Void>()
+    let opened = EventRecorder<Void>()
     let source = RequestBody.Source.stream(length: nil, isReplayable: false) {
-      opened.append(())
+      opened.record(())
       return { nil }
     }
     #expect(try await BodyDigest.computed(of: RequestBody(source: source)) == .unavailable)
-    #expect(opened.values.isEmpty)
+    #expect(opened.events.isEmpty)
   }
 
   @Test("a body that is not what it was said to be cannot be signed")
@@ -153,26 +153,26 @@ struct SigningTests {
 
   @Test("signers come in order, each sees what those before made; the body is read once, and stays")
   func order() async throws {
-    let opened = Recorder<Void>()
+    let opened = EventRecorder<Void>()
     let source = RequestBody.Source.stream(length: nil, isReplayable: true) {
-      opened.append(())
+      opened.record(())
       return { nil }
     }
-    let seen = Recorder<String>()
+    let seen = EventRecorder<String>()
     let first = Signer(origins: try Self.origins()) { request, digest in
       try request.setHeader("X-One", "1")
       request.body = .raw("other")
-      seen.append("first \(digest == .unavailable)")
+      seen.record("first \(digest == .unavailable)")
     }
     let second = Signer(origins: try Self.origins()) { request, _ in
-      seen.append(request.head.headerFields.map { "\($0.name)" }.joined())
+      seen.record(request.head.headerFields.map { "\($0.name)" }.joined())
       try request.setHeader("X-One", "2")
       request.head.path = "/a?sig=1"
     }
-    let elsewhere = Signer(origins: try Self.origins("https://example.org")) { _, _ in seen.append("elsewhere") }
+    let elsewhere = Signer(origins: try Self.origins("https://example.org")) { _, _ in seen.record("elsewhere") }
     let request = try ResourceRequest.test(.post, body: RequestBody(source: source))
     let result = try await signed(request, by: [first, elsewhere, second], context: AttemptContext())
-    #expect(seen.values == ["first false", "X-One"] && opened.values.count == 1)
+    #expect(seen.events == ["first false", "X-One"] && opened.events.count == 1)
     #expect(result.head.path == "/a?sig=1")
     #expect(result.head.headerFields.map(\.value) == ["2"])
     if case .stream = result.body.source {} else { Issue.record("the body was changed") }

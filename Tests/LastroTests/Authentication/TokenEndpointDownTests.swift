@@ -3,70 +3,58 @@
 import Foundation
 import HTTPTypes
 import LastroTesting
-import MetricsTestKit
 import TestSupport
 import Testing
 
 @testable import Lastro
-@testable import LastroObservability
 
-@Suite("A token that cannot be had is told as what it is")
+@Suite("A token that cannot be had is told as what it is", .timeLimit(.minutes(5)))
 struct TokenEndpointDownTests {
   typealias Sources = OAuth2SourceTests
 
-  private let time = ManualTime()
-  private let metrics = TestMetrics()
+  private let time = ManualClock(autoAdvance: true)
 
   /// An API behind a token endpoint that answers one after the other, the last answer again and again.
   private func stack(
-    _ api: StubTransport, _ tokens: StubTransport, eligibility: RetryInterceptor.Eligibility? = .standard
+    _ api: ScriptedTransport, _ tokens: ScriptedTransport, eligibility: RetryInterceptor.Eligibility? = .standard
   ) throws -> TransportNetworkStack {
     let source = try OAuth2ClientCredentials(
-      client: Sources.client(), stack: TransportNetworkStack(tokens, time: time.source))
+      client: Sources.client(), stack: TransportNetworkStack(tokens, time: time.timeSource))
     return try stack(api, source, eligibility: eligibility)
   }
 
   private func stack(
-    _ api: StubTransport, _ source: some AccessTokenSource, eligibility: RetryInterceptor.Eligibility? = .standard
+    _ api: ScriptedTransport, _ source: some AccessTokenSource, eligibility: RetryInterceptor.Eligibility? = .standard
   ) throws -> TransportNetworkStack {
     let bearer = try BearerAuthenticator(
-      source: source, origins: [try Origin("https://example.com")], timeSource: time.source)
+      source: source, origins: [try Origin("https://example.com")], timeSource: time.timeSource)
     let policy = try HTTPRetryPolicy.standard(attempts: 3, random: RandomSource { .max })
     let retry = eligibility.map { RetryInterceptor(policy: policy, eligibility: $0) }
-    let observer = MetricsObserver(factory: metrics)
-    return TransportNetworkStack(api, time: time.source, interceptors: [bearer] + [retry].compactMap(\.self)) {
-      $0.observers = [observer]
-    }
+    return TransportNetworkStack(api, time: time.timeSource, interceptors: [bearer] + [retry].compactMap(\.self))
   }
 
-  private static var granted: Result<TransferResponse, TransportError> {
+  private static var granted: ScriptedTransport.Step {
     .answer(200, body: #"{"access_token":"t","token_type":"Bearer"}"#)
   }
 
   private func check(_ error: HTTPFetchError<any Error>, _ words: String, attempts: Int) {
     #expect("\(error.stage.rawValue)/\(error.code)" == words)
-    #expect(error.description.hasPrefix(words + ": no access token, as "))
+    #expect(error.description.hasPrefix(words + ": the access token is missing, as "))
     #expect(error.attempts.count == attempts && !error.attempts.contains(where: \.requestSent))
     #expect(error.attempts.allSatisfy { $0.error.map { "\($0.stage.rawValue)/\($0.code)" } == words })
     #expect(error.ledger.request == "GET https://example.com/a" && error.request == "GET https://example.com/a")
-    let expected = [
-      ("http.request.method", "GET"), ("server.address", "example.com"), ("server.port", "443"),
-      ("url.scheme", "https"), ("error.type", words),
-    ]
-    #expect(
-      metrics.recorders(label: "lastro.client.attempts", dimensions: expected).flatMap(\.values) == [Double(attempts)])
     for text in [error.description, error.debugDescription, error.ledger.json()] { #expect(!text.contains("hidden-s")) }
   }
 
   @Test(
-    "its endpoint is down: the cause's stage, the token's code, host and method in the metrics; retried",
+    "its endpoint is down: the cause's stage, the token's code; retried",
     arguments: [
       (FailureStage.connect, FailureCode.connectFailed), (.resolve, .hostNotFound), (.timeout, .connectTimeout),
       (.tls, .handshakeFailed), (.proxy, .proxyConnectFailed),
     ])
   func down(stage: FailureStage, code: FailureCode) async throws {
-    let tokens = StubTransport(.failure(stage, code))
-    let api = StubTransport(.answer(200))
+    let tokens = ScriptedTransport(repeatingLast: .fail(stage, code))
+    let api = ScriptedTransport(repeatingLast: .answer(200))
     let error = try await stack(api, tokens).failure(of: .test())
     check(error, "\(stage.rawValue)/token_unavailable", attempts: 3)
     #expect(error.message.contains("\(stage.rawValue)/\(code): scripted") && error.message.contains("POST https://"))
@@ -78,8 +66,8 @@ struct TokenEndpointDownTests {
 
   @Test("it is back: the retry gets the token, and the request goes out once, also a POST")
   func back() async throws {
-    let tokens = StubTransport(.failure(.connect, .connectFailed), Self.granted)
-    let api = StubTransport(.answer(200))
+    let tokens = ScriptedTransport(repeatingLast: .fail(.connect, .connectFailed), Self.granted)
+    let api = ScriptedTransport(repeatingLast: .answer(200))
     let value = try await stack(api, tokens).fetch(.test(.post, body: .raw("a")))
     #expect(value.response.attempts.map(\.reason) == ["first", "connect/token_unavailable"])
     #expect(tokens.requests.count == 2 && api.requests.count == 1)
@@ -87,10 +75,10 @@ struct TokenEndpointDownTests {
 
   @Test("a request for a token that may have been sent is not repeated by a retry", arguments: [1, 503])
   func sent(_ status: Int) async throws {
-    let answer: Result<TransferResponse, TransportError> =
-      status == 1 ? .failure(.response, .connectionLost, sent: true) : .answer(status)
-    let tokens = StubTransport(answer, Self.granted)
-    let api = StubTransport(.answer(200))
+    let answer: ScriptedTransport.Step =
+      status == 1 ? .fail(.response, .connectionLost, sent: true) : .answer(status)
+    let tokens = ScriptedTransport(repeatingLast: answer, Self.granted)
+    let api = ScriptedTransport(repeatingLast: .answer(200))
     let error = try await stack(api, tokens).failure(of: .test())
     check(error, status == 1 ? "response/token_unavailable" : "http/token_unavailable", attempts: 1)
     #expect(tokens.requests.count == 1 && api.requests.isEmpty && error.retryEnd == nil && error.statusCode == nil)
@@ -99,8 +87,8 @@ struct TokenEndpointDownTests {
   @Test("a wrong client secret is told as that, with a hint, and not retried")
   func wrongSecret() async throws {
     let body = #"{"error":"invalid_client","error_description":"who are you?"}"#
-    let tokens = StubTransport(.answer(401, body: body), Self.granted)
-    let error = try await stack(StubTransport(.answer(200)), tokens).failure(of: .test())
+    let tokens = ScriptedTransport(repeatingLast: .answer(401, body: body), Self.granted)
+    let error = try await stack(ScriptedTransport(repeatingLast: .answer(200)), tokens).failure(of: .test())
     check(error, "http/token_refused", attempts: 1)
     #expect(error.message.contains("401 invalid_client: who are you?") && error.hint?.contains("secret") == true)
     guard case .noRequest(OAuth2Error.refused(let refusal)) = error.reason else { throw error }
@@ -109,10 +97,12 @@ struct TokenEndpointDownTests {
 
   @Test("an answer that is no token, an endpoint that takes too long, too many refreshes: each has its stage")
   func others() async throws {
-    let noToken = try await stack(StubTransport(.answer(200)), StubTransport(.answer(200, body: "{}")))
-      .failure(of: .test())
+    let noToken = try await stack(
+      ScriptedTransport(repeatingLast: .answer(200)), ScriptedTransport(repeatingLast: .answer(200, body: "{}"))
+    )
+    .failure(of: .test())
     check(noToken, "decode/token_unavailable", attempts: 1)
-    #expect(noToken.message.contains("(it has no access_token)"))
+    #expect(noToken.message.contains("(its response has no access_token)"))
     for (cause, words) in [
       (AccessTokenError.refreshTimedOut(.seconds(1)), "timeout/token_unavailable"),
       (.excessiveRefresh(.standard), "limit/token_unavailable"),
@@ -127,8 +117,9 @@ struct TokenEndpointDownTests {
   @Test("a token endpoint that is not trusted is a trust failure, which no policy repeats")
   func untrusted() async throws {
     for (stage, code) in [(FailureStage.trust, FailureCode.pinMismatch), (.tls, .untrustedCertificate)] {
-      let tokens = StubTransport(.failure(stage, code))
-      let error = try await stack(StubTransport(.answer(200)), tokens, eligibility: .any).failure(of: .test())
+      let tokens = ScriptedTransport(repeatingLast: .fail(stage, code))
+      let error = try await stack(ScriptedTransport(repeatingLast: .answer(200)), tokens, eligibility: .any).failure(
+        of: .test())
       #expect(error.stage == stage && error.code == .tokenUnavailable && error.attempts.count == 1)
       guard case .trust = error.retryEnd else { throw error }
     }
@@ -136,17 +127,17 @@ struct TokenEndpointDownTests {
 
   @Test("an own source, or any hook, that throws a fetch's failure: its stage; the code says whose it is")
   func ownSource() async throws {
-    let tokens = StubTransport(.failure(.connect, .connectFailed))
-    let inner = TransportNetworkStack(tokens, time: time.source)
+    let tokens = ScriptedTransport(repeatingLast: .fail(.connect, .connectFailed))
+    let inner = TransportNetworkStack(tokens, time: time.timeSource)
     let source = CustomAccessTokenSource { _ in
       _ = try await inner.fetch(.test(url: "https://idp.example/token?hush=s3cr3t"))
       return try .test("t")
     }
-    let error = try await stack(StubTransport(.answer(200)), source).failure(of: .test())
+    let error = try await stack(ScriptedTransport(repeatingLast: .answer(200)), source).failure(of: .test())
     #expect(error.stage == .connect && error.code == .requestMakingFailed && error.attempts.count == 3)
     #expect(error.message.contains("connect/connect_failed: scripted") && !error.debugDescription.contains("s3cr3t"))
     // The shut-down of another stack does not make this call a cancelled one.
-    let ended = StubTransport(.failure(.cancelled, .shutDown))
+    let ended = ScriptedTransport(repeatingLast: .fail(.cancelled, .shutDown))
     let hooks = Hooks(make: { _, _ in
       do {
         return .success(try await TransportNetworkStack(ended).fetch(.test()).response.request())
@@ -154,7 +145,8 @@ struct TokenEndpointDownTests {
         return .failure(error)
       }
     })
-    let other = try await TransportNetworkStack(StubTransport(.answer(200))).failure(of: .intercepted(by: hooks))
+    let other = try await TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(200))).failure(
+      of: .intercepted(by: hooks))
     #expect(other.stage == .request && !other.isCancelled)
   }
 
@@ -162,7 +154,7 @@ struct TokenEndpointDownTests {
   func behindRedirect() async throws {
     let down = Failure(FailureRecord(.transport(TransportError(stage: .connect, code: .connectFailed, message: ""))))
     let hooks = Hooks(make: { result, context in context.hop == 0 ? result : .failure(down) })
-    let api = StubTransport(.redirect(307, to: "/b"))
+    let api = ScriptedTransport(repeatingLast: .redirect(307, to: "/b"))
     let error = try await TransportNetworkStack(api, interceptors: [hooks, RetryInterceptor.standard])
       .failure(of: .test(.post, body: .raw("a")))
     guard case .notIdempotent = error.retryEnd else { throw error }
@@ -171,8 +163,8 @@ struct TokenEndpointDownTests {
 
   @Test("an outage: many calls, few requests for a token, fewer the longer it lasts")
   func outage() async throws {
-    let tokens = StubTransport(.failure(.connect, .connectFailed))
-    let stack = try stack(StubTransport(.answer(200)), tokens)
+    let tokens = ScriptedTransport(repeatingLast: .fail(.connect, .connectFailed))
+    let stack = try stack(ScriptedTransport(repeatingLast: .answer(200)), tokens)
     for call in 0..<1000 {
       let error = try await stack.failure(of: .test())
       #expect(error.stage == .connect, "\(call)")
@@ -183,11 +175,12 @@ struct TokenEndpointDownTests {
 
   @Test("what would happen stands in the explanation of a stack with tokens")
   func explanation() async throws {
-    let stack = try stack(StubTransport(.answer(200)), StubTransport(Self.granted))
+    let stack = try stack(
+      ScriptedTransport(repeatingLast: .answer(200)), ScriptedTransport(repeatingLast: Self.granted))
     let verdict = try #require(
       await stack.explain(.test(.post)).retries.first { $0.failure == "no access token: its endpoint is down" })
     #expect(verdict.isRetried)
-    let plain = try await TransportNetworkStack(StubTransport(.answer(200))).explain(.test()).retries
+    let plain = try await TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(200))).explain(.test()).retries
     #expect(!plain.contains { $0.failure.contains("token") })
   }
 }

@@ -22,7 +22,7 @@ final class CancelableProbe: Cancelable {
   }
 }
 
-@Suite("Cancelable bags")
+@Suite("Cancelable bags", .timeLimit(.minutes(5)))
 struct CancelableBagTests {
   @Test("CB01 a bag is made with members")
   func initWithMembers() {
@@ -150,7 +150,7 @@ struct CancelableBagTests {
   }
 }
 
-@Suite("Weak and dummy cancelables")
+@Suite("Weak and dummy cancelables", .timeLimit(.minutes(5)))
 struct WeakCancelableTests {
   @Test("WC01 it is not cancelled while its target is not")
   func notCancelled() {

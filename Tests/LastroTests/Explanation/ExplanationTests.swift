@@ -2,12 +2,13 @@
 
 import Foundation
 import HTTPTypes
+import LastroTesting
 import TestSupport
 import Testing
 
 @testable import Lastro
 
-@Suite("Explaining")
+@Suite("Explaining", .timeLimit(.minutes(5)))
 struct ExplanationTests {
   struct Opaque: HTTPResourceInterceptor {
     var credentialOrigins: [Origin] { [try? Origin("https://partner.example")].compactMap(\.self) }
@@ -33,7 +34,7 @@ struct ExplanationTests {
     interceptors: [any HTTPResourceInterceptor] = [RetryInterceptor.standard],
     configure: (inout StackConfiguration) -> Void = { _ in }
   ) async throws -> FetchExplanation {
-    let transport = StubTransport { (_, _) throws(TransportError) in
+    let transport = ScriptedTransport { _ throws(TransportError) in
       Issue.record("an explanation sends nothing")
       throw .cancelled()
     }
@@ -106,7 +107,7 @@ struct ExplanationTests {
   @Test("what cannot be made or would be refused is said")
   func refusals() async throws {
     struct Failing: Error {}
-    let stack = TransportNetworkStack(StubTransport(.answer(200)))
+    let stack = TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(200)))
     let unmade = await stack.explain(RawHTTPResource(baseRequestMaking: BaseRequestMaking { throw Failing() }))
     #expect(unmade.request == nil && unmade.refusal == "Failing()" && unmade.retries.isEmpty)
     let refused = try await Self.explain { $0.maximumAttempts = 0 }

@@ -2,19 +2,20 @@
 
 import Foundation
 import HTTPTypes
+import LastroTesting
 import TestSupport
 import Testing
 
 @testable import Lastro
 
-@Suite("Attempt ledger")
+@Suite("Attempt ledger", .timeLimit(.minutes(5)))
 struct AttemptLedgerTests {
   static func eventfulCall() async throws -> (ledger: AttemptLedger, error: HTTPFetchError<any Error>) {
-    let time = ManualTime()
+    let time = ManualClock(autoAdvance: true)
     let facts = TransferFacts(
       httpVersion: "2", remoteAddress: "::1", remotePort: 443, connectionID: 40_123, connectionReused: true, resends: 1,
       trust: .validated, timings: .init(firstByte: .milliseconds(80), total: .milliseconds(120)))
-    let transport = StubTransport { (_, index) throws(TransportError) in
+    let transport = ScriptedTransport { (_, index) throws(TransportError) in
       time.advance(by: .milliseconds(120))
       switch index {
       case 0: throw TransportError(stage: .connect, code: .connectFailed, message: "refused by 127.0.0.1")
@@ -22,10 +23,10 @@ struct AttemptLedgerTests {
         return TransferResponse(
           head: HTTPResponse(status: .tooManyRequests, headerFields: [.retryAfter: "3"]), body: ResponseBody(Data()),
           facts: facts)
-      default: return try Result.answer(500).get()
+      default: return .answer(500)
       }
     }
-    let stack = TransportNetworkStack(transport, time: time.source) {
+    let stack = TransportNetworkStack(transport, time: time.timeSource) {
       $0.randomSource = RandomSource { 0 }
       $0.retryQuota = .standard()
     }
@@ -105,7 +106,7 @@ struct AttemptLedgerTests {
 
   @Test("a success has it too")
   func success() async throws {
-    let value = try await TransportNetworkStack(StubTransport(.answer(503), .answer(200))).fetch(
+    let value = try await TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(503), .answer(200))).fetch(
       .test(.get, interceptors: [RetryInterceptor(policy: .maxRetries(1))]))
     #expect(value.response.ledger.attempts.map(\.outcome) == [.status, .succeeded])
     #expect(value.response.ledger.request == "GET https://example.com/a")
@@ -116,7 +117,7 @@ struct AttemptLedgerTests {
   func refusals() async throws {
     let retry = RetryInterceptor(policy: .maxRetries(5))
     for (wait, word) in [("61", "maximumRetryAfter"), ("45", "total deadline")] {
-      let transport = StubTransport(.answer(503, fields: [.retryAfter: wait]))
+      let transport = ScriptedTransport(repeatingLast: .answer(503, fields: [.retryAfter: wait]))
       let stack = TransportNetworkStack(
         transport, timeouts: try Timeouts(connect: nil, attempt: nil, idle: nil, total: .seconds(30)))
       let error = try await stack.failure(of: .test(.get, interceptors: [retry]))
@@ -125,7 +126,7 @@ struct AttemptLedgerTests {
       #expect(transport.requests.count == 1 && error.statusCode == .serviceUnavailable)
     }
     let quota = try RetryQuota(capacity: 30)
-    let stack = TransportNetworkStack(StubTransport(.answer(500))) { $0.retryQuota = quota }
+    let stack = TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(500))) { $0.retryQuota = quota }
     let error = try await stack.failure(of: .test(.get, interceptors: [retry]))
     #expect(error.attempts.count == 3 && error.ledger.retryEnd?.code == "quota")
     #expect(error.description.contains("retryQuota"))

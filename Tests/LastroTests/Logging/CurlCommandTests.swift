@@ -46,7 +46,7 @@ struct CurlCommandTests {
   @Test("bodies that are no text, too long, in a file or a stream")
   func otherBodies() throws {
     func rendered(_ body: RequestBody) throws -> String {
-      CurlCommand.render(try ResourceRequest(method: .put, url: "http://h", body: body), bodyLimit: 4)
+      CurlCommand.render(try ResourceRequest(method: .put, url: "http://h", body: body), maximumBodyBytes: 4)
     }
     let start = "curl -X PUT http://h/ -H Content-Type: "
     #expect(try rendered(.raw([0xFF])) == start + "--data-binary @-")

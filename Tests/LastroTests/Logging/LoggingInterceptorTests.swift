@@ -9,7 +9,7 @@ import Logging
 import TestSupport
 import Testing
 
-@Suite("Logging")
+@Suite("Logging", .timeLimit(.minutes(5)))
 struct LoggingInterceptorTests {
   typealias Entries = Lock<[RecordingLogHandler.Entry]>
 

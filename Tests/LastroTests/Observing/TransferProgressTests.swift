@@ -13,7 +13,8 @@ import Testing
   import Foundation
 #endif
 
-@Suite struct TransferProgressTests {
+@Suite("Progress of transfers", .timeLimit(.minutes(5)))
+struct TransferProgressTests {
   private let reporter = TransferProgressReporter()
   private let clock = ManualClock(autoAdvance: true)
 
@@ -37,7 +38,8 @@ import Testing
     return seen
   }
 
-  @Test func aSlowReaderSeesTheNewestStepAndTheLast() async {
+  @Test("a slow reader sees the newest step, and the last")
+  func aSlowReaderSeesTheNewestStepAndTheLast() async {
     let transfer = reporter.beginTransfer(totalBytesToSend: 10)
     for count in 1...10 { transfer.report(sent: Int64(count)) }
     transfer.report(received: 3, of: 4)
@@ -47,7 +49,8 @@ import Testing
     #expect(await rest() == [step])
   }
 
-  @Test func aNewTransferBeginsAgainAndTheOldOneIsNotHeard() {
+  @Test("a new transfer begins again, and the old one is not heard any more")
+  func aNewTransferBeginsAgainAndTheOldOneIsNotHeard() {
     let first = reporter.beginTransfer(totalBytesToSend: 10)
     first.report(sent: 7)
     let second = reporter.beginTransfer(totalBytesToSend: nil)
@@ -63,47 +66,53 @@ import Testing
     #expect(reporter.current == TransferProgress(bytesSent: 1))
   }
 
-  @Test func everyRequestOnTheWireCountsAnew() async throws {
-    let steps = Recorder<TransferProgress>()
+  @Test("every request on the wire counts anew")
+  func everyRequestOnTheWireCountsAnew() async throws {
+    let steps = EventRecorder<TransferProgress>()
     let step = ScriptedTransport.Step.perform { [reporter] request throws(TransportError) in
-      let index = steps.append(reporter.current)
+      let index = steps.record(reporter.current)
       request.progress?.report(sent: 5)
       request.progress?.report(received: 2, of: 2)
       return index == 0 ? .answer(307, fields: [.location: "/b"]) : .answer(index == 1 ? 503 : 200, body: "ok")
     }
     _ = try await stack(step, step, step).fetch(.test(.put, body: .raw("12345"), options: options()))
-    #expect(steps.values == Array(repeating: TransferProgress(totalBytesToSend: 5), count: 3))
+    #expect(steps.events == Array(repeating: TransferProgress(totalBytesToSend: 5), count: 3))
     let end = TransferProgress(bytesSent: 5, totalBytesToSend: 5, bytesReceived: 2, totalBytesToReceive: 2)
     #expect(await rest() == [end])
   }
 
-  @Test func aScriptReportsToo() async throws {
+  @Test("a scripted transport reports too")
+  func aScriptReportsToo() async throws {
     _ = try await stack(.respond(status: 200, body: "abc")).fetch(.test(.put, body: .raw("12"), options: options()))
     let end = TransferProgress(bytesSent: 2, totalBytesToSend: 2, bytesReceived: 3, totalBytesToReceive: 3)
     #expect(await rest() == [end])
   }
 
-  @Test func theOptionsOfTheResourceHaveThePrecedence() async throws {
+  @Test("the options of the resource have precedence over those of the request")
+  func theOptionsOfTheResourceHaveThePrecedence() async throws {
     var resource = try RawHTTPResource.test(options: RequestOptions())
     resource.options.progress = reporter
     _ = try await stack(.respond(status: 200, body: "abc")).fetch(resource)
     #expect(reporter.current.bytesReceived == 3)
   }
 
-  @Test func nobodyIsToldWhereNobodyAsks() async throws {
+  @Test("a request of which no progress is asked for carries no reporter")
+  func nobodyIsToldWhereNobodyAsks() async throws {
     let transport = ScriptedTransport([.respond(status: 200)])
     _ = try await TransportNetworkStack.observed(transport).fetch(.test())
     #expect(transport.requests.map { $0.progress == nil } == [true])
   }
 
-  @Test func aFailureEndsTheUpdates() async throws {
+  @Test("a failure ends the updates")
+  func aFailureEndsTheUpdates() async throws {
     await #expect(throws: (any Error).self) {
       _ = try await stack(.respond(status: 500), .fail(.connect, .connectFailed)).fetch(.test(options: options()))
     }
     #expect(await rest().count == 1)
   }
 
-  @Test func aRequestThatIsRefusedEndsTheUpdates() async throws {
+  @Test("a request that is refused ends the updates")
+  func aRequestThatIsRefusedEndsTheUpdates() async throws {
     var options = options()
     options.maximumBodyBytes = -1
     let resource = try RawHTTPResource.test(options: options)
@@ -111,7 +120,8 @@ import Testing
     #expect(await rest() == [])
   }
 
-  @Test func cancellationEndsTheUpdates() async throws {
+  @Test("cancellation ends the updates")
+  func cancellationEndsTheUpdates() async throws {
     let stack = stack(.hang)
     let resource = try RawHTTPResource.test(options: options())
     let task = Task { try await stack.fetch(resource) }
@@ -124,7 +134,9 @@ import Testing
     await #expect(throws: (any Error).self) { _ = try await task.value }
   }
 
-  @Test(arguments: [true, false], [true, false])
+  @Test(
+    "a stream ends the updates with its body, read or dropped",
+    arguments: [true, false], [true, false])
   func aStreamEndsTheUpdatesWithItsBody(isRead: Bool, isObserved: Bool) async throws {
     let stack = stack(.stream(["abc", "d"]), observers: isObserved ? [EventGrammar()] : [])
     do {

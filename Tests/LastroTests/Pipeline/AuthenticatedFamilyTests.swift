@@ -36,7 +36,7 @@ private actor Session: RequestAuthenticator, HTTPResourceInterceptor {
 }
 
 /// What Alicerce's older protocols around `AuthenticatedRequestResource` did, done with what is here.
-@Suite("The family around AuthenticatedRequestResource")
+@Suite("The family around AuthenticatedRequestResource", .timeLimit(.minutes(5)))
 struct AuthenticatedFamilyTests {
   private func resource(_ interceptors: any HTTPResourceInterceptor...) -> RawHTTPResource {
     RawHTTPResource(

@@ -2,39 +2,40 @@
 
 import Foundation
 import HTTPTypes
+import LastroTesting
 import TestSupport
 import Testing
 
 @testable import Lastro
 
-@Suite("One-shot bodies and signers")
+@Suite("One-shot bodies and signers", .timeLimit(.minutes(5)))
 struct BodyConsumptionTests {
-  private static func body(_ opened: Recorder<Int>) -> RequestBody {
+  private static func body(_ opened: EventRecorder<Int>) -> RequestBody {
     RequestBody(
       source: .stream(length: nil, isReplayable: false) {
-        opened.append(1)
+        opened.record(1)
         return { nil }
       })
   }
 
   @Test("a body that was taken away is not opened by the attempt before")
   func sealed() async throws {
-    let opened = Recorder<Int>()
+    let opened = EventRecorder<Int>()
     let consumption = BodyConsumption()
     guard case .stream(_, _, let open) = consumption.watching(Self.body(opened)).source else { throw TestError() }
     #expect(consumption.seal())
     let next = open()
     await #expect(throws: CancellationError.self) { _ = try await next() }
-    #expect(opened.values.isEmpty && consumption.seal())
+    #expect(opened.events.isEmpty && consumption.seal())
   }
 
   @Test("a body that was opened cannot be taken away")
   func opened() async throws {
-    let opened = Recorder<Int>()
+    let opened = EventRecorder<Int>()
     let consumption = BodyConsumption()
     guard case .stream(_, _, let open) = consumption.watching(Self.body(opened)).source else { throw TestError() }
     #expect(try await open()() == nil)
-    #expect(!consumption.seal() && opened.values.count == 1)
+    #expect(!consumption.seal() && opened.events.count == 1)
   }
 
   struct TaggingSigner: RequestSigner {
@@ -51,7 +52,7 @@ struct BodyConsumptionTests {
 
   @Test("what a signer marks secret is masked in what the call gives")
   func signers() async throws {
-    let stack = TransportNetworkStack(StubTransport(.answer(403, body: "no hush-hush-hush here"))) {
+    let stack = TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(403, body: "no hush-hush-hush here"))) {
       $0.signers = [TaggingSigner()]
     }
     let error = try await stack.failure(of: .test())

@@ -2,21 +2,22 @@
 
 import Foundation
 import HTTPTypes
+import LastroTesting
 import TestSupport
 import Testing
 
 @testable import Lastro
 
-@Suite("Cancellation")
+@Suite("Cancellation", .timeLimit(.minutes(5)))
 struct CancellationTests {
   typealias Script = RetryLoopTests.Script
 
   /// Runs a fetch, cancels it once it has arrived in the room, and gives its error.
-  static func cancelled<M, E>(
+  fileprivate static func cancelled<M, E>(
     in room: WaitingRoom, _ stack: TransportNetworkStack, _ resource: HTTPResource<M, E>
   ) async throws -> HTTPFetchError<E> {
     let task = Task { try await stack.failure(of: resource) }
-    await room.waitForArrival()
+    try await room.waitForArrival()
     task.cancel()
     return try await task.value
   }
@@ -32,25 +33,25 @@ struct CancellationTests {
 
   @Test("before it begins: nothing is made or sent")
   func before() async throws {
-    let transport = StubTransport(.answer(200))
-    let made = Recorder<Int>()
+    let transport = ScriptedTransport(repeatingLast: .answer(200))
+    let made = EventRecorder<Int>()
     let task = Task {
       withUnsafeCurrentTask { $0?.cancel() }
       return try await TransportNetworkStack(transport).failure(
         of: RawHTTPResource(
           baseRequestMaking: BaseRequestMaking {
-            made.append(0)
+            made.record(0)
             return try .test()
           }))
     }
     Self.expectCancelled(try await task.value)
-    #expect(transport.requests.isEmpty && made.values.isEmpty)
+    #expect(transport.requests.isEmpty && made.events.isEmpty)
   }
 
   @Test("while the base request is made, whatever the maker then does", arguments: [true, false])
   func maker(throwsElse: Bool) async throws {
     let room = WaitingRoom()
-    let transport = StubTransport(.answer(200))
+    let transport = ScriptedTransport(repeatingLast: .answer(200))
     let resource = RawHTTPResource(
       baseRequestMaking: BaseRequestMaking {
         await room.waitForCancellation()
@@ -76,7 +77,7 @@ struct CancellationTests {
         await pause("failed")
         return .noRetry(.custom(TestError()))
       })
-    let transport = StubTransport(.answer(stage == "failed" ? 500 : 200))
+    let transport = ScriptedTransport(repeatingLast: .answer(stage == "failed" ? 500 : 200))
     let error = try await Self.cancelled(
       in: room, TransportNetworkStack(transport), RawHTTPResource.intercepted(by: hooks))
     Self.expectCancelled(error)
@@ -87,12 +88,13 @@ struct CancellationTests {
     "ST07 OL10 in flight: the transport is cancelled; what it, a decoder or an interceptor makes of it does not matter")
   func inFlight() async throws {
     for answer in [
-      Result<TransferResponse, TransportError>.failure(.cancelled()), .failure(.response, .connectionLost, sent: true),
-      .answer(200, body: "{}"), .answer(500, body: "{}"),
+      Result<TransferResponse, TransportError>.failure(.cancelled()),
+      .failure(TransportError(stage: .response, code: .connectionLost, message: "scripted", requestSent: true)),
+      .success(.answer(200, body: "{}")), .success(.answer(500, body: "{}")),
     ] {
       for action in [Retry.Action.none, .retry, .retryAfter(.seconds(1)), .noRetry(.retries(1))] {
         let room = WaitingRoom()
-        let transport = StubTransport { (_, _) throws(TransportError) in
+        let transport = ScriptedTransport { _ throws(TransportError) in
           await room.waitForCancellation()
           return try answer.get()
         }
@@ -101,7 +103,7 @@ struct CancellationTests {
           in: room, TransportNetworkStack(transport), PipelineTests.typed(interceptors: [script]))
         Self.expectCancelled(error)
         #expect(transport.requests.count == 1)
-        #expect(script.seen.values.count == 1 && script.seen.values.first?.error.isCancelled == true)
+        #expect(script.seen.events.count == 1 && script.seen.events.first?.error.isCancelled == true)
         #expect(error.attempts.first?.outcome == .cancelled)
       }
     }
@@ -111,38 +113,38 @@ struct CancellationTests {
     "ST22 ST23 in the rule that wants a retry",
     arguments: [Retry.Action.retry, .retryAfter(.seconds(1)), .noRetry(.retries(3))])
   func inRule(action: Retry.Action) async throws {
-    let transport = StubTransport(.answer(500))
-    let time = ManualTime()
+    let transport = ScriptedTransport(repeatingLast: .answer(500))
+    let time = ManualClock(autoAdvance: true)
     let policy = HTTPRetryPolicy.custom { _, _, _ in
       withUnsafeCurrentTask { $0?.cancel() }
       return action
     }
     let task = Task {
-      try await TransportNetworkStack(transport, time: time.source).failure(of: .intercepted(by: policy))
+      try await TransportNetworkStack(transport, time: time.timeSource).failure(of: .intercepted(by: policy))
     }
     Self.expectCancelled(try await task.value)
-    #expect(transport.requests.count == 1 && time.sleeps.values.isEmpty)
+    #expect(transport.requests.count == 1 && time.sleeps.isEmpty)
   }
 
   @Test("OL01 while a delayed retry waits: one failure so far, the cancelled error, nothing more sent")
   func whileWaiting() async throws {
     let room = WaitingRoom()
-    let waits = Recorder<Duration>()
+    let waits = EventRecorder<Duration>()
     let time = TimeSource(
       now: { .zero },
       sleep: {
-        waits.append($0)
+        waits.record($0)
         await room.waitForCancellation()
         try Task.checkCancellation()
       },
-      limit: ManualTime().source.limit)
-    let transport = StubTransport(.answer(503))
+      limit: ManualClock(autoAdvance: true).timeSource.limit)
+    let transport = ScriptedTransport(repeatingLast: .answer(503))
     let stack = TransportNetworkStack(transport, time: time)
     let error = try await Self.cancelled(
       in: room, stack, RawHTTPResource.intercepted(by: Script(actions: [.retryAfter(.seconds(5))])))
     Self.expectCancelled(error)
     #expect(error.attempts.first?.status == .serviceUnavailable)
-    #expect(transport.requests.count == 1 && waits.values == [.seconds(5)])
+    #expect(transport.requests.count == 1 && waits.events == [.seconds(5)])
   }
 
   @Test("while decoding, whether it then succeeds or not", arguments: [true, false])
@@ -154,31 +156,35 @@ struct CancellationTests {
         if succeeds { return 1 }
         throw TestError()
       }, errorDecoding: .json())
-    let task = Task { try await TransportNetworkStack(StubTransport(.answer(200))).failure(of: resource) }
+    let task = Task {
+      try await TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(200))).failure(of: resource)
+    }
     Self.expectCancelled(try await task.value)
   }
 
   @Test("between redirects")
   func redirects() async throws {
-    let transport = StubTransport { (_, index) throws(TransportError) in
-      withUnsafeCurrentTask { $0?.cancel() }
-      return try Result.redirect(to: "/\(index)").get()
+    let callers = EventRecorder<Task<HTTPFetchError<any Error>, any Error>>()
+    let transport = ScriptedTransport { (_, index) throws(TransportError) in
+      try? await callers.waitForEvents(count: 1).first?.cancel()
+      return .redirect(to: "/\(index)")
     }
     let task = Task { try await TransportNetworkStack(transport).failure(of: .test()) }
+    callers.record(task)
     Self.expectCancelled(try await task.value)
     #expect(transport.requests.count == 1)
   }
 
   @Test("a stack that was shut down is the cancelled error too, with its own code")
   func shutDown() async throws {
-    let error = try await TransportNetworkStack(StubTransport(.failure(.cancelled, .shutDown)))
+    let error = try await TransportNetworkStack(ScriptedTransport(repeatingLast: .fail(.cancelled, .shutDown)))
       .failure(of: .intercepted(by: Script(actions: [.retry])))
     #expect(error.isCancelled && error.stage == .cancelled && error.code == .shutDown)
   }
 
   @Test("a CancellationError that somebody throws without cancellation is their failure, not the caller's")
   func foreignCancellation() async throws {
-    let error = try await TransportNetworkStack(StubTransport(.answer(200))).failure(
+    let error = try await TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(200))).failure(
       of: RawHTTPResource(baseRequestMaking: BaseRequestMaking { throw CancellationError() }))
     guard case .noRequest(let cause) = error.reason else { throw error }
     #expect(cause is CancellationError)
@@ -188,7 +194,7 @@ struct CancellationTests {
   func callbacks() async throws {
     let room = WaitingRoom()
     let stack = TransportNetworkStack(
-      StubTransport { (_, _) throws(TransportError) in
+      ScriptedTransport { _ throws(TransportError) in
         await room.waitForCancellation()
         throw .cancelled()
       })
@@ -197,7 +203,7 @@ struct CancellationTests {
       if case .failure(let error) = result { completion.yield(error) } else { completion.yield(nil) }
     }
     #expect(!handle.isCancelled)
-    await room.waitForArrival()
+    try await room.waitForArrival()
     handle.cancel()
     handle.cancel()
     #expect(handle.isCancelled)
@@ -210,7 +216,7 @@ struct CancellationTests {
 
   @Test("callback form of fetchAndDecode: cancelled, however it got there")
   func decodedCallbacks() async throws {
-    let stack = TransportNetworkStack(StubTransport(.answer(200)))
+    let stack = TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(200)))
     let decoding = HTTPModelDecoding<Int> { _, _ in
       withUnsafeCurrentTask { $0?.cancel() }
       throw TestError()
@@ -225,4 +231,18 @@ struct CancellationTests {
     guard case .failure(let error)? = result else { throw TestFailure("no error") }
     #expect(error.isCancelled)
   }
+}
+
+/// A place where a task waits until it is cancelled, and a test until it does.
+private final class WaitingRoom: Sendable {
+  private let arrivals = EventRecorder<Void>()
+
+  func waitForCancellation() async {
+    arrivals.record(())
+    let (never, hold) = AsyncStream.makeStream(of: Never.self)
+    for await _ in never {}
+    hold.finish()
+  }
+
+  func waitForArrival() async throws { try await arrivals.waitForEvents(count: 1) }
 }

@@ -2,12 +2,13 @@
 
 import Foundation
 import HTTPTypes
+import LastroTesting
 import TestSupport
 import Testing
 
 @testable import Lastro
 
-@Suite("Deadlines")
+@Suite("Deadlines", .timeLimit(.minutes(5)))
 struct DeadlineTests {
   typealias Script = RetryLoopTests.Script
 
@@ -18,13 +19,13 @@ struct DeadlineTests {
 
   @Test("the transport gets what is left, and the code of the limit that comes first")
   func remaining() async throws {
-    let time = ManualTime()
-    let transport = StubTransport { (_, index) throws(TransportError) in
+    let time = ManualClock(autoAdvance: true)
+    let transport = ScriptedTransport { (_, index) throws(TransportError) in
       time.advance(by: .seconds(6))
       return .answer(index < 2 ? 500 : 200)
     }
     let stack = TransportNetworkStack(
-      transport, time: time.source, timeouts: try Self.timeouts(attempt: 10, total: 20))
+      transport, time: time.timeSource, timeouts: try Self.timeouts(attempt: 10, total: 20))
     _ = try await stack.fetch(.intercepted(by: Script(actions: [.retryAfter(.seconds(1)), .retryAfter(.seconds(1))])))
     #expect(transport.requests.map(\.deadline) == [.seconds(10), .seconds(10), .seconds(6)])
     #expect(transport.requests.map(\.deadlineCode) == [.attemptTimeout, .attemptTimeout, .totalTimeout])
@@ -32,12 +33,13 @@ struct DeadlineTests {
 
   @Test("redirects count in the attempt and in the total")
   func redirects() async throws {
-    let time = ManualTime()
-    let transport = StubTransport { (_, index) throws(TransportError) in
+    let time = ManualClock(autoAdvance: true)
+    let transport = ScriptedTransport { (_, index) throws(TransportError) in
       time.advance(by: .seconds(4))
-      return try Result.redirect(to: "/\(index)").get()
+      return .redirect(to: "/\(index)")
     }
-    let stack = TransportNetworkStack(transport, time: time.source, timeouts: try Self.timeouts(attempt: 10, total: 60))
+    let stack = TransportNetworkStack(
+      transport, time: time.timeSource, timeouts: try Self.timeouts(attempt: 10, total: 60))
     let error = try await stack.failure(of: .test())
     #expect(transport.requests.map(\.deadline) == [.seconds(10), .seconds(6), .seconds(2)])
     #expect(error.stage == .timeout && error.code == .attemptTimeout)
@@ -48,15 +50,15 @@ struct DeadlineTests {
   @Test("time that a maker or an interceptor takes counts; nothing is sent when it is over")
   func hooksTakeTime() async throws {
     for hook in ["maker", "make", "scheduled"] {
-      let time = ManualTime()
+      let time = ManualClock(autoAdvance: true)
       let take: @Sendable (String) -> Void = { if $0 == hook { time.advance(by: .seconds(21)) } }
       let hooks = Hooks(
         make: { result, _ in
           take("make")
           return result
         }, scheduled: { _, _ in take("scheduled") })
-      let transport = StubTransport(.answer(200))
-      let stack = TransportNetworkStack(transport, time: time.source, timeouts: try Self.timeouts(total: 20))
+      let transport = ScriptedTransport(repeatingLast: .answer(200))
+      let stack = TransportNetworkStack(transport, time: time.timeSource, timeouts: try Self.timeouts(total: 20))
       let resource = RawHTTPResource(
         baseRequestMaking: BaseRequestMaking {
           take("maker")
@@ -70,25 +72,25 @@ struct DeadlineTests {
 
   @Test("a wait that cannot end in time is not begun, and the failure says so")
   func futileWait() async throws {
-    let time = ManualTime()
-    let transport = StubTransport(.answer(503))
-    let stack = TransportNetworkStack(transport, time: time.source, timeouts: try Self.timeouts(total: 20))
+    let time = ManualClock(autoAdvance: true)
+    let transport = ScriptedTransport(repeatingLast: .answer(503))
+    let stack = TransportNetworkStack(transport, time: time.timeSource, timeouts: try Self.timeouts(total: 20))
     for delay in [Duration.seconds(20), .seconds(21), .seconds(1000)] {
       let error = try await stack.failure(of: .intercepted(by: Script(actions: [.retryAfter(delay)])))
       #expect(error.statusCode == .serviceUnavailable && error.stage == .http)
       #expect(error.retryEnd?.description.contains("deadline") == true)
     }
-    #expect(time.sleeps.values.isEmpty && transport.requests.count == 3)
+    #expect(time.sleeps.isEmpty && transport.requests.count == 3)
   }
 
   @Test("a wait that overshoots ends the call with the total timeout")
   func overshoot() async throws {
-    let time = ManualTime()
+    let time = ManualClock(autoAdvance: true)
     let source = TimeSource(
-      now: time.source.now,
+      now: time.timeSource.now,
       sleep: { duration in time.advance(by: duration + .seconds(30)) },
-      limit: time.source.limit)
-    let transport = StubTransport(.answer(503))
+      limit: time.timeSource.limit)
+    let transport = ScriptedTransport(repeatingLast: .answer(503))
     let stack = TransportNetworkStack(transport, time: source, timeouts: try Self.timeouts(total: 20))
     let error = try await stack.failure(of: .intercepted(by: Script(actions: [.retryAfter(.seconds(1)), .retry])))
     #expect(error.code == .totalTimeout && transport.requests.count == 1)
@@ -97,16 +99,16 @@ struct DeadlineTests {
 
   @Test("without a total there is none")
   func unlimited() async throws {
-    let time = ManualTime()
-    let transport = StubTransport(.answer(503), .answer(200))
-    let stack = TransportNetworkStack(transport, time: time.source, timeouts: try Self.timeouts(total: nil))
+    let time = ManualClock(autoAdvance: true)
+    let transport = ScriptedTransport(repeatingLast: .answer(503), .answer(200))
+    let stack = TransportNetworkStack(transport, time: time.timeSource, timeouts: try Self.timeouts(total: nil))
     _ = try await stack.fetch(.intercepted(by: Script(actions: [.retryAfter(.seconds(1_000_000))])))
     #expect(transport.requests.map(\.deadline) == [nil, nil])
   }
 
   @Test("a stream's timeouts are its own")
   func streams() async throws {
-    let transport = StubTransport(.answer(200))
+    let transport = ScriptedTransport(repeatingLast: .answer(200))
     let stack = TransportNetworkStack(transport) {
       $0.streamTimeouts = .streaming
       $0.timeouts = .standard
@@ -118,7 +120,7 @@ struct DeadlineTests {
   @Test("the total of the request's own options, or of an interceptor's, holds from the second attempt on")
   func ownTotal() async throws {
     for isIntercepted in [false, true] {
-      let time = ManualTime()
+      let time = ManualClock(autoAdvance: true)
       var options = RequestOptions()
       options.timeouts = try Self.timeouts(total: 1000)
       let own = options
@@ -129,11 +131,11 @@ struct DeadlineTests {
           return request
         }
       })
-      let transport = StubTransport { (_, index) throws(TransportError) in
+      let transport = ScriptedTransport { (_, index) throws(TransportError) in
         time.advance(by: .seconds(100))
         return .answer(index < 2 ? 500 : 200)
       }
-      let stack = TransportNetworkStack(transport, time: time.source, timeouts: try Self.timeouts(total: 20))
+      let stack = TransportNetworkStack(transport, time: time.timeSource, timeouts: try Self.timeouts(total: 20))
       _ = try await stack.fetch(
         .test(
           options: isIntercepted ? RequestOptions() : own,
@@ -144,19 +146,19 @@ struct DeadlineTests {
 
   @Test("and holds for an attempt whose request cannot be made")
   func ownTotalWithoutRequest() async throws {
-    let calls = Recorder<Int>()
-    let time = ManualTime()
-    let transport = StubTransport(.answer(500), .answer(200))
-    let stack = TransportNetworkStack(transport, time: time.source, timeouts: try Self.timeouts(total: 20))
+    let calls = EventRecorder<Int>()
+    let time = ManualClock(autoAdvance: true)
+    let transport = ScriptedTransport(repeatingLast: .answer(500), .answer(200))
+    let stack = TransportNetworkStack(transport, time: time.timeSource, timeouts: try Self.timeouts(total: 20))
     var options = RequestOptions()
     options.timeouts = try Self.timeouts(total: 1000)
     let own = options
     let making = BaseRequestMaking<ResourceRequest> {
-      if calls.append(0) == 1 { throw TestError() }
+      if calls.record(0) == 1 { throw TestError() }
       return try .test(options: own)
     }
     let script = Script(actions: [.retryAfter(.seconds(30)), .retryAfter(.seconds(30))])
     _ = try await stack.fetch(RawHTTPResource(baseRequestMaking: making, interceptors: [script]))
-    #expect(time.sleeps.values == [.seconds(30), .seconds(30)])
+    #expect(time.sleeps == [.seconds(30), .seconds(30)])
   }
 }

@@ -2,6 +2,7 @@
 
 import Foundation
 import HTTPTypes
+import LastroTesting
 import TestSupport
 import Testing
 
@@ -10,10 +11,10 @@ import Testing
 /// What an interceptor of these tests is made of.
 struct HookBase: Sendable {
   var name: String
-  var log: Recorder<String>
+  var log: EventRecorder<String>
   var waits = true
 
-  func tell(_ event: String) { log.append("\(name) \(event)") }
+  func tell(_ event: String) { log.record("\(name) \(event)") }
 }
 
 private protocol Telling: HTTPResourceInterceptor {
@@ -168,7 +169,7 @@ private struct OnlyAuthenticating: RequestAuthenticator, HTTPResourceInterceptor
   }
 }
 
-@Suite("Hooks: what a type has is always called, what it lacks is not")
+@Suite("Hooks: what a type has is always called, what it lacks is not", .timeLimit(.minutes(5)))
 struct HookPresenceTests {
   /// Every combination, in the order of the bits of `HookSet`.
   private static let combinations: [any Telling.Type] = [
@@ -187,7 +188,7 @@ struct HookPresenceTests {
 
   /// Fails once, is redirected once, then succeeds.
   private static func fetch(_ stack: [any HTTPResourceInterceptor], _ own: [any HTTPResourceInterceptor]) async throws {
-    let transport = StubTransport(.failure(.connect, .connectFailed), .redirect(to: "/b"), .answer(200))
+    let transport = ScriptedTransport(repeatingLast: .fail(.connect, .connectFailed), .redirect(to: "/b"), .answer(200))
     // The last in the stack, so that it asks for the retry; `Hooks` has every hook, and tells none.
     let retry = RetryInterceptor(policy: .maxRetries(1))
     _ = try await TransportNetworkStack(transport, interceptors: stack).fetch(.test(interceptors: own + [retry]))
@@ -198,22 +199,22 @@ struct HookPresenceTests {
   func combinations() async throws {
     for (first, firstType) in Self.combinations.enumerated() {
       for (second, secondType) in Self.combinations.enumerated() {
-        let log = Recorder<String>()
+        let log = EventRecorder<String>()
         let waits = (first + second) % 3
         let a = firstType.init(base: HookBase(name: "a", log: log, waits: waits != 0))
         let b = secondType.init(base: HookBase(name: "b", log: log, waits: waits != 1))
         let c = firstType.init(base: HookBase(name: "c", log: log, waits: waits == 2))
         try await Self.fetch([a, b], [c])
         let (own, other) = (HookSet(rawValue: UInt8(first)), HookSet(rawValue: UInt8(second)))
-        #expect(log.values == Self.expected([("a", own), ("b", other), ("c", own)]), "\(firstType), \(secondType)")
+        #expect(log.events == Self.expected([("a", own), ("b", other), ("c", own)]), "\(firstType), \(secondType)")
       }
     }
     // After that, nothing but their own is called.
     for (bits, type) in Self.combinations.enumerated() {
       #expect(KnownHooks.of(type).present == HookSet(rawValue: UInt8(bits)), "\(type)")
-      let known = InterceptorChain([type.init(base: HookBase(name: "", log: Recorder(), waits: true))]).hooks
+      let known = InterceptorChain([type.init(base: HookBase(name: "", log: EventRecorder(), waits: true))]).hooks
       #expect(known.present.rawValue == UInt8(bits) && known.waiting == known.present)
-      let prompt = InterceptorChain([type.init(base: HookBase(name: "", log: Recorder(), waits: false))]).hooks
+      let prompt = InterceptorChain([type.init(base: HookBase(name: "", log: EventRecorder(), waits: false))]).hooks
       #expect(prompt.present.rawValue == UInt8(bits) && prompt.waiting.isEmpty)
     }
   }
@@ -228,9 +229,9 @@ struct HookPresenceTests {
     try await withThrowingTaskGroup(of: Void.self) { group in
       for call in 0..<16 {
         group.addTask {
-          let log = Recorder<String>()
+          let log = EventRecorder<String>()
           try await Self.fetch([T(base: HookBase(name: "a", log: log, waits: call % 2 == 0))], [])
-          #expect(log.values == Self.expected([("a", [.scheduled, .failed])]))
+          #expect(log.events == Self.expected([("a", [.scheduled, .failed])]))
         }
       }
       try await group.waitForAll()
@@ -243,13 +244,13 @@ struct HookPresenceTests {
   func forwarding() async throws {
     for (bits, type) in Self.combinations.enumerated() {
       for _ in 0..<3 {
-        let log = Recorder<String>()
+        let log = EventRecorder<String>()
         let inner = type.init(base: HookBase(name: "i", log: log))
         let middle = Forwarding(base: HookBase(name: "m", log: log), next: inner)
         try await Self.fetch([Forwarding(base: HookBase(name: "o", log: log), next: middle)], [])
         let expected = Self.expected([("o", .all), ("m", .all), ("i", HookSet(rawValue: UInt8(bits)))])
         // One event goes through all three before the next begins.
-        #expect(log.values == expected)
+        #expect(log.events == expected)
       }
     }
     #expect(KnownHooks.of(Forwarding.self).present == .all)
@@ -258,13 +259,13 @@ struct HookPresenceTests {
   @Test("classes, their subclasses, actors, enums, authenticators")
   func kinds() async throws {
     for _ in 0..<3 {
-      let log = Recorder<String>()
+      let log = EventRecorder<String>()
       func base(_ name: String) -> HookBase { HookBase(name: name, log: log) }
       try await Self.fetch(
         [Parent(base("p")), Child(base("c"))],
         [Counting(base("x")), Choice.only(base("e")), OnlyAuthenticating(base: base("u"))])
       let sent = ["u makes", "p scheduled", "c overridden"]
-      #expect(log.values == sent + ["e failed"] + sent + sent + ["x succeeded 1"])
+      #expect(log.events == sent + ["e failed"] + sent + sent + ["x succeeded 1"])
     }
     #expect(KnownHooks.of(OnlyAuthenticating.self).present == [.makeRequest, .failed])
     #expect(KnownHooks.of(RetryInterceptor.self).present == [.failed])
@@ -273,34 +274,34 @@ struct HookPresenceTests {
   @Test("who has no opinion still has one, where a resource folds opinions by a rule of its own")
   func fold() async throws {
     for _ in 0..<3 {
-      let folded = Recorder<String>()
-      let log = Recorder<String>()
+      let folded = EventRecorder<String>()
+      let log = EventRecorder<String>()
       var resource = try RawHTTPResource.test(interceptors: [
         RetryInterceptor(policy: .maxRetries(3)), S(base: HookBase(name: "s", log: log)),
       ])
       // The last word counts: here that of the one who says nothing.
       resource.retryActionPriority = { lhs, rhs in
-        folded.append("\(RetryTests.text(lhs)) | \(RetryTests.text(rhs))")
+        folded.record("\(RetryTests.text(lhs)) | \(RetryTests.text(rhs))")
         return rhs
       }
-      let transport = StubTransport(.answer(503))
+      let transport = ScriptedTransport(repeatingLast: .answer(503))
       _ = try await TransportNetworkStack(transport).failure(of: resource)
-      #expect(transport.requests.count == 1 && folded.values == ["none | retry", "retry | none"])
+      #expect(transport.requests.count == 1 && folded.events == ["none | retry", "retry | none"])
     }
   }
 
   @Test("credentials stay behind after a redirect, also with interceptors that make no requests")
   func redirect() async throws {
     for _ in 0..<3 {
-      let log = Recorder<String>()
-      let transport = StubTransport(.redirect(to: "https://other.example/"), .answer(200))
+      let log = EventRecorder<String>()
+      let transport = ScriptedTransport(repeatingLast: .redirect(to: "https://other.example/"), .answer(200))
       let request = try ResourceRequest.test(fields: [.authorization: "Bearer t"])
       let chain: [any HTTPResourceInterceptor] = [
         Bare(base: HookBase(name: "n", log: log)), U(base: HookBase(name: "u", log: log)),
       ]
       _ = try await TransportNetworkStack(transport, interceptors: chain).fetch(.raw(request))
       #expect(transport.requests.map { $0.head.headerFields[.authorization] } == ["Bearer t", nil])
-      #expect(log.values == ["u succeeded"])
+      #expect(log.events == ["u succeeded"])
     }
   }
 }

@@ -2,6 +2,7 @@
 
 import Foundation
 import HTTPTypes
+import LastroTesting
 import TestSupport
 import Testing
 
@@ -30,7 +31,7 @@ private struct Authenticator: RequestAuthenticator, HTTPResourceInterceptor {
   }
 }
 
-@Suite("Interceptors")
+@Suite("Interceptors", .timeLimit(.minutes(5)))
 struct InterceptorTests {
   static let context = AttemptContext()
 
@@ -49,11 +50,11 @@ struct InterceptorTests {
 
   @Test("IN04 OL08 an authenticator puts credentials on, for every attempt")
   func authenticates() async throws {
-    let calls = Recorder<Int>()
+    let calls = EventRecorder<Int>()
     let authenticator = Authenticator(
-      token: { "t\(calls.append(0))" },
+      token: { "t\(calls.record(0))" },
       evaluate: { $0.response?.status == .unauthorized ? .retry : .none })
-    let transport = StubTransport(.answer(401), .answer(200))
+    let transport = ScriptedTransport(repeatingLast: .answer(401), .answer(200))
     _ = try await TransportNetworkStack(transport).fetch(.test(.post, interceptors: [authenticator]))
     #expect(transport.requests.map { $0.head.headerFields[.authorization] } == ["Bearer t0", "Bearer t1"])
   }
@@ -65,33 +66,33 @@ struct InterceptorTests {
     })
     let failure = await authenticator.interceptMakeRequest(.failure(TestError(name: "base")), context: Self.context)
     #expect(throws: TestError(name: "base")) { try failure.get() }
-    let told = Recorder<Bool>()
+    let told = EventRecorder<Bool>()
     let hooks = Hooks(failed: {
-      told.append($0.context.wasScheduled)
+      told.record($0.context.wasScheduled)
       return .none
     })
-    let error = try await TransportNetworkStack(StubTransport(.answer(200)))
+    let error = try await TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(200)))
       .failure(of: .intercepted(by: authenticator, hooks))
     guard case .noRequest(let cause) = error.reason else { throw error }
     #expect(cause as? TestError == TestError(name: "no token"))
-    #expect(told.values == [false])
+    #expect(told.events == [false])
   }
 
   @Test("IN06 an authenticator's evaluation gets everything, and its action counts")
   func evaluates() async throws {
-    let seen = Recorder<Hooks.Failure>()
+    let seen = EventRecorder<Hooks.Failure>()
     let authenticator = Authenticator(
       token: { "t" },
       evaluate: {
-        seen.append($0)
+        seen.record($0)
         return .noRetry(.custom(TestError(name: "auth")))
       })
-    let error = try await TransportNetworkStack(StubTransport(.answer(403, body: "no")))
+    let error = try await TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(403, body: "no")))
       .failure(of: .intercepted(by: authenticator))
     guard case .policy(.custom(let reason)) = error.retryEnd else { throw error }
     #expect(error.statusCode == .forbidden)
     #expect(reason as? TestError == TestError(name: "auth"))
-    let failure = try #require(seen.values.first)
+    let failure = try #require(seen.events.first)
     #expect(failure.request?.head.headerFields[.authorization] == "Bearer t")
     #expect(failure.response?.status == .forbidden && failure.body == Data("no".utf8))
     #expect(failure.error.statusCode == .forbidden && failure.context.retryState.errors.isEmpty)
@@ -114,13 +115,13 @@ struct InterceptorTests {
 
   @Test("ST12 success: make, scheduled, succeeded, in order, and no failure")
   func successEvents() async throws {
-    let events = Recorder<String>()
+    let events = EventRecorder<String>()
     let stack = TransportNetworkStack(
-      StubTransport(.answer(201, body: "b")), interceptors: [Self.recording("s", events)])
+      ScriptedTransport(repeatingLast: .answer(201, body: "b")), interceptors: [Self.recording("s", events)])
     let value = try await stack.fetch(
       .intercepted(by: Self.recording("a", events), Self.recording("b", events)))
     #expect(
-      events.values == [
+      events.events == [
         "s make 1.0 false", "a make 1.0 false", "b make 1.0 false",
         "s scheduled true", "a scheduled true", "b scheduled true",
         "s succeeded 201 b", "a succeeded 201 b", "b succeeded 201 b",
@@ -130,12 +131,12 @@ struct InterceptorTests {
 
   @Test("ST24 failure: make, scheduled, failed, in order, and no success")
   func failureEvents() async throws {
-    let events = Recorder<String>()
+    let events = EventRecorder<String>()
     let stack = TransportNetworkStack(
-      StubTransport(.answer(500, body: "b")), interceptors: [Self.recording("s", events)])
+      ScriptedTransport(repeatingLast: .answer(500, body: "b")), interceptors: [Self.recording("s", events)])
     _ = try await stack.failure(of: .intercepted(by: Self.recording("a", events)))
     #expect(
-      events.values == [
+      events.events == [
         "s make 1.0 false", "a make 1.0 false", "s scheduled true", "a scheduled true",
         "s failed 500 b 0", "a failed 500 b 0",
       ])
@@ -148,7 +149,7 @@ struct InterceptorTests {
       guard case .failure = result else { return result }
       return .success(replacement)
     })
-    let transport = StubTransport(.answer(200))
+    let transport = ScriptedTransport(repeatingLast: .answer(200))
     _ = try await TransportNetworkStack(transport).fetch(
       RawHTTPResource(baseRequestMaking: BaseRequestMaking { throw TestError() }, interceptors: [recover]))
     #expect(transport.requests.map(\.head.path) == ["/recovered"])
@@ -165,7 +166,7 @@ struct InterceptorTests {
         }
       })
     }
-    let transport = StubTransport(.answer(200))
+    let transport = ScriptedTransport(repeatingLast: .answer(200))
     let stack = TransportNetworkStack(transport, interceptors: [append("a")])
     _ = try await stack.fetch(.intercepted(by: append("b"), append("c")))
     #expect(transport.requests.first?.head.headerFields[.accept] == "abc")
@@ -173,36 +174,37 @@ struct InterceptorTests {
 
   @Test("a decode failure is told as a failure, and not as a success")
   func decodeFailure() async throws {
-    let events = Recorder<String>()
-    _ = try await TransportNetworkStack(StubTransport(.answer(200, body: "{}"))).failure(
+    let events = EventRecorder<String>()
+    _ = try await TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(200, body: "{}"))).failure(
       of: PipelineTests.typed(interceptors: [Self.recording("a", events)]))
-    #expect(events.values.last == "a failed 200 {} 0")
-    #expect(!events.values.contains { $0.contains("succeeded") })
+    #expect(events.events.last == "a failed 200 {} 0")
+    #expect(!events.events.contains { $0.contains("succeeded") })
   }
 
   @Test("attempts are numbered, the call keeps its name")
   func numbering() async throws {
-    let seen = Recorder<AttemptContext>()
+    let seen = EventRecorder<AttemptContext>()
     let hooks = Hooks(
-      scheduled: { seen.append($1) },
+      scheduled: { seen.record($1) },
       failed: { _ in .retry })
-    _ = try await TransportNetworkStack(StubTransport(.answer(500), .answer(200))).fetch(.intercepted(by: hooks))
-    #expect(seen.values.map(\.attempt) == [1, 2])
-    #expect(Set(seen.values.map(\.callID)).count == 1)
+    _ = try await TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(500), .answer(200))).fetch(
+      .intercepted(by: hooks))
+    #expect(seen.events.map(\.attempt) == [1, 2])
+    #expect(Set(seen.events.map(\.callID)).count == 1)
   }
 
-  static func recording(_ name: String, _ events: Recorder<String>) -> Hooks {
+  static func recording(_ name: String, _ events: EventRecorder<String>) -> Hooks {
     Hooks(
       make: { result, context in
-        events.append("\(name) make \(context.attempt).\(context.hop) \(context.wasScheduled)")
+        events.record("\(name) make \(context.attempt).\(context.hop) \(context.wasScheduled)")
         return result
       },
-      scheduled: { events.append("\(name) scheduled \($1.wasScheduled && $0.head.path == "/a")") },
+      scheduled: { events.record("\(name) scheduled \($1.wasScheduled && $0.head.path == "/a")") },
       succeeded: { _, response, body, _ in
-        events.append("\(name) succeeded \(response.status.code) \(String(decoding: body ?? Data(), as: UTF8.self))")
+        events.record("\(name) succeeded \(response.status.code) \(String(decoding: body ?? Data(), as: UTF8.self))")
       },
       failed: {
-        events.append(
+        events.record(
           "\(name) failed \($0.response?.status.code ?? 0) \(String(decoding: $0.body ?? Data(), as: UTF8.self)) "
             + "\($0.context.retryState.errors.count)")
         return .none

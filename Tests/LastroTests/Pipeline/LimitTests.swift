@@ -3,12 +3,13 @@
 import Foundation
 import HTTPTypes
 import LastroSupport
+import LastroTesting
 import TestSupport
 import Testing
 
 @testable import Lastro
 
-@Suite("Limits")
+@Suite("Limits", .timeLimit(.minutes(5)))
 struct LimitTests {
   @Test("limits that mean nothing are refused before anything is sent")
   func negative() async throws {
@@ -19,7 +20,7 @@ struct LimitTests {
     ]
     for fault in faults {
       var options = RequestOptions()
-      let transport = StubTransport(.answer(200))
+      let transport = ScriptedTransport(repeatingLast: .answer(200))
       let stack = TransportNetworkStack(transport) { fault(&$0, &options) }
       let error = try await stack.failure(of: .test(options: options))
       #expect(error.stage == .request && error.code == .invalidOption)
@@ -36,7 +37,7 @@ struct LimitTests {
   func bodyInMemory() async throws {
     var options = RequestOptions()
     options.maximumBodyBytes = 3
-    let stack = TransportNetworkStack(StubTransport(.answer(200, body: "abcd")))
+    let stack = TransportNetworkStack(ScriptedTransport { _ throws(TransportError) in .answer(200, body: "abcd") })
     let error = try await stack.failure(of: .test(options: options))
     #expect(error.stage == .limit && error.code == .bodyTooLarge && error.statusCode == .ok)
     options.maximumBodyBytes = 4
@@ -46,7 +47,9 @@ struct LimitTests {
   @Test("an error keeps no more of a body than the stack allows; the API's error is decoded from all of it")
   func errorBody() async throws {
     let body = #"{"message":"m"}"#
-    let stack = TransportNetworkStack(StubTransport(.answer(500, body: body))) { $0.maximumErrorBodyBytes = 4 }
+    let stack = TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(500, body: body))) {
+      $0.maximumErrorBodyBytes = 4
+    }
     let error = try await stack.failure(of: PipelineTests.typed())
     #expect(error.body == Data(body.utf8.prefix(4)))
     #expect(error.apiError == APIFailure(message: "m"))
@@ -64,7 +67,9 @@ struct LimitTests {
       let source = PiecesThenEnd(chunks, end: end)
       let answer = TransferResponse(
         head: HTTPResponse(status: .internalServerError), body: ResponseBody(source: source))
-      let stack = TransportNetworkStack(StubTransport(.success(answer))) { $0.maximumErrorBodyBytes = limit }
+      let stack = TransportNetworkStack(ScriptedTransport(repeatingLast: .reply(answer))) {
+        $0.maximumErrorBodyBytes = limit
+      }
       let error = try await stack.failure(of: .test())
       #expect(error.stage == .http && error.body == Data(body.utf8) && error.bodyCut?.code == code)
     }
@@ -72,7 +77,7 @@ struct LimitTests {
 
   @Test("a transport is told how much of an error is kept, and whether the bodies of redirects are wanted")
   func seam() async throws {
-    let transport = StubTransport(.answer(200))
+    let transport = ScriptedTransport(repeatingLast: .answer(200))
     let stack = TransportNetworkStack(transport) { $0.maximumErrorBodyBytes = 7 }
     _ = try await stack.fetch(.test())
     var options = RequestOptions()

@@ -2,12 +2,13 @@
 
 import Foundation
 import HTTPTypes
+import LastroTesting
 import TestSupport
 import Testing
 
 @testable import Lastro
 
-@Suite("Pipeline")
+@Suite("Pipeline", .timeLimit(.minutes(5)))
 struct PipelineTests {
   struct OneEndpoint: HTTPResourceEndpoint {
     var method: HTTPRequest.Method { .get }
@@ -32,14 +33,14 @@ struct PipelineTests {
   func endpoint() async throws {
     let request = try await BaseRequestMaking.endpoint(OneEndpoint()).make()
     #expect(request.url == "https://example.com/one")
-    let transport = StubTransport(.answer(200))
+    let transport = ScriptedTransport(repeatingLast: .answer(200))
     _ = try await TransportNetworkStack(transport).fetch(.raw(OneEndpoint()))
     #expect(transport.requests.map(\.head.path) == ["/one"])
   }
 
   @Test("BR02 ST06 ST20 a base request that cannot be made: noRequest, nothing sent")
   func makeFails() async throws {
-    let transport = StubTransport(.answer(200))
+    let transport = ScriptedTransport(repeatingLast: .answer(200))
     let error = try await TransportNetworkStack(transport).failure(of: .raw(BadEndpoint()))
     guard case .noRequest(let cause) = error.reason else { throw error }
     #expect(cause as? TestError == TestError(name: "endpoint"))
@@ -50,7 +51,7 @@ struct PipelineTests {
 
   @Test("ST02 ST05 200: the body and the response, of the request that was made")
   func succeeds() async throws {
-    let transport = StubTransport(.answer(200, fields: [.eTag: "\"1\""], body: "hello"))
+    let transport = ScriptedTransport(repeatingLast: .answer(200, fields: [.eTag: "\"1\""], body: "hello"))
     let request = try ResourceRequest.test(.put, fields: [.accept: "text/plain"], body: .raw("x"))
     let value = try await TransportNetworkStack(transport).fetch(.raw(request))
     #expect(String(decoding: value.value, as: UTF8.self) == "hello")
@@ -71,7 +72,7 @@ struct PipelineTests {
   @Test("ST03 ST04 204, 205 and HEAD give nothing, whatever came", arguments: ["", "stray bytes"])
   func noContent(body: String) async throws {
     for (method, status) in [(HTTPRequest.Method.get, 204), (.get, 205), (.head, 200)] {
-      let stack = TransportNetworkStack(StubTransport(.answer(status, body: body)))
+      let stack = TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(status, body: body)))
       #expect(try await stack.fetch(.test(method)).value.isEmpty)
       let optional = HTTPResource<Model?, APIFailure>(
         baseRequestMaking: .request(try .test(method)), decoding: .json(), errorDecoding: .json())
@@ -87,7 +88,7 @@ struct PipelineTests {
 
   @Test("ST17 a missing body is a failure where one is required")
   func noData() async throws {
-    let stack = TransportNetworkStack(StubTransport(.answer(200)))
+    let stack = TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(200)))
     #expect(try await stack.fetch(.test()).value.isEmpty)
     var options = RequestOptions()
     options.requiresBody = true
@@ -98,7 +99,8 @@ struct PipelineTests {
 
   @Test("ST13 a failed exchange is that failure")
   func transportFails() async throws {
-    let error = try await TransportNetworkStack(StubTransport(.failure(.connect, .connectFailed))).failure(of: .test())
+    let error = try await TransportNetworkStack(ScriptedTransport(repeatingLast: .fail(.connect, .connectFailed)))
+      .failure(of: .test())
     guard case .transport(let cause) = error.reason else { throw error }
     #expect(cause.code == .connectFailed && error.engineCode == 7)
     #expect(error.response == nil && error.statusCode == nil)
@@ -106,7 +108,8 @@ struct PipelineTests {
 
   @Test("ST14 what is no HTTP response is a bad response")
   func badResponse() async throws {
-    let stack = TransportNetworkStack(StubTransport(.failure(.response, .malformedResponse, sent: true)))
+    let stack = TransportNetworkStack(
+      ScriptedTransport(repeatingLast: .fail(.response, .malformedResponse, sent: true)))
     let error = try await stack.failure(of: .test())
     guard case .badResponse = error.reason else { throw error }
     #expect(error.stage == .response && error.code == .malformedResponse)
@@ -114,7 +117,8 @@ struct PipelineTests {
 
   @Test("ST15 an error status without an API error", arguments: [101, 199, 300, 304, 404, 500, 600, 999])
   func status(code: Int) async throws {
-    let error = try await TransportNetworkStack(StubTransport(.answer(code))).failure(of: Self.typed())
+    let error = try await TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(code))).failure(
+      of: Self.typed())
     guard case .http(let status, nil) = error.reason else { throw error }
     #expect(status.code == code && error.statusCode?.code == code)
     #expect(error.stage == .http && error.code == .unexpectedStatus)
@@ -124,24 +128,24 @@ struct PipelineTests {
 
   @Test("ST16 an error status with the API's error: the decoder gets body and response")
   func apiError() async throws {
-    let stack = TransportNetworkStack(StubTransport(.answer(500, body: #"{"message":"m"}"#)))
+    let stack = TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(500, body: #"{"message":"m"}"#)))
     let error = try await stack.failure(of: Self.typed())
     guard case .http(_, APIFailure(message: "m")?) = error.reason else { throw error }
     #expect(error.apiError == APIFailure(message: "m"))
     #expect(error.erased.apiError as? APIFailure == APIFailure(message: "m"))
-    let seen = Recorder<String>()
+    let seen = EventRecorder<String>()
     var resource = try RawHTTPResource.test()
     resource.errorDecoding = ErrorDecoding { body, response in
-      seen.append("\(String(decoding: body ?? Data(), as: UTF8.self)) \(response.status.code)")
+      seen.record("\(String(decoding: body ?? Data(), as: UTF8.self)) \(response.status.code)")
       return nil
     }
     _ = try await stack.failure(of: resource)
-    #expect(seen.values == [#"{"message":"m"} 500"#])
+    #expect(seen.events == [#"{"message":"m"} 500"#])
   }
 
   @Test("an error body that does not decode hides nothing")
   func undecodableError() async throws {
-    let stack = TransportNetworkStack(StubTransport(.answer(502, body: "<html>token=abc</html>")))
+    let stack = TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(502, body: "<html>token=abc</html>")))
     let error = try await stack.failure(of: Self.typed())
     #expect(error.statusCode == .badGateway && error.apiError == nil)
     #expect(error.apiErrorDecodingFailure is DecodingError)
@@ -153,7 +157,7 @@ struct PipelineTests {
   @Test("an error body that cannot be read hides nothing")
   func unreadableError() async throws {
     let stack = TransportNetworkStack(
-      StubTransport { (_, _) throws(TransportError) in
+      ScriptedTransport { _ throws(TransportError) in
         TransferResponse(head: HTTPResponse(status: .badGateway), body: ResponseBody(source: BrokenSource()))
       })
     let error = try await stack.failure(of: Self.typed())
@@ -162,7 +166,7 @@ struct PipelineTests {
 
   @Test("OL09 the API's error in a 2xx body that does not decode")
   func errorIn200() async throws {
-    let stack = TransportNetworkStack(StubTransport(.answer(200, body: #"{"message":"m"}"#)))
+    let stack = TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(200, body: #"{"message":"m"}"#)))
     let error = try await stack.failure(of: Self.typed())
     guard case .decode(let failure) = error.reason else { throw error }
     #expect(failure.status == .ok && failure.snippet?.text == #"{"message":"m"}"#)
@@ -173,7 +177,7 @@ struct PipelineTests {
   @Test("a body that breaks off is a failure of the exchange")
   func brokenBody() async throws {
     let stack = TransportNetworkStack(
-      StubTransport { (_, _) throws(TransportError) in
+      ScriptedTransport { _ throws(TransportError) in
         TransferResponse(head: HTTPResponse(status: .ok), body: ResponseBody(source: BrokenSource()))
       })
     let error = try await stack.failure(of: .test())
@@ -182,10 +186,10 @@ struct PipelineTests {
 
   @Test("what the request check refuses is never sent, and interceptors are told")
   func refused() async throws {
-    let transport = StubTransport(.answer(200))
-    let told = Recorder<Hooks.Failure>()
+    let transport = ScriptedTransport(repeatingLast: .answer(200))
+    let told = EventRecorder<Hooks.Failure>()
     let hooks = Hooks(failed: {
-      told.append($0)
+      told.record($0)
       return .none
     })
     let error = try await TransportNetworkStack(transport).failure(
@@ -193,14 +197,14 @@ struct PipelineTests {
     guard case .noRequest = error.reason else { throw error }
     #expect(error.stage == .request && error.code == .conflictingFraming && error.hint != nil)
     #expect(transport.requests.isEmpty)
-    #expect(told.values.count == 1)
-    #expect(told.values.first?.context.wasScheduled == false)
-    #expect(told.values.first?.request != nil)
+    #expect(told.events.count == 1)
+    #expect(told.events.first?.context.wasScheduled == false)
+    #expect(told.events.first?.request != nil)
   }
 
   @Test("options: the resource's over the request's over the stack's")
   func options() async throws {
-    let transport = StubTransport(.answer(200))
+    let transport = ScriptedTransport(repeatingLast: .answer(200))
     let stack = TransportNetworkStack(transport) { $0.maximumBodyBytes = 1 }
     _ = try await stack.fetch(.test())
     var options = RequestOptions()
@@ -220,7 +224,7 @@ struct PipelineTests {
 
   @Test("streams: their own limits, and the body as it comes")
   func streams() async throws {
-    let transport = StubTransport(.answer(200, body: "hello"))
+    let transport = ScriptedTransport(repeatingLast: .answer(200, body: "hello"))
     let value = try await TransportNetworkStack(transport).stream(Self.typed())
     #expect(try await value.value.collect(upTo: 10) == Data("hello".utf8))
     let sent = try #require(transport.requests.first)

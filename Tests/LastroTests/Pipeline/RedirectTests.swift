@@ -2,12 +2,13 @@
 
 import Foundation
 import HTTPTypes
+import LastroTesting
 import TestSupport
 import Testing
 
 @testable import Lastro
 
-@Suite("Redirects")
+@Suite("Redirects", .timeLimit(.minutes(5)))
 struct RedirectTests {
   static func next(
     _ status: Int, to location: String, from request: ResourceRequest, policy: RedirectPolicy = .follow()
@@ -33,7 +34,7 @@ struct RedirectTests {
 
   @Test("a 3xx without Location is the response")
   func noLocation() async throws {
-    let transport = StubTransport(.answer(302))
+    let transport = ScriptedTransport(repeatingLast: .answer(302))
     let error = try await TransportNetworkStack(transport).failure(of: .test())
     #expect(error.statusCode == .found && transport.requests.count == 1)
   }
@@ -96,7 +97,7 @@ struct RedirectTests {
       "https://a\\b.org/",
     ])
   func refused(location: String) async throws {
-    let transport = StubTransport(.redirect(to: location))
+    let transport = ScriptedTransport(repeatingLast: .redirect(to: location))
     let error = try await TransportNetworkStack(transport).failure(of: .test())
     guard case .redirect = error.reason else { throw error }
     #expect(error.stage == .redirect && error.code == .invalidRedirect)
@@ -108,29 +109,31 @@ struct RedirectTests {
 
   @Test("https to http is refused, unless allowed; http to https is fine")
   func downgrade() async throws {
-    let stack = TransportNetworkStack(StubTransport(.redirect(to: "http://example.com/b"), .answer(200)))
+    let stack = TransportNetworkStack(
+      ScriptedTransport(repeatingLast: .redirect(to: "http://example.com/b"), .answer(200)))
     let error = try await stack.failure(of: .test())
     #expect(error.stage == .redirect && error.code == .insecureRedirect)
     var options = RequestOptions()
     options.redirects = .follow(allowsInsecure: true)
-    let transport = StubTransport(.redirect(to: "http://example.com/b"), .answer(200))
+    let transport = ScriptedTransport(repeatingLast: .redirect(to: "http://example.com/b"), .answer(200))
     let value = try await TransportNetworkStack(transport).fetch(.test(options: options))
     #expect(value.response.url == "http://example.com/b")
-    let upgrade = TransportNetworkStack(StubTransport(.redirect(to: "https://example.com/b"), .answer(200)))
+    let upgrade = TransportNetworkStack(
+      ScriptedTransport(repeatingLast: .redirect(to: "https://example.com/b"), .answer(200)))
     #expect(try await upgrade.fetch(.test(url: "http://example.com/a")).response.redirects == ["https://example.com/b"])
   }
 
   @Test("limits: so many are followed, one more is a failure, 0 gives the answer")
   func limits() async throws {
     for limit in [1, 3] {
-      let transport = StubTransport { (_, index) throws(TransportError) in try Result.redirect(to: "/\(index)").get() }
+      let transport = ScriptedTransport { (_, index) throws(TransportError) in .redirect(to: "/\(index)") }
       let stack = TransportNetworkStack(transport) { $0.redirects = .follow(limit: limit) }
       let error = try await stack.failure(of: .test())
       #expect(error.stage == .redirect && error.code == .tooManyRedirects)
       #expect(transport.requests.count == limit + 1)
       #expect(error.attempts.first?.redirects.count == limit)
     }
-    let transport = StubTransport(.answer(302, fields: [.location: "/b"], body: #"{"message":"m"}"#))
+    let transport = ScriptedTransport(repeatingLast: .answer(302, fields: [.location: "/b"], body: #"{"message":"m"}"#))
     let stack = TransportNetworkStack(transport) { $0.redirects = .none }
     let error = try await stack.failure(of: PipelineTests.typed())
     guard case .http(.found, APIFailure(message: "m")?) = error.reason else { throw error }
@@ -139,19 +142,20 @@ struct RedirectTests {
 
   @Test("the default limit is 20")
   func defaultLimit() async throws {
-    let transport = StubTransport { (_, index) throws(TransportError) in try Result.redirect(to: "/\(index)").get() }
+    let transport = ScriptedTransport { (_, index) throws(TransportError) in .redirect(to: "/\(index)") }
     _ = try await TransportNetworkStack(transport).failure(of: .test())
     #expect(transport.requests.count == 21)
   }
 
   @Test("loops are noticed by method and URL, not by fragment")
   func loops() async throws {
-    let toSelf = try await TransportNetworkStack(StubTransport(.redirect(to: "#x"))).failure(of: .test())
+    let toSelf = try await TransportNetworkStack(ScriptedTransport(repeatingLast: .redirect(to: "#x"))).failure(
+      of: .test())
     #expect(toSelf.code == .redirectLoop)
-    let transport = StubTransport(.redirect(to: "/b"), .redirect(to: "/a"))
+    let transport = ScriptedTransport(repeatingLast: .redirect(to: "/b"), .redirect(to: "/a"))
     let pair = try await TransportNetworkStack(transport).failure(of: .test())
     #expect(pair.code == .redirectLoop && transport.requests.count == 2)
-    let post = StubTransport(.redirect(303, to: "/a"), .answer(200))
+    let post = ScriptedTransport(repeatingLast: .redirect(303, to: "/a"), .answer(200))
     _ = try await TransportNetworkStack(post).fetch(.test(.post))
     #expect(post.requests.map(\.head.method) == [.post, .get])
   }
@@ -162,7 +166,7 @@ struct RedirectTests {
     for (status, code) in [
       (307, FailureCode.redirectBodyNotReplayable), (308, .redirectBodyNotReplayable), (303, nil), (302, nil),
     ] {
-      let transport = StubTransport(.redirect(status, to: "/b"), .answer(200))
+      let transport = ScriptedTransport(repeatingLast: .redirect(status, to: "/b"), .answer(200))
       let stack = TransportNetworkStack(transport)
       if let code {
         let error = try await stack.failure(of: .test(.post, body: body))
@@ -187,7 +191,7 @@ struct RedirectTests {
       ("https://example.com./b", false),
     ])
   func stripping(location: String, isKept: Bool) async throws {
-    let transport = StubTransport(.redirect(307, to: location), .answer(200))
+    let transport = ScriptedTransport(repeatingLast: .redirect(307, to: location), .answer(200))
     let stack = TransportNetworkStack(transport) { $0.redirects = .follow(allowsInsecure: true) }
     var options = RequestOptions()
     let apiKey = try #require(HTTPField.Name("X-API-Key"))
@@ -204,8 +208,9 @@ struct RedirectTests {
 
   @Test("once stripped stays stripped, also when it bounces back")
   func bounce() async throws {
-    let transport = StubTransport(
-      .redirect(to: "https://other.org/"), .redirect(to: "https://example.com/back"), .answer(200))
+    let transport = ScriptedTransport(
+      repeatingLast:
+        .redirect(to: "https://other.org/"), .redirect(to: "https://example.com/back"), .answer(200))
     _ = try await TransportNetworkStack(transport).fetch(.test(fields: Self.secrets))
     #expect(transport.requests.map { $0.head.headerFields[.authorization] } == ["Bearer s", nil, nil])
   }
@@ -231,8 +236,9 @@ struct RedirectTests {
       ([Self.adding("a", origins: [other]), Self.adding("b")], ["b", "a", nil]),
       ([Self.adding("a"), Self.adding("b", origins: [other])], ["b", "b", nil]),
     ] {
-      let transport = StubTransport(
-        .redirect(to: "https://other.org/"), .redirect(to: "https://example.com/back"), .answer(200))
+      let transport = ScriptedTransport(
+        repeatingLast:
+          .redirect(to: "https://other.org/"), .redirect(to: "https://example.com/back"), .answer(200))
       _ = try await TransportNetworkStack(transport).fetch(.test(interceptors: interceptors))
       #expect(transport.requests.map { $0.head.headerFields[.authorization] } == expected)
     }
@@ -248,7 +254,7 @@ struct RedirectTests {
         return request
       }
     })
-    let transport = StubTransport(.redirect(to: "https://other.org/"), .answer(200))
+    let transport = ScriptedTransport(repeatingLast: .redirect(to: "https://other.org/"), .answer(200))
     _ = try await TransportNetworkStack(transport).fetch(
       .intercepted(by: Self.adding("a", origins: [other]), move))
     #expect(transport.requests.last?.head.authority == "third.org")
@@ -257,18 +263,19 @@ struct RedirectTests {
 
   @Test("every hop goes through make and scheduled hooks, and knows where it comes from")
   func hooks() async throws {
-    let events = Recorder<String>()
+    let events = EventRecorder<String>()
     let hooks = Hooks(
       make: { result, context in
         let from = context.redirectedFrom.map { "\($0.status.code) \($0.url)" } ?? "nowhere"
-        events.append("make \(context.hop) from \(from)")
+        events.record("make \(context.hop) from \(from)")
         return result
       },
-      scheduled: { events.append("scheduled \($1.hop) \($0.url)") })
-    let transport = StubTransport(.redirect(to: "/b"), .redirect(301, to: "https://other.org/c#f"), .answer(200))
+      scheduled: { events.record("scheduled \($1.hop) \($0.url)") })
+    let transport = ScriptedTransport(
+      repeatingLast: .redirect(to: "/b"), .redirect(301, to: "https://other.org/c#f"), .answer(200))
     let value = try await TransportNetworkStack(transport).fetch(.intercepted(by: hooks))
     #expect(
-      events.values == [
+      events.events == [
         "make 0 from nowhere", "scheduled 0 https://example.com/a",
         "make 1 from 302 https://example.com/a", "scheduled 1 https://example.com/b",
         "make 2 from 301 https://example.com/b", "scheduled 2 https://other.org/c",
@@ -281,7 +288,7 @@ struct RedirectTests {
   @Test("an interceptor can refuse a hop")
   func refusedHop() async throws {
     let hooks = Hooks(make: { $1.hop > 0 ? .failure(TestError(name: "no")) : $0 })
-    let transport = StubTransport(.redirect(to: "/b"), .answer(200))
+    let transport = ScriptedTransport(repeatingLast: .redirect(to: "/b"), .answer(200))
     let error = try await TransportNetworkStack(transport).failure(of: .intercepted(by: hooks))
     guard case .noRequest(let cause) = error.reason else { throw error }
     #expect(cause as? TestError == TestError(name: "no") && transport.requests.count == 1)
@@ -291,19 +298,19 @@ struct RedirectTests {
   @Test("the body of a redirect is given up")
   func intermediateBody() async throws {
     let source = GivenUpSource()
-    let transport = StubTransport { (_, index) throws(TransportError) in
+    let transport = ScriptedTransport { (_, index) throws(TransportError) in
       guard index == 0 else { return .answer(200, body: "done") }
       return TransferResponse(
         head: HTTPResponse(status: .found, headerFields: [.location: "/b"]), body: ResponseBody(source: source))
     }
     #expect(try await TransportNetworkStack(transport).fetch(.test()).value == Data("done".utf8))
-    #expect(source.isCancelled.values == [true] || source.isCancelled.values == [true, true])
+    #expect(source.isCancelled.events == [true] || source.isCancelled.events == [true, true])
   }
 
   @Test("a Host field of the application's own does not name the old host to the new one")
   func hostField() async throws {
     let host = try #require(HTTPField.Name("Host"))
-    let transport = StubTransport(.redirect(to: "https://other.org/"), .answer(200))
+    let transport = ScriptedTransport(repeatingLast: .redirect(to: "https://other.org/"), .answer(200))
     _ = try await TransportNetworkStack(transport).fetch(.test(fields: [host: "example.com"]))
     #expect(transport.requests.map { $0.head.headerFields[host] } == ["example.com", nil])
   }
@@ -313,7 +320,7 @@ struct RedirectTests {
     var fields = HTTPFields()
     fields.append(HTTPField(name: .location, value: "/b"))
     fields.append(HTTPField(name: .location, value: second))
-    let transport = StubTransport(.answer(302, fields: fields), .answer(200))
+    let transport = ScriptedTransport(repeatingLast: .answer(302, fields: fields), .answer(200))
     let error = try await TransportNetworkStack(transport).failure(of: .test())
     #expect(error.stage == .redirect && error.code == .invalidRedirect)
     #expect(transport.requests.count == 1)
@@ -338,7 +345,8 @@ struct RedirectTests {
       }
     })
     for interceptors in [[], [addAgain]] {
-      let transport = StubTransport(.redirect(to: "/b"), .redirect(to: "https://other.org/"), .answer(200))
+      let transport = ScriptedTransport(
+        repeatingLast: .redirect(to: "/b"), .redirect(to: "https://other.org/"), .answer(200))
       _ = try await TransportNetworkStack(transport).fetch(
         .test(options: Self.withIdentity(), interceptors: interceptors))
       #expect(transport.requests.map { $0.connection?.tls.identity != nil } == [true, true, false])
@@ -355,7 +363,7 @@ struct RedirectTests {
         return request
       }
     })
-    let transport = StubTransport(.redirect(to: "/b#f"), .answer(200))
+    let transport = ScriptedTransport(repeatingLast: .redirect(to: "/b#f"), .answer(200))
     let response = try await TransportNetworkStack(transport).fetch(.intercepted(by: move)).response
     #expect(response.url == "https://example.com/moved")
     #expect(response.redirects == ["https://example.com/b#f"])
@@ -376,13 +384,13 @@ struct RedirectTests {
 }
 
 private final class GivenUpSource: ResponseBodySource {
-  let isCancelled = Recorder<Bool>()
+  let isCancelled = EventRecorder<Bool>()
   func next() async throws(TransportError) -> Data? { nil }
-  func cancel() { isCancelled.append(true) }
+  func cancel() { isCancelled.record(true) }
   var finalFacts: TransferFacts? { nil }
 }
 
-@Suite("Origin")
+@Suite("Origin", .timeLimit(.minutes(5)))
 struct OriginTests {
   @Test(
     "equal by scheme, lower-cased host and effective port",

@@ -2,23 +2,24 @@
 
 import Foundation
 import HTTPTypes
+import LastroTesting
 import TestSupport
 import Testing
 
 @testable import Lastro
 
-@Suite("Retry loop")
+@Suite("Retry loop", .timeLimit(.minutes(5)))
 struct RetryLoopTests {
   /// Answers the actions one after the other, then none, and keeps what it was told.
   struct Script: HTTPResourceInterceptor {
     let actions: [Retry.Action]
-    let seen = Recorder<Hooks.Failure>()
+    let seen = EventRecorder<Hooks.Failure>()
 
     func interceptFailed(
       _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
       context: AttemptContext
     ) async -> Retry.Action {
-      let index = seen.append(
+      let index = seen.record(
         .init(request: request, response: response, body: body, error: error, context: context))
       return index < actions.count ? actions[index] : .none
     }
@@ -26,11 +27,12 @@ struct RetryLoopTests {
 
   @Test("ST08 retry: the state grows, the metadata is right, then success")
   func retry() async throws {
-    let transport = StubTransport(.answer(500, body: "a"), .answer(503, body: "b"), .answer(200, body: "c"))
-    let time = ManualTime()
-    let seen = Recorder<(Int, Retry.Delay, String, Int)>()
+    let transport = ScriptedTransport(
+      repeatingLast: .answer(500, body: "a"), .answer(503, body: "b"), .answer(200, body: "c"))
+    let time = ManualClock(autoAdvance: true)
+    let seen = EventRecorder<(Int, Retry.Delay, String, Int)>()
     let policy = HTTPRetryPolicy.custom { error, state, metadata in
-      seen.append(
+      seen.record(
         (
           state.retryCount, state.totalDelay, String(decoding: metadata.body ?? Data(), as: UTF8.self),
           metadata.response?.status.code ?? 0
@@ -39,11 +41,11 @@ struct RetryLoopTests {
       #expect(metadata.request?.head.path == "/a")
       return .retry
     }
-    let value = try await TransportNetworkStack(transport, time: time.source).fetch(.intercepted(by: policy))
+    let value = try await TransportNetworkStack(transport, time: time.timeSource).fetch(.intercepted(by: policy))
     #expect(value.value == Data("c".utf8))
-    #expect(seen.values.map(\.0) == [0, 1] && seen.values.map(\.1) == [.zero, .zero])
-    #expect(seen.values.map(\.2) == ["a", "b"] && seen.values.map(\.3) == [500, 503])
-    #expect(time.sleeps.values.isEmpty)
+    #expect(seen.events.map(\.0) == [0, 1] && seen.events.map(\.1) == [.zero, .zero])
+    #expect(seen.events.map(\.2) == ["a", "b"] && seen.events.map(\.3) == [500, 503])
+    #expect(time.sleeps.isEmpty)
     #expect(value.response.attempts.map(\.outcome) == [.status, .status, .succeeded])
     #expect(value.response.attempts.map(\.reason) == ["first", "status 500", "status 503"])
     #expect(value.response.attempts.map(\.status?.code) == [500, 503, 200])
@@ -51,12 +53,12 @@ struct RetryLoopTests {
 
   @Test("ST09 retryAfter waits, and adds up")
   func retryAfter() async throws {
-    let transport = StubTransport(.answer(500), .failure(.connect, .connectFailed), .answer(200))
-    let time = ManualTime()
+    let transport = ScriptedTransport(repeatingLast: .answer(500), .fail(.connect, .connectFailed), .answer(200))
+    let time = ManualClock(autoAdvance: true)
     let script = Script(actions: [.retryAfter(.seconds(1.5)), .retryAfter(.seconds(1.5))])
-    let value = try await TransportNetworkStack(transport, time: time.source).fetch(.intercepted(by: script))
-    #expect(time.sleeps.values == [.seconds(1.5), .seconds(1.5)])
-    #expect(script.seen.values.map(\.context.retryState.totalDelay) == [.zero, .seconds(1.5)])
+    let value = try await TransportNetworkStack(transport, time: time.timeSource).fetch(.intercepted(by: script))
+    #expect(time.sleeps == [.seconds(1.5), .seconds(1.5)])
+    #expect(script.seen.events.map(\.context.retryState.totalDelay) == [.zero, .seconds(1.5)])
     #expect(value.response.attempts.map(\.delay) == [.zero, .seconds(1.5), .seconds(1.5)])
     #expect(value.response.attempts[2].reason == "connect/connect_failed")
     #expect(value.response.attempts[1].error?.code == .connectFailed)
@@ -64,17 +66,18 @@ struct RetryLoopTests {
 
   @Test("ST10 ST11 delays that are not positive: at once, and not counted", arguments: [0, -1.337, -.infinity, .nan])
   func noDelay(delay: Double) async throws {
-    let transport = StubTransport(.answer(500), .answer(500), .answer(200))
-    let time = ManualTime()
+    let transport = ScriptedTransport(repeatingLast: .answer(500), .answer(500), .answer(200))
+    let time = ManualClock(autoAdvance: true)
     let script = Script(actions: [.retryAfter(Retry.seconds(delay)), .retryAfter(Retry.seconds(delay))])
-    _ = try await TransportNetworkStack(transport, time: time.source).fetch(.intercepted(by: script))
-    #expect(time.sleeps.values.isEmpty)
-    #expect(script.seen.values.map(\.context.retryState.totalDelay) == [.zero, .zero])
+    _ = try await TransportNetworkStack(transport, time: time.timeSource).fetch(.intercepted(by: script))
+    #expect(time.sleeps.isEmpty)
+    #expect(script.seen.events.map(\.context.retryState.totalDelay) == [.zero, .zero])
   }
 
   @Test("ST21 noRetry: its reason, with every failure and the delays made")
   func noRetry() async throws {
-    let transport = StubTransport(.answer(500), .answer(502), .answer(503, body: #"{"message":"m"}"#))
+    let transport = ScriptedTransport(
+      repeatingLast: .answer(500), .answer(502), .answer(503, body: #"{"message":"m"}"#))
     let script = Script(actions: [
       .retryAfter(.seconds(2)), .retryAfter(.seconds(2)), .noRetry(.custom(TestError(name: "enough"))),
     ])
@@ -95,7 +98,8 @@ struct RetryLoopTests {
   @Test("none after retries: the failure itself, with the history that Alicerce lost")
   func noneAfterRetries() async throws {
     let script = Script(actions: [.retry, .retryAfter(.seconds(1))])
-    let error = try await TransportNetworkStack(StubTransport(.answer(500))).failure(of: .intercepted(by: script))
+    let error = try await TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(500))).failure(
+      of: .intercepted(by: script))
     guard case .http(.internalServerError, _) = error.reason else { throw error }
     #expect(error.attempts.map(\.delay) == [.zero, .zero, .seconds(1)])
     #expect(error.retryEnd == nil && error.retryFailure == nil)
@@ -103,21 +107,21 @@ struct RetryLoopTests {
 
   @Test("every interceptor is asked, also after a noRetry; the fold is f(acc, next), seeded none")
   func fold() async throws {
-    let folded = Recorder<String>()
+    let folded = EventRecorder<String>()
     let scripts = [
       Script(actions: [.noRetry(.retries(1))]), Script(actions: [.retryAfter(.seconds(2))]), Script(actions: [.retry]),
     ]
     var resource = try RawHTTPResource.test(interceptors: Array(scripts.dropFirst()))
     resource.retryActionPriority = { lhs, rhs in
-      folded.append("\(RetryTests.text(lhs)) | \(RetryTests.text(rhs))")
+      folded.record("\(RetryTests.text(lhs)) | \(RetryTests.text(rhs))")
       return .mostPrioritary(lhs, rhs)
     }
-    let stack = TransportNetworkStack(StubTransport(.answer(500)), interceptors: [scripts[0]])
+    let stack = TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(500)), interceptors: [scripts[0]])
     let error = try await stack.failure(of: resource)
     guard case .policy(.retries(1)) = error.retryEnd else { throw error }
     #expect(error.statusCode == .internalServerError)
-    #expect(scripts.map(\.seen.values.count) == [1, 1, 1])
-    #expect(folded.values == ["none | no: retries 1", "no: retries 1 | after 2.0", "no: retries 1 | retry"])
+    #expect(scripts.map(\.seen.events.count) == [1, 1, 1])
+    #expect(folded.events == ["none | no: retries 1", "no: retries 1 | after 2.0", "no: retries 1 | retry"])
   }
 
   @Test("an own priority decides")
@@ -125,14 +129,14 @@ struct RetryLoopTests {
     var resource = try RawHTTPResource.intercepted(
       by: Script(actions: [.noRetry(.retries(1))]), Script(actions: [.retry]))
     resource.retryActionPriority = { _, next in next }
-    let transport = StubTransport(.answer(500), .answer(200))
+    let transport = ScriptedTransport(repeatingLast: .answer(500), .answer(200))
     _ = try await TransportNetworkStack(transport).fetch(resource)
     #expect(transport.requests.count == 2)
   }
 
   @Test("loops without a wait end", arguments: [Duration.zero, .nanoseconds(1)])
   func immediateLoop(delay: Retry.Delay) async throws {
-    let transport = StubTransport(.answer(500))
+    let transport = ScriptedTransport(repeatingLast: .answer(500))
     let policy = HTTPRetryPolicy.backoff(.constant(delay: delay, until: .maxDelay(.seconds(1))))
     let stack = TransportNetworkStack(transport) { $0.retryQuota = nil }
     let error = try await stack.failure(of: .intercepted(by: policy))
@@ -143,17 +147,17 @@ struct RetryLoopTests {
 
   @Test("a request that cannot be made is retried when an interceptor says so, and the maker is asked anew")
   func retriedMake() async throws {
-    let calls = Recorder<Int>()
+    let calls = EventRecorder<Int>()
     let making = BaseRequestMaking<ResourceRequest> {
-      if calls.append(0) < 2 { throw TestError() }
+      if calls.record(0) < 2 { throw TestError() }
       return try .test()
     }
-    let transport = StubTransport(.answer(200))
+    let transport = ScriptedTransport(repeatingLast: .answer(200))
     let script = Script(actions: [.retry, .retryAfter(.seconds(1))])
     let resource = RawHTTPResource(baseRequestMaking: making, interceptors: [script])
     let value = try await TransportNetworkStack(transport).fetch(resource)
-    #expect(calls.values.count == 3 && transport.requests.count == 1)
-    #expect(script.seen.values.allSatisfy { !$0.context.wasScheduled && $0.request == nil })
+    #expect(calls.events.count == 3 && transport.requests.count == 1)
+    #expect(script.seen.events.allSatisfy { !$0.context.wasScheduled && $0.request == nil })
     #expect(value.response.attempts.map(\.requestSent) == [false, false, true])
     #expect(value.response.attempts[1].reason == "request/request_making_failed")
   }
@@ -161,30 +165,30 @@ struct RetryLoopTests {
   @Test("a delay that no clock can hold does not trap", arguments: [Retry.seconds(.infinity), .seconds(Int64.max)])
   func hugeDelay(delay: Retry.Delay) async throws {
     let script = Script(actions: [.retryAfter(delay)])
-    let time = ManualTime()
-    let limited = TransportNetworkStack(StubTransport(.answer(500)), time: time.source)
+    let time = ManualClock(autoAdvance: true)
+    let limited = TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(500)), time: time.timeSource)
     let error = try await limited.failure(of: .intercepted(by: script))
-    #expect(error.retryEnd != nil && time.sleeps.values.isEmpty)
+    #expect(error.retryEnd != nil && time.sleeps.isEmpty)
     let unlimited = TransportNetworkStack(
-      StubTransport(.answer(500), .answer(200)), time: time.source, timeouts: .streaming)
+      ScriptedTransport(repeatingLast: .answer(500), .answer(200)), time: time.timeSource, timeouts: .streaming)
     _ = try await unlimited.fetch(.intercepted(by: Script(actions: [.retryAfter(delay)])))
-    #expect(time.sleeps.values == [.seconds(1e9)])
+    #expect(time.sleeps == [.seconds(1e9)])
   }
 
   @Test("each fetch of a resource starts with an empty state")
   func freshState() async throws {
     let script = Script(actions: [])
     let resource = try RawHTTPResource.intercepted(by: script)
-    let stack = TransportNetworkStack(StubTransport(.answer(500)))
+    let stack = TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(500)))
     _ = try await stack.failure(of: resource)
     _ = try await stack.failure(of: resource)
-    #expect(script.seen.values.map(\.context.retryState.retryCount) == [0, 0])
-    #expect(Set(script.seen.values.map(\.context.callID)).count == 2)
+    #expect(script.seen.events.map(\.context.retryState.retryCount) == [0, 0])
+    #expect(Set(script.seen.events.map(\.context.callID)).count == 2)
   }
 
   @Test("a policy's own bound is honoured, however large")
   func boundedByPolicy() async throws {
-    let transport = StubTransport(.answer(500))
+    let transport = ScriptedTransport(repeatingLast: .answer(500))
     let stack = TransportNetworkStack(transport) { $0.retryQuota = nil }
     let error = try await stack.failure(of: .intercepted(by: HTTPRetryPolicy.maxRetries(200)))
     guard case .policy(.retries(200)) = error.retryEnd else { throw error }
@@ -196,7 +200,7 @@ struct RetryLoopTests {
     "the stack's limit of attempts holds for retries of all kinds, and names itself",
     arguments: [Duration.zero, .milliseconds(1), .seconds(10)])
   func maximumAttempts(delay: Retry.Delay) async throws {
-    let transport = StubTransport(.answer(500))
+    let transport = ScriptedTransport(repeatingLast: .answer(500))
     let stack = TransportNetworkStack(transport, timeouts: .streaming) { $0.maximumAttempts = 7 }
     let policy = HTTPRetryPolicy.custom { _, _, _ in .retryAfter(delay) }
     let error = try await stack.failure(of: .intercepted(by: policy))
@@ -209,7 +213,8 @@ struct RetryLoopTests {
 
   @Test("the state keeps the body and the attempts of the last failure only")
   func abridgedState() async throws {
-    let transport = StubTransport(.answer(500, body: "a"), .answer(502, body: "b"), .answer(503, body: "c"))
+    let transport = ScriptedTransport(
+      repeatingLast: .answer(500, body: "a"), .answer(502, body: "b"), .answer(503, body: "c"))
     let script = Script(actions: [.retry, .retry, .noRetry(.retries(2))])
     let error = try await TransportNetworkStack(transport).failure(of: .intercepted(by: script))
     let state = try #require(error.retryFailure?.state)

@@ -2,35 +2,36 @@
 
 import Foundation
 import HTTPTypes
+import LastroTesting
 import TestSupport
 import Testing
 
 @testable import Lastro
 
-@Suite("Vetoes")
+@Suite("Vetoes", .timeLimit(.minutes(5)))
 struct VetoTests {
   typealias Script = RetryLoopTests.Script
 
   static func run(
-    _ answer: Result<TransferResponse, TransportError>, _ action: Retry.Action, method: HTTPRequest.Method = .get,
+    _ answer: ScriptedTransport.Step, _ action: Retry.Action, method: HTTPRequest.Method = .get,
     fields: HTTPFields = [:], body: RequestBody = .empty, options: RequestOptions = RequestOptions()
   ) async throws -> (error: HTTPFetchError<any Error>, sent: Int, asked: Int) {
     let script = Script(actions: Array(repeating: action, count: 2))
-    let transport = StubTransport(answer)
+    let transport = ScriptedTransport(repeatingLast: answer)
     let error = try await TransportNetworkStack(transport).failure(
       of: .test(method, fields: fields, body: body, options: options, interceptors: [script]))
-    return (error, transport.requests.count, script.seen.values.count)
+    return (error, transport.requests.count, script.seen.events.count)
   }
 
   @Test("a trust failure stands, whatever a policy says; interceptors hear of it")
   func trust() async throws {
     for action in [Retry.Action.retry, .retryAfter(.seconds(1)), .noRetry(.retries(0))] {
-      let result = try await Self.run(.failure(.trust, FailureCode("pin_mismatch")), action)
+      let result = try await Self.run(.fail(.trust, FailureCode("pin_mismatch")), action)
       #expect(result.sent == 1 && result.asked == 1)
       #expect(result.error.stage == .trust)
     }
     for action in [Retry.Action.retry, .noRetry(.retries(0))] {
-      let vetoed = try await Self.run(.failure(.trust, FailureCode("pin_mismatch")), action)
+      let vetoed = try await Self.run(.fail(.trust, FailureCode("pin_mismatch")), action)
       guard case .trust = vetoed.error.retryEnd else { throw vetoed.error }
       #expect(vetoed.error.description.contains("not retried: a trust failure"))
     }
@@ -39,7 +40,7 @@ struct VetoTests {
   @Test("a spent total deadline stands")
   func deadline() async throws {
     for action in [Retry.Action.retry, .retryAfter(.seconds(1)), .noRetry(.retries(0))] {
-      let result = try await Self.run(.failure(.timeout, .totalTimeout, sent: true), action)
+      let result = try await Self.run(.fail(.timeout, .totalTimeout, sent: true), action)
       #expect(result.sent == 1 && result.asked == 1)
       #expect(result.error.stage == .timeout && result.error.code == .totalTimeout)
       guard case .deadlinePassed = result.error.retryEnd else { throw result.error }
@@ -49,7 +50,7 @@ struct VetoTests {
   @Test("non-idempotent requests that may have been sent", arguments: [HTTPRequest.Method.post, .patch])
   func notIdempotent(method: HTTPRequest.Method) async throws {
     for answer in [
-      Result.answer(503), .answer(500), .answer(429), .failure(.response, .connectionLost, sent: true),
+      ScriptedTransport.Step.answer(503), .answer(500), .answer(429), .fail(.response, .connectionLost, sent: true),
     ] {
       let result = try await Self.run(answer, .retry, method: method)
       #expect(result.sent == 1 && result.asked == 1)
@@ -60,7 +61,7 @@ struct VetoTests {
     options.idempotency = .idempotent
     #expect(try await Self.run(.answer(503), .retry, method: method, options: options).sent == 3)
     #expect(try await Self.run(.answer(503), .retry, method: method, fields: [.idempotencyKey: "1"]).sent == 3)
-    #expect(try await Self.run(.failure(.connect, .connectFailed), .retry, method: method).sent == 3)
+    #expect(try await Self.run(.fail(.connect, .connectFailed), .retry, method: method).sent == 3)
   }
 
   @Test("a refusal that says nothing was done may be retried: new credentials for a POST", arguments: [401, 407, 421])
@@ -84,8 +85,8 @@ struct VetoTests {
 
   @Test("a POST that was answered by 303 is not sent again because the GET after it failed")
   func redirectedPost() async throws {
-    let transport = StubTransport { (request, _) throws(TransportError) in
-      request.head.method == .post ? try Result.redirect(303, to: "/done").get() : .answer(503)
+    let transport = ScriptedTransport { (request) throws(TransportError) in
+      request.head.method == .post ? .redirect(303, to: "/done") : .answer(503)
     }
     let script = Script(actions: [.retry])
     let error = try await TransportNetworkStack(transport).failure(of: .test(.post, interceptors: [script]))
@@ -97,7 +98,7 @@ struct VetoTests {
   func oneShotBody() async throws {
     for isRead in [true, false] {
       let body = RequestBody(source: .stream(length: nil, isReplayable: false) { { nil } })
-      let transport = StubTransport { (request, index) throws(TransportError) in
+      let transport = ScriptedTransport { (request, index) throws(TransportError) in
         if isRead, case .stream(_, _, let open) = request.body.source { _ = open() }
         #expect(!request.allowsResend)
         if index > 0 { return .answer(200) }
@@ -123,8 +124,8 @@ struct VetoTests {
 
   @Test("a 401 after a redirect says nothing about the POST that was redirected: it is not sent again")
   func refusedAfterRedirect() async throws {
-    let transport = StubTransport { (request, _) throws(TransportError) in
-      request.head.method == .post ? try Result.redirect(303, to: "/done").get() : .answer(401)
+    let transport = ScriptedTransport { (request) throws(TransportError) in
+      request.head.method == .post ? .redirect(303, to: "/done") : .answer(401)
     }
     let script = Script(actions: [.retry])
     let error = try await TransportNetworkStack(transport).failure(of: .test(.post, interceptors: [script]))

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import HTTPTypes
+import LastroTesting
 import TestSupport
 import Testing
 
 @testable import Lastro
 
-@Suite("Retry eligibility")
+@Suite("Retry eligibility", .timeLimit(.minutes(5)))
 struct RetryInterceptorTests {
   static let interceptor = RetryInterceptor(policy: .maxRetries(3))
 
   static func attempts(
-    _ method: HTTPRequest.Method, _ answer: Result<TransferResponse, TransportError>,
+    _ method: HTTPRequest.Method, _ answer: ScriptedTransport.Step,
     eligibility: RetryInterceptor.Eligibility = .standard, options: RequestOptions = RequestOptions(),
     fields: HTTPFields = [:]
   ) async throws -> Int {
-    let transport = StubTransport(answer)
+    let transport = ScriptedTransport(repeatingLast: answer)
     let stack = TransportNetworkStack(transport)
     let error = try await stack.failure(
       of: .test(
@@ -44,14 +45,14 @@ struct RetryInterceptorTests {
 
   @Test("409 is the server's word that it works on the first attempt, where there is a key and was one")
   func conflict() async throws {
-    let transport = StubTransport(.answer(503), .answer(409), .answer(409), .answer(200))
+    let transport = ScriptedTransport(repeatingLast: .answer(503), .answer(409), .answer(409), .answer(200))
     let stack = TransportNetworkStack(transport)
     let value = try await stack.fetch(
       .test(.post, fields: [.idempotencyKey: "k"], interceptors: [Self.interceptor]))
     #expect(value.response.attempts.map(\.status?.code) == [503, 409, 409, 200])
     #expect(try await Self.attempts(.get, .answer(409)) == 1)
     #expect(try await Self.attempts(.post, .answer(409), fields: [.idempotencyKey: "k"]) == 1)
-    let endless = StubTransport(.answer(503), .answer(409))
+    let endless = ScriptedTransport(repeatingLast: .answer(503), .answer(409))
     let error = try await TransportNetworkStack(endless).failure(
       of: .test(.post, fields: [.idempotencyKey: "k"], interceptors: [Self.interceptor]))
     #expect(error.attempts.count == 4)
@@ -60,8 +61,9 @@ struct RetryInterceptorTests {
   @Test("the replay after a 401 is none of the policy's retries")
   func replays() async throws {
     let replay = Hooks(failed: { $0.error.statusCode == .unauthorized ? .retry : .none })
-    let transport = StubTransport(
-      .answer(401), .answer(503), .answer(401), .answer(503), .answer(503), .answer(503))
+    let transport = ScriptedTransport(
+      repeatingLast:
+        .answer(401), .answer(503), .answer(401), .answer(503), .answer(503), .answer(503))
     let error = try await TransportNetworkStack(transport).failure(
       of: .test(.get, interceptors: [replay, Self.interceptor]))
     #expect(error.attempts.map(\.status?.code) == [401, 503, 401, 503, 503, 503])
@@ -80,8 +82,8 @@ struct RetryInterceptorTests {
       (.proxy, .proxyConnectFailed), (.tls, .handshakeFailed),
     ])
   func notSent(stage: FailureStage, code: FailureCode) async throws {
-    #expect(try await Self.attempts(.post, .failure(stage, code)) == 4)
-    #expect(try await Self.attempts(.get, .failure(stage, code)) == 4)
+    #expect(try await Self.attempts(.post, .fail(stage, code)) == 4)
+    #expect(try await Self.attempts(.get, .fail(stage, code)) == 4)
   }
 
   @Test(
@@ -91,14 +93,14 @@ struct RetryInterceptorTests {
       (.send, .sendFailed), (.response, .receiveFailed),
     ])
   func sent(stage: FailureStage, code: FailureCode) async throws {
-    #expect(try await Self.attempts(.get, .failure(stage, code, sent: true)) == 4)
-    #expect(try await Self.attempts(.post, .failure(stage, code, sent: true)) == 1)
-    #expect(try await Self.attempts(.post, .failure(stage, code, sent: true), eligibility: .any) == 1)
+    #expect(try await Self.attempts(.get, .fail(stage, code, sent: true)) == 4)
+    #expect(try await Self.attempts(.post, .fail(stage, code, sent: true)) == 1)
+    #expect(try await Self.attempts(.post, .fail(stage, code, sent: true), eligibility: .any) == 1)
     var options = RequestOptions()
     options.idempotency = .idempotent
-    #expect(try await Self.attempts(.post, .failure(stage, code, sent: true), options: options) == 4)
+    #expect(try await Self.attempts(.post, .fail(stage, code, sent: true), options: options) == 4)
     options.idempotency = .notIdempotent
-    #expect(try await Self.attempts(.get, .failure(stage, code, sent: true), options: options) == 1)
+    #expect(try await Self.attempts(.get, .fail(stage, code, sent: true), options: options) == 1)
   }
 
   @Test(
@@ -110,12 +112,12 @@ struct RetryInterceptorTests {
       (.proxy, .proxyRefused), (.response, .malformedResponse), (.response, .badContentEncoding),
     ])
   func never(stage: FailureStage, code: FailureCode) async throws {
-    #expect(try await Self.attempts(.get, .failure(stage, code)) == 1)
+    #expect(try await Self.attempts(.get, .fail(stage, code)) == 1)
   }
 
   @Test("a model that does not decode is not fetched again")
   func decode() async throws {
-    let transport = StubTransport(.answer(200, body: "{}"))
+    let transport = ScriptedTransport(repeatingLast: .answer(200, body: "{}"))
     let resource = HTTPResource<Model, APIFailure>(
       baseRequestMaking: .request(try .test()), decoding: .json(), errorDecoding: .json(),
       interceptors: [Self.interceptor])

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LastroTesting
 import TestSupport
 import Testing
 
@@ -74,18 +75,18 @@ struct RetryTests {
 
   @Test("RT03 the scale is not asked when the retries are used up")
   func scaleNotCalled() {
-    let calls = Recorder<Int>()
+    let calls = EventRecorder<Int>()
     let policy = Policy.backoff(
       .exponential(
         baseDelay: .seconds(1),
         scale: { base, retry in
-          calls.append(retry)
+          calls.record(retry)
           return base
         }, until: .maxRetries(2)))
     _ = policy.shouldRetry(with: TestError(), state: Self.state(3), metadata: 0)
-    #expect(calls.values.isEmpty)
+    #expect(calls.events.isEmpty)
     _ = policy.shouldRetry(with: TestError(), state: Self.state(1), metadata: 0)
-    #expect(calls.values == [2])
+    #expect(calls.events == [2])
   }
 
   @Test("RT06 RT08 RT14 a custom rule gets error, state and metadata, and its word is returned")

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Secrets in models and requests")
+@Suite("Secrets in models and requests", .timeLimit(.minutes(5)))
 struct SecretCodingTests {
   struct Login: Codable, Equatable {
     var user: String

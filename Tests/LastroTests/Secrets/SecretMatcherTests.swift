@@ -8,51 +8,6 @@ import Testing
 
 @Suite("Secrets by value")
 struct SecretMatcherTests {
-  /// Every notation in which the tests write a text, by name.
-  static func notations(of text: String) -> [(name: String, text: String)] {
-    let bytes = Array(text.utf8)
-    let everything = bytes.map { byte in "%" + hex(byte, upper: true) }.joined()
-    // By bytes: a combining mark makes one `Character` with the quote.
-    let quoted = String(decoding: ((try? JSONEncoder().encode(text)) ?? Data()).dropFirst().dropLast(), as: UTF8.self)
-    let plainSlashes = quoted.replacing("\\/", with: "/")
-    let ascii = plainSlashes.unicodeScalars.map { scalar in
-      scalar.isASCII
-        ? String(scalar)
-        : String(scalar).utf16.map { "\\u" + hex(UInt8($0 >> 8), upper: false) + hex(UInt8($0 & 255), upper: false) }
-          .joined()
-    }
-    let encoded = text.percentEncoded(keeping: .unreserved)
-    let form = text.percentEncoded(keeping: ByteSet.form.union(ByteSet(" "))).replacing(" ", with: "+")
-    let base64 = Data(bytes).base64EncodedString()
-    return [
-      ("as it is", text), ("percent-encoded", encoded), ("percent-encoded, lower case", lowerCaseEscapes(encoded)),
-      ("percent-encoded in full", everything), ("percent-encoded twice", encoded.percentEncoded(keeping: .unreserved)),
-      ("as in a path", text[...].sanitized(keeping: .path)), ("as in a form", form), ("JSON", quoted),
-      ("JSON without escaped slashes", plainSlashes), ("JSON in ASCII", ascii.joined()),
-      ("JSON in JSON", String(decoding: (try? JSONEncoder().encode(plainSlashes)) ?? Data(), as: UTF8.self)),
-      ("escaped for display", text.escapedForDisplay), ("base64", base64),
-      ("base64url", base64.replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")),
-      ("base64 of ann:", Data(("ann:" + text).utf8).base64EncodedString()),
-      ("base64 of anna:", Data(("anna:" + text).utf8).base64EncodedString()),
-      ("base64 of maria: and more", Data(("maria:" + text + "more").utf8).base64EncodedString()),
-      ("base64, percent-encoded", base64.percentEncoded(keeping: .unreserved)), ("HTML", html(text)),
-    ]
-  }
-
-  static func hex(_ byte: UInt8, upper: Bool) -> String {
-    let digits = String(byte, radix: 16, uppercase: upper)
-    return digits.count == 1 ? "0" + digits : digits
-  }
-
-  static func lowerCaseEscapes(_ text: String) -> String {
-    text.replacing(/%[0-9A-F]{2}/) { $0.output.lowercased() }
-  }
-
-  static func html(_ text: String) -> String {
-    text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing("\"", with: "&quot;")
-      .replacing("'", with: "&#39;")
-  }
-
   static let texts = [
     "s3cr3t-t0ken", "p@ss w\"rd", "100%25 /?&=+#", "naïve 🔑 key", #"back\slash\\"quoted""#, "a'b'c'd<e>&amp;", "%%%%",
     "\\\\\\\\\\\\", "    ", "++++", "line\nbreak\ttab\r\u{8}\u{c}", "e\u{301}te\u{301}", "abcd",
@@ -61,7 +16,7 @@ struct SecretMatcherTests {
   @Test("are found in every notation", arguments: texts)
   func notations(text: String) {
     let redaction = Redaction.off.adding([Secret(text)])
-    for (name, written) in Self.notations(of: text) {
+    for (name, written) in SecretNotation.all(of: text) {
       let masked = redaction.text("before <" + written + "> after")
       #expect(!masked.hasBytes(of: written), "\(name): \(masked)")
       #expect(masked.hasPrefix("before <") && masked.hasSuffix("> after"), "\(name): \(masked)")
@@ -75,7 +30,7 @@ struct SecretMatcherTests {
       let text = Self.randomText(4...24, using: &random)
       let redaction = Redaction.standard.adding([Secret(text), Secret(Self.randomText(4...12, using: &random))])
       let around = Self.randomText(0...12, using: &random)
-      for (name, written) in Self.notations(of: text) {
+      for (name, written) in SecretNotation.all(of: text) {
         let masked = redaction.text(around + "\n" + written + "\n" + around)
         // Where the text around it has the secret by itself, it is masked as well.
         #expect(!masked.hasBytes(of: written), "\(name) of \(text.debugDescription): \(masked)")
@@ -119,7 +74,7 @@ struct SecretMatcherTests {
   func cut(length: Int) {
     let secret = "s3c/r3t \"té\" key"
     let redaction = Redaction.off.adding([Secret(secret)])
-    for (name, written) in Self.notations(of: secret)
+    for (name, written) in SecretNotation.all(of: secret)
     where ["as it is", "percent-encoded", "JSON"].contains(name) || name == "percent-encoded in full" && length >= 6 {
       let body = "say \(written) and more"
       let snippet = BodySnippet(body.utf8, limit: 4 + length, redaction: redaction)
@@ -164,19 +119,4 @@ struct SecretMatcherTests {
 extension String {
   /// Whether the other's UTF-8 is in this one's. Strings that are equal as text may differ in it.
   func hasBytes(of other: String) -> Bool { Data(utf8).range(of: Data(other.utf8)) != nil }
-}
-
-/// The same numbers for the same seed (SplitMix64).
-struct SeededGenerator: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var value = state
-    value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-    return value ^ (value >> 31)
-  }
 }

@@ -6,7 +6,7 @@ import Lastro
 import TestSupport
 import Testing
 
-/// What somebody else writes: only `fetch`, with its own resource, payload, response and error.
+/// What another author writes: only `fetch`, with its own resource, payload, response and error.
 private struct Dictionary: NetworkStack {
   struct Word: Sendable { var text: String }
   struct Page: Sendable, Equatable { var number: Int }
@@ -20,7 +20,7 @@ private struct Dictionary: NetworkStack {
 
 private struct Refusal: Error, Equatable {}
 
-@Suite("Network stacks")
+@Suite("Network stacks", .timeLimit(.minutes(5)))
 struct NetworkStackTests {
   private let dictionary = Dictionary()
   private typealias Decoding<T: Sendable> = ModelDecoding<T, [Character], Dictionary.Page>

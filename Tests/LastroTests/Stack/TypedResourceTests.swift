@@ -66,7 +66,7 @@ private struct GitHubTransport: Transport {
   }
 }
 
-@Suite("Typed calls")
+@Suite("Typed calls", .timeLimit(.minutes(5)))
 struct TypedResourceTests {
   private let github = TransportNetworkStack(transport: GitHubTransport())
 

@@ -70,7 +70,7 @@ struct PEMReadingTests {
       cut, "\(cut)\(pem)", "\(pem)\(cut)", "\(unended)\(pem)", badEnd, encrypted, "\(pem)\(encrypted)",
     ]
     for text in texts {
-      #expect(try problem(text).message == "the PEM text has a block that is no certificate")
+      #expect(try problem(text).message == "a block of the PEM text is not a certificate")
     }
     for text in [cut, cut + pem, encrypted] { #expect(SPKIHash(pem: text) == nil) }
     #expect(try problem("").message == "the PEM text holds no certificate")

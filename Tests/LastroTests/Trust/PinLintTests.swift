@@ -66,7 +66,7 @@ struct PinLintTests {
     #expect(try summary(lint(good(pins: ["\(chain.root.pin)"]))) == ["warning no_backup_pin"])
     #expect(
       try summary(lint(good(pins: ["\(chain.root.pin)", "\(chain.leaf.pin)"]))) == ["warning no_backup_pin"])
-    // Nobody knows without the chain.
+    // Without the chain this cannot be known.
     #expect(try lint(good(pins: ["\(chain.root.pin)", "\(chain.leaf.pin)"]), hosts: []).isEmpty)
   }
 
@@ -158,8 +158,8 @@ struct PinLintTests {
       (try good("example.com"), true, 0, "warning off", "its subdomains would pin it"),
       (try good("example.com", mode: .reportOnly), true, 0, "note off", "its subdomains would report it"),
       (try good("example.com"), true, 101, "warning off", "which has expired, would refuse it"),
-      (soft, true, 101, "warning unreachable", "has expired: it has no effect"),
-      (try good("example.com", mode: .off), true, 0, "warning unreachable", "as is the one for example.com"),
+      (soft, true, 101, "warning unreachable", "its subdomains has expired"),
+      (try good("example.com", mode: .off), true, 0, "warning unreachable", "is off as well"),
     ]
     for row in rows {
       let found = try #require(try finding(row.0, pins: row.pins, after: row.days))

@@ -89,35 +89,38 @@ struct PinningCodingTests {
   static let broken: [(members: String, words: [String])] = [
     (#""domain": "a.example""#, ["policies[0]: the policy has no pins", "backup"]),
     (#""domain": "a.example", "pins": []"#, ["policies[0]: the policy has no pins"]),
-    (#""domain": "a.example", "pins": ["abc"]"#, ["policies[0]: no pins: \"abc\""]),
-    (#""domain": "a.example", "pins": "abc""#, ["policies[0].pins: "]),
-    (#""domain": "a.example", "pins": [1]"#, ["policies[0].pins[0]: "]),
-    (#""domain": "a.example", "pins": ["\#(SPKIHash.made(of: 1))"]"#, ["no backup", "enforceBackupPin"]),
-    (#""pins": \#(pins)"#, ["policies[0]: which host", "domain or ipAddress"]),
+    (#""domain": "a.example", "pins": ["abc"]"#, ["policies[0]: these pins cannot be read: \"abc\""]),
+    (#""domain": "a.example", "pins": "abc""#, ["policies[0].pins has to be an array, and is a string"]),
+    (#""domain": "a.example", "pins": [1]"#, ["policies[0].pins[0] has to be a string, and is a number"]),
+    (#""domain": "a.example", "pins": ["\#(SPKIHash.made(of: 1))"]"#, ["without a backup", "enforceBackupPin"]),
+    (#""pins": \#(pins)"#, ["policies[0]: the policy does not say which host", "domain or ipAddress"]),
     (good + #", "ipAddress": "::1""#, ["which host"]),
-    (#""ipAddress": "a.example", "pins": \#(pins)"#, ["no IP address"]),
+    (#""ipAddress": "a.example", "pins": \#(pins)"#, ["not an IP address"]),
     (#""ipAddress": "::1", "includeSubdomains": true, "pins": \#(pins)"#, ["no subdomains"]),
     (#""ipAddress": "::1", "includeSubdomains": true, "mode": "off""#, ["no subdomains"]),
-    (#""ipAddress": "a.example", "mode": "off""#, ["no IP address"]),
-    (#""ipAddress": "::1""#, ["the policy has no pins", "excluding(ipAddress:)"]),
+    (#""ipAddress": "a.example", "mode": "off""#, ["not an IP address"]),
+    (#""ipAddress": "::1""#, ["the policy has no pins", "PinningPolicy.excluding"]),
     (#""domain": "*.a.example", "pins": \#(pins)"#, ["wildcard", "includeSubdomains"]),
     (#""domain": "::1", "pins": \#(pins)"#, ["ipAddress"]),
-    (#""domain": "com", "includeSubdomains": true, "pins": \#(pins)"#, ["anybody may register"]),
-    (good + #", "includeSubdomain": true"#, ["policies[0].includeSubdomain: there is no such", "includeSubdomains"]),
-    (good + #", "includeSubdomains": "yes""#, ["policies[0].includeSubdomains: "]),
-    (good + #", "mode": "enforced""#, ["policies[0].mode: \"enforced\"", "enforce, reportOnly, off"]),
+    (#""domain": "com", "includeSubdomains": true, "pins": \#(pins)"#, ["anyone may register"]),
+    (
+      good + #", "includeSubdomain": true"#,
+      ["policies[0].includeSubdomain: the member is unknown", "includeSubdomains"]
+    ),
+    (good + #", "includeSubdomains": "yes""#, ["policies[0].includeSubdomains has to be true or false"]),
+    (good + #", "mode": "enforced""#, ["policies[0].mode: the value \"enforced\"", "enforce, reportOnly, off"]),
     (good + #", "expires": "2027-01-01T00:00:00Z""#, ["policies[0].expires: ", "afterExpiration"]),
     (good + #", "afterExpiration": "refuse""#, ["policies[0].afterExpiration: ", "add expires"]),
     (
       good + #", "expires": "2027-01-01T00:00:00Z", "afterExpiration": "fallback""#,
-      ["policies[0].afterExpiration: \"fallback\"", "refuse, fallBack"]
+      ["policies[0].afterExpiration: the value \"fallback\"", "refuse, fallBack"]
     ),
     (
       #""domain": "a.example", "pins": [], "pins": \#(pins)"#,
-      ["policies[0].pins: the member is there twice", "leave one"]
+      ["policies[0].pins: the member occurs twice", "leave one"]
     ),
-    (#""mode": "off", "mode": "enforce", "# + good, ["policies[0].mode: the member is there twice"]),
-    (good + #", "mod\u0065": "off", "mode": "enforce""#, ["policies[0].mode: the member is there twice"]),
+    (#""mode": "off", "mode": "enforce", "# + good, ["policies[0].mode: the member occurs twice"]),
+    (good + #", "mod\u0065": "off", "mode": "enforce""#, ["policies[0].mode: the member occurs twice"]),
     (good + #", "x": {"a\"": [1, {"b,": "}", "c": 2}], "a\"": 3}"#, [#"policies[0].x.a": the member"#]),
     (
       #""domain": "a.example", "mode": "off", "expires": "2027-01-01T00:00:00Z", "afterExpiration": "refuse""#, ["pins"]
@@ -155,12 +158,12 @@ struct PinningCodingTests {
   @Test(
     "mistakes around the policies",
     arguments: [
-      (#"{"policies": []}"#, ["policies: there is no pinning policy"]), ("{}", ["policies is missing"]),
-      ("[]", ["its top"]), ("", ["is no JSON"]), (#"{"policies": [],}"#, ["the pinning configuration"]),
+      (#"{"policies": []}"#, ["policies: the list of pinning policies is empty"]), ("{}", ["policies is missing"]),
+      ("[]", ["its top"]), ("", ["is not valid JSON"]), (#"{"policies": [],}"#, ["the pinning configuration"]),
       (#"{"policies": [{\#(good)}, {\#(good)}]}"#, ["policies: several policies are for a.example"]),
-      (#"{"policies": [], "policies": [{\#(good)}]}"#, ["policies: the member is there twice"]),
+      (#"{"policies": [], "policies": [{\#(good)}]}"#, ["policies: the member occurs twice"]),
       (#"{"policies": [{\#(good)}, {"domain": "b.example", "domain": "c.example"}]}"#, ["policies[1].domain: "]),
-      (#"{"policies": [{\#(good)}], "allowNotPinnedHosts": true}"#, ["allowNotPinnedHosts: there is no such"]),
+      (#"{"policies": [{\#(good)}], "allowNotPinnedHosts": true}"#, ["allowNotPinnedHosts: the member is unknown"]),
       (#"{"policies": [{\#(good)}], "certificateCheckingOrder": "up"}"#, ["rootToLeaf, leafToRoot"]),
       (#"{"policies": [{\#(good)}, {"domain": ""}]}"#, ["policies[1]: "]),
     ] as [(String, [String])])
@@ -181,7 +184,7 @@ struct PinningCodingTests {
       [UInt8(truncatingIfNeeded: $0), UInt8(truncatingIfNeeded: $0 >> 8)]
     }
     let error = try #require(throws: ConfigurationError.self) { try Configuration(json: Data(bytes)) }
-    #expect(error.message == "the pinning configuration is no UTF-8")
+    #expect(error.message == "the pinning configuration is not UTF-8")
   }
 
   @Test("a file; one that is not there is named")

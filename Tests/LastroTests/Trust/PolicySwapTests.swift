@@ -7,7 +7,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Policy swaps")
+@Suite("Policy swaps", .timeLimit(.minutes(5)))
 struct PolicySwapTests {
   typealias Configuration = ServerTrustEvaluator.Configuration
 

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Lastro
 
-@Suite("Trust reports")
+@Suite("Trust reports", .timeLimit(.minutes(5)))
 struct TrustReportTests {
   /// Reports as they are handled.
   struct Inbox {

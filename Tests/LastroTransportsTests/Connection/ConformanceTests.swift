@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import Lastro
 import LastroStreamsTesting
 import LastroTesting
@@ -85,5 +86,38 @@ private struct Forgetful: ConnectionFactory {
 
   func connect(using parameters: ConnectionParameters) -> (any Connection)? {
     inner.connect(using: parameters).map { ForgetfulConnection($0) }
+  }
+}
+
+/// A connection that hands everything on, but for the completions of sends.
+private final class ForgetfulConnection: Connection {
+  private let inner: any Connection
+
+  init(_ inner: any Connection) { self.inner = inner }
+
+  var stateUpdateHandler: (@Sendable (ConnectionState) -> Void)? {
+    get { inner.stateUpdateHandler }
+    set { inner.stateUpdateHandler = newValue }
+  }
+  var viabilityUpdateHandler: (@Sendable (Bool) -> Void)? {
+    get { inner.viabilityUpdateHandler }
+    set { inner.viabilityUpdateHandler = newValue }
+  }
+
+  func start(queue: DispatchQueue) { inner.start(queue: queue) }
+  func cancel() { inner.cancel() }
+
+  func send(
+    content: Data?, contentContext: ConnectionContentContext, isComplete: Bool, completion: ConnectionSendCompletion
+  ) {
+    inner.send(content: content, contentContext: contentContext, isComplete: isComplete, completion: .idempotent)
+  }
+
+  func receive(
+    minimumIncompleteLength: Int, maxLength: Int,
+    completion: @escaping @Sendable (Data?, ConnectionContentContext?, Bool, ConnectionError?) -> Void
+  ) {
+    inner.receive(
+      minimumIncompleteLength: minimumIncompleteLength, maxLength: maxLength, completion: completion)
   }
 }

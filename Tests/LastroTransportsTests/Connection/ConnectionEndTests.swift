@@ -80,6 +80,21 @@ struct ConnectionEndTests {
     }
   }
 
+  @Test("A transport may close its stream from within, and what it threw is told to readers too")
+  func closingTransport() async throws {
+    let (near, _) = MemoryStream.pair()
+    let holder = Lock<TransformedStream?>(nil)
+    let stream = TransformedStream(near, Closing(stream: holder))
+    holder.withLock { $0 = stream }
+    let error = try await #require(throws: TransportError.self) { try await stream.write(Data("a".utf8)) }
+    #expect(error.code == .protocolViolation)
+    holder.withLock { $0 = nil }
+    let failing = TransformedStream(MemoryStream.pair().0, Closing(stream: holder))
+    _ = try? await failing.write(Data("a".utf8))
+    let told = try await #require(throws: TransportError.self) { try await failing.read() }
+    #expect(told.code == .protocolViolation)
+  }
+
   @Test("A transport's stream gives nothing more once it is closed") func closed() async throws {
     let (near, far) = MemoryStream.pair()
     let stream = TransformedStream(near, SampleMask(cert: "cert"))
@@ -125,6 +140,20 @@ private struct Whole: StreamTransform {
   mutating func outgoing(_ data: Data) -> Data { data }
   mutating func incoming(_ data: Data) -> Data { data }
   mutating func ending() throws -> Data { throw Cut() }
+}
+
+/// Closes its stream when something is written, and refuses.
+private struct Closing: StreamTransform {
+  struct Refusal: Error {}
+
+  let stream: Lock<TransformedStream?>
+
+  mutating func outgoing(_ data: Data) throws -> Data {
+    stream.withLock { $0 }?.close()
+    throw Refusal()
+  }
+
+  mutating func incoming(_ data: Data) -> Data { data }
 }
 
 /// Answers the first receive when it is told to, every other at once.

@@ -92,7 +92,7 @@ struct FramerEndTests {
     let connection = connection([Last.options(.output, fails: false)], ResettingDialer())
     try await connection.start()
     try await connection.send(Data("x".utf8))
-    // The read has failed by now; a moment for the connection to make something of it.
+    // The read has failed by now; a moment for the connection to make something of it, which it must not.
     for _ in 0..<100 where connection.state == .ready { try await Task.sleep(for: .milliseconds(1)) }
     #expect(connection.state == .ready)
     #expect(try await connection.receiveMessage().data == Data("last".utf8))

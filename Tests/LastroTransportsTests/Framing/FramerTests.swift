@@ -8,6 +8,7 @@ import LastroSupport
 import LastroTesting
 import LastroTransports
 import Logging
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -86,7 +87,7 @@ struct FramerTests {
     ])
   func vices(vice: Selfish.Vice, reason: ProtocolFramer.Failure.Reason) async throws {
     let connection = connection([Selfish.options(vice)], ScriptedDialer(stream: ScriptedStream([Data("abc".utf8)]))) {
-      $0.framerBufferLimit = 65_536
+      $0.maximumFramerBytes = 65_536
     }
     connection.start(queue: .global())
     await #expect(throws: ConnectionError.framer(.init(label: "Selfish", reason: reason))) {
@@ -123,22 +124,28 @@ struct FramerTests {
 
   @Test("On a cancel, framers write their last; one that takes for ever is not waited for", arguments: [false, true])
   func stop(waits: Bool) async throws {
-    let goodbye = OneAnswer<String>()
+    let goodbye = OneAnswer<Void>(), all = OneAnswer<String>()
     let dialer = MemoryDialer { _, stream in
       try await stream.write(Data("WELCOME\n".utf8))
       var seen = ""
-      while let bytes = try await stream.read() { seen += String(decoding: bytes, as: UTF8.self) }
-      goodbye.give(seen)
+      while let bytes = try await stream.read() {
+        seen += String(decoding: bytes, as: UTF8.self)
+        if seen.hasSuffix("BYE\n") { goodbye.give(()) }
+      }
+      all.give(seen)
     }
+    let clock = ManualClock()
     let journal = Greeting.Journal()
     let connection = connection([Greeting.options(journal: journal, waitsInStop: waits)], dialer) {
-      $0.stopTimeout = .milliseconds(50)
+      $0.time = clock.timeSource
     }
     try await connection.start()
     let states = connection.states
     connection.cancel()
-    for await _ in states {}
-    #expect(await goodbye.value() == "HELLO\nBYE\n")
+    await goodbye.value()
+    // The one that stops by itself needs no time.
+    await clock.moving(by: waits ? .seconds(1) : .zero) { for await _ in states {} }
+    #expect(await all.value() == "HELLO\nBYE\n")
     #expect(journal.all == ["start", "stop", "cleanup"])
   }
 
@@ -181,7 +188,7 @@ struct FramerTests {
   {
     let input = LengthPrefixed.encoded(["0123456789abcdef", "next"])
     let connection = connection([.lengthPrefixed], ScriptedDialer(stream: ScriptedStream([input]))) {
-      $0.maximumMessageLength = 8
+      $0.maximumMessageBytes = 8
     }
     connection.start(queue: .global())
     await #expect(throws: ConnectionError.posix(.EMSGSIZE)) { try await connection.receiveMessage() }
@@ -300,7 +307,7 @@ private final class Keeper: ProtocolFramerImplementation {
   ) {}
 }
 
-/// Tells when nobody holds it any more. Its streams stay open, and silent.
+/// Tells when the last reference to it goes. Its streams stay open, and silent.
 private final class HeldDialer: Dialer {
   private let gone: OneAnswer<Void>
   private let far = Lock<MemoryStream?>(nil)

@@ -88,22 +88,22 @@ private final class PieceDialer: Dialer {
 private final class PieceStream: ByteStream {
   let facts = StreamFacts()
   private let state: Lock<(pieces: [Data], written: Data)>
-  private let wasWritten = Arrivals()
+  private let wasWritten = EventRecorder<String>()
 
   init(_ pieces: [Data]) { state = Lock((pieces, Data())) }
 
   var written: Data { state.withLock { $0.written } }
 
   func read(upTo maximum: Int, within limit: Duration?) async throws(TransportError) -> Data? {
-    await wasWritten.wait(count: 1)
+    _ = try? await wasWritten.waitForEvents(count: 1)
     return state.withLock { state in state.pieces.isEmpty ? nil : state.pieces.removeFirst() }
   }
 
   func write(_ data: Data, within limit: Duration?) async throws(TransportError) {
     state.withLock { $0.written += data }
-    wasWritten.add("")
+    wasWritten.record("")
   }
 
   func finishWriting(within limit: Duration?) async throws(TransportError) {}
-  func close() { wasWritten.add("") }
+  func close() { wasWritten.record("") }
 }

@@ -104,7 +104,7 @@ struct Browser: Sendable {
     terminal.show("== \(response.url), \(response.facts.trust.rawValue)")
     guard let type = response.header.mediaType, type.essence == "text/gemini" else {
       let isText = response.header.mediaType?.essence.hasPrefix("text/") ?? false
-      let data = try await response.body.collect(upTo: GeminiClient.defaultBodyLimit)
+      let data = try await response.body.collect(upTo: GeminiClient.defaultMaximumBodyBytes)
       if isText {
         for line in String(decoding: data, as: UTF8.self).split(whereSeparator: \.isNewline) {
           terminal.show(harmless(String(line)))
@@ -130,7 +130,7 @@ struct Browser: Sendable {
   }
 }
 
-/// A script of what somebody types, and the screen that is left.
+/// A script of what a user types, and the screen that is left.
 func browse(_ script: [String], from url: String, over dialer: any Dialer) async -> [String] {
   let (lines, typing) = AsyncStream.makeStream(of: String.self)
   for line in script { typing.yield(line) }

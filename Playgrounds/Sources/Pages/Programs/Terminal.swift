@@ -23,7 +23,7 @@ struct Terminal: Sendable {
   }
 }
 
-/// Text of somebody else, without what could drive a terminal.
+/// Text of a stranger, without what could drive a terminal.
 func harmless(_ text: String) -> String {
   String(String.UnicodeScalarView(text.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : $0 }))
 }

@@ -4,8 +4,8 @@
 enum Pages {
   static let all: [Page] = [
     .gettingStarted, .resources, .interceptors, .retrying, .authentication, .signing, .secrets, .deadlines, .errors,
-    .observing, .testing, .streaming, .bytesAndCallbacks, .pinning, .tls, .dialing, .tunnels, .transports,
-    .webSockets, .gemini, .testingStreams, .comingFromOtherClients, .comingFromAlicerce,
+    .observing, .testing, .streaming, .bytesAndCallbacks, .pinning, .tls, .dialing, .tunnels, .httpOverDialers,
+    .transports, .webSockets, .gemini, .engine, .chains, .testingStreams, .comingFromOtherClients, .comingFromAlicerce,
   ]
 
   static func run(_ arguments: [String]) async -> Int32 {

@@ -13,5 +13,5 @@ func print(_ items: Any..., separator: String = " ", terminator: String = "\n") 
   Swift.print(text, terminator: terminator)
 }
 
-/// Prints for whoever runs the pages.
+/// Prints for the person who runs the pages.
 func say(_ text: String) { Swift.print(text) }

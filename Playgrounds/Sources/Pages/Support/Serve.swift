@@ -14,7 +14,7 @@ func serve() async -> Int32 {
     defer { try? FileManager.default.removeItem(at: roots) }
     say("export GITHUB_API=\(server.baseURL) SSL_CERT_FILE=\(roots.path)")
     say("# Enter that in another terminal. The server runs until you press Ctrl-D here.")
-    // Whoever started this through a pipe waits for these lines.
+    // A program that started this through a pipe waits for these lines.
     fflush(nil)
     while readLine() != nil {}
     server.stop()

@@ -9,7 +9,7 @@ import LastroTesting
 struct StreamHosts: Sendable {
   private let root: CertificateAuthority
   let engine: CurlDialer
-  /// The engine's configuration, for who makes an engine of their own.
+  /// The engine's configuration, for pages that make an engine of their own.
   let configuration: CurlConfiguration
 
   init() throws {
@@ -35,7 +35,7 @@ struct StreamHosts: Sendable {
   }
 }
 
-/// Leads whoever dials a name to a port of this machine, and checks the certificate for the name all the same.
+/// Leads a dial of a name to a port of this machine, and checks the certificate for the name all the same.
 struct LeadingDialer: Dialer {
   let engine: any Dialer
   var ports: [String: Int]
@@ -59,7 +59,7 @@ struct LeadingDialer: Dialer {
   }
 }
 
-/// Leads to one Unix socket, whatever is dialed; for whoever is strict about ports too.
+/// Leads to one Unix socket, whatever is dialed; for clients that are strict about ports too.
 struct SocketDialer: Dialer {
   let engine: any Dialer
   let options: ConnectionOptions

@@ -14,8 +14,8 @@ enum BidiRule {
     guard directions.contains(where: { $0.contains { $0 == .rightToLeft || $0 == .arabicNumber } }) else { return }
     for label in directions where !isSatisfied(by: label) {
       throw HostProblem(
-        "a label of the host mixes letters written from right to left with others, or begins with a digit beside them",
-        hint: "RFC 5893 allows neither: what is seen would not be what is meant")
+        "a label of the host mixes right-to-left letters with others, or begins with a digit",
+        hint: "RFC 5893 §2 allows neither: what is seen would not be what is meant")
     }
   }
 

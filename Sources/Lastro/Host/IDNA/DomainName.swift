@@ -21,18 +21,24 @@ enum DomainName {
         throw HostProblem("the host has an empty label", hint: "write one dot between two labels, and none in front")
       }
       let (ascii, scalars) = try Self.label(label)
-      guard ascii.utf8.count <= 63 else { throw HostProblem("a label of the host is longer than 63 bytes in ASCII") }
+      guard ascii.utf8.count <= 63 else { throw longLabel }
       if !result.isEmpty { result.append(".") }
       result.append(ascii)
       unicode.append(scalars)
       isInternational = isInternational || !scalars.allSatisfy(\.isASCII)
     }
-    guard result.utf8.count <= 253 else { throw HostProblem("the host is longer than 253 bytes in ASCII") }
+    guard result.utf8.count <= 253 else {
+      throw HostProblem(
+        "the host has \(result.utf8.count) bytes in ASCII, above the maximum of 253", hint: "shorten it")
+    }
     if isInternational { try BidiRule.check(unicode) }
     return result
   }
 
   /// The label in ASCII and in Unicode.
+  private static let longLabel = HostProblem(
+    "a label of the host is longer than 63 bytes in ASCII", hint: "shorten it: dots end labels")
+
   private static func label(_ label: [Unicode.Scalar]) throws(HostProblem) -> (String, [Unicode.Scalar]) {
     let isALabel = label.starts(with: "xn--".unicodeScalars)
     guard label.allSatisfy(\.isASCII) else {
@@ -42,9 +48,7 @@ enum DomainName {
           hint: "write it all in Unicode, or all in its xn-- form")
       }
       let composed = try UnicodeLabel.composed(label)
-      guard let punycode = Punycode.encode(composed) else {
-        throw HostProblem("a label of the host is longer than 63 bytes in ASCII")
-      }
+      guard let punycode = Punycode.encode(composed) else { throw longLabel }
       return ("xn--" + String(decoding: punycode, as: UTF8.self), composed)
     }
     for scalar in label { try UnicodeLabel.checkASCII(scalar) }
@@ -56,12 +60,13 @@ enum DomainName {
   private static func decoded(_ label: [Unicode.Scalar]) throws(HostProblem) -> [Unicode.Scalar] {
     let punycode = label.dropFirst(4).map { UInt8(truncatingIfNeeded: $0.value) }
     // Bounds what decoding costs.
-    guard punycode.count <= 59 else { throw HostProblem("a label of the host is longer than 63 bytes in ASCII") }
+    guard punycode.count <= 59 else { throw longLabel }
     guard let scalars = Punycode.decode(punycode), scalars.contains(where: { !$0.isASCII }),
       Punycode.encode(scalars) == punycode
     else {
       throw HostProblem(
-        "a label of the host begins with xn-- and is no international label", hint: "look whether it is complete")
+        "a label of the host begins with xn-- and is not the Punycode of a Unicode label",
+        hint: "check that it is complete")
     }
     try UnicodeLabel.check(scalars)
     return scalars

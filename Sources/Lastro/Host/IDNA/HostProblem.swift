@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a text is no host. Whoever asked makes a configuration's or a request's error of it.
+/// Why a text cannot be a host. The caller turns it into the error of a configuration or of a request.
 package struct HostProblem: Error, Hashable {
   package var message: String
   package var hint: String?

@@ -21,12 +21,14 @@ package enum HostReader {
   /// The long way, for what may be written in Unicode.
   package static func generalName(_ text: String) throws(HostProblem) -> (text: String, isAddress: Bool) {
     // Twice the length that a name may have: lower case and composition never take as much away.
-    guard text.utf8.count <= 512 else { throw HostProblem("the host is longer than any host name") }
+    guard text.utf8.count <= 512 else {
+      throw HostProblem("the host has \(text.utf8.count) bytes, above the maximum of 253", hint: "shorten it")
+    }
     let name = try DomainName.ascii(text)
     guard endsInNumber(name) else { return (name, false) }
     guard isIPv4(name) else {
       throw HostProblem(
-        "the host ends in a number and is no IPv4 address",
+        "the host ends in a number and is not an IPv4 address",
         hint: "write four numbers from 0 to 255, without zeros in front")
     }
     return (name, true)
@@ -40,11 +42,12 @@ package enum HostReader {
     }
     // `inet_pton` would read no further than a NUL.
     guard text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
-      throw HostProblem("the IPv6 address has a space, a control character, or one that is not ASCII")
+      throw HostProblem(
+        "the IPv6 address has a space, a control character, or one that is not ASCII", hint: "remove it")
     }
     var address = in6_addr()
     guard text.utf8.count < Int(INET6_ADDRSTRLEN), inet_pton(AF_INET6, text, &address) == 1 else {
-      throw HostProblem("the host is no IPv6 address")
+      throw HostProblem("the host is not an IPv6 address", hint: "write it as in 2001:db8::1")
     }
     return withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(INET6_ADDRSTRLEN)) { buffer in
       // Cannot fail: the buffer holds any address.

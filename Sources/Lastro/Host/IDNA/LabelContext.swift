@@ -41,8 +41,8 @@ enum LabelContext {
   }
 
   /// A.1's second rule, for letters of the Arabic block, whose joining types are few: a letter that joins forwards
-  /// before the non-joiner, one that joins backwards after it. Marks between are transparent. In other scripts that join
-  /// the non-joiner is refused.
+  /// before the non-joiner, one that joins backwards after it. Marks between are transparent. In other scripts that
+  /// join the non-joiner is refused.
   private static func joins(_ label: [Unicode.Scalar], around index: Int) -> Bool {
     let isLetter = { (scalar: Unicode.Scalar) in scalar.properties.generalCategory != .nonspacingMark }
     guard let before = label[..<index].last(where: isLetter), let after = label[(index + 1)...].first(where: isLetter)

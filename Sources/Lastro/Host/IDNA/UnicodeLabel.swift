@@ -32,7 +32,7 @@ enum UnicodeLabel {
     for scalar in label where !isAllowed(scalar) { throw refused(scalar) }
     // RFC 5891 §4.2.3.2.
     if let first = label.first, first.isCombiningMark {
-      throw HostProblem("a label of the host begins with a combining mark")
+      throw HostProblem("a label of the host begins with a combining mark", hint: "put a letter before it")
     }
   }
 
@@ -61,7 +61,8 @@ enum UnicodeLabel {
   }
 
   private static func refused(_ scalar: Unicode.Scalar) -> HostProblem {
-    let name = "U+" + String(scalar.value, radix: 16, uppercase: true)
+    let digits = String(scalar.value, radix: 16, uppercase: true)
+    let name = "U+" + String(repeating: "0", count: max(0, 4 - digits.count)) + digits
     return switch scalar {
     case "*": HostProblem("the host has * in it", hint: "write the name without it")
     case "%": HostProblem("the host has % in it", hint: "write the letters themselves, and an address without its zone")
@@ -69,15 +70,15 @@ enum UnicodeLabel {
     case ":", "/": HostProblem("the host has \(scalar) in it", hint: "write the name without scheme, port and path")
     case " ": HostProblem("the host has a space in it", hint: "remove it")
     case _ where LabelContext.isContextual(scalar):
-      HostProblem("the host has the character \(name) where no name may have it")
+      HostProblem("the host has the character \(name) where no name may have it", hint: "remove it")
     case _ where !scalar.isASCII && scalar.properties.changesWhenNFKCCaseFolded:
       HostProblem(
-        "the host has the character \(name), which stands for others",
-        hint: "write the plain letters, or the host in its xn-- form")
+        "the host has the character \(name), which IDNA maps to other letters",
+        hint: "write those, or the host in its xn-- form")
     default:
       HostProblem(
-        "the host has the character \(name), which no host name has",
-        hint: scalar.isASCII ? nil : "names have letters, marks, digits and hyphens (RFC 5892)")
+        "the host has the character \(name), which host names cannot have",
+        hint: "use letters, marks, digits and hyphens; RFC 5892")
     }
   }
 }

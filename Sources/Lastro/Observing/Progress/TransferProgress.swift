@@ -2,8 +2,8 @@
 
 /// How far a transfer has come.
 public struct TransferProgress: Sendable, Hashable {
-  /// Bytes of the request's body that were handed over for sending. What the system has not sent yet (some hundred KiB at
-  /// most) counts.
+  /// Bytes of the request's body that were handed over for sending. What the system has not sent yet (some hundred KiB
+  /// at most) counts.
   public var bytesSent: Int64
   /// Length of the request's body; `nil` where it is not known.
   public var totalBytesToSend: Int64?

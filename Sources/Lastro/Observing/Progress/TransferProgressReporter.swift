@@ -11,13 +11,14 @@ internal import LastroSupport
 /// for await update in progress.updates { bar.show(update.bytesReceived, of: update.totalBytesToReceive) }
 /// ```
 ///
-/// The counts are those of the request on the wire now: a redirect or a retry begins again from zero. ``updates`` ends when
-/// the call ends; of a stream, when its body does. One reporter serves one call: after its end it says no more.
+/// The counts are those of the request on the wire now: a redirect or a retry begins again from zero. ``updates`` ends
+/// when the call ends; of a stream, when its body does. One reporter serves one call: after its end it says no more.
 ///
-/// Nobody's code runs on the engine's thread, and a reader that is slow misses steps instead of holding the transfer up.
+/// No observer's code runs on the engine's thread, and a reader that is slow misses steps instead of holding the
+/// transfer up.
 public final class TransferProgressReporter: Sendable {
-  /// The steps, the newest whenever one is read: between two readings any number may have passed. The last one is seen before
-  /// the end. For one reader.
+  /// The steps, the newest whenever one is read: between two readings any number may have passed. The last one is seen
+  /// before the end. For one reader.
   public let updates: AsyncStream<TransferProgress>
 
   private struct State {
@@ -46,7 +47,8 @@ public final class TransferProgressReporter: Sendable {
   /// The latest step. May be asked at any time, from any thread.
   public var current: TransferProgress { state.withLock { $0.progress } }
 
-  /// Begins to count anew, for one request on the wire. The pipeline does so; who drives a ``Transport`` without it calls this.
+  /// Begins to count anew, for one request on the wire. The pipeline does so; code that drives a ``Transport`` without
+  /// it calls this.
   ///
   /// - Parameter totalBytesToSend: length of the request's body, where it is known.
   package func beginTransfer(totalBytesToSend: Int64?) -> Transfer {
@@ -77,8 +79,8 @@ public final class TransferProgressReporter: Sendable {
 
   /// One request on the wire, as a ``Transport`` reports of it. Once another has begun, what it says is ignored.
   ///
-  /// Any thread may report. It takes a lock for some nanoseconds and resumes a waiting reader, who runs elsewhere; reporting
-  /// every few kilobytes is nonetheless too often.
+  /// Any thread may report. It takes a lock for some nanoseconds and resumes a waiting reader, which runs elsewhere;
+  /// reporting every few kilobytes is nonetheless too often.
   package struct Transfer: Sendable {
     fileprivate let reporter: TransferProgressReporter
     fileprivate let generation: UInt64

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Lastro
+import LastroCurl
+import LastroExchange
+import LastroTesting
+import LastroTunnels
+
+private func proxied(_ engine: any Dialer) throws -> TransportNetworkStack {
+  // sample: proxy
+  let proxy = try ProxyServer(host: "127.0.0.1", port: 9050)
+  let dialer = TLSDialer(over: try SOCKS5Dialer(proxy: proxy, over: engine))
+  let stack = TransportNetworkStack(transport: try DialerTransport(over: dialer))
+  // end
+  return stack
+}
+
+private func memory() async throws {
+  // sample: memory
+  let server = MemoryDialer { _, stream in
+    _ = try await stream.read()
+    try await stream.write(Data("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello".utf8))
+  }
+  let stack = TransportNetworkStack(transport: try DialerTransport(over: server))
+  let answer = try await stack.fetch(.raw(try ResourceRequest(url: "http://server.example/")))
+  print(String(decoding: answer.value, as: UTF8.self))
+  // end
+}
+
+extension Page {
+  static let httpOverDialers = Page("HTTPOverDialers") { stage in
+    _ = try proxied(try CurlDialer())
+    try await stage.prints("memory") { try await memory() }
+  }
+}

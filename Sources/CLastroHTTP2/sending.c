@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FRAME_HEAD = 9 };
+// DATA frames are not made smaller than this to fill the room up.
+enum { SMALLEST_PIECE = 1024 };
+// Heads with more fields take memory of their own while they are submitted.
+enum { USUAL_FIELDS = 64 };
+
+static int on_frame_send(nghttp2_session *session, const nghttp2_frame *frame, void *context) {
+  (void)session;
+  clastro_http2 *http2 = context;
+  int32_t stream = frame->hd.stream_id;
+  bool ends = frame->hd.flags & NGHTTP2_FLAG_END_STREAM;
+  switch (frame->hd.type) {
+  case NGHTTP2_HEADERS:
+    http2->events.sent_head(http2->context, stream, clastro_http2_slot(http2, stream), ends);
+    break;
+  case NGHTTP2_DATA:
+    http2->events.sent_data(http2->context, stream, clastro_http2_slot(http2, stream), frame->hd.length, ends);
+    break;
+  case NGHTTP2_GOAWAY:
+    http2->events.sent_going_away(
+      http2->context, frame->goaway.error_code, frame->goaway.opaque_data, frame->goaway.opaque_data_len);
+    break;
+  default: break;
+  }
+  return 0;
+}
+
+ssize_t clastro_http2_read_body(nghttp2_session *session, int32_t stream, uint8_t *buffer, size_t length,
+                                uint32_t *flags, nghttp2_data_source *source, void *context) {
+  (void)session, (void)buffer;
+  clastro_http2 *http2 = context;
+  size_t room = http2->room - http2->written;
+  // One byte goes out in any case, so that no room is too small for ever.
+  if (room < FRAME_HEAD + (http2->written > 0 ? SMALLEST_PIECE : 1)) return NGHTTP2_ERR_PAUSE;
+  room -= FRAME_HEAD;
+  clastro_http2_piece piece =
+    http2->events.piece(http2->context, stream, (uintptr_t)source->ptr, room < length ? room : length);
+  if (piece.is_dry) return NGHTTP2_ERR_DEFERRED;
+  *flags |= NGHTTP2_DATA_FLAG_NO_COPY;
+  if (piece.is_last) *flags |= NGHTTP2_DATA_FLAG_EOF;
+  if (piece.has_trailers) *flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
+  return (ssize_t)piece.count;
+}
+
+static int send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8_t *head, size_t length,
+                     nghttp2_data_source *source, void *context) {
+  (void)session;
+  clastro_http2 *http2 = context;
+  memcpy(http2->output + http2->written, head, FRAME_HEAD);
+  http2->written += FRAME_HEAD;
+  if (length > 0) {
+    http2->events.take(
+      http2->context, frame->hd.stream_id, (uintptr_t)source->ptr, http2->output + http2->written, length);
+  }
+  http2->written += length;
+  return 0;
+}
+
+void clastro_http2_set_sending(nghttp2_session_callbacks *callbacks) {
+  nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, on_frame_send);
+  nghttp2_session_callbacks_set_send_data_callback(callbacks, send_data);
+}
+
+/// Copies what fits of the frame that is held.
+static void flush(clastro_http2 *http2) {
+  size_t count = http2->room - http2->written;
+  if (count > http2->held_count) count = http2->held_count;
+  if (count == 0) return;
+  memcpy(http2->output + http2->written, http2->held, count);
+  http2->written += count;
+  http2->held += count;
+  http2->held_count -= count;
+}
+
+ptrdiff_t clastro_http2_send(clastro_http2 *http2, uint8_t *to, size_t room) {
+  http2->output = to;
+  http2->written = 0;
+  http2->room = room;
+  // nghttp2 keeps a frame's memory until it is asked for the next one.
+  flush(http2);
+  while (http2->held_count == 0) {
+    const uint8_t *bytes = NULL;
+    ssize_t count = nghttp2_session_mem_send(http2->session, &bytes);
+    if (count < 0) return -1;
+    if (count == 0) break;
+    http2->held = bytes;
+    http2->held_count = (size_t)count;
+    flush(http2);
+  }
+  return (ptrdiff_t)http2->written;
+}
+
+/// The number that `submit` returns for nghttp2's form of the fields.
+static int submit(clastro_http2 *http2, const uint8_t *bytes, const clastro_http2_field *fields, size_t count,
+                  int (*submit)(clastro_http2 *, const nghttp2_nv *, size_t, void *), void *argument) {
+  nghttp2_nv usual[USUAL_FIELDS];
+  nghttp2_nv *pairs = count <= USUAL_FIELDS ? usual : calloc(count, sizeof *pairs);
+  if (!pairs) return NGHTTP2_ERR_NOMEM;
+  for (size_t index = 0; index < count; index++) {
+    const clastro_http2_field *field = fields + index;
+    // nghttp2 copies names and values, and does not write to them.
+    pairs[index] = (nghttp2_nv){
+      .name = (uint8_t *)bytes,
+      .namelen = field->name_length,
+      .value = (uint8_t *)bytes + field->name_length,
+      .valuelen = field->value_length,
+      .flags = field->is_sensitive ? NGHTTP2_NV_FLAG_NO_INDEX : NGHTTP2_NV_FLAG_NONE,
+    };
+    bytes += field->name_length + field->value_length;
+  }
+  int result = submit(http2, pairs, count, argument);
+  if (pairs != usual) free(pairs);
+  return result;
+}
+
+typedef struct {
+  uintptr_t slot;
+  bool has_body;
+} request;
+
+static int submit_request(clastro_http2 *http2, const nghttp2_nv *pairs, size_t count, void *argument) {
+  request *request = argument;
+  void *slot = (void *)request->slot;
+  nghttp2_data_provider provider = {.source = {.ptr = slot}, .read_callback = clastro_http2_read_body};
+  return nghttp2_submit_request(
+    http2->session, NULL, pairs, count, request->has_body ? &provider : NULL, (void *)(request->slot + 1));
+}
+
+static int submit_trailers(clastro_http2 *http2, const nghttp2_nv *pairs, size_t count, void *argument) {
+  return nghttp2_submit_trailer(http2->session, *(int32_t *)argument, pairs, count);
+}
+
+int32_t clastro_http2_request(clastro_http2 *http2, uintptr_t slot, const uint8_t *bytes,
+                              const clastro_http2_field *fields, size_t count, bool has_body) {
+  return submit(http2, bytes, fields, count, submit_request, &(request){slot, has_body});
+}
+
+bool clastro_http2_trailers(clastro_http2 *http2, int32_t stream, const uint8_t *bytes,
+                            const clastro_http2_field *fields, size_t count) {
+  return submit(http2, bytes, fields, count, submit_trailers, &stream) == 0;
+}

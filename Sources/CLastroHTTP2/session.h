@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "required_headers.h"
+
+#include <nghttp2/nghttp2.h>
+
+#include "CLastroHTTP2.h"
+
+struct clastro_http2 {
+  nghttp2_session *session;
+  clastro_http2_events events;
+  void *context;
+
+  // The head that is being read.
+  uint8_t *bytes;
+  size_t byte_count, byte_capacity;
+  clastro_http2_field *fields;
+  size_t count, capacity;
+  size_t head_bytes, head_limit;
+
+  // Several things are told of a stream one after the other.
+  int32_t latest_stream;
+  uintptr_t latest_slot;
+
+  // Where what goes out is written.
+  uint8_t *output;
+  size_t written, room;
+  // The rest of a frame for which there was no room.
+  const uint8_t *held;
+  size_t held_count;
+};
+
+/// Sets what nghttp2 calls when something comes in.
+void clastro_http2_set_receiving(nghttp2_session_callbacks *callbacks);
+/// Sets what nghttp2 calls when something goes out.
+void clastro_http2_set_sending(nghttp2_session_callbacks *callbacks);
+
+ssize_t clastro_http2_read_body(
+  nghttp2_session *session, int32_t stream, uint8_t *buffer, size_t length, uint32_t *flags,
+  nghttp2_data_source *source, void *context);

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LastroSupport
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+#if canImport(Glibc)
+  internal import Glibc
+#endif
+
+/// The memory of one large body. It goes back to its store with the last reference to the body.
+final class BodyBlock {
+  private let store: BodyBlockStore
+  private(set) var memory: BodyBlockStore.Memory
+
+  init(_ memory: BodyBlockStore.Memory, store: BodyBlockStore) {
+    self.memory = memory
+    self.store = store
+  }
+
+  deinit { store.giveBack(memory) }
+
+  /// False when memory ran out. The kernel moves pages of large blocks, and copies none of them.
+  func resize(to capacity: Int) -> Bool {
+    guard let base = realloc(memory.base, capacity) else { return false }
+    memory = .init(base: base, capacity: capacity)
+    return true
+  }
+
+  /// The first bytes; from here on, only a sole owner writes to it.
+  consuming func data(count: Int) -> Data {
+    let block = Unmanaged.passRetained(self)
+    return Data(bytesNoCopy: memory.base, count: count, deallocator: .custom { _, _ in block.release() })
+  }
+}
+
+/// The memory of large bodies that is not in use: `malloc` would return it to the kernel, and fetch it again page by
+/// page.
+///
+/// Blocks come back from any thread; the loop takes them, and says when there is nothing to keep them for.
+final class BodyBlockStore: Sendable {
+  struct Memory: @unchecked Sendable {
+    // Sendable because no other code has an address that lies here.
+    var base: UnsafeMutableRawPointer
+    var capacity: Int
+  }
+
+  private struct State {
+    var free: [Memory] = []
+    var bytes = 0
+    var isOpen = false
+  }
+
+  /// Kept at most.
+  private let maximum: Int
+  private let state = Lock(State())
+
+  init(maximum: Int = 16 << 20) { self.maximum = maximum }
+
+  deinit { close() }
+
+  /// Whether blocks are kept.
+  var isOpen: Bool { state.withLock { $0.isOpen } }
+
+  /// What lies here.
+  var keptBytes: Int { state.withLock { $0.bytes } }
+
+  /// A block, up to twice as large as asked for; `nil` when memory ran out. From now on blocks are kept.
+  func take(_ capacity: Int) -> BodyBlock? {
+    let kept: Memory? = state.withLock { state in
+      state.isOpen = true
+      guard let index = state.free.lastIndex(where: { (capacity...2 * capacity).contains($0.capacity) }) else {
+        return nil
+      }
+      state.bytes -= state.free[index].capacity
+      return state.free.remove(at: index)
+    }
+    if let kept { return BodyBlock(kept, store: self) }
+    return malloc(capacity).map { BodyBlock(Memory(base: $0, capacity: capacity), store: self) }
+  }
+
+  fileprivate func giveBack(_ memory: Memory) {
+    let isKept = state.withLock { state in
+      guard state.isOpen, memory.capacity <= maximum - state.bytes else { return false }
+      state.free.append(memory)
+      state.bytes += memory.capacity
+      return true
+    }
+    if !isKept { free(memory.base) }
+  }
+
+  /// Keeps nothing until a block is taken again.
+  func close() {
+    let all = state.withLock { state in
+      defer { state = State() }
+      return state.free
+    }
+    for memory in all { free(memory.base) }
+  }
+}
+
+/// When the memory of large bodies is given up: a second after the last transfer.
+struct BodyBlockExpiry {
+  private static let nanoseconds: Int64 = 1_000_000_000
+
+  /// In monotonic nanoseconds; `.max` where there is nothing to give up.
+  private(set) var due = Int64.max
+
+  mutating func look(at store: BodyBlockStore, isBusy: Bool, now: Int64) {
+    if isBusy {
+      due = .max
+    } else if now >= due {
+      due = .max
+      store.close()
+    } else if due == .max, store.isOpen {
+      due = now.adding(nanoseconds: Self.nanoseconds)
+    }
+  }
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// A body as it comes in, in memory. A large one has a block of its own, which goes round (``BodyBlockStore``).
+struct CollectedBody {
+  /// From here on, fetching pages from the kernel is dearer than what else a body costs.
+  static let blockBytes = 64 * 1024
+
+  private let store: BodyBlockStore
+  private var small = Data()
+  private var block: BodyBlock?
+  private(set) var count = 0
+
+  var isEmpty: Bool { count == 0 }
+
+  init(store: BodyBlockStore) { self.store = store }
+
+  /// Makes room for as many bytes as are announced. False when memory ran out.
+  mutating func reserve(_ capacity: Int) -> Bool {
+    guard capacity >= Self.blockBytes, block == nil else {
+      if block == nil { small.reserveCapacity(capacity) }
+      return true
+    }
+    guard let block = store.take(capacity) else { return false }
+    small.withUnsafeBytes { block.memory.base.copy($0) }
+    small = Data()
+    self.block = block
+    return true
+  }
+
+  /// False when memory ran out.
+  mutating func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    let total = count + bytes.count
+    if block == nil, total < Self.blockBytes {
+      small.append(contentsOf: bytes)
+    } else {
+      guard makeRoom(total), let block else { return false }
+      (block.memory.base + count).copy(bytes)
+    }
+    count = total
+    return true
+  }
+
+  private mutating func makeRoom(_ total: Int) -> Bool {
+    guard let block else { return reserve(max(total, 2 * count)) }
+    return total <= block.memory.capacity || block.resize(to: max(total, 2 * block.memory.capacity))
+  }
+
+  /// All of it. To be asked for once: its owner may change it in place.
+  mutating func take() -> Data {
+    guard let block = block.take() else { return small }
+    // A caller that keeps the body keeps no more than twice its size.
+    if count <= block.memory.capacity / 2 { _ = block.resize(to: max(count, 1)) }
+    return block.data(count: count)
+  }
+}
+
+extension UnsafeMutableRawPointer {
+  fileprivate func copy(_ bytes: UnsafeRawBufferPointer) {
+    if let base = bytes.baseAddress { copyMemory(from: base, byteCount: bytes.count) }
+  }
+}
+
+extension TransportError {
+  static let noMemoryForBody = TransportError(
+    stage: .response, code: .engineFailure, message: "out of memory for the body",
+    hint: "stream the body, or lower maximumBodyBytes", requestSent: true)
+}

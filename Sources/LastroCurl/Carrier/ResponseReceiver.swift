@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import HTTPTypes
+internal import Lastro
+internal import LastroExchange
+internal import LastroWire
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// Takes the answer to one job, whatever carries it: decides by the head what is done with the body, undoes its content
+/// codings, and hands it to the caller's memory or stream.
+///
+/// A carrier's exchange is one: ``Transfer`` and ``CarriedExchange``. Thread: the loop's; it is not `Sendable`, so the
+/// compiler keeps it there.
+class ResponseReceiver: BodySink {
+  /// The longest time that is spent on the rest of a body for the sake of its connection.
+  private static let drainTime = Duration.seconds(1)
+
+  final let job: TransferJob
+  final let limits: TransferLimits
+  final let clock: LoopClock
+  final let deliveries: Deliveries
+
+  // Unchecked because the loop's thread alone touches it, and deciding calls nothing that comes back here.
+  @exclusivity(unchecked) final private var route = BodyRoute()
+  /// What is between the carrier and the sink, where the body is compressed, or chunked and the carrier hands over
+  /// chunks.
+  final var decoder: BodyDecoder?
+  // Unchecked because the loop's thread alone touches it, and appending calls nothing of ours.
+  @exclusivity(unchecked) final private var collected: CollectedBody
+  /// Decoded bytes handed on.
+  final private(set) var delivered: Int64 = 0
+  /// Bytes of content codings that were undone.
+  final private(set) var coded: Int64 = 0
+  /// Set once the job is answered and only the rest of a body is read, for the connection's sake: until then at most.
+  final private(set) var drainsUntil: Int64?
+  /// Why we ended the exchange.
+  final var failure: TransportError? { didSet { hasFailed = true } }
+  final private(set) var hasFailed = false
+  /// Whether request bytes may have left.
+  final var requestSent = false
+  final var receivingPaused = false
+  /// Bytes of the request's body that were handed to the carrier.
+  final var uploadOffset = 0
+  /// Set where the caller wants to know.
+  final private var progress: ProgressMeter?
+  final let startedAt: Int64
+  final var lastActivity: Int64
+
+  /// - Parameter start: when it began, if that was before now.
+  init(_ job: TransferJob, in context: CarrierContext, startedAt start: Int64? = nil) {
+    self.job = job
+    limits = context.settings.transfer
+    clock = context.clock
+    deliveries = context.deliveries
+    collected = CollectedBody(store: context.bodies)
+    progress = ProgressMeter(job.request.progress)
+    startedAt = start ?? clock.now
+    lastActivity = clock.now
+  }
+
+  // MARK: What a carrier adds
+
+  /// What is known of the exchange by now.
+  func facts() -> TransferFacts { TransferFacts() }
+
+  /// Bytes of the body as they came over the wire.
+  var wireBytes: Int64 { 0 }
+
+  /// The answer was given at its head, and what is left of the body will be read behind the caller's back.
+  func noteDrain() {}
+
+  // MARK: Head
+
+  /// Decides by the final head what is done with its body. False: no more of the answer is wanted.
+  ///
+  /// - Throws: why the answer cannot be taken.
+  final func take(
+    _ response: HTTPResponse, of head: ResponseHead, _ framing: ResponseFraming
+  ) throws(TransportError) -> Bool {
+    if job.request.dropsRedirectBodies, response.isRedirect { return answerAtHead(response) }
+    try route.decide(job.request, status: head.status)
+    decoder = try makeDecoder(head)
+    if route.isStream, let channel = job.body {
+      let body = ResponseBody(source: StreamedBody(job, channel))
+      deliveries.answer(job, .success(TransferResponse(head: response, body: body, facts: facts())))
+    }
+    return true
+  }
+
+  /// Notes the final head, which ``take(_:of:_:)`` decides by.
+  final func note(_ response: HTTPResponse, _ framing: ResponseFraming) {
+    route.note(response, framing, toHead: job.isHead)
+  }
+
+  /// The answer stands as it is, and its body is not read.
+  final func cutAtHead() { route.cutAtHead() }
+
+  /// What is between the carrier and the sink; `nil` where that is nothing.
+  func makeDecoder(_ head: ResponseHead) throws(TransportError) -> BodyDecoder? {
+    try BodyDecoder.make(head, framing, for: self)
+  }
+
+  /// Answers with a head alone. Of a short body the rest is read behind the caller's back, so that the connection can
+  /// be used again; of every other one nothing is. Over HTTP/2 that resets the stream only.
+  ///
+  /// - Returns: whether the exchange goes on.
+  private func answerAtHead(_ response: HTTPResponse) -> Bool {
+    route.sink = .drop
+    // What of the request is still to be sent has no length that a server would wait for.
+    guard job.request.body.isEmpty || job.request.body.length == Int64(uploadOffset), route.leavesLittle else {
+      route.wasCut = true
+      return false
+    }
+    drainsUntil = lastActivity.adding(Self.drainTime)
+    deliveries.answer(job, .success(TransferResponse(head: response, body: ResponseBody(Data()), facts: facts())))
+    noteDrain()
+    return true
+  }
+
+  // MARK: Body
+
+  final func hasRoom() -> Bool {
+    guard route.isStream, let body = job.body, !body.hasRoom() else { return true }
+    receivingPaused = true
+    return false
+  }
+
+  final func noteCoded(_ count: Int) { coded += Int64(count) }
+
+  /// Takes a piece of the body as the carrier has it.
+  final func take(body bytes: UnsafeRawBufferPointer) throws(TransportError) -> BodyVerdict {
+    if hasFailed || wasCut { return .refused }
+    return try decoder == nil ? deliver(bytes) : decode(bytes)
+  }
+
+  private func decode(_ bytes: UnsafeRawBufferPointer) throws(TransportError) -> BodyVerdict {
+    try decoder?.receive(bytes, for: self) ?? .refused
+  }
+
+  final func deliver(_ bytes: UnsafeRawBufferPointer) -> BodyVerdict {
+    switch route.share(of: bytes.count, behind: delivered) {
+    case .none(let error):
+      failure = error
+      return .refused
+    case .part(let count):
+      if !collected.append(UnsafeRawBufferPointer(rebasing: bytes.prefix(count))) { failure = .noMemoryForBody }
+      return .refused
+    case .all: return take(bytes)
+    }
+  }
+
+  private func take(_ bytes: UnsafeRawBufferPointer) -> BodyVerdict {
+    switch route.sink {
+    case .collect:
+      if collected.isEmpty, let room = route.reservation(beyond: bytes.count) { _ = collected.reserve(room) }
+      guard collected.append(bytes) else {
+        failure = .noMemoryForBody
+        return .refused
+      }
+    case .stream: if !offer(bytes) { return .full }
+    case .undecided, .drop: return .taken
+    }
+    delivered += Int64(bytes.count)
+    noteReceiving()
+    return .taken
+  }
+
+  private func offer(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    switch job.body?.offer(bytes) {
+    case .taken, nil: break
+    case .takenForReader: deliveries.noteBody(of: job)
+    case .full:
+      receivingPaused = true
+      return false
+    }
+    return true
+  }
+
+  // MARK: Progress
+
+  /// Tells of the upload, when it is time to.
+  final func noteSending() { progress?.sent(Int64(uploadOffset), at: lastActivity) }
+
+  /// Tells of the body, when it is time to.
+  private func noteReceiving() {
+    guard progress != nil else { return }
+    let total = route.length
+    progress?.received(decoded: delivered, at: lastActivity, wire: { wireBytes }, of: total)
+  }
+
+  /// Tells how far it came in the end.
+  private func noteEnd(_ facts: TransferFacts) {
+    guard let transfer = progress?.transfer else { return }
+    if !job.request.body.isEmpty { transfer.report(sent: Int64(uploadOffset)) }
+    transfer.report(received: facts.bytesReceived, of: route.length)
+  }
+
+  // MARK: The end
+
+  /// Answers the job.
+  final func report(_ failure: TransportError?, facts: TransferFacts) {
+    noteEnd(facts)
+    if var failure {
+      failure.facts = facts
+      failure.head = response ?? failure.head
+      // What came before the failure is for the reader that waits, also when both came in one turn.
+      job.body?.handOver {}
+      return job.finish(failure, facts: facts)
+    }
+    switch route.sink {
+    case .collect, .drop:
+      if let response {
+        let body = ResponseBody(collected.take())
+        deliveries.answer(job, .success(TransferResponse(head: response, body: body, facts: facts)))
+      }
+    case .undecided, .stream: break
+    }
+    job.finish(nil, facts: facts)
+  }
+}
+
+extension ResponseReceiver {
+  /// Whether the request asks for content codings on the caller's behalf. A caller that names `Accept-Encoding` or
+  /// `Range` gets bytes as sent.
+  final var expandsBody: Bool { limits.decompresses && job.request.head.headerFields.leaveCodingToUs }
+
+  final var response: HTTPResponse? { route.response }
+  /// The response's.
+  final var framing: ResponseFraming { route.framing }
+  final var mayHaveBody: Bool { route.mayHaveBody }
+  final var goesToStream: Bool { route.isStream }
+  final var isErrorAnswer: Bool { route.isErrorAnswer }
+  /// Whether the rest of the body is not wanted.
+  final var wasCut: Bool { route.wasCut }
+  /// Why what is collected is not the whole body.
+  final var bodyCut: BodyCut? { route.cut }
+
+  /// What becomes of a failure: see `BodyRoute.weigh(_:)`.
+  final func weigh(_ found: TransportError) -> TransportError? { route.weigh(found) }
+}

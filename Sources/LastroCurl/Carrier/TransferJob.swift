@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+internal import LastroExchange
+internal import LastroSupport
+internal import Synchronization
+
+/// One transfer as both sides see it: the request, the caller that waits for the answer, and the buffers between them.
+///
+/// The caller's side awaits ``wait()``, takes the answer and then reads the body; the loop's side answers. The first of
+/// answer, failure and cancellation is what the caller gets (``OneAnswer``).
+final class TransferJob: Sendable {
+  typealias Answer = Result<TransferResponse, TransportError>
+
+  let request: TransferRequest
+  /// Whether it asks with HEAD; the request would be copied to be asked.
+  let isHead: Bool
+  private let shared: SharedOptions
+  /// Whether `options` are the stack's own, whose partition needs no look-up.
+  let usesDefaultOptions: Bool
+  /// Monotonic nanoseconds at which the transfer was asked for, and must have ended.
+  let enqueuedAt: Int64
+  let expiresAt: Int64
+  /// Whether only the connection is wanted, with the chain that the server shows; nothing is sent.
+  let isInspection: Bool
+  /// The loop to talk to. Holding it keeps the loop alive while the body is read.
+  let loop: EventLoop
+  /// The upload, when the request's body does not lie in memory.
+  let upload: UploadChannel?
+
+  private let answer = OneAnswer<Answer>()
+  private let cancelled = Atomic<Bool>(false)
+  private let inspection: Lock<ServerTrust?>?
+  /// Whether request bytes may have left; set by the loop, read by the thread that cancels.
+  private let wasSent = Atomic<Bool>(false)
+  /// The body, where it may be streamed.
+  let body: BodyChannel?
+
+  init(
+    request: TransferRequest, options: SharedOptions, usesDefaultOptions: Bool, loop: EventLoop,
+    streamBufferBytes: Int, isInspection: Bool = false
+  ) {
+    self.isInspection = isInspection
+    inspection = isInspection ? Lock(nil) : nil
+    self.request = request
+    isHead = request.head.method == .head
+    shared = options
+    self.usesDefaultOptions = usesDefaultOptions
+    self.loop = loop
+    let now = monotonicNow()
+    enqueuedAt = now
+    expiresAt = request.deadline.map { now &+ min($0.nanoseconds, .max - now) } ?? .max
+    body = request.delivery.mayStream ? BodyChannel(capacity: streamBufferBytes) : nil
+    upload = request.body.isEmpty ? nil : UploadChannel(body: request.body)
+  }
+
+  private let sentAgain = Atomic<Int>(0)
+  /// How often it was sent again by transfers that are over; set by the loop.
+  var resends: Int {
+    get { sentAgain.load(ordering: .relaxed) }
+    set { sentAgain.store(newValue, ordering: .relaxed) }
+  }
+
+  private let restarts = Atomic<Int>(0)
+
+  /// Counts a restart, and tells their number.
+  func noteRestart() -> Int { restarts.add(1, ordering: .relaxed).newValue }
+
+  var options: ConnectionOptions { shared.options }
+  var sharedOptions: SharedOptions { shared }
+
+  func noteSent() { wasSent.store(true, ordering: .relaxed) }
+
+  var isCancelled: Bool { cancelled.load(ordering: .acquiring) }
+
+  /// What an inspection found.
+  var inspected: ServerTrust? {
+    get { inspection?.withLock { $0 } }
+    set { inspection?.withLock { $0 = newValue } }
+  }
+
+  /// Suspends until the transfer is answered. The answer does not come this way: it would be copied from frame to
+  /// frame.
+  func wait() async { await answer.wait() }
+
+  /// The answer, once, after ``wait()``.
+  func takeAnswer() throws(TransportError) -> TransferResponse {
+    guard let answer = answer.take() else {
+      throw TransportError.answerTaken
+    }
+    return try answer.get()
+  }
+
+  /// Answers, unless it is answered.
+  func answer(_ answer: consuming Answer) { self.answer.give(answer) }
+
+  /// Answers, unless it is answered, and leaves it to the caller to wake the task that waits.
+  func settle(_ answer: consuming Answer) -> OneAnswer<Answer>.Waiter? { self.answer.settle(answer).waiter }
+
+  /// Cancels from the caller's side: answers at once and tells the loop to let go.
+  func cancel() {
+    guard !cancelled.exchange(true, ordering: .acquiringAndReleasing) else { return }
+    let error = TransportError.cancelled(requestSent: wasSent.load(ordering: .relaxed))
+    answer(.failure(error))
+    body?.finish(.failure(error))
+    upload?.stop()
+    _ = loop.post(.cancel(self))
+  }
+
+  /// The end, from the loop's side. A failure reaches the task that waits: for the head, or for the body.
+  func finish(_ failure: TransportError?, facts: TransferFacts?) {
+    var failure = failure
+    if resends > 0 { failure?.requestSent = true }
+    if let failure { answer(.failure(failure)) }
+    body?.finish(failure.map(Result.failure) ?? .success(()), facts: facts)
+    upload?.stop()
+  }
+}
+
+/// Options that many jobs have in common: they are large, and a job lives as long as its request waits.
+final class SharedOptions: Sendable {
+  let options: ConnectionOptions
+
+  init(_ options: ConnectionOptions) { self.options = options }
+}
+
+extension TransferRequest.Delivery {
+  fileprivate var mayStream: Bool {
+    if case .collected = self { false } else { true }
+  }
+}
+
+extension TransferJob: BodyBringer {
+  func resumeReceiving() { _ = loop.post(.resumeReceiving(self)) }
+  func readerCancelled() { cancel() }
+  func readerLeft() { cancel() }
+}

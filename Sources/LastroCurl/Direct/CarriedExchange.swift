@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+
+/// One job on the direct carrier, whatever protocol its connection speaks: waiting for a connection, and then on one.
+///
+/// Owner: its ``DirectHost`` while it waits, its connection while it runs. Thread: the loop's.
+class CarriedExchange: ResponseReceiver {
+  /// How it stands with the loop.
+  enum State {
+    case waiting
+    case running
+    case over
+  }
+
+  enum Start {
+    case running
+    /// The connection cannot carry it; another may.
+    case outdated
+    case failed(TransportError)
+  }
+
+  final let host: DirectHost
+  final var state = State.waiting
+  /// When the dial was begun that it waits for; `nil` while it waits for another request's end.
+  final var dialBeganAt: Int64?
+  /// When that dial has to be at its end.
+  final var dialEndsAt: Int64 {
+    guard let dialBeganAt, let limit = job.request.connectTimeout else { return .max }
+    return dialBeganAt.adding(limit)
+  }
+  /// When the wait for a connection ends. libcurl, which knows what it waited for, may speak first.
+  private var connectExpiresAt: Int64 { dialEndsAt.adding(.milliseconds(50)) }
+  /// Whether the source of the body has nothing at the moment.
+  final var sendingPaused = false
+  /// Whether the answer is complete, and only the end of the upload's source is waited for.
+  final var isDelivered = false
+  /// Whether it waits for a connection that has served no request.
+  final var wantsFresh = false
+  /// Whether its connection served another request before.
+  final var isOnReused = false
+  final var verdict: TrustVerdict?
+  final var sentBytes: Int64 = 0
+  final var bodyBytes: Int64 = 0
+  final var sentAt: Int64?
+  final var firstByteAt: Int64?
+  final var version: String?
+
+  init(_ job: TransferJob, in context: CarrierContext, host: DirectHost, startedAt: Int64? = nil) {
+    self.host = host
+    super.init(job, in: context, startedAt: startedAt)
+  }
+
+  // MARK: What a protocol adds
+
+  /// The reader has taken what lay there.
+  func resumeReceiving() {}
+
+  /// The source has more, or has ended.
+  func resumeSending() {}
+
+  /// Leaves its connection, which goes on where it can.
+  func leave(_ failure: TransportError?) {}
+
+  /// Makes it wait for another connection, as if nothing had been sent.
+  func rewind() {
+    state = .waiting
+    uploadOffset = 0
+    sendingPaused = false
+    firstByteAt = nil
+    dialBeganAt = nil
+  }
+
+  /// The connection that it is on, or was on at last.
+  var wire: DirectConnection? { nil }
+
+  // MARK: Deadlines
+
+  /// When the loop must look at it again.
+  var expiresAt: Int64 {
+    if let drainsUntil { return drainsUntil }
+    if state == .waiting { return min(job.expiresAt, connectExpiresAt, idleDialEndsAt) }
+    guard let idle = job.request.idleTimeout, !waitsForUs else { return job.expiresAt }
+    return min(job.expiresAt, lastActivity.adding(idle))
+  }
+
+  /// A handshake in which nothing moves is idle, too.
+  private var idleDialEndsAt: Int64 {
+    guard let dialBeganAt, let idle = job.request.idleTimeout else { return .max }
+    return dialBeganAt.adding(idle)
+  }
+
+  /// Whether nothing moves because of our own side: a slow reader, or a slow source while no answer has come.
+  private var waitsForUs: Bool { receivingPaused || (sendingPaused && response == nil) }
+
+  /// It goes on: while it waited for us, its idle limit did not run.
+  final func noteActivity() {
+    lastActivity = clock.now
+    host.carrier.noteExpiry(expiresAt)
+  }
+
+  /// Its time has come, of one kind or another.
+  func expire(now: Int64) {
+    host.conclude(self, .timedOut(self, isDelivered: isDelivered, connectExpiresAt: connectExpiresAt, now: now))
+  }
+
+  // MARK: What is known
+
+  override final var wireBytes: Int64 { bodyBytes }
+
+  override final func facts() -> TransferFacts {
+    let wire = wire, peer = wire?.session.facts
+    var timings = isOnReused ? TransferFacts.Timings() : wire?.dialTimings ?? TransferFacts.Timings()
+    timings.requestStart = sentAt.map { .nanoseconds(max(1, $0 - startedAt)) }
+    timings.firstByte = firstByteAt.map { .nanoseconds(max(1, $0 - startedAt)) }
+    timings.total = .nanoseconds(max(0, clock.now - startedAt))
+    timings.queued = .nanoseconds(max(0, startedAt - job.enqueuedAt))
+    // In one go: each property that is set by itself costs an allocation.
+    return TransferFacts(
+      httpVersion: version, remoteAddress: peer?.remoteAddress, remotePort: peer?.remotePort,
+      connectionID: peer?.localPort.map(Int64.init), connectionReused: isOnReused, bytesSent: sentBytes,
+      bytesReceived: bodyBytes, resends: job.resends, trust: verdict, timings: timings, bodyCut: bodyCut)
+  }
+}

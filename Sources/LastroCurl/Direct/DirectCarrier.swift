@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+internal import LastroExchange
+internal import LastroWire
+
+/// Carries jobs over connections that libcurl opens and Lastro speaks HTTP on: what waits, what runs, and the
+/// connections.
+///
+/// Owner: ``LoopCore``. Thread: the loop's.
+final class DirectCarrier {
+  /// In the poller, of its connections.
+  static let descriptorOwner = UInt32.max - 2
+  /// Beyond so many, unused hosts are forgotten: a crawler meets thousands.
+  private static let spareHosts = 1_024
+
+  /// Hosts reached with the same options.
+  private final class Partition {
+    let options: SharedOptions
+    let isDefault: Bool
+    var hosts: [HostQueue.Key: DirectHost] = [:]
+    /// By the URLs of their proxies.
+    var forwarders: [String: DirectHost] = [:]
+
+    init(_ options: SharedOptions, isDefault: Bool) {
+      self.options = options
+      self.isDefault = isDefault
+    }
+  }
+
+  private let streams: StreamHub
+  private let context: CarrierContext
+
+  private var defaultPartition: Partition?
+  private var partitions: [ConnectionOptions: Partition] = [:]
+  private var exchanges: [ObjectIdentifier: CarriedExchange] = [:]
+  private var connections: [DirectConnection?] = []
+  private let sendingSpace = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 * 1024, alignment: 16)
+  /// Writes the head of a job's request.
+  func write(
+    _ job: TransferJob, to host: DirectHost, into bytes: inout [UInt8]
+  ) throws(TransportError) -> HTTP1Request {
+    let forward = host.forward
+    let request = try HTTP1Request(
+      job.request, &host.common, target: forward.map { _ in ForwardProxy.target(of: job.request.head) },
+      proxyAuthorization: forward?.authorization, mayExpect: host.mayExpect, with: &writer)
+    bytes.removeAll(keepingCapacity: true)
+    writer.withBytes { bytes += $0 }
+    return request
+  }
+
+  /// Memory for a piece of a body on its way to an HTTP/2 connection, which sends out of the other.
+  private lazy var bodySpace = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 * 1024, alignment: 16)
+  private var hasBodySpace = false
+  // Unchecked because the loop's thread alone touches it, and writing a head calls nothing that comes back here.
+  @exclusivity(unchecked) private var writer = RequestWriter()
+  /// Jobs that wait for another to end.
+  private var queuedCount = 0
+  private var idleCount = 0
+  private var nextExpiry = Int64.max
+  private var nextIdleEnd = Int64.max
+  /// When an HTTP/2 connection wants to be looked at.
+  private var nextTick = Int64.max
+  /// Hosts at which something has come free, and HTTP/2 connections with something to send; seen to at the turn's end.
+  private var served: [DirectHost] = []
+  private var sending: [HTTP2Connection] = []
+  /// What came of dials; heard from within the hub, and acted on in this carrier's turn.
+  private var dialed: [() -> Void] = []
+
+  init(_ context: CarrierContext, streams: StreamHub) {
+    self.context = context
+    self.streams = streams
+  }
+
+  var settings: LoopSettings { context.settings }
+  private var load: LoadCounter { context.load }
+  private var clock: LoopClock { context.clock }
+
+  deinit {
+    sendingSpace.deallocate()
+    if hasBodySpace { bodySpace.deallocate() }
+  }
+
+  var now: Int64 { clock.now }
+  var isEmpty: Bool { exchanges.isEmpty }
+  /// Earliest time at which there is something to do.
+  var due: Int64 { dialed.isEmpty ? min(nextExpiry, nextIdleEnd, nextTick) : 0 }
+
+  // MARK: Jobs
+
+  /// Begins a job. False: it is not one for this carrier.
+  func begin(_ job: TransferJob) -> Bool {
+    guard !job.isInspection, settings.carrier == .direct else { return false }
+    let key = HostQueue.Key(job.request.head)
+    let partition = partition(for: job)
+    do throws(TransportError) {
+      enter(job, try host(key, in: partition))
+    } catch {
+      load.end()
+      job.finish(error, facts: nil)
+    }
+    return true
+  }
+
+  private func enter(_ job: TransferJob, _ host: DirectHost) {
+    if job.isCancelled { return refuse(job, .cancelled()) }
+    if clock.now >= job.expiresAt { return refuse(job, .expiredInQueue(job.request)) }
+    guard queuedCount < settings.queuedRequests || !host.isFull else {
+      return refuse(job, .queueFull(settings.queuedRequests))
+    }
+    let exchange =
+      host.expectsHTTP2 ? HTTP2Exchange(job, in: context, host: host) : DirectExchange(job, in: context, host: host)
+    exchanges[ObjectIdentifier(job)] = exchange
+    host.enter(exchange)
+  }
+
+  /// The exchange for a connection that speaks HTTP/1.1. What was made for the other version has sent nothing.
+  func overHTTP1(_ exchange: CarriedExchange) -> DirectExchange {
+    if let exchange = exchange as? DirectExchange { return exchange }
+    let other = DirectExchange(exchange.job, in: context, host: exchange.host, startedAt: exchange.startedAt)
+    replace(exchange, with: other)
+    return other
+  }
+
+  /// The exchange for a connection that speaks HTTP/2.
+  func overHTTP2(_ exchange: CarriedExchange) -> HTTP2Exchange {
+    if let exchange = exchange as? HTTP2Exchange { return exchange }
+    let other = HTTP2Exchange(exchange.job, in: context, host: exchange.host, startedAt: exchange.startedAt)
+    replace(exchange, with: other)
+    return other
+  }
+
+  private func replace(_ exchange: CarriedExchange, with other: CarriedExchange) {
+    other.requestSent = exchange.requestSent
+    exchange.state = .over
+    exchanges[ObjectIdentifier(exchange.job)] = other
+  }
+
+  private func refuse(_ job: TransferJob, _ error: TransportError) {
+    load.end()
+    job.finish(error, facts: nil)
+  }
+
+  private func partition(for job: TransferJob) -> Partition {
+    if job.usesDefaultOptions, let defaultPartition { return defaultPartition }
+    if let known = partitions[job.options] { return known }
+    let partition = Partition(job.sharedOptions, isDefault: job.usesDefaultOptions)
+    partitions[job.options] = partition
+    if job.usesDefaultOptions { defaultPartition = partition }
+    return partition
+  }
+
+  private func host(_ key: HostQueue.Key, in partition: Partition) throws(TransportError) -> DirectHost {
+    if let host = partition.hosts[key] { return host }
+    let profile = try streams.profile(for: partition.options.options, areDefault: partition.isDefault)
+    let forward = ForwardProxy(profile.applier.proxy(for: key), for: key)
+    guard let target = TrustTarget(authority: key.authority, defaultPort: key.isTLS ? 443 : 80) else {
+      throw .unreadableHost
+    }
+    if partition.hosts.count > Self.spareHosts { partition.hosts = partition.hosts.filter { !$0.value.isUnused } }
+    let host =
+      forward.flatMap { partition.forwarders[$0.url] }
+      ?? DirectHost(
+        key: key, target: target, forward: forward, options: partition.options,
+        usesDefaultOptions: partition.isDefault, carrier: self)
+    partition.hosts[key] = host
+    if let forward { partition.forwarders[forward.url] = host }
+    return host
+  }
+
+  /// Why a host must not be asked in the clear through a proxy; other dials say so themselves.
+  func refusal(of target: TrustTarget, over host: DirectHost) -> TransportError? {
+    guard host.forward != nil else { return nil }
+    do throws(TransportError) {
+      let trust = try streams.profile(for: host.options.options, areDefault: host.usesDefaultOptions).trust
+      if case .refused(let failure) = trust.rules.judgePlaintext(target) { throw .refusedTrust(failure) }
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  func cancel(_ job: TransferJob) {
+    guard let exchange = exchanges[ObjectIdentifier(job)] else { return }
+    exchange.host.conclude(exchange, .cancelled(requestSent: exchange.requestSent))
+  }
+
+  func resumeReceiving(_ job: TransferJob) { exchanges[ObjectIdentifier(job)]?.resumeReceiving() }
+
+  func resumeSending(_ job: TransferJob) { exchanges[ObjectIdentifier(job)]?.resumeSending() }
+
+  func has(_ job: TransferJob) -> Bool { exchanges[ObjectIdentifier(job)] != nil }
+
+  func cancelAll() {
+    for exchange in Array(exchanges.values) { exchange.host.conclude(exchange, .shutDown) }
+  }
+
+  /// Ends an exchange that has no connection.
+  func end(_ exchange: CarriedExchange, _ error: TransportError) {
+    exchange.state = .over
+    answer(exchange, error, facts: exchange.facts())
+  }
+
+  func answer(_ exchange: CarriedExchange, _ failure: TransportError?, facts: TransferFacts) {
+    guard exchanges.removeValue(forKey: ObjectIdentifier(exchange.job)) != nil else { return }
+    load.end()
+    exchange.report(failure, facts: facts)
+  }
+
+  // MARK: The loop's turn
+
+  func ready(_ ready: Poller.Ready) {
+    guard Int(ready.descriptor) < connections.count, let connection = connections[Int(ready.descriptor)] else { return }
+    connection.ready(ready)
+  }
+
+  func turn() {
+    // What comes of it is for the next turn: others have theirs in between.
+    let events = dialed
+    dialed = []
+    for event in events { event() }
+  }
+
+  func expire(now: Int64) {
+    if now >= nextExpiry {
+      nextExpiry = .max
+      for exchange in Array(exchanges.values) where exchange.state != .over {
+        if exchange.expiresAt <= now { exchange.expire(now: now) }
+        if exchange.state != .over { noteExpiry(exchange.expiresAt) }
+      }
+    }
+    if now >= nextTick { tick(now: now) }
+    guard now >= nextIdleEnd else { return }
+    nextIdleEnd = .max
+    for partition in partitions.values {
+      for host in partition.hosts.values {
+        nextIdleEnd = min(nextIdleEnd, host.closeIdle(now: now, lifetime: settings.idleLifetime))
+      }
+    }
+  }
+
+  private func tick(now: Int64) {
+    nextTick = .max
+    for partition in partitions.values {
+      for host in partition.hosts.values { host.pool.tick(now: now) }
+    }
+  }
+
+  /// Sees to what came free in this turn, and sends what HTTP/2 connections have to send: all of a turn at once.
+  func settle() {
+    while !(served.isEmpty && sending.isEmpty) {
+      let hosts = served
+      served = []
+      for host in hosts { host.pool.serve() }
+      let connections = sending
+      sending = []
+      for connection in connections { connection.flush() }
+    }
+  }
+
+  func tearDown() {
+    for partition in partitions.values {
+      for host in partition.hosts.values { host.tearDown() }
+    }
+    partitions = [:]
+    defaultPartition = nil
+    connections = []
+  }
+
+  // MARK: Called by its hosts
+
+  /// Memory for what comes in. Not for two at once.
+  func withScratch<Result, Failure>(
+    _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Result
+  ) throws(Failure) -> Result { try streams.withScratch(body) }
+
+  /// Memory for what goes out: an answer that is read may ask for it.
+  func withSendingSpace<Result, Failure>(
+    _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Result
+  ) throws(Failure) -> Result { try body(sendingSpace) }
+
+  /// Memory for a piece of a body that is read while something is sent.
+  func withBodySpace<Result, Failure>(
+    _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    hasBodySpace = true
+    return try body(bodySpace)
+  }
+
+  func dial(_ dial: StreamDial, for host: DirectHost) { streams.dial(dial, for: host) }
+
+  func dropDial(_ id: UInt64) { streams.drop(id) }
+
+  func noteDialed(_ event: @escaping () -> Void) { dialed.append(event) }
+
+  func register(_ connection: DirectConnection) {
+    let index = Int(connection.descriptor)
+    while connections.count <= index { connections.append(nil) }
+    connections[index] = connection
+  }
+
+  func unregister(_ connection: DirectConnection) {
+    let index = Int(connection.descriptor)
+    if index < connections.count, connections[index] === connection { connections[index] = nil }
+  }
+
+  func noteQueued(_ change: Int) { queuedCount += change }
+
+  func noteExpiry(_ time: Int64) { nextExpiry = min(nextExpiry, time) }
+
+  func noteTick(_ time: Int64) { nextTick = min(nextTick, time) }
+
+  /// Something has come free at a host; once until its pool was seen to.
+  func noteService(_ host: DirectHost) {
+    if host.pool.isAwaitingService { return }
+    host.pool.isAwaitingService = true
+    served.append(host)
+  }
+
+  /// An HTTP/2 connection has something to send; once until it was flushed.
+  func noteOutput(_ connection: HTTP2Connection) { sending.append(connection) }
+
+  func noteIdle(_ change: Int) {
+    idleCount += change
+    if change > 0 { nextIdleEnd = min(nextIdleEnd, clock.now.adding(nanoseconds: settings.idleLifetime)) }
+    guard idleCount > settings.idleConnections else { return }
+    let hosts = partitions.values.lazy.flatMap(\.hosts.values).filter { $0.idleSince != nil }
+    hosts.min { ($0.idleSince ?? .max) < ($1.idleSince ?? .max) }?.closeOldest()
+  }
+
+  func noteIdleEnd(_ time: Int64) { nextIdleEnd = min(nextIdleEnd, time) }
+
+  func isTooOld(_ connection: DirectConnection) -> Bool {
+    clock.now >= connection.bornAt.adding(nanoseconds: settings.connectionLifetime)
+  }
+}

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastro
+internal import Lastro
+internal import LastroExchange
+
+#if canImport(Glibc)
+  internal import Glibc
+#endif
+
+/// A connection that libcurl made and that exchanges of our own use: one after the other, or where it speaks HTTP/2
+/// many at a time.
+///
+/// Owner: ``DirectHost``. Thread: the loop's. It stays registered with the poller for reading as long as it stands, so
+/// that a request costs no call for it; what comes on an idle one ends it.
+final class DirectConnection {
+  /// What reading, or writing, came to.
+  enum Step {
+    case moved(Int)
+    /// Nothing at the moment; the poller tells when.
+    case wait
+    /// The peer's direction has ended: by close_notify, where there is TLS, or not.
+    case end(isClean: Bool)
+    case failed(TransportError)
+  }
+
+  /// What of a TLS record may be had at once.
+  static let recordBytes = 16 * 1024
+  /// Reads of TLS within TLS before others have their turn.
+  private static let turnReads = 8
+
+  let session: StreamSession
+  let descriptor: Int32
+  unowned let host: DirectHost
+  /// Facts of its dialing, for the first exchange.
+  let dialed: clastro_facts
+  /// Whether bytes pass through TLS, be it to a proxy only.
+  let hasTLS: Bool
+  /// Whether one TLS lies within another, to an https proxy: the outer one may hold bytes of which the descriptor tells
+  /// nothing.
+  let isNested: Bool
+  /// The exchange of HTTP/1.1 that has it.
+  var exchange: DirectExchange?
+  /// Set where it speaks HTTP/2.
+  var http2: HTTP2Connection?
+  private(set) var exchanges = 0
+  /// Whether its host counts it among those that an exchange of HTTP/1.1 has.
+  var isRunning = false
+  let bornAt: Int64
+  var idleSince: Int64
+  /// How long the server keeps it open without a request, where it says so (`Keep-Alive: timeout=`).
+  var keepAlive: Duration?
+  /// From then on it may be closed when a request arrives.
+  private(set) var fitUntil = Int64.max
+  /// Bytes that came and that no exchange has taken: the reader is slow.
+  var held: [UInt8] = []
+  private var watches = (read: true, write: false)
+  private(set) var isClosed = false
+  /// The piece that TLS wants to be given again.
+  private var pendingBytes: Int?
+
+  init(_ session: StreamSession, host: DirectHost, now: Int64) {
+    self.session = session
+    self.host = host
+    descriptor = session.descriptor
+    dialed = session.easy.facts
+    hasTLS = clastro_has_tls(session.easy.raw)
+    isNested = session.isTLS && session.gate.proxyTarget != nil
+    bornAt = now
+    idleSince = now
+    session.hub.poller.watch(descriptor, owner: DirectCarrier.descriptorOwner, read: true, write: false)
+  }
+
+  var isReused: Bool { exchanges > 1 }
+
+  /// Takes the connection for an exchange.
+  func begin(_ exchange: DirectExchange) {
+    self.exchange = exchange
+    exchanges += 1
+  }
+
+  /// It has served an exchange. A request takes a while to arrive, so that the server's last second does not count; of
+  /// a short time, half.
+  func noteFree(now: Int64) {
+    guard let keepAlive else { return fitUntil = .max }
+    fitUntil = now.adding(max(keepAlive - .seconds(1), keepAlive / 2))
+  }
+
+  // MARK: Trust
+
+  enum Admission {
+    case admitted(TrustVerdict)
+    /// Rules have changed since it was dialed: nothing more goes out on it.
+    case outdated
+    case refused(TransportError)
+  }
+
+  /// Whether the request may go out on it. The one place through which every request of this carrier passes before its
+  /// first byte is sent.
+  ///
+  /// - Parameter job: whose request it is, where it alone knows its host: to a proxy requests for many go.
+  func admit(_ job: TransferJob? = nil, now: Int64) -> Admission {
+    let trust = session.profile.trust
+    guard trust.isCurrent(now: now) else { return .outdated }
+    guard session.isTLS else { return admitPlaintext(to: job.map(host.target) ?? host.target, trust.rules) }
+    let peer = session.connection.map {
+      Unmanaged<TLSPeer>.fromOpaque(clastro_connection_owner($0)).takeUnretainedValue()
+    }
+    switch session.gate.admit(peer) {
+    case .admitted(let verdict): return .admitted(verdict)
+    case .unready: return .outdated
+    case .refused(let failure): return .refused(.refusedTrust(failure))
+    }
+  }
+
+  private func admitPlaintext(to target: TrustTarget?, _ rules: JudgePanel) -> Admission {
+    guard let target else { return .refused(.unreadableHost) }
+    if case .refused(let failure) = rules.judgePlaintext(target) { return .refused(.refusedTrust(failure)) }
+    return .admitted(.plain)
+  }
+
+  // MARK: Bytes
+
+  /// Reads what there is, once.
+  func receive(into space: UnsafeMutableRawBufferPointer) -> Step {
+    hasTLS ? receiveTLS(into: space) : receivePlain(into: space)
+  }
+
+  private func receivePlain(into space: UnsafeMutableRawBufferPointer) -> Step {
+    while true {
+      let count = recv(descriptor, space.baseAddress, space.count, Int32(MSG_DONTWAIT))
+      if count > 0 { return .moved(count) }
+      if count == 0 { return .end(isClean: true) }
+      if errno == EINTR { continue }
+      if errno == EAGAIN { return .wait }
+      return .failed(.receivingFailed(session.dial.name, errno))
+    }
+  }
+
+  private func receiveTLS(into space: UnsafeMutableRawBufferPointer) -> Step {
+    var total = 0
+    while total + Self.recordBytes <= space.count {
+      var count = 0
+      let code = curl_easy_recv(session.easy.raw, space.baseAddress.map { $0 + total }, space.count - total, &count)
+      if code == CURLE_AGAIN { break }
+      guard code == CURLE_OK, count > 0 else {
+        // What came before the end is taken first; the end is found again.
+        if total > 0 { break }
+        return end(code)
+      }
+      total += count
+      if count < Self.recordBytes, !isNested { break }
+    }
+    return total > 0 ? .moved(total) : .wait
+  }
+
+  private func end(_ code: CURLcode) -> Step {
+    switch session.readingEnd(code) {
+    case .success: .end(isClean: true)
+    case .failure(let error) where error.code == .truncatedStream: .end(isClean: false)
+    case .failure(let error): .failed(error)
+    }
+  }
+
+  /// Writes as much as the peer takes now.
+  func send(_ bytes: UnsafeRawBufferPointer) -> Step {
+    // Its descriptor may be another's by now.
+    if isClosed { return .wait }
+    return hasTLS ? sendTLS(bytes) : sendPlain(bytes)
+  }
+
+  private func sendPlain(_ bytes: UnsafeRawBufferPointer) -> Step {
+    while true {
+      let count = Glibc.send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
+      if count >= 0 { return .moved(count) }
+      if errno == EINTR { continue }
+      if errno == EAGAIN { return .wait }
+      return .failed(.sendingFailed(session.dial.name, errno))
+    }
+  }
+
+  private func sendTLS(_ bytes: UnsafeRawBufferPointer) -> Step {
+    var count = 0
+    // A record at a time: of more, some might have left although none is told to have been written.
+    let length = min(pendingBytes ?? Self.recordBytes, bytes.count)
+    let code = curl_easy_send(session.easy.raw, bytes.baseAddress, length, &count)
+    if code == CURLE_AGAIN {
+      pendingBytes = length
+      return .wait
+    }
+    pendingBytes = nil
+    guard code == CURLE_OK else {
+      return .failed(.sendingFailed(session.dial.name, 0, code))
+    }
+    return .moved(count)
+  }
+
+  /// Whether something lies on it that no exchange asked for, be it its end. Post-handshake messages of TLS are read,
+  /// and are nothing.
+  func hasUnsolicitedInput(_ scratch: UnsafeMutableRawBufferPointer) -> Bool {
+    guard held.isEmpty, session.held.isEmpty, session.readEnd == nil else { return true }
+    guard hasInput else { return false }
+    guard hasTLS, case .wait = receive(into: scratch) else { return true }
+    return false
+  }
+
+  /// Whether there may be something to read, be it the end.
+  var hasInput: Bool {
+    if isNested { return true }
+    var byte: UInt8 = 0
+    return recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) >= 0 || errno != EAGAIN
+  }
+
+  /// Why it carries nothing although it stands: something came before a request went out.
+  var earlyEnd: TransportError {
+    guard session.held.isEmpty else { return .spokenFirst }
+    guard case .failure(var alert) = session.readEnd, alert.stage != .response else {
+      return .goneBeforeSending
+    }
+    alert.requestSent = false
+    return alert
+  }
+
+  // MARK: Waiting
+
+  /// Hears of the descriptor for reading, or for writing, or both.
+  func watch(read: Bool, write: Bool) {
+    guard !isClosed, watches != (read, write) else { return }
+    watches = (read, write)
+    if read || write {
+      session.hub.poller.watch(descriptor, owner: DirectCarrier.descriptorOwner, read: read, write: write)
+    } else {
+      session.hub.poller.unwatch(descriptor)
+    }
+  }
+
+  /// Its descriptor is ready.
+  func ready(_ ready: Poller.Ready) {
+    if let http2 { return http2.ready(ready) }
+    guard let exchange else { return host.idleConnectionStirred(self) }
+    if ready.writable || ready.failed { exchange.pump() }
+    // An exchange may have ended, and another begun, meanwhile: bytes are for the exchange that has the connection.
+    if ready.readable || ready.failed { read() }
+  }
+
+  /// Reads for the exchange that has it.
+  func read() {
+    for _ in 0..<Self.turnReads where !readOnce() || !isNested { return }
+    host.carrier.noteDialed { [weak self] in self?.read() }
+  }
+
+  /// Whether there may be more of which the descriptor tells nothing.
+  private func readOnce() -> Bool {
+    guard !isClosed, let exchange, !exchange.receivingPaused, held.isEmpty else { return false }
+    var isFull = false
+    host.carrier.withScratch { scratch in
+      switch receive(into: scratch) {
+      case .moved(let count):
+        isFull = count + Self.recordBytes > scratch.count
+        exchange.receive(UnsafeRawBufferPointer(rebasing: scratch[..<count]))
+      case .wait: break
+      case .end(let isClean): exchange.connectionEnded(cleanly: isClean)
+      case .failed(let error): exchange.receivingFailed(error)
+      }
+    }
+    return isFull
+  }
+
+  /// What dialing took.
+  var dialTimings: TransferFacts.Timings {
+    func phase(_ microseconds: Int64) -> Duration? { microseconds > 0 ? .microseconds(microseconds) : nil }
+    return TransferFacts.Timings(
+      nameLookup: phase(dialed.name_lookup), connect: phase(dialed.connect), tls: phase(dialed.app_connect))
+  }
+
+  func close() {
+    guard !isClosed else { return }
+    isClosed = true
+    http2 = nil
+    host.carrier.unregister(self)
+    session.hub.drop(session.id)
+  }
+}

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import HTTPTypes
+internal import Lastro
+internal import LastroExchange
+internal import LastroWire
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// A job of the direct carrier that HTTP/1.1 carries: an ``HTTP1Exchange`` over a ``DirectConnection`` of its own.
+final class DirectExchange: CarriedExchange {
+  private(set) var connection: DirectConnection?
+  // Unchecked because the loop's thread alone touches it and the machine calls nothing of ours; what is checked is
+  // copied, too, wherever a part of it is looked at.
+  @exclusivity(unchecked) var machine = HTTP1Exchange(.none)
+  /// What goes out next, from ``written`` on.
+  // Unchecked because sending and filling call nothing that comes back here.
+  @exclusivity(unchecked) var outgoing: [UInt8] = []
+  var written = 0
+  /// Whether `Expect` was our own idea.
+  private var addsExpect = false
+  /// Whether nothing more is read from the connection.
+  private var hasEnded = false
+  /// When the machine's timer fires.
+  private var timer: HTTP1Exchange.Timer?
+  private var timerAt = Int64.max
+
+  // MARK: Beginning
+
+  /// Sends the request on a connection, if that may be.
+  func start(on connection: DirectConnection) -> Start {
+    lastActivity = clock.now
+    switch connection.admit(job, now: clock.now) {
+    case .outdated: return .outdated
+    case .refused(let error): return .failed(error)
+    case .admitted(let verdict): self.verdict = verdict
+    }
+    do {
+      let request = try host.carrier.write(job, to: host, into: &outgoing)
+      addsExpect = request.addsExpect
+      machine = HTTP1Exchange(
+        request.framing, to: job.isHead ? .head : .ordinary,
+        expectsContinue: request.expectsContinue, asksToClose: request.asksToClose,
+        limits: ExchangeLimits(
+          headBytes: limits.headBytes, fields: limits.headFields, interimResponses: limits.interimResponses),
+        resembling: host.heads.latest)
+    } catch {
+      return .failed(error)
+    }
+    written = 0
+    state = .running
+    self.connection = connection
+    connection.begin(self)
+    isOnReused = connection.isReused
+    machine.started()
+    sentAt = clock.now
+    job.noteSent()
+    job.upload?.start { [weak job] in if let job { _ = job.loop.post(.resumeSending(job)) } }
+    joinBody()
+    pump()
+    return .running
+  }
+
+  // MARK: Receiving
+
+  /// Bytes came. Those that cannot be taken now stay with the connection.
+  func receive(_ bytes: UnsafeRawBufferPointer) {
+    lastActivity = clock.now
+    if firstByteAt == nil { firstByteAt = lastActivity }
+    do {
+      try read(bytes)
+    } catch {
+      return fail(error)
+    }
+    guard state == .running else { return }
+    // The answer may have asked for the body, or told that it is not wanted.
+    if machine.writing == .body || machine.writing == .stopped { pump() } else { noteTimer() }
+  }
+
+  private func read(_ bytes: UnsafeRawBufferPointer) throws(HTTP1Failure) {
+    var position = 0
+    while true {
+      switch try machine.next(in: bytes, at: &position) {
+      case .needsMore, .interim:
+        if position == bytes.count { return }
+      case .head(let head):
+        if addsExpect, machine.refusesExpect, host.sendWithoutExpect(self) { return }
+        guard take(head) else { return stopReading() }
+      case .body(let count):
+        let part = UnsafeRawBufferPointer(rebasing: bytes[position..<position + count])
+        switch deliverBody(part) {
+        case .taken:
+          machine.take(count)
+          bodyBytes += Int64(count)
+          position += count
+        case .full: return hold(UnsafeRawBufferPointer(rebasing: bytes[position...]))
+        case .refused: return stopReading()
+        }
+      case .end: return end()
+      case .tunnel: return host.conclude(self, .unexpectedTunnel)
+      }
+    }
+  }
+
+  /// The final head. False: nothing more of the answer is wanted.
+  private func take(_ head: ResponseHead) -> Bool {
+    version = head.version.minor == 0 ? "1.0" : "1.1"
+    if machine.continueTimedOut { host.mayExpect = false }
+    do throws(TransportError) {
+      if head.status == 407, host.forward != nil { throw .proxyWantsCredentials }
+      let response = try host.heads.response(head, known: machine.takeKnown())
+      connection?.keepAlive = host.heads.keepAlive
+      note(response, machine.responseFraming)
+      if sendingPaused { noteActivity() }
+      return try take(response, of: head, machine.responseFraming)
+    } catch {
+      failure = error
+      return false
+    }
+  }
+
+  private func deliverBody(_ part: UnsafeRawBufferPointer) -> BodyVerdict {
+    do {
+      return try take(body: part)
+    } catch {
+      failure = error
+      return .refused
+    }
+  }
+
+  private func hold(_ bytes: UnsafeRawBufferPointer) {
+    connection?.held = Array(bytes)
+    connection?.watch(read: false, write: written < outgoing.count)
+  }
+
+  /// The rest of the answer is not wanted: the exchange ends with what there is.
+  private func stopReading() {
+    if wasCut { finish() } else { conclude(failure ?? .noMemoryForBody) }
+  }
+
+  override func noteDrain() {
+    host.noteDrain(self)
+    host.carrier.noteExpiry(expiresAt)
+  }
+
+  override func makeDecoder(_ head: ResponseHead) throws(TransportError) -> BodyDecoder? {
+    try BodyDecoder.make(head, framing, for: self, undoesChunks: false)
+  }
+
+  override func resumeReceiving() {
+    guard state == .running, receivingPaused, let connection else { return }
+    receivingPaused = false
+    noteActivity()
+    let held = connection.held
+    connection.held = []
+    held.withUnsafeBytes { if !$0.isEmpty { receive($0) } }
+    guard state == .running, !receivingPaused else { return }
+    connection.watch(read: true, write: written < outgoing.count)
+    // What TLS has read, or the end that was found, makes no descriptor ready.
+    connection.read()
+  }
+
+  /// The peer has ended its direction.
+  func connectionEnded(cleanly: Bool) {
+    do {
+      _ = try machine.connectionEnded(cleanly: cleanly)
+    } catch {
+      return fail(error)
+    }
+    if machine.reading == .complete { endedWhole() }
+  }
+
+  /// The connection has ended behind a whole answer: it carries no other, and there is nothing more to hear of it.
+  private func endedWhole() {
+    hasEnded = true
+    connection?.watch(read: false, write: false)
+    if !isDelivered { end() }
+  }
+
+  /// Reading has failed.
+  func receivingFailed(_ error: TransportError) {
+    if machine.reading == .waiting, host.sendAgain(self) { return }
+    guard error.code == .receiveFailed || machine.reading == .complete else { return conclude(error) }
+    do {
+      _ = try machine.connectionEnded(cleanly: false)
+      if machine.reading == .complete { endedWhole() } else { conclude(error) }
+    } catch let failure {
+      var lost = transportError(failure, isReset: true)
+      lost.systemCode = error.systemCode
+      conclude(lost)
+    }
+  }
+
+  // MARK: The end
+
+  private func end() {
+    do throws(TransportError) {
+      try decoder?.end()
+    } catch {
+      return conclude(error)
+    }
+    if machine.connection == .inUse, machine.writing == .body || machine.writing == .flushing { return }
+    finish()
+  }
+
+  func finish() {
+    if let error = failureOfSourceAtEnd { return conclude(error) }
+    isDelivered = !wasCut && awaitsSourceEnd
+    if isDelivered { return }
+    host.conclude(self, nil)
+  }
+
+  override func resumeSending() {
+    if state == .running { resumeSendingNow() }
+  }
+
+  override func leave(_ failure: TransportError?) {
+    guard let connection = leaveConnection() else { return }
+    if machine.connection == .reusable, !hasEnded, failure == nil || response != nil {
+      host.release(connection)
+    } else {
+      host.abandon(connection)
+    }
+  }
+
+  private func fail(_ failure: HTTP1Failure) {
+    if failure.kind == .lostBeforeFirstByte, host.sendAgain(self) { return }
+    conclude(self.failure ?? transportError(failure))
+  }
+
+  private func conclude(_ error: TransportError) { host.conclude(self, weigh(error)) }
+
+  /// Gives the connection back, whatever becomes of it, and of the exchange.
+  func leaveConnection() -> DirectConnection? {
+    defer { connection = nil }
+    connection?.exchange = nil
+    return connection
+  }
+
+  override func rewind() {
+    super.rewind()
+    hasEnded = false
+    outgoing = []
+    written = 0
+    timerAt = .max
+    timer = nil
+  }
+
+  // MARK: Deadlines
+
+  override var expiresAt: Int64 {
+    state == .waiting || drainsUntil != nil ? super.expiresAt : min(super.expiresAt, timerAt)
+  }
+
+  func noteTimer() {
+    let running = machine.timer
+    guard running != timer else { return }
+    timer = running
+    timerAt = running.map { clock.now.adding($0.duration(within: job.request.deadline)) } ?? .max
+    host.carrier.noteExpiry(expiresAt)
+  }
+
+  override func expire(now: Int64) {
+    if let timer, now >= timerAt, now < job.expiresAt {
+      self.timer = nil
+      timerAt = .max
+      do {
+        try machine.timerFired()
+      } catch {
+        return fail(error)
+      }
+      if timer == .drain || machine.connection != .inUse { return finish() }
+      return pump()
+    }
+    super.expire(now: now)
+  }
+
+  override var wire: DirectConnection? { connection }
+}

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import HTTPTypes
+internal import Lastro
+internal import LastroExchange
+internal import LastroWire
+
+/// The direct carrier's exchanges and connections for one host (scheme, name, port) under one set of options.
+///
+/// A request is not bound to a dial: the first connection that is free takes the first request that waits. Where HTTP/2
+/// may be spoken, all that wait share one dial until it is known what is. Thread: the loop's.
+final class DirectHost: DialTaker {
+  /// A request that came when the rules of trust had changed is dialed for anew. They do not change so often on
+  /// purpose.
+  private static let mostRestarts = 16
+
+  let key: HostQueue.Key
+  let target: TrustTarget
+  unowned let carrier: DirectCarrier
+  let options: SharedOptions
+  let usesDefaultOptions: Bool
+  /// Its latest answer's head.
+  // Unchecked because the loop's thread alone touches it, and making a head calls nothing that comes back here.
+  @exclusivity(unchecked) var heads = HeadMemory()
+  /// Whether the server may be asked first if it wants a large body: one that did not answer once is not asked again.
+  var mayExpect = true
+  private var sessions: SessionShare?
+  private weak var sessionsProfile: StreamProfile?
+  /// Where all its requests go to one, whatever their hosts.
+  let forward: ForwardProxy?
+  // Unchecked because the loop's thread alone touches it, and writing a head calls nothing that comes back here.
+  @exclusivity(unchecked) var common: CommonFields
+  private(set) lazy var pool = HTTP2Pool(host: self)
+  /// What its connections may speak.
+  var versions: HostVersions
+
+  var waiting = ExchangeQueue() { didSet { countQueued() } }
+  /// Of those, how many no dial was begun for, as the carrier counts them.
+  private var queued = 0
+  /// The latest used last: it is taken first, and the oldest come to their end.
+  // Unchecked, as what follows, because the loop's thread alone touches it, and changing it calls nothing of ours.
+  @exclusivity(unchecked) private(set) var idle: [DirectConnection] = []
+  /// Connections of HTTP/1.1 that an exchange has.
+  @exclusivity(unchecked) private var runningCount = 0
+  var draining: [DirectExchange] = []
+  /// Dials on their way, with the loop to hear of them.
+  var dials: Set<UInt64> = [] { didSet { countQueued() } }
+  var dialBeganAt: Int64 = 0
+
+  init(
+    key: HostQueue.Key, target: TrustTarget, forward: ForwardProxy?, options: SharedOptions, usesDefaultOptions: Bool,
+    carrier: DirectCarrier
+  ) {
+    self.key = key
+    self.target = target
+    self.options = options
+    self.usesDefaultOptions = usesDefaultOptions
+    self.carrier = carrier
+    self.forward = forward
+    let limits = carrier.settings.transfer
+    common = CommonFields(userAgent: limits.userAgent, accepts: true, decompresses: limits.decompresses)
+    // No proxy is known beforehand to speak HTTP/2.
+    versions = HostVersions(forward == nil ? options.options.httpVersion : .http1, isTLS: key.isTLS)
+  }
+
+  var isUnused: Bool {
+    waiting.count == 0 && idle.isEmpty && runningCount == 0 && dials.isEmpty && pool.isEmpty
+  }
+
+  /// TLS sessions prove nothing under other roots or rules than those that they were agreed on under.
+  func sessions(for profile: StreamProfile) -> SessionShare? {
+    guard key.isTLS || forward?.isTLS == true else { return nil }
+    if sessionsProfile !== profile {
+      sessionsProfile = profile
+      sessions = SessionShare()
+    }
+    return sessions
+  }
+
+  /// Whom a request is for; `nil` where its authority cannot be read.
+  func target(of job: TransferJob) -> TrustTarget? {
+    forward == nil ? target : TrustTarget(authority: job.request.head.authority ?? "", defaultPort: 80)
+  }
+
+  /// Whether requests that come now are most likely carried by HTTP/2.
+  var expectsHTTP2: Bool { versions.sharesDials(now: carrier.now) }
+
+  private func countQueued() {
+    let count = max(0, waiting.count - room)
+    carrier.noteQueued(count - queued)
+    queued = count
+  }
+
+  /// How many the dials that are under way will serve.
+  private var room: Int {
+    guard !dials.isEmpty, expectsHTTP2 else { return dials.count }
+    return max(1, carrier.settings.http2StreamsPerHost - pool.running)
+  }
+
+  /// Whether one more would have to wait for another to end.
+  var isFull: Bool { idle.isEmpty && !pool.hasRoom && (waiting.count > room || !mayDial) }
+
+  // MARK: Jobs
+
+  /// Runs a job, or has it wait.
+  func enter(_ exchange: CarriedExchange, front: Bool = false) {
+    guard exchange.state == .waiting else { return }
+    if waiting.count == 0 {
+      if let connection = pool.connectionWithRoom() { return run(exchange, on: connection) }
+      if !exchange.wantsFresh, let connection = takeIdle() { return run(exchange, on: connection) }
+    }
+    wait(exchange, front: front)
+    dialForWaiting()
+    carrier.noteExpiry(exchange.expiresAt)
+  }
+
+  private func wait(_ exchange: CarriedExchange, front: Bool) {
+    if front { waiting.prepend(exchange) } else { waiting.append(exchange) }
+    if !dials.isEmpty, expectsHTTP2 { limitWait(of: exchange) }
+  }
+
+  /// Has it wait again, and be served when its host's turn comes.
+  func waitAgain(_ exchange: CarriedExchange) {
+    wait(exchange, front: true)
+    carrier.noteExpiry(exchange.expiresAt)
+    carrier.noteService(self)
+  }
+
+  /// HTTP/2 streams may be free, or another connection wanted.
+  func serveWaiting() {
+    while waiting.count > 0, let connection = pool.connectionWithRoom(), let next = waiting.popFirst() {
+      run(next, on: connection)
+    }
+    while waiting.count > 0, let connection = takeIdle() {
+      guard let next = waiting.popFirst(isFresh: false) else { return release(connection) }
+      run(next, on: connection)
+    }
+    dialForWaiting()
+  }
+
+  private func run(_ exchange: CarriedExchange, on connection: HTTP2Connection) {
+    let exchange = carrier.overHTTP2(exchange)
+    switch exchange.start(on: connection) {
+    case .running: carrier.noteExpiry(exchange.expiresAt)
+    case .outdated:
+      pool.retire(connection)
+      waitAgain(exchange)
+    case .failed(let error): carrier.end(exchange, error)
+    }
+  }
+
+  private func run(_ exchange: CarriedExchange, on connection: DirectConnection) {
+    let exchange = carrier.overHTTP1(exchange)
+    noteRunning(connection, true)
+    switch exchange.start(on: connection) {
+    case .running:
+      carrier.noteExpiry(exchange.expiresAt)
+    case .outdated:
+      forget(connection)
+      restart(exchange)
+    case .failed(let error):
+      release(connection)
+      carrier.end(exchange, error)
+    }
+  }
+
+  private func restart(_ exchange: CarriedExchange) {
+    guard exchange.job.noteRestart() <= Self.mostRestarts else { return carrier.end(exchange, .unsteadyTrust) }
+    enter(exchange, front: true)
+  }
+
+  /// Has a request wait again of which nothing was sent.
+  ///
+  /// - Parameter error: why it fails where that was so again and again.
+  func restartLater(_ exchange: CarriedExchange, orFail error: TransportError) {
+    exchange.rewind()
+    guard exchange.job.noteRestart() <= Self.mostRestarts else { return carrier.end(exchange, error) }
+    waitAgain(exchange)
+  }
+
+  /// One that waits is over: it is passed over when its turn comes. No dial goes on that no request wants; the latest
+  /// is the least far.
+  func noteGone(_ exchange: CarriedExchange) {
+    waiting.noteGone()
+    while dials.count > waiting.count, let latest = dials.max() {
+      dials.remove(latest)
+      carrier.dropDial(latest)
+    }
+  }
+
+  /// Ends an exchange, answers its job, and gives its connection to the next.
+  func conclude(_ exchange: CarriedExchange, _ failure: TransportError?) {
+    let wasWaiting = exchange.state == .waiting
+    let facts = exchange.facts()
+    exchange.state = .over
+    if wasWaiting { noteGone(exchange) }
+    draining.removeAll { $0 === exchange }
+    exchange.leave(failure)
+    carrier.answer(exchange, failure, facts: facts)
+  }
+
+  /// A job is answered, and only the rest of its answer is read: its connection is given up where another job wants it.
+  func noteDrain(_ exchange: DirectExchange) { draining.append(exchange) }
+
+  // MARK: Connections
+
+  /// An exchange has a connection, or has it no more.
+  func noteRunning(_ connection: DirectConnection, _ isRunning: Bool) {
+    guard connection.isRunning != isRunning else { return }
+    connection.isRunning = isRunning
+    runningCount += isRunning ? 1 : -1
+  }
+
+  var connections: Int { runningCount + idle.count + dials.count + pool.count }
+
+  /// The connection that was used last and is still fit to carry a request.
+  private func takeIdle() -> DirectConnection? {
+    let carrier = carrier, now = carrier.now
+    while let connection = idle.popLast() {
+      carrier.noteIdle(-1)
+      if connection.isClosed { continue }
+      let isUnfit =
+        carrier.isTooOld(connection) || now >= connection.fitUntil
+        || !connection.session.profile.trust.isCurrent(now: now)
+        || carrier.withScratch { connection.hasUnsolicitedInput($0) }
+      if !isUnfit { return connection }
+      connection.close()
+    }
+    return nil
+  }
+
+  /// A connection is free: the first request that waits has it.
+  func release(_ connection: DirectConnection) {
+    let carrier = carrier
+    noteRunning(connection, false)
+    connection.noteFree(now: carrier.now)
+    // In the clear all was read that had come. Behind a record of TLS another may lie, which is no answer to the next.
+    if connection.hasTLS, waiting.count > 0, carrier.withScratch({ connection.hasUnsolicitedInput($0) }) {
+      connection.close()
+      return dialForWaiting()
+    }
+    while isFit(connection), let first = waiting.popFirst(isFresh: connection.exchanges == 0) {
+      let next = carrier.overHTTP1(first)
+      noteRunning(connection, true)
+      switch next.start(on: connection) {
+      case .running: return carrier.noteExpiry(next.expiresAt)
+      case .outdated:
+        forget(connection)
+        return restart(next)
+      case .failed(let error):
+        noteRunning(connection, false)
+        carrier.end(next, error)
+      }
+    }
+    guard isFit(connection) else {
+      connection.close()
+      return dialForWaiting()
+    }
+    connection.idleSince = carrier.now
+    connection.watch(read: true, write: false)
+    idle.append(connection)
+    carrier.noteIdle(+1)
+    carrier.noteIdleEnd(connection.fitUntil)
+    // Those that wait want a fresh one.
+    dialForWaiting()
+  }
+
+  private func isFit(_ connection: DirectConnection) -> Bool {
+    let carrier = carrier
+    return !connection.isClosed && carrier.now < connection.fitUntil && !carrier.isTooOld(connection)
+  }
+
+  /// Closes a connection that no exchange uses any more.
+  func forget(_ connection: DirectConnection) {
+    noteRunning(connection, false)
+    connection.close()
+  }
+
+  /// Closes a connection that can carry no other exchange.
+  func abandon(_ connection: DirectConnection) {
+    forget(connection)
+    dialForWaiting()
+  }
+
+  /// Something came on an idle connection, be it its end.
+  func idleConnectionStirred(_ connection: DirectConnection) {
+    guard carrier.withScratch({ connection.hasUnsolicitedInput($0) }) else { return }
+    removeIdle(connection)
+  }
+
+  func removeIdle(_ connection: DirectConnection) {
+    guard let index = idle.lastIndex(where: { $0 === connection }) else { return }
+    idle.remove(at: index)
+    carrier.noteIdle(-1)
+    connection.close()
+  }
+
+  /// Closes idle connections whose time is over, or that are no longer trusted. Gives when the next one's is.
+  func closeIdle(now: Int64, lifetime: Int64) -> Int64 {
+    var next = Int64.max
+    for connection in idle {
+      let end = min(connection.fitUntil, connection.idleSince.adding(nanoseconds: lifetime))
+      if now >= end || carrier.isTooOld(connection) || !connection.session.profile.trust.isCurrent(now: now) {
+        removeIdle(connection)
+      } else {
+        next = min(next, end)
+      }
+    }
+    return min(next, pool.closeIdle(now: now, lifetime: lifetime))
+  }
+
+  /// Since when its oldest idle connection is; `nil` where it has none.
+  var idleSince: Int64? {
+    guard let first = idle.first?.idleSince else { return pool.oldestIdle?.connection.idleSince }
+    return min(first, pool.oldestIdle?.connection.idleSince ?? .max)
+  }
+
+  /// Closes the connection that has been idle for longest.
+  func closeOldest() {
+    if let oldest = idle.first, oldest.idleSince == idleSince { return removeIdle(oldest) }
+    if let oldest = pool.oldestIdle { pool.retire(oldest) }
+  }
+
+  // MARK: The end
+
+  func tearDown() {
+    pool.tearDown()
+    waiting = ExchangeQueue()
+    for connection in idle { removeIdle(connection) }
+    for id in dials { carrier.dropDial(id) }
+    dials = []
+  }
+}

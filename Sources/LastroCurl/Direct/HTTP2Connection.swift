@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+internal import LastroExchange
+internal import LastroHTTP2
+internal import LastroWire
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// An ``HTTP2Session`` over a connection that libcurl made: moves its bytes, and tells each exchange what concerns it.
+///
+/// What is to be sent is gathered until the turn of the loop ends, and goes out at once: ``DirectCarrier/settle()``.
+/// Owner: ``HTTP2Pool``, and the connection. Thread: the loop's.
+final class HTTP2Connection {
+  /// Bytes that are read, or written, for one connection before others have their turn.
+  private static let turnBytes = 256 * 1024
+
+  let connection: DirectConnection
+  let session: HTTP2Session
+  private unowned let pool: HTTP2Pool
+  /// By the slot of their HTTP/2 stream.
+  private var exchanges: [HTTP2Exchange?] = []
+  private var openCount = 0
+  /// Those whose heads have not gone out.
+  private var unsent: [HTTP2Exchange] = []
+  /// What the socket did not take, from ``written`` on.
+  private var outgoing: [UInt8] = []
+  private var written = 0
+  /// Whether heads are among it.
+  private var owesHeads = false
+  private var isSending = false
+  private var hasServed = false
+  var heads = HTTP2HeadMemory()
+  /// When something came the last time.
+  private(set) var heardAt: Int64
+  /// Whether it is doubtful that the server is there: until something comes, it gets no more requests.
+  private var isSuspect = false
+  /// Why it ended, where that is known better than by HTTP/2.
+  private(set) var failure: TransportError?
+
+  init(_ connection: DirectConnection, in pool: HTTP2Pool) throws(HTTP2Violation) {
+    self.connection = connection
+    self.pool = pool
+    let settings = pool.carrier.settings
+    var configuration = HTTP2Configuration()
+    configuration.streams = min(configuration.streams, settings.http2StreamsPerHost)
+    configuration.streamsBeforeSettings = min(pool.allowedStreams ?? configuration.streams, configuration.streams)
+    configuration.limits = ExchangeLimits(
+      headBytes: settings.transfer.headBytes, fields: settings.transfer.headFields,
+      interimResponses: settings.transfer.interimResponses)
+    heardAt = pool.carrier.now
+    session = try HTTP2Session(configuration, now: UInt64(clamping: pool.carrier.now))
+  }
+
+  private var carrier: DirectCarrier { pool.carrier }
+  private var now: UInt64 { UInt64(clamping: carrier.now) }
+  var isIdle: Bool { openCount == 0 }
+  /// Whether it takes one more request.
+  var hasRoom: Bool { !isSuspect && !connection.isClosed && session.freeStreams > 0 }
+
+  func isTrusted(now: Int64) -> Bool { connection.session.profile.trust.isCurrent(now: now) }
+
+  /// Takes up what came with the handshake.
+  func begin() {
+    let held = connection.session.held
+    held.withUnsafeBytes { if !$0.isEmpty { take($0) } }
+    noteOutput()
+  }
+
+  // MARK: Streams
+
+  /// Opens a stream for an exchange, whose head goes out at the end of the turn. `nil` where there is no room.
+  func open(_ fields: HTTP2Fields, _ body: HTTP2RequestBody, for exchange: HTTP2Exchange) -> HTTP2Stream? {
+    guard let stream = session.open(fields, body: body, now: now) else { return nil }
+    while exchanges.count <= stream.slot { exchanges.append(nil) }
+    exchanges[stream.slot] = exchange
+    exchange.isOnReused = hasServed
+    hasServed = true
+    pool.noteOpened(wasIdle: isIdle)
+    openCount += 1
+    unsent.append(exchange)
+    noteOutput()
+    return stream
+  }
+
+  /// Ends a stream, unless it is over.
+  func close(_ stream: HTTP2Stream, _ code: LastroHTTP2.HTTP2ErrorCode) {
+    session.reset(stream, code)
+    forget(stream)
+    noteOutput()
+  }
+
+  /// The stream's exchange hears no more of it.
+  private func forget(_ stream: HTTP2Stream) {
+    guard stream.slot < exchanges.count, let exchange = exchanges[stream.slot].take() else { return }
+    openCount -= 1
+    if !unsent.isEmpty { unsent.removeAll { $0 === exchange } }
+    pool.noteClosed(self)
+  }
+
+  /// A request got no answer in time: the server is asked if it is there, and told of no other until something comes.
+  func doubt(isSilent: Bool) {
+    if isSilent { isSuspect = true }
+    session.probe(now: now)
+    noteOutput()
+  }
+
+  // MARK: Receiving
+
+  func ready(_ ready: Poller.Ready) {
+    if ready.readable || ready.failed { read() }
+    if ready.writable || ready.failed { noteOutput() }
+  }
+
+  /// Reads what there is, where no stream is open: the server may have ended it, or be about to.
+  func readIfIdle() {
+    if isIdle, connection.hasInput { read() }
+  }
+
+  private func read() {
+    carrier.withScratch { scratch in read(into: scratch, isLast: false) }
+  }
+
+  /// - Parameter isLast: whether it is not read again.
+  private func read(into space: UnsafeMutableRawBufferPointer, isLast: Bool) {
+    var budget = Self.turnBytes
+    while budget > 0, !connection.isClosed {
+      switch connection.receive(into: space) {
+      case .moved(let count):
+        take(UnsafeRawBufferPointer(rebasing: space[..<count]))
+        budget -= count
+        // What is left, if anything, makes the descriptor ready again.
+        if !isLast, count < DirectConnection.recordBytes, !connection.isNested { return }
+      case .wait: return
+      case .end: return end(nil)
+      case .failed(let error): return end(error)
+      }
+    }
+    if connection.isNested, !connection.isClosed { carrier.noteDialed { [weak self] in self?.read() } }
+  }
+
+  private func take(_ bytes: UnsafeRawBufferPointer) {
+    heardAt = carrier.now
+    if isSuspect {
+      isSuspect = false
+      carrier.noteService(pool.host)
+    }
+    session.receive(bytes, now: now)
+    perform(bytes)
+    noteOutput()
+  }
+
+  /// The connection ended, or broke.
+  private func end(_ error: TransportError?) {
+    guard !connection.isClosed else { return }
+    failure = error
+    session.connectionEnded()
+    perform(nil)
+    drop()
+  }
+
+  private func drop() {
+    connection.close()
+    pool.noteEnd(of: self)
+  }
+
+  // MARK: Events
+
+  /// - Parameter bytes: what was received last, of which bodies are told as ranges.
+  private func perform(_ bytes: UnsafeRawBufferPointer?) {
+    while let event = session.next() {
+      switch event {
+      case .head(let stream, let head): exchange(stream)?.received(head)
+      case .body(let stream, let range):
+        guard let bytes else { break }
+        exchange(stream)?.received(UnsafeRawBufferPointer(rebasing: bytes[range]))
+      case .answered(let stream): exchange(stream)?.answered()
+      case .wantsBody(let stream): exchange(stream)?.fill()
+      case .stopsBody(let stream): exchange(stream)?.stopBody()
+      case .closed(let stream, let ending):
+        guard let exchange = exchange(stream) else { break }
+        forget(stream)
+        exchange.closed(ending)
+      case .interim(let stream, _): exchange(stream)?.noteMovement()
+      case .trailers: break
+      case .capacity:
+        pool.allowedStreams = session.allowedStreams
+        carrier.noteService(pool.host)
+      case .goingAway, .unhealthy, .failed: pool.retire(self)
+      }
+    }
+  }
+
+  private func exchange(_ stream: HTTP2Stream) -> HTTP2Exchange? {
+    guard stream.slot < exchanges.count, let exchange = exchanges[stream.slot], exchange.stream == stream else {
+      return nil
+    }
+    return exchange
+  }
+
+  // MARK: Sending
+
+  /// There may be something to send.
+  func noteOutput() {
+    if isSending || connection.isClosed { return }
+    isSending = true
+    carrier.noteOutput(self)
+  }
+
+  /// Sends what there is, in as few calls as there can be.
+  func flush() {
+    isSending = false
+    guard !connection.isClosed else { return }
+    defer { noteDeadline() }
+    if written < outgoing.count, !flushRest() { return }
+    var budget = Self.turnBytes
+    var goesOn = true
+    while goesOn, budget > 0, !connection.isClosed, admitUnsent() {
+      goesOn = carrier.withSendingSpace { space in
+        let count = gather(into: space)
+        budget -= count
+        return count > 0 && !connection.isClosed && send(UnsafeRawBufferPointer(rebasing: space[..<count]))
+      }
+    }
+    if connection.isClosed { return }
+    if session.wantsClose, written == outgoing.count { return drop() }
+    // Where more is left than a turn's, its descriptor brings the next turn.
+    connection.watch(read: true, write: written < outgoing.count || budget <= 0)
+  }
+
+  private func noteDeadline() {
+    if !connection.isClosed, let deadline = session.deadline { carrier.noteTick(Int64(clamping: deadline)) }
+  }
+
+  /// Gathers frames until there are no more, or no more room. What goes out makes exchanges ask their sources.
+  private func gather(into space: UnsafeMutableRawBufferPointer) -> Int {
+    var count = 0
+    while space.count - count >= 1_024 {
+      let more = session.send(into: UnsafeMutableRawBufferPointer(rebasing: space[count...]))
+      perform(nil)
+      if more == 0 { break }
+      count += more
+    }
+    return count
+  }
+
+  /// False: the peer takes no more now, or nothing more at all.
+  private func send(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    var sent = 0
+    while sent < bytes.count {
+      switch connection.send(UnsafeRawBufferPointer(rebasing: bytes[sent...])) {
+      case .moved(let count): sent += count
+      case .failed(let error):
+        if sent > 0 { noteSent() }
+        breakOff(error)
+        return false
+      case .wait, .end:
+        owesHeads = !unsent.isEmpty
+        if sent > 0 { noteSent() }
+        outgoing = Array(bytes[sent...])
+        written = 0
+        return false
+      }
+    }
+    noteSent()
+    return true
+  }
+
+  /// Sends the rest of what was gathered before. False: not all of it.
+  private func flushRest() -> Bool {
+    // Which heads are still among it cannot be told: none of them goes out to whom nothing more is to be sent.
+    if owesHeads, !isTrusted(now: carrier.now) {
+      end(nil)
+      return false
+    }
+    while written < outgoing.count {
+      switch outgoing.withUnsafeBytes({ connection.send(UnsafeRawBufferPointer(rebasing: $0[written...])) }) {
+      case .moved(let count):
+        written += count
+        noteSent()
+      case .failed(let error):
+        breakOff(error)
+        return false
+      case .wait, .end:
+        connection.watch(read: true, write: true)
+        return false
+      }
+    }
+    outgoing = []
+    written = 0
+    return true
+  }
+
+  /// A write failed. What the server said before it went is read first: there may be answers.
+  private func breakOff(_ error: TransportError) {
+    // Memory of its own: another connection's bytes may be under way in the carrier's.
+    let space = UnsafeMutableRawBufferPointer.allocate(byteCount: 4 * DirectConnection.recordBytes, alignment: 16)
+    defer { space.deallocate() }
+    read(into: space, isLast: true)
+    end(error)
+  }
+
+  /// Heads have gone out.
+  private func noteSent() {
+    guard !unsent.isEmpty else { return }
+    unsent.removeAll { $0.noteSentHead() }
+  }
+
+  /// Asks whether heads may go out. False: the connection sends nothing more now.
+  private func admitUnsent() -> Bool {
+    guard !unsent.isEmpty else { return true }
+    switch connection.admit(now: carrier.now) {
+    case .admitted(let verdict):
+      for exchange in unsent { exchange.verdict = verdict }
+    case .outdated:
+      for exchange in unsent {
+        exchange.leave(nil)
+        pool.host.restartLater(exchange, orFail: .unsteadyTrust)
+      }
+      pool.retire(self)
+    case .refused(let error):
+      for exchange in unsent { pool.host.conclude(exchange, error) }
+    }
+    return true
+  }
+
+  // MARK: Time, and the end
+
+  func tick(now: Int64) {
+    guard !connection.isClosed else { return }
+    session.tick(now: UInt64(clamping: now))
+    perform(nil)
+    noteOutput()
+  }
+
+  /// Ends it in order, once it has no streams.
+  func close() {
+    guard !connection.isClosed else { return }
+    session.close()
+    perform(nil)
+    flush()
+    if !connection.isClosed { drop() }
+  }
+}

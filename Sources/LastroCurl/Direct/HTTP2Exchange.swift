@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+internal import LastroExchange
+internal import LastroHTTP2
+internal import LastroWire
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// A job of the direct carrier that one HTTP/2 stream carries.
+final class HTTP2Exchange: CarriedExchange {
+  private(set) var connection: HTTP2Connection?
+  /// `nil` once it is over: what is left is handed on without it.
+  private(set) var stream: HTTP2Stream?
+  /// What came and was not taken: the reader is slow. At most the stream's window.
+  private var held: [UInt8] = []
+  /// Whether the answer is whole, but for what is held.
+  private var isWhole = false
+  private var headBytes: Int64 = 0
+
+  // MARK: Beginning
+
+  /// Opens a stream on a connection. The head goes out at the end of the turn, if that may be.
+  func start(on connection: HTTP2Connection) -> Start {
+    lastActivity = clock.now
+    let request: HTTP2Request
+    do throws(TransportError) {
+      request = try HTTP2Request(
+        job.request, userAgent: limits.userAgent, accepts: true, decompresses: limits.decompresses)
+    } catch {
+      return .failed(error)
+    }
+    guard let stream = connection.open(request.fields, request.body, for: self) else { return .outdated }
+    self.connection = connection
+    self.stream = stream
+    headBytes = Int64(request.fields.byteCount)
+    state = .running
+    job.upload?.start { [weak job] in if let job { _ = job.loop.post(.resumeSending(job)) } }
+    return .running
+  }
+
+  /// Whether the head has gone out.
+  func noteSentHead() -> Bool {
+    guard let stream, let connection, connection.session.requestPhase(of: stream) != .queued else {
+      return stream == nil
+    }
+    requestSent = true
+    sentBytes = headBytes
+    sentAt = clock.now
+    lastActivity = clock.now
+    job.noteSent()
+    return true
+  }
+
+  // MARK: Receiving
+
+  func noteMovement() {
+    lastActivity = clock.now
+    if firstByteAt == nil { firstByteAt = lastActivity }
+  }
+
+  /// The final head came.
+  func received(_ head: ResponseHead) {
+    noteMovement()
+    guard let connection else { return }
+    version = "2"
+    do throws(TransportError) {
+      let (response, framing) = try connection.heads.response(head)
+      note(response, framing)
+      if sendingPaused { noteActivity() }
+      if try !take(response, of: head, framing) { stopReading() }
+    } catch {
+      conclude(error)
+    }
+  }
+
+  /// A piece of the body came.
+  func received(_ bytes: UnsafeRawBufferPointer) {
+    noteMovement()
+    if held.isEmpty, !receivingPaused { hand(bytes) } else { held += bytes }
+  }
+
+  private func hand(_ bytes: UnsafeRawBufferPointer) {
+    do throws(TransportError) {
+      switch try take(body: bytes) {
+      case .taken:
+        bodyBytes += Int64(bytes.count)
+        if let stream { connection?.session.consumed(bytes.count, on: stream) }
+      case .full: held = Array(bytes)
+      case .refused: stopReading()
+      }
+    } catch {
+      conclude(error)
+    }
+  }
+
+  override func makeDecoder(_ head: ResponseHead) throws(TransportError) -> BodyDecoder? {
+    try BodyDecoder.make(head, framing, for: self, undoesChunks: false)
+  }
+
+  override func resumeReceiving() {
+    guard state == .running, receivingPaused else { return }
+    receivingPaused = false
+    noteActivity()
+    let bytes = held
+    held = []
+    bytes.withUnsafeBytes { if !$0.isEmpty { hand($0) } }
+    connection?.noteOutput()
+    if isWhole, state == .running, !receivingPaused { finish() }
+  }
+
+  override func noteDrain() { host.carrier.noteExpiry(expiresAt) }
+
+  /// The rest of the answer is not wanted: the exchange ends with what there is.
+  private func stopReading() {
+    if wasCut { finish() } else { conclude(failure ?? .noMemoryForBody) }
+  }
+
+  // MARK: The end
+
+  /// The answer is whole, and the request is not: no more of it is sent (RFC 9113 §8.1).
+  func answered() {
+    resetStream(.noError)
+    whole()
+  }
+
+  /// The stream is over.
+  func closed(_ ending: HTTP2Ending) {
+    sentBytes = headBytes + Int64(uploadOffset)
+    stream = nil
+    switch ending {
+    case .whole: whole()
+    case .unprocessed(let reason): unprocessed(reason, ending)
+    case .lost where response == nil && host.sendAgain(self, isUnprocessed: false): break
+    default: conclude(transportError(ending))
+    }
+  }
+
+  private func whole() {
+    isWhole = true
+    if !receivingPaused { finish() }
+  }
+
+  private func unprocessed(_ reason: HTTP2Unprocessed, _ ending: HTTP2Ending) {
+    if reason == .unsent { return host.restartLater(self, orFail: TransportError(reason)) }
+    if reason == .http11Required { host.noteHTTP1Required() }
+    if host.sendAgain(self, isUnprocessed: true) { return }
+    requestSent = false
+    conclude(transportError(ending))
+  }
+
+  override func resumeSending() {
+    guard state == .running else { return }
+    if isDelivered { return finish() }
+    if let error = failureOfSourceAtEnd { return host.conclude(self, error) }
+    goOnSending()
+  }
+
+  private func finish() {
+    if !wasCut {
+      do throws(TransportError) { try decoder?.end() } catch { return conclude(error) }
+    }
+    if let error = failureOfSourceAtEnd { return conclude(error) }
+    isDelivered = !wasCut && awaitsSourceEnd
+    if isDelivered { return }
+    host.conclude(self, nil)
+  }
+
+  private func conclude(_ error: TransportError) { host.conclude(self, weigh(error)) }
+
+  private func resetStream(_ code: LastroHTTP2.HTTP2ErrorCode) {
+    guard let stream, let connection else { return }
+    sentBytes = headBytes + (connection.session.sentBytes(on: stream) ?? 0)
+    self.stream = nil
+    connection.close(stream, code)
+  }
+
+  override func leave(_ failure: TransportError?) {
+    resetStream(.cancel)
+    held = []
+  }
+
+  override func rewind() {
+    super.rewind()
+    connection = nil
+    held = []
+    isWhole = false
+  }
+
+  override var wire: DirectConnection? { connection?.connection }
+
+  // MARK: Deadlines
+
+  override func expire(now: Int64) {
+    if let stream, let connection, drainsUntil == nil {
+      let sent = headBytes + (connection.session.sentBytes(on: stream) ?? 0)
+      if sent > sentBytes, now < job.expiresAt {
+        // The server took some of the body since it was looked at last.
+        sentBytes = sent
+        lastActivity = now
+        return host.carrier.noteExpiry(expiresAt)
+      }
+      if requestSent { connection.doubt(isSilent: isSilent(connection, now: now)) }
+    }
+    super.expire(now: now)
+  }
+
+  /// Whether nothing came of the server, as far as this exchange can tell.
+  private func isSilent(_ connection: HTTP2Connection, now: Int64) -> Bool {
+    if response == nil { return true }
+    guard let limit = job.request.idleTimeout else { return false }
+    return now >= connection.heardAt.adding(limit)
+  }
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+
+/// Which versions of HTTP the connections to a host may speak, and which they do.
+struct HostVersions {
+  /// So long a server is believed that wants HTTP/1.1 (RFC 9113 §7, HTTP_1_1_REQUIRED).
+  private static let http1Span = Duration.seconds(3_600)
+
+  private static let both: [UInt8] = [2] + Array("h2".utf8) + http1
+  private static let http1: [UInt8] = [8] + Array("http/1.1".utf8)
+
+  private let isTLS: Bool
+  /// Whether HTTP/2 may be spoken at all.
+  private let allowsHTTP2: Bool
+  /// What the latest connection spoke; `nil` before the first.
+  private var spokeHTTP2: Bool?
+  private var http1Until: Int64?
+
+  init(_ version: ConnectionOptions.HTTPVersion, isTLS: Bool) {
+    self.isTLS = isTLS
+    allowsHTTP2 = version == .http2 || (isTLS && version == .automatic)
+  }
+
+  private func offersHTTP2(now: Int64) -> Bool { allowsHTTP2 && now >= http1Until ?? 0 }
+
+  /// Whether all that wait share one dial: most likely they will share the connection.
+  func sharesDials(now: Int64) -> Bool { offersHTTP2(now: now) && spokeHTTP2 != false }
+
+  /// What is offered in the handshake (RFC 7301), also in its wire form. In the clear HTTP/2 is known beforehand, or
+  /// not spoken.
+  func offer(now: Int64) -> (names: [String], wire: [UInt8]) {
+    guard isTLS else { return ([], []) }
+    return offersHTTP2(now: now) ? (["h2", "http/1.1"], Self.both) : (["http/1.1"], Self.http1)
+  }
+
+  /// A connection stands. Whether it speaks HTTP/2.
+  ///
+  /// - Parameter choice: the server's in the handshake.
+  mutating func learn(_ choice: String?) -> Bool {
+    let isHTTP2 = isTLS ? choice == "h2" : allowsHTTP2
+    spokeHTTP2 = isHTTP2
+    return isHTTP2
+  }
+
+  /// From now on HTTP/1.1 is spoken, where the server is free to choose.
+  mutating func requireHTTP1(now: Int64) {
+    guard isTLS else { return }
+    http1Until = now.adding(Self.http1Span)
+    spokeHTTP2 = false
+  }
+}

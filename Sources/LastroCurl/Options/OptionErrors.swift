@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+
+/// What libcurl and OpenSSL do not take over.
+extension TransportError {
+  static let unparsedURL = refused(.invalidURL, "libcurl cannot parse the URL", hint: "write https://HOST/PATH")
+  /// - Parameter name: host and port, as the URL has them.
+  static func refusedProxy(_ name: String) -> TransportError {
+    refused(
+      .invalidOption, "libcurl does not accept the URL of the proxy \(name.onOneLine.cut(to: 80))",
+      hint: "write it as http://proxy.example:3128")
+  }
+
+  static func refusedSocketPath(_ path: String) -> TransportError {
+    refused(
+      .invalidOption, "libcurl does not accept the Unix socket's path \(path.onOneLine.cut(to: 120))",
+      hint: "give a path of at most 107 bytes, without NUL")
+  }
+
+  static func refusedInterface(_ name: String) -> TransportError {
+    refused(
+      .invalidOption, "libcurl does not accept \(name.onOneLine.cut(to: 80)) as local interface",
+      hint: "give the name of an interface, or a local address")
+  }
+
+  static let unreadableHost = refused(
+    .invalidURL, "the URL's host is neither a name nor an address", hint: "write https://HOST/PATH")
+  static let unreadableProxyHost = refused(
+    .invalidOption, "the proxy's URL has no host that can be read", hint: "write it as http://proxy.example:3128")
+
+  static let unmarkedProxy = invalidTLSOptions(
+    "OpenSSL's configuration sets the option by which the connection to an https proxy is known",
+    hint: "remove Bugs from the Options of openssl.cnf, or use an http proxy")
+
+  static let noContextHook = invalidTLSOptions(
+    "this libcurl has no OpenSSL context to hook into",
+    hint: "install the libcurl that is built with OpenSSL: libcurl4 on Debian")
+
+  /// - Parameter isKey: whether it is the key.
+  static func emptyIdentity(isKey: Bool) -> TransportError {
+    invalidTLSOptions(
+      "the client \(isKey ? "certificate's key" : "certificate") is empty",
+      hint: "give it as PEM, by its path or its bytes")
+  }
+
+  static let noMemoryForFields = TransportError(
+    stage: .request, code: .engineFailure, message: "out of memory for header fields", hint: memoryHint)
+
+  static let noMultiHandle = TransportError(
+    stage: .request, code: .engineFailure, message: "libcurl cannot make a multi handle: out of memory",
+    hint: memoryHint)
+
+  static let memoryHint = "raise the memory of the process, or do less at once"
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+
+/// Failures of TLS over a stream.
+extension TransportError {
+  static let endlessAnswers = TransportError(
+    stage: .response, code: .protocolViolation,
+    message: "the server keeps asking for TLS answers (key updates) and does not read them",
+    hint: "report it to the server's owner",
+    requestSent: true)
+
+  static let noTLSSession = TransportError(
+    stage: .tls, code: .engineFailure, message: "OpenSSL cannot begin a connection",
+    hint: "raise the memory of the process")
+
+  static let unrecordedChain = TransportError(
+    stage: .tls, code: .engineFailure, message: "Lastro has no verified chain of this connection", hint: "report it")
+
+  static let refusedVersion = invalidTLSOptions(
+    "OpenSSL does not take the oldest TLS version asked for",
+    hint: "give .tls12 or .tls13; openssl.cnf may allow fewer")
+  static let refusedCiphers = invalidTLSOptions(
+    "OpenSSL does not take the list of ciphers", hint: "`openssl ciphers` lists those it has")
+  static let refusedProtocols = refused(
+    .invalidOption, "OpenSSL does not take the application protocols", hint: "give names of 1 to 255 bytes")
+
+  static let unusableIdentity = invalidTLSOptions(
+    "the client certificate or its key cannot be used",
+    hint: "give both as PEM, as a pair, and the password of an encrypted key")
+
+  static func unreadableIdentity(_ path: String) -> TransportError {
+    invalidTLSOptions("the client certificate's file \(path) cannot be read", hint: "give a readable PEM file")
+  }
+
+  /// - Parameters:
+  ///   - server: host and port.
+  ///   - reason: OpenSSL's; `nil` where the connection ended.
+  static func brokenHandshake(_ stage: FailureStage, _ server: String, _ reason: String?) -> TransportError {
+    TransportError(
+      stage: stage, code: .handshakeFailed,
+      message: reason.map { "the TLS handshake with \(server) failed: \($0)" }
+        ?? "\(server) ended the connection in the TLS handshake",
+      hint: "the server may speak no TLS on this port, or share no version or cipher with us")
+  }
+
+  static func brokenTLS(_ server: String, _ reason: String) -> TransportError {
+    TransportError(
+      stage: .response, code: .protocolViolation, message: "\(server) broke TLS: \(reason)",
+      hint: "dial anew; if it goes on, report it to the server's owner", requestSent: true)
+  }
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Lastro
+internal import LastroSupport
+
+#if canImport(FoundationEssentials)
+  package import FoundationEssentials
+#else
+  package import Foundation
+#endif
+
+/// A bounded hand-over of body bytes from the loop thread to one asynchronous reader.
+///
+/// The loop stops receiving when `capacity` bytes lie here, and goes on when the reader has taken half of them: memory
+/// per body stream is bounded however slow the reader is, and a fast one does not stop and start the loop for every
+/// piece.
+package final class BodyChannel: Sendable {
+  package typealias Chunk = Result<Data?, TransportError>
+
+  private struct State {
+    /// What lies here, first come first; none is empty. One buffer for all would be moved whenever it grows.
+    var pieces: [BodyPiece] = []
+    var count = 0
+    var isPaused = false
+    /// Whether the loop knows that it has something for the reader that waits.
+    var isAnnounced = false
+    var end: Result<Void, TransportError>?
+    var facts: TransferFacts?
+    var reader: CheckedContinuation<Chunk, Never>?
+
+    mutating func append(_ bytes: UnsafeRawBufferPointer, _ store: BodyPieceStore) {
+      count += bytes.count
+      if let last = pieces.last, last.append(bytes) { return }
+      // For a slow body stream not much more than came; for a fast one a whole piece.
+      let piece = BodyPiece(capacity: max(bytes.count, min(BodyPiece.maximumBytes, 4 * bytes.count)), store: store)
+      _ = piece.append(bytes)
+      pieces.append(piece)
+    }
+
+    mutating func takePiece() -> BodyPiece? {
+      if pieces.isEmpty { return nil }
+      let piece = pieces.removeFirst()
+      count -= piece.count
+      return piece
+    }
+
+    /// Whether the loop, which waits for room, is to go on.
+    mutating func mustResume(_ capacity: Int) -> Bool {
+      guard isPaused, count <= capacity / 2 else { return false }
+      isPaused = false
+      return true
+    }
+
+    mutating func removeAll() {
+      pieces = []
+      count = 0
+    }
+  }
+
+  private let capacity: Int
+  private let store: BodyPieceStore
+  private let state = Lock(State())
+
+  package init(capacity: Int) {
+    self.capacity = capacity
+    store = BodyPieceStore(bytes: capacity)
+  }
+
+  package var finalFacts: TransferFacts? { state.withLock { $0.facts } }
+  package var isFinished: Bool { state.withLock { $0.end != nil } }
+  /// Whether the loop has stopped receiving because of a slow reader.
+  var isPaused: Bool { state.withLock { $0.isPaused } }
+
+  /// What becomes of bytes that the loop offers.
+  package enum Offer {
+    case taken
+    /// For a reader that waits: to be followed by ``handOver(resume:)`` before the loop sleeps.
+    case takenForReader
+    /// The channel is full, and the same bytes must be offered again after a resume.
+    case full
+  }
+
+  /// Loop side.
+  package func offer(_ bytes: UnsafeRawBufferPointer) -> Offer {
+    state.withLock { state in
+      if state.end != nil { return .taken }  // cancelled: swallow, the loop is about to hear of it
+      guard state.count < capacity else {
+        state.isPaused = true
+        return .full
+      }
+      state.append(bytes, store)
+      guard state.reader != nil, !state.isAnnounced else { return .taken }
+      state.isAnnounced = true
+      return .takenForReader
+    }
+  }
+
+  /// Loop side. Whether bytes would be taken; if not, a resume follows when there is room.
+  package func hasRoom() -> Bool {
+    state.withLock { state in
+      if state.end != nil || state.count < capacity { return true }
+      state.isPaused = true
+      return false
+    }
+  }
+
+  /// Loop side. Gives the reader that waits what has come. `resume` is called when the loop waits for room, and there
+  /// is some.
+  package func handOver(resume: () -> Void) {
+    let delivery: (CheckedContinuation<Chunk, Never>, BodyPiece, Bool)? = state.withLock { state in
+      state.isAnnounced = false
+      guard let reader = state.reader, let piece = state.takePiece() else { return nil }
+      state.reader = nil
+      return (reader, piece, state.mustResume(capacity))
+    }
+    guard let (reader, piece, mustResume) = delivery else { return }
+    if mustResume { resume() }
+    reader.resume(returning: .success(piece.data()))
+  }
+
+  /// Reader's side. `resume` is called when the loop waits for room, and there is some.
+  package func take(resume: @Sendable () -> Void) async -> Chunk {
+    if let chunk = takeNow(resume, nil) { return chunk }
+    return await withCheckedContinuation { continuation in
+      if let chunk = takeNow(resume, continuation) { continuation.resume(returning: chunk) }
+    }
+  }
+
+  /// What is there now; where nothing is, `reader` waits for it.
+  private func takeNow(_ resume: () -> Void, _ reader: CheckedContinuation<Chunk, Never>?) -> Chunk? {
+    enum Now { case piece(BodyPiece, mustResume: Bool), chunk(Chunk), later }
+    let now: Now = state.withLock { state in
+      // None is left where the body stream failed.
+      if let piece = state.takePiece() { return .piece(piece, mustResume: state.mustResume(capacity)) }
+      switch state.end {
+      case .success: return .chunk(.success(nil))
+      case .failure(let error): return .chunk(.failure(error))
+      case nil: break
+      }
+      if state.reader != nil {
+        return .chunk(
+          .failure(.twoReaders))
+      }
+      state.reader = reader
+      return .later
+    }
+    switch now {
+    case .later: return nil
+    case .chunk(let chunk): return chunk
+    case .piece(let piece, let mustResume):
+      if mustResume { resume() }
+      return .success(piece.data())
+    }
+  }
+
+  /// Ends the body stream once; later calls only add facts.
+  package func finish(_ end: Result<Void, TransportError>, facts: TransferFacts? = nil) {
+    let waiting: (CheckedContinuation<Chunk, Never>, BodyPiece?)? = state.withLock { state in
+      if state.facts == nil { state.facts = facts }
+      guard state.end == nil else { return nil }
+      state.end = end
+      if Self.isFailure(end) { state.removeAll() }
+      guard let reader = state.reader else { return nil }
+      state.reader = nil
+      return (reader, state.takePiece())
+    }
+    guard let (reader, piece) = waiting else { return }
+    reader.resume(returning: piece.map { .success($0.data()) } ?? end.map { nil })
+  }
+
+  private static func isFailure(_ end: Result<Void, TransportError>?) -> Bool {
+    if case .failure = end { true } else { false }
+  }
+}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import HTTPTypes
+package import Lastro
+package import LastroWire
+
+/// Where the bytes of a body go when nothing is around them any more.
+package protocol BodySink: AnyObject {
+  /// Whether a piece would be taken. If not, the carrier waits until the reader resumes it.
+  func hasRoom() -> Bool
+
+  func deliver(_ bytes: UnsafeRawBufferPointer) -> BodyVerdict
+
+  /// So many bytes of a content coding were undone. What they stand for is delivered next.
+  func noteCoded(_ count: Int)
+}
+
+extension BodySink {
+  package func noteCoded(_ count: Int) {}
+}
+
+/// What became of bytes of a body.
+package enum BodyVerdict {
+  case taken
+  /// The reader is slow: the carrier keeps the bytes and hands them over again, perhaps in other pieces.
+  case full
+  /// The sink wants no more.
+  case refused
+}
+
+/// Undoes chunks and content codings of one body, between a carrier and the sink. libcurl undoes neither: it hands over
+/// what came.
+///
+/// Memory: what a ``ContentDecoder`` holds, and one piece of 32 KiB while it is called.
+package struct BodyDecoder {
+  private static let pieceBytes = 32 * 1024
+
+  /// Most bytes for each that came, and from where on; only body streams need it, as what is collected has its limit
+  /// anyway.
+  private let expansion: (ratio: Int, floor: Int64)?
+  private var chunks: ResponseBodyMachine?
+  private let coding: ContentDecoder?
+  /// Whether bytes came behind the last chunk and its trailers.
+  package private(set) var hasExcess = false
+  /// Bytes that the carrier hands over again and that are used already.
+  private var used = 0
+  /// Whether the decoder may have more to give for what it has taken.
+  private var hasPending = false
+  private var coded: Int64 = 0
+  private var decoded: Int64 = 0
+
+  /// What is to be undone; `nil` where the body is what the carrier hands over.
+  ///
+  /// - Parameters:
+  ///   - undoesChunks: whether the carrier hands over chunks.
+  ///   - expands: whether we asked for content codings.
+  ///   - isStream: whether the body goes to a stream, which has no limit of its own.
+  /// - Throws: `response/bad_content_encoding` for codings that are not undone.
+  package static func make(
+    _ head: ResponseHead, _ framing: ResponseFraming, to method: @autoclosure () -> HTTPRequest.Method,
+    undoesChunks: Bool, expands: @autoclosure () -> Bool, isStream: @autoclosure () -> Bool,
+    limits: @autoclosure () -> DecodingLimits
+  ) throws(TransportError) -> BodyDecoder? {
+    // Before all else: most bodies are neither.
+    let hasChunks = framing.isChunked && undoesChunks
+    guard hasChunks || framing.hasContentEncoding else { return nil }
+    guard head.status != 204, head.status != 304, method() != .head else { return nil }
+    var codings: [ContentCoding] = []
+    if framing.hasContentEncoding, framing.contentLength != 0, expands() {
+      codings = ContentCoding.list(of: head)
+      try check(codings, limits: limits())
+    }
+    guard hasChunks || !codings.isEmpty else { return nil }
+    return BodyDecoder(
+      hasChunks ? framing : ResponseFraming(), codings, limits: limits(), isStream: isStream())
+  }
+
+  package init(_ framing: ResponseFraming, _ codings: [ContentCoding], limits: DecodingLimits, isStream: Bool) {
+    expansion = isStream ? (limits.ratio, limits.floor) : nil
+    if framing.isChunked {
+      chunks = ResponseBodyMachine(
+        framing, maximumTrailerBytes: limits.headBytes, maximumTrailerFields: limits.fields)
+    }
+    coding = ContentDecoder.make(codings)
+  }
+
+  private static func check(_ codings: [ContentCoding], limits: DecodingLimits) throws(TransportError) {
+    guard codings.count <= limits.codings else {
+      throw .tooManyContentCodings(codings.count, limit: limits.codings)
+    }
+    for case .other(let name) in codings { throw .unknownContentCoding(name) }
+  }
+
+  /// Takes what the carrier hands over, to `sink`.
+  package mutating func receive(
+    _ bytes: UnsafeRawBufferPointer, for sink: some BodySink
+  ) throws(TransportError) -> BodyVerdict {
+    let repeated = used
+    var position = min(repeated, bytes.count)
+    var verdict = hasPending ? try decode(UnsafeRawBufferPointer(start: nil, count: 0), for: sink).verdict : .taken
+    while verdict == .taken, position < bytes.count {
+      let count = try findBody(in: bytes, at: &position)
+      if count == 0 { break }
+      let part = UnsafeRawBufferPointer(rebasing: bytes[position..<position + count])
+      let step = try coding == nil ? pass(part, to: sink) : decode(part, for: sink)
+      chunks?.take(step.consumed)
+      position += step.consumed
+      verdict = step.verdict
+    }
+    hasExcess = position < bytes.count && chunks?.isDone == true
+    used = verdict == .full ? max(repeated, position) : max(0, repeated - bytes.count)
+    return verdict
+  }
+
+  /// The body has ended, as the carrier sees it.
+  package func end() throws(TransportError) {
+    if let chunks, !chunks.isDone { throw .lastChunkMissing }
+    do {
+      try coding?.end()
+    } catch {
+      throw error.transportError
+    }
+  }
+
+  private mutating func findBody(
+    in bytes: UnsafeRawBufferPointer, at position: inout Int
+  ) throws(TransportError) -> Int {
+    if chunks == nil { return bytes.count - position }
+    do {
+      return try chunks?.findBody(in: bytes, at: &position) ?? 0
+    } catch {
+      throw error.transportError
+    }
+  }
+
+  private typealias Step = (consumed: Int, verdict: BodyVerdict)
+
+  private func pass(_ bytes: UnsafeRawBufferPointer, to sink: some BodySink) -> Step {
+    let verdict = sink.deliver(bytes)
+    return (verdict == .taken ? bytes.count : 0, verdict)
+  }
+
+  private mutating func decode(_ bytes: UnsafeRawBufferPointer, for sink: some BodySink) throws(TransportError) -> Step
+  {
+    guard let coding else { return (0, .taken) }
+    let space = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.pieceBytes, alignment: 16)
+    defer { space.deallocate() }
+    hasPending = false
+    var consumed = 0
+    while sink.hasRoom() {
+      let before = consumed
+      let count = try decodePiece(UnsafeRawBufferPointer(rebasing: bytes[consumed...]), coding, into: space, &consumed)
+      sink.noteCoded(consumed - before)
+      if count == 0 { return (consumed, .taken) }
+      guard sink.deliver(UnsafeRawBufferPointer(rebasing: space[..<count])) == .taken else {
+        return (consumed, .refused)
+      }
+    }
+    hasPending = true
+    return (consumed, .full)
+  }
+
+  private mutating func decodePiece(
+    _ bytes: UnsafeRawBufferPointer, _ coding: ContentDecoder, into space: UnsafeMutableRawBufferPointer,
+    _ consumed: inout Int
+  ) throws(TransportError) -> Int {
+    let progress: InflateMachine.Progress
+    do {
+      progress = try coding.decode(bytes, into: space)
+    } catch {
+      throw error.transportError
+    }
+    consumed += progress.consumed
+    coded += Int64(progress.consumed)
+    decoded += Int64(progress.produced)
+    if let expansion, decoded > expansion.floor, decoded / max(1, coded) > Int64(expansion.ratio) {
+      throw .decompressionBomb(ratio: expansion.ratio, delivered: decoded)
+    }
+    return progress.produced
+  }
+}
+
+extension TransportError {
+  package static func tooManyContentCodings(_ count: Int, limit: Int) -> TransportError {
+    TransportError(
+      stage: .response, code: .badContentEncoding,
+      message: "the body has \(count) content codings, one upon the other; at most \(limit) may be undone",
+      hint: "raise maximumContentCodings if the server is trusted", requestSent: true)
+  }
+
+  package static func unknownContentCoding(_ name: String) -> TransportError {
+    TransportError(
+      stage: .response, code: .badContentEncoding,
+      message: "the body has the content coding \"\(name.prefix(40))\", which was not asked for (only "
+        + "\(ContentCoding.offer))",
+      hint: "set Accept-Encoding yourself to get the bytes as they are sent, and undo the coding yourself",
+      requestSent: true)
+  }
+
+  package static let lastChunkMissing = TransportError(
+    stage: .response, code: .truncatedBody, message: "the connection ended before the last chunk", hint: cutHint,
+    requestSent: true)
+}
+
+extension CodingViolation {
+  /// The response's fault, as the pipeline tells it.
+  package var transportError: TransportError {
+    let code: FailureCode =
+      switch kind {
+      case .truncated: .truncatedBody
+      case .corrupt, .trailing, .wasteful: .badContentEncoding
+      case .memory: .engineFailure
+      }
+    let hint =
+      switch kind {
+      case .truncated: TransportError.cutHint
+      case .memory: "stream the body, or raise the memory of the process"
+      default: "report it to the server's owner; with an Accept-Encoding of your own the bytes come as they are sent"
+      }
+    return TransportError(stage: .response, code: code, message: message, hint: hint, requestSent: true)
+  }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LastroSupport
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// Bytes of a body on their way to its reader.
+///
+/// Their memory goes back to the store of the body stream when the reader is done with them: a fast one would otherwise
+/// have `malloc` return it to the kernel, and fetch it again page by page.
+final class BodyPiece {
+  /// What a reader that lags is given at once, at most.
+  static let maximumBytes = 64 * 1024
+
+  private let base: UnsafeMutableRawPointer
+  private let capacity: Int
+  private let store: BodyPieceStore
+  private(set) var count = 0
+
+  init(capacity: Int, store: BodyPieceStore) {
+    base = capacity == Self.maximumBytes ? store.take() : .allocate(byteCount: capacity, alignment: 16)
+    self.capacity = capacity
+    self.store = store
+  }
+
+  deinit {
+    if capacity == Self.maximumBytes { store.giveBack(base) } else { base.deallocate() }
+  }
+
+  /// False when there is no room for all of them.
+  func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    guard bytes.count <= capacity - count, let start = bytes.baseAddress else { return bytes.isEmpty }
+    (base + count).copyMemory(from: start, byteCount: bytes.count)
+    count += bytes.count
+    return true
+  }
+
+  /// The same memory; nothing is appended from now on.
+  consuming func data() -> Data {
+    let piece = Unmanaged.passRetained(self)
+    return Data(bytesNoCopy: base, count: count, deallocator: .custom { _, _ in piece.release() })
+  }
+}
+
+/// The memory of a body stream's pieces that are not in use.
+final class BodyPieceStore: Sendable {
+  private struct Free: @unchecked Sendable {
+    // Sendable because no other code has an address that lies here.
+    var bases: [UnsafeMutableRawPointer] = []
+  }
+
+  private let maximum: Int
+  private let free = Lock(Free())
+
+  /// - Parameter bytes: kept at most.
+  init(bytes: Int) { maximum = bytes / BodyPiece.maximumBytes }
+
+  deinit { free.withLock { for base in $0.bases { base.deallocate() } } }
+
+  func take() -> UnsafeMutableRawPointer {
+    free.withLock { $0.bases.popLast() } ?? .allocate(byteCount: BodyPiece.maximumBytes, alignment: 16)
+  }
+
+  func giveBack(_ base: UnsafeMutableRawPointer) {
+    let isKept = free.withLock { free in
+      guard free.bases.count < maximum else { return false }
+      free.bases.append(base)
+      return true
+    }
+    if !isKept { base.deallocate() }
+  }
+}

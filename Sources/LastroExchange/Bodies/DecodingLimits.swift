@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import HTTPTypes
+internal import LastroWire
+
+/// What undoing the chunks and content codings of one body may cost.
+package struct DecodingLimits: Sendable {
+  /// Most content codings, one upon the other. Default 1.
+  package var codings: Int
+  /// A streamed body that expands to more than so many times its size is refused. Default 250.
+  package var ratio: Int
+  /// From so many bytes on. Default 32 MiB.
+  package var floor: Int64
+  /// Most bytes of a trailer section. Default 256 KiB.
+  package var headBytes: Int
+  /// Most fields of a trailer section. Default 500.
+  package var fields: Int
+
+  package init(
+    codings: Int = 1, ratio: Int = 250, floor: Int64 = 32 << 20, headBytes: Int = ExchangeLimits().headBytes,
+    fields: Int = ExchangeLimits().fields
+  ) {
+    self.codings = codings
+    self.ratio = ratio
+    self.floor = floor
+    self.headBytes = headBytes
+    self.fields = fields
+  }
+}
+
+extension HTTPFields {
+  /// Whether we may ask for a coded body and decode it. A range is one of the representation that is asked for: of
+  /// a coded one it could not be decoded.
+  package var leaveCodingToUs: Bool { !contains(.acceptEncoding) && !contains(.range) }
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Lastro
+
+#if canImport(FoundationEssentials)
+  package import FoundationEssentials
+#else
+  package import Foundation
+#endif
+
+#if canImport(Glibc)
+  internal import Glibc
+#endif
+
+/// Owns an open file; closes it with the object.
+package final class FileDescriptor {
+  private let raw: Int32
+  private let path: String
+
+  package init(reading path: String) throws(TransportError) {
+    raw = open(path, O_RDONLY | O_CLOEXEC)
+    self.path = path
+    guard raw >= 0 else {
+      throw .refused(
+        .invalidBody, "cannot open the body file \(path): \(String(cString: strerror(errno)))",
+        hint: "check that it exists and may be read")
+    }
+  }
+
+  deinit { if raw >= 0 { close(raw) } }
+
+  /// The next bytes, or `nil` at the end.
+  package func read(upTo count: Int) throws(TransportError) -> Data? {
+    var data = Data(count: count)
+    let taken = data.withUnsafeMutableBytes { buffer in Glibc.read(raw, buffer.baseAddress, count) }
+    guard taken >= 0 else {
+      throw .refused(
+        .invalidBody, "reading the body file \(path) failed: \(String(cString: strerror(errno)))",
+        hint: "check that it is a file, and stays one while it is sent")
+    }
+    return taken == 0 ? nil : data.prefix(taken)
+  }
+}

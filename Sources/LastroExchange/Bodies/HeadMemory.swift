@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import HTTPTypes
+package import Lastro
+package import LastroWire
+
+/// Puts checked heads into the shared vocabulary, and remembers the latest: a server's answers are much alike, and what
+/// was the same last time need not be made again.
+package struct HeadMemory {
+  /// The latest head, for the next to be compared with.
+  package private(set) var latest: KnownHead?
+  /// What it was made into.
+  private var response: HTTPResponse?
+  /// How long the server keeps a connection of HTTP/1.1 without a request, by the latest head: `Keep-Alive: timeout=`.
+  package private(set) var keepAlive: Duration?
+
+  package init() {}
+
+  /// - Parameter known: what may be kept of `head`.
+  package mutating func response(_ head: ResponseHead, known: KnownHead?) throws(TransportError) -> HTTPResponse {
+    if let known, known === latest, let response { return response }
+    let response = try Self.make(head, resembling: response)
+    latest = known
+    keepAlive = Self.keepAlive(head)
+    self.response = known == nil ? nil : response
+    return response
+  }
+
+  private static func keepAlive(_ head: ResponseHead) -> Duration? {
+    for field in head.fields where field.name.utf8.count == 10 && field.name.lowercased() == "keep-alive" {
+      for part in field.value.lowercased().filter({ $0 != " " && $0 != "\t" }).split(separator: ",") {
+        let pair = part.split(separator: "=", maxSplits: 1)
+        if pair.count == 2, pair[0] == "timeout", let seconds = UInt32(pair[1]) { return .seconds(seconds) }
+      }
+    }
+    return nil
+  }
+
+  /// - Parameter known: an answer whose fields may be the same.
+  static func make(_ head: ResponseHead, resembling known: HTTPResponse?) throws(TransportError) -> HTTPResponse {
+    let old = known?.headerFields ?? HTTPFields()
+    var fields: [HTTPField] = []
+    fields.reserveCapacity(head.fields.count)
+    for (index, field) in head.fields.enumerated() {
+      fields.append(try Self.field(field, resembling: index < old.count ? old[index] : nil))
+    }
+    return HTTPResponse(
+      status: HTTPResponse.Status(code: head.status, reasonPhrase: head.reason), headerFields: HTTPFields(fields))
+  }
+
+  private static func field(
+    _ field: ResponseHead.Field, resembling known: HTTPField?
+  ) throws(TransportError) -> HTTPField {
+    if let known, known.name.rawName == field.name {
+      return known.value == field.value ? known : HTTPField(name: known.name, value: field.value)
+    }
+    return try HTTPField(field)
+  }
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Lastro
+internal import LastroWire
+
+/// Failures that are the same whatever carries a transfer.
+extension TransportError {
+  package static func bodyTooLarge(_ limit: Int) -> TransportError { HeadViolation.bodyTooLarge(limit).transportError }
+
+  /// - Parameter announced: its length, as the head tells it.
+  package static func bodyTooLarge(_ limit: Int, announced: Int64) -> TransportError {
+    HeadViolation.bodyTooLarge(limit, announced: announced).transportError
+  }
+
+  package static func decompressionBomb(ratio: Int, delivered: Int64) -> TransportError {
+    TransportError(
+      stage: .limit, code: .decompressionBomb,
+      message: "the compressed body expands to more than \(ratio) times its size, after \(delivered) bytes",
+      hint: "raise maximumDecompressionRatio if the server is trusted", requestSent: true)
+  }
+
+  package static func queueFull(_ limit: Int) -> TransportError {
+    TransportError(
+      stage: .limit, code: .queueFull, message: "the queue is full: \(limit) requests wait already",
+      hint: "send less at once, or raise maximumQueuedRequests")
+  }
+
+  package static func connectionLost(_ message: String) -> TransportError {
+    TransportError(
+      stage: .send, code: .connectionLost, message: message,
+      hint: "the server may have acted on it; mark the request idempotent to allow sending it again",
+      requestSent: true)
+  }
+
+  package static let unsteadyTrust = TransportError(
+    stage: .trust, code: .trustRefused,
+    message: "the trust rules changed again and again before the request was sent",
+    hint: "let ServerTrustJudge.revision change only when the rules do")
+
+  package static let shutDown = TransportError(
+    stage: .cancelled, code: .shutDown, message: "the application shut the stack down",
+    hint: "make a new stack, or let this one live until its calls are done")
+
+  /// - Parameter request: what waited.
+  package static func expiredInQueue(_ request: TransferRequest) -> TransportError {
+    var error = deadlinePassed(
+      request.deadlineCode, of: request.wholeTimeout ?? request.deadline, "while the request waited for a connection",
+      requestSent: false)
+    error.hint = "raise that timeout or connectionsPerHost, or send less at once"
+    return error
+  }
+
+  package static let closedAfterSending = connectionLost(
+    "the connection was closed after the request was sent and before a response came")
+
+  package static let bodyBeforeHead = TransportError(
+    stage: .response, code: .malformedResponse, message: "a body came before a complete response head",
+    hint: "report it: this is a fault of Lastro or of libcurl", requestSent: true)
+
+  package static func sourceFailed(_ error: any Error) -> TransportError {
+    .refused(.invalidBody, "the body's source failed: \(error)", hint: "look at what the source threw")
+  }
+
+  package static func sourceTooShort(_ sent: Int64, of length: Int64) -> TransportError {
+    var error = refused(
+      .invalidBody, "the body ended after \(sent) of the \(length) bytes announced",
+      hint: "announce the true length, or none")
+    error.requestSent = true
+    return error
+  }
+
+  /// No connection stood in time.
+  ///
+  /// - Parameter target: host and port.
+  package static func connectTimedOut(_ target: String, within limit: Duration?) -> TransportError {
+    TransportError(
+      stage: .timeout, code: .connectTimeout,
+      message: "connecting to \(target) took longer than \(limit?.brief ?? "its limit")",
+      hint: "raise the connect timeout, or check host, port and network")
+  }
+
+  /// The same, for a request.
+  package static func connectTimedOut(_ request: TransferRequest) -> TransportError {
+    connectTimedOut(request.head.authority ?? "the server", within: request.connectTimeout)
+  }
+
+  /// - Parameters:
+  ///   - isIdle: whether the wait for the next byte was too long, and not the whole.
+  ///   - place: where the transfer stood.
+  ///   - request: what it was for.
+  package static func late(isIdle: Bool, _ place: TransferPlace, of request: TransferRequest) -> TransportError {
+    let words = place.words(with: request.head.authority)
+    guard isIdle else {
+      return deadlinePassed(
+        request.deadlineCode, of: request.wholeTimeout ?? request.deadline, words, requestSent: place != .unsent)
+    }
+    return TransportError(
+      stage: .timeout, code: .idleTimeout,
+      message: "no byte moved for \(request.idleTimeout?.brief ?? "its limit") \(words)",
+      hint: "raise Timeouts.idle if such a pause is meant", requestSent: place != .unsent)
+  }
+
+  package static func sourceTooLong(_ length: Int64) -> TransportError {
+    .refused(
+      .invalidBody, "the body is longer than the \(length) bytes announced",
+      hint: "announce the true length, or none; a file must not change while it is sent")
+  }
+
+  /// The same, of a request that was begun to be sent.
+  package var afterSending: TransportError {
+    var error = self
+    error.requestSent = true
+    return error
+  }
+
+  package static let goneBeforeSending = TransportError(
+    stage: .response, code: .connectionLost, message: "the connection ended before the request was sent",
+    hint: "fetch again: nothing was sent")
+
+  package static let unexpectedTunnel = TransportError(
+    stage: .response, code: .malformedResponse, message: "the server switched protocols, which was not asked for",
+    hint: "the server does not follow HTTP: report it to its owner", requestSent: true)
+
+  package static let resetBeforeAnswer = TransportError(
+    stage: .response, code: .connectionLost, message: "the connection was reset before a response came",
+    hint: cutHint)
+
+  package static let resetInBody = TransportError(
+    stage: .response, code: .truncatedBody, message: "the connection was reset before the body ended",
+    hint: cutHint)
+}
+
+/// Where a transfer stood when its time was over, as failures tell it.
+package enum TransferPlace: String, CaseIterable {
+  case sourceOpen = "while the body's source did not end after the last byte announced"
+  case body = "while receiving the body"
+  case response = "while waiting for the response"
+  case unsent = "before the request was sent"
+
+  /// With the server, where it is the one to act.
+  fileprivate func words(with authority: String?) -> String {
+    guard let authority else { return rawValue }
+    return switch self {
+    case .sourceOpen: rawValue
+    case .body, .response: "\(rawValue) from \(authority)"
+    case .unsent: "\(rawValue) to \(authority)"
+    }
+  }
+}
+
+extension BodyCut {
+  /// Of an answer that is taken at its head.
+  package static let unread = Self(stage: .limit, code: .bodyTooLarge, message: "it was not read")
+
+  /// Of a refusal whose body takes too long.
+  package static let late = Self(
+    stage: .response, code: .truncatedBody, message: "it did not end in the time that is spent on a refusal")
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Lastro
+package import LastroSupport
+
+#if canImport(FoundationEssentials)
+  package import FoundationEssentials
+#else
+  package import Foundation
+#endif
+
+extension Countdown {
+  /// What is left of a dial, over all its layers.
+  ///
+  /// - Throws: stage `timeout`, code `connect_timeout`, when nothing is left.
+  package func remaining() throws(TransportError) -> Duration? {
+    let left = left
+    guard left != .zero else { throw .dialTimedOut(within: limit) }
+    return left
+  }
+}
+
+/// The talk with a proxy or a peer before a stream carries anybody's bytes. Whatever fails here, nothing of the
+/// application has been sent.
+package struct StreamHandshake: Sendable {
+  package let stream: any ByteStream
+  package let countdown: Countdown
+
+  package init(over stream: any ByteStream, within countdown: Countdown) {
+    self.stream = stream
+    self.countdown = countdown
+  }
+
+  package func send(_ data: Data) async throws(TransportError) {
+    do throws(TransportError) {
+      try await stream.write(data, within: try countdown.remaining())
+    } catch {
+      throw error.beforeSending(within: countdown.limit)
+    }
+  }
+
+  /// The next bytes; `nil` at the end.
+  package func receive(upTo maximum: Int) async throws(TransportError) -> Data? {
+    do throws(TransportError) {
+      return try await stream.read(upTo: maximum, within: try countdown.remaining())
+    } catch {
+      throw error.beforeSending(within: countdown.limit)
+    }
+  }
+
+  /// Exactly so many bytes, and none of those behind them; `nil` when the end comes first.
+  package func receive(exactly count: Int) async throws(TransportError) -> [UInt8]? {
+    var bytes: [UInt8] = []
+    while bytes.count < count {
+      guard let more = try await receive(upTo: count - bytes.count) else { return nil }
+      bytes += more
+    }
+    return bytes
+  }
+}
+
+extension TransportError {
+  /// Stage `timeout`, code `connect_timeout`.
+  package static func dialTimedOut(within limit: Duration?) -> Self {
+    Self(
+      stage: .timeout, code: .connectTimeout, message: "connecting took longer than \(limit?.brief ?? "its limit")",
+      hint: "raise the connect timeout, or check host, port and network")
+  }
+
+  /// The error as a failure of dialing: a stream's own limit is the dial's, and what was sent was not the
+  /// application's.
+  package func beforeSending(within limit: Duration?) -> Self {
+    if code == .idleTimeout { return .dialTimedOut(within: limit) }
+    var error = self
+    error.requestSent = false
+    return error
+  }
+
+  /// A refusal to do TLS in a dialer that does none.
+  package static func noTLS(_ name: String) -> Self {
+    .refused(
+      .unsupported, "\(name) does no TLS itself", hint: "dial through a TLSDialer over it; chains do so by themselves")
+  }
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Lastro
+internal import LastroSupport
+
+#if canImport(FoundationEssentials)
+  package import FoundationEssentials
+#else
+  package import Foundation
+#endif
+
+/// A stream that goes on where a handshake left off: first what was read beyond its end, then the rest.
+package final class TunnelStream: ByteStream {
+  private struct State {
+    var early: Data
+    var isClosed = false
+  }
+
+  package let facts: StreamFacts
+  private let below: any ByteStream
+  private let state: Lock<State>
+
+  /// - Parameters:
+  ///   - below: is read and written from now on by this stream alone.
+  ///   - early: what was read beyond the handshake.
+  package init(_ below: any ByteStream, early: Data = Data()) {
+    self.below = below
+    // What the way to a proxy was secured by says nothing about the host behind it.
+    facts = StreamFacts(
+      remoteAddress: below.facts.remoteAddress, remotePort: below.facts.remotePort, localPort: below.facts.localPort)
+    state = Lock(State(early: early))
+  }
+
+  /// A stream to the same host, which goes on in another protocol.
+  init(upgraded below: any ByteStream, early: Data) {
+    self.below = below
+    facts = below.facts
+    state = Lock(State(early: early))
+  }
+
+  deinit { below.close() }
+
+  package func read(upTo maximum: Int, within limit: Duration?) async throws(TransportError) -> Data? {
+    if maximum > 0, let early = takeEarly(maximum) { return early }
+    return try await below.read(upTo: maximum, within: limit)
+  }
+
+  package func write(_ data: Data, within limit: Duration?) async throws(TransportError) {
+    try await below.write(data, within: limit)
+  }
+
+  package func finishWriting(within limit: Duration?) async throws(TransportError) {
+    try await below.finishWriting(within: limit)
+  }
+
+  package func close() {
+    state.withLock { state in
+      state.early = Data()
+      state.isClosed = true
+    }
+    below.close()
+  }
+
+  private func takeEarly(_ maximum: Int) -> Data? {
+    state.withLock { state in
+      guard !state.early.isEmpty, !state.isClosed else { return nil }
+      let piece = Data(state.early.prefix(maximum))
+      state.early = Data(state.early.dropFirst(piece.count))
+      return piece
+    }
+  }
+}

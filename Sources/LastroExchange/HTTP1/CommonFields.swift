@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import HTTPTypes
+internal import LastroWire
+
+/// The fields that a host's requests have in common, as the bytes that go out.
+package struct CommonFields {
+  private let agent: String?
+  private let accepts: Bool
+  private let decompresses: Bool
+  private var authority: String?
+  private var prepared = PreparedFields()
+
+  /// - Parameters:
+  ///   - userAgent: `nil` for none.
+  ///   - accepts: whether `Accept: */*` is one of them.
+  ///   - decompresses: whether content codings are asked for.
+  package init(userAgent: String?, accepts: Bool, decompresses: Bool) {
+    agent = userAgent
+    self.accepts = accepts
+    self.decompresses = decompresses
+  }
+
+  /// Writes those that the caller has not given.
+  mutating func write(
+    _ head: HTTPRequest, _ given: GivenFields, to writer: inout RequestWriter
+  ) throws(RequestViolation) {
+    guard given.isDisjoint(with: .common), let wanted = head.authority else {
+      return try add(own(given, host: head.host(given)), to: &writer)
+    }
+    if authority != wanted {
+      var fields = PreparedFields()
+      for (name, value) in own(given, host: wanted) { try fields.add(name, value) }
+      prepared = fields
+      authority = wanted
+    }
+    try writer.add(prepared)
+  }
+
+  private func add(_ fields: [(name: String, value: String)], to writer: inout RequestWriter) throws(RequestViolation) {
+    for (name, value) in fields { try writer.add(name, value) }
+  }
+
+  private func own(_ given: GivenFields, host: String) -> [(name: String, value: String)] {
+    var fields = [(name: "Host", value: host)]
+    if let agent, !given.contains(.userAgent) { fields.append(("User-Agent", agent)) }
+    if accepts, !given.contains(.accept) { fields.append(("Accept", "*/*")) }
+    if decompresses, !given.contains(.coding) { fields.append(("Accept-Encoding", ContentCoding.offer)) }
+    return fields
+  }
+}

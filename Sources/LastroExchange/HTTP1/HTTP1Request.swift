@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import HTTPTypes
+package import Lastro
+package import LastroWire
+
+/// How a request over HTTP/1.1 is sent, once its head is written.
+package struct HTTP1Request {
+  package let framing: RequestFraming
+  /// Whether `Expect: 100-continue` is sent, by our own choice or by the caller's.
+  package let expectsContinue: Bool
+  /// Whether it is by our own choice.
+  package let addsExpect: Bool
+  package let asksToClose: Bool
+
+  /// Writes the head.
+  ///
+  /// - Parameters:
+  ///   - common: what the host's requests have in common.
+  ///   - target: of the request line. Default: the path.
+  ///   - proxyAuthorization: sent where the request has none of its own. Default none.
+  ///   - mayExpect: whether the server is asked first if it wants a large body.
+  ///   - writer: has the head afterwards.
+  /// - Throws: stage `request`, for what cannot be sent.
+  package init(
+    _ request: TransferRequest, _ common: inout CommonFields, target: String? = nil,
+    proxyAuthorization: String? = nil, mayExpect: Bool, with writer: inout RequestWriter
+  ) throws(TransportError) {
+    let head = request.head
+    let given = GivenFields(head.headerFields)
+    framing = Self.framing(request.body, head.method)
+    addsExpect = mayExpect && framing.deservesExpect && !given.contains(.expect)
+    expectsContinue = addsExpect || given.contains(.expect)
+    asksToClose = given.contains(.close)
+    do throws(RequestViolation) {
+      try writer.begin(method: head.method.rawValue, target: target ?? head.path ?? "/")
+      try common.write(head, given, to: &writer)
+      if let proxyAuthorization, !given.contains(.proxyAuthorization) {
+        try writer.add("Proxy-Authorization", proxyAuthorization)
+      }
+      // HTTP/1.1 allows one Cookie field; swift-http-types keeps one for each cookie.
+      try Self.write(given.contains(.cookie) ? head.headerFields.withOneCookieField : head.headerFields, to: &writer)
+      if given.isDisjoint(with: .framing), let field = framing.field { try writer.add(field.name, field.value) }
+      if addsExpect { try writer.add("Expect", "100-continue") }
+      try writer.end()
+    } catch {
+      throw error.transportError
+    }
+  }
+
+  private static func write(_ fields: HTTPFields, to writer: inout RequestWriter) throws(RequestViolation) {
+    for field in fields where field.name.canonicalName != "host" {
+      try field.withUnsafeBytesOfValue { value throws(RequestViolation) in try writer.add(field.name.rawName, value) }
+    }
+  }
+
+  private static func framing(_ body: RequestBody, _ method: HTTPRequest.Method) -> RequestFraming {
+    if body.isEmpty { return .known(0, method: method.rawValue) }
+    return body.length.map(RequestFraming.length) ?? .chunked
+  }
+}

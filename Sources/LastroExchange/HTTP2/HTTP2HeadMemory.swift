@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import HTTPTypes
+package import Lastro
+package import LastroWire
+
+/// Puts heads that came over HTTP/2 into the shared vocabulary, and remembers the latest: a session gives the same head
+/// for one that is the same.
+package struct HTTP2HeadMemory {
+  private var head: ResponseHead?
+  private var latest: (response: HTTPResponse, framing: ResponseFraming)?
+
+  package init() {}
+
+  package mutating func response(_ head: ResponseHead) throws(TransportError) -> (HTTPResponse, ResponseFraming) {
+    if let latest, let known = self.head, known.status == head.status, known.fields.isSameMemory(as: head.fields) {
+      return latest
+    }
+    let framing: ResponseFraming
+    do throws(HeadViolation) { framing = try ResponseFraming(head) } catch { throw error.transportError }
+    let response = try HeadMemory.make(head, resembling: latest?.response)
+    self.head = head
+    latest = (response, framing)
+    return (response, framing)
+  }
+}
+
+extension [ResponseHead.Field] {
+  /// Whether both arrays are one: equal without being looked at.
+  fileprivate func isSameMemory(as other: Self) -> Bool {
+    count == other.count
+      && withUnsafeBufferPointer { mine in other.withUnsafeBufferPointer { mine.baseAddress == $0.baseAddress } }
+  }
+}

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+
+/// What is known of one host under one set of options: jobs that wait, connections, dials. Decides, and does nothing.
+///
+/// A job is not bound to a dial: the first connection that is free takes the first job that waits.
+struct HostState {
+  /// Connections of HTTP/2 beyond which jobs wait for a stream.
+  static let mostShared = 4
+
+  /// What the host is known to speak.
+  enum Version {
+    /// Nothing was dialed yet. Where HTTP/2 may come of it, one dial is enough to learn that.
+    case unknown
+    case http1
+    case http2
+  }
+
+  struct Idle {
+    let connection: HTTP1Connection
+    let since: Duration
+  }
+
+  /// A connection of HTTP/2.
+  struct Shared {
+    let connection: HTTP2Connection
+    let bornAt: Duration
+    var used: Int
+    var capacity: Int
+    var idleSince: Duration
+    /// Too old, or about to close: it takes no more jobs.
+    var isRetired = false
+  }
+
+  enum Step {
+    case begin(ExchangeJob, HTTP1Connection)
+    case share(ExchangeJob, HTTP2Connection)
+    case dial(ExchangeJob)
+    case close(any ExchangeConnection)
+    case fail(ExchangeJob, TransportError)
+  }
+
+  struct Limits {
+    var connections: Int
+    var lifetime: Duration
+  }
+
+  let mayShare: Bool
+  let memory = HostMemory()
+  var version: Version
+  private(set) var waiting: [ExchangeJob] = []
+  /// The latest used last: it is taken first, and the oldest come to their end.
+  private(set) var idle: [Idle] = []
+  private(set) var shared: [Shared] = []
+  private var running: [ObjectIdentifier: HTTP1Connection] = [:]
+  private var born: [ObjectIdentifier: Duration] = [:]
+  private(set) var dials = 0
+  /// Whether the server wants HTTP/1.1 (HTTP_1_1_REQUIRED).
+  private(set) var wantsHTTP1 = false
+
+  init(mayShare: Bool) {
+    self.mayShare = mayShare
+    version = mayShare ? .unknown : .http1
+  }
+
+  var isUnused: Bool { waiting.isEmpty && idle.isEmpty && shared.isEmpty && running.isEmpty && dials == 0 }
+  private var connections: Int { running.count + idle.count + shared.count + dials }
+  var allConnections: [any ExchangeConnection] {
+    idle.map(\.connection) + shared.map(\.connection) + Array(running.values)
+  }
+
+  /// Whether one more would have to wait for another to end.
+  func isFull(_ limits: Limits) -> Bool {
+    idle.isEmpty && !shared.contains { $0.used < $0.capacity && !$0.isRetired }
+      && (waiting.count > dials || connections >= limits.connections)
+  }
+
+  // MARK: Jobs
+
+  mutating func enter(_ job: ExchangeJob, front: Bool, now: Duration, _ limits: Limits) -> [Step] {
+    if front { waiting.insert(job, at: 0) } else { waiting.append(job) }
+    return serve(now: now, limits)
+  }
+
+  /// A job that waits is over. False: it does not wait here.
+  mutating func forget(_ job: ExchangeJob) -> Bool {
+    guard let index = waiting.firstIndex(where: { $0 === job }) else { return false }
+    waiting.remove(at: index)
+    return true
+  }
+
+  /// Gives connections to those that wait, and dials for the others.
+  mutating func serve(now: Duration, _ limits: Limits) -> [Step] {
+    var steps: [Step] = []
+    while let job = waiting.first {
+      guard let step = place(job, now: now, limits, &steps) else { break }
+      waiting.removeFirst()
+      steps.append(step)
+    }
+    while dials < wantedDials, connections < limits.connections, dials < waiting.count {
+      steps.append(.dial(waiting[dials]))
+      dials += 1
+    }
+    return steps
+  }
+
+  private mutating func place(
+    _ job: ExchangeJob, now: Duration, _ limits: Limits, _ steps: inout [Step]
+  ) -> Step? {
+    if let index = shared.lastIndex(where: { $0.used < $0.capacity && !$0.isRetired }) {
+      guard now < shared[index].bornAt + limits.lifetime else {
+        retire(index, &steps)
+        return place(job, now: now, limits, &steps)
+      }
+      shared[index].used += 1
+      return .share(job, shared[index].connection)
+    }
+    while let last = idle.popLast() {
+      guard !isTooOld(last.connection, now: now, limits) else {
+        born[ObjectIdentifier(last.connection)] = nil
+        steps.append(.close(last.connection))
+        continue
+      }
+      running[ObjectIdentifier(last.connection)] = last.connection
+      return .begin(job, last.connection)
+    }
+    return nil
+  }
+
+  private mutating func retire(_ index: Int, _ steps: inout [Step]) {
+    shared[index].isRetired = true
+    if shared[index].used == 0 { steps.append(.close(shared.remove(at: index).connection)) }
+  }
+
+  private var wantedDials: Int {
+    switch version {
+    case .unknown: 1
+    case .http1: waiting.count
+    case .http2: shared.lazy.filter { !$0.isRetired }.count < Self.mostShared ? 1 : 0
+    }
+  }
+
+  private func isTooOld(_ connection: HTTP1Connection, now: Duration, _ limits: Limits) -> Bool {
+    born[ObjectIdentifier(connection)].map { now >= $0 + limits.lifetime } ?? true
+  }
+
+  // MARK: Dials
+
+  /// The server wants HTTP/1.1 from now on: its connections of HTTP/2 take no more jobs.
+  mutating func demandHTTP1() {
+    wantsHTTP1 = true
+    version = .http1
+    for index in shared.indices { shared[index].isRetired = true }
+  }
+
+  mutating func dialed(_ connection: HTTP1Connection, now: Duration, _ limits: Limits) -> [Step] {
+    dials -= 1
+    version = .http1
+    born[ObjectIdentifier(connection)] = now
+    idle.append(Idle(connection: connection, since: now))
+    return serve(now: now, limits)
+  }
+
+  mutating func dialed(
+    _ connection: HTTP2Connection, capacity: Int, now: Duration, _ limits: Limits
+  ) -> [Step] {
+    dials -= 1
+    version = .http2
+    shared.append(Shared(connection: connection, bornAt: now, used: 0, capacity: capacity, idleSince: now))
+    return serve(now: now, limits)
+  }
+
+  mutating func dialFailed(_ error: TransportError, now: Duration, _ limits: Limits) -> [Step] {
+    dials -= 1
+    // Nothing is learnt of a host that cannot be reached: each that waits may try by itself.
+    if version == .unknown { version = .http1 }
+    var steps: [Step] = []
+    // Each that waits has a limit of its own.
+    if error.code != .connectTimeout, !waiting.isEmpty { steps.append(.fail(waiting.removeFirst(), error)) }
+    return steps + serve(now: now, limits)
+  }
+
+  // MARK: Connections
+
+  /// An HTTP/1.1 connection may carry another job.
+  mutating func freed(_ connection: HTTP1Connection, now: Duration, _ limits: Limits) -> [Step] {
+    guard running.removeValue(forKey: ObjectIdentifier(connection)) != nil else { return [] }
+    guard !isTooOld(connection, now: now, limits) else {
+      born[ObjectIdentifier(connection)] = nil
+      return [.close(connection)] + serve(now: now, limits)
+    }
+    idle.append(Idle(connection: connection, since: now))
+    return serve(now: now, limits)
+  }
+
+  mutating func gone(_ connection: any ExchangeConnection, now: Duration, _ limits: Limits) -> [Step] {
+    let id = ObjectIdentifier(connection)
+    running[id] = nil
+    born[id] = nil
+    idle.removeAll { $0.connection === connection }
+    shared.removeAll { $0.connection === connection }
+    return serve(now: now, limits)
+  }
+
+  /// A stream of an HTTP/2 connection has ended, or its number of streams has changed.
+  ///
+  /// - Parameter capacity: how many it may have; `nil` where it takes no more, ever.
+  mutating func changed(
+    _ connection: HTTP2Connection, used: Int, capacity: Int?, now: Duration, _ limits: Limits
+  ) -> [Step] {
+    guard let index = shared.firstIndex(where: { $0.connection === connection }) else { return [] }
+    shared[index].used -= used
+    if let capacity { shared[index].capacity = capacity } else { shared[index].isRetired = true }
+    shared[index].idleSince = now
+    var steps: [Step] = []
+    if shared[index].isRetired, shared[index].used <= 0 { retire(index, &steps) }
+    return steps + serve(now: now, limits)
+  }
+
+  // MARK: Idle connections
+
+  /// When the next idle connection's time is over, after closing those whose is.
+  mutating func closeIdle(now: Duration, after lifetime: Duration) -> (next: Duration?, steps: [Step]) {
+    let isOver = { (since: Duration) in now >= since + lifetime }
+    var steps = idle.filter { isOver($0.since) }.map { Step.close($0.connection) }
+    for entry in idle where isOver(entry.since) { born[ObjectIdentifier(entry.connection)] = nil }
+    idle.removeAll { isOver($0.since) }
+    steps += shared.filter { $0.used == 0 && isOver($0.idleSince) }.map { Step.close($0.connection) }
+    shared.removeAll { $0.used == 0 && isOver($0.idleSince) }
+    let times = idle.map(\.since) + shared.filter { $0.used == 0 }.map(\.idleSince)
+    return (times.min().map { $0 + lifetime }, steps)
+  }
+
+  var idleCount: Int { idle.count + shared.lazy.filter { $0.used == 0 }.count }
+  var oldestIdle: Duration? {
+    (idle.lazy.map(\.since) + shared.lazy.filter { $0.used == 0 }.map(\.idleSince)).min()
+  }
+
+  /// Closes the connection that has been idle for longest.
+  mutating func closeOldest() -> [Step] {
+    guard let oldest = oldestIdle else { return [] }
+    if let first = idle.first, first.since <= oldest {
+      born[ObjectIdentifier(first.connection)] = nil
+      return [.close(idle.removeFirst().connection)]
+    }
+    guard let index = shared.firstIndex(where: { $0.used == 0 && $0.idleSince <= oldest }) else { return [] }
+    return [.close(shared.remove(at: index).connection)]
+  }
+}

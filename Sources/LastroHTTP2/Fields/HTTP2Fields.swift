@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastroHTTP2
+package import LastroWire
+
+/// Fields of a request, or its trailers, checked and laid out once for any number of requests.
+///
+///     var head = try HTTP2Fields(method: "GET", scheme: "https", authority: "example.com", path: "/")
+///     try head.add("accept", "*/*")
+///     try head.add("authorization", token, isSensitive: true)
+///
+/// Names go out in lower case. What belongs to a connection of HTTP/1.1 is refused (RFC 9113 §8.2.2), and so is `host`:
+/// `:authority` has its place.
+package struct HTTP2Fields: Sendable {
+  /// Names and values, one behind the other.
+  var bytes: [UInt8] = []
+  var fields: [Field] = []
+
+  struct Field: Sendable {
+    var nameLength: UInt32
+    var valueLength: UInt32
+    var isSensitive: Bool
+  }
+
+  /// Trailers without a field.
+  package init() {}
+
+  /// The head of a request.
+  ///
+  /// - Parameters:
+  ///   - scheme: `http` or `https`; `nil` for CONNECT (RFC 9113 §8.5).
+  ///   - authority: host and, where it is not the scheme's, port.
+  ///   - path: with the query; `nil` for CONNECT.
+  /// - Throws: ``RequestViolation`` of kind `method`, `target` or `host`.
+  package init(method: String, scheme: String?, authority: String, path: String?) throws(RequestViolation) {
+    bytes.reserveCapacity(256)
+    fields.reserveCapacity(16)
+    guard appendPseudo(":method", method, FieldSyntax.isToken) else {
+      throw RequestViolation(.method, "the method is empty, or has characters that a method cannot have")
+    }
+    if let scheme { _ = appendPseudo(":scheme", scheme, Self.isVisible) }
+    guard appendPseudo(":authority", authority, Self.isVisible) else {
+      throw RequestViolation(.host, "the authority is empty, or has characters that cannot be sent")
+    }
+    guard let path else { return }
+    guard appendPseudo(":path", path, { Self.isVisible($0) && $0 != UInt8(ascii: "#") }) else {
+      throw RequestViolation(.target, "the path is empty, or has characters that cannot be sent")
+    }
+  }
+
+  /// Adds a field.
+  ///
+  /// - Parameter isSensitive: whether neither side may keep its value in a table, from which an attacker could learn
+  ///   it.
+  /// - Throws: ``RequestViolation`` of kind `fieldName`, `fieldValue`, `host` or `framing`.
+  package mutating func add(_ name: String, _ value: String, isSensitive: Bool = false) throws(RequestViolation) {
+    var value = value
+    let violation = value.withUTF8 { append(name, $0, isSensitive) }
+    if let violation { throw violation }
+  }
+
+  /// Adds a field whose value is these bytes.
+  ///
+  /// - Throws: ``RequestViolation`` of kind `fieldName`, `fieldValue`, `host` or `framing`.
+  package mutating func add(
+    _ name: String, _ value: UnsafeBufferPointer<UInt8>, isSensitive: Bool = false
+  ) throws(RequestViolation) {
+    if let violation = append(name, value, isSensitive) { throw violation }
+  }
+
+  package var isEmpty: Bool { fields.isEmpty }
+
+  /// The bytes of names and values.
+  package var byteCount: Int { bytes.count }
+
+  @inline(__always)
+  private mutating func appendPseudo(_ name: StaticString, _ value: String, _ isGood: (UInt8) -> Bool) -> Bool {
+    var value = value
+    return value.withUTF8 { value in
+      guard !value.isEmpty, value.allSatisfy(isGood) else { return false }
+      bytes.append(contentsOf: UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount))
+      bytes.append(contentsOf: value)
+      note(name.utf8CodeUnitCount, value.count, false)
+      return true
+    }
+  }
+
+  private mutating func append(
+    _ name: String, _ value: UnsafeBufferPointer<UInt8>, _ isSensitive: Bool
+  ) -> RequestViolation? {
+    guard value.allSatisfy(FieldSyntax.isValue), !Self.hasBlankEnds(value) else {
+      return RequestViolation(
+        .fieldValue, "the value of the header field \(name) has a control character in it, or a blank at an end")
+    }
+    if let violation = Self.violation(name, value) { return violation }
+    var name = name
+    let isGood = name.withUTF8 { name in
+      guard !name.isEmpty, name.allSatisfy(FieldSyntax.isToken) else { return false }
+      for byte in name { bytes.append(byte &- 0x41 < 26 ? byte | 0x20 : byte) }
+      bytes.append(contentsOf: value)
+      note(name.count, value.count, isSensitive)
+      return true
+    }
+    guard !isGood else { return nil }
+    return RequestViolation(.fieldName, "the name of a header field is empty, or has characters it cannot have")
+  }
+
+  private mutating func note(_ name: Int, _ value: Int, _ isSensitive: Bool) {
+    fields.append(Field(nameLength: UInt32(name), valueLength: UInt32(value), isSensitive: isSensitive))
+  }
+
+  private static func isVisible(_ byte: UInt8) -> Bool { (0x21...0x7E).contains(byte) }
+
+  private static func hasBlankEnds(_ value: UnsafeBufferPointer<UInt8>) -> Bool {
+    guard let first = value.first, let last = value.last else { return false }
+    return first == 0x20 || first == 0x09 || last == 0x20 || last == 0x09
+  }
+
+  private static func violation(_ name: String, _ value: UnsafeBufferPointer<UInt8>) -> RequestViolation? {
+    switch name.utf8.count {
+    case 2 where name.isASCII("te") && !value.elementsEqual("trailers".utf8):
+      return RequestViolation(.framing, "TE has another value than trailers, which HTTP/2 does not know")
+    case 4 where name.isASCII("host"):
+      return RequestViolation(.host, "the Host header field stands beside :authority")
+    case 7 where name.isASCII("upgrade"), 10 where name.isASCII("connection") || name.isASCII("keep-alive"),
+      16 where name.isASCII("proxy-connection"), 17 where name.isASCII("transfer-encoding"):
+      return RequestViolation(.framing, "the header field \(name) does not exist in HTTP/2")
+    default: return nil
+    }
+  }
+
+  /// Calls `body` with the fields as the door takes them.
+  func withDoor<Result>(
+    _ body: (UnsafePointer<UInt8>?, UnsafePointer<clastro_http2_field>?, Int) -> Result
+  ) -> Result {
+    withUnsafeTemporaryAllocation(of: clastro_http2_field.self, capacity: max(1, fields.count)) { space in
+      for (index, field) in fields.enumerated() {
+        space[index] = clastro_http2_field(
+          name_length: field.nameLength, value_length: field.valueLength, is_sensitive: field.isSensitive)
+      }
+      return bytes.withUnsafeBufferPointer { body($0.baseAddress, space.baseAddress, fields.count) }
+    }
+  }
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LastroWire
+
+/// What a session holds to. Times are nanoseconds.
+package struct HTTP2Configuration: Sendable {
+  /// Most requests at a time, however many the server allows. Default 100.
+  package var streams = 100
+  /// Most requests at a time before the server's SETTINGS tell how many it allows: more than that it may refuse.
+  /// Default 100.
+  package var streamsBeforeSettings = 100
+  /// What a server may send of one answer before the reader takes it, at first. Default 1 MiB; grows to
+  /// ``maximumStreamWindow``.
+  package var streamWindow = 1 << 20
+  package var maximumStreamWindow = 16 << 20
+  /// What a server may send before it knows that it was received. Default 16 MiB.
+  package var connectionWindow = 16 << 20
+  /// What all answers together may keep unread. Default 64 MiB.
+  package var unreadBytes = 64 << 20
+  /// Bytes of a request's body that are kept while the server has no room for them. Default 64 KiB.
+  package var outboxBytes = 64 << 10
+  /// Heads, interim answers and trailers as for HTTP/1.1; the bytes of heads are counted as RFC 9113 §6.5.2 has it.
+  package var limits = ExchangeLimits()
+  /// Pings while nothing is read. Default none: servers of gRPC close connections for them.
+  package var keepAlive: HTTP2KeepAlive?
+
+  package init() {}
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastroHTTP2
+internal import LastroWire
+
+// What the door tells of what comes in. A function that returns false stops the reading for good.
+extension HTTP2Session {
+  /// The bytes that heads and trailers of the answer may still have.
+  func blockLimit(_ number: Int32, _ slot: UInt) -> Int {
+    guard let stream = streams.stream(number, slot) else { return 0 }
+    return max(0, configuration.limits.headBytes - streams[stream].headBytes)
+  }
+
+  func blockTooLarge(_ number: Int32, _ slot: UInt) {
+    guard let stream = streams.stream(number, slot) else { return }
+    interrupt(
+      stream,
+      HTTP2Violation(.headTooLarge, "the response head exceeds \(configuration.limits.headBytes) bytes"))
+  }
+
+  func fieldInvalid(_ number: Int32, _ slot: UInt, _ name: UnsafeRawBufferPointer) {
+    guard let stream = streams.stream(number, slot) else { return }
+    let isPrintable = (1...64).contains(name.count) && name.allSatisfy { (0x21...0x7E).contains($0) }
+    let which = isPrintable ? "the field \(String(decoding: name, as: UTF8.self))" : "a field"
+    interrupt(stream, HTTP2Violation(.field, "\(which) of the response has characters it may not have"))
+  }
+
+  func block(_ block: clastro_http2_block) -> Bool {
+    guard let stream = streams.stream(block.stream, block.slot) else { return loss == nil }
+    streams[stream].headBytes += block.byte_count + 32 * block.count
+    do throws(HTTP2Violation) {
+      if streams[stream].answer == .begun { try trailers(block, stream) } else { try head(block, stream) }
+    } catch {
+      interrupt(stream, error)
+      return loss == nil
+    }
+    if block.ends { answerEnded(stream) }
+    return loss == nil
+  }
+
+  private func trailers(_ block: clastro_http2_block, _ stream: HTTP2Stream) throws(HTTP2Violation) {
+    let fields = try HTTP2HeadReader.trailers(block, maximumFields: configuration.limits.fields)
+    if !fields.isEmpty { tell(.trailers(stream, fields)) }
+  }
+
+  private func head(_ block: clastro_http2_block, _ stream: HTTP2Stream) throws(HTTP2Violation) {
+    guard let status = HTTP2HeadReader.status(of: block), status >= 100 else {
+      throw HTTP2Violation(.field, "the response has no status of three digits")
+    }
+    let head = try heads.head(block, status: status, maximumFields: configuration.limits.fields)
+    guard status >= 200 else { return try interim(head, stream) }
+    streams[stream].answer = .begun
+    tell(.head(stream, head))
+    if status >= 400, streams[stream].outbox != nil, streams[stream].request != .sent {
+      streams[stream].isStopped = true
+      tell(.stopsBody(stream))
+    }
+  }
+
+  private func interim(_ head: ResponseHead, _ stream: HTTP2Stream) throws(HTTP2Violation) {
+    streams[stream].interimResponses += 1
+    let limit = configuration.limits.interimResponses
+    guard streams[stream].interimResponses <= limit else {
+      throw HTTP2Violation(.tooManyInterimResponses, "the server sent more than \(limit) interim responses")
+    }
+    streams[stream].answer = .interim
+    tell(.interim(stream, head))
+  }
+
+  func data(_ number: Int32, _ slot: UInt, _ bytes: UnsafeRawBufferPointer) -> Bool {
+    // The connection's credit at once, so that a reader who takes nothing holds up no other.
+    withDoor { clastro_http2_consume_connection($0, bytes.count) }
+    guard let stream = streams.stream(number, slot), let input, let start = bytes.baseAddress else {
+      return loss == nil
+    }
+    streams[stream].unread += bytes.count
+    unreadBytes += bytes.count
+    let offset = start - input
+    tell(.body(stream, offset..<offset + bytes.count))
+    if bandwidth.received(bytes.count, now: now) { measuringPing = ping() }
+    return loss == nil
+  }
+
+  func dataEnd(_ number: Int32, _ slot: UInt, _ count: Int, _ ends: Bool) -> Bool {
+    guard let stream = streams.stream(number, slot) else { return loss == nil }
+    // nghttp2 passes over frames without bytes between heads.
+    guard streams[stream].answer == .begun else {
+      interrupt(stream, .bodyBeforeHead)
+      return loss == nil
+    }
+    if ends {
+      answerEnded(stream)
+    } else if count == 0 {
+      streams[stream].emptyData += 1
+      guard streams[stream].emptyData <= HTTP2FloodGuard.maximumEmptyData else {
+        let limit = HTTP2FloodGuard.maximumEmptyData
+        fail(
+          .violation(HTTP2Violation(.emptyData, "the server sent more than \(limit) empty DATA frames on a stream")))
+        return false
+      }
+    }
+    return loss == nil
+  }
+
+  /// The answer is whole. nghttp2 closes the stream by itself if the request is, too.
+  private func answerEnded(_ stream: HTTP2Stream) {
+    guard streams.contains(stream), streams[stream].answer == .begun else { return }
+    streams[stream].answer = .whole
+    guard streams[stream].request != .sent else { return }
+    guard streams[stream].isStopped else { return tell(.answered(stream)) }
+    withDoor { clastro_http2_reset($0, stream.number, HTTP2ErrorCode.noError.rawValue) }
+    finish(stream, .done)
+  }
+
+  func wasReset(_ number: Int32, _ slot: UInt, _ code: UInt32) -> Bool {
+    guard let stream = streams.stream(number, slot) else { return loss == nil }
+    finish(stream, .reset(HTTP2ErrorCode(rawValue: code)))
+    return loss == nil
+  }
+
+  func settingsCame() -> Bool {
+    tell(.capacity)
+    return loss == nil
+  }
+
+  func pong(_ payload: UInt64) -> Bool {
+    guard payload == measuringPing, bandwidth.isMeasuring else { return loss == nil }
+    _ = bandwidth.acknowledged(now: now, isRead: unreadBytes < advertisedWindow / 2)
+    advertiseMore()
+    return loss == nil
+  }
+
+  func goingAway(_ lastStream: Int32, _ code: UInt32, _ text: String) -> Bool {
+    let notice = HTTP2GoAway(lastStream: lastStream, code: HTTP2ErrorCode(rawValue: code), text: text)
+    goAway = notice
+    tell(.goingAway(notice))
+    for stream in streams.all where stream.number > lastStream { finish(stream, .goAway) }
+    return loss == nil
+  }
+
+  func refused(_ number: Int32, _ slot: UInt, _ reason: String) {
+    guard let stream = streams.stream(number, slot) else { return }
+    interrupt(stream, HTTP2Violation(.field, "the response breaks HTTP/2: \(reason)"))
+  }
+
+  /// nghttp2 has done with a stream.
+  func closed(_ number: Int32, _ slot: UInt, _ code: UInt32) {
+    guard let stream = streams.stream(number, slot) else { return }
+    finish(stream, closing(of: stream, HTTP2ErrorCode(rawValue: code)))
+  }
+
+  private func closing(of stream: HTTP2Stream, _ code: HTTP2ErrorCode) -> HTTP2Closing {
+    switch (streams[stream].answer, streams[stream].request, code) {
+    case (.whole, _, _): .done
+    // A head that did not go out: the server went away meanwhile.
+    case (_, .queued, _): .goAway
+    // What nghttp2 resets without a word of it.
+    case (_, _, .flowControlError):
+      .broken(HTTP2Violation(.flowControl, "the server sent more than the stream's window allows"))
+    case (.waiting, _, .protocolError), (.interim, _, .protocolError):
+      .broken(.bodyBeforeHead)
+    case (.begun, _, .protocolError):
+      .broken(HTTP2Violation(.contentLength, "the response's body is longer or shorter than its Content-Length"))
+    default: .broken(HTTP2Violation(.field, "the response breaks HTTP/2: \(code)"))
+    }
+  }
+}
+
+extension HTTP2Violation {
+  fileprivate static let bodyBeforeHead = Self(.order, "the response's body, or its end, comes before its head")
+}

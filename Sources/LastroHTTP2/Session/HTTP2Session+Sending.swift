@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastroHTTP2
+
+// What the door tells of what goes out, and asks for.
+extension HTTP2Session {
+  /// The head, or the trailers, of a request.
+  func sentHead(_ number: Int32, _ slot: UInt, _ ends: Bool) {
+    guard let stream = streams.stream(number, slot) else { return }
+    streams[stream].request = ends ? .sent : .sending
+  }
+
+  func sentData(_ number: Int32, _ slot: UInt, _ count: Int, _ ends: Bool) {
+    floods.sentData()
+    guard let stream = streams.stream(number, slot) else { return }
+    streams[stream].sentBytes += Int64(count)
+    if ends { streams[stream].request = .sent }
+  }
+
+  /// nghttp2 ends the connection, for a reason of its own unless one was told.
+  func sentGoingAway(_ code: UInt32, _ reason: String) {
+    guard loss == nil else { return }
+    let code = HTTP2ErrorCode(rawValue: code)
+    fail(
+      .violation(
+        HTTP2Violation(.connection, "the server broke HTTP/2: \(reason.isEmpty ? "" : "\(reason), ")\(code)")))
+  }
+
+  func piece(_ number: Int32, _ slot: UInt, _ room: Int) -> clastro_http2_piece {
+    var piece = clastro_http2_piece(count: 0, is_dry: true, is_last: false, has_trailers: false)
+    guard let stream = streams.stream(number, slot), !streams[stream].isStopped, let outbox = streams[stream].outbox
+    else { return piece }
+    guard outbox.count > 0 || outbox.isEnded else {
+      streams[stream].outbox?.isDry = true
+      askForMore(stream)
+      return piece
+    }
+    piece.is_dry = false
+    piece.count = min(outbox.count, room)
+    piece.is_last = outbox.isEnded && piece.count == outbox.count
+    if piece.is_last, let trailers = outbox.trailers {
+      piece.has_trailers = withDoor(
+        { door in
+          trailers.withDoor { bytes, fields, count in clastro_http2_trailers(door, number, bytes, fields, count) }
+        }, or: false)
+    }
+    return piece
+  }
+
+  func take(_ number: Int32, _ slot: UInt, _ space: UnsafeMutableRawBufferPointer) {
+    guard let stream = streams.stream(number, slot) else { return }
+    streams[stream].outbox?.take(to: space)
+    askForMore(stream)
+  }
+
+  private func askForMore(_ stream: HTTP2Stream) {
+    guard let outbox = streams[stream].outbox, !outbox.isEnded, !outbox.hasAsked, outbox.remaining != 0,
+      outbox.count <= configuration.outboxBytes / 2
+    else { return }
+    streams[stream].outbox?.hasAsked = true
+    tell(.wantsBody(stream))
+  }
+}

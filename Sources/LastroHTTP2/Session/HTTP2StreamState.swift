@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a session knows of an open stream.
+struct HTTP2StreamState {
+  /// 0 for none: streams begin with 1.
+  var number: Int32 = 0
+  var request = HTTP2RequestPhase.queued
+  var answer = HTTP2AnswerPhase.waiting
+  /// Bytes of the request's body that have gone out.
+  var sentBytes: Int64 = 0
+  /// Whether no more of the request's body is sent.
+  var isStopped = false
+  var interimResponses = 0
+  var emptyData = 0
+  /// Bytes of heads and trailers so far.
+  var headBytes = 0
+  /// Bytes of the body that the reader has not taken.
+  var unread = 0
+  var outbox: HTTP2Outbox?
+}
+
+/// The open streams, each in a slot that is used again.
+///
+/// States lie in memory of the table's own, where they are read and changed in place: what an array does for each
+/// access costs more than what a session does with it.
+final class HTTP2StreamTable {
+  private var slots = UnsafeMutablePointer<HTTP2StreamState>.allocate(capacity: 4)
+  private var capacity = 4
+  /// Slots that are initialized.
+  private var used = 0
+  private var free: ContiguousArray<Int> = []
+  private(set) var count = 0
+
+  deinit {
+    slots.deinitialize(count: used)
+    slots.deallocate()
+  }
+
+  /// A slot for the next stream.
+  func reserve() -> Int {
+    if let slot = free.popLast() { return slot }
+    if used == capacity { grow() }
+    (slots + used).initialize(to: HTTP2StreamState())
+    used += 1
+    return used - 1
+  }
+
+  private func grow() {
+    let larger = UnsafeMutablePointer<HTTP2StreamState>.allocate(capacity: capacity * 2)
+    larger.moveInitialize(from: slots, count: used)
+    slots.deallocate()
+    (slots, capacity) = (larger, capacity * 2)
+  }
+
+  /// Gives back a slot that no stream has come to.
+  func giveBack(_ slot: Int) { free.append(slot) }
+
+  func open(_ number: Int32, _ outbox: HTTP2Outbox?, in slot: Int) {
+    slots[slot] = HTTP2StreamState(number: number, outbox: outbox)
+    count += 1
+  }
+
+  func close(_ stream: HTTP2Stream) {
+    guard contains(stream) else { return }
+    slots[stream.slot] = HTTP2StreamState()
+    free.append(stream.slot)
+    count -= 1
+  }
+
+  func contains(_ stream: HTTP2Stream) -> Bool {
+    stream.slot >= 0 && stream.slot < used && stream.number > 0 && slots[stream.slot].number == stream.number
+  }
+
+  /// The stream of this number, if it is open and in this slot.
+  func stream(_ number: Int32, _ slot: UInt) -> HTTP2Stream? {
+    guard slot < UInt(used), number > 0, slots[Int(slot)].number == number else { return nil }
+    return HTTP2Stream(number: number, slot: Int(slot))
+  }
+
+  /// The state of an open stream, until the next one is opened.
+  subscript(_ stream: HTTP2Stream) -> HTTP2StreamState {
+    unsafeAddress { UnsafePointer(slots + stream.slot) }
+    unsafeMutableAddress { slots + stream.slot }
+  }
+
+  var all: [HTTP2Stream] {
+    (0..<used).filter { slots[$0].number != 0 }.map { HTTP2Stream(number: slots[$0].number, slot: $0) }
+  }
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+internal import LastroWire
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// A stream that speaks WebSocket from here on, and what both sides agreed on in the handshake.
+final class WebSocketStream: ByteStream {
+  let agreement: WebSocketHandshake.Agreement
+  private let below: any ByteStream
+
+  init(_ below: any ByteStream, _ agreement: WebSocketHandshake.Agreement) {
+    self.below = below
+    self.agreement = agreement
+  }
+
+  deinit { below.close() }
+
+  var facts: StreamFacts { below.facts }
+
+  func read(upTo maximum: Int, within limit: Duration?) async throws(TransportError) -> Data? {
+    try await below.read(upTo: maximum, within: limit)
+  }
+
+  func write(_ data: Data, within limit: Duration?) async throws(TransportError) {
+    try await below.write(data, within: limit)
+  }
+
+  func finishWriting(within limit: Duration?) async throws(TransportError) {
+    try await below.finishWriting(within: limit)
+  }
+
+  func close() { below.close() }
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Frames the body of a request (RFC 9112 §6, §7.1): it counts a body of known length, and tells which few bytes go
+/// around the caller's where chunks are needed. It never touches or copies the body.
+///
+/// ```swift
+/// var rest = bytes[...]
+/// while !rest.isEmpty {
+///   let piece = try writer.frame(rest.count)
+///   piece.withPrefix { queue($0) }; queue(rest.prefix(piece.count)); queue(piece.suffix)
+///   rest = rest.dropFirst(piece.count)
+/// }
+/// queue(try writer.end())
+/// ```
+package struct BodyWriter: Sendable {
+  /// Most bytes of one chunk.
+  package static let maximumChunkBytes = 65_536
+
+  /// What goes out next: prefix, so many bytes of the body, suffix.
+  package struct Piece: Equatable, Sendable {
+    package let count: Int
+    package let isChunk: Bool
+
+    /// The size of the chunk and its line end; nothing where the body has no chunks. At most 7 bytes.
+    package func withPrefix<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
+      guard isChunk else { return try body(UnsafeRawBufferPointer(start: nil, count: 0)) }
+      // In the order of memory: each digit goes in front of what is there, the lowest first.
+      var packed: UInt64 = 0x0A0D  // CR LF
+      var length = 2
+      var rest = count
+      repeat {
+        let digit = UInt64(rest & 15)
+        packed = packed << 8 | (digit < 10 ? 0x30 + digit : 0x57 + digit)
+        length += 1
+        rest >>= 4
+      } while rest > 0
+      packed = packed.littleEndian
+      return try withUnsafeBytes(of: &packed) { try body(UnsafeRawBufferPointer(rebasing: $0[..<length])) }
+    }
+
+    /// What goes behind the bytes: the chunk's line end, or nothing.
+    package var suffix: StaticString { isChunk ? "\r\n" : "" }
+  }
+
+  private let framing: RequestFraming
+  /// Bytes of the body so far.
+  package private(set) var sentBytes: Int64 = 0
+
+  package init(_ framing: RequestFraming) { self.framing = framing }
+
+  /// Takes the next bytes of the body: of `available`, so many as the piece says.
+  ///
+  /// - Parameter available: more than 0. An empty chunk would end the body.
+  /// - Throws: ``RequestViolation`` of kind `body` where there are more than were announced.
+  package mutating func frame(_ available: Int) throws(RequestViolation) -> Piece {
+    switch framing {
+    case .none: throw Self.tooLong(0)
+    case .length(let length):
+      guard Int64(available) <= length - sentBytes else { throw Self.tooLong(length) }
+      sentBytes += Int64(available)
+      return Piece(count: available, isChunk: false)
+    case .chunked:
+      let count = min(available, Self.maximumChunkBytes)
+      sentBytes += Int64(count)
+      return Piece(count: count, isChunk: count > 0)
+    }
+  }
+
+  /// The body has ended. The result goes behind it: the last chunk and the trailers, or nothing.
+  ///
+  /// - Parameter trailers: fields that are known only now. The head should have named them in `Trailer`.
+  /// - Throws: ``RequestViolation`` of kind `body` where there are fewer bytes than were announced, or trailers
+  ///   without chunks; of kind `trailer` for a name that means something in a head only (RFC 9110 §6.5.1); of kind
+  ///   `fieldName` or `fieldValue` for what cannot be sent.
+  package mutating func end(trailers: [ResponseHead.Field] = []) throws(RequestViolation) -> [UInt8] {
+    guard case .chunked = framing else {
+      if case .length(let length) = framing, sentBytes < length {
+        throw RequestViolation(
+          .body, "the body ended after \(sentBytes) bytes, and its Content-Length is \(length)")
+      }
+      guard trailers.isEmpty else {
+        throw RequestViolation(.body, "trailers need a body whose length is not announced")
+      }
+      return []
+    }
+    if trailers.isEmpty { return Array("0\r\n\r\n".utf8) }
+    var fields = PreparedFields()
+    for field in trailers {
+      guard !TrailerNames.areForbiddenInRequests(field.name) else {
+        throw RequestViolation(.trailer, "the field \(field.name) means something in a head only, and cannot trail")
+      }
+      try fields.add(field.name, field.value)
+    }
+    return Array("0\r\n".utf8) + fields.bytes + [0x0D, 0x0A]
+  }
+
+  private static func tooLong(_ length: Int64) -> RequestViolation {
+    RequestViolation(.body, "the body has more bytes than its Content-Length, which is \(length)")
+  }
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension String {
+  /// Calls `body` with the bytes where they are, if they are in one place, as nearly always.
+  @inline(__always)
+  func withBytes<Result, Failure: Error>(
+    _ body: (UnsafeBufferPointer<UInt8>) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    let result = utf8.withContiguousStorageIfAvailable { bytes in
+      Swift.Result { () throws(Failure) in try body(bytes) }
+    }
+    if let result { return try result.get() }
+    return try Array(utf8).withUnsafeBufferPointer(body)
+  }
+
+  /// Whether every byte is as told.
+  @inline(__always)
+  func hasOnly(_ isAllowed: (UInt8) -> Bool) -> Bool {
+    withBytes { bytes in
+      for byte in bytes where !isAllowed(byte) { return false }
+      return true
+    }
+  }
+
+  /// Whether it is this text of lower-case ASCII, whatever the case of its letters.
+  @inline(__always)
+  package func isASCII(_ text: StaticString) -> Bool {
+    // Few names have the length of one that matters.
+    utf8.count == text.utf8CodeUnitCount && hasLetters(of: text)
+  }
+
+  /// Of as many bytes.
+  private func hasLetters(of text: StaticString) -> Bool {
+    withBytes { bytes in
+      for index in bytes.indices {
+        let byte = bytes[index]
+        guard byte | (byte &- 0x41 < 26 ? 0x20 : 0) == text.utf8Start[index] else { return false }
+      }
+      return true
+    }
+  }
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import LastroTesting
+import PeerSupport
+import Testing
+
+@Suite("lastro fetch: TLS", .timeLimit(.minutes(5)))
+struct TLSFlagTests {
+  private let lab: PinnedServers
+  private let leaf: MintedCertificate
+
+  init() throws {
+    lab = try PinnedServers()
+    leaf = try lab.leaf("localhost")
+  }
+
+  @Test("--capath trusts what is in a directory")
+  func directory() async throws {
+    let server = try lab.server(leaf)
+    let folder = lab.directory.file("roots")
+    #expect(try await Lastro.run(["fetch", "--capath", folder, server.baseURL]).text == "answer")
+    #expect(try await Lastro.run(["pins", "--capath", folder, "localhost:\(server.port)"]).status == 0)
+    let stranger = try lab.directory.write(try CertificateAuthority().rootPEM, to: "strangers/root.pem")
+    let other = URL(filePath: stranger).deletingLastPathComponent().path
+    #expect(try await Lastro.run(["fetch", "--capath", other, server.baseURL]).status == 35)
+    let line = #"{"url":"\#(server.baseURL)","capath":"\#(folder)","tls_version":"1.3"}"# + "\n"
+    #expect(try await Lastro.run(["batch"], input: line).jsonLines().map(\.status) == [200])
+  }
+
+  @Test("--tlsv1.3 refuses an older server; --tlsv1.2 is what holds without it")
+  func versions() async throws {
+    let old = try lab.server(leaf) { $0.maximumVersion = .tls12 }
+    for (flags, status) in [([], 0), (["--tlsv1.2"], 0), (["--tlsv1.3"], 35), (["--tlsv1.2", "--tlsv1.3"], 64)] {
+      let result = try await Lastro.run(["fetch"] + lab.trust + flags + [old.baseURL])
+      #expect(result.status == Int32(status), "\(flags) \(result.errors)")
+    }
+    let lines = ["1.3", "1.4"].map {
+      #"{"url":"\#(old.baseURL)","cacert":"\#(lab.rootFile)","tls_version":"\#($0)"}"# + "\n"
+    }
+    let results = try await Lastro.run(["batch", "--concurrency", "1"], input: lines.joined()).jsonLines()
+    #expect(results.map { $0.failureWords?.split(separator: "/").first } == ["tls", "request"])
+  }
+
+  @Test("--ciphers and --tls13-ciphers are what is offered; a name that there is not is refused")
+  func ciphers() async throws {
+    let old = try lab.server(leaf) { $0.maximumVersion = .tls12 }
+    let new = try lab.server(leaf)
+    let cases: [(LoopbackServer, [String], Int32)] = [
+      (old, ["--ciphers", "ECDHE-RSA-AES256-GCM-SHA384:ECDHE-ECDSA-AES256-GCM-SHA384"], 0),
+      (old, ["--ciphers", "ECDHE-RSA-AES256-GCM-SHA384"], 35), (old, ["--ciphers", "NO-SUCH"], 35),
+      (new, ["--tls13-ciphers", "TLS_CHACHA20_POLY1305_SHA256"], 0), (new, ["--tls13-ciphers", "TLS_NO_SUCH"], 35),
+      (new, ["--tls13-ciphers", ""], 35),
+    ]
+    for (server, flags, status) in cases {
+      let result = try await Lastro.run(["fetch"] + lab.trust + flags + [server.baseURL])
+      #expect(result.status == status, "\(flags) \(result.errors)")
+    }
+  }
+
+  @Test("--cert-status demands a good stapled response")
+  func stapledStatus() async throws {
+    let bare = try lab.server(leaf)
+    let response = try lab.issuer.ocspResponse(for: leaf)
+    let stapling = try lab.server(leaf) { $0.ocspResponse = response }
+    #expect(try await lab.fetch(stapling, "--cert-status").text == "answer")
+    let refused = try await lab.fetch(bare, "--cert-status")
+    #expect(refused.status == 35 && refused.errors.contains("tls/certificate_status_invalid"))
+    #expect(bare.requests.isEmpty)
+  }
+
+  @Test("--key-log writes secrets; SSLKEYLOGFILE in the environment writes none")
+  func keyLog() async throws {
+    let server = try lab.server(leaf)
+    let environment = ["SSLKEYLOGFILE": lab.directory.file("environment.log")]
+    let flags = ["fetch"] + lab.trust
+    #expect(try await Lastro.run(flags + [server.baseURL], environment: environment).text == "answer")
+    let pins = ["pins"] + lab.trust + ["localhost:\(server.port)"]
+    #expect(try await Lastro.run(pins, environment: environment).status == 0)
+    let asked = flags + ["--key-log", lab.directory.file("asked.log"), server.baseURL]
+    #expect(try await Lastro.run(asked, environment: environment).text == "answer")
+    // libcurl makes the file, and is given nothing to write into it.
+    #expect(lab.directory.text(of: "environment.log").isEmpty)
+    #expect(lab.directory.text(of: "asked.log").contains("CLIENT_TRAFFIC_SECRET_0 "))
+    let refused = try await Lastro.run(flags + ["--key-log", "/nonexistent/keys", server.baseURL])
+    #expect(refused.status == 35 && refused.errors.contains("/nonexistent/keys"))
+  }
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Lastro
+import LastroCurl
+import LastroSupport
+import LastroTesting
+import TestSupport
+import Testing
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+typealias RawFailure = HTTPFetchError<any Error>
+typealias RawAnswer = Network.Value<Data, ResourceResponse>
+
+extension CurlNetworkStack {
+  /// A stack that no proxy of the environment stands in front of.
+  static func direct(
+    _ edit: (inout CurlConfiguration) -> Void = { _ in }, configuration: StackConfiguration = .patient
+  ) throws -> CurlNetworkStack {
+    var engine = CurlConfiguration()
+    engine.connection.proxy = .none
+    edit(&engine)
+    return try CurlNetworkStack(engine, configuration: configuration)
+  }
+
+  /// Fetches with a request of the given parts.
+  func send(
+    _ method: HTTPRequest.Method = .get, _ url: String, headers: RawHeaders = [:], body: RequestBody = .empty,
+    options: RequestOptions = RequestOptions()
+  ) async throws(RawFailure) -> RawAnswer {
+    let make = BaseRequestMaking<ResourceRequest> {
+      try ResourceRequest(method: method, url: url, headers: headers, body: body, options: options)
+    }
+    return try await fetch(RawHTTPResource(baseRequestMaking: make))
+  }
+}
+
+extension StackConfiguration {
+  /// Limits that a busy machine does not reach.
+  static var patient: Self {
+    var result = Self()
+    let patient = try? Timeouts(connect: .seconds(600), attempt: nil, idle: .seconds(600), total: .seconds(900))
+    if let patient { result.timeouts = patient }
+    return result
+  }
+}
+
+extension RequestOptions {
+  /// Options with the connection's changed from direct ones.
+  static func connection(_ edit: (inout ConnectionOptions) -> Void) -> RequestOptions {
+    var options = RequestOptions()
+    var connection = ConnectionOptions()
+    connection.proxy = .none
+    edit(&connection)
+    options.connection = connection
+    return options
+  }
+}
+
+extension Network.Value where T == Data {
+  var text: String { String(decoding: value, as: UTF8.self) }
+}
+
+extension CurlTransport {
+  /// An engine whose HTTP a carrier carries.
+  static func over(
+    _ carrier: HTTPCarrier, _ edit: (inout CurlConfiguration) -> Void = { _ in }
+  ) throws(ConfigurationError) -> CurlTransport {
+    var configuration = CurlConfiguration()
+    configuration.carrier = carrier
+    edit(&configuration)
+    return try CurlTransport(configuration)
+  }
+}
+
+/// What the failed operation threw; it may throw nothing but a failure of the stack.
+func failure<Success>(
+  sourceLocation: SourceLocation = #_sourceLocation, _ operation: () async throws -> Success
+) async throws -> RawFailure {
+  do {
+    _ = try await operation()
+  } catch let error as RawFailure {
+    return error
+  }
+  let none: RawFailure? = nil
+  return try #require(none, "it should have failed", sourceLocation: sourceLocation)
+}
+
+/// The SHA-256 of bytes, in hexadecimal digits.
+func sha256(_ data: Data) -> String { (try? MessageDigest(of: data))?.hexadecimal ?? "" }
+
+/// The content of a peer's file: byte `i` is `i % 251`.
+func pattern(_ count: Int) -> Data {
+  let period = Data(0..<251)
+  var data = Data(capacity: count + period.count)
+  while data.count < count { data += period }
+  return data.prefix(count)
+}
+
+/// An engine that trusts an authority, and servers that it certifies.
+struct TrustingEngine {
+  let authority: CertificateAuthority
+  let dialer: CurlDialer
+  let transport: CurlTransport
+
+  init(_ edit: (inout CurlConfiguration, CertificateAuthority) throws -> Void = { _, _ in }) throws {
+    authority = try CertificateAuthority()
+    var configuration = CurlConfiguration()
+    configuration.connection.tls.roots = .pem(Array(authority.rootPEM.utf8))
+    configuration.connection.proxy = .none
+    try edit(&configuration, authority)
+    transport = try CurlTransport(configuration)
+    dialer = CurlDialer(transport: transport)
+  }
+
+  /// A server on 127.0.0.1, over TLS for `localhost` where asked.
+  func server(
+    tls: Bool = false, _ edit: (inout LoopbackTLS) -> Void = { _ in }, handler: @escaping LoopbackServer.Handler
+  ) throws -> LoopbackServer {
+    guard tls else { return try LoopbackServer(handler: handler) }
+    var options = LoopbackTLS(try authority.issue(hosts: ["localhost"]))
+    edit(&options)
+    return try LoopbackServer(tls: options, handler: handler)
+  }
+
+  func dial(
+    _ server: LoopbackServer, limit: Duration? = nil, _ edit: (inout DialRequest) -> Void = { _ in }
+  ) async throws -> any ByteStream {
+    try await dialer.dial(request(server, limit: limit, edit))
+  }
+
+  func request(
+    _ server: LoopbackServer, limit: Duration? = nil, _ edit: (inout DialRequest) -> Void = { _ in }
+  ) -> DialRequest {
+    var request = DialRequest(
+      host: server.isTLS ? "localhost" : "127.0.0.1", port: server.port, tls: server.isTLS ? .init() : nil,
+      connectTimeout: limit)
+    edit(&request)
+    return request
+  }
+
+  /// Options that trust the authority, changed.
+  func options(_ edit: (inout ConnectionOptions) -> Void) -> ConnectionOptions {
+    var options = ConnectionOptions()
+    options.tls.roots = .pem(Array(authority.rootPEM.utf8))
+    options.proxy = .none
+    edit(&options)
+    return options
+  }
+}
+
+/// Bytes that differ from place to place.
+func noise(_ count: Int) -> Data {
+  var state: UInt32 = 2_463_534_242
+  return Data(
+    (0..<count).map { _ in
+      state ^= state << 13
+      state ^= state >> 17
+      state ^= state << 5
+      return UInt8(truncatingIfNeeded: state)
+    })
+}
+
+extension TestAuthority {
+  /// A stack that trusts the authority, and whose servers a judge decides on.
+  func stack(
+    _ judge: (any ServerTrustJudge)?, names: [String: Int] = [:], _ edit: (inout CurlConfiguration) -> Void = { _ in }
+  ) throws -> CurlNetworkStack {
+    try .direct {
+      $0.connection.tls.roots = roots
+      $0.connection.tls.trustJudge = judge
+      $0.connection.resolutions = names.map { .init(host: $0.key, port: $0.value, addresses: ["127.0.0.1"]) }
+      edit(&$0)
+    }
+  }
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Lastro
+import LastroTesting
+import TestSupport
+import Testing
+
+@testable import LastroCurl
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// The same exchanges over both carriers: what servers see, and what callers get, is alike.
+@Suite("Carriers", .timeLimit(.minutes(5)))
+struct DirectCarrierTests {
+  private static func engine(
+    _ carrier: HTTPCarrier, _ adapt: (inout CurlConfiguration) -> Void = { _ in }
+  ) throws -> CurlTransport {
+    var configuration = CurlConfiguration()
+    configuration.carrier = carrier
+    configuration.connection.httpVersion = .http1
+    adapt(&configuration)
+    return try CurlTransport(configuration)
+  }
+
+  @Test("an answer comes whole, and its connection serves the next request", arguments: HTTPCarrier.allCases)
+  func reuse(carrier: HTTPCarrier) async throws {
+    let text = String(repeating: "lastro ", count: 100_000)
+    let server = try LoopbackServer.http { request in .text(request.target == "/large" ? text : "fine") }
+    let engine = try Self.engine(carrier)
+    for _ in 0..<3 {
+      #expect(await engine.outcome(server) == .answered(200, "fine"))
+      #expect(await engine.outcome(server, "/large") == .answered(200, text))
+    }
+    #expect(server.acceptedConnections == 1)
+  }
+
+  @Test("a request is the same request", arguments: [HTTPRequest.Method.get, .head, .post, .delete])
+  func request(method: HTTPRequest.Method) async throws {
+    var seen: [[String]] = []
+    for carrier in HTTPCarrier.allCases {
+      let server = try LoopbackServer.http { _ in .text("fine") }
+      let engine = try Self.engine(carrier)
+      _ = await engine.outcome(server, "/a?b=c", method: method) {
+        $0.head.headerFields[.cookie] = "a=b"
+        if method == .post { $0.body = .raw("text") }
+      }
+      let request = try #require(server.requests.first)
+      let fields = request.head.fields.filter { $0.name.lowercased() != "host" }
+      seen.append(["\(request.method) \(request.target)"] + fields.map { "\($0.name): \($0.value)" }.sorted())
+    }
+    #expect(seen[0] == seen[1])
+  }
+
+  @Test("a body goes out whole, from memory and from a source", arguments: HTTPCarrier.allCases, [10, 3 << 20])
+  func upload(carrier: HTTPCarrier, count: Int) async throws {
+    let bytes = Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31) })
+    let server = try LoopbackServer.http { request in .text("\(request.body.count)") }
+    let engine = try Self.engine(carrier)
+    let source = { @Sendable in
+      AsyncStream { stream in
+        stream.yield(bytes)
+        stream.finish()
+      }
+    }
+    let bodies: [RequestBody] = [
+      RequestBody(source: .bytes(bytes)), .stream(source(), length: Int64(count)), .stream(source()),
+    ]
+    for body in bodies {
+      #expect(await engine.outcome(server, method: .post) { $0.body = body } == .answered(200, "\(count)"))
+    }
+    #expect(server.requests.allSatisfy { $0.body == [UInt8](bytes) })
+  }
+
+  @Test("more requests than connections wait their turn", arguments: HTTPCarrier.allCases)
+  func queue(carrier: HTTPCarrier) async throws {
+    let server = try LoopbackServer.http { _ in .text("fine") }
+    let engine = try Self.engine(carrier) { $0.connectionsPerHost = 2 }
+    await withTaskGroup(of: Outcome.self) { group in
+      for _ in 0..<50 { group.addTask { await engine.outcome(server) } }
+      for await outcome in group { #expect(outcome == .answered(200, "fine")) }
+    }
+    #expect((1...2).contains(server.acceptedConnections))
+  }
+
+  @Test("a pinned key is asked for at every connection", arguments: HTTPCarrier.allCases)
+  func pins(carrier: HTTPCarrier) async throws {
+    let authority = try CertificateAuthority()
+    let identity = try authority.issue(hosts: ["localhost"])
+    let pin = try #require(SPKIHash(pem: identity.certificatePEM)).description
+    let server = try LoopbackServer.http(tls: LoopbackTLS(identity)) { _ in .text("fine") }
+    let spare = "sha256/" + String(repeating: "B", count: 43) + "="
+    let absent = "sha256/" + String(repeating: "A", count: 43) + "="
+    for (key, word) in [(pin, "200 fine"), (absent, "trust/pin_mismatch")] {
+      let policies = [try PinningPolicy("localhost", pins: [key, spare])]
+      let engine = try Self.engine(carrier) {
+        $0.connection.tls.roots = .pem(Array(authority.rootPEM.utf8))
+        $0.pins = policies
+      }
+      let outcome = await engine.outcome(server) { $0.head.authority = "localhost:\(server.port)" }
+      #expect("\(outcome)".contains(word.split(separator: " ")[0]), "\(outcome)")
+    }
+    #expect(server.requests.count == 1)
+  }
+
+  @Test("a slow reader holds the server up, and the body comes whole", arguments: HTTPCarrier.allCases)
+  func slowReader(carrier: HTTPCarrier) async throws {
+    let text = String(repeating: "0123456789abcdef", count: 1 << 18)
+    let server = try LoopbackServer.http { _ in .text(text) }
+    let engine = try Self.engine(carrier) { $0.streamBufferBytes = 64 << 10 }
+    let request = TransferRequest.to(server, "/", method: .get) { $0.delivery = .streamed(maximumBytes: nil) }
+    let response = try await engine.execute(request)
+    var count = 0
+    for try await piece in response.body {
+      count += piece.count
+      await Task.yield()
+    }
+    #expect(count == text.utf8.count)
+    #expect(await engine.outcome(server) == .answered(200, text))
+  }
+
+  @Test("a cancelled request ends at once, and leaves nothing behind", arguments: HTTPCarrier.allCases)
+  func cancel(carrier: HTTPCarrier) async throws {
+    let server = try LoopbackServer { connection in
+      _ = try connection.readHead()
+      connection.stall()
+    }
+    let engine = try Self.engine(carrier)
+    let task = Task { await engine.outcome(server) }
+    try await server.waitForRequests(count: 1)
+    task.cancel()
+    #expect(await task.value == .failed("cancelled/cancelled"))
+    #expect(await eventually { engine.activeTransfers == 0 })
+  }
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Lastro
+import LastroTesting
+import TestSupport
+import Testing
+
+@testable import LastroCurl
+
+/// Requests of `http` through HTTP proxies, over both carriers.
+@Suite("Proxies that get whole URLs", .timeLimit(.minutes(5)))
+struct ForwardProxyTests {
+  private static func engine(
+    _ carrier: HTTPCarrier, _ proxy: String, _ edit: (inout CurlConfiguration) -> Void = { _ in }
+  ) throws -> CurlTransport {
+    try .over(carrier) {
+      $0.connection.proxy = .url(proxy)
+      edit(&$0)
+    }
+  }
+
+  /// What an engine makes of a request for a host of which only the proxy knows.
+  private static func outcome(
+    _ engine: CurlTransport, _ proxy: LoopbackServer, _ authority: String, _ path: String? = "/a?b=c",
+    method: HTTPRequest.Method = .get
+  ) async -> Outcome {
+    await engine.outcome(proxy, method: method) {
+      $0.head.scheme = "http"
+      $0.head.authority = authority
+      $0.head.path = path
+    }
+  }
+
+  @Test("the target is the whole URL, and hosts share the proxy's connection", arguments: HTTPCarrier.allCases)
+  func wholeURL(carrier: HTTPCarrier) async throws {
+    let proxy = try LoopbackServer.http { .text($0.head["Host"] ?? "") }
+    let engine = try Self.engine(carrier, proxy.baseURL)
+    for host in ["one.test", "two.test:8080", "one.test"] {
+      #expect(await Self.outcome(engine, proxy, host) == .answered(200, host))
+    }
+    #expect(
+      proxy.requests.map(\.target) == [
+        "http://one.test/a?b=c", "http://two.test:8080/a?b=c", "http://one.test/a?b=c",
+      ])
+    #expect(proxy.acceptedConnections == 1)
+  }
+
+  @Test("OPTIONS of a whole server has no path")
+  func asterisk() async throws {
+    let proxy = try LoopbackServer.http { _ in .text("fine") }
+    let engine = try Self.engine(.direct, proxy.baseURL)
+    #expect(await Self.outcome(engine, proxy, "one.test", "*", method: .options) == .answered(200, "fine"))
+    #expect(proxy.requests.map(\.target) == ["http://one.test"])
+  }
+
+  @Test("user and password of the proxy's URL go to it, decoded", arguments: HTTPCarrier.allCases)
+  func credentials(carrier: HTTPCarrier) async throws {
+    let proxy = try LoopbackServer.http { .text($0.head["Proxy-Authorization"] ?? "none") }
+    for (user, text) in [("me:p%40ss:word", "Basic bWU6cEBzczp3b3Jk"), ("me", "Basic bWU6")] {
+      let engine = try Self.engine(carrier, "http://\(user)@127.0.0.1:\(proxy.port)")
+      #expect(await Self.outcome(engine, proxy, "one.test") == .answered(200, text))
+    }
+  }
+
+  @Test("a proxy that wants credentials is a failure of the proxy's", arguments: HTTPCarrier.allCases)
+  func refusal(carrier: HTTPCarrier) async throws {
+    let proxy = try LoopbackServer.http { _ in LoopbackResponse(status: 407) }
+    let engine = try Self.engine(carrier, proxy.baseURL)
+    #expect(await Self.outcome(engine, proxy, "one.test") == .failed("proxy/proxy_refused"))
+  }
+
+  @Test("an https proxy is spoken to over TLS", arguments: HTTPCarrier.allCases)
+  func secureProxy(carrier: HTTPCarrier) async throws {
+    let authority = try CertificateAuthority()
+    let proxy = try LoopbackServer.http(tls: LoopbackTLS(authority.issue(hosts: ["localhost"]))) { .text($0.target) }
+    let url = "https://localhost:\(proxy.port)"
+    let engine = try Self.engine(carrier, url) { $0.connection.tls.roots = .pem(Array(authority.rootPEM.utf8)) }
+    for _ in 0..<2 {
+      #expect(await Self.outcome(engine, proxy, "one.test") == .answered(200, "http://one.test/a?b=c"))
+    }
+    #expect(proxy.acceptedConnections == 1)
+    let stranger = try Self.engine(carrier, url)
+    #expect(await Self.outcome(stranger, proxy, "one.test") == .failed("proxy/untrusted_certificate"))
+    #expect(proxy.requests.count == 2)
+  }
+
+  @Test(
+    "a pinned host is not asked in the clear over a connection that serves another", arguments: HTTPCarrier.allCases)
+  func pinnedHost(carrier: HTTPCarrier) async throws {
+    let proxy = try LoopbackServer.http { _ in .text("fine") }
+    let spare = "sha256/" + String(repeating: "B", count: 43) + "="
+    let policy = try PinningPolicy("pinned.test", pins: [spare, "sha256/" + String(repeating: "A", count: 43) + "="])
+    let engine = try Self.engine(carrier, proxy.baseURL) { $0.pins = [policy] }
+    #expect(await Self.outcome(engine, proxy, "one.test") == .answered(200, "fine"))
+    #expect(await Self.outcome(engine, proxy, "pinned.test") == .failed("trust/plaintext_refused"))
+    #expect(await Self.outcome(engine, proxy, "one.test") == .answered(200, "fine"))
+    #expect(proxy.requests.count == 2)
+  }
+}

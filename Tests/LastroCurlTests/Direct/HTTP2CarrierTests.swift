@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Lastro
+import LastroSupport
+import LastroTesting
+import TestSupport
+import Testing
+
+@testable import LastroCurl
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// HTTP/2 as the direct carrier speaks it: which connection takes a request, and what happens to many on one.
+@Suite("Direct carrier: HTTP/2", .timeLimit(.minutes(5)))
+struct HTTP2CarrierTests {
+  private let authority: CertificateAuthority
+
+  init() throws { authority = try CertificateAuthority() }
+
+  private func engine(_ adapt: (inout CurlConfiguration) -> Void = { _ in }) throws -> CurlTransport {
+    var configuration = CurlConfiguration()
+    configuration.carrier = .direct
+    configuration.connection.tls.roots = .pem(Array(authority.rootPEM.utf8))
+    adapt(&configuration)
+    return try CurlTransport(configuration)
+  }
+
+  private func tls(_ protocols: [String] = ["h2"]) throws -> LoopbackTLS {
+    var tls = LoopbackTLS(try authority.issue(hosts: ["localhost"]))
+    tls.applicationProtocols = protocols
+    return tls
+  }
+
+  private func outcomes(
+    _ count: Int, _ engine: CurlTransport, _ server: LoopbackServer, method: HTTPRequest.Method = .get
+  ) async -> [Outcome] {
+    await withTaskGroup(of: Outcome.self) { group in
+      for number in 0..<count {
+        group.addTask {
+          await engine.outcome(server, "/\(number)", method: method) {
+            $0.deadline = .seconds(200)
+            if method == .post { $0.body = .raw("pay") }
+          }
+        }
+      }
+      return await group.reduce(into: []) { $0.append($1) }
+    }
+  }
+
+  // MARK: Which connection
+
+  @Test("requests to a host that is not known yet share one dial, and the connection", arguments: [false, true])
+  func cold(isClear: Bool) async throws {
+    let engine = try engine { if isClear { $0.connection.httpVersion = .http2 } }
+    let server = try LoopbackServer.http2(tls: isClear ? nil : tls()) { _ in .text("fine") }
+    for _ in 0..<2 {
+      for outcome in await outcomes(80, engine, server) { #expect(outcome == .answered(200, "fine")) }
+    }
+    #expect(server.acceptedConnections == 1)
+    #expect(server.requests.count == 160)
+  }
+
+  @Test("where the server chooses HTTP/1.1, each that waits gets a connection of its own")
+  func choosesHTTP1() async throws {
+    let engine = try engine()
+    let server = try LoopbackServer.http(tls: tls(["http/1.1"])) { .text($0.head.version) }
+    for outcome in await outcomes(20, engine, server) { #expect(outcome == .answered(200, "HTTP/1.1")) }
+    #expect((1...20).contains(server.acceptedConnections))
+  }
+
+  @Test("requests beyond the engine's own limit wait for a stream, and not for a connection")
+  func ownLimit() async throws {
+    let engine = try engine { $0.http2StreamsPerHost = 3 }
+    let server = try LoopbackServer.http2(tls: tls()) { _ in .text("fine") }
+    for outcome in await outcomes(60, engine, server) { #expect(outcome == .answered(200, "fine")) }
+    #expect(server.acceptedConnections == 1)
+  }
+
+  @Test("a dial that fails is the failure of all that share it")
+  func sharedFailure() async throws {
+    var broken = try tls()
+    broken.handshakeFault = .resetInHandshake
+    let server = try LoopbackServer.http2(tls: broken) { _ in .text("never") }
+    let engine = try engine()
+    for outcome in await outcomes(40, engine, server) {
+      guard case .failed = outcome else {
+        Issue.record("\(outcome)")
+        continue
+      }
+    }
+    #expect(await eventually { engine.activeTransfers == 0 })
+  }
+
+  @Test("a server that goes away as soon as it is reached is not dialed for ever")
+  func goesAwayAtOnce() async throws {
+    let engine = try engine()
+    let server = try LoopbackServer.http2Script(tls: tls()) { http2 in
+      try http2.write(.goAway(lastStream: 0))
+      while try http2.readFrame() != nil {}
+    }
+    let outcome = await engine.outcome(server) { $0.deadline = .seconds(200) }
+    #expect(outcome == .failed("response/http2_failure"))
+    #expect(server.acceptedConnections < 40)
+    #expect(await eventually { engine.activeTransfers == 0 })
+  }
+
+  @Test("a connection outlives the limit of its dial: an answer that comes later is heard", arguments: [false, true])
+  func lateAnswer(isHTTP2: Bool) async throws {
+    let engine = try engine()
+    let gate = try LoopbackGate()
+    let server = try LoopbackServer.http2Script(tls: tls()) { http2 in
+      while let request = try http2.readRequest() {
+        http2.connection.wait(for: gate)
+        try http2.respond(to: request, with: .text("fine"))
+      }
+    }
+    let other = try LoopbackServer { connection in
+      guard try connection.readHead() != nil else { return }
+      connection.wait(for: gate)
+      try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine")
+    }
+    let limit = Duration.seconds(3)
+    async let outcome = engine.outcome(isHTTP2 ? server : other) {
+      $0.connectTimeout = limit
+      $0.deadline = .seconds(60)
+    }
+    try await (isHTTP2 ? server : other).waitForRequests(count: 1)
+    // That the limit passes, and nothing comes of it, only time shows.
+    try await Task.sleep(for: limit + .milliseconds(200))
+    gate.open()
+    #expect(await outcome == .answered(200, "fine"))
+  }
+
+  // MARK: Many on one
+
+  @Test("a body that is not read stalls no other, and the server gets no credit for it")
+  func slowReader() async throws {
+    let engine = try engine { $0.streamBufferBytes = 64 << 10 }
+    let credit = EventRecorder<Int>()
+    let server = try LoopbackServer.http2Script(tls: tls()) { http2 in
+      guard let stream = try http2.readRequest()?.stream else { return }
+      try http2.write(.head(200, stream: stream))
+      // As much as the window of a new stream allows.
+      for _ in 0..<64 { try http2.write(.data([UInt8](repeating: 7, count: 16_384), stream: stream)) }
+      while let frame = try http2.readFrame() {
+        if frame.kind == .windowUpdate, frame.stream == stream {
+          credit.record(frame.payload.reduce(0) { $0 << 8 | Int($1) })
+        }
+        guard frame.kind == .headers else { continue }
+        try http2.write(.head(200, stream: frame.stream, ends: true))
+      }
+    }
+    let slow = try await engine.execute(
+      .to(server, "/slow") {
+        $0.delivery = .streamed(maximumBytes: nil)
+        $0.deadline = .seconds(200)
+      })
+    for _ in 0..<50 { #expect(await engine.outcome(server) == .answered(200, "")) }
+    // What the stream's buffer holds, and a piece.
+    #expect(credit.events.reduce(0, +) <= 128 << 10)
+    var count = 0
+    for try await piece in slow.body {
+      count += piece.count
+      if count == 1 << 20 { break }
+    }
+    #expect(count == 1 << 20)
+    #expect(server.acceptedConnections == 1)
+  }
+
+  @Test("both directions run at once: each piece of the upload waits for one of the answer")
+  func bothDirections() async throws {
+    let engine = try engine()
+    var settings = LoopbackHTTP2Settings()
+    settings.answersEarly = true
+    let server = try LoopbackServer.http2Script(tls: tls(), settings: settings) { http2 in
+      guard let stream = try http2.readRequest()?.stream else { return }
+      try http2.write(.head(200, stream: stream))
+      while let frame = try http2.readFrame() {
+        guard frame.kind == .data, frame.stream == stream else { continue }
+        let ends = frame.flags & LoopbackHTTP2Frame.endStream != 0
+        try http2.write(.data(frame.payload, stream: stream, ends: ends))
+      }
+    }
+    let (source, more) = AsyncStream<Data>.makeStream()
+    more.yield(Data("0".utf8))
+    let response = try await engine.execute(
+      .to(server, method: .post) {
+        $0.body = .stream(source)
+        $0.delivery = .streamed(maximumBytes: nil)
+        $0.deadline = .seconds(200)
+      })
+    var text = ""
+    for try await piece in response.body {
+      text += String(decoding: piece, as: UTF8.self)
+      if text.count < 10 { more.yield(Data("\(text.count)".utf8)) } else { more.finish() }
+    }
+    #expect(text == "0123456789")
+  }
+
+  @Test("an upload comes whole, from memory and from a source, however large", arguments: [1, 70_000, 3 << 20])
+  func upload(count: Int) async throws {
+    let engine = try engine()
+    let bytes = Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31) })
+    let server = try LoopbackServer.http2(tls: tls()) { .text("\($0.body.count) \($0.head["content-length"] ?? "-")") }
+    let source = { @Sendable in
+      AsyncStream {
+        $0.yield(bytes)
+        $0.finish()
+      }
+    }
+    for (body, length) in [
+      (RequestBody(source: .bytes(bytes)), "\(count)"), (.stream(source(), length: Int64(count)), "\(count)"),
+      (.stream(source()), "-"),
+    ] {
+      let outcome = await engine.outcome(server, method: .post) {
+        $0.body = body
+        $0.deadline = .seconds(200)
+      }
+      #expect(outcome == .answered(200, "\(count) \(length)"))
+    }
+    #expect(server.requests.allSatisfy { $0.body == [UInt8](bytes) })
+    #expect(server.acceptedConnections == 1)
+  }
+
+  @Test(
+    "GOAWAY among uploads, wherever it names the last: each request is processed once", arguments: [0, 1, 5, 19, 20])
+  func goAway(last: Int) async throws {
+    let engine = try engine()
+    let processed = EventRecorder<String>()
+    let server = try LoopbackServer.http2Script(tls: tls()) { http2 in
+      var seen: [LoopbackRequest] = []
+      while let request = try http2.readRequest() {
+        guard http2.connection.number == 1 else {
+          processed.record(request.path)
+          try http2.respond(to: request, with: .text("fine"))
+          continue
+        }
+        seen.append(request)
+        guard seen.count == 20 else { continue }
+        try http2.write(.goAway(lastStream: last == 0 ? 0 : seen[last - 1].stream ?? 0))
+        for request in seen.prefix(last) {
+          processed.record(request.path)
+          try http2.respond(to: request, with: .text("fine"))
+        }
+      }
+    }
+    for outcome in await outcomes(20, engine, server, method: .post) { #expect(outcome == .answered(200, "fine")) }
+    #expect(Set(processed.events).count == 20 && processed.events.count == 20)
+  }
+
+  @Test(
+    "GOAWAY at any point of an upload: what is processed goes on, else it is sent again", arguments: [true, false])
+  func goAwayAmidUpload(isProcessed: Bool) async throws {
+    let engine = try engine()
+    // The last point lies before the last of its frames.
+    let size = 120_000
+    let seen = Lock<Set<String>>([])
+    let processed = EventRecorder<String>()
+    var settings = LoopbackHTTP2Settings()
+    settings.answersEarly = true
+    let server = try LoopbackServer.http2Script(tls: tls(), settings: settings) { http2 in
+      while let request = try http2.readRequest(), let stream = request.stream {
+        let isFirst = seen.withLock { $0.insert(request.path).inserted }
+        let point = isFirst ? (Int(request.path.dropFirst()) ?? 0) * size / 120 : nil
+        guard let count = try http2.readBody(goingAwayAt: point, isProcessed ? stream : 0, of: stream) else { return }
+        processed.record(request.path)
+        try http2.respond(to: request, with: .text("\(count)"))
+      }
+    }
+    for point in 0..<100 {
+      let outcome = await engine.outcome(server, "/\(point)", method: .post) {
+        $0.deadline = .seconds(200)
+        $0.body = .raw(Data(repeating: 1, count: size))
+      }
+      #expect(outcome == .answered(200, "\(size)"), "\(point)")
+    }
+    #expect(processed.events.count == 100 && Set(processed.events).count == 100)
+    #expect(server.requests.count == (isProcessed ? 100 : 200))
+  }
+
+  @Test("a connection that is lost ends each of its requests once")
+  func loss() async throws {
+    let engine = try engine()
+    let server = try LoopbackServer.http2Script(tls: tls()) { http2 in
+      var count = 0
+      while let request = try http2.readRequest() {
+        if request.path == "/ok" {
+          try http2.respond(to: request, with: .text("fine"))
+          continue
+        }
+        count += 1
+        if http2.connection.number == 1, count == 60 { return http2.connection.resetAfterDelivery() }
+        if http2.connection.number > 1 { try http2.respond(to: request, with: .text("fine")) }
+      }
+    }
+    #expect(await engine.outcome(server, "/ok") == .answered(200, "fine"))
+    async let gets = outcomes(30, engine, server)
+    async let posts = outcomes(30, engine, server, method: .post)
+    // What is idempotent is sent again, once, for the connection had served before.
+    for outcome in await gets { #expect(outcome == .answered(200, "fine")) }
+    for outcome in await posts { #expect(outcome == .failed("send/connection_lost"), "\(outcome)") }
+    #expect(server.requests.count { $0.method == "POST" } == 30, "nothing is sent twice")
+    #expect(await eventually { engine.activeTransfers == 0 })
+  }
+
+  @Test("an answer in records of its own is heard, although the connection was reset while the request went out")
+  func answerBeforeReset() async throws {
+    var settings = LoopbackHTTP2Settings()
+    settings.answersEarly = true
+    settings.replenishesWindows = false
+    let server = try LoopbackServer.http2Script(tls: tls(), settings: settings) { http2 in
+      guard let request = try http2.readRequest(), let stream = request.stream else { return }
+      // Room for writes that fail.
+      for stream in [0, stream] { try http2.write(.windowUpdate(1 << 20, stream: stream)) }
+      for _ in 0..<8 { try http2.write(.windowUpdate(1, stream: 0)) }
+      try http2.write(.head(413, stream: stream, ends: true))
+      http2.connection.resetAfterDelivery()
+    }
+    for _ in 0..<10 {
+      // Of its own: the reset may come when the next request is under way already.
+      let outcome = await (try engine()).outcome(server, "/", method: .post) {
+        $0.deadline = .seconds(200)
+        $0.body = .raw(Data(repeating: 1, count: 3_000_000))
+      }
+      #expect(outcome == .answered(413, ""))
+    }
+  }
+
+  @Test("a storm of cancellations costs streams, and not the connection")
+  func cancellations() async throws {
+    let engine = try engine()
+    let server = try LoopbackServer.http2(tls: tls()) { $0.path == "/ok" ? .text("fine") : .fault(.stall) }
+    #expect(await engine.outcome(server, "/ok") == .answered(200, "fine"))
+    for round in 1...8 {
+      let tasks = (0..<50).map { number in Task { await engine.outcome(server, "/\(number)") } }
+      try await server.waitForRequests(count: 1 + 50 * round)
+      for task in tasks { task.cancel() }
+      for task in tasks { #expect(await task.value == .failed("cancelled/cancelled")) }
+    }
+    #expect(await engine.outcome(server, "/ok") == .answered(200, "fine"))
+    #expect(server.acceptedConnections == 1)
+    #expect(await eventually { engine.activeTransfers == 0 })
+  }
+
+  @Test("HTTP_1_1_REQUIRED is remembered: the next request goes out in HTTP/1.1 at once")
+  func http1IsRemembered() async throws {
+    let engine = try engine()
+    let server = try LoopbackServer.http2(tls: tls(["h2", "http/1.1"])) { request in
+      request.head.version == "HTTP/2"
+        ? .fault(.http2(.resetStream(.http11Required), at: .beforeHeaders)) : .text(request.head.version)
+    }
+    for _ in 0..<2 {
+      let outcome = await engine.outcome(server, method: .post) { $0.body = .raw("pay") }
+      #expect(outcome == .answered(200, "HTTP/1.1"))
+    }
+    #expect(server.requests.map(\.head.version) == ["HTTP/2", "HTTP/1.1", "HTTP/1.1"])
+  }
+}
+
+extension LoopbackHTTP2Connection {
+  /// Reads a request's body, and sends GOAWAY once so much of it has come.
+  ///
+  /// - Returns: the body's length; `nil` where GOAWAY said that it is not processed, or the connection ended first.
+  fileprivate func readBody(goingAwayAt point: Int?, _ lastStream: UInt32, of stream: UInt32) throws -> Int? {
+    var point = point
+    var count = 0
+    while true {
+      if let limit = point, count >= limit {
+        try write(.goAway(lastStream: lastStream))
+        point = nil
+        if lastStream < stream {
+          while try readFrame() != nil {}
+          return nil
+        }
+      }
+      guard let frame = try readFrame() else { return nil }
+      guard frame.kind == .data else { continue }
+      count += frame.payload.count
+      if frame.flags & LoopbackHTTP2Frame.endStream != 0 { return count }
+      for number in [0, stream] where !frame.payload.isEmpty {
+        try write(.windowUpdate(UInt32(frame.payload.count), stream: number))
+      }
+    }
+  }
+}

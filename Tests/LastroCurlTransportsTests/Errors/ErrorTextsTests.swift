@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+/// Every text that an error prints, as `ErrorTexts.txt` beside this file has it: people read it, and what changes in it
+/// is seen in review. `.ci/error_texts.py` looks whether a text in `Sources` is missing here.
+@Suite("Error texts", .timeLimit(.minutes(5)))
+struct ErrorTextsTests {
+  private static let file = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "ErrorTexts.txt")
+
+  private static func sections() async throws -> [(name: String, texts: ErrorTexts)] {
+    [
+      ("hosts and URLs", .hosts()), ("requests", try .requests()), ("redirects", try .redirects()),
+      ("credentials", try .credentials()), ("tokens", try .tokens()), ("signing", try await .signing()),
+      ("pinning policies", try .policies()), ("files of pinning policies", .policyFiles()),
+      ("refused servers", try .refusals()), ("pin linter", try .linter()), ("calls", try .calls()),
+      ("bodies and doubles", try await .bodies()), ("responses", .responses()),
+      ("content codings", .codings()), ("HTTP/2", .http2()),
+      ("written requests", .writtenRequests()), ("exchanges of HTTP/1.1", .exchangesOfHTTP1()),
+      ("engine's configuration", try .engineConfiguration()),
+      ("engine's results", .engineResults()), ("transfers", .transfers()), ("streams", .engineStreams()),
+      ("WebSocket frames", .webSocketFrames()), ("WebSocket handshakes", .webSocketHandshakes()),
+      ("WebSockets", .webSockets()), ("Gemini URLs", try .geminiURLs()), ("known hosts", try .knownHosts()),
+      ("Gemini", try await .gemini()), ("chains", .chains()), ("proxies", try await .proxies()),
+      ("connections", try .connections()),
+      ("dialing", try await .dialing()), ("exchanges", try await .exchanges()),
+      ("calls in progress", try await .callsInProgress()), ("open streams", try await .openStreams()),
+      ("recordings", try await .recordings()), ("answers", try await .answers()),
+      ("connecting", try await .connecting()), ("machines", .machines()),
+      ("files of known hosts", try await .knownHostsFiles()),
+    ]
+  }
+
+  @Test("are those of the file; LASTRO_RENEW=1 writes it anew")
+  func golden() async throws {
+    let made = try await Self.sections().map { "# \($0.name)\n" + $0.texts.lines.map { $0 + "\n" }.joined() }
+      .joined(separator: "\n")
+    let kept = (try? String(contentsOf: Self.file, encoding: .utf8)) ?? ""
+    if ProcessInfo.processInfo.environment["LASTRO_RENEW"] == "1" {
+      try Data(made.utf8).write(to: Self.file)
+      Issue.record("\(Self.file.path()) was written anew: read what changed, then run without LASTRO_RENEW")
+      return
+    }
+    let difference = made.components(separatedBy: "\n").difference(from: kept.components(separatedBy: "\n"))
+    for change in difference {
+      switch change {
+      case .insert(_, let line, _): Issue.record("not in the file: \(line)\nLASTRO_RENEW=1 writes it anew")
+      case .remove(_, let line, _): Issue.record("only in the file: \(line)\nLASTRO_RENEW=1 writes it anew")
+      }
+    }
+  }
+
+  /// The lines of the file: the error's type, and its text.
+  private static func lines() throws -> [(type: String, text: String)] {
+    try String(contentsOf: file, encoding: .utf8).components(separatedBy: "\n")
+      .filter { !$0.isEmpty && !$0.hasPrefix("#") }
+      .map { line in
+        let parts = line.components(separatedBy: " | ")
+        return (parts[0], parts.dropFirst().joined(separator: " | "))
+      }
+  }
+
+  /// Lists and quotations, which have a form of their own.
+  private static let free: Set<String> = [
+    "LintError", "ScriptViolation", "DecodingError", "DecodeFailure", "TrustFailure",
+  ]
+
+  @Test("have one form: one short line, a sentence without its full stop, nothing that \"is none\" or \"is no …\"")
+  func form() throws {
+    let lines = try Self.lines()
+    #expect(lines.count > 400)
+    for (type, text) in lines where !Self.free.contains(type) {
+      #expect(text.count <= 600, "\(text)")
+      #expect(!text.contains("\\n"), "\(text)")
+      #expect(!text.hasSuffix(".") || text.contains("Expected to decode"), "\(text)")
+      #expect(!text.contains(#/ is none\b| is no [a-z]+|\b(?:whoever|somebody|nobody)\b/#), "\(text)")
+      let message = text.replacing(#/^[a-z0-9]+/[a-z0-9_]+: /#, with: "")
+      #expect(message.first?.isUppercase != true || Self.properNames.contains { message.hasPrefix($0) }, "\(text)")
+    }
+  }
+
+  /// What a sentence may begin with in upper case.
+  private static let properNames = [
+    "SOCKS", "HTTP", "TLS", "OpenSSL", "StackConfiguration", "RequestOptions", "WebSocketConfiguration",
+    "Content-Length", "Connection", "Host",
+    "Transfer-Encoding", "LIBCURL'S WORDS", "NowhereDialer", "X509_verify_cert", "CONNECT", "GET", "POST", "Lastro",
+    "API",
+  ]
+
+  /// The types whose errors say how to mend it.
+  private static let teaching: Set<String> = [
+    "ConfigurationError", "PinningPolicyValidationError", "TransportError", "GeminiError", "GeminiKnownHostsError",
+    "WebSocketError",
+  ]
+  /// Where only the caller, or a double, knows more.
+  private static let bare = ["cancelled", "by the application's own judge", "sending failed", "it failed"]
+
+  @Test("have a remedy, or a range")
+  func remedies() throws {
+    for (type, text) in try Self.lines()
+    where Self.teaching.contains(type) && !Self.bare.contains(where: { text.contains($0) }) {
+      #expect(text.hasSuffix(")") || text.contains("; ") || text.contains("…"), "\(text)")
+    }
+  }
+}
+
+/// Texts of errors, a line for each: the error's type, and what it prints.
+struct ErrorTexts {
+  private(set) var lines: [String] = []
+  /// What differs from run to run, or from one libcurl to the next, and what stands for it.
+  var masks: [(Regex<Substring>, String)] = []
+
+  /// Dates and pins, of certificates that are made anew each time.
+  static var minted: [(Regex<Substring>, String)] {
+    [
+      (#/sha256/[A-Za-z0-9+/]{43}=/#, "sha256/…"), (#/[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z/#, "DATE"),
+    ]
+  }
+
+  mutating func add<E: Error>(_ errors: E...) { for error in errors { add(one: error) } }
+
+  /// Adds what the calls throw. One that throws nothing is a failure of the test.
+  mutating func provoke(
+    _ calls: (() throws -> Any)..., sourceLocation: SourceLocation = #_sourceLocation
+  ) {
+    for (index, call) in calls.enumerated() {
+      do {
+        _ = try call()
+        Issue.record("call \(index + 1) throws nothing", sourceLocation: sourceLocation)
+      } catch {
+        add(one: error)
+      }
+    }
+  }
+
+  /// Adds what the call throws.
+  mutating func provoke(
+    sourceLocation: SourceLocation = #_sourceLocation, later call: () async throws -> Any
+  ) async {
+    do {
+      _ = try await call()
+      Issue.record("it throws nothing", sourceLocation: sourceLocation)
+    } catch {
+      add(one: error)
+    }
+  }
+
+  mutating func add(one error: any Error) { add("\(type(of: error))".prefix { $0 != "<" }, "\(error)") }
+
+  mutating func add(_ name: some StringProtocol, _ text: String) {
+    let masked = masks.reduce(text) { $0.replacing($1.0, with: $1.1) }
+    let line = "\(name) | \(masked.replacing("\n", with: "\\n"))"
+    if !lines.contains(line) { lines.append(line) }
+  }
+}

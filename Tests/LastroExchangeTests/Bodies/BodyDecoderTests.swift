@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+import LastroWire
+import Testing
+
+@testable import LastroExchange
+
+/// Between libcurl and a sink that is full now and then: libcurl hands the same bytes over again, perhaps in other
+/// pieces.
+@Suite("Body decoder")
+struct BodyDecoderTests {
+  /// Takes so many pieces between two resumes.
+  private final class Sink: PausingSink {
+    private(set) var bytes: [UInt8] = []
+    private let most: () -> Int
+    private var room: Int
+
+    init(_ most: @escaping () -> Int) {
+      self.most = most
+      room = most()
+    }
+
+    func resume() { room = most() }
+
+    func hasRoom() -> Bool { room > 0 }
+
+    func deliver(_ piece: UnsafeRawBufferPointer) -> BodyVerdict {
+      room -= 1
+      bytes += piece
+      return .taken
+    }
+  }
+
+  /// As one that is not compressed meets it: full where bytes are offered.
+  private final class PlainSink: PausingSink {
+    var bytes: [UInt8] = []
+    private var turn = 0
+
+    func hasRoom() -> Bool { true }
+    func resume() {}
+
+    func deliver(_ piece: UnsafeRawBufferPointer) -> BodyVerdict {
+      turn += 1
+      if turn % 2 == 1 { return .full }
+      bytes += piece
+      return .taken
+    }
+  }
+
+  private static let limits = DecodingLimits(ratio: 250, floor: 1 << 25, headBytes: 65_536, fields: 100)
+
+  private static func framing(isChunked: Bool) throws -> ResponseFraming {
+    let fields = isChunked ? [ResponseHead.Field(name: "Transfer-Encoding", value: "chunked")] : []
+    return try ResponseFraming(ResponseHead(version: (1, 1), status: 200, reason: "", fields: fields))
+  }
+
+  /// Hands over as libcurl 7.88 does: what was refused comes again, first, with what came meanwhile, and cut anew.
+  private static func feed(
+    _ bytes: [UInt8], to decoder: inout BodyDecoder, _ sink: some PausingSink, piece: () -> Int
+  ) throws(TransportError) {
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      let part = Array(rest.prefix(max(1, piece())))
+      let verdict = try part.withBytes { bytes throws(TransportError) in try decoder.receive(bytes, for: sink) }
+      switch verdict {
+      case .taken: rest = rest.dropFirst(part.count)
+      case .full: sink.resume()
+      case .refused: return
+      }
+    }
+  }
+
+  private static let hello: [UInt8] =
+    [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3, 1, 5, 0, 0xFA, 0xFF] + Array("hello".utf8)
+    + [0x86, 0xA6, 0x10, 0x36, 5, 0, 0, 0]
+
+  private static func chunked(_ body: [UInt8], by size: Int) -> [UInt8] {
+    stride(from: 0, to: body.count, by: size).flatMap { start in
+      let data = body[start..<min(start + size, body.count)]
+      return Array("\(String(data.count, radix: 16))\r\n".utf8) + data + Array("\r\n".utf8)
+    } + Array("0\r\nT: x\r\n\r\n".utf8)
+  }
+
+  /// 1,049,608 zeros in 1,037 bytes, which come out in 33 pieces.
+  private static let zeros: [UInt8] =
+    [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3] + [
+      0xEC, 0xC1, 0x31, 0x01, 0, 0, 0, 0xC2, 0xA0, 0xF5, 0x4F, 0x6D, 0x08, 0x5F, 0xA0,
+    ]
+    + [UInt8](repeating: 0, count: 1015) + [0, 0, 0x3E, 0x03, 0, 0, 0xFF, 0xFF]
+
+  @Test("every split, with a pause before each piece and without", arguments: [false, true])
+  func splits(isChunked: Bool) throws {
+    let coded = Self.hello + Self.hello + Self.hello
+    let bytes = isChunked ? Self.chunked(coded, by: 7) : coded
+    for cut in 1...bytes.count {
+      for most in 1...4 {
+        let sink = Sink { most }
+        var sizes = [cut]
+        var decoder = BodyDecoder(
+          try Self.framing(isChunked: isChunked), [.gzip], limits: Self.limits, isStream: true)
+        try Self.feed(bytes, to: &decoder, sink) { sizes.popLast() ?? bytes.count }
+        try decoder.end()
+        #expect(
+          String(decoding: sink.bytes, as: UTF8.self) == "hellohellohello", "cut at \(cut), \(most) pieces at a time")
+      }
+    }
+  }
+
+  @Test("pieces and pauses at random, with output that waits in the decoder", arguments: 0..<40)
+  func random(seed: UInt64) throws {
+    var random = Numbers(seed: seed)
+    func number(_ count: Int) -> Int { Int(random.next() % UInt64(count)) }
+    let bytes = Self.chunked(Self.zeros, by: 1 + number(200))
+    let sink = Sink { number(4) }
+    var decoder = BodyDecoder(try Self.framing(isChunked: true), [.gzip], limits: Self.limits, isStream: true)
+    try Self.feed(bytes, to: &decoder, sink) { 1 + number(number(2) == 0 ? 8 : 2_000) }
+    #expect(sink.bytes.count == 1_049_608)
+    #expect(sink.bytes.allSatisfy { $0 == 0 })
+    // It has no end.
+    let error = #expect(throws: TransportError.self) { try decoder.end() }
+    #expect(error?.code == .truncatedBody)
+  }
+
+  @Test("chunks that are not compressed, to a sink that is full at every other piece")
+  func plainChunks() throws {
+    let text = Array("All happy families are alike".utf8)
+    let bytes = Self.chunked(text, by: 5)
+    for cut in 1...bytes.count {
+      let sink = PlainSink()
+      var sizes = [cut, cut]
+      var decoder = BodyDecoder(try Self.framing(isChunked: true), [], limits: Self.limits, isStream: true)
+      try Self.feed(bytes, to: &decoder, sink) { sizes.popLast() ?? bytes.count }
+      try decoder.end()
+      #expect(sink.bytes == text, "cut at \(cut)")
+    }
+  }
+
+  @Test("a bomb is told by what came out for what went in")
+  func bomb() throws {
+    var limits = Self.limits
+    limits.floor = 1 << 18
+    let sink = Sink { .max }
+    var decoder = BodyDecoder(try Self.framing(isChunked: false), [.gzip], limits: limits, isStream: true)
+    let error = #expect(throws: TransportError.self) {
+      try Self.feed(Self.zeros, to: &decoder, sink) { 100 }
+    }
+    #expect(error?.code == .decompressionBomb)
+    #expect(sink.bytes.count <= 1 << 18)
+  }
+}
+
+private protocol PausingSink: BodySink {
+  /// There is room again.
+  func resume()
+}
+
+private struct Numbers {
+  private var state: UInt64
+
+  init(seed: UInt64) { state = seed &* 0x9E37_79B9_7F4A_7C15 &+ 1 }
+
+  mutating func next() -> UInt64 {
+    state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+    return state >> 33
+  }
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Lastro
+import LastroWire
+import Testing
+
+@testable import LastroExchange
+
+@Suite("Where the body of an answer goes")
+struct BodyRouteTests {
+  private func request(_ delivery: TransferRequest.Delivery, errors: Int? = nil) -> TransferRequest {
+    let head = HTTPRequest(method: .get, scheme: "http", authority: "h", path: "/")
+    return TransferRequest(head: head, delivery: delivery, maximumErrorBytes: errors)
+  }
+
+  private func route(
+    _ request: TransferRequest, status: Int, fields: [ResponseHead.Field] = []
+  ) throws -> BodyRoute {
+    let head = ResponseHead(version: (1, 1), status: status, reason: "", fields: fields)
+    var route = BodyRoute()
+    route.note(try HTTPResponse(head), try ResponseFraming(head), toHead: request.head.method == .head)
+    try route.decide(request, status: status)
+    return route
+  }
+
+  private func taken(_ share: BodyRoute.Share, of count: Int) throws -> Int {
+    switch share {
+    case .all: count
+    case .part(let part): part
+    case .none(let error): throw error
+    }
+  }
+
+  @Test(
+    "The body of an error has the least of the limits, and is cut there, whatever the delivery",
+    arguments: [
+      (TransferRequest.Delivery.collected(maximumBytes: 9), nil, 9), (.collected(maximumBytes: 9), 4, 4),
+      (.streamedOnSuccess(maximumBytes: nil, errorBytes: 9), nil, 9),
+      (.streamedOnSuccess(maximumBytes: nil, errorBytes: 9), 4, 4),
+    ] as [(TransferRequest.Delivery, Int?, Int)])
+  func errors(delivery: TransferRequest.Delivery, errors: Int?, limit: Int) throws {
+    var route = try route(request(delivery, errors: errors), status: 500)
+    #expect(route.isErrorAnswer && !route.isStream)
+    #expect(try taken(route.share(of: limit, behind: 0), of: limit) == limit)
+    #expect(!route.wasCut)
+    #expect(try taken(route.share(of: 2, behind: Int64(limit) - 1), of: 2) == 1)
+    #expect(route.wasCut && route.cut == .limit(limit))
+  }
+
+  @Test("A body of success that is too large fails: at the head where that says so, else where it gets too large")
+  func excess() throws {
+    let request = request(.collected(maximumBytes: 9))
+    #expect(throws: TransportError.self) {
+      try route(request, status: 200, fields: [.init(name: "Content-Length", value: "10")])
+    }
+    var whole = try route(request, status: 200, fields: [.init(name: "Content-Length", value: "9")])
+    #expect(whole.reservation(beyond: 4) == 9 && whole.reservation(beyond: 9) == nil)
+    #expect(try taken(whole.share(of: 9, behind: 0), of: 9) == 9)
+    let error = #expect(throws: TransportError.self) { try taken(whole.share(of: 1, behind: 9), of: 1) }
+    #expect(error?.code == .bodyTooLarge && !whole.wasCut)
+  }
+
+  @Test("Answers to HEAD, 204 and 304 announce no body, whatever their length says")
+  func bodiless() throws {
+    let length = [ResponseHead.Field(name: "Content-Length", value: "20000")]
+    var asked = request(.collected(maximumBytes: 9))
+    #expect(try route(asked, status: 304, fields: length).length == nil)
+    asked.head.method = .head
+    let route = try route(asked, status: 200, fields: length)
+    #expect(!route.mayHaveBody && !route.announcesBody && route.leavesLittle)
+  }
+
+  @Test("What is cut at the head is told where a body was announced")
+  func cutAtHead() throws {
+    let asked = request(.streamed(maximumBytes: nil))
+    var empty = try route(asked, status: 200, fields: [.init(name: "Content-Length", value: "0")])
+    empty.cutAtHead()
+    #expect(empty.wasCut && empty.cut == nil && empty.leavesLittle)
+    var full = try route(asked, status: 200, fields: [.init(name: "Content-Length", value: "20000")])
+    full.cutAtHead()
+    #expect(full.cut == .unread && !full.leavesLittle)
+  }
+
+  @Test("A body that breaks off does not hide the status of an error, and fails a success")
+  func weighing() throws {
+    let lost = HeadViolation.endsInHead.transportError
+    var refused = try route(request(.collected(maximumBytes: 9)), status: 503)
+    #expect(refused.weigh(lost) == nil && refused.cut != nil)
+    var taken = try route(request(.collected(maximumBytes: 9)), status: 200)
+    #expect(taken.weigh(lost) != nil && taken.cut == nil)
+  }
+}

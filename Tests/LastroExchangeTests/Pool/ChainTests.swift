@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import LastroTesting
+import LastroTunnels
+import TestSupport
+import Testing
+
+@testable import Lastro
+@testable import LastroCurl
+@testable import LastroExchange
+
+/// A SOCKS 5 proxy for one name: it answers as RFC 1928 has it, and leads to a port of this machine.
+private func socks(to port: Int, over base: CurlDialer) -> MemoryDialer {
+  MemoryDialer { _, stream in
+    let far = FarEnd(stream)
+    _ = try await far.read(3)
+    try await far.write([5, 0])
+    let head = try await far.read(5)
+    _ = try await far.read(Int(head[4]) + 2)
+    try await far.write([5, 0, 0, 1, 0, 0, 0, 0, 0, 0])
+    let server = try await base.dial(DialRequest(host: "127.0.0.1", port: port))
+    await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask {
+        while let bytes = try await stream.read() { try await server.write(bytes) }
+        server.close()
+      }
+      group.addTask {
+        while let bytes = try await server.read() { try await stream.write(bytes) }
+        stream.close()
+      }
+      while await group.nextResult() != nil {}
+    }
+  }
+}
+
+@Suite("Dialer transport, through chains", .timeLimit(.minutes(5)))
+struct ChainTests {
+  private let authority: TestAuthority
+
+  init() throws { authority = try TestAuthority() }
+
+  @Test("HTTP of both versions goes through SOCKS 5, CONNECT and TLS", arguments: ["h2", "http/1.1"])
+  func chains(version: String) async throws {
+    var tls = try authority.tls("far.example")
+    tls.applicationProtocols = [version]
+    let server = try LoopbackServer.http2(tls: tls) { LoopbackResponse(body: $0.body) }
+    let tunnel = try LoopbackServer.tunnel()
+    let first = try SOCKS5Dialer(
+      proxy: try ProxyServer(host: "socks.example", port: 1080), over: socks(to: tunnel.port, over: authority.base))
+    let second = try HTTPConnectDialer(proxy: try ProxyServer(host: "proxy.example", port: 3128), over: first)
+    let dialer = TLSDialer(over: second, connection: authority.options())
+    let stack = TransportNetworkStack(transport: try DialerTransport(over: dialer))
+    let bytes = Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 7) })
+    for number in 0..<3 {
+      let request = try ResourceRequest(
+        method: .post, url: "https://far.example:\(server.port)/\(number)",
+        body: RequestBody(source: .bytes(bytes)))
+      let answer = try await stack.fetch(RawHTTPResource(request: request))
+      #expect(answer.value == bytes)
+      #expect(answer.response.facts.httpVersion == (version == "h2" ? "2" : "1.1"))
+      #expect(answer.response.facts.connectionReused == (number > 0))
+    }
+    #expect(server.acceptedConnections == 1)
+    #expect(tunnel.requests.count <= 1)
+  }
+
+  @Test("a dialer without TLS refuses https, and says what to do")
+  func noTLS() async throws {
+    let dialer = try HTTPConnectDialer(
+      proxy: try ProxyServer(host: "proxy.example", port: 3128), over: authority.base)
+    let transport = try DialerTransport(over: dialer)
+    let error = await failure { () async throws(TransportError) in
+      try await transport.execute(.to(scheme: "https", authority: "far.example"))
+    }
+    #expect(error?.code == .unsupported && error?.hint != nil)
+  }
+}

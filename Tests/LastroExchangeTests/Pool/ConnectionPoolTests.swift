@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import LastroTesting
+import TestSupport
+import Testing
+
+@testable import Lastro
+@testable import LastroExchange
+
+@Suite("Dialer transport, pool", .timeLimit(.minutes(5)))
+struct ConnectionPoolTests {
+  @Test("a hundred requests share four connections, first come, first served")
+  func concurrency() async throws {
+    let paths = EventRecorder<String>()
+    let server = MemoryServer { far, _ in
+      while case let head = try await far.readHead(), !head.isEmpty {
+        paths.record(String(head.split(separator: " ")[1]))
+        try await far.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
+      }
+    }
+    let transport = try server.transport { $0.connectionsPerHost = 4 }
+    try await withThrowingTaskGroup(of: Bool.self) { group in
+      for number in 0..<100 {
+        group.addTask { try await transport.execute(.to("/\(number)")).body.bytes == Data("hi".utf8) }
+      }
+      for try await isWhole in group { #expect(isWhole) }
+    }
+    #expect(Set(paths.events).count == 100)
+    #expect(server.dials.count <= 4)
+  }
+
+  @Test("requests to other origins, or with other options, share no connection")
+  func keys() async throws {
+    let server = MemoryServer(answering: "HTTP/1.1 204 No\r\n\r\n")
+    let transport = try server.transport()
+    var options = ConnectionOptions()
+    for _ in 0..<2 {
+      _ = try await transport.execute(.to(authority: "a"))
+      _ = try await transport.execute(.to(authority: "A:80"))
+      _ = try await transport.execute(.to(authority: "a:81"))
+      _ = try await transport.execute(.to(authority: "b"))
+      options.httpVersion = .http1
+      _ = try await transport.execute(.to(authority: "a") { [options] in $0.connection = options })
+    }
+    #expect(server.dials.events.map(\.host) == ["a", "a", "b", "a"])
+  }
+
+  @Test("an idle connection ends with its time, with its number, and with any byte")
+  func idle() async throws {
+    let clock = ManualClock()
+    let closed = EventRecorder<Int>()
+    let gate = EventRecorder<Int>()
+    let server = MemoryServer { far, number in
+      while case let head = try await far.readHead(), !head.isEmpty {
+        try await far.write("HTTP/1.1 204 No\r\n\r\n")
+        if head.contains("/stray") {
+          _ = try await gate.waitForEvents(count: 1)
+          try await far.write("HTTP/1.1 408 Late\r\n\r\n")
+        }
+      }
+      closed.record(number)
+    }
+    let transport = try server.transport {
+      $0.timeSource = clock.timeSource
+      $0.idleConnections = 2
+      $0.idleLifetime = .seconds(10)
+    }
+    for host in ["a", "b", "c"] {
+      _ = try await transport.execute(.to(authority: host))
+      clock.advance(by: .seconds(1))
+    }
+    #expect(try await closed.waitForEvents(count: 1) == [1])
+    try await clock.waitForLimits(count: 1)
+    let closedOnes = try await clock.moving(by: .seconds(10)) { try await closed.waitForEvents(count: 3) }
+    #expect(Set(closedOnes) == [1, 2, 3])
+    _ = try await transport.execute(.to("/stray", authority: "d"))
+    gate.record(1)
+    _ = try await closed.waitForEvents(count: 4)
+    _ = try await transport.execute(.to(authority: "d"))
+    #expect(server.dials.count == 5)
+  }
+
+  @Test("no connection takes a request after its lifetime")
+  func lifetime() async throws {
+    let clock = ManualClock()
+    let server = MemoryServer(answering: "HTTP/1.1 204 No\r\n\r\n")
+    let transport = try server.transport {
+      $0.timeSource = clock.timeSource
+      $0.connectionLifetime = .seconds(30)
+      $0.idleLifetime = .seconds(60)
+    }
+    for _ in 0..<2 { _ = try await transport.execute(.to()) }
+    clock.advance(by: .seconds(30))
+    for _ in 0..<2 { _ = try await transport.execute(.to()) }
+    #expect(server.dials.count == 2)
+  }
+
+  @Test("a dial that fails ends one request, and each that waits dials by itself")
+  func failingDials() async throws {
+    struct Refusing: Dialer {
+      let dials = EventRecorder<Int>()
+      func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
+        dials.record(1)
+        throw TransportError(stage: .connect, code: .connectFailed, message: "refused", requestSent: true)
+      }
+    }
+    let dialer = Refusing()
+    let transport = try DialerTransport(over: dialer)
+    await withTaskGroup(of: TransportError?.self) { group in
+      for _ in 0..<10 {
+        group.addTask {
+          await failure { () async throws(TransportError) in try await transport.execute(.to(scheme: "https")) }
+        }
+      }
+      for await error in group { #expect(error?.code == .connectFailed && error?.requestSent == false) }
+    }
+    #expect(dialer.dials.count == 10)
+  }
+
+  @Test("of a dead connection a GET goes out again, and a POST does not", arguments: [true, false])
+  func resending(isGET: Bool) async throws {
+    let posts = EventRecorder<String>()
+    let server = MemoryServer { far, number in
+      for turn in 0... {
+        guard case let head = try await far.readHead(), !head.isEmpty else { return }
+        posts.record(head)
+        // The first connection takes its second request, and goes without an answer.
+        if number == 1, turn == 1 { return }
+        try await far.write("HTTP/1.1 204 No\r\n\r\n")
+      }
+    }
+    let transport = try server.transport()
+    _ = try await transport.execute(.to())
+    let request = TransferRequest.to("/", isGET ? .get : .post) { $0.allowsResend = isGET }
+    if isGET {
+      let answer = try await transport.execute(request)
+      #expect(answer.facts.resends == 1 && !answer.facts.connectionReused)
+    } else {
+      let error = await failure { () async throws(TransportError) in try await transport.execute(request) }
+      #expect(error?.code == .connectionLost && error?.requestSent == true)
+    }
+    #expect(posts.events.count == (isGET ? 3 : 2))
+  }
+
+  @Test("an idle close raced against reuse: no POST twice, no GET lost")
+  func races() async throws {
+    let served = EventRecorder<String>()
+    let server = MemoryServer { far, _ in
+      guard case let head = try await far.readHead(), !head.isEmpty else { return }
+      served.record(String(head.split(separator: " ")[1]))
+      try await far.write("HTTP/1.1 204 No\r\n\r\n")
+      // Closed at once, while the next request may be on its way.
+    }
+    let transport = try server.transport()
+    for number in 0..<2_000 {
+      let isGET = number % 2 == 0
+      do {
+        let answer = try await transport.execute(
+          .to("/\(number)", isGET ? .get : .post) { $0.allowsResend = isGET })
+        #expect(answer.head.status == .noContent)
+      } catch {
+        #expect(!isGET && error.code == .connectionLost)
+      }
+    }
+    let events = served.events
+    #expect(Set(events).count == events.count)
+    #expect((0..<1_000).allSatisfy { events.contains("/\($0 * 2)") })
+  }
+
+  @Test("the reader of a body is not overrun, and a body that is dropped frees its connection")
+  func backPressure() async throws {
+    let written = EventRecorder<Int>()
+    let server = MemoryServer(.init(capacity: 1 << 16)) { far, _ in
+      while case let head = try await far.readHead(), !head.isEmpty {
+        let pieces = head.contains("/small") ? 1 : 64
+        try await far.write("HTTP/1.1 200 OK\r\nContent-Length: \(pieces << 16)\r\n\r\n")
+        for piece in 0..<pieces {
+          try await far.write([UInt8](repeating: 7, count: 1 << 16))
+          written.record(piece)
+        }
+      }
+    }
+    let transport = try server.transport { $0.streamBufferBytes = 1 << 17 }
+    let answer = try await transport.execute(.to { $0.delivery = .streamed(maximumBytes: nil) })
+    var reader = answer.body.makeAsyncIterator()
+    var taken = 0
+    while let piece = try await reader.next() {
+      taken += piece.count
+      // Buffered at most: ours, what a read brought, and the pipe's.
+      #expect(written.count <= taken >> 16 + 5)
+    }
+    #expect(taken == 64 << 16)
+    #expect(answer.body.finalFacts?.bytesReceived == 64 << 16)
+    do { _ = try await transport.execute(.to { $0.delivery = .streamed(maximumBytes: nil) }) }
+    #expect(try await transport.execute(.to("/small")).body.bytes?.count == 1 << 16)
+    #expect(server.dials.count == 2)
+  }
+
+  @Test("a redirect whose body is not wanted leaves its connection")
+  func redirects() async throws {
+    let server = MemoryServer(answering: "HTTP/1.1 302 No\r\nLocation: /b\r\nContent-Length: 3\r\n\r\nabc")
+    let transport = try server.transport()
+    for _ in 0..<3 {
+      let answer = try await transport.execute(.to { $0.dropsRedirectBodies = true })
+      #expect(answer.head.status == .found && answer.body.bytes == Data())
+    }
+    #expect(server.dials.count <= 2)
+  }
+
+  @Test("rules of trust that change end the pooled connections, and are asked before each request")
+  func trust() async throws {
+    struct Ruled: Dialer {
+      let below: PinnedHostsDialer
+      let judge: ScriptedJudge
+      func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
+        var plain = request
+        plain.tls = nil
+        return try await below.below.dial(plain)
+      }
+      func checkPlaintext(_ request: DialRequest) throws(TransportError) { try below.checkPlaintext(request) }
+      func trustRevisions(for request: DialRequest) -> [UInt64] { [judge.revision] }
+    }
+    let server = MemoryServer(answering: "HTTP/1.1 204 No\r\n\r\n")
+    let judge = ScriptedJudge(accepts: { _ in true })
+    let pinned = PinnedHostsDialer(below: server.dialer, pinned: ["pinned"])
+    let transport = try DialerTransport(over: Ruled(below: pinned, judge: judge))
+    for _ in 0..<2 { _ = try await transport.execute(.to()) }
+    #expect(pinned.checked.count == 2 && server.dials.count == 1)
+    judge.changeRules()
+    for _ in 0..<2 { _ = try await transport.execute(.to()) }
+    #expect(server.dials.count == 2)
+    let error = await failure { () async throws(TransportError) in
+      try await transport.execute(.to(authority: "pinned"))
+    }
+    #expect(error?.code == .plaintextRefused && error?.requestSent == false)
+  }
+
+  @Test("what is shut down takes no more, and waits for what runs, unless that is cancelled", arguments: [true, false])
+  func shutDown(cancels: Bool) async throws {
+    let gate = EventRecorder<Int>()
+    let server = MemoryServer { far, _ in
+      _ = try await far.readHead()
+      gate.record(1)
+      _ = try await gate.waitForEvents(count: 2)
+      try? await far.write("HTTP/1.1 204 No\r\n\r\n")
+      _ = try? await far.readToEnd()
+      gate.record(3)
+    }
+    let transport = try server.transport()
+    let running = Task { () -> String in
+      do throws(TransportError) {
+        return "\(try await transport.execute(.to()).head.status.code)"
+      } catch {
+        return "\(error.code)"
+      }
+    }
+    _ = try await gate.waitForEvents(count: 1)
+    let ending = Task { await transport.shutDown(cancelling: cancels) }
+    if cancels { await ending.value }
+    gate.record(2)
+    #expect(await running.value == (cancels ? "shut_down" : "204"))
+    await ending.value
+    _ = try await gate.waitForEvents(count: 3)
+    let error = await failure { () async throws(TransportError) in try await transport.execute(.to()) }
+    #expect(error?.code == .shutDown)
+  }
+
+  @Test("a queue that is full refuses")
+  func queue() async throws {
+    let gate = EventRecorder<Int>()
+    let server = MemoryServer { far, _ in
+      gate.record(1)
+      _ = try await far.readToEnd()
+    }
+    let transport = try server.transport {
+      $0.connectionsPerHost = 1
+      $0.maximumQueuedRequests = 0
+    }
+    let first = Task { try await transport.execute(.to()) }
+    _ = try await gate.waitForEvents(count: 1)
+    let error = await failure { () async throws(TransportError) in try await transport.execute(.to()) }
+    #expect(error?.code == .queueFull)
+    first.cancel()
+    _ = await first.result
+  }
+}

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LastroWire
+import Testing
+
+@testable import LastroHTTP2
+
+@Suite("A server that floods an HTTP/2 connection")
+struct HTTP2FloodTests {
+  /// The connection was ended with GOAWAY, and every stream told.
+  private func expectEnd(
+    _ lab: SessionLab, _ kind: HTTP2Violation.Kind, _ text: String,
+    code: HTTP2ErrorCode = .enhanceYourCalm, location: SourceLocation = #_sourceLocation
+  ) {
+    #expect(lab.violation?.kind == kind, sourceLocation: location)
+    #expect(lab.violation?.message == text, sourceLocation: location)
+    #expect(
+      lab.frames(.goAway).map { Array($0.payload[4..<8]) } == [WireFrame.bytes(code.rawValue)], sourceLocation: location
+    )
+    #expect(lab.session.wantsClose && lab.session.openStreams == 0, sourceLocation: location)
+    #expect(lab.told.last == lab.session.loss.map { .failed($0) }, sourceLocation: location)
+  }
+
+  static let controls: [(WireFrame, HTTP2Violation.Kind, String)] = [
+    (.settings(), .settings, "SETTINGS"), (.ping(), .pings, "PING"), (.priority(on: 1), .priorities, "PRIORITY"),
+    (.windowUpdate(1, on: 0), .windowUpdates, "WINDOW_UPDATE"),
+    (.windowUpdate(1, on: 1), .windowUpdates, "WINDOW_UPDATE"),
+  ]
+
+  @Test("with control frames is left after a thousand within ten seconds", arguments: controls)
+  func control(frame: WireFrame, kind: HTTP2Violation.Kind, name: String) throws {
+    let lab = try SessionLab.ready()
+    let stream = try lab.open()
+    lab.now += 20 * HTTP2Time.second
+    for _ in 0..<10 { lab.receive([WireFrame](repeating: frame, count: 100)) }
+    #expect(lab.session.loss == nil)
+    lab.receive([frame])
+    expectEnd(lab, kind, "the server sent more than 1000 \(name) frames within 10 s")
+    guard case .lost(.violation(let violation))? = lab.ending(stream) else { Issue.record("not lost"); return }
+    #expect(violation.kind == kind)
+  }
+
+  @Test("may send a thousand control frames in each ten seconds", arguments: controls)
+  func controlInTime(frame: WireFrame, kind: HTTP2Violation.Kind, name: String) throws {
+    let lab = try SessionLab.ready()
+    _ = try lab.open()
+    for _ in 0..<5 {
+      lab.now += 10 * HTTP2Time.second
+      for _ in 0..<9 { lab.receive([WireFrame](repeating: frame, count: 100)) }
+    }
+    #expect(lab.session.loss == nil)
+  }
+
+  @Test("within one piece of input cannot send more either")
+  func oneSegment() throws {
+    let lab = try SessionLab.ready()
+    lab.receive([WireFrame](repeating: .ping(), count: 100_000))
+    #expect(lab.violation != nil)
+    #expect(lab.session.wantsClose)
+  }
+
+  @Test("may send WINDOW_UPDATE and PING as often as an upload gives it reason to")
+  func provoked() throws {
+    let lab = try SessionLab.ready(settings: [(4, 1 << 30)])
+    lab.receive([.windowUpdate(1 << 30, on: 0)])
+    let stream = try lab.open("POST", body: .stream(length: nil))
+    for _ in 0..<1_000 {
+      lab.provide(16_384, on: stream)
+      lab.send()
+      lab.receive([WireFrame](repeating: .windowUpdate(1_638, on: 0), count: 10) + [.ping()])
+    }
+    #expect(lab.session.loss == nil)
+  }
+
+  @Test("with empty DATA is left after a hundred on a stream", arguments: [false, true])
+  func emptyData(isPadded: Bool) throws {
+    let lab = try SessionLab.ready()
+    _ = try lab.open()
+    var frame = WireFrame.data([], on: 1)
+    if isPadded {
+      frame = WireFrame(type: 0, flags: WireFrame.padded, stream: 1, payload: [9] + [UInt8](repeating: 0, count: 9))
+    }
+    lab.receive([.head(200, on: 1)] + [WireFrame](repeating: frame, count: 100))
+    #expect(lab.session.loss == nil && lab.bodies.isEmpty)
+    lab.receive([frame])
+    expectEnd(lab, .emptyData, "the server sent more than 100 empty DATA frames on a stream")
+  }
+
+  @Test("with resets of more than ninety of the last hundred streams is left")
+  func resets() throws {
+    let lab = try SessionLab.ready()
+    for index in 0..<100 {
+      let stream = try lab.open()
+      lab.receive(index % 11 == 0 ? [.head(200, on: stream.number, ends: true)] : [.reset(7, on: stream.number)])
+    }
+    #expect(lab.session.loss == nil)
+    for _ in 0..<3 {
+      guard lab.session.freeStreams > 0 else { break }
+      let stream = try lab.open()
+      lab.receive([.reset(2, on: stream.number)])
+    }
+    expectEnd(lab, .resets, "the server reset more than 90 of the last 100 streams")
+  }
+
+  @Test("with more than a thousand resets within thirty seconds is left")
+  func manyResets() throws {
+    var floods = HTTP2FloodGuard()
+    let limit = HTTP2FloodGuard.maximumResets
+    for index in 0..<limit {
+      if index % 4 == 0 { floods.ended() }
+      let violation = floods.wasReset(now: 5)
+      #expect(violation == nil)
+    }
+    floods.ended()
+    let violation = floods.wasReset(now: 5)
+    #expect(violation?.message == "the server reset more than 1000 streams within 30 s")
+    var slow = HTTP2FloodGuard()
+    for index in 0..<5 * limit {
+      slow.ended()
+      let violation = slow.wasReset(now: UInt64(index) * HTTP2Time.second / 30)
+      #expect(violation == nil)
+    }
+  }
+
+  @Test("with heads over the limit loses the stream, not the connection")
+  func largeHead() throws {
+    let lab = try SessionLab.ready()
+    let stream = try lab.open()
+    let other = try lab.open()
+    // One field of more than 64 KiB would be an error of the connection to nghttp2.
+    let fields = [60_000, 60_000, 60_000, 60_000, 28_000].map { ("x", String(repeating: "v", count: $0)) }
+    lab.receive(blocks(WireFrame.block([(":status", "200")] + fields), on: 1))
+    #expect(lab.ending(stream) == .broken(HTTP2Violation(.headTooLarge, "the response head exceeds 262144 bytes")))
+    lab.receive([.head(200, on: 3, ends: true)])
+    #expect(lab.ending(other) == .whole)
+    // Trailers count with the head.
+    let trailers = try lab.open()
+    lab.receive(
+      blocks(WireFrame.block([(":status", "200")] + fields.dropLast()), on: 5)
+        + [.headers([("x", String(repeating: "v", count: 16_000))], on: 5, ends: true)])
+    #expect(lab.ending(trailers) == .whole)
+    let long = try lab.open()
+    let both = blocks(WireFrame.block([(":status", "200")] + fields.dropLast()), on: 7)
+    var end = blocks(WireFrame.block([("x", String(repeating: "v", count: 30_000))]), on: 7)
+    end[0].flags |= WireFrame.endStream
+    lab.receive(both + end)
+    #expect(lab.ending(long) == .broken(HTTP2Violation(.headTooLarge, "the response head exceeds 262144 bytes")))
+    #expect(lab.session.loss == nil)
+  }
+
+  /// A block as HEADERS and CONTINUATION.
+  private func blocks(_ block: [UInt8], on stream: Int32, size: Int = 16_384) -> [WireFrame] {
+    let starts = Array(stride(from: 0, to: block.count, by: size))
+    return starts.map { start in
+      let end = min(start + size, block.count)
+      return WireFrame(
+        type: start == 0 ? 1 : 9, flags: end == block.count ? WireFrame.endHeaders : 0, stream: stream,
+        payload: Array(block[start..<end]))
+    }
+  }
+
+  @Test("with fields that sum up to too much loses the stream, however small they are on the wire")
+  func bomb() throws {
+    let lab = try SessionLab.ready()
+    let stream = try lab.open()
+    let other = try lab.open()
+    // One entry of 4,000 bytes for the table (RFC 7541 §6.2.1), and references to it of a byte each.
+    let entry = WireFrame.block([("x", String(repeating: "v", count: 4_000))])
+    let block =
+      WireFrame.block([(":status", "200")]) + [0x40] + entry.dropFirst() + [UInt8](repeating: 0xBE, count: 9_000)
+    lab.receive(blocks(block, on: 1))
+    guard case .broken(let violation)? = lab.ending(stream) else { Issue.record("not broken"); return }
+    #expect(violation == HTTP2Violation(.headTooLarge, "the response head exceeds 262144 bytes"))
+    #expect(lab.frames(.resetStream).map(\.number) == [HTTP2ErrorCode.enhanceYourCalm.rawValue])
+    lab.receive([.head(200, on: 3, ends: true)])
+    #expect(lab.ending(other) == .whole)
+  }
+
+  @Test("with interim heads counts their bytes and their number together with the final one's")
+  func interims() throws {
+    let lab = try SessionLab.ready()
+    let stream = try lab.open()
+    lab.receive([WireFrame](repeating: .head(103, on: 1), count: 32))
+    #expect(lab.ending(stream) == nil)
+    lab.receive([.head(103, on: 1)])
+    let flood = HTTP2Violation(.tooManyInterimResponses, "the server sent more than 32 interim responses")
+    #expect(lab.ending(stream) == .broken(flood))
+    let large = try lab.open()
+    let head = WireFrame.head(103, [("x", String(repeating: "v", count: 16_000))], on: large.number)
+    lab.receive([WireFrame](repeating: head, count: 17))
+    #expect(lab.ending(large) == .broken(HTTP2Violation(.headTooLarge, "the response head exceeds 262144 bytes")))
+    #expect(lab.session.loss == nil)
+  }
+
+  @Test("with too many fields loses the stream, in heads and in trailers")
+  func fields() throws {
+    let lab = try SessionLab.ready()
+    let many = (0..<501).map { ("x\($0)", "") }
+    let head = try lab.open()
+    lab.receive([.head(200, many, on: head.number)])
+    let trailers = try lab.open()
+    lab.receive([.head(200, on: trailers.number), .headers(many, on: trailers.number, ends: true)])
+    for stream in [head, trailers] {
+      #expect(
+        lab.ending(stream) == .broken(HTTP2Violation(.tooManyFields, "the response head has more than 500 fields")))
+    }
+  }
+
+  @Test("with CONTINUATION frames is left after sixteen in one head", arguments: [16, 17])
+  func continuations(count: Int) throws {
+    let lab = try SessionLab.ready()
+    let stream = try lab.open()
+    let fields = WireFrame.block([(":status", "200")] + (0..<count + 1).map { ("x-\($0)", "v") })
+    let size = fields.count / (count + 1)
+    var frames = blocks(Array(fields[..<(size * count)]), on: 1, size: size)
+    frames[count - 1].flags = 0
+    frames.append(
+      WireFrame(type: 9, flags: WireFrame.endHeaders, stream: 1, payload: Array(fields[(size * count)...])))
+    #expect(frames.count == count + 1)
+    // In single bytes, because nghttp2 counts parts of frames.
+    for byte in frames.flatMap(\.bytes) where lab.session.loss == nil { lab.receive([byte]) }
+    if count == 16 {
+      #expect(lab.head(stream)?.fields.count == 17)
+    } else {
+      expectEnd(lab, .continuations, "the server sent a head in more than 16 CONTINUATION frames")
+    }
+  }
+
+  @Test("with a push is left", arguments: [true, false])
+  func push(isAcknowledged: Bool) throws {
+    let lab = try SessionLab()
+    lab.send()
+    lab.receive(isAcknowledged ? [.settings(), .settingsAck] : [.settings()])
+    lab.forget()
+    _ = try lab.open()
+    lab.receive([.push(2, on: 1)])
+    expectEnd(lab, .push, "the server pushes, which it was asked not to do", code: .protocolError)
+  }
+
+  @Test(
+    "with frames that change nothing is left after a thousand within ten seconds",
+    arguments: [
+      WireFrame(type: 0x42, payload: [1]), .goAway(last: .max), .reset(0, on: 1), .data([], on: 1),
+      .headers([("x", "y")], on: 1, ends: true),
+    ])
+  func idleFrames(frame: WireFrame) throws {
+    let lab = try SessionLab.ready()
+    let stream = try lab.open()
+    lab.receive([.head(200, on: 1, ends: true)])
+    _ = stream
+    for _ in 0..<10 { lab.receive([WireFrame](repeating: frame, count: 100)) }
+    let isGood = lab.session.loss == nil
+    if !isGood { #expect(lab.violation?.kind == .connection, "\(String(describing: lab.violation))") }
+    lab.receive([frame])
+    #expect(lab.violation != nil)
+    #expect(lab.session.wantsClose)
+  }
+
+  @Test("with a body that goes on after its stream's end is left")
+  func unaskedBytes() throws {
+    let lab = try SessionLab.ready()
+    let stream = try lab.open()
+    lab.receive([.head(200, on: 1)])
+    lab.session.reset(stream)
+    lab.send()
+    let frame = WireFrame.data([UInt8](repeating: 1, count: 16_384), on: 1)
+    // What its window allowed may still be under way.
+    for _ in 0..<64 { lab.receive([frame]) }
+    #expect(lab.session.loss == nil)
+    for _ in 0..<5 where lab.session.loss == nil { lab.receive([frame]) }
+    expectEnd(lab, .unaskedBytes, "the server goes on sending on streams that are over")
+  }
+
+  @Test("with settings in one frame, or with so many that our answers pile up, is left by nghttp2's own limits")
+  func library() throws {
+    let lab = try SessionLab.ready()
+    lab.receive([.settings([(UInt16, UInt32)](repeating: (4, 65_535), count: 33))])
+    #expect(lab.violation?.kind == .connection)
+    let silent = try SessionLab.ready()
+    // Without anything being sent, its answers would pile up.
+    let bytes = [WireFrame](repeating: .ping(), count: 1_000).flatMap(\.bytes)
+    bytes.withUnsafeBytes { silent.session.receive($0, now: silent.now) }
+    #expect(silent.session.loss == nil)
+    WireFrame.settings().bytes.withUnsafeBytes { silent.session.receive($0, now: silent.now) }
+    #expect(silent.violation?.kind == .connection)
+  }
+}

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import LastroTesting
+import TestSupport
+import Testing
+
+@testable import Lastro
+@testable import LastroObservability
+
+@Suite("HTTP archives", .timeLimit(.minutes(5)))
+struct HARTests {
+  let clock = ManualClock(autoAdvance: true)
+
+  private func stack(_ recorder: HARRecorder, _ steps: ScriptedTransport.Step...) -> TransportNetworkStack {
+    .observed(ScriptedTransport(steps), by: recorder, clock: clock, interceptors: [AlwaysRetry()]) {
+      $0.maximumAttempts = 3
+    }
+  }
+
+  @Test("every attempt and every redirect is an entry")
+  func everyAttemptAndRedirectIsAnEntry() async throws {
+    let recorder = HARRecorder()
+    let stack = stack(
+      recorder, .redirect(to: "/b"), .respond(status: 503, body: "busy"),
+      .fail(TransportError(stage: .connect, code: .connectFailed, message: "nobody there", hint: "knock")),
+      .slow(clock, .milliseconds(1500), headers: [.contentType: "application/json"], body: #"{"name":"x"}"#))
+    var options = RequestOptions()
+    options.operation = "getThing"
+    let response = try await stack.fetch(.test(url: "https://example.com/a?q=a+b&c=%C3%A9", options: options)).response
+    let entries = recorder.har().log.entries
+    #expect(entries.map(\.response.status) == [302, 503, 0, 200])
+    #expect(entries.map(\.attempt) == [1, 1, 2, 3])
+    #expect(entries.map(\.hop) == [0, 1, 0, 0])
+    #expect(entries.allSatisfy { $0.call == response.ledger.callID && $0.operation == "getThing" })
+    #expect(entries[0].request.url == "https://example.com/a?q=a+b&c=%C3%A9")
+    #expect(
+      entries[0].request.queryString == [.init(name: "q", value: "a b"), .init(name: "c", value: "é")])
+    #expect(entries[0].response.redirectURL == "/b")
+    #expect(entries[1].request.url == "https://example.com/b")
+    #expect(
+      entries[2].error
+        == HAR.Failure(
+          stage: "connect", code: "connect_failed", message: "nobody there", hint: "knock", requestSent: false))
+    #expect(
+      entries[3].response.content
+        == HAR.Content(
+          size: 12, mimeType: "application/json", text: #"{"name":"x"}"#))
+    #expect(entries[3].startedDateTime == "2001-09-09T01:46:42.000Z")
+    #expect(entries[3].timings == HAR.Timings(wait: 1500))
+    #expect(entries[3].time == 1500)
+    #expect(recorder.har(forCall: response.ledger.callID) == recorder.har())
+    #expect(recorder.har(forCall: 0).log.entries.isEmpty)
+  }
+
+  @Test("an archive has what the format requires, and what the format lacks begins with an underscore")
+  func whatTheFormatRequiresIsThere() async throws {
+    let recorder = HARRecorder()
+    let stack = stack(
+      recorder, .fail(.timeout, .connectTimeout),
+      .respond(status: 200, headers: [.setCookie: "a=b; Path=/; HttpOnly"], body: Data([0xFF, 0])))
+    _ = try await stack.fetch(.test(.put, fields: [.cookie: "x=1; y=2"], body: .json(Model(name: "n"))))
+    let json = try JSONTree(recorder.har().json())
+    let log = try json["log"]
+    #expect(try log["version"].text == "1.2")
+    #expect(try log["creator"].keys.isSuperset(of: ["name", "version"]))
+    let entries = try log["entries"].items
+    #expect(entries.count == 2)
+    for entry in entries {
+      #expect(entry.keys.isSuperset(of: ["startedDateTime", "time", "request", "response", "cache", "timings"]))
+      let request = try entry["request"]
+      #expect(
+        request.keys.isSuperset(of: [
+          "method", "url", "httpVersion", "cookies", "headers", "queryString", "headersSize", "bodySize",
+        ]))
+      #expect(try request["postData"].keys.isSuperset(of: ["mimeType", "text"]))
+      #expect(try request["cookies"].items.count == 2)
+      let response = try entry["response"]
+      #expect(
+        response.keys.isSuperset(of: [
+          "status", "statusText", "httpVersion", "cookies", "headers", "content", "redirectURL", "headersSize",
+          "bodySize",
+        ]))
+      #expect(try response["content"].keys.isSuperset(of: ["size", "mimeType"]))
+      let timings = try entry["timings"]
+      for name in ["send", "wait", "receive"] { #expect(try timings[name].number >= 0) }
+      let phases = try ["blocked", "dns", "connect", "send", "wait", "receive"].map { try timings[$0].number }
+      #expect(try entry["time"].number == phases.filter { $0 > 0 }.reduce(0, +))
+      for case let name in entry.keys
+      where ![
+        "startedDateTime", "time", "request", "response", "cache", "timings", "connection", "serverIPAddress",
+        "comment", "pageref",
+      ].contains(name) {
+        #expect(name.hasPrefix("_"), "\(name) is not of the format")
+      }
+    }
+    #expect(try entries[1]["response"]["cookies"].items[0]["httpOnly"].flag)
+    #expect(try entries[1]["response"]["content"]["encoding"].text == "base64")
+    #expect(try entries[1]["response"]["content"]["text"].text == "/wA=")
+    #expect(try HAR(json: recorder.har().json()) == recorder.har())
+  }
+
+  @Test("timings are the phases of the transfer; those of a connection that was there already are left out")
+  func timingsAreThePhasesOfTheTransfer() {
+    let fresh = TransferFacts(
+      timings: .init(
+        nameLookup: .milliseconds(5), connect: .milliseconds(15), tls: .milliseconds(45),
+        requestStart: .milliseconds(46), firstByte: .milliseconds(146), total: .milliseconds(156),
+        queued: .milliseconds(3)))
+    let timings = HAR.Timings(fresh, elapsed: .zero)
+    #expect(
+      timings == HAR.Timings(blocked: 4, dns: 5, connect: 40, send: 0, wait: 100, receive: 10, ssl: 30))
+    #expect(timings.total == 159)
+    var pooled = fresh
+    pooled.connectionReused = true
+    #expect(
+      HAR.Timings(pooled, elapsed: .zero) == HAR.Timings(blocked: 49, send: 0, wait: 100, receive: 10))
+    #expect(HAR.Timings(nil, elapsed: .milliseconds(7)) == HAR.Timings(wait: 7))
+  }
+
+  @Test("secrets in URLs, header fields, cookies and bodies are masked")
+  func secretsAreMasked() async throws {
+    let recorder = HARRecorder()
+    let stack = stack(
+      recorder, .redirect(to: "https://example.com/next?code=SECRETSECRET"),
+      .respond(
+        status: 200, headers: [.setCookie: "sid=SECRETSECRET", .contentType: "application/json"],
+        body: #"{"access_token":"SECRETSECRET","n":1}"#))
+    var options = RequestOptions()
+    options.sensitiveQueryItems = ["who"]
+    options.sensitiveHeaders = [try #require(.init("X-Mine"))]
+    _ = try await stack.fetch(
+      .test(
+        .post, url: "https://example.com/a?token=SECRETSECRET&who=SECRETSECRET&q=1",
+        fields: [
+          .authorization: "Bearer SECRETSECRET", .cookie: "a=SECRETSECRET",
+          try #require(.init("X-Mine")): "SECRETSECRET",
+        ], body: .form(["password": "SECRETSECRET", "user": "me"]), options: options))
+    let text = String(decoding: try recorder.har().json(), as: UTF8.self)
+    #expect(!text.contains("SECRETSECRET"))
+    #expect(text.contains("password=***&user=me"))
+    #expect(text.contains("?token=***&who=***&q=1"))
+    #expect(text.contains(#"{\"access_token\":\"***\",\"n\":1}"#))
+  }
+
+  @Test("a secret that a server repeats in odd places is masked there too")
+  func whatAServerRepeatsInOddPlacesIsMasked() async throws {
+    let recorder = HARRecorder()
+    let echo = ScriptedTransport.Step.respond(
+      status: .init(code: 200, reasonPhrase: "PLANTED-1 is fine"),
+      headers: [
+        .contentType: "text/plain; x=PLANTED-1",
+        .setCookie: "PLANTED-1=a; Path=/PLANTED-1; Domain=PLANTED-1.example", try #require(.init("PLANTED-1")): "b",
+      ])
+    var options = RequestOptions()
+    options.secrets = ["PLANTED-1"]
+    options.operation = "get PLANTED-1"
+    _ = try await stack(recorder, echo).fetch(
+      .test(.put, fields: [.cookie: "PLANTED-1=x"], body: .raw("b"), options: options))
+    let text = String(decoding: try recorder.har().json(), as: UTF8.self)
+    #expect(!text.contains("PLANTED"))
+    let response = try #require(recorder.har().log.entries.first).response
+    #expect(response.statusText == "*** is fine" && response.content.mimeType == "text/plain; x=***")
+    #expect(response.cookies == [HAR.Cookie(name: "***", value: "***", path: "/***", domain: "***.example")])
+  }
+
+  @Test("a secret of the request's body is masked in the answer")
+  func secretsOfABodyAreMaskedInTheAnswer() async throws {
+    let recorder = HARRecorder()
+    let stack = stack(recorder, .respond(status: 200, body: "you said PLANTED-2"))
+    _ = try await stack.fetch(.test(.post, body: .form(["a": "b"], secrets: ["note": "PLANTED-2"])))
+    #expect(!String(decoding: try recorder.har().json(), as: UTF8.self).contains("PLANTED"))
+  }
+
+  @Test(
+    "a secret part of a form that was written by other rules is masked",
+    arguments: [
+      "--b\nContent-Disposition: form-data; name=\"password\"\n\nPLANTED\n--b\nContent-Disposition: form-data; name=\"a\"\n\nok",
+      "--b\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nok\r\n--b\r\nContent-Disposition: form-data; name=\"password\"\r\nPLANTED",
+      "--b\r\ncontent-disposition: form-data; name=\"a\"\r\n\r\nok\r\n--b\r\ncontent-disposition: form-data; name=\"pass\"\r\n\r\nPLANTED",
+    ])
+  func partsOfFormsByOtherRulesAreMasked(form: String) {
+    let masked = HARForm.masked(form, by: .standard)
+    #expect(!masked.contains("PLANTED") && masked.contains("ok") && masked.contains("***"))
+  }
+
+  @Test("a page that is not a form's data stays as it is")
+  func aPageThatIsNoFormStaysAsItIs() {
+    let page = "<form>\n<input name=\"password\">\n</form>\n\n<p>text</p>\n"
+    #expect(HARForm.masked(page, by: .standard) == page)
+  }
+
+  @Test("secrets in binary bodies are masked")
+  func secretsInBinaryBodiesAreMasked() {
+    let data = Data([0xFF, 0xFE, 0x0A]) + Data("password=SECRETSECRET&".utf8) + Data([0x80, 0])
+    let body = HARBody(data, limit: 100, redaction: .standard)
+    #expect(body.encoding == "base64")
+    #expect(
+      body.text.flatMap { Data(base64Encoded: $0) }
+        == Data([0xFF, 0xFE, 0x0A]) + Data("password=***&".utf8) + Data([0x80, 0]))
+  }
+
+  @Test(
+    "a secret part of a form is masked, whether the form is text or binary",
+    arguments: ["", "\u{0}\u{FF}"])
+  func secretsInPartsOfFormsAreMasked(rest: String) throws {
+    func form(_ password: String) -> Data {
+      Data(
+        ("--b\r\nContent-Disposition: form-data; name=\"user\"\r\n\r\nme\r\n--b\r\n"
+          + "Content-Disposition: form-data; name=\"password\"\r\nX-Y: z\r\n\r\n\(password)\r\n--b\r\n"
+          + "Content-Disposition: form-data; name=\"f\"\r\n\r\n\(rest)\r\n--b--\r\n").utf8)
+    }
+    let body = HARBody(form("SECRET\r\nSECRET"), limit: 1000, redaction: .standard)
+    let text = try #require(body.text)
+    let bytes = body.encoding == nil ? Data(text.utf8) : try #require(Data(base64Encoded: text))
+    #expect(bytes == form("***"))
+  }
+
+  @Test("secrets are kept by the long word only")
+  func secretsAreKeptByTheLongWordOnly() async throws {
+    let recorder = HARRecorder(secrets: .writtenInTheClearForWhoeverReadsTheArchive)
+    let stack = stack(recorder, .respond(status: 200, body: #"{"token":"SECRET1"}"#))
+    _ = try await stack.fetch(
+      .test(url: "https://example.com/?token=SECRET2", fields: [.authorization: "SECRET3", .cookie: "a=SECRET4"]))
+    let text = String(decoding: try recorder.har().json(), as: UTF8.self)
+    for number in 1...4 { #expect(text.contains("SECRET\(number)")) }
+  }
+
+  @Test("bodies are cut at the limit, between characters, and say so")
+  func bodiesAreBounded() async throws {
+    let recorder = HARRecorder(limits: .init(bodyBytes: 5))
+    let stack = stack(recorder, .respond(status: 200, body: "abcdé and so on"), .respond(status: 200, body: "abcde"))
+    _ = try await stack.fetch(.test(.put, body: .raw("1234567")))
+    _ = try await stack.fetch(.test(.put, body: .raw("12345")))
+    let entries = recorder.har().log.entries
+    let cut = entries[0].response.content
+    #expect(cut.text == "abcd")
+    #expect(cut.size == 16)
+    #expect(cut.comment == "cut off after 5 of 16 bytes")
+    #expect(cut.isTruncated == true)
+    #expect(entries[0].request.postData?.text == "12345")
+    #expect(entries[0].request.postData?.isTruncated == true)
+    #expect(entries[0].request.bodySize == 7)
+    #expect(entries[1].response.content.comment == nil)
+    #expect(entries[1].response.content.text == "abcde")
+  }
+
+  @Test("a secret is masked before the body is cut")
+  func aSecretIsMaskedBeforeItIsCut() {
+    let body = HARBody(Data("token=SECRETSECRET".utf8), limit: 10, redaction: .standard)
+    #expect(body.text == "token=***")
+    #expect(body.isTruncated)
+  }
+
+  @Test(
+    "only what may be kept is masked, and of a secret that the cut divides nothing is kept",
+    arguments: ["é", "\u{0}"])
+  func onlyWhatMayBeKeptIsMasked(rest: String) throws {
+    // Ends within a character, wherever it is cut; a secret that begins before the cut is masked to there.
+    let secret = Secret("PLANTED" + String(repeating: "x", count: 40_000))
+    for offset in 0..<3 {
+      let start = String(repeating: "a", count: 100 + offset) + rest + secret.reveal()
+      let body = HARBody(
+        Data((start + String(repeating: "é", count: 40_000)).utf8), limit: 120, redaction: .standard.adding([secret]))
+      let text = try #require(body.text)
+      let kept = body.encoding == nil ? Data(text.utf8) : try #require(Data(base64Encoded: text))
+      #expect(body.isTruncated && kept.count <= 120 && (body.encoding == nil) == (rest == "é"))
+      #expect(!String(decoding: kept, as: UTF8.self).contains("xx"))
+    }
+    let plain = HARBody(Data(String(repeating: "é", count: 40_000).utf8), limit: 21, redaction: .standard)
+    #expect(plain.text == String(repeating: "é", count: 10))
+  }
+
+  @Test("what a cut makes unrecognizable is not kept")
+  func whatACutMakesUnrecognizableIsNotKept() throws {
+    // Many masks bring what stands at the cut before the limit: a URL whose password is cut off there.
+    let items = String(repeating: "token=" + String(repeating: "t", count: 200) + "&", count: 240)
+    let text =
+      String(items.prefix(32_768 + 16_384 - 44)) + "&x=1 https://user:PLANTEDPLANTEDPLANTEDPLANTEDPLANTED@host/ "
+    let body = HARBody(Data((text + items).utf8), limit: 32_768, redaction: .standard)
+    #expect(body.isTruncated && body.text?.contains("PLANTED") == false)
+  }
+
+  @Test("all entries together are bounded in bytes: the oldest are dropped and counted")
+  func allEntriesTogetherAreBounded() async throws {
+    let recorder = HARRecorder(limits: .init(bodyBytes: 10_000, totalBytes: 40_000))
+    let body = String(repeating: "b", count: 8_000)
+    let stack = TransportNetworkStack.observed(
+      ScriptedTransport { _ throws(TransportError) in .answer(200, body: body) }, by: recorder, clock: clock)
+    for number in 0..<10 { _ = try await stack.fetch(.test(url: "https://example.com/\(number)")) }
+    #expect(recorder.har().log.entries.map { String($0.request.url.suffix(1)) } == ["6", "7", "8", "9"])
+    #expect(recorder.droppedEntries == 6)
+    recorder.removeAll()
+    _ = try await stack.fetch(.test(url: "https://example.com/x"))
+    #expect(recorder.har().log.entries.count == 1 && recorder.droppedEntries == 6)
+    let none = HARRecorder(limits: .init(totalBytes: -1))
+    _ = try await self.stack(none, .respond(status: 200)).fetch(.test())
+    #expect(none.har().log.entries.isEmpty && none.droppedEntries == 1)
+  }
+
+  @Test("beyond the number of entries the oldest are dropped and counted")
+  func theOldestEntriesAreDropped() async throws {
+    let recorder = HARRecorder(limits: .init(entries: 3))
+    let stack = TransportNetworkStack.observed(
+      ScriptedTransport { _ throws(TransportError) in .answer(200) }, by: recorder, clock: clock)
+    for number in 0..<10 { _ = try await stack.fetch(.test(url: "https://example.com/\(number)")) }
+    #expect(recorder.har().log.entries.map { String($0.request.url.suffix(1)) } == ["7", "8", "9"])
+    #expect(recorder.droppedEntries == 7)
+    recorder.removeAll()
+    #expect(recorder.har().log.entries.isEmpty)
+  }
+
+  @Test("a stream is recorded without its body, and with how it ended")
+  func aStreamIsRecordedWithoutItsBody() async throws {
+    let recorder = HARRecorder()
+    let failure = TransportError(stage: .response, code: .truncatedBody, message: "cut", requestSent: true)
+    let stack = stack(recorder, .stream(["abc", "de"]), .stream(["abc"], failure: failure), .respond(status: 204))
+    for try await _ in try await stack.stream(.test()).value {}
+    let body = try await stack.stream(.test()).value
+    await #expect(throws: TransportError.self) { for try await _ in body {} }
+    _ = try await stack.stream(.test())
+    let entries = recorder.har().log.entries
+    #expect(entries.map(\.response.status) == [200, 200, 204])
+    #expect(entries.map(\.response.content.size) == [5, 3, 0])
+    #expect(entries.map(\.response.content.isTruncated) == [true, true, nil])
+    #expect(entries.map(\.error?.code) == [nil, "truncated_body", nil])
+    #expect(entries[0].response.bodySize == 77)
+  }
+
+  @Test("data that is not an archive is refused, and the error names what it lacks")
+  func whatIsNoArchiveIsRefused() throws {
+    #expect {
+      try HAR(json: Data(#"{"log":{"version":"1.2"}}"#.utf8))
+    } throws: { error in
+      let error = error as? ConfigurationError
+      return error?.message.contains("the data is not an HTTP archive") == true
+        && error?.message.contains("creator") == true
+    }
+  }
+
+  @Test(
+    "dates are written as in ISO 8601; those out of its range as the nearest in it",
+    arguments: [
+      (-1, "1969-12-31T23:59:59.000Z"), (0, "1970-01-01T00:00:00.000Z"), (951_782_400, "2000-02-29T00:00:00.000Z"),
+      (1_709_251_199, "2024-02-29T23:59:59.000Z"), (4_107_542_400, "2100-03-01T00:00:00.000Z"),
+      (Int64.max, "9999-12-31T23:59:59.000Z"), (Int64.min, "0000-01-01T00:00:00.000Z"),
+    ])
+  func dates(seconds: Int64, text: String) {
+    #expect(HARDate.text(.seconds(seconds)) == text)
+  }
+
+  @Test("dates have milliseconds")
+  func milliseconds() { #expect(HARDate.text(.milliseconds(1_050)) == "1970-01-01T00:00:01.050Z") }
+}
+
+/// JSON as another program reads it.
+struct JSONTree {
+  private let value: Any
+
+  init(_ data: Data) throws { value = try JSONSerialization.jsonObject(with: data) }
+  private init(value: Any) { self.value = value }
+
+  var keys: Set<String> { Set((value as? [String: Any] ?? [:]).keys) }
+  var items: [JSONTree] { (value as? [Any] ?? []).map(JSONTree.init(value:)) }
+  var text: String { get throws { try #require(value as? String) } }
+  var number: Double { get throws { try #require(value as? Double) } }
+  var flag: Bool { get throws { try #require(value as? Bool) } }
+  subscript(_ key: String) -> JSONTree {
+    get throws { JSONTree(value: try #require((value as? [String: Any])?[key])) }
+  }
+}

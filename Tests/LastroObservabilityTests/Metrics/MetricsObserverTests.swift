@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import LastroTesting
+import MetricsTestKit
+import TestSupport
+import Testing
+
+@testable import Lastro
+@testable import LastroObservability
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+@Suite("Metrics of calls", .timeLimit(.minutes(5)))
+struct MetricsObserverTests {
+  let metrics = TestMetrics()
+  let clock = ManualClock(autoAdvance: true)
+
+  private func stack(
+    _ steps: ScriptedTransport.Step..., limit: Int = 2000, interceptors: [any HTTPResourceInterceptor] = []
+  ) -> TransportNetworkStack {
+    .observed(
+      ScriptedTransport(steps), by: MetricsObserver(factory: metrics, maximumAttributeSets: limit), clock: clock,
+      interceptors: interceptors)
+  }
+
+  private func values(_ label: String, _ dimensions: [(String, String)]) -> [Double] {
+    metrics.recorders(label: label, dimensions: dimensions).flatMap(\.values)
+  }
+
+  private static let base = [
+    ("http.request.method", "GET"), ("server.address", "example.com"), ("server.port", "443"), ("url.scheme", "https"),
+  ]
+
+  @Test("a request is measured by OpenTelemetry's names")
+  func aRequestIsMeasuredByOpenTelemetrysNames() async throws {
+    let facts = TransferFacts(httpVersion: "2", bytesReceived: 1234)
+    var options = RequestOptions()
+    options.operation = "getThing"
+    let stack = stack(.slow(clock, .milliseconds(250), body: "hello", facts: facts))
+    _ = try await stack.fetch(.test(.post, body: .raw("12345"), options: options))
+    var expected = Self.base
+    expected[0].1 = "POST"
+    expected.append(("lastro.operation", "getThing"))
+    #expect(metrics.meters(label: "http.client.active_requests", dimensions: expected).map(\.values) == [[1, 0]])
+    #expect(values("lastro.client.call.duration", expected) == [0.25])
+    #expect(values("lastro.client.attempts", expected) == [1])
+    expected += [("http.response.status_code", "200"), ("network.protocol.version", "2")]
+    #expect(values("http.client.request.duration", expected) == [0.25])
+    #expect(values("http.client.request.body.size", expected) == [5])
+    #expect(values("http.client.response.body.size", expected) == [1234])
+    #expect(metrics.recorders.allSatisfy { $0.aggregate })
+  }
+
+  @Test("every request on the wire counts: redirects and attempts too")
+  func everyRequestOnTheWireCounts() async throws {
+    let stack = stack(
+      .redirect(to: "https://other.example:8443/b?token=abc"), .respond(status: 503), .fail(.connect, .connectFailed),
+      .respond(status: 204), interceptors: [AlwaysRetry()])
+    _ = try await stack.fetch(.test())
+    let other = [
+      ("http.request.method", "GET"), ("server.address", "other.example"), ("server.port", "8443"),
+      ("url.scheme", "https"),
+    ]
+    let duration = "http.client.request.duration"
+    #expect(values(duration, Self.base + [("http.response.status_code", "302")]).count == 1)
+    #expect(values(duration, other + [("http.response.status_code", "503"), ("error.type", "503")]).count == 1)
+    #expect(values(duration, Self.base + [("error.type", "connect/connect_failed")]).count == 1)
+    #expect(values(duration, Self.base + [("http.response.status_code", "204")]).count == 1)
+    #expect(metrics.recorders(label: duration).flatMap(\.values).count == 4)
+    #expect(values("lastro.client.attempts", Self.base) == [3])
+    #expect(values("lastro.client.call.duration", Self.base) == [2])
+    #expect(metrics.meters.allSatisfy { $0.lastValue == 0 })
+    #expect(!metrics.recorders.contains { $0.dimensions.contains { $0.1.contains("token") || $0.1.contains("/b") } })
+  }
+
+  @Test("an unknown method is counted as _OTHER")
+  func anUnknownMethodIsOther() async throws {
+    _ = try await stack(.respond(status: 200)).fetch(.test(try #require(.init("FROBNICATE"))))
+    var expected = Self.base + [("http.response.status_code", "200")]
+    expected[0].1 = "_OTHER"
+    #expect(values("http.client.request.duration", expected).count == 1)
+  }
+
+  @Test("a call without a request has an error type only")
+  func aCallWithoutARequestHasAnErrorTypeOnly() async throws {
+    let resource = RawHTTPResource(baseRequestMaking: .init { throw TestError() })
+    await #expect(throws: (any Error).self) { _ = try await stack().fetch(resource) }
+    #expect(values("lastro.client.attempts", [("error.type", "request/request_making_failed")]) == [1])
+    #expect(metrics.recorders(label: "http.client.request.duration").isEmpty)
+  }
+
+  @Test("a call's error.type is that of its last attempt, whatever ended the retries")
+  func lastAttemptsErrorType() async throws {
+    for interceptors: [any HTTPResourceInterceptor] in [[], [RetryInterceptor.standard]] {
+      let transport = ScriptedTransport(repeatingLast: .respond(status: 503))
+      let stack = TransportNetworkStack.observed(
+        transport, by: MetricsObserver(factory: metrics), clock: clock, interceptors: interceptors)
+      _ = try await stack.failure(of: .test())
+    }
+    #expect(values("lastro.client.attempts", Self.base + [("error.type", "503")]) == [1, 3])
+  }
+
+  @Test("a token that cannot be had is told with the request that needs it")
+  func tokenUnavailable() async throws {
+    let tokens = ScriptedTransport(repeatingLast: .fail(.connect, .connectFailed))
+    let client = try OAuth2Client(tokenURL: "https://id.example/token", id: "app", authentication: .basic("hidden-s"))
+    let source = try OAuth2ClientCredentials(
+      client: client, stack: TransportNetworkStack(tokens, time: clock.timeSource))
+    let bearer = try BearerAuthenticator(
+      source: source, origins: [try Origin("https://example.com")], timeSource: clock.timeSource)
+    _ = try await stack(interceptors: [bearer]).failure(of: .test())
+    #expect(values("lastro.client.attempts", Self.base + [("error.type", "connect/token_unavailable")]) == [1])
+  }
+
+  @Test("a stream is measured to the end of its body")
+  func aStreamIsMeasuredToTheEndOfItsBody() async throws {
+    let stack = stack(.stream(["abc", "de"]))
+    let value = try await stack.stream(.test()).value
+    #expect(metrics.meters.map(\.lastValue) == [1])
+    #expect(metrics.recorders(label: "http.client.request.duration").isEmpty)
+    clock.advance(by: .seconds(3))
+    for try await _ in value {}
+    let answered = Self.base + [("http.response.status_code", "200")]
+    #expect(values("http.client.request.duration", answered) == [3])
+    #expect(values("http.client.response.body.size", answered) == [77])
+    #expect(values("lastro.client.call.duration", Self.base) == [0])
+    #expect(metrics.meters.map(\.lastValue) == [0])
+  }
+
+  @Test("a dropped stream counts as cancelled")
+  func aDroppedStreamIsCancelled() async throws {
+    let stack = stack(.stream(["abc", "de"]))
+    _ = try await stack.stream(.test())
+    let expected = Self.base + [("http.response.status_code", "200"), ("error.type", "cancelled/cancelled")]
+    #expect(values("http.client.request.duration", expected) == [0])
+    #expect(metrics.meters.map(\.lastValue) == [0])
+  }
+
+  @Test("sets of attributes are bounded: what is beyond them counts as overflow")
+  func attributesAreBounded() async throws {
+    let stack = TransportNetworkStack.observed(
+      ScriptedTransport { _ throws(TransportError) in .answer(200) },
+      by: MetricsObserver(factory: metrics, maximumAttributeSets: 2), clock: clock)
+    for host in 0..<5 { _ = try await stack.fetch(.test(url: "https://host\(host).example/")) }
+    let label = "http.client.request.duration"
+    #expect(metrics.recorders(label: label).count == 3)
+    #expect(values(label, [("otel.metric.overflow", "true")]).count == 3)
+    #expect(metrics.meters.count == 3)
+    #expect(metrics.meters.allSatisfy { $0.lastValue == 0 })
+  }
+
+  @Test("a cancelled request is no longer active")
+  func aCancelledRequestIsNoLongerActive() async throws {
+    let transport = ScriptedTransport([.hang])
+    let stack = TransportNetworkStack.observed(transport, by: MetricsObserver(factory: metrics), clock: clock)
+    let task = Task { try await stack.fetch(.test()) }
+    try #require(await eventually { metrics.meters.first?.lastValue == 1 })
+    task.cancel()
+    await #expect(throws: (any Error).self) { _ = try await task.value }
+    #expect(metrics.meters.map(\.lastValue) == [0])
+    #expect(values("http.client.request.duration", Self.base + [("error.type", "cancelled/cancelled")]).count == 1)
+  }
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import InMemoryTracing
+import LastroTesting
+import TestSupport
+import Testing
+import Tracing
+
+@testable import Lastro
+@testable import LastroObservability
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+@Suite("Traces of calls", .timeLimit(.minutes(5)))
+struct TracingObserverTests {
+  let tracer = InMemoryTracer()
+  let clock = ManualClock(autoAdvance: true)
+
+  private func stack(
+    _ transport: ScriptedTransport, interceptors: [any HTTPResourceInterceptor] = []
+  ) -> TransportNetworkStack {
+    .observed(transport, by: TracingObserver(tracer: tracer), clock: clock, interceptors: interceptors)
+  }
+
+  private func spans() -> (call: FinishedInMemorySpan?, attempts: [FinishedInMemorySpan]) {
+    let spans = tracer.finishedSpans
+    return (spans.first { $0.kind == .internal }, spans.filter { $0.kind == .client })
+  }
+
+  @Test("a refused host whose name reads like a secret's stays readable")
+  func refusedHost() async throws {
+    let trust = ServerTrust(
+      host: try HostName("token-service"), port: 8443, role: .server, chain: [], otherCertificates: [])
+    let failure = TrustFailure(.hostNotPinned, trust: trust)
+    let recorder = HARRecorder()
+    let stack = TransportNetworkStack.observed(
+      ScriptedTransport([.fail(.refusedTrust(failure))]), by: TracingObserver(tracer: tracer), recorder, clock: clock)
+    _ = try await stack.failure(of: .test())
+    let archived = recorder.har().log.entries.compactMap(\.error?.message)
+    let texts = archived + tracer.finishedSpans.compactMap(\.status?.message)
+    #expect(texts.count == 3 && texts.allSatisfy { $0.contains("token-service:8443 was refused") }, "\(texts)")
+  }
+
+  @Test("a call has a span, and each of its attempts one below")
+  func aCallAndItsAttempts() async throws {
+    var options = RequestOptions()
+    options.operation = "getThing"
+    let facts = TransferFacts(httpVersion: "1.1", remoteAddress: "192.0.2.1", remotePort: 443)
+    let transport = ScriptedTransport([
+      .respond(status: 503), .slow(clock, .milliseconds(20), body: "{}", facts: facts),
+    ])
+    _ = try await stack(transport, interceptors: [AlwaysRetry(delay: .seconds(2))]).fetch(
+      .test(url: "https://example.com/a?q=1&token=hunter2", options: options))
+    let (call, attempts) = spans()
+    let span = try #require(call)
+    #expect(span.operationName == "getThing")
+    #expect(span.parentSpanID == nil)
+    #expect(span.status == nil)
+    #expect(span.events.map(\.name) == ["retry"])
+    #expect(span.events.first?.attributes["lastro.retry.delay"]?.toSpanAttribute() == .double(2))
+    #expect(span.events.first?.attributes["lastro.retry.reason"]?.toSpanAttribute() == .string("status 503"))
+    #expect(attempts.map(\.operationName) == ["GET getThing", "GET getThing"])
+    #expect(attempts.allSatisfy { $0.parentSpanID == span.spanID && $0.traceID == span.traceID })
+    #expect(attempts.map { $0.status?.code } == [.error, nil])
+    #expect(
+      attempts[0].attributes.text == [
+        "http.request.method": "GET", "url.full": "https://example.com/a?q=1&token=***", "url.scheme": "https",
+        "lastro.operation": "getThing", "server.address": "example.com", "server.port": "443", "lastro.attempt": "1",
+        "http.response.status_code": "503", "error.type": "503",
+      ])
+    #expect(
+      attempts[1].attributes.text == [
+        "http.request.method": "GET", "url.full": "https://example.com/a?q=1&token=***", "url.scheme": "https",
+        "lastro.operation": "getThing", "server.address": "example.com", "server.port": "443", "lastro.attempt": "2",
+        "http.response.status_code": "200", "http.request.resend_count": "1", "network.protocol.version": "1.1",
+        "network.peer.address": "192.0.2.1", "network.peer.port": "443",
+      ])
+    #expect(tracer.activeSpans.isEmpty)
+  }
+
+  @Test("times are those of the stack's clock")
+  func timesAreThoseOfTheStacksClock() async throws {
+    let transport = ScriptedTransport([.slow(clock, .milliseconds(20), status: 500), .respond(status: 200)])
+    _ = try await stack(transport, interceptors: [AlwaysRetry(delay: .seconds(2))]).fetch(.test())
+    let epoch: UInt64 = 1_000_000_000_000_000_000
+    let times = tracer.finishedSpans.map {
+      [$0.startInstant.nanosecondsSinceEpoch - epoch, $0.endInstant.nanosecondsSinceEpoch - epoch]
+    }
+    #expect(times == [[0, 20_000_000], [2_020_000_000, 2_020_000_000], [0, 2_020_000_000]])
+  }
+
+  @Test("the parent is the context of the caller")
+  func theParentIsTheContextOfTheCaller() async throws {
+    let outer = tracer.startSpan("outer")
+    defer { outer.end() }
+    let stack = stack(ScriptedTransport([.respond(status: 200)]))
+    try await ServiceContext.withValue(outer.context) { _ = try await stack.fetch(.test()) }
+    #expect(spans().call?.parentSpanID == outer.spanID)
+  }
+
+  @Test("requests carry the span of their attempt")
+  func requestsCarryTheSpanOfTheirAttempt() async throws {
+    let transport = ScriptedTransport([.redirect(to: "/b"), .respond(status: 503), .respond(status: 200)])
+    _ = try await stack(transport, interceptors: [AlwaysRetry()]).fetch(.test())
+    let name = try #require(HTTPField.Name(InMemoryTracer.spanIDKey))
+    let attempts = spans().attempts.map(\.spanID)
+    #expect(attempts.count == 2)
+    #expect(transport.requests.map { $0.head.headerFields[name] } == [attempts[0], attempts[0], attempts[1]])
+  }
+
+  @Test("redirects are events of the attempt's span")
+  func redirectsAreEvents() async throws {
+    let transport = ScriptedTransport([.redirect(to: "https://b.example/x?sig=abc"), .respond(status: 404)])
+    await #expect(throws: (any Error).self) { _ = try await stack(transport).fetch(.test()) }
+    let (call, attempts) = spans()
+    let attempt = try #require(attempts.first)
+    #expect(attempt.events.map(\.name) == ["redirect"])
+    #expect(
+      attempt.events.first?.attributes.text == [
+        "url.full": "https://b.example/x?sig=***", "http.response.status_code": "302",
+      ])
+    #expect(attempt.attributes.text["server.address"] == "b.example")
+    #expect(attempt.attributes.text["http.request.resend_count"] == "1")
+    #expect(attempt.status?.code == .error)
+    #expect(call?.status?.code == .error)
+    #expect(call?.attributes.text["error.type"] == "404")
+  }
+
+  @Test("failures are errors of both spans, their texts masked")
+  func failuresAreErrors() async throws {
+    let secret = TransportError(stage: .connect, code: .connectFailed, message: "no way to https://u:p@x/?token=abc")
+    await #expect(throws: (any Error).self) {
+      _ = try await stack(ScriptedTransport([.fail(secret)])).fetch(.test())
+    }
+    let (call, attempts) = spans()
+    for span in attempts + [call].compactMap({ $0 }) {
+      #expect(span.status?.code == .error)
+      #expect(span.attributes.text["error.type"] == "connect/connect_failed")
+      #expect(span.status?.message?.contains("no way to https://***@x/?token=***") == true)
+    }
+    #expect(attempts.count == 1)
+    #expect(tracer.activeSpans.isEmpty)
+  }
+
+  @Test("a request that cannot be made has a span")
+  func aRequestThatCannotBeMadeHasASpan() async throws {
+    let resource = RawHTTPResource(baseRequestMaking: .init { throw TestError() })
+    await #expect(throws: (any Error).self) { _ = try await stack(ScriptedTransport()).fetch(resource) }
+    #expect(spans().attempts.map(\.operationName) == ["HTTP"])
+    #expect(spans().attempts.map { $0.status?.code } == [.error])
+    #expect(tracer.activeSpans.isEmpty)
+  }
+
+  @Test("cancellation ends every span")
+  func cancellationEndsEverySpan() async throws {
+    let stack = stack(ScriptedTransport([.hang]))
+    let task = Task { try await stack.fetch(.test()) }
+    try #require(await eventually { tracer.activeSpans.count == 2 })
+    task.cancel()
+    await #expect(throws: (any Error).self) { _ = try await task.value }
+    #expect(tracer.activeSpans.isEmpty)
+    #expect(spans().call?.attributes.text["error.type"] == "cancelled/cancelled")
+  }
+
+  @Test("the spans of a stream end with its body")
+  func spansOfAStreamEndWithItsBody() async throws {
+    let body = try await stack(ScriptedTransport([.stream(["abc"])])).stream(.test()).value
+    #expect(tracer.activeSpans.count == 2)
+    for try await _ in body {}
+    #expect(tracer.activeSpans.isEmpty)
+    #expect(spans().attempts.first?.attributes.text["http.response.body.size"] == "77")
+    #expect(spans().call?.status == nil)
+  }
+
+  @Test(
+    "a stream that breaks off or is dropped ends its spans",
+    arguments: [true, false])
+  func aStreamThatBreaksOffOrIsDroppedEndsItsSpans(breaks: Bool) async throws {
+    let failure = TransportError(stage: .response, code: .truncatedBody, message: "cut", requestSent: true)
+    let transport = ScriptedTransport([.stream(["abc", "d"], failure: breaks ? failure : nil)])
+    if breaks {
+      let body = try await stack(transport).stream(.test()).value
+      await #expect(throws: TransportError.self) { for try await _ in body {} }
+    } else {
+      _ = try await stack(transport).stream(.test())
+    }
+    #expect(tracer.activeSpans.isEmpty)
+    let expected = breaks ? "response/truncated_body" : "cancelled/cancelled"
+    #expect(spans().call?.attributes.text["error.type"] == expected)
+    #expect(spans().attempts.map { $0.attributes.text["error.type"] } == [expected])
+  }
+
+  @Test("a stream without a body ends its spans")
+  func aStreamWithoutABodyEndsItsSpans() async throws {
+    _ = try await stack(ScriptedTransport([.respond(status: 204)])).stream(.test())
+    #expect(tracer.activeSpans.isEmpty)
+    #expect(tracer.finishedSpans.count == 2)
+  }
+}
+
+extension SpanAttributes {
+  /// Every attribute as a text.
+  var text: [String: String] {
+    var result: [String: String] = [:]
+    forEach { name, value in
+      switch value {
+      case .string(let text): result[name] = text
+      case .int64(let number): result[name] = "\(number)"
+      case .double(let number): result[name] = "\(number)"
+      default: result[name] = "\(value)"
+      }
+    }
+    return result
+  }
+}

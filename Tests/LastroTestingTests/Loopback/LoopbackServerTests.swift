@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LastroTesting
+import Testing
+
+@Suite("Loopback server", .timeLimit(.minutes(5)))
+struct LoopbackServerTests {
+  @Test("a script reads a request and writes whatever it likes")
+  func script() throws {
+    let server = try LoopbackServer { connection in
+      let head = try #require(try connection.readHead())
+      try connection.write(
+        "\(head.method)|\(head.target)|\(head.version)|\(head.values("x-two"))|\(head["HOST"] ?? "-")")
+    }
+    let client = try LoopbackClient(to: server.endpoint)
+    try client.send("\r\nGET /a?b=c HTTP/1.1\r\nHost: h\r\nX-Two: 1\r\nx-two:  2\t\r\n\r\n")
+    let (text, ending) = client.receiveAll()
+    #expect(text == #"GET|/a?b=c|HTTP/1.1|["1", "2"]|h"#)
+    #expect(ending == .orderly)
+    #expect(server.requests.map(\.head.bytes.count) == [54])
+    #expect(server.acceptedConnections == 1)
+  }
+
+  @Test("bodies by length and in chunks are read and recorded")
+  func bodies() async throws {
+    let server = try LoopbackServer { connection in
+      while let head = try connection.readHead() {
+        let body = try connection.readBody(for: head)
+        try connection.write("\(body.count);")
+      }
+    }
+    let client = try LoopbackClient(to: server.endpoint)
+    try client.send("POST /1 HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello")
+    try client.send(
+      "POST /2 HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\nA\r\n0123456789\r\n0\r\nT: 1\r\n\r\n")
+    try client.send("GET /3 HTTP/1.1\r\n\r\n")
+    client.halfClose()
+    #expect(client.receiveAll().text == "5;13;0;")
+    let requests = try await server.waitForRequests(count: 3, complete: true)
+    #expect(requests.map(\.text) == ["hello", "abc0123456789", ""])
+    #expect(requests.map(\.path) == ["/1", "/2", "/3"])
+    #expect(requests.allSatisfy { $0.isComplete && $0.connection == 1 })
+  }
+
+  @Test(
+    "what is no request is a typed error, kept",
+    arguments: [
+      ("nonsense\r\n\r\n", LoopbackError.malformedRequest("\"nonsense\" is not a request line")),
+      ("GET / HTTP/1.1\r\nno field\r\n\r\n", .malformedRequest("\"no field\" is not a header field")),
+      ("GET / HTTP/1.1\r\nHost: h\r\n", .disconnected),
+      ("POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nabc", .disconnected),
+      ("POST / HTTP/1.1\r\nContent-Length: -5\r\n\r\n", .malformedRequest("Content-Length is \"-5\"")),
+      (
+        "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", .malformedRequest("\"zz\" is not a chunk size")
+      ),
+    ])
+  func malformed(_ text: String, _ error: LoopbackError) throws {
+    let server = try LoopbackServer { connection in
+      if let head = try connection.readHead() { _ = try connection.readBody(for: head) }
+    }
+    let client = try LoopbackClient(to: server.endpoint)
+    try client.send(text)
+    client.halfClose()
+    _ = client.receiveAll()
+    server.stop()
+    #expect(server.errors.map { $0 as? LoopbackError } == [error])
+  }
+
+  @Test("each way to end a connection looks to the client as it should")
+  func endings() throws {
+    let server = try LoopbackServer { connection in
+      switch connection.readLine() {
+      case "reset": connection.reset()
+      case "half":
+        connection.halfClose()
+        #expect(connection.readLine() == "still here")
+      default: connection.close()
+      }
+    }
+    for (word, ending) in [("close", LoopbackClient.Ending.orderly), ("reset", .reset), ("half", .orderly)] {
+      let client = try LoopbackClient(to: server.endpoint)
+      try client.send(word + "\n")
+      #expect(client.receiveAll().ending == ending, "\(word)")
+      if word == "half" { try client.send("still here\n") }
+    }
+    server.stop()
+    #expect(server.errors.isEmpty)
+  }
+
+  @Test("an orderly close reaches the client although its request was never read")
+  func closeWithUnreadInput() throws {
+    let gate = try LoopbackGate()
+    let server = try LoopbackServer { connection in
+      connection.wait(for: gate)
+      try connection.write("bye")
+    }
+    let client = try LoopbackClient(to: server.endpoint)
+    try client.send(String(repeating: "x", count: 50_000))
+    gate.open()
+    let (text, ending) = client.receiveAll()
+    #expect(text == "bye")
+    #expect(ending == .orderly)
+  }
+
+  @Test("a gate holds a handler until the test opens it")
+  func gate() async throws {
+    let gate = try LoopbackGate()
+    let server = try LoopbackServer { connection in
+      _ = try connection.readHead()
+      try connection.write(connection.wait(for: gate) ? "open" : "shut")
+    }
+    let client = try LoopbackClient(to: server.endpoint)
+    try client.send("GET / HTTP/1.1\r\n\r\n")
+    try await server.waitForRequests(count: 1)
+    #expect(!gate.isOpen)
+    gate.open()
+    gate.open()
+    #expect(client.receiveAll().text == "open")
+  }
+
+  @Test("a drip arrives whole")
+  func drip() throws {
+    let server = try LoopbackServer { try $0.drip("slow".utf8, piece: 3, every: .milliseconds(1)) }
+    #expect(try LoopbackClient(to: server.endpoint).receiveAll().text == "slow")
+  }
+
+  @Test("a stall ends when the peer closes, and when the server stops")
+  func stall() async throws {
+    let ended = EventRecorder<Int>()
+    let server = try LoopbackServer { connection in
+      _ = try connection.readHead()
+      connection.stall()
+      ended.record(connection.number)
+    }
+    let first = try LoopbackClient(to: server.endpoint)
+    try first.send("GET / HTTP/1.1\r\n\r\nmore that nobody reads")
+    first.halfClose()
+    #expect(first.receiveAll().ending == .orderly)
+    let second = try LoopbackClient(to: server.endpoint)
+    try second.send("GET / HTTP/1.1\r\n\r\n")
+    try await server.waitForRequests(count: 2)
+    #expect(ended.events == [1])
+    server.stop()
+    #expect(ended.events == [1, 2])
+    #expect(second.receiveAll().ending == .orderly)
+  }
+
+  @Test("stop ends readers, writers, pauses and gates, is idempotent, and nobody can connect after it")
+  func stop() async throws {
+    let gate = try LoopbackGate()
+    let server = try LoopbackServer { connection in
+      switch connection.readLine() {
+      case "read": #expect(connection.read(max: 1) == [])
+      case "write": while true { try connection.write(Array(repeating: 0, count: 65_536)) }
+      case "pause": #expect(!connection.pause(.seconds(86_400)))
+      default: #expect(!connection.wait(for: gate))
+      }
+    }
+    var clients: [LoopbackClient] = []
+    for word in ["read", "write", "pause", "gate"] {
+      let client = try LoopbackClient(to: server.endpoint)
+      try client.send(word + "\n")
+      clients.append(client)
+    }
+    try await server.waitForConnections(count: 4)
+    server.stop()
+    server.stop()
+    #expect(server.openConnections == 0)
+    #expect(server.errors.compactMap { $0 as? LoopbackError } == [.disconnected])
+    #expect(throws: LoopbackError.disconnected) { try LoopbackClient(to: server.endpoint) }
+    await #expect(throws: LoopbackError.stopped) { try await server.waitForRequests(count: 1) }
+    _ = clients
+  }
+
+  @Test("a handler may stop its own server; a stop from outside then waits for it")
+  func stopFromHandler() throws {
+    let servers = EventRecorder<LoopbackServer>()
+    let done = EventRecorder<String>()
+    let server = try LoopbackServer { connection in
+      _ = connection.readLine()
+      servers.removeAll().forEach { $0.stop() }
+      done.record("stopped")
+    }
+    servers.record(server)
+    let client = try LoopbackClient(to: server.endpoint)
+    try client.send("go\n")
+    _ = client.receiveAll()
+    server.stop()
+    #expect(done.events == ["stopped"])
+  }
+
+  @Test("a handler may be the last to hold its server")
+  func dropFromHandler() async throws {
+    let servers = EventRecorder<LoopbackServer>()
+    let done = EventRecorder<String>()
+    func start() throws -> LoopbackEndpoint {
+      let server = try LoopbackServer { connection in
+        _ = connection.readLine()
+        servers.removeAll()
+        done.record(connection.read(max: 1).isEmpty ? "dropped" : "alive")
+      }
+      servers.record(server)
+      return server.endpoint
+    }
+    let client = try LoopbackClient(to: try start())
+    try client.send("go\n")
+    #expect(client.receiveAll().ending == .orderly)
+    #expect(try await done.waitForEvents(count: 1) == ["dropped"])
+  }
+
+  @Test("waiting is cancellable")
+  func cancelWait() async throws {
+    let server = try LoopbackServer { $0.stall() }
+    let task = Task { try await server.waitForRequests(count: 1) }
+    task.cancel()
+    await #expect(throws: CancellationError.self) { try await task.value }
+  }
+
+  @Test("a Unix socket serves, and its file goes with the server")
+  func unixSocket() throws {
+    let path = "/tmp/lastro-\(UInt64.random(in: 0 ... .max)).sock"
+    let server = try LoopbackServer.http(.unixSocket(path: path)) { .text($0.path) }
+    let client = try LoopbackClient(to: .unixSocket(path: path))
+    try client.send("GET /over-unix HTTP/1.1\r\nConnection: close\r\n\r\n")
+    #expect(client.receiveAll().text.hasSuffix("\r\n\r\n/over-unix"))
+    #expect(throws: LoopbackError.self) { try LoopbackServer(.unixSocket(path: path)) { _ in } }
+    server.stop()
+    let again = try LoopbackServer(.unixSocket(path: path)) { _ in }
+    again.stop()
+  }
+
+  @Test("a port that is taken is a typed error")
+  func takenPort() throws {
+    let server = try LoopbackServer { _ in }
+    #expect(throws: LoopbackError.self) { try LoopbackServer(server.endpoint) { _ in } }
+  }
+
+  @Test("3,000 connections at once are all served")
+  func manyConnections() async throws {
+    #expect(LoopbackServer.raiseDescriptorLimit() >= 6_500)
+    let gate = try LoopbackGate()
+    let server = try LoopbackServer { connection in
+      connection.wait(for: gate)
+      try connection.write("served")
+    }
+    let clients = try (0..<3_000).map { _ in try LoopbackClient(to: server.endpoint) }
+    try await server.waitForConnections(count: 3_000)
+    #expect(server.openConnections == 3_000)
+    gate.open()
+    #expect(clients.count { $0.receiveAll() == ("served", .orderly) } == 3_000)
+    server.stop()
+    #expect(server.errors.isEmpty)
+  }
+}

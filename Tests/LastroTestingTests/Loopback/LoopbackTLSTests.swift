@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LastroTesting
+import TestSupport
+import Testing
+
+@Suite("Loopback server over TLS", .timeLimit(.minutes(5)))
+struct LoopbackTLSTests {
+  let root: CertificateAuthority
+  let identity: MintedCertificate
+
+  init() throws {
+    root = try CertificateAuthority()
+    identity = try root.intermediate().issue(hosts: ["localhost", "127.0.0.1"])
+  }
+
+  @Test("the client verifies the chain, and the server knows what was negotiated")
+  func handshake() throws {
+    var tls = LoopbackTLS(identity)
+    tls.applicationProtocols = ["h2", "http/1.1"]
+    let server = try LoopbackServer(tls: tls) { connection in
+      _ = try connection.readHead()
+      let facts = [connection.tlsVersion, connection.serverName, connection.applicationProtocol, connection.clientName]
+      try connection.write(facts.map { $0 ?? "-" }.joined(separator: " "))
+    }
+    let client = try LoopbackClient(to: server.endpoint, trusting: root.rootPEM, protocols: ["x", "http/1.1"])
+    try client.send("GET / HTTP/1.1\r\n\r\n")
+    let (text, ending) = client.receiveAll()
+    #expect(text == "TLSv1.3 localhost http/1.1 -")
+    #expect(ending == .orderly)
+    #expect(server.establishedConnections == 1)
+    #expect(server.baseURL == "https://localhost:\(server.port)")
+  }
+
+  @Test(
+    "versions are bounded",
+    arguments: [
+      (LoopbackTLS.Version.tls10, "TLSv1"), (.tls11, "TLSv1.1"), (.tls12, "TLSv1.2"), (.tls13, "TLSv1.3"),
+    ])
+  func versions(_ version: LoopbackTLS.Version, _ name: String) throws {
+    var tls = LoopbackTLS(identity)
+    tls.minimumVersion = version
+    tls.maximumVersion = version
+    let server = try LoopbackServer(tls: tls) { try $0.write($0.tlsVersion ?? "-") }
+    #expect(try LoopbackClient(to: server.endpoint, trusting: root.rootPEM).receiveAll().text == name)
+  }
+
+  @Test("a client refuses a stranger, a wrong host and an expired certificate")
+  func refusals() throws {
+    let server = try LoopbackServer(tls: LoopbackTLS(identity)) { $0.stall() }
+    let other = try CertificateAuthority()
+    #expect(throws: LoopbackError.self) { try LoopbackClient(to: server.endpoint, trusting: other.rootPEM) }
+    #expect(throws: LoopbackError.self) {
+      try LoopbackClient(to: server.endpoint, host: "elsewhere", trusting: root.rootPEM)
+    }
+    let expired = try root.issue(hosts: ["localhost"], validity: .expired)
+    let old = try LoopbackServer(tls: LoopbackTLS(expired)) { $0.stall() }
+    #expect(throws: LoopbackError.self) { try LoopbackClient(to: old.endpoint, trusting: root.rootPEM) }
+    old.stop()
+    #expect(old.establishedConnections == 0)
+    #expect(old.errors.count == 1)
+  }
+
+  @Test("a required client certificate is asked for and judged")
+  func clientCertificate() throws {
+    let clients = try CertificateAuthority(commonName: "Clients")
+    var tls = LoopbackTLS(identity)
+    tls.clientAuthoritiesPEM = clients.rootPEM
+    let server = try LoopbackServer(tls: tls) { try $0.write($0.clientName ?? "-") }
+    let known = try clients.issue(hosts: [], commonName: "alice")
+    let client = try LoopbackClient(to: server.endpoint, trusting: root.rootPEM, identity: known)
+    #expect(client.receiveAll().text == "alice")
+    // With TLS 1.3 the client has finished before it is refused: it learns it from its first read.
+    let anonymous = try? LoopbackClient(to: server.endpoint, trusting: root.rootPEM)
+    #expect(anonymous?.receiveAll().text ?? "" == "")
+    server.stop()
+    #expect(server.establishedConnections == 1)
+    #expect(server.errors.count == 1)
+  }
+
+  @Test("each way to end a connection looks to the client as it should")
+  func endings() throws {
+    let server = try LoopbackServer(tls: LoopbackTLS(identity)) { connection in
+      let word = connection.readLine()
+      try connection.write("data")
+      switch word {
+      case "truncate": connection.closeWithoutNotify()
+      case "reset": connection.reset()
+      case "notify":
+        connection.closeNotify()
+        connection.stall()
+      default: connection.close()
+      }
+    }
+    let cases: [(String, LoopbackClient.Ending)] = [
+      ("close", .orderly), ("truncate", .truncated), ("notify", .orderly), ("reset", .reset),
+    ]
+    for (word, ending) in cases {
+      let client = try LoopbackClient(to: server.endpoint, trusting: root.rootPEM)
+      try client.send(word + "\n")
+      let (text, found) = client.receiveAll()
+      #expect(found == ending, "\(word)")
+      // A reset may overtake what was sent before it.
+      #expect(text == "data" || ending == .reset, "\(word)")
+    }
+  }
+
+  @Test(
+    "a handshake fails in the way asked for, and the handler does not run",
+    arguments: [
+      LoopbackTLS.HandshakeFault.stallInHandshake, .resetInHandshake, .closeInHandshake, .plaintextInsteadOfTLS,
+    ])
+  func faults(_ fault: LoopbackTLS.HandshakeFault) async throws {
+    let server = try LoopbackServer(tls: LoopbackTLS(identity, handshakeFault: fault)) { _ in
+      Issue.record("the handler ran")
+    }
+    let endpoint = server.endpoint
+    let roots = root.rootPEM
+    let client = Task.detached { _ = try LoopbackClient(to: endpoint, trusting: roots) }
+    try await server.waitForConnections(count: 1)
+    if fault == .stallInHandshake { server.stop() }
+    await #expect(throws: LoopbackError.self) { try await client.value }
+    #expect(server.establishedConnections == 0)
+  }
+
+  @Test(
+    "what a handshake fault puts on the wire",
+    arguments: [
+      (LoopbackTLS.HandshakeFault.resetInHandshake, "", LoopbackClient.Ending.reset),
+      (.closeInHandshake, "", .orderly),
+      (.plaintextInsteadOfTLS, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", .orderly),
+    ])
+  func faultBytes(_ fault: LoopbackTLS.HandshakeFault, _ text: String, _ ending: LoopbackClient.Ending) throws {
+    let server = try LoopbackServer(tls: LoopbackTLS(identity, handshakeFault: fault)) { _ in }
+    let client = try LoopbackClient(to: server.endpoint)
+    try client.send("\u{16}\u{3}\u{1}\u{0}\u{3}abc")
+    let answer = client.receiveAll()
+    #expect(answer.text == text)
+    #expect(answer.ending == ending)
+  }
+
+  @Test("a write to a client that is gone does not kill the process")
+  func brokenPipe() async throws {
+    let server = try LoopbackServer(tls: LoopbackTLS(identity)) { connection in
+      while true { try connection.write("more") }
+    }
+    var client: LoopbackClient? = try LoopbackClient(to: server.endpoint, trusting: root.rootPEM)
+    _ = client?.receive()
+    client = nil
+    #expect(await eventually { !server.errors.isEmpty })
+    #expect(server.errors.map { $0 as? LoopbackError } == [.disconnected])
+  }
+}

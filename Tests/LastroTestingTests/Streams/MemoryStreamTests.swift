@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+import LastroTesting
+import TestSupport
+import Testing
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+@Suite("Streams in memory", .timeLimit(.minutes(5)))
+struct MemoryStreamTests {
+  @Test("finishing during a write is refused, and the write arrives whole")
+  func finishDuringWrite() async throws {
+    let (near, far) = MemoryStream.pair(.init(capacity: 4))
+    let sent = Data("much more than fits".utf8)
+    let writing = Task { try await near.write(sent) }
+    var received = try #require(try await far.read(upTo: 1))
+    #expect(await words { try await near.finishWriting() } == "request/operation_in_progress")
+    while received.count < sent.count, let piece = try await far.read() { received += piece }
+    #expect(received == sent)
+    try await writing.value
+    try await near.finishWriting()
+    try await near.finishWriting()
+    #expect(try await far.read() == nil)
+    near.close()
+    #expect(await words { try await near.finishWriting() } == "request/stream_closed")
+  }
+
+  @Test("the limit of a write counts from its beginning, however it goes on")
+  func limitOfWrite() async throws {
+    let (near, far) = MemoryStream.pair(.init(capacity: 1))
+    let reading = Task {
+      // A slow reader, of a byte at a time.
+      while try await far.read() != nil { try await Task.sleep(for: .milliseconds(2)) }
+    }
+    #expect(
+      await words { try await near.write(Data(count: 20_000), within: .milliseconds(100)) }
+        == "timeout/idle_timeout")
+    try await reading.value
+  }
+}

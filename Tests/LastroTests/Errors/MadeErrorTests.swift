@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Not @testable: what other stacks, and tests of features, write.
+import Foundation
+import HTTPTypes
+import Lastro
+import TestSupport
+import Testing
+
+private struct Problem: Error, Equatable { var name: String }
+private struct Other: Error, Equatable { var name: String }
+
+/// Fails every fetch with one error.
+private struct FailingStack: HTTPNetworkStack {
+  var error: HTTPFetchError<any Error>
+
+  func fetch(
+    _ resource: RawHTTPResource
+  ) async throws(HTTPFetchError<any Error>) -> Network.Value<Data, ResourceResponse> { throw error }
+
+  func fetch<Model, APIError>(
+    _ resource: HTTPResource<Model, APIError>
+  ) async throws(HTTPFetchError<APIError>) -> Network.Value<Model, ResourceResponse> {
+    throw error.mapAPIError { $0 as? APIError }
+  }
+
+  func stream<Model, APIError>(
+    _ resource: HTTPResource<Model, APIError>
+  ) async throws(HTTPFetchError<APIError>) -> Network.Value<ResponseBody, ResourceResponse> {
+    throw error.mapAPIError { $0 as? APIError }
+  }
+}
+
+@Suite("Errors made outside", .timeLimit(.minutes(5)))
+struct MadeErrorTests {
+  private typealias Failure = HTTPFetchError<Problem>
+
+  @Test("every reason can be made, and is what it was made as")
+  func reasons() {
+    let transport = TransportError(stage: .connect, code: .connectFailed, message: "m", engineCode: 7)
+    let decode = DecodeFailure(Problem(name: "x"), payload: 1, metadata: 2)
+    let made: [(Failure.Reason, FailureStage, FailureCode)] = [
+      (.noRequest(Problem(name: "x")), .request, .requestMakingFailed),
+      (.http(.notFound, nil), .http, .unexpectedStatus),
+      (.noData(.ok), .response, .noData), (.transport(transport), .connect, .connectFailed),
+      (.badResponse(transport), .connect, .connectFailed), (.redirect(transport), .connect, .connectFailed),
+      (.cancelled, .cancelled, .cancelled),
+      (.decode(decode), .decode, .undecodable),
+    ]
+    for (reason, stage, code) in made {
+      let error = Failure(reason)
+      #expect(error.stage == stage && error.code == code)
+      #expect("\(error.reason)" == "\(reason)")
+      #expect(error.isCancelled == (stage == .cancelled))
+      let ended = Failure(reason, retryEnd: .policy(.retries(1)), retryState: Retry.State(totalDelay: .seconds(3)))
+      #expect(ended.stage == stage && ended.code == code && "\(ended.reason)" == "\(reason)")
+      #expect(ended.retryEnd?.code == "retries" && ended.retryFailure?.state.totalDelay == .seconds(3))
+    }
+  }
+
+  @Test("with all that an error knows")
+  func parts() {
+    let response = ResourceResponse(head: HTTPResponse(status: .notFound), url: "https://example.com/")
+    let error = Failure(
+      .http(.notFound, Problem(name: "a")), request: "GET https://example.com/", response: response,
+      body: Data(#"{"token":"x"}"#.utf8), attempts: [Attempt(outcome: .status)],
+      retryEnd: .attemptLimit(7))
+    #expect(error.apiError == Problem(name: "a") && error.statusCode == .notFound)
+    #expect(error.request == "GET https://example.com/" && error.response?.url == "https://example.com/")
+    #expect(error.body?.count == 13 && error.bodySnippet?.text == #"{"token":"***"}"#)
+    #expect(error.attempts.count == 1 && error.retryEnd?.description.contains("7 attempts") == true)
+    #expect(Failure(.http(.notFound, nil)).statusCode == .notFound)
+  }
+
+  @Test("the API's error is mapped, in the failures of a retry too")
+  func mapping() throws {
+    let first = Failure(.http(.notFound, Problem(name: "a")))
+    let mapped = first.mapAPIError { Other(name: $0.name + "!") }
+    #expect(mapped.apiError == Other(name: "a!") && mapped.statusCode == .notFound)
+    #expect(first.mapAPIError { _ in Other?.none }.apiError == nil)
+    #expect(Failure(.noData(.ok)).mapAPIError { Other(name: $0.name) }.apiError == nil)
+    let retried = Failure(
+      .http(.conflict, Problem(name: "b")), retryEnd: .policy(.retries(1)),
+      retryState: Retry.State(errors: [first.erased, first]))
+    let other = retried.mapAPIError { Other(name: $0.name + "!") }
+    #expect(other.apiError == Other(name: "b!"))
+    let errors = try #require(other.retryFailure?.state.errors)
+    #expect((errors.last as? HTTPFetchError<Other>)?.apiError == Other(name: "a!"))
+    #expect((errors.first as? HTTPFetchError<any Error>)?.apiError as? Other == Other(name: "a!"))
+  }
+
+  @Test("another stack throws them, typed")
+  func otherStack() async {
+    let stack: any HTTPNetworkStack = FailingStack(
+      error: HTTPFetchError<any Error>(.http(.conflict, Problem(name: "x"))))
+    let making = BaseRequestMaking<ResourceRequest> { try ResourceRequest(url: "https://example.com/") }
+    let resource = HTTPResource<NoContent, Problem>(
+      baseRequestMaking: making, decoding: .empty, errorDecoding: .dummy)
+    let error = await #expect(throws: HTTPFetchError<Problem>.self) { try await stack.fetch(resource) }
+    #expect(error?.apiError == Problem(name: "x") && error?.statusCode == .conflict)
+  }
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+@testable import Lastro
+
+@Suite("HTTP dates")
+struct HTTPDateTests {
+  /// 2026-01-01 00:00:00 UTC.
+  static let now: Int64 = 1_767_225_600
+
+  static func read(_ text: String, now: Int64 = now) -> Int64? { HTTPDate.seconds(text, now: now) }
+
+  @Test(
+    "the examples of RFC 9110 §5.6.7 are the same instant",
+    arguments: ["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"])
+  func examples(text: String) { #expect(Self.read(text) == 784_111_777) }
+
+  @Test("every format reads what the calendar writes, from 1970 to 9999")
+  func calendar() {
+    let dice = Dice(1)
+    for round in 0..<20_000 {
+      let instant = Int64(dice.random.next() % 253_402_300_800)
+      for format in [WrittenDate.Format.fixdate, .asctime] {
+        let text = WrittenDate.text(instant, format)
+        #expect(Self.read(text) == instant, "round \(round): \(text)")
+      }
+    }
+  }
+
+  @Test("two-digit years within fifty years either way are told")
+  func twoDigits() {
+    let dice = Dice(2)
+    for _ in 0..<5_000 {
+      let now = Int64(dice.random.next() % 4_000_000_000)
+      // A day of slack at both ends: the rule speaks of years.
+      let instant = now + Int64(dice.int(-49 * 31_500_000...49 * 31_500_000))
+      guard instant >= 0 else { continue }
+      let text = WrittenDate.text(instant, .rfc850)
+      #expect(Self.read(text, now: now) == instant, "\(text), now \(WrittenDate.text(now))")
+    }
+  }
+
+  @Test(
+    "a year that seems more than fifty years ahead was in the past",
+    arguments: [
+      ("Tuesday, 01-Jan-76 00:00:00 GMT", 3_345_062_400 as Int64), ("Friday, 01-Jan-77 00:00:00 GMT", 220_924_800),
+      ("Friday, 31-Dec-99 23:59:59 GMT", 946_684_799), ("Thursday, 01-Jan-26 00:00:00 GMT", 1_767_225_600),
+    ])
+  func fiftyYears(text: String, expected: Int64) { #expect(Self.read(text) == expected) }
+
+  @Test("the turn of a century: the year after 99 is ahead, the one before 00 was")
+  func century() {
+    let new2000: Int64 = 946_684_800
+    #expect(Self.read("Saturday, 01-Jan-00 00:00:10 GMT", now: new2000 - 20) == new2000 + 10)
+    #expect(Self.read("Friday, 31-Dec-99 23:59:50 GMT", now: new2000 + 20) == new2000 - 10)
+  }
+
+  @Test("leap years and the ends of months")
+  func leapYears() {
+    #expect(Self.read("Thu, 29 Feb 2024 00:00:00 GMT") == 1_709_164_800)
+    #expect(Self.read("Tue, 29 Feb 2000 00:00:00 GMT") == 951_782_400)
+    #expect(Self.read("Thu Feb 29 12:00:00 2024") == 1_709_208_000)
+    for text in [
+      "Wed, 29 Feb 2023 00:00:00 GMT", "Mon, 29 Feb 2100 00:00:00 GMT", "Thu, 29 Feb 1900 00:00:00 GMT",
+      "Wed, 31 Apr 2025 00:00:00 GMT", "Wed, 00 Apr 2025 00:00:00 GMT", "Thu, 32 Jan 2026 00:00:00 GMT",
+    ] {
+      #expect(Self.read(text) == nil, "\(text)")
+    }
+  }
+
+  @Test("second 60 is the next minute's first; 61 is none")
+  func leapSecond() {
+    #expect(Self.read("Sat, 31 Dec 2016 23:59:60 GMT") == 1_483_228_800)
+    #expect(Self.read("Sat, 31 Dec 2016 23:59:61 GMT") == nil)
+  }
+
+  @Test(
+    "what is no date",
+    arguments: [
+      "", " ", "0", "GMT", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 UTC",
+      "Sun, 06 Nov 1994 24:00:00 GMT",
+      "Sun, 06 Nov 1994 08:60:00 GMT", "Sun, 06 Nov 1994 8:49:37 GMT", "Sun, 06 Nov 1994 08:49 GMT",
+      "Sun, 06 Nov 19940 08:49:37 GMT", "Sun, 06 nov 1994 08:49:37 GMT", "Sun, 06 Nov -994 08:49:37 GMT",
+      "Sun, +6 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 194 08:49:37 GMT", "Sun Nov  6 08:49:37 94",
+      "Sun, 06 Nov 1994 08:49:37 GMT GMT", "1994-11-06T08:49:37Z", "Sun, ٠٦ Nov 1994 08:49:37 GMT",
+      "Sun, 06 Nov 1994 08::49:37 GMT", "Sun, 06 Nov 1994 08:49:+7 GMT",
+    ])
+  func garbage(text: String) { #expect(Self.read(text) == nil) }
+
+  @Test("a hundred thousand texts out of a date's pieces, and any clock, trap nothing")
+  func fuzz() {
+    let dice = Dice(3)
+    let pieces = [
+      "Sun", "Sunday", ",", " ", "-", "06", "6", "Nov", "Feb", "29", "1994", "94", "9999", "0000", "08:49:37",
+      "23:59:60", ":", "::", "GMT", "99:99:99", "-1", "é", "\u{0}", "99999999999999999999", "Jan", "31",
+    ]
+    let clocks: [Int64] = [0, Self.now, -1, .min, .max, 4_102_444_799]
+    var dates = 0
+    for _ in 0..<100_000 {
+      var text = ""
+      if dice.chance(50) {
+        for _ in 0..<dice.int(0...12) { text += dice.pick(pieces) }
+      } else {
+        // A date with one piece exchanged.
+        var words = ["Sun", ", ", "06", " ", "Nov", " ", "1994", " ", "08:49:37", " ", "GMT"]
+        words[dice.int(0...words.count - 1)] = dice.pick(pieces)
+        text = words.joined()
+      }
+      if Self.read(text, now: dice.pick(clocks)) != nil { dates += 1 }
+    }
+    #expect(dates > 0 && dates < 100_000)
+  }
+}
+
+/// Writes dates of header fields in the three formats of RFC 9110 §5.6.7, by Foundation's calendar: not by the code
+/// under test.
+enum WrittenDate {
+  enum Format: CaseIterable { case fixdate, rfc850, asctime }
+
+  static func text(_ seconds: Int64, _ format: Format = .fixdate) -> String {
+    var calendar = Calendar(identifier: .gregorian)
+    calendar.timeZone = .gmt
+    let date = Date(timeIntervalSince1970: Double(seconds))
+    let parts = calendar.dateComponents([.year, .month, .day, .hour, .minute, .second, .weekday], from: date)
+    let year = parts.year ?? 0
+    let month = months[(parts.month ?? 1) - 1]
+    let weekday = weekdays[(parts.weekday ?? 1) - 1]
+    let day = two(parts.day)
+    let time = "\(two(parts.hour)):\(two(parts.minute)):\(two(parts.second))"
+    switch format {
+    case .fixdate: return "\(weekday.prefix(3)), \(day) \(month) \(four(year)) \(time) GMT"
+    case .rfc850: return "\(weekday), \(day)-\(month)-\(two(year % 100)) \(time) GMT"
+    case .asctime:
+      let padded = day.hasPrefix("0") ? " " + day.dropFirst() : day
+      return "\(weekday.prefix(3)) \(month) \(padded) \(time) \(four(year))"
+    }
+  }
+
+  private static let months = [
+    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+  ]
+  private static let weekdays = [
+    "Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday",
+  ]
+
+  private static func two(_ value: Int?) -> String { String(String((value ?? 0) + 100).suffix(2)) }
+
+  private static func four(_ value: Int) -> String { String(String(value + 10_000).suffix(4)) }
+}

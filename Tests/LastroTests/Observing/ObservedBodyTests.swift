@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LastroTesting
+import TestSupport
+import Testing
+
+@testable import Lastro
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+@Suite("Observed bodies", .timeLimit(.minutes(5)))
+struct ObservedBodyTests {
+  /// Gives a piece once it may.
+  private final class Waiting: ResponseBodySource {
+    let reads = EventRecorder<Void>()
+    let pieces: AsyncStream<Data>
+
+    init(_ pieces: AsyncStream<Data>) { self.pieces = pieces }
+
+    var finalFacts: TransferFacts? { nil }
+
+    func next() async throws(TransportError) -> Data? {
+      reads.record(())
+      for await piece in pieces { return piece }
+      return nil
+    }
+
+    func cancel() {}
+  }
+
+  @Test("a second reader is told that there is a first, and not that the body has ended")
+  func twoReaders() async throws {
+    let (pieces, give) = AsyncStream.makeStream(of: Data.self)
+    let source = Waiting(pieces)
+    let body = ObservedBody(
+      ResponseBody(source: source), observers: [], time: ManualClock().timeSource, callID: 1, attempt: 1, hop: 0,
+      operation: nil, progress: nil)
+    let first = Task { try await body.next() }
+    _ = try await source.reads.waitForEvents(count: 1)
+    let error = try await #require(throws: TransportError.self) { try await body.next() }
+    #expect(error.code == .invalidBody)
+    give.yield(Data([1]))
+    #expect(try await first.value == Data([1]))
+    give.finish()
+    #expect(try await body.next() == nil)
+  }
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import LastroTesting
+import TestSupport
+import Testing
+
+@testable import Lastro
+
+@Suite("Resources of a URL", .timeLimit(.minutes(5)))
+struct OneOffResourceTests {
+  struct Item: Codable, Equatable { var id: Int }
+  struct Problem: Codable, Error, Equatable { var code: String }
+
+  static func stack(_ steps: ScriptedTransport.Step...) -> (TransportNetworkStack, ScriptedTransport) {
+    let transport = ScriptedTransport(steps)
+    return (TransportNetworkStack(transport: transport), transport)
+  }
+
+  @Test("query and header fields are added, percent-encoded and checked")
+  func parts() async throws {
+    let (stack, transport) = Self.stack(.respond(status: 200, body: #"{"id":1}"#))
+    let item: Item = try await stack.fetch(
+      .get("https://example.com/a?b=1", query: ["q": "x y&z", "flag": nil], headers: [.accept: "application/json"])
+    ).value
+    let head = try #require(transport.requests.first?.head)
+    #expect(item == Item(id: 1) && head.path == "/a?b=1&q=x%20y%26z&flag")
+    #expect(head.method == .get && head.headerFields[.accept] == "application/json")
+  }
+
+  @Test("a URL or a header field that cannot be sent fails the fetch, typed, before anything is sent")
+  func refused() async throws {
+    let (stack, transport) = Self.stack()
+    for resource in [
+      HTTPResource<Item, Problem>.get("htps://example.com"), .get("https://example.com", headers: ["X": "a\r\nb"]),
+    ] {
+      let error = await #expect(throws: HTTPFetchError<Problem>.self) { try await stack.fetch(resource) }
+      #expect(error?.stage == .request)
+    }
+    #expect(transport.requests.isEmpty)
+  }
+
+  @Test("a value is encoded for every attempt, and what encoding throws fails the fetch")
+  func encoding() async throws {
+    struct Unencodable: Encodable {
+      func encode(to encoder: any Encoder) throws { throw TestError(name: "no") }
+    }
+    let (stack, transport) = Self.stack(.respond(status: 503), .respond(status: 201, body: #"{"id":2}"#))
+    var resource = HTTPResource<Item, Problem>.post("https://example.com/", json: Item(id: 2))
+    resource.options.idempotency = .idempotent
+    resource.interceptors = [RetryInterceptor(policy: .maxRetries(1))]
+    #expect(try await stack.fetch(resource).value == Item(id: 2))
+    #expect(transport.requests.map(\.body.contentType) == ["application/json", "application/json"])
+    let bad = HTTPResource<Item, Problem>.post("https://example.com/", json: Unencodable())
+    let error = await #expect(throws: HTTPFetchError<Problem>.self) { try await stack.fetch(bad) }
+    guard case .noRequest(let cause)? = error?.reason else { throw TestFailure("not noRequest") }
+    #expect(cause as? TestError == TestError(name: "no"))
+  }
+
+  @Test("other answers are the API's error, or text where none is named")
+  func errors() async throws {
+    let body = #"{"code":"busy"}"#
+    let (stack, _) = Self.stack(.respond(status: 409, body: body), .respond(status: 409, body: body))
+    let typed = await #expect(throws: HTTPFetchError<Problem>.self) {
+      try await stack.fetch(.get("https://example.com/", as: Item.self, or: Problem.self))
+    }
+    #expect(typed?.apiError == Problem(code: "busy"))
+    let raw = await #expect(throws: HTTPFetchError<any Error>.self) {
+      try await stack.fetch(.get("https://example.com/"))
+    }
+    #expect((raw?.apiError as? TextAPIError)?.text == body)
+  }
+
+  @Test("a closure that does not wait makes the request on the call's own task; one that may wait in one of its own")
+  func waiting() {
+    #expect(!BaseRequestMaking { try ResourceRequest(url: "https://example.com/") }.waits)
+    #expect(
+      BaseRequestMaking {
+        await Task.yield()
+        return try ResourceRequest(url: "https://example.com/")
+      }.waits)
+    #expect(!HTTPResource<Item, Problem>.get("https://example.com/").baseRequestMaking.waits)
+  }
+
+  @Test("a static bearer token is checked, and explained without being told")
+  func bearer() async throws {
+    let token = try APIKeyAuthenticator.bearer("t0ken", for: "https://example.com")
+    #expect(token.explanation == "sends a bearer token" && token.origins.map(\.description) == ["https://example.com"])
+    for (value, origin) in [
+      ("", "https://a.example"), ("a b", "https://a.example"), ("a", "http://a.example"), ("a", "x"),
+    ] {
+      #expect(throws: ConfigurationError.self) { try APIKeyAuthenticator.bearer(Secret(value), for: origin) }
+    }
+    #expect(throws: ConfigurationError.self) { try APIKeyAuthenticator.bearer("a") }
+  }
+}

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import TestSupport
+import Testing
+
+@testable import Lastro
+
+/// Thousands of calls on a simulated clock. A failure names its seed: `SimulatedCall(Scenario(seed: …))` repeats it.
+@Suite("Simulation", .timeLimit(.minutes(5)))
+struct SimulationTests {
+  static let chunk: UInt64 = 150
+
+  @Test("whatever servers, policies, hooks and callers do, the promises hold", arguments: 0..<UInt64(40))
+  func promises(chunk: UInt64) async throws {
+    var calls: [SimulatedCall] = []
+    for seed in stride(from: chunk * Self.chunk, to: (chunk + 1) * Self.chunk, by: SeedStride.value) {
+      let call = try SimulatedCall(Scenario(seed: seed))
+      try await call.run()
+      SimulationProperties(call).check()
+      calls.append(call)
+    }
+    // Not earlier: a second completion would come late.
+    for call in calls where call.seen.completions != 1 {
+      Issue.record("seed \(call.scenario.seed): \(call.seen.completions) completions")
+    }
+    // Two calls never share a key that was made for one.
+    let keys = calls.filter { $0.scenario.idempotency == .generatedKey && !$0.scenario.hasKeyField }
+      .compactMap { $0.seen.executions.first?.key }
+    #expect(Set(keys).count == keys.count)
+  }
+
+  @Test("a seed repeats everything: answers, waits, tokens, times", arguments: 0..<UInt64(10))
+  func repeatable(chunk: UInt64) async throws {
+    for seed in chunk * 30..<(chunk + 1) * 30 {
+      var accounts: [String] = []
+      for _ in 0..<2 {
+        let call = try SimulatedCall(Scenario(seed: seed))
+        try await call.run()
+        let properties = SimulationProperties(call)
+        let account = properties.ledger.description.split(separator: "\n").dropFirst().joined(separator: "\n")
+        accounts.append("\(account)\n\(call.clock.sleeps)\n\(call.seen.events)")
+      }
+      #expect(accounts[0] == accounts[1], "seed \(seed)")
+    }
+  }
+}
+
+/// What has to hold of every call, whatever happened to it.
+struct SimulationProperties {
+  let scenario: Scenario
+  let call: SimulatedCall
+  let seen: SimulatedCall.State
+  let clock: SimulatedClock
+  let ledger: AttemptLedger
+  let error: HTTPFetchError<any Error>?
+
+  var attempts: [Attempt] { ledger.attempts }
+
+  init(_ call: SimulatedCall) {
+    self.call = call
+    scenario = call.scenario
+    seen = call.seen
+    clock = call.clock
+    switch seen.outcome {
+    case .success(let response)?:
+      ledger = response.ledger
+      error = nil
+    case .failure(let failure)?:
+      ledger = failure.ledger
+      error = failure
+    case nil:
+      ledger = .empty
+      error = nil
+    }
+  }
+
+  func expect(_ holds: Bool, _ words: @autoclosure () -> String) {
+    if !holds {
+      Issue.record("seed \(scenario.seed): \(words())\n\(ledger)\n\(seen.events)\n\(error?.description ?? "")")
+    }
+  }
+
+  func executions(_ attempt: Int) -> [SimulatedCall.Execution] { seen.executions.filter { $0.attempt == attempt } }
+
+  func check() {
+    expect(seen.outcome != nil && seen.completions == 1, "one completion")
+    checkAttempts()
+    checkWaits()
+    checkDeadline()
+    checkResending()
+    checkKeys()
+    checkQuota()
+    checkLedger()
+    checkEvents()
+    expect(!seen.isCancelled || error?.isCancelled == true, "whoever cancelled gets the cancelled error")
+  }
+
+  private func checkAttempts() {
+    expect(attempts.count <= max(1, scenario.allowedAttempts), "at most \(scenario.allowedAttempts) attempts")
+    for attempt in attempts {
+      let transfers = executions(attempt.number).count
+      expect(
+        transfers == attempt.redirects.count + (attempt.facts == nil ? 0 : 1),
+        "attempt \(attempt.number) made \(transfers) transfers")
+      let wasSent = executions(attempt.number).contains(where: \.wasSent)
+      expect(attempt.requestSent == wasSent, "attempt \(attempt.number): sent is \(wasSent)")
+    }
+    expect(seen.executions.allSatisfy { (1...max(1, attempts.count)).contains($0.attempt) }, "no transfer is left out")
+  }
+
+  /// Every wait that was begun or made.
+  private func checkWaits() {
+    let delays = attempts.map(\.delay).filter { $0 > .zero }
+    let wasBrokenOff = clock.sleeps.count == delays.count + 1 && seen.isCancelled
+    expect(
+      clock.sleeps == delays || wasBrokenOff && clock.sleeps.dropLast() == delays[...], "the delays are the sleeps")
+    for (before, after) in zip(attempts, attempts.dropFirst()) {
+      guard let last = executions(before.number).last, let until = last.until, before.status?.code == last.status else {
+        expect(after.delaySource != .retryAfter, "attempt \(after.number) waits for what nobody asked")
+        continue
+      }
+      let start = SimulatedClock.epoch + after.start
+      expect(start >= until, "attempt \(after.number) comes before Retry-After")
+      let demand = until - SimulatedClock.epoch - last.end
+      // A date without the server's clock is known to the second only.
+      expect(demand <= scenario.maximumRetryAfter, "attempt \(after.number) waits for too long a Retry-After")
+      guard after.delaySource == .retryAfter else { continue }
+      let longest = (demand + .seconds(1)) * 1.1 + .milliseconds(1)
+      expect(after.delay <= min(longest, demand + .seconds(2)), "attempt \(after.number): a spread of a second at most")
+    }
+  }
+
+  private func checkDeadline() {
+    guard let total = scenario.total else { return }
+    for execution in seen.executions {
+      expect(execution.start < total, "a transfer is begun after the deadline")
+      expect(
+        execution.deadline.map { $0 > .zero && execution.start + $0 <= total } ?? false, "its limit is what is left")
+    }
+    for attempt in attempts.dropFirst() {
+      expect(attempt.start - attempt.delay < total && attempt.start < total, "no wait is begun that ends too late")
+    }
+    // A clock moves by what cannot be interrupted too: by a hook that says that it does not wait.
+    if scenario.guests.allSatisfy({ if case .hooks(false) = $0 { false } else { true } }) {
+      expect(clock.now <= total + .seconds(1), "it ends at \(clock.now.brief)")
+    }
+  }
+
+  /// Nothing is sent twice that must not be.
+  private func checkResending() {
+    for before in attempts.dropLast() {
+      let sent = executions(before.number)
+      guard sent.contains(where: \.wasSent), !scenario.isIdempotent else { continue }
+      expect(
+        before.redirects.isEmpty && [401, 407, 421].contains(before.status?.code ?? 0),
+        "a \(scenario.method) is sent again after attempt \(before.number)")
+    }
+    if scenario.body == .oneShot { expect(seen.opens <= 1, "a body is opened \(seen.opens) times") }
+  }
+
+  private func checkKeys() {
+    let expected: String?? =
+      switch scenario.idempotency {
+      case .key(let key): .some(key)
+      case .generatedKey: scenario.hasKeyField ? .some("field-\(scenario.seed)") : nil
+      default: .some(scenario.hasKeyField ? "field-\(scenario.seed)" : nil)
+      }
+    let keys = Set(seen.executions.map(\.key))
+    expect(keys.count <= 1, "all attempts have one key, not \(keys)")
+    if let expected, let key = keys.first { expect(key == expected, "the key is \(expected ?? "none")") }
+    if let key = keys.first, key != nil { expect(ledger.idempotencyKey == key, "the ledger tells the key") }
+  }
+}
+
+extension SimulationProperties {
+  /// The quota's arithmetic, once more.
+  func checkQuota() {
+    guard let quota = call.quota, let rules = scenario.quota, let home = call.origin else { return }
+    var tokens = [home: rules.capacity - rules.spent]
+    var payment: (Origin, Int)?
+    // A success gives back what its attempt paid, or a token where it is the first; so does an answer without distress.
+    func settle(_ attempt: Attempt) {
+      let last = executions(attempt.number).last?.origin ?? nil
+      guard let (origin, amount) = payment ?? (attempt.number == 1 ? last.map { ($0, 1) } : nil) else { return }
+      tokens[origin] = min(rules.capacity, tokens[origin, default: rules.capacity] + amount)
+    }
+    /// What was paid for and not handed over costs nothing; an answer without distress is a success.
+    func account(_ attempt: Attempt) {
+      if executions(attempt.number).isEmpty, let (origin, amount) = payment {
+        tokens[origin, default: rules.capacity] += amount
+        payment = nil
+      }
+      let isAnswered =
+        attempt.outcome == .status || attempt.error?.code == .noData || attempt.error?.code == .undecodable
+      if attempt.outcome == .succeeded || isAnswered && price(attempt, rules) == nil { settle(attempt) }
+    }
+    for (before, after) in zip(attempts, attempts.dropFirst()) {
+      account(before)
+      payment = nil
+      guard let price = price(before, rules), let origin = executions(before.number).last?.origin ?? nil else {
+        expect(after.quotaLeft == nil, "attempt \(after.number) costs nothing")
+        continue
+      }
+      payment = (origin, price)
+      tokens[origin, default: rules.capacity] -= price
+      expect(after.quotaLeft == tokens[origin], "attempt \(after.number) leaves \(tokens[origin] ?? 0) tokens")
+      expect((0...rules.capacity).contains(tokens[origin] ?? 0), "tokens stay between nothing and the capacity")
+    }
+    if let last = attempts.last { account(last) }
+    for (origin, left) in tokens {
+      expect(quota.tokens(of: origin) == left, "\(origin) has \(left) tokens, not \(quota.tokens(of: origin))")
+    }
+    for origin in tokens.keys {
+      for _ in 0..<rules.capacity { quota.refund(1, for: origin) }
+      expect(quota.tokens(of: origin) == rules.capacity, "successes fill it again")
+    }
+    expect(quota.isFull, "a full one is empty of accounts")
+  }
+
+  /// `nil` where no server in distress is to blame.
+  private func price(_ attempt: Attempt, _ rules: Scenario.Quota) -> Int? {
+    // What other people's code on this side broke costs nothing.
+    guard attempt.facts != nil else { return nil }
+    guard let error = attempt.error else {
+      guard let status = attempt.status?.code else { return nil }
+      let asked = executions(attempt.number).last?.fields[.retryAfter] != nil
+      switch status {
+      case 429: return rules.throttledCost
+      case 503 where asked: return rules.throttledCost
+      case 408, 500...599: return rules.cost
+      default: return nil
+      }
+    }
+    switch error.stage {
+    case .request, .redirect, .cancelled: return nil
+    default: return error.code == .noData ? nil : rules.cost
+    }
+  }
+
+  /// Numbers, times, and both renderings.
+  func checkLedger() {
+    expect(attempts.map(\.number) == Array(attempts.indices.map { $0 + 1 }), "numbered from 1")
+    expect(attempts.first.map { $0.reason == "first" && $0.delaySource == .none } ?? true, "the first is the first")
+    for (before, after) in zip(attempts, attempts.dropFirst()) {
+      expect(before.start + before.duration + after.delay <= after.start, "\(after.number) begins after the wait")
+      expect((after.delaySource == .none) == (after.delay == .zero), "\(after.number): a source for every delay")
+      let reason = before.error.map { "\($0.stage.rawValue)/\($0.code)" } ?? "status \(before.status?.code ?? 0)"
+      expect(after.reason == reason, "\(after.number) is because of \(reason)")
+    }
+    for attempt in attempts {
+      expect(attempt.preparation <= attempt.duration && attempt.preparation >= .zero, "preparation is a part")
+    }
+    if let last = attempts.last { expect(last.start + last.duration <= ledger.elapsed, "the call has its attempts") }
+    expect(ledger.elapsed <= clock.now, "it does not last longer than it does")
+    if error != nil { expect(ledger.elapsed == clock.now || seen.isCancelled, "it lasts until it fails") }
+    expect(ledger.description.split(separator: "\n").count <= attempts.count + 4, "a line for each attempt")
+    checkJSON()
+  }
+
+  private func checkJSON() {
+    guard
+      let object = try? JSONSerialization.jsonObject(with: Data(ledger.json().utf8)) as? [String: Any],
+      let listed = object["attempts"] as? [[String: Any]], listed.count == attempts.count
+    else { return expect(false, "JSON: \(ledger.json())") }
+    expect(!ledger.json().contains("\n"), "JSON stands on a line")
+    for (attempt, entry) in zip(attempts, listed) {
+      func isEqual(_ key: String, _ duration: Duration) -> Bool {
+        (entry[key] as? Double).map { abs($0 - duration.inRoundedSeconds) <= 1e-9 * max(1, abs($0)) } ?? false
+      }
+      expect(
+        entry["number"] as? Int == attempt.number && entry["sent"] as? Bool == attempt.requestSent
+          && entry["status"] as? Int == attempt.status?.code && entry["quota_left"] as? Int == attempt.quotaLeft
+          && entry["outcome"] as? String == attempt.outcome.rawValue
+          && entry["delay_source"] as? String == attempt.delaySource.rawValue
+          && isEqual("delay_s", attempt.delay) && isEqual("start_s", attempt.start)
+          && isEqual("duration_s", attempt.duration), "JSON has other numbers: \(entry)")
+    }
+  }
+
+  /// The order that ``FetchObserver`` draws, every event with the number of its attempt.
+  func checkEvents() {
+    var expected = ["call"]
+    for attempt in attempts {
+      let number = attempt.number
+      if number > 1 { expected.append("retry \(attempt.delay.brief) \(attempt.delaySource)") }
+      expected.append("attempt \(number)/\(number)")
+      for _ in executions(number) { expected += ["transfer \(number)", "transferred \(number)"] }
+      expected.append("attempted \(number)/\(number)")
+    }
+    var events = seen.events
+    let wasBrokenOff = events.count > 1 && events[events.count - 2].hasPrefix("retry")
+    if wasBrokenOff {
+      expect(seen.isCancelled, "only the caller breaks a wait off")
+      events.remove(at: events.count - 2)
+    }
+    expect(events == expected + ["called"], "events come in order")
+  }
+}

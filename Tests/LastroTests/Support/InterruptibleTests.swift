@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LastroTesting
+import TestSupport
+import Testing
+
+@testable import Lastro
+
+@Suite("Waits for other people's code", .timeLimit(.minutes(5)))
+struct InterruptibleTests {
+  @Test("a prompt operation's value, with and without a limit")
+  func prompt() async throws {
+    let clock = SimulatedClock()
+    for limit in [nil, Duration.seconds(1)] {
+      for ignoring in [false, true] {
+        let result = await interruptible(within: limit, ignoringCancellation: ignoring, time: clock.source) { 7 }
+        #expect(try result.get() == 7)
+      }
+    }
+  }
+
+  @Test("a hanging operation is given up at the limit, and cancelled, whether it ends when cancelled or not")
+  func limit() async throws {
+    for isCancellable in [true, false] {
+      for ignoring in [true, false] {
+        let clock = SimulatedClock()
+        let cancelled = EventRecorder<Bool>()
+        let (ended, end) = AsyncStream.makeStream(of: Void.self)
+        let result = await interruptible(
+          within: .seconds(5), ignoringCancellation: ignoring, time: clock.source
+        ) {
+          _ = await clock.elapse(nil, isLimited: true, isCancellable: isCancellable)
+          cancelled.record(Task.isCancelled)
+          end.finish()
+          return 1
+        }
+        #expect(throws: Interruption.limit) { try result.get() }
+        #expect(clock.now == .seconds(5))
+        clock.close()
+        for await _ in ended {}
+        #expect(cancelled.events == [true])
+      }
+    }
+  }
+
+  @Test("cancelled meanwhile: given up at once, though the operation ignores it")
+  func cancelled() async throws {
+    let clock = SimulatedClock()
+    let (started, start) = AsyncStream.makeStream(of: Void.self)
+    let task = Task {
+      await interruptible(within: nil, time: clock.source) {
+        start.finish()
+        await clock.hang(isCancellable: false)
+        return 1
+      }
+    }
+    for await _ in started {}
+    task.cancel()
+    let result = await task.value
+    #expect(throws: Interruption.cancelled) { try result.get() }
+    clock.close()
+  }
+
+  @Test("cancelled before: given up at once; the operation sees that it is")
+  func cancelledBefore() async throws {
+    let clock = SimulatedClock()
+    let (ended, end) = AsyncStream.makeStream(of: Void.self)
+    let task = Task {
+      await clock.hang(isCancellable: true)
+      return await interruptible(within: nil, time: clock.source) {
+        await clock.hang(isCancellable: true)
+        end.finish()
+        return 1
+      }
+    }
+    task.cancel()
+    let result = await task.value
+    #expect(throws: Interruption.cancelled) { try result.get() }
+    for await _ in ended {}
+  }
+
+  @Test("ignoring cancellation: a prompt operation is waited for and sees it, a hanging one until the limit")
+  func ignoring() async throws {
+    let clock = SimulatedClock()
+    let task = Task {
+      await clock.hang(isCancellable: true)
+      let prompt = await interruptible(within: .seconds(1), ignoringCancellation: true, time: clock.source) {
+        // Ends only because it is cancelled.
+        await clock.hang(isCancellable: true)
+        return Task.isCancelled
+      }
+      let hanging = await interruptible(within: .seconds(1), ignoringCancellation: true, time: clock.source) {
+        await clock.elapse(nil, isLimited: true, isCancellable: false)
+      }
+      return (prompt, hanging)
+    }
+    task.cancel()
+    let (prompt, hanging) = await task.value
+    #expect(try prompt.get())
+    #expect(throws: Interruption.limit) { try hanging.get() }
+    #expect(clock.now == .seconds(1))
+    clock.close()
+  }
+
+  @Test("no timer is left watching")
+  func timers() async throws {
+    let ended = EventRecorder<Bool>()
+    let (watching, watch) = AsyncStream.makeStream(of: Void.self)
+    let time = TimeSource(
+      now: { .zero }, sleep: { _ in },
+      limit: { _ in
+        watch.yield()
+        let (never, hold) = AsyncStream.makeStream(of: Void.self)
+        for await _ in never {}
+        hold.finish()
+        ended.record(Task.isCancelled)
+        watch.finish()
+        throw CancellationError()
+      })
+    let result = await interruptible(within: .seconds(1), time: time) {
+      for await _ in watching { return 3 }
+      return 4
+    }
+    #expect(try result.get() == 3)
+    // The stream's second reader sees its end.
+    for await _ in watching {}
+    #expect(ended.events == [true])
+  }
+
+  @Test("value, limit and cancellation at the same moment: one answer, a thousand times")
+  func races() async throws {
+    for _ in 0..<1_000 {
+      let clock = SimulatedClock()
+      let task = Task {
+        await interruptible(within: .seconds(1), time: clock.source) {
+          clock.advance(by: .seconds(2))
+          return 1
+        }
+      }
+      task.cancel()
+      switch await task.value {
+      case .success(1), .failure(.limit), .failure(.cancelled): break
+      case .success: Issue.record("another value")
+      }
+      clock.close()
+    }
+  }
+}

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Lastro
+import LastroStreamsTesting
+import LastroTesting
+import LastroWebSocket
+import Testing
+
+@Suite("WebSocket over memory", .timeLimit(.minutes(5)))
+struct WebSocketEchoTests {
+  @Test("text and binary messages come back, and both sides say Close")
+  func echo() async throws {
+    let record = LoopbackWebSocketRecord()
+    let socket = try await memoryClient(record: record).connect("ws://example.org/chat?x=1")
+    try await socket.send("häl\u{10348}lo")
+    try await socket.send(Data([0, 255, 1]))
+    try await socket.send("")
+    var messages = socket.messages.makeAsyncIterator()
+    #expect(try await messages.next() == .text("häl\u{10348}lo"))
+    #expect(try await messages.next() == .binary(Data([0, 255, 1])))
+    #expect(try await messages.next() == .text(""))
+    let close = try await socket.close(reason: "done")
+    #expect(close == WebSocketClose(code: .normal, reason: "", isClean: true, initiator: .local))
+    #expect(try await messages.next() == nil)
+    #expect(
+      record.frames.prefix(4) == [.text("häl\u{10348}lo"), .binary([0, 255, 1]), .text(""), .close(1000, "done")])
+    let head = try #require(record.handshakes.first)
+    #expect(head.target == "/chat?x=1")
+    #expect(head["Host"] == "example.org")
+    #expect(head["Upgrade"] == "websocket")
+    #expect(head["Sec-WebSocket-Version"] == "13")
+  }
+
+  @Test(
+    "echo holds for every way the bytes may be cut",
+    arguments: [1, 2, 3, 7, 64, 1 << 20], [nil, 1, 5, 1000] as [Int?])
+  func cuts(longestRead: Int, fragmentBytes: Int?) async throws {
+    var behavior = LoopbackWebSocketBehavior()
+    behavior.fragmentBytes = fragmentBytes
+    behavior.compression = longestRead % 2 == 0 ? .init() : nil
+    let client = memoryClient(behavior, shape: MemoryStream.Shape(longestRead: longestRead)) {
+      $0.compression = .init()
+      $0.compression?.minimumBytes = 0
+      $0.maximumOutgoingFrameBytes = 100
+    }
+    let socket = try await client.connect("ws://h/")
+    let texts = ["", "a", String(repeating: "€äx", count: 300), "z"]
+    for text in texts { try await socket.send(text) }
+    var messages = socket.messages.makeAsyncIterator()
+    for text in texts { #expect(try await messages.next() == .text(text)) }
+    #expect(try await socket.close().isClean)
+  }
+
+  @Test("every observer gets every message, and a late one gets what comes after it")
+  func observers() async throws {
+    let socket = try await memoryClient().connect("ws://h/")
+    var first = socket.messages.makeAsyncIterator()
+    var second = socket.messages.makeAsyncIterator()
+    try await socket.send("1")
+    #expect(try await first.next() == .text("1"))
+    var late = socket.messages.makeAsyncIterator()
+    try await socket.send("2")
+    #expect(try await late.next() == .text("2"))
+    #expect(try await second.next() == .text("1"))
+    #expect(try await second.next() == .text("2"))
+    #expect(try await first.next() == .text("2"))
+    try await socket.close()
+    #expect(try await first.next() == nil)
+    #expect(try await late.next() == nil)
+  }
+
+  @Test("what came before anybody observed is there for the first observer")
+  func early() async throws {
+    var behavior = LoopbackWebSocketBehavior()
+    behavior.greeting = [.text("hello"), .binary([1]), .close(4000, "bye")]
+    let socket = try await memoryClient(behavior).connect("ws://h/")
+    for await state in socket.states where state.isTerminal {
+      guard case .closed(let close) = state else {
+        Issue.record("\(state)")
+        return
+      }
+      #expect(
+        close
+          == WebSocketClose(
+            code: WebSocketCloseCode(rawValue: 4000), reason: "bye", isClean: true, initiator: .remote))
+    }
+    #expect(try await collect(socket) == [.text("hello"), .binary(Data([1]))])
+  }
+
+  @Test("states are told to every observer, each from where it joined")
+  func states() async throws {
+    let socket = try await memoryClient().connect("ws://h/")
+    var first = socket.states.makeAsyncIterator()
+    guard case .open = await first.next() else { return fails("not open") }
+    try await socket.close()
+    guard case .closing = await first.next() else { return fails("not closing") }
+    guard case .closed = await first.next() else { return fails("not closed") }
+    #expect(await first.next() == nil)
+    var late = socket.states.makeAsyncIterator()
+    guard case .closed = await late.next() else { return fails("not closed") }
+    #expect(await late.next() == nil)
+  }
+
+  @Test("a message goes out in fragments, with pings between them, and other messages behind")
+  func fragments() async throws {
+    let record = LoopbackWebSocketRecord()
+    let socket = try await memoryClient(record: record).connect("ws://h/")
+    let (mayEnd, end) = AsyncStream.makeStream(of: Void.self)
+    async let other: Void = {
+      for await _ in mayEnd {}
+      try await socket.send("other")
+    }()
+    try await socket.sendFragments(.text) { writer in
+      try await writer.write("one ")
+      try await socket.ping()
+      end.finish()
+      try await writer.write("two ")
+      try await socket.ping()
+      try await writer.write("three")
+    }
+    try await other
+    var messages = socket.messages.makeAsyncIterator()
+    #expect(try await messages.next() == .text("one two three"))
+    #expect(try await messages.next() == .text("other"))
+    let pings = record.frames.filter { if case .ping = $0 { true } else { false } }
+    #expect(pings.count == 2)
+    #expect(record.frames.last == .text("other"))
+  }
+
+  @Test("a message given up midway ends the socket, and the server is told")
+  func abandoned() async throws {
+    struct Stop: Error {}
+    let record = LoopbackWebSocketRecord()
+    let socket = try await memoryClient(record: record).connect("ws://h/")
+    await #expect(throws: Stop.self) {
+      try await socket.sendFragments(.binary) { writer in
+        try await writer.write(Data([1]))
+        throw Stop()
+      }
+    }
+    guard case .failed(let error) = socket.state else { return fails("\(socket.state)") }
+    #expect(error.word == "messageAbandoned")
+    let events = try await record.waitForEvents(count: 2)
+    #expect(events.dropFirst().first == .close(1011, ""))
+  }
+
+  @Test("a sequence becomes one message")
+  func sequences() async throws {
+    let socket = try await memoryClient().connect("ws://h/")
+    let (pieces, source) = AsyncStream.makeStream(of: String.self)
+    for piece in ["a", "", "b", "ü"] { source.yield(piece) }
+    source.finish()
+    try await socket.send(fragments: pieces)
+    var messages = socket.messages.makeAsyncIterator()
+    #expect(try await messages.next() == .text("abü"))
+  }
+
+  @Test("a large message is read in pieces, whatever whole messages may have")
+  func pieces() async throws {
+    var behavior = LoopbackWebSocketBehavior()
+    behavior.fragmentBytes = 100_000
+    let socket = try await memoryClient(behavior) {
+      $0.maximumFragmentedMessageBytes = 10_000_000
+      $0.maximumMessageBytes = 1000
+    }.connect("ws://h/")
+    var fragments = socket.fragments.makeAsyncIterator()
+    let data = Data((0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 7) })
+    async let sent: Void = socket.send(data)
+    var received = Data()
+    while let piece = try await fragments.next() {
+      #expect(piece.isFirst == received.isEmpty)
+      #expect(piece.data.count <= 65_536)
+      received += piece.data
+      if piece.isFinal { break }
+    }
+    try await sent
+    #expect(received == data)
+  }
+
+  @Test("dropping the last reference ends the connection")
+  func drop() async throws {
+    let record = LoopbackWebSocketRecord()
+    var socket: WebSocket? = try await memoryClient(record: record).connect("ws://h/")
+    let states = try #require(socket).states
+    socket = nil
+    let events = try await record.waitForEvents(count: 2)
+    #expect(events.last == .end)
+    var last: WebSocketState?
+    for await state in states { last = state }
+    guard case .failed(let error) = last else { return fails("\(String(describing: last))") }
+    #expect(error.word == "dropped")
+  }
+}
+
+/// A client of a loopback server in memory. Its time stands still unless a test moves it, or has the real one.
+func memoryClient(
+  _ behavior: LoopbackWebSocketBehavior = LoopbackWebSocketBehavior(),
+  record: LoopbackWebSocketRecord = LoopbackWebSocketRecord(), shape: MemoryStream.Shape = MemoryStream.Shape(),
+  clock: ManualClock? = ManualClock(), _ configure: (inout WebSocketConfiguration) -> Void = { _ in }
+) -> WebSocketClient {
+  memoryClient(
+    over: LoopbackWebSocketServer.dialer(shape: shape, record: record, behavior), clock: clock, configure)
+}
+
+/// A client over a dialer.
+func memoryClient(
+  over dialer: any Dialer, clock: ManualClock? = ManualClock(),
+  _ configure: (inout WebSocketConfiguration) -> Void = { _ in }
+) -> WebSocketClient {
+  var configuration = WebSocketConfiguration()
+  configuration.keepAlive = nil
+  configure(&configuration)
+  var stack = StackConfiguration()
+  if let clock { stack.timeSource = clock.timeSource }
+  return WebSocketClient(dialer: dialer, configuration: configuration, stack: stack)
+}
+
+/// The last state of a socket.
+func end(of socket: WebSocket) async -> WebSocketState? {
+  var last: WebSocketState?
+  for await state in socket.states { last = state }
+  return last
+}
+
+/// All messages up to the end.
+func collect(_ socket: WebSocket) async throws -> [WebSocketMessage] {
+  var result: [WebSocketMessage] = []
+  for try await message in socket.messages { result.append(message) }
+  return result
+}
+
+extension WebSocketError {
+  /// The case's name alone.
+  var word: String { String("\(reason)".prefix { $0 != "(" }) }
+}
+
+/// Records an issue where a test can only end.
+func fails(_ text: String) { Issue.record(Comment(rawValue: text)) }

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Lastro
+import LastroStreamsTesting
+import LastroSupport
+import LastroTesting
+import LastroWebSocket
+import Testing
+
+@Suite("WebSocket reconnection", .timeLimit(.minutes(5)))
+struct WebSocketReconnectionTests {
+  /// A client whose dials are refused while the list says so.
+  private func client(_ refusals: [Bool], _ behavior: LoopbackWebSocketBehavior, clock: ManualClock) -> WebSocketClient
+  {
+    var client = memoryClient(behavior, clock: clock)
+    client = WebSocketClient(
+      dialer: FlakyDialer(inner: client.dialer, refusals: refusals), configuration: client.configuration,
+      stack: client.stack)
+    return client
+  }
+
+  @Test("losses are told with their waits, sockets follow, and nothing is sent again by itself")
+  func gaps() async throws {
+    var behavior = LoopbackWebSocketBehavior()
+    behavior.onMessage = { _ in [.cut] }
+    let clock = ManualClock(autoAdvance: true)
+    let reopened = EventRecorder<String>()
+    let reconnection = WebSocketReconnection(
+      policy: .backoff(.exponential(baseDelay: .seconds(1), scale: Retry.Backoff.doubling, until: .maxRetries(3)))
+    ) { _ in reopened.record("reopened") }
+    var events = ReconnectingWebSocket(
+      client([false, true, true, false, true, true], behavior, clock: clock), to: "ws://h/", reconnection: reconnection
+    ).events.makeAsyncIterator()
+    var delays: [Duration] = []
+    for isOpen in [true, false, false, false, true] {
+      switch try await events.next() {
+      case .opened(let socket):
+        #expect(isOpen)
+        try? await socket.send("lost")
+      case .gap(let gap):
+        #expect(!isOpen)
+        delays.append(gap.delay)
+        #expect(gap.attempt == delays.count)
+      case nil: Issue.record("ended")
+      }
+    }
+    #expect(delays == [.seconds(1), .seconds(2), .seconds(4)])
+    #expect(clock.sleeps == delays)
+    #expect(reopened.events == ["reopened"])
+    // The socket was not stable: the policy is at its end.
+    let error = await next(&events)
+    #expect(error?.word == "connectionLost")
+  }
+
+  @Test("what onReopen throws is the reason of the next loss")
+  func refusedReopening() async throws {
+    struct Expired: Error {}
+    var behavior = LoopbackWebSocketBehavior()
+    behavior.onMessage = { _ in [.cut] }
+    let reconnection = WebSocketReconnection(
+      policy: .backoff(.constant(delay: .seconds(1), until: .maxRetries(1)))
+    ) { _ in throw Expired() }
+    var events = ReconnectingWebSocket(
+      client([], behavior, clock: ManualClock(autoAdvance: true)), to: "ws://h/", reconnection: reconnection
+    ).events.makeAsyncIterator()
+    if case .opened(let socket) = try await events.next() { try? await socket.send("lost") }
+    _ = try await events.next()
+    let error = try #require(await next(&events))
+    guard case .reopeningRefused(let cause) = error.reason else {
+      Issue.record("\(error)")
+      return
+    }
+    #expect(cause is Expired)
+    #expect(error.message.contains("Expired"))
+  }
+
+  private func next(_ events: inout ReconnectingWebSocket.AsyncIterator) async -> WebSocketError? {
+    do throws(WebSocketError) {
+      _ = try await events.next()
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  @Test("after a stable socket the policy begins anew")
+  func stable() async throws {
+    var behavior = LoopbackWebSocketBehavior()
+    behavior.onMessage = { _ in [.close(1012, "restart")] }
+    let clock = ManualClock(autoAdvance: true)
+    let reconnection = WebSocketReconnection(
+      policy: .backoff(.constant(delay: .seconds(1), until: .maxRetries(1))), stableAfter: .seconds(30))
+    var events = ReconnectingWebSocket(
+      client([], behavior, clock: clock), to: "ws://h/", reconnection: reconnection
+    ).events.makeAsyncIterator()
+    for _ in 0..<3 {
+      guard case .opened(let socket) = try await events.next() else { return fails("no socket") }
+      clock.advance(by: .seconds(31))
+      try await socket.send("x")
+      guard case .gap(let gap) = try await events.next() else { return fails("no gap") }
+      #expect(gap.attempt == 1)
+      #expect(gap.close?.code == .serviceRestart)
+    }
+  }
+
+  @Test("a close of ours, or a normal one of the server, is the end")
+  func normal() async throws {
+    for isOurs in [true, false] {
+      var behavior = LoopbackWebSocketBehavior()
+      behavior.onMessage = { _ in [.close(1000, "")] }
+      var events = ReconnectingWebSocket(memoryClient(behavior), to: "ws://h/").events.makeAsyncIterator()
+      guard case .opened(let socket) = try await events.next() else { return fails("no socket") }
+      if isOurs { try await socket.close(.goingAway) } else { try await socket.send("x") }
+      if let event = try await events.next() { Issue.record("\(event)") }
+    }
+  }
+}
+
+/// Refuses dials as a list says; later ones go through.
+private struct FlakyDialer: Dialer {
+  let inner: any Dialer
+  let refusals: Lock<[Bool]>
+
+  init(inner: any Dialer, refusals: [Bool]) {
+    self.inner = inner
+    self.refusals = Lock(refusals)
+  }
+
+  func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
+    let isRefused = refusals.withLock { $0.isEmpty ? false : $0.removeFirst() }
+    if isRefused { throw TransportError(stage: .connect, code: .connectFailed, message: "refused") }
+    return try await inner.dial(request)
+  }
+}

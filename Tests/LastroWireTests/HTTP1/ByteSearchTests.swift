@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import LastroWire
+
+/// What looks at eight bytes at a time sees what looking at each would.
+@Suite("Bytes, eight at a time")
+struct ByteSearchTests {
+  @Test("every byte, at every place, alone and beside its neighbours")
+  func values() {
+    for length in [1, 7, 8, 9, 17] {
+      for place in 0..<length {
+        for byte in UInt8.min...UInt8.max {
+          for other in [0x20, 0x61, 0x80, 0xFF, 0x09] as [UInt8] {
+            var bytes = [UInt8](repeating: other, count: length)
+            bytes[place] = byte
+            let (isValid, isASCII) = bytes.withUnsafeBytes { $0.isFieldValue() }
+            let lineFeed = bytes.withUnsafeBytes { $0.firstLineFeed(from: 0) }
+            let isRight =
+              isValid == bytes.allSatisfy(FieldSyntax.isValue) && lineFeed == bytes.firstIndex(of: 0x0A)
+              && (!isValid || isASCII == bytes.allSatisfy { $0 < 0x80 })
+            // `#expect` costs much, and these are many.
+            if !isRight { Issue.record("\(bytes)") }
+          }
+        }
+      }
+    }
+  }
+
+  @Test("the first LF from every place on, whatever stands before it")
+  func lineFeeds() {
+    for first in 0..<20 {
+      for second in first..<20 {
+        var bytes = [UInt8](repeating: 0x0B, count: 20)
+        (bytes[first], bytes[second]) = (0x0A, 0x0A)
+        for start in 0...20 {
+          let found = bytes.withUnsafeBytes { $0.firstLineFeed(from: start) }
+          if found != bytes[start...].firstIndex(of: 0x0A) { Issue.record("\(first), \(second) from \(start)") }
+        }
+      }
+    }
+  }
+
+  @Test("how far two texts are the same")
+  func prefixes() {
+    let text = (0..<80).map { UInt8($0) }
+    for length in 0...80 {
+      for place in 0..<80 {
+        var other = text
+        other[place] ^= 0x80
+        let common = text.prefix(length).withUnsafeBytes { own in other.withUnsafeBytes { own.commonPrefix($0) } }
+        if common != min(length, place) { Issue.record("\(common) of \(length), \(place)") }
+      }
+    }
+    let nothing = UnsafeRawBufferPointer(start: nil, count: 0)
+    #expect(nothing.commonPrefix(nothing) == 0)
+  }
+
+  @Test("the bytes of a token are those of RFC 9110 §5.6.2")
+  func tokens() {
+    let tokens = Set("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ".utf8)
+    for byte in UInt8.min...UInt8.max { #expect(FieldSyntax.isToken(byte) == tokens.contains(byte)) }
+  }
+}

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import LastroWire
+
+@Suite("The table of an HTTP/1.1 exchange")
+struct HTTP1ExchangeTableTests {
+  // Rows are states: `writing/reading`, with `+` where a timer runs. Cells are what follows: the half that changes, or
+  // both; `.` nothing; CLOSE, REUSE, HAND: the exchange is over; `!`: it fails; `-` cannot occur.
+
+  /// The writing half. The request has a body of 10 bytes, of which 4 are given.
+  static let writing = """
+    -               started some all       gave more  end             short failed  broken          timer
+    head/waiting    await   .    .         .    .     .               .     !source broken/waiting+ .
+    await/waiting   .       .    /waiting+ .    .     .               .     !source broken/waiting+ .
+    await/waiting+  .       .    .         .    .     .               .     !source broken          body/waiting
+    await/head      .       .    /head+    .    .     .               .     !source broken/head+    .
+    await/head+     .       .    .         .    .     .               .     !source broken          body/head
+    body/waiting    .       .    .         .    !body flush           !body !source broken/waiting+ .
+    body/head       .       .    .         .    !body flush           !body !source broken/head+    .
+    body/body       .       .    .         .    !body flush           !body !source broken          .
+    body/complete   .       .    .         .    CLOSE flush/complete+ CLOSE CLOSE   CLOSE           .
+    flush/waiting   .       .    sent      .    .     .               .     .       broken/waiting+ .
+    flush/head      .       .    sent      .    .     .               .     .       broken/head+    .
+    flush/body      .       .    sent      .    .     .               .     .       broken          .
+    flush/complete+ .       .    REUSE     .    .     .               .     .       CLOSE           CLOSE
+    sent/waiting    .       .    .         .    .     .               .     .       .               .
+    sent/head       .       .    .         .    .     .               .     .       .               .
+    sent/body       .       .    .         .    .     .               .     .       .               .
+    sent/body*      .       .    .         .    .     .               .     .       .               CLOSE
+    stop/body       .       .    .         .    .     .               .     .       .               .
+    broken/waiting+ .       .    .         .    .     .               .     .       .               !early
+    broken/head+    .       .    .         .    .     .               .     .       .               !head
+    broken/body     .       .    .         .    .     .               .     .       .               .
+    """
+
+  /// The answer's heads: a part, 100, 103, 101, 200 and 413 with 3 bytes to come, 204, one that breaks the grammar.
+  static let reading = """
+    -               part   continues hints  upgrade ok        empty      refuses   noise
+    head/waiting    !early !early    !early !early  !early    !early     !early    !early
+    await/waiting   /head  body/head /head  !answer stop/body CLOSE      stop/body !answer
+    await/waiting+  /head+ body/head /head+ !answer stop/body CLOSE      stop/body !answer
+    await/head      -      body      .      !answer stop/body CLOSE      stop/body !answer
+    await/head+     -      body/head .      !answer stop/body CLOSE      stop/body !answer
+    body/waiting    /head  /head     /head  !answer /body     /complete  stop/body !answer
+    body/head       -      .         .      !answer /body     /complete  stop/body !answer
+    body/body       -      -         -      -       -         -          -         -
+    body/complete   -      -         -      -       -         -          -         -
+    flush/waiting   /head  /head     /head  HAND    /body     /complete+ /body     !answer
+    flush/head      -      .         .      HAND    /body     /complete+ /body     !answer
+    flush/body      -      -         -      -       -         -          -         -
+    flush/complete+ -      -         -      -       -         -          -         -
+    sent/waiting    /head  /head     /head  HAND    /body     REUSE      /body     !answer
+    sent/head       -      .         .      HAND    /body     REUSE      /body     !answer
+    sent/body       -      -         -      -       -         -          -         -
+    sent/body*      -      -         -      -       -         -          -         -
+    stop/body       -      -         -      -       -         -          -         -
+    broken/waiting+ /head+ /head+    /head+ !answer /body     CLOSE      /body     !answer
+    broken/head+    -      .         .      !answer /body     CLOSE      /body     !answer
+    broken/body     -      -         -      -       -         -          -         -
+    """
+
+  /// The answer's body, a byte behind the answer, the connection's end in good order and not, the reader's leaving,
+  /// cancellation.
+  static let ends = """
+    -               data rest       extra clean  torn   left   cancel
+    head/waiting    -    -          -     !early !early REUSE  REUSE
+    await/waiting   -    -          -     !early !early CLOSE  CLOSE
+    await/waiting+  -    -          -     !early !early CLOSE  CLOSE
+    await/head      -    -          -     !head  !head  CLOSE  CLOSE
+    await/head+     -    -          -     !head  !head  CLOSE  CLOSE
+    body/waiting    -    -          -     !early !early CLOSE  CLOSE
+    body/head       -    -          -     !head  !head  CLOSE  CLOSE
+    body/body       .    /complete  -     !cut   !cut   CLOSE  CLOSE
+    body/complete   -    -          CLOSE CLOSE  CLOSE  .      CLOSE
+    flush/waiting   -    -          -     !early !early CLOSE  CLOSE
+    flush/head      -    -          -     !head  !head  CLOSE  CLOSE
+    flush/body      .    /complete+ -     !cut   !cut   CLOSE  CLOSE
+    flush/complete+ -    -          CLOSE CLOSE  CLOSE  .      CLOSE
+    sent/waiting    -    -          -     !early !early CLOSE  CLOSE
+    sent/head       -    -          -     !head  !head  CLOSE  CLOSE
+    sent/body       .    REUSE      -     !cut   !cut   /body* CLOSE
+    sent/body*      .    REUSE      -     !cut   !cut   .      CLOSE
+    stop/body       .    CLOSE      -     !cut   !cut   CLOSE  CLOSE
+    broken/waiting+ -    -          -     !early !early CLOSE  CLOSE
+    broken/head+    -    -          -     !head  !head  CLOSE  CLOSE
+    broken/body     .    CLOSE      -     !cut   !cut   CLOSE  CLOSE
+    """
+
+  @Test("every state and every event", arguments: ["writing", "reading", "ends"])
+  func cells(table: String) throws {
+    let text = ["writing": Self.writing, "reading": Self.reading, "ends": Self.ends][table]
+    let rows = try #require(text).split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
+    let events = try rows[0].dropFirst().map { try #require(ExchangeEvent(rawValue: $0), "\($0)") }
+    #expect(rows.dropFirst().map(\.[0]) == ExchangeLab.paths.map(\.name))
+    for (row, path) in zip(rows.dropFirst(), ExchangeLab.paths) {
+      let lab = ExchangeLab.at(path)
+      try #require(lab.state == path.name)
+      for (event, expected) in zip(events, row.dropFirst()) {
+        #expect((expected == "-") == !ExchangeLab.canOccur(event, at: path.name))
+        guard expected != "-" else { continue }
+        var after = lab
+        #expect(ExchangeLab.change(from: lab.state, to: after.apply(event)) == expected, "\(path.name) \(event)")
+        #expect(expected.hasPrefix("!") == (after.exchange.connection == .toClose && expected != "CLOSE"))
+      }
+    }
+  }
+
+  @Test("the tables have every event, and every pair of halves that can be in use")
+  func whole() {
+    let events = [Self.writing, Self.reading, Self.ends].flatMap {
+      $0.prefix { $0 != "\n" }.split(separator: " ").dropFirst().map(String.init)
+    }
+    #expect(events == ExchangeEvent.allCases.map(\.rawValue))
+    var seen: Set<String> = []
+    var paths = ExchangeLab.paths.map { ExchangeLab.at($0) }
+    while let lab = paths.popLast() {
+      guard lab.exchange.connection == .inUse, seen.insert(lab.state).inserted else { continue }
+      for event in ExchangeEvent.allCases where ExchangeLab.canOccur(event, at: lab.state) {
+        var after = lab
+        _ = after.apply(event)
+        paths.append(after)
+      }
+    }
+    #expect(seen == Set(ExchangeLab.paths.map(\.name)))
+  }
+
+  @Test("after its end an exchange ignores every event", arguments: ["CLOSE", "REUSE", "HAND"])
+  func over(end: String) throws {
+    let ends: [String: [ExchangeEvent]] = [
+      "CLOSE": [.started, .cancel], "REUSE": [.started, .end, .all, .empty], "HAND": [.started, .end, .all, .upgrade],
+    ]
+    var lab = ExchangeLab.at((end, false, try #require(ends[end])))
+    #expect(lab.state == end)
+    for event in ExchangeEvent.allCases { #expect(lab.apply(event) == end) }
+    #expect(lab.exchange.timer == nil)
+  }
+}
+
+/// Something that happens to an exchange.
+enum ExchangeEvent: String, CaseIterable {
+  // The writing half. The body has 10 bytes, of which 4 are given before.
+  case started, some, all, gave, more, end, short, failed, broken, timer
+  // The reading half. Heads announce 3 bytes of a body, but 204; `extra` is a byte behind the answer.
+  case part, continues, hints, upgrade, ok, empty, refuses, noise, data, rest, extra
+  // The ends.
+  case clean, torn, left, cancel
+}
+
+/// An exchange in a certain state, and what an event makes of it.
+struct ExchangeLab {
+  var exchange: HTTP1Exchange
+
+  /// Whether a head has begun, and with what.
+  private var hasPart = false
+  private static let part = "HTTP/1.1 "
+
+  init(_ exchange: HTTP1Exchange) { self.exchange = exchange }
+
+  mutating func read(_ text: String) throws(HTTP1Failure) {
+    let bytes = Array(text.utf8)
+    try bytes.withBytes { bytes throws(HTTP1Failure) in
+      var position = 0
+      while true {
+        switch try exchange.next(in: bytes, at: &position) {
+        case .needsMore, .end, .tunnel: return
+        case .interim, .head: break
+        case .body(let count):
+          exchange.take(count)
+          position += count
+        }
+      }
+    }
+  }
+
+  /// - Returns: the name of the state that follows, or of the failure.
+  mutating func apply(_ event: ExchangeEvent) -> String {
+    do throws(HTTP1Failure) {
+      if let text = Self.text(event) {
+        defer { hasPart = event == .part }
+        try read(hasPart ? String(text.dropFirst(Self.part.count)) : text)
+      } else {
+        try tell(event)
+      }
+      return state
+    } catch {
+      return Self.name(error.kind)
+    }
+  }
+
+  private mutating func tell(_ event: ExchangeEvent) throws(HTTP1Failure) {
+    switch event {
+    case .started: exchange.started()
+    case .some: exchange.wroteSome()
+    case .all: exchange.wroteAll()
+    case .gave: _ = try exchange.sourceGave(3)
+    case .more: _ = try exchange.sourceGave(11)
+    case .short: _ = try exchange.sourceEnded()
+    case .end:
+      _ = try exchange.sourceGave(6)
+      _ = try exchange.sourceEnded()
+    case .failed: try exchange.sourceFailed()
+    case .broken: exchange.writeFailed()
+    case .timer: try exchange.timerFired()
+    case .clean: _ = try exchange.connectionEnded(cleanly: true)
+    case .torn: _ = try exchange.connectionEnded(cleanly: false)
+    case .left: exchange.readerLeft()
+    case .cancel: exchange.cancelled()
+    default: break
+    }
+  }
+
+  private static func text(_ event: ExchangeEvent) -> String? {
+    let length = "Content-Length: 3\r\n\r\n"
+    switch event {
+    case .part: return part
+    case .continues: return part + "100 C\r\n\r\n"
+    case .hints: return part + "103 E\r\n\r\n"
+    case .upgrade: return part + "101 S\r\n\r\n"
+    case .ok: return part + "200 OK\r\n" + length
+    case .empty: return part + "204 No\r\n\r\n"
+    case .refuses: return part + "413 No\r\n" + length
+    case .noise: return part + "x\r\n\r\n"
+    case .data: return "a"
+    case .rest: return "bc"
+    case .extra: return "x"
+    default: return nil
+    }
+  }
+
+  /// `writing/reading`, while the connection is in use, with `+` where a timer runs, and `*` where it is that of
+  /// draining; else what becomes of it.
+  var state: String {
+    switch exchange.connection {
+    case .inUse: "\(Self.name(exchange.writing))/\(exchange.reading)" + timer
+    case .reusable: "REUSE"
+    case .toClose: "CLOSE"
+    case .handedOver: "HAND"
+    }
+  }
+
+  private var timer: String {
+    switch exchange.timer {
+    case nil: ""
+    case .awaitContinue, .grace: "+"
+    case .drain: "*"
+    }
+  }
+
+  private static func name(_ writing: HTTP1Exchange.Writing) -> String {
+    switch writing {
+    case .awaitContinue: "await"
+    case .flushing: "flush"
+    case .stopped: "stop"
+    case .broken: "broken"
+    case .head, .body, .sent: "\(writing)"
+    }
+  }
+
+  static func name(_ kind: HTTP1Failure.Kind) -> String {
+    switch kind {
+    case .lostBeforeFirstByte: "!early"
+    case .lostInHead: "!head"
+    case .truncated: "!cut"
+    case .answer: "!answer"
+    case .body: "!body"
+    case .source: "!source"
+    }
+  }
+
+  /// Every state in which the exchange goes on, by its name, and the events that lead there.
+  static let paths: [(name: String, expects: Bool, events: [ExchangeEvent])] = [
+    ("head/waiting", true, []),
+    ("await/waiting", true, [.started]), ("await/waiting+", true, [.started, .all]),
+    ("await/head", true, [.started, .part]), ("await/head+", true, [.started, .all, .part]),
+    ("body/waiting", false, [.started]), ("body/head", false, [.started, .part]),
+    ("body/body", false, [.started, .ok, .data]), ("body/complete", false, [.started, .empty]),
+    ("flush/waiting", false, [.started, .end]), ("flush/head", false, [.started, .end, .part]),
+    ("flush/body", false, [.started, .end, .ok, .data]), ("flush/complete+", false, [.started, .end, .empty]),
+    ("sent/waiting", false, [.started, .end, .all]), ("sent/head", false, [.started, .end, .all, .part]),
+    ("sent/body", false, [.started, .end, .all, .ok, .data]),
+    ("sent/body*", false, [.started, .end, .all, .ok, .data, .left]),
+    ("stop/body", false, [.started, .refuses, .data]),
+    ("broken/waiting+", false, [.started, .broken]), ("broken/head+", false, [.started, .part, .broken]),
+    ("broken/body", false, [.started, .ok, .data, .broken]),
+  ]
+
+  static func at(_ path: (name: String, expects: Bool, events: [ExchangeEvent])) -> ExchangeLab {
+    var lab = ExchangeLab(
+      HTTP1Exchange(.length(10), to: .upgrade, expectsContinue: path.expects, resembling: nil))
+    for event in path.events {
+      // 4 bytes are given before all that needs more of them.
+      if event == .end { _ = try? lab.exchange.sourceGave(4) }
+      _ = lab.apply(event)
+    }
+    if lab.exchange.writing == .body { _ = try? lab.exchange.sourceGave(4) }
+    return lab
+  }
+
+  /// Whether the event can occur there. What bytes mean follows from where the answer stands.
+  static func canOccur(_ event: ExchangeEvent, at state: String) -> Bool {
+    let reading = state.drop { $0 != "/" }.dropFirst().prefix { $0.isLetter }
+    switch event {
+    case .part: return reading == "waiting"
+    case .continues, .hints, .upgrade, .ok, .empty, .refuses, .noise: return reading == "waiting" || reading == "head"
+    case .data, .rest: return reading == "body"
+    case .extra: return reading == "complete"
+    default: return true
+    }
+  }
+
+  /// What differs: `.` where nothing does, one half where the other stays.
+  static func change(from old: String, to new: String) -> String {
+    if new == old { return "." }
+    let halves = [old, new].map { $0.split(separator: "/") }
+    guard halves[0].count == 2, halves[1].count == 2 else { return new }
+    if halves[0][1] == halves[1][1] { return String(halves[1][0]) }
+    return halves[0][0] == halves[1][0] ? "/" + halves[1][1] : new
+  }
+}

@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import LastroWire
+
+@Suite("Exchanges over HTTP/1.1")
+struct HTTP1ExchangeTests {
+  private static let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+
+  /// An exchange whose request is out.
+  private func sent(_ framing: RequestFraming = .none, to request: ResponseReader.Request = .ordinary) -> HTTP1Exchange
+  {
+    var exchange = HTTP1Exchange(framing, to: request)
+    exchange.started()
+    exchange.wroteAll()
+    return exchange
+  }
+
+  @Test("a GET: head, body, end, and the connection carries another")
+  func get() throws {
+    var exchange = sent()
+    let bytes = Array(Self.hello.utf8)
+    try bytes.withBytes { bytes throws(HTTP1Failure) in
+      var position = 0
+      guard case .head(let head) = try exchange.next(in: bytes, at: &position) else {
+        Issue.record("no head")
+        return
+      }
+      #expect(head.status == 200 && exchange.status == 200)
+      #expect(try exchange.next(in: bytes, at: &position) == .body(5))
+      exchange.take(5)
+      position += 5
+      #expect(exchange.connection == .inUse)
+      #expect(try exchange.next(in: bytes, at: &position) == .end)
+    }
+    #expect(exchange.connection == .reusable && exchange.requestSent && exchange.timer == nil)
+  }
+
+  @Test(
+    "the connection is kept only where both sides allow it, and nothing is left over",
+    arguments: [
+      ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", false, HTTP1Exchange.Connection.reusable),
+      ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", true, .toClose),
+      ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", false, .toClose),
+      ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: a, Close\r\n\r\n", false, .toClose),
+      ("HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n", false, .toClose),
+      ("HTTP/1.0 200 OK\r\nContent-Length: 0\r\nConnection: keep-alive\r\n\r\n", false, .reusable),
+      ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nH", false, .toClose),
+      ("HTTP/1.1 500 No\r\nContent-Length: 1\r\n\r\nx", false, .reusable),
+      ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", false, .reusable),
+      ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n\r\n", false, .toClose),
+      ("HTTP/1.1 200 OK\r\n\r\nhi", false, .inUse),
+    ])
+  func keep(answer: String, asksToClose: Bool, connection: HTTP1Exchange.Connection) throws {
+    var lab = ExchangeLab(HTTP1Exchange(.none, asksToClose: asksToClose))
+    lab.exchange.started()
+    lab.exchange.wroteAll()
+    try lab.read(answer)
+    #expect(lab.exchange.connection == connection)
+    #expect(lab.exchange.isHTTP10 == answer.hasPrefix("HTTP/1.0"))
+  }
+
+  @Test("an answer that only the connection's end delimits is whole only where that end is in good order")
+  func closeDelimited() throws {
+    for cleanly in [true, false] {
+      var lab = ExchangeLab(sent())
+      try lab.read("HTTP/1.1 200 OK\r\n\r\nhi")
+      if cleanly {
+        #expect(try lab.exchange.connectionEnded(cleanly: true) == .end)
+        #expect(lab.exchange.connection == .toClose)
+      } else {
+        #expect(throws: HTTP1Failure(kind: .truncated, requestSent: true)) {
+          try lab.exchange.connectionEnded(cleanly: false)
+        }
+      }
+    }
+    // The head says that there is nothing to come: how the connection ends does not matter.
+    var exchange = sent(to: .head)
+    try Array("HTTP/1.1 200 OK\r\n\r\n".utf8).withBytes { bytes throws(HTTP1Failure) in
+      var position = 0
+      _ = try exchange.next(in: bytes, at: &position)
+    }
+    #expect(try exchange.connectionEnded(cleanly: false) == .end)
+  }
+
+  @Test("a connection that ends without an answer tells whether it took any of the request")
+  func lost() {
+    func failure(_ events: [ExchangeEvent]) -> HTTP1Failure? {
+      var lab = ExchangeLab(HTTP1Exchange(.length(10)))
+      for event in events { _ = lab.apply(event) }
+      return #expect(throws: HTTP1Failure.self) { try lab.exchange.connectionEnded(cleanly: true) }
+    }
+    #expect(failure([]) == HTTP1Failure(kind: .lostBeforeFirstByte, requestSent: false))
+    #expect(failure([.started]) == HTTP1Failure(kind: .lostBeforeFirstByte, requestSent: false))
+    #expect(failure([.started, .broken]) == HTTP1Failure(kind: .lostBeforeFirstByte, requestSent: false))
+    #expect(failure([.started, .some]) == HTTP1Failure(kind: .lostBeforeFirstByte, requestSent: true))
+    #expect(failure([.started, .all]) == HTTP1Failure(kind: .lostBeforeFirstByte, requestSent: true))
+    #expect(failure([.started, .part]) == HTTP1Failure(kind: .lostInHead, requestSent: true))
+    #expect(failure([.started, .hints]) == HTTP1Failure(kind: .lostInHead, requestSent: true))
+    #expect(failure([.started, .refuses]) == HTTP1Failure(kind: .truncated, requestSent: true))
+  }
+
+  @Test("100 is waited for when the head is out; without it the body goes all the same, and that is told")
+  func expect() throws {
+    for answers in [true, false] {
+      var lab = ExchangeLab(HTTP1Exchange(.chunked, expectsContinue: true))
+      lab.exchange.started()
+      #expect(lab.exchange.timer == nil)
+      #expect(try lab.exchange.sourceGave(3) == nil, "it is held")
+      #expect(try lab.exchange.sourceEnded() == nil)
+      lab.exchange.wroteAll()
+      #expect(lab.exchange.timer == .awaitContinue)
+      if answers { try lab.read("HTTP/1.1 103 E\r\n\r\nHTTP/1.1 100 C\r\n\r\n") } else { try lab.exchange.timerFired() }
+      #expect(lab.exchange.writing == .body && lab.exchange.timer == nil)
+      #expect(lab.exchange.continueTimedOut == !answers)
+      #expect(try lab.exchange.sourceGave(3)?.count == 3)
+    }
+    #expect(HTTP1Exchange.continueWait(within: nil) == .seconds(1))
+    #expect(HTTP1Exchange.continueWait(within: .seconds(60)) == .seconds(1))
+    #expect(HTTP1Exchange.continueWait(within: .seconds(2)) == .milliseconds(200))
+    var exchange = HTTP1Exchange(.length(0), expectsContinue: true)
+    exchange.started()
+    #expect(exchange.writing == .flushing, "nothing is to be held back")
+  }
+
+  @Test("417 asks for the request once again without Expect, and only where there was one")
+  func expectationFailed() throws {
+    for expects in [true, false] {
+      var lab = ExchangeLab(HTTP1Exchange(.length(10), expectsContinue: expects))
+      lab.exchange.started()
+      try lab.read("HTTP/1.1 417 No\r\nContent-Length: 0\r\n\r\n")
+      #expect(lab.exchange.refusesExpect == expects)
+      #expect(lab.exchange.connection == .toClose)
+      #expect(!lab.exchange.continueTimedOut)
+    }
+  }
+
+  @Test("a refusal while the body is sent stops the source; below 400 the body goes on, and the connection is kept")
+  func early() throws {
+    var refused = ExchangeLab(HTTP1Exchange(.length(10)))
+    refused.exchange.started()
+    _ = try refused.exchange.sourceGave(4)
+    try refused.read("HTTP/1.1 413 No\r\nContent-Length: 2\r\n\r\n")
+    #expect(refused.exchange.writing == .stopped)
+    #expect(try refused.exchange.sourceGave(4) == nil)
+    try refused.exchange.sourceFailed()
+    try refused.read("no")
+    #expect(refused.exchange.connection == .toClose)
+
+    var taken = ExchangeLab(HTTP1Exchange(.length(10)))
+    taken.exchange.started()
+    _ = try taken.exchange.sourceGave(4)
+    try taken.read(Self.hello)
+    #expect(taken.exchange.reading == .complete && taken.exchange.writing == .body)
+    #expect(try taken.exchange.sourceGave(6)?.count == 6)
+    #expect(try taken.exchange.sourceEnded() == [])
+    #expect(taken.exchange.timer == .grace)
+    taken.exchange.wroteAll()
+    #expect(taken.exchange.connection == .reusable)
+
+    var closing = ExchangeLab(HTTP1Exchange(.length(10)))
+    closing.exchange.started()
+    try closing.read("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+    #expect(closing.exchange.connection == .toClose, "the server will not read the rest")
+  }
+
+  @Test("after writing failed, an answer that was there is read; without one, a second ends the wait")
+  func writeFailure() throws {
+    var lab = ExchangeLab(HTTP1Exchange(.length(10)))
+    lab.exchange.started()
+    lab.exchange.wroteSome()
+    lab.exchange.writeFailed()
+    #expect(lab.exchange.timer == .grace)
+    try lab.read("HTTP/1.1 413 No\r\nContent-Length: 2\r\n\r\n")
+    #expect(lab.exchange.timer == nil, "an answer that has begun has its own time")
+    try lab.read("no")
+    #expect(lab.exchange.connection == .toClose && lab.exchange.status == 413)
+  }
+
+  @Test("what follows 101, and 2xx to CONNECT, belongs to the caller")
+  func tunnels() throws {
+    for (request, head) in [(ResponseReader.Request.upgrade, "101 Switch"), (.connect, "200 OK")] {
+      var exchange = sent(to: request)
+      let bytes = Array("HTTP/1.1 \(head)\r\nContent-Length: 9\r\n\r\n\u{1}\u{2}".utf8)
+      var position = 0
+      try bytes.withBytes { bytes throws(HTTP1Failure) in
+        guard case .head = try exchange.next(in: bytes, at: &position) else {
+          Issue.record("no head")
+          return
+        }
+        #expect(try exchange.next(in: bytes, at: &position) == .tunnel)
+        #expect(try exchange.next(in: bytes, at: &position) == .tunnel)
+      }
+      #expect(bytes.count - position == 2)
+      #expect(exchange.connection == .handedOver)
+    }
+    var lab = ExchangeLab(sent())
+    #expect(throws: HTTP1Failure.self) { try lab.read("HTTP/1.1 101 Switch\r\n\r\n") }
+  }
+
+  @Test("the rest of an answer whose reader left is drained where it is known and small")
+  func drain() throws {
+    for (length, drains) in [(65_536, true), (65_537, false)] {
+      var lab = ExchangeLab(sent())
+      try lab.read("HTTP/1.1 200 OK\r\nContent-Length: \(length)\r\n\r\n")
+      lab.exchange.readerLeft()
+      #expect(lab.exchange.timer == (drains ? .drain : nil))
+      #expect(lab.exchange.connection == (drains ? .inUse : .toClose))
+      try lab.read(String(repeating: "x", count: length))
+      #expect(lab.exchange.connection == (drains ? .reusable : .toClose))
+    }
+    var lab = ExchangeLab(sent())
+    try lab.read("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+    lab.exchange.readerLeft()
+    #expect(lab.exchange.connection == .toClose, "nothing says how much is to come")
+  }
+
+  @Test("trailers both ways")
+  func trailers() throws {
+    var lab = ExchangeLab(HTTP1Exchange(.chunked))
+    lab.exchange.started()
+    let end = try lab.exchange.sourceEnded([ResponseHead.Field(name: "X-Sum", value: "1")])
+    #expect(end.map { String(decoding: $0, as: UTF8.self) } == "0\r\nX-Sum: 1\r\n\r\n")
+    lab.exchange.wroteAll()
+    try lab.read("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-Sum: 2\r\nHost: no\r\n\r\n")
+    #expect(lab.exchange.trailers == [ResponseHead.Field(name: "X-Sum", value: "2")])
+    #expect(lab.exchange.connection == .reusable)
+  }
+
+  @Test("limits and grammar are the reader's, and its word for them comes through")
+  func violations() {
+    var exchange = HTTP1Exchange(.none, limits: ExchangeLimits(bodyBytes: 4))
+    exchange.started()
+    exchange.wroteAll()
+    var lab = ExchangeLab(exchange)
+    let failure = #expect(throws: HTTP1Failure.self) { try lab.read(Self.hello) }
+    #expect(failure?.kind == .answer(.bodyTooLarge(4, announced: 5)))
+    #expect(lab.exchange.connection == .toClose)
+  }
+
+  @Test("random histories go as a simple model says", arguments: 0..<4)
+  func histories(seed: Int) {
+    var random = SplitMix(seed: UInt64(seed))
+    for round in 0..<500 {
+      let length = [0, 10, 10, nil].randomElement(using: &random) ?? nil
+      let expects = Bool.random(using: &random)
+      var model = HTTP1ExchangeModel(length: length, expects: expects)
+      var lab = ExchangeLab(
+        HTTP1Exchange(length.map { .length(Int64($0)) } ?? .chunked, to: .upgrade, expectsContinue: expects))
+      var history: [ExchangeEvent] = []
+      // Most histories begin in good order, so that they get far.
+      if Int.random(in: 0..<8, using: &random) > 0 { history.append(.started) }
+      for event in history { _ = (model.apply(event), lab.apply(event)) }
+      for _ in 0..<16 {
+        let events = ExchangeEvent.allCases.filter { ExchangeLab.canOccur($0, at: lab.state) && $0 != history.last }
+        guard let event = events.randomElement(using: &random) else { break }
+        history.append(event)
+        let (expected, actual) = (model.apply(event), lab.apply(event))
+        guard expected == actual else {
+          Issue.record("round \(round): \(history) with \(length ?? -1), \(expects): \(actual), not \(expected)")
+          return
+        }
+        if lab.exchange.connection == .reusable, lab.exchange.requestSent {
+          #expect(lab.exchange.writing == .sent && lab.exchange.reading == .complete)
+        }
+        if lab.exchange.connection != .inUse { break }
+      }
+    }
+  }
+}
+
+/// What an exchange should do, told by facts instead of states: what was sent, what was said, and who stopped. It knows
+/// events, not bytes.
+struct HTTP1ExchangeModel {
+  enum Answer { case nothing, begun, head, whole }
+
+  let length: Int?
+  let expects: Bool
+  var hasStarted = false, headIsOut = false, mayGiveBody: Bool, sourceIsDone = false, isOut = false
+  var refused = false, broke = false, drains = false
+  var given = 0
+  var answer = Answer.nothing
+  var bodyLeft = 0
+  /// `CLOSE`, `REUSE` or `HAND`, when the exchange is over.
+  var over: String?
+
+  init(length: Int?, expects: Bool) {
+    self.length = length
+    self.expects = expects && length != 0
+    mayGiveBody = !self.expects
+  }
+
+  var hasBody: Bool { length != 0 }
+  var wantsBody: Bool { hasStarted && hasBody && mayGiveBody && !sourceIsDone && !refused && !broke }
+  var isGiven: Bool { hasStarted && (!hasBody || sourceIsDone) }
+
+  /// Whether a wait runs.
+  var waits: String {
+    if drains { return "*" }
+    if broke { return answer == .nothing || answer == .begun ? "+" : "" }
+    if isGiven, !isOut, answer == .whole { return "+" }
+    return hasStarted && !mayGiveBody && !refused && headIsOut ? "+" : ""
+  }
+
+  var state: String {
+    if let over { return over }
+    let writing =
+      !hasStarted && !broke
+      ? "head"
+      : broke
+        ? "broken"
+        : refused ? "stop" : !mayGiveBody ? "await" : !isGiven ? "body" : isOut ? "sent" : "flush"
+    let reading = [.nothing: "waiting", .begun: "head", .head: "body", .whole: "complete"][answer] ?? ""
+    return writing + "/" + reading + waits
+  }
+
+  mutating func apply(_ event: ExchangeEvent) -> String {
+    if over == nil, let failure = happen(event) {
+      over = "CLOSE"
+      return failure
+    }
+    if over == nil, answer == .whole {
+      if refused || broke { over = "CLOSE" } else if isGiven, isOut { over = "REUSE" }
+    }
+    return state
+  }
+
+  private var isLost: String { [.nothing: "!early", .begun: "!head"][answer] ?? "!cut" }
+
+  /// - Returns: how the exchange fails.
+  private mutating func happen(_ event: ExchangeEvent) -> String? {
+    switch event {
+    case .started: if !broke { hasStarted = true }
+    case .some: break
+    case .all:
+      headIsOut = headIsOut || hasStarted && !broke && !refused
+      isOut = isOut || isGiven && !broke
+    case .gave: return give(3)
+    case .more: return give(11)
+    case .end: return give(6) ?? (over == nil ? endSource() : nil)
+    case .short: return endSource()
+    case .failed:
+      let isWaiting = !hasStarted || !mayGiveBody && !refused
+      return !broke && isWaiting || wantsBody ? spoil("!source") : nil
+    case .broken: if !isOut, !refused { broke = true }
+    case .timer: return fireTimer()
+    case .clean, .torn:
+      guard answer == .whole else { return isLost }
+      over = "CLOSE"
+    case .left:
+      guard answer != .whole else { return nil }
+      if answer == .head, isOut { drains = true } else { over = hasStarted || broke ? "CLOSE" : "REUSE" }
+    case .cancel: over = hasStarted || broke ? "CLOSE" : "REUSE"
+    default: return hear(event)
+    }
+    return nil
+  }
+
+  private mutating func give(_ count: Int) -> String? {
+    guard wantsBody else { return nil }
+    if let length, given + count > length { return spoil("!body") }
+    given += count
+    return nil
+  }
+
+  private mutating func endSource() -> String? {
+    guard wantsBody else { return nil }
+    if let length, given < length { return spoil("!body") }
+    sourceIsDone = true
+    return nil
+  }
+
+  /// The request cannot be ended: that matters where the answer is still to come.
+  private mutating func spoil(_ failure: String) -> String? {
+    if answer == .whole {
+      over = "CLOSE"
+      return nil
+    }
+    return failure
+  }
+
+  private mutating func fireTimer() -> String? {
+    guard !waits.isEmpty else { return nil }
+    if drains || answer == .whole { over = "CLOSE" } else if broke { return isLost } else { mayGiveBody = true }
+    return nil
+  }
+
+  /// What the server says.
+  private mutating func hear(_ event: ExchangeEvent) -> String? {
+    if !hasStarted, !broke { return "!early" }
+    switch event {
+    case .part, .hints: answer = .begun
+    case .continues:
+      answer = .begun
+      if !broke { mayGiveBody = true }
+    case .noise: return "!answer"
+    case .upgrade:
+      guard isGiven, !broke else { return "!answer" }
+      over = "HAND"
+    case .ok, .refuses, .empty:
+      if !broke, !isGiven, event == .refuses || !mayGiveBody { refused = true }
+      answer = event == .empty ? .whole : .head
+      bodyLeft = 3
+    case .data, .rest:
+      bodyLeft -= event == .data ? 1 : 2
+      if bodyLeft <= 0 { answer = .whole }
+      if bodyLeft < 0 { over = "CLOSE" }
+    case .extra: over = "CLOSE"
+    default: break
+    }
+    return nil
+  }
+}

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// squid as a forward proxy that caches nothing: over HTTP, over HTTPS, and over HTTP with a password.
+///
+/// It refuses (403) whatever is asked of the host `refused.test`.
+package enum SquidPeer {
+  /// User of ``Peer/authenticatedPort``.
+  package static let user = "lastro"
+  /// Password of ``Peer/authenticatedPort``.
+  package static let password = "secret"
+
+  package static func start() async throws -> Peer {
+    let program = try PeerProcess.find(["squid"], package: "squid")
+    let openssl = try PeerProcess.find(["openssl"], package: "openssl")
+    let certificates = try await PeerCertificates()
+    return try await Peer.start(ports: 3, certificates: certificates) { directory, ports in
+      try await PeerProcess.run(openssl, ["passwd", "-apr1", password], in: directory)
+      try directory.write("\(user):\(directory.text(of: "log"))", to: "users")
+      try directory.write(try Data(contentsOf: URL(filePath: certificates.server)), to: "server.pem")
+      try directory.write(try Data(contentsOf: URL(filePath: certificates.serverKey)), to: "server.key")
+      let file = try directory.write(configuration(ports: ports, directory: directory), to: "squid.conf")
+      return launch(program, file, in: directory)
+    }
+  }
+
+  /// How squid is started. Its shared memory is named after the service: two peers must not share it.
+  fileprivate static func launch(_ program: String, _ file: String, in directory: PeerDirectory) -> PeerProcess.Launch {
+    directory.give(to: PeerProcess.unprivilegedUser)
+    return PeerProcess.Launch(
+      program: program, arguments: ["-N", "-n", directory.name, "-d", "1", "-f", file], dropsRoot: true,
+      deathSignal: "TERM")
+  }
+
+  private static func configuration(ports: [Int], directory: PeerDirectory) -> String {
+    """
+    http_port 127.0.0.1:\(ports[0])
+    https_port 127.0.0.1:\(ports[1]) tls-cert=\(directory.file("server.pem")) tls-key=\(directory.file("server.key"))
+    http_port 127.0.0.1:\(ports[2]) name=authenticated
+    auth_param basic program /usr/lib/squid/basic_ncsa_auth \(directory.file("users"))
+    auth_param basic children 1
+    acl authenticated myportname authenticated
+    acl known proxy_auth REQUIRED
+    acl refused dstdomain refused.test
+    http_access deny refused
+    http_access deny authenticated !known
+    http_access allow all
+    cache deny all
+    logformat lastro %rm %ru %>Hs
+    access_log stdio:\(directory.file("access.log")) logformat=lastro
+    cache_log /dev/null
+    pid_filename none
+    netdb_filename none
+    visible_hostname squid.lastro.test
+    coredump_dir \(directory.path)
+    shutdown_lifetime 0 seconds
+    pinger_enable off
+
+    """
+  }
+}
+
+extension Peer {
+  /// Port of squid as an HTTPS proxy; its certificate is ``PeerCertificates/server``.
+  package var tlsPort: Int { ports[1] }
+  /// Port of squid as an HTTP proxy that wants Basic credentials, and answers 407 without.
+  package var authenticatedPort: Int { ports[2] }
+}
+
+/// squid as the front of an origin server, which asks for a digest (401; MD5, `auth`) and passes what it lets in,
+/// and nothing else: squid's own questions to the server behind it are off.
+///
+/// It counts: a nonce that was used ``uses`` times is stale, and a count that is not the next one is refused as stale.
+package enum DigestPeer {
+  /// The user it knows.
+  package static let user = "lastro"
+  /// The password of that user.
+  package static let password = "pass \"word\", ß"
+  /// How often a nonce may be used.
+  package static let uses = 5
+
+  /// - Parameter upstream: port of the origin server behind it.
+  package static func start(upstream: Int) async throws -> Peer {
+    let program = try PeerProcess.find(["squid"], package: "squid")
+    return try await Peer.start { directory, ports in
+      try directory.write("\(user):\(password)", to: "users")
+      let file = try directory.write(
+        configuration(ports[0], upstream: upstream, directory: directory), to: "squid.conf")
+      return SquidPeer.launch(program, file, in: directory)
+    }
+  }
+
+  private static func configuration(_ port: Int, upstream: Int, directory: PeerDirectory) -> String {
+    """
+    http_port 127.0.0.1:\(port) accel defaultsite=127.0.0.1 no-vhost
+    cache_peer 127.0.0.1 parent \(upstream) 0 no-query no-digest no-netdb-exchange originserver
+    auth_param digest program /usr/lib/squid/digest_file_auth \(directory.file("users"))
+    auth_param digest children 1
+    auth_param digest realm a realm, of squid
+    auth_param digest nonce_max_count \(uses)
+    auth_param digest check_nonce_count on
+    auth_param digest nonce_strictness on
+    acl known proxy_auth REQUIRED
+    http_access allow known
+    http_access deny all
+    cache deny all
+    logformat lastro %>Hs
+    access_log stdio:\(directory.file("access.log")) logformat=lastro
+    cache_log /dev/null
+    pid_filename none
+    netdb_filename none
+    visible_hostname squid.lastro.test
+    coredump_dir \(directory.path)
+    shutdown_lifetime 0 seconds
+    pinger_enable off
+
+    """
+  }
+}
+
+/// Dante as a SOCKS 5 proxy without authentication, for destinations on this machine.
+package enum DantePeer {
+  package static func start() async throws -> Peer {
+    let program = try PeerProcess.find(["danted", "sockd"], package: "dante-server")
+    return try await Peer.start { directory, ports in
+      let file = try directory.write(configuration(port: ports[0]), to: "danted.conf")
+      directory.give(to: PeerProcess.unprivilegedUser)
+      return PeerProcess.Launch(
+        program: program, arguments: ["-f", file, "-p", directory.file("danted.pid")], dropsRoot: true)
+    }
+  }
+
+  private static func configuration(port: Int) -> String {
+    """
+    logoutput: stderr
+    internal: 127.0.0.1 port = \(port)
+    external: lo
+    clientmethod: none
+    socksmethod: none
+    client pass { from: 127.0.0.0/8 to: 0.0.0.0/0 }
+    socks pass { from: 127.0.0.0/8 to: 0.0.0.0/0 log: connect disconnect error }
+
+    """
+  }
+}
+
+/// molly-brown, a Gemini server in Go, with a self-signed certificate for `localhost`.
+///
+/// | path | answer |
+/// |---|---|
+/// | `/` | a page of gemtext |
+/// | `/big.bin` | a million bytes |
+/// | `/old` | 31 to `/` |
+/// | `/private/page.gmi` | 60 without a client certificate, else 61 |
+package enum MollyBrownPeer {
+  package static func start() async throws -> Peer {
+    let program = try PeerProcess.find(["molly-brown"], package: "molly-brown")
+    return try await Peer.start { directory, ports in
+      try await GeminiCertificate.make(in: directory)
+      try directory.write("# Molly\n=> /big.bin A file\n", to: "site/index.gmi")
+      try directory.write(Data(repeating: 7, count: 1_000_000), to: "site/big.bin")
+      try directory.write("secret\n", to: "site/private/page.gmi")
+      let file = try directory.write(
+        """
+        Hostname = "localhost"
+        Port = \(ports[0])
+        CertPath = "\(directory.file("cert.pem"))"
+        KeyPath = "\(directory.file("key.pem"))"
+        DocBase = "\(directory.file("site"))"
+        AccessLog = "\(directory.file("access.log"))"
+        ErrorLog = "\(directory.file("error.log"))"
+
+        [PermRedirects]
+        "/old" = "/"
+
+        [CertificateZones]
+        "^/private/" = [ "0000000000000000000000000000000000000000000000000000000000000000" ]
+
+        """, to: "molly.conf")
+      directory.give(to: PeerProcess.unprivilegedUser)
+      return PeerProcess.Launch(program: program, arguments: ["-c", file], dropsRoot: true)
+    }
+  }
+}
+
+/// jetforce, a Gemini server in Python, with a self-signed certificate for `localhost`. Made by `make setup`.
+///
+/// | path | answer |
+/// |---|---|
+/// | `/` | a page of gemtext |
+/// | `/cgi-bin/input` | 10, or 20 with the query it got |
+/// | `/cgi-bin/who` | 60, or 20 with the common name of the client's certificate |
+/// | `/cgi-bin/slow` | 44 with 7 seconds |
+package enum JetforcePeer {
+  package static func start() async throws -> Peer {
+    let program = try PeerProcess.installed("jetforce")
+    return try await Peer.start { directory, ports in
+      try await GeminiCertificate.make(in: directory)
+      try directory.write("# Jetforce\n", to: "site/index.gmi")
+      for (name, script) in [
+        (
+          "input",
+          "if [ -z \"$QUERY_STRING\" ]; then printf '10 Say\\r\\n'; else printf '20 text/plain\\r\\n%s' \"$QUERY_STRING\"; fi"
+        ),
+        (
+          "who",
+          "if [ -z \"$TLS_CLIENT_HASH\" ]; then printf '60 Who?\\r\\n'; else printf '20 text/plain\\r\\n%s' \"$REMOTE_USER\"; fi"
+        ),
+        ("slow", "printf '44 7\\r\\n'"),
+      ] {
+        let file = try directory.write("#!/bin/sh\n\(script)\n", to: "site/cgi-bin/\(name)")
+        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: file)
+      }
+      return PeerProcess.Launch(
+        program: program,
+        arguments: [
+          "--port", "\(ports[0])", "--hostname", "localhost", "--dir", directory.file("site"), "--tls-certfile",
+          directory.file("cert.pem"), "--tls-keyfile", directory.file("key.pem"),
+        ])
+    }
+  }
+}
+
+extension Peer {
+  /// A URL of a Gemini server.
+  package func url(_ path: String) -> String { "gemini://localhost:\(port)\(path)" }
+}
+
+private enum GeminiCertificate {
+  /// Writes `cert.pem` and `key.pem`.
+  static func make(in directory: PeerDirectory) async throws {
+    let openssl = try PeerProcess.find(["openssl"], package: "openssl")
+    try await PeerProcess.run(
+      openssl,
+      [
+        "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "30", "-subj",
+        "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", directory.file("key.pem"), "-out",
+        directory.file("cert.pem"),
+      ], in: directory)
+  }
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+package import Lastro
+package import Testing
+
+/// Waits until a condition holds that other tasks, threads or processes make true.
+///
+/// It looks again and again for a minute, and longer where the machine is busy: looks are counted, not time.
+///
+/// - Returns: false when the condition does not hold by then, or the task is cancelled.
+package func eventually(_ condition: () async throws -> Bool) async rethrows -> Bool {
+  for look in 0..<13_000 {
+    if try await condition() { return true }
+    if look < 1_000 { await Task.yield() } else { try? await Task.sleep(for: .milliseconds(5)) }
+    if Task.isCancelled { break }
+  }
+  return try await condition()
+}
+
+/// Waits until a value has been the same for twenty looks, a hundredth of a second apart, a minute at most.
+///
+/// For what has no event: that nothing happens any more.
+///
+/// - Returns: the value at the last look.
+package func valueAtRest<Value: Equatable>(_ value: () -> Value) async -> Value {
+  var last = value()
+  var quiet = 0
+  for _ in 0..<6_000 where quiet < 20 && !Task.isCancelled {
+    try? await Task.sleep(for: .milliseconds(10))
+    let now = value()
+    quiet = now == last ? quiet + 1 : 0
+    last = now
+  }
+  return last
+}
+
+extension TransportError {
+  /// Stage and code, as logs write them: `timeout/idle_timeout`.
+  package var words: String { "\(stage.rawValue)/\(code)" }
+}
+
+extension HTTPFetchError {
+  /// Stage and code, as logs write them: `timeout/idle_timeout`.
+  package var words: String { "\(stage.rawValue)/\(code)" }
+}
+
+/// Stage and code of the error that an operation of a stream throws; what it returns instead, where it throws nothing.
+package func words<Value>(_ operation: () async throws -> Value) async -> String {
+  do {
+    return "no error: \(try await operation())"
+  } catch let error as TransportError {
+    return error.words
+  } catch {
+    return "\(error)"
+  }
+}
+
+/// The error that an operation of a stream throws.
+package func transportError<Value>(
+  sourceLocation: SourceLocation = #_sourceLocation, _ operation: () async throws -> Value
+) async throws -> TransportError {
+  try await #require(throws: TransportError.self, sourceLocation: sourceLocation) { _ = try await operation() }
+}
+
+/// An error of a test's own.
+package struct TestError: Error, Equatable {
+  package var name: String
+
+  package init(name: String = "test") { self.name = name }
+}
+
+/// Why a test cannot go on.
+package struct TestFailure: Error {
+  package var message: String
+
+  package init(_ message: String) { self.message = message }
+}
+
+/// Tests with thousands of random or equal cases run all of them. Under a sanitizer, where each costs ten times as much
+/// and proves nothing new about what is computed, one of each `SEED_STRIDE` cases runs; `.ci/test` sets it.
+package enum SeedStride {
+  package static let value = max(1, ProcessInfo.processInfo.environment["SEED_STRIDE"].flatMap { Int($0) } ?? 1)
+
+  /// The first of each ``value`` cases.
+  package static func some<Case>(of cases: [Case]) -> [Case] {
+    cases.enumerated().filter { $0.offset % value == 0 }.map(\.element)
+  }
+}
+
+/// The same numbers for the same seed (SplitMix64).
+package struct SeededGenerator: RandomNumberGenerator {
+  private var state: UInt64
+
+  package init(seed: UInt64) { state = seed }
+
+  package mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var value = state
+    value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
+    return value ^ (value >> 31)
+  }
+}
+
+/// How a secret may be written where a server repeats it.
+package enum SecretNotation {
+  /// Every notation in which the tests write a text, by name.
+  package static func all(of text: String) -> [(name: String, text: String)] {
+    let bytes = Array(text.utf8)
+    let everything = bytes.map { byte in "%" + hex(byte, upper: true) }.joined()
+    // By bytes: a combining mark makes one `Character` with the quote.
+    let quoted = String(decoding: ((try? JSONEncoder().encode(text)) ?? Data()).dropFirst().dropLast(), as: UTF8.self)
+    let plainSlashes = quoted.replacing("\\/", with: "/")
+    let ascii = plainSlashes.unicodeScalars.map { scalar in
+      scalar.isASCII
+        ? String(scalar)
+        : String(scalar).utf16.map { "\\u" + hex(UInt8($0 >> 8), upper: false) + hex(UInt8($0 & 255), upper: false) }
+          .joined()
+    }
+    let encoded = text.percentEncoded(keeping: .unreserved)
+    let form = text.percentEncoded(keeping: ByteSet.form.union(ByteSet(" "))).replacing(" ", with: "+")
+    let base64 = Data(bytes).base64EncodedString()
+    return [
+      ("as it is", text), ("percent-encoded", encoded), ("percent-encoded, lower case", lowerCaseEscapes(encoded)),
+      ("percent-encoded in full", everything), ("percent-encoded twice", encoded.percentEncoded(keeping: .unreserved)),
+      ("as in a path", text[...].sanitized(keeping: .path)), ("as in a form", form), ("JSON", quoted),
+      ("JSON without escaped slashes", plainSlashes), ("JSON in ASCII", ascii.joined()),
+      ("JSON in JSON", String(decoding: (try? JSONEncoder().encode(plainSlashes)) ?? Data(), as: UTF8.self)),
+      ("escaped for display", text.escapedForDisplay), ("base64", base64),
+      ("base64url", base64.replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")),
+      ("base64 of ann:", Data(("ann:" + text).utf8).base64EncodedString()),
+      ("base64 of anna:", Data(("anna:" + text).utf8).base64EncodedString()),
+      ("base64 of maria: and more", Data(("maria:" + text + "more").utf8).base64EncodedString()),
+      ("base64, percent-encoded", base64.percentEncoded(keeping: .unreserved)), ("HTML", html(text)),
+    ]
+  }
+
+  private static func hex(_ byte: UInt8, upper: Bool) -> String {
+    let digits = String(byte, radix: 16, uppercase: upper)
+    return digits.count == 1 ? "0" + digits : digits
+  }
+
+  /// Percent-encoding in lower case.
+  package static func lowerCaseEscapes(_ text: String) -> String {
+    text.replacing(/%[0-9A-F]{2}/) { $0.output.lowercased() }
+  }
+
+  private static func html(_ text: String) -> String {
+    text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing("\"", with: "&quot;")
+      .replacing("'", with: "&#39;")
+  }
+}

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import FoundationEssentials
+package import Lastro
+package import LastroCurl
+import LastroSupport
+package import LastroTesting
+package import Testing
+
+/// An authority that clients trust, servers it certifies, dialers to them, and judges of their keys.
+package struct TestAuthority {
+  package let authority: CertificateAuthority
+  /// Without TLS, which is the transports'.
+  package let base: CurlDialer
+
+  package init() throws {
+    authority = try CertificateAuthority()
+    base = try Self.engine()
+  }
+
+  // MARK: clients
+
+  /// A dialer that asks no proxy, and trusts nothing by itself.
+  package static func engine(_ edit: (inout CurlConfiguration) -> Void = { _ in }) throws -> CurlDialer {
+    var configuration = CurlConfiguration()
+    configuration.connection.proxy = .none
+    edit(&configuration)
+    return try CurlDialer(configuration)
+  }
+
+  /// Options that trust the authority, and ask no proxy.
+  package func options(_ edit: (inout ConnectionOptions) -> Void = { _ in }) -> ConnectionOptions {
+    var options = ConnectionOptions()
+    options.tls.roots = roots
+    options.proxy = .none
+    edit(&options)
+    return options
+  }
+
+  package var roots: TLSOptions.Roots { .pem(Array(authority.rootPEM.utf8)) }
+
+  /// TLS over the engine's plain streams.
+  package func dialer(_ edit: (inout TLSOptions) -> Void = { _ in }) -> TLSDialer {
+    TLSDialer(over: base, connection: options { edit(&$0.tls) })
+  }
+
+  // MARK: servers
+
+  package func identity(_ hosts: String...) throws -> MintedCertificate { try authority.issue(hosts: hosts) }
+
+  package func tls(_ hosts: String...) throws -> LoopbackTLS {
+    LoopbackTLS(try authority.issue(hosts: hosts.isEmpty ? ["localhost", "127.0.0.1"] : hosts))
+  }
+
+  package func echo(_ edit: (inout LoopbackTLS) -> Void = { _ in }) throws -> LoopbackServer {
+    var tls = try tls()
+    edit(&tls)
+    return try LoopbackServer(tls: tls) { try $0.echo() }
+  }
+
+  // MARK: pins
+
+  /// Pins of keys that no server has.
+  package static let absentPin = "sha256/" + String(repeating: "A", count: 43) + "="
+  package static let sparePin = "sha256/" + String(repeating: "B", count: 43) + "="
+
+  package static func pin(_ certificate: MintedCertificate) throws -> String {
+    try #require(SPKIHash(pem: certificate.certificatePEM)).description
+  }
+
+  package static func policy(
+    _ host: String, _ pins: String..., mode: PinningPolicy.Mode = .enforce, subdomains: Bool = false
+  ) throws -> PinningPolicy {
+    try PinningPolicy(
+      domainName: host, includeSubdomains: subdomains, pinnedHashes: Set(pins + [sparePin]), mode: mode)
+  }
+
+  package static func configuration(
+    _ policies: PinningPolicy..., allowsOthers: Bool = true
+  ) throws -> ServerTrustEvaluator.Configuration {
+    try .init(pinningPolicies: policies, allowNotPinnedDomains: allowsOthers)
+  }
+
+  package static func evaluator(
+    _ policies: PinningPolicy..., allowsOthers: Bool = true
+  ) throws -> ServerTrustEvaluator {
+    ServerTrustEvaluator(configuration: try .init(pinningPolicies: policies, allowNotPinnedDomains: allowsOthers))
+  }
+
+  /// One that wants a pin of a host.
+  package static func evaluator(
+    _ host: String, pin: String, allowsOthers: Bool = true
+  ) throws -> ServerTrustEvaluator {
+    try evaluator(policy(host, pin), allowsOthers: allowsOthers)
+  }
+}
+
+/// A judge by rules of a test's own, which keeps what it was asked.
+package final class ScriptedJudge: ServerTrustJudge {
+  private struct State {
+    var revision: UInt64 = 0
+    var asked: [ServerTrust] = []
+  }
+
+  private let state = Lock(State())
+  private let decide: @Sendable (ServerTrust, ScriptedJudge) -> TrustDecision
+
+  package init(_ decide: @escaping @Sendable (ServerTrust, ScriptedJudge) -> TrustDecision) { self.decide = decide }
+
+  /// One that accepts what a rule accepts.
+  package convenience init(accepts: @escaping @Sendable (ServerTrust) -> Bool) {
+    self.init { trust, _ in
+      accepts(trust) ? .accepted(.validated) : .refused(TrustFailure(.refused("not this one"), trust: trust))
+    }
+  }
+
+  package var revision: UInt64 { state.withLock { $0.revision } }
+  package var asked: [ServerTrust] { state.withLock { $0.asked } }
+
+  package func changeRules() { state.withLock { $0.revision += 1 } }
+
+  package func judge(_ trust: ServerTrust) -> TrustDecision {
+    state.withLock { $0.asked.append(trust) }
+    return decide(trust, self)
+  }
+}
+
+extension LoopbackConnection {
+  /// Sends back whatever comes, until the client ends; then closes in order.
+  package func echo() throws {
+    while case let bytes = read(max: 65_536), !bytes.isEmpty { try write(bytes) }
+    close()
+  }
+}
+
+extension LoopbackServer {
+  /// The URL of the server by another name.
+  package func url(_ host: String, _ path: String = "/") -> String { "https://\(host):\(port)\(path)" }
+
+  package func request(
+    _ host: String = "localhost", tls: DialRequest.TLS? = DialRequest.TLS(), role: ServerTrust.Role = .server,
+    connection: ConnectionOptions? = nil, within limit: Duration? = .seconds(600)
+  ) -> DialRequest {
+    DialRequest(host: host, port: port, tls: tls, role: role, connection: connection, connectTimeout: limit)
+  }
+}
+
+/// Reads what a client sends, at the other end of a stream in memory.
+package struct FarEnd {
+  package let stream: MemoryStream
+
+  package init(_ stream: MemoryStream) { self.stream = stream }
+
+  package func read(_ count: Int) async throws -> [UInt8] {
+    var bytes: [UInt8] = []
+    while bytes.count < count {
+      guard let more = try await stream.read(upTo: count - bytes.count) else { break }
+      bytes += more
+    }
+    return bytes
+  }
+
+  package func readHead() async throws -> String {
+    var bytes: [UInt8] = []
+    while !bytes.suffix(4).elementsEqual("\r\n\r\n".utf8) {
+      guard let more = try await stream.read(upTo: 1) else { break }
+      bytes += more
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  package func readToEnd() async throws -> [UInt8] {
+    var bytes: [UInt8] = []
+    while let more = try await stream.read() { bytes += more }
+    return bytes
+  }
+
+  package func write(_ bytes: [UInt8]) async throws { try await stream.write(Data(bytes)) }
+  package func write(_ text: String) async throws { try await stream.write(Data(text.utf8)) }
+
+  /// Sends back whatever comes, until the end.
+  package func echo() async throws {
+    while let bytes = try await stream.read() { try await stream.write(bytes) }
+  }
+}
+
+/// A dialer that keeps what is dialed, and refuses plain bytes to some hosts, as an engine with pins does.
+package struct PinnedHostsDialer: Dialer {
+  package let below: any Dialer
+  package let pinned: Set<String>
+  package let dialed = EventRecorder<DialRequest>()
+  /// What was to be talked to without TLS.
+  package let checked = EventRecorder<DialRequest>()
+
+  package init(below: any Dialer, pinned: Set<String> = []) {
+    self.below = below
+    self.pinned = pinned
+  }
+
+  package func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
+    dialed.record(request)
+    try refusePinned(request)
+    return try await below.dial(request)
+  }
+
+  package func checkPlaintext(_ request: DialRequest) throws(TransportError) {
+    checked.record(request)
+    try refusePinned(request)
+  }
+
+  private func refusePinned(_ request: DialRequest) throws(TransportError) {
+    if request.role == .server, request.tls == nil, pinned.contains(request.host) {
+      throw TransportError(stage: .trust, code: .plaintextRefused, message: "\(request.host) is pinned")
+    }
+  }
+}
+
+extension ByteStream {
+  /// All up to the clean end.
+  package func rest(atMost maximum: Int = 65_536) async throws(TransportError) -> Data {
+    var all = Data()
+    while let piece = try await read(upTo: maximum) { all += piece }
+    return all
+  }
+
+  package func bytes(exactly count: Int) async throws -> Data {
+    var all = Data()
+    while all.count < count { all += try #require(try await read(upTo: count - all.count)) }
+    return all
+  }
+
+  /// Sends bytes both ways at once, and expects them back in order.
+  package func expectEcho(_ count: Int = 100, sourceLocation: SourceLocation = #_sourceLocation) async throws {
+    let sent = Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 8) })
+    async let received = bytes(exactly: count)
+    try await write(sent)
+    let echo = try await received
+    #expect(echo == sent, sourceLocation: sourceLocation)
+  }
+}
+
+extension TimeSource {
+  /// Pauses and limits that never pass, but for one.
+  package static func endless(but passing: Duration? = nil) -> TimeSource {
+    TimeSource(
+      now: TimeSource.continuous.now,
+      sleep: { duration in
+        if duration != passing { try await Task.sleep(for: .seconds(1_000_000)) }
+      })
+  }
+}
