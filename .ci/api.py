@@ -4,10 +4,11 @@
 `api.py` compares `Docs/API/MODULE.txt` with the symbol graphs in `.build/symbols` (`.ci/symbols` writes them) and fails where
 they differ; `api.py update` writes the text.
 """
-import difflib
 import json
 import pathlib
 import sys
+
+import kept
 
 SYMBOLS = pathlib.Path(".build/symbols")
 TEXTS = pathlib.Path("Docs/API")
@@ -71,17 +72,9 @@ def main(updating):
     # A module that declares nothing in public has no file.
     texts = {f"{module}.txt": "\n".join(lines) + "\n" for module in modules if len(lines := described(module)) > 2}
     if updating:
-        TEXTS.mkdir(exist_ok=True)
-        for path in TEXTS.glob("*.txt"):
-            path.unlink()
-        for name, text in texts.items():
-            (TEXTS / name).write_text(text, encoding="utf-8")
+        kept.renew(TEXTS, texts)
         return 0
-    committed = {path.name: path.read_text(encoding="utf-8") for path in TEXTS.glob("*.txt")}
-    difference = [line for name in sorted(texts.keys() | committed.keys())
-                  for line in difflib.unified_diff(committed.get(name, "").splitlines(), texts.get(name, "").splitlines(),
-                                                   f"committed/{name}", f"built/{name}", lineterm="", n=1)]
-    if difference:
+    if difference := kept.difference(TEXTS, texts):
         print("\n".join([*difference, "The public API differs from Docs/API. If that is intended: make api"]))
     return 1 if difference else 0
 

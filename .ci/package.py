@@ -7,11 +7,11 @@ of their type. Targets that declare the same name themselves are left out: which
 `package.py` fails where a list differs, and where no other target, nor a test, has the name of a declaration, nor another
 declaration needs it: it can be `internal`. `package.py update` writes the lists.
 """
-import difflib
 import pathlib
 import re
 import sys
 
+import kept
 from rooms import code_of
 
 LISTS = pathlib.Path("Docs/API/package")
@@ -81,15 +81,8 @@ def main(updating):
             head = f"// The package declarations of {target}, and who needs them: `make api` writes this file."
             lists[f"{target}.txt"] = "\n".join([head, "", *(f"{name}: {text}" for name, text in sorted(rows))]) + "\n"
     if updating:
-        LISTS.mkdir(exist_ok=True)
-        for path in LISTS.glob("*.txt"):
-            path.unlink()
-        for name, text in lists.items():
-            (LISTS / name).write_text(text, encoding="utf-8")
-    committed = {path.name: path.read_text(encoding="utf-8") for path in LISTS.glob("*.txt")}
-    difference = [line for name in sorted(lists.keys() | committed.keys())
-                  for line in difflib.unified_diff(committed.get(name, "").splitlines(), lists.get(name, "").splitlines(),
-                                                   f"committed/{name}", f"found/{name}", lineterm="", n=1)]
+        kept.renew(LISTS, lists)
+    difference = kept.difference(LISTS, lists)
     if difference:
         difference.append("What targets share differs from Docs/API/package. If that is intended: make api")
     if difference or unneeded:

@@ -10,6 +10,17 @@ package enum ConformanceData {
   }
 }
 
+/// An entry of data that has comments, which are strings, between its cases.
+package enum CommentOr<Case: Decodable>: Decodable {
+  case comment
+  case item(Case)
+
+  package init(from decoder: any Decoder) throws {
+    let isComment = (try? decoder.singleValueContainer().decode(String.self)) != nil
+    self = isComment ? .comment : .item(try Case(from: decoder))
+  }
+}
+
 /// A case of llhttp's tests of responses.
 package struct LLHTTPCase: Decodable, Sendable {
   package struct Meta: Decodable, Sendable {

@@ -50,8 +50,15 @@ package enum SquidPeer {
     http_access deny refused
     http_access deny authenticated !known
     http_access allow all
-    cache deny all
     logformat lastro %rm %ru %>Hs
+    \(surroundings(in: directory))
+    """
+  }
+
+  /// How each configuration ends: nothing is cached, what `logformat lastro` names is logged, no server else is asked.
+  fileprivate static func surroundings(in directory: PeerDirectory) -> String {
+    """
+    cache deny all
     access_log stdio:\(directory.file("access.log")) logformat=lastro
     cache_log /dev/null
     pid_filename none
@@ -108,17 +115,8 @@ package enum DigestPeer {
     acl known proxy_auth REQUIRED
     http_access allow known
     http_access deny all
-    cache deny all
     logformat lastro %>Hs
-    access_log stdio:\(directory.file("access.log")) logformat=lastro
-    cache_log /dev/null
-    pid_filename none
-    netdb_filename none
-    visible_hostname squid.lastro.test
-    coredump_dir \(directory.path)
-    shutdown_lifetime 0 seconds
-    pinger_enable off
-
+    \(SquidPeer.surroundings(in: directory))
     """
   }
 }

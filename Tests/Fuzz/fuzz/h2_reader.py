@@ -140,8 +140,10 @@ class Reader:
         self._connection = self._open(method)
 
     def _open(self, method: str) -> H2Connection:
+        # Normalized, Cookie fields would move behind a pseudo-header field that they must not precede.
         connection = H2Connection(
-            H2Configuration(client_side=True, header_encoding=None, validate_inbound_headers=self.validates))
+            H2Configuration(client_side=True, header_encoding=None, validate_inbound_headers=self.validates,
+                            normalize_inbound_headers=False))
         connection.local_settings = Settings(client=True, initial_values=CLIENT_SETTINGS)
         connection.max_inbound_frame_size = MOST_BYTES
         connection.decoder.max_header_list_size = 1 << 20

@@ -142,6 +142,11 @@ def _reads_less(direct: Told, transfer: Told) -> bool:
     return not transfer.is_answer or direct.body.startswith(transfer.body)
 
 
+def _strict_or_refused(direct: Told, transfer: Told) -> bool:
+    """libcurl refuses what the direct carrier may take: `judge` has held it against the second reader."""
+    return _strict(direct, transfer) or not transfer.is_answer
+
+
 LOST = ("libcurl 7.88 loses the head of an answer whose trailers nghttp2 refuses; over the direct carrier the answer of an "
         "error stands, and a success is refused")
 
@@ -152,11 +157,15 @@ APART = {
         "an error"),
     "complete by its length": Apart(
         "libcurl 7.88 is content with all that content-length announces; the direct carrier wants END_STREAM, too"),
+    "acknowledgement that nobody waits for": Apart(
+        "nghttp2 takes it for a protocol error; libcurl 7.88 is content where all that content-length announces has come "
+        "before it"),
     "GOAWAY below the stream": Apart(
         "libcurl 7.88 may read on in a stream that GOAWAY excludes, or lose its head; over the direct carrier the request "
-        "is sent again, whatever its method", lambda direct, transfer: _strict(direct, transfer) or not transfer.is_answer),
+        "is sent again, whatever its method", _strict_or_refused),
     "reset connection": Apart(
-        "libcurl may meet RST when it writes, before it has read what came; the direct carrier reads first"),
+        "libcurl may meet RST when it writes, before it has read what came; the direct carrier reads first",
+        _strict_or_refused),
     "control character": Apart(LOST),
     "name that is no token": Apart(LOST),
     "length in trailers": Apart(LOST),

@@ -189,6 +189,14 @@ struct TimeoutFaultTests {
 
   private static let flood = [UInt8](repeating: 7, count: 64 << 10)
 
+  /// Reads a request and says nothing.
+  private static func stalling() throws -> LoopbackServer {
+    try LoopbackServer { connection in
+      _ = try connection.readHead()
+      connection.stall()
+    }
+  }
+
   private static func flooding() throws -> LoopbackServer {
     try LoopbackServer { connection in
       _ = try connection.readHead()
@@ -219,10 +227,7 @@ struct TimeoutFaultTests {
   @Test("the idle limit does not run while a slow reader holds a stream up")
   func pausedIdle() async throws {
     let server = try Self.flooding()
-    let stalled = try LoopbackServer { connection in
-      _ = try connection.readHead()
-      connection.stall()
-    }
+    let stalled = try Self.stalling()
     let engine = try CurlTransport()
     let response = try await engine.execute(
       .to(server) {
@@ -245,10 +250,7 @@ struct TimeoutFaultTests {
       for _ in 0..<128 { try connection.write(Self.flood) }
       connection.stall()
     }
-    let stalled = try LoopbackServer { connection in
-      _ = try connection.readHead()
-      connection.stall()
-    }
+    let stalled = try Self.stalling()
     let engine = try CurlTransport()
     let response = try await engine.execute(
       .to(server) {

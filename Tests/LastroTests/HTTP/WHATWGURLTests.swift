@@ -29,20 +29,9 @@ struct WHATWGURLTests {
     }
   }
 
-  /// The data has comments between its cases.
-  enum Entry: Decodable {
-    case comment
-    case item(Case)
-
-    init(from decoder: any Decoder) throws {
-      let isComment = (try? decoder.singleValueContainer().decode(String.self)) != nil
-      self = isComment ? .comment : .item(try Case(from: decoder))
-    }
-  }
-
   @Test("each is read as the standard says, but for the differences listed")
   func urls() throws {
-    let entries = try JSONDecoder().decode([Entry].self, from: ConformanceData.file("url/urltestdata.json"))
+    let entries = try JSONDecoder().decode([CommentOr<Case>].self, from: ConformanceData.file("url/urltestdata.json"))
     let cases = entries.compactMap { if case .item(let item) = $0, item.isHTTP { item } else { nil } }
     #expect(cases.count == 280)
     var differences: [String: String?] = [:]

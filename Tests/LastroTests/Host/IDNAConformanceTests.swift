@@ -21,17 +21,6 @@ struct IDNAConformanceTests {
     }
   }
 
-  /// The data has comments between its cases.
-  enum Entry: Decodable {
-    case comment
-    case item(Case)
-
-    init(from decoder: any Decoder) throws {
-      let isComment = (try? decoder.singleValueContainer().decode(String.self)) != nil
-      self = isComment ? .comment : .item(try Case(from: decoder))
-    }
-  }
-
   /// Why we refuse what the standard accepts. The first that applies.
   enum Refusal: Hashable {
     /// The URL standard lets all ASCII pass; what its `xn--` labels encode breaks UTS 46 or is none.
@@ -102,7 +91,7 @@ struct IDNAConformanceTests {
     let text = String(decoding: try ConformanceData.file(file), as: UTF8.self)
       .replacing("a\\ud900z", with: "a\\ufffdz").replacing("A\\ud900Z", with: "A\\ufffdZ")
     var tally = Tally()
-    for case .item(let item) in try JSONDecoder().decode([Entry].self, from: Data(text.utf8)) {
+    for case .item(let item) in try JSONDecoder().decode([CommentOr<Case>].self, from: Data(text.utf8)) {
       let ours = try? HostName(item.input).text
       switch (ours, item.expected) {
       case (nil, nil): tally.refusedByBoth += 1

@@ -116,9 +116,10 @@ struct HTTP1ExchangeTests {
       #expect(lab.exchange.continueTimedOut == !answers)
       #expect(try lab.exchange.sourceGave(3)?.count == 3)
     }
-    #expect(HTTP1Exchange.continueWait(within: nil) == .seconds(1))
-    #expect(HTTP1Exchange.continueWait(within: .seconds(60)) == .seconds(1))
-    #expect(HTTP1Exchange.continueWait(within: .seconds(2)) == .milliseconds(200))
+    let wait = HTTP1Exchange.Timer.awaitContinue
+    #expect(wait.duration(within: nil) == .seconds(1))
+    #expect(wait.duration(within: .seconds(60)) == .seconds(1))
+    #expect(wait.duration(within: .seconds(2)) == .milliseconds(200))
     var exchange = HTTP1Exchange(.length(0), expectsContinue: true)
     exchange.started()
     #expect(exchange.writing == .flushing, "nothing is to be held back")
