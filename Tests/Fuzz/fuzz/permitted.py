@@ -163,6 +163,7 @@ APART = {
     "GOAWAY below the stream": Apart(
         "libcurl 7.88 may read on in a stream that GOAWAY excludes, or lose its head; over the direct carrier the request "
         "is sent again, whatever its method", _strict_or_refused),
+    "GOAWAY": Apart("libcurl 7.88 may give a stream up that GOAWAY does not name", _reads_less),
     "reset connection": Apart(
         "libcurl may meet RST when it writes, before it has read what came; the direct carrier reads first",
         _strict_or_refused),
