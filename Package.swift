@@ -28,6 +28,7 @@ let package = Package(
     .library(name: "LastroObservability", targets: ["LastroObservability"]),
     .library(name: "LastroCurl", targets: ["LastroCurl"]),
     .library(name: "LastroCurlTransports", targets: ["LastroCurlTransports"]),
+    .library(name: "LastroLifecycle", targets: ["LastroLifecycle"]),
     .library(name: "LastroTesting", targets: ["LastroTesting"]),
     .library(name: "LastroStreamsTesting", targets: ["LastroStreamsTesting"]),
     .executable(name: "lastro", targets: ["LastroCommand"]),
@@ -89,8 +90,12 @@ let package = Package(
       name: "LastroCurl",
       dependencies: [
         "CLastro", "Lastro", "LastroExchange", "LastroHTTP2", "LastroSupport", "LastroWire", httpTypes,
-        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
       ],
+      swiftSettings: settings),
+    // The stack as a service of swift-service-lifecycle, whose dependencies take a while to compile.
+    .target(
+      name: "LastroLifecycle",
+      dependencies: ["LastroCurl", .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")],
       swiftSettings: settings),
     // Connections, factories and chains over the engine. Only a composition root imports it.
     .target(
@@ -208,6 +213,13 @@ let package = Package(
         "LastroTunnels", "LastroWebSocket", "LastroWire", "PeerSupport", "TestSupport", httpTypes,
       ],
       exclude: ["Errors/ErrorTexts.txt"],
+      swiftSettings: settings),
+    .testTarget(
+      name: "LastroLifecycleTests",
+      dependencies: [
+        "Lastro", "LastroCurl", "LastroLifecycle", "LastroTesting",
+        .product(name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle"),
+      ],
       swiftSettings: settings),
     .testTarget(
       name: "LastroTestingTests",

@@ -23,7 +23,8 @@ FORBIDDEN = {
     "LastroTunnels": _LEAF | _OTHER_SYSTEMS,
     "LastroTransports": _TESTS | _ENGINE | _OBSERVABILITY | {"CLastroCrypto"},
     "LastroObservability": _TESTS | _ENGINE | _OTHER_SYSTEMS | {"CLastroCrypto", "Dispatch", "LastroWire"},
-    "LastroCurl": _TESTS | _OTHER_SYSTEMS | _OBSERVABILITY | {"CLastroCrypto"},
+    "LastroCurl": _TESTS | _OTHER_SYSTEMS | _OBSERVABILITY | {"CLastroCrypto", "ServiceLifecycle"},
+    "LastroLifecycle": _TESTS | _OTHER_SYSTEMS | _OBSERVABILITY | {"CLastro", "CLastroCrypto", "Dispatch"},
     "LastroCurlTransports": _TESTS | _OBSERVABILITY | {"CLastro", "CLastroCrypto", "LastroWebSocket", "LastroGemini"},
     "LastroTesting": _ENGINE | _OTHER_SYSTEMS | _OBSERVABILITY | {"CLastroCrypto", "LastroStreamsTesting", "Testing", "XCTest"},
     "LastroStreamsTesting": _ENGINE | _OBSERVABILITY | {"CLastroCrypto", "Testing", "XCTest"},
@@ -33,7 +34,7 @@ ALLOWED = {"LastroSupport": {"Glibc", "Darwin"}, "LastroWire": {"CLastroZlib"}, 
 EVERYWHERE = {"FoundationNetworking", "CCurl", "Ccurl", "curl"}
 # What Lastro is measured against.
 FOUNDATIONNETWORKING_USERS = {("Benchmarks", "Sources", "URLSessionBench")}
-LASTROCURL_IMPORTERS = {"LastroCommand", "LastroCurlTransports"}
+LASTROCURL_IMPORTERS = {"LastroCommand", "LastroCurlTransports", "LastroLifecycle"}
 
 IMPORT = re.compile(
     r"^\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|package|internal|fileprivate|private)\s+)?import\s+"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Lastro
-public import ServiceLifecycle
 
 #if canImport(FoundationEssentials)
   public import FoundationEssentials
@@ -25,8 +24,8 @@ public import ServiceLifecycle
 /// ```
 ///
 /// It may be used from any task or thread. Nothing has to be shut down: a dropped stack ends by itself when the fetches
-/// and bodies in flight have ended. As a `Service` of swift-service-lifecycle it is shut down gracefully.
-public struct CurlNetworkStack: HTTPNetworkStack, Service {
+/// and bodies in flight have ended. `LastroLifecycle` makes it a `Service` of swift-service-lifecycle.
+public struct CurlNetworkStack: HTTPNetworkStack {
   /// What carries the requests: threads, connections, limits, pins. May be shared.
   public let engine: CurlTransport
   private let stack: TransportNetworkStack
@@ -125,12 +124,4 @@ public struct CurlNetworkStack: HTTPNetworkStack, Service {
   ///
   /// - Parameter cancelling: whether running transfers are cancelled (code `shut_down`) instead of awaited.
   public func shutDown(cancelling: Bool = false) async { await engine.shutDown(cancelling: cancelling) }
-
-  /// Serves as a `Service`: waits for the signal, then shuts down gracefully.
-  ///
-  /// - Throws: `CancellationError` when the task is cancelled before the signal; the stack is not shut down then.
-  public func run() async throws {
-    try await gracefulShutdown()
-    await shutDown()
-  }
 }

@@ -124,7 +124,7 @@ struct HTTP2CarrierTests {
       connection.wait(for: gate)
       try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine")
     }
-    let limit = Duration.seconds(3)
+    let limit = Duration.seconds(10)
     async let outcome = engine.outcome(isHTTP2 ? server : other) {
       $0.connectTimeout = limit
       $0.deadline = .seconds(60)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import HTTPTypes
 import Lastro
 import LastroCurl
@@ -72,11 +73,11 @@ struct RedirectBodyTests {
     let resource = RawHTTPResource.raw(try ResourceRequest(url: server.baseURL + "/start"))
     if isStream {
       let answer = try await Self.stack(engine).stream(resource)
-      #expect(try await answer.value.collect(upTo: 10) == .init("fine".utf8))
+      #expect(try await answer.value.collect(upTo: 10) == Data("fine".utf8))
       #expect(answer.response.redirects == [server.baseURL + "/end"])
     } else {
       let answer = try await Self.stack(engine).fetch(resource)
-      #expect(answer.value == .init("fine".utf8))
+      #expect(answer.value == Data("fine".utf8))
       #expect(answer.response.redirects == [server.baseURL + "/end"])
     }
     #expect(server.requests.map(\.target) == ["/start", "/end"])
@@ -96,7 +97,7 @@ struct RedirectBodyTests {
       for _ in 0..<4 {
         group.addTask {
           let answer = try await stack.fetch(.raw(ResourceRequest(url: url + "/start")))
-          #expect(answer.value == .init("fine".utf8))
+          #expect(answer.value == Data("fine".utf8))
         }
       }
       try await group.waitForAll()
@@ -130,7 +131,7 @@ struct RedirectBodyTests {
     }
     let engine = try CurlTransport()
     let answer = try await Self.stack(engine).fetch(.raw(ResourceRequest(url: server.baseURL + "/start")))
-    #expect(answer.value == .init("fine".utf8))
+    #expect(answer.value == Data("fine".utf8))
     #expect(await eventually { engine.activeTransfers == 0 })
     #expect(server.acceptedConnections == 2)
     guard server.openConnections == 2 else { return false }
@@ -150,7 +151,7 @@ struct RedirectBodyTests {
     let server = overHTTP2 ? try lab.server(respond: respond) : try .http(respond: respond)
     let answer = try await Self.stack(lab.engine).fetch(
       .raw(ResourceRequest(url: server.baseURL + "/start", options: lab.options())))
-    #expect(answer.value == .init("fine".utf8))
+    #expect(answer.value == Data("fine".utf8))
     #expect(server.acceptedConnections == 1)
   }
 
@@ -166,9 +167,9 @@ struct RedirectBodyTests {
     let resource = RawHTTPResource.raw(try ResourceRequest(url: server.baseURL + "/start", options: lab.options()))
     if isStream {
       let answer = try await Self.stack(lab.engine).stream(resource)
-      #expect(try await answer.value.collect(upTo: 10) == .init("fine".utf8))
+      #expect(try await answer.value.collect(upTo: 10) == Data("fine".utf8))
     } else {
-      #expect(try await Self.stack(lab.engine).fetch(resource).value == .init("fine".utf8))
+      #expect(try await Self.stack(lab.engine).fetch(resource).value == Data("fine".utf8))
     }
     #expect(await eventually { lab.engine.activeTransfers == 0 })
     #expect(server.acceptedConnections == 1 && server.openConnections == 1)
@@ -190,7 +191,7 @@ struct RedirectBodyTests {
     let body = String(repeating: "x", count: 900_000)
     let answer = try await Self.stack(CurlTransport()).fetch(
       .raw(ResourceRequest(method: .post, url: server.baseURL + "/start", body: .raw(body))))
-    #expect(answer.value == .init("fine".utf8))
+    #expect(answer.value == Data("fine".utf8))
     #expect(server.requests.map(\.method) == ["POST", status == 303 ? "GET" : "POST"])
     #expect(server.requests.last?.body.count == (status == 303 ? 0 : body.utf8.count))
   }

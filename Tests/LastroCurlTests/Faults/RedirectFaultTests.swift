@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import HTTPTypes
 import Lastro
 import LastroCurl
@@ -78,7 +79,7 @@ struct RedirectFaultTests {
     let resource = RawHTTPResource.raw(try ResourceRequest(url: secure.baseURL, headers: ["Authorization": "secret"]))
     if isAllowed {
       let value = try await stack.fetch(resource)
-      #expect(value.value == .init("plain".utf8))
+      #expect(value.value == Data("plain".utf8))
       #expect(plain.requests.map { $0.head["Authorization"] } == [nil])
     } else {
       let error = try await #require(throws: HTTPFetchError<any Error>.self) { try await stack.fetch(resource) }

@@ -119,7 +119,7 @@ struct TimeoutFaultTests {
       while connection.pause(.milliseconds(10)) { try connection.write("x") }
     }
     let error = try await CurlTransport().failure(server) {
-      $0.deadline = .seconds(2)
+      $0.deadline = .seconds(6)
       $0.idleTimeout = .seconds(200)
     }
     #expect(error.words == "timeout/total_timeout")
@@ -212,7 +212,7 @@ struct TimeoutFaultTests {
     let response = try await engine.execute(
       .to(server) {
         $0.delivery = .streamed(maximumBytes: nil)
-        $0.deadline = .seconds(2)
+        $0.deadline = .seconds(6)
       })
     // Nothing is read until the transfer has been ended.
     #expect(await eventually { engine.activeTransfers == 0 })
@@ -232,10 +232,10 @@ struct TimeoutFaultTests {
     let response = try await engine.execute(
       .to(server) {
         $0.delivery = .streamed(maximumBytes: nil)
-        $0.idleTimeout = .seconds(2)
+        $0.idleTimeout = .seconds(5)
       })
     // Another request's deadline tells that longer than the idle limit has passed.
-    let late = try await engine.failure(stalled) { $0.deadline = .seconds(4) }
+    let late = try await engine.failure(stalled) { $0.deadline = .seconds(8) }
     #expect(late.words == "timeout/total_timeout")
     var count = 0
     for try await chunk in response.body { count += chunk.count }
@@ -255,11 +255,11 @@ struct TimeoutFaultTests {
     let response = try await engine.execute(
       .to(server) {
         $0.delivery = .streamed(maximumBytes: nil)
-        $0.idleTimeout = .seconds(2)
+        $0.idleTimeout = .seconds(5)
         $0.deadline = .seconds(1_000)
       })
     // Another request's deadline tells that longer than the idle limit has passed.
-    _ = try await engine.failure(stalled) { $0.deadline = .seconds(4) }
+    _ = try await engine.failure(stalled) { $0.deadline = .seconds(8) }
     var failure: TransportError?
     do throws(TransportError) {
       for try await _ in response.body {}

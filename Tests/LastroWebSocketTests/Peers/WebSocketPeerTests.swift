@@ -108,11 +108,14 @@ struct WebSocketPeerTests {
     #expect(try await messages.next() == .text("one two three"))
     #expect(try await socket.close(.goingAway) == .init(code: .goingAway, reason: "", isClean: true, initiator: .local))
     let closing = try await client.connect("ws://127.0.0.1:\(peer.port)/close")
+    var isClosed = false
     for await state in closing.states {
       if case .closed(let close) = state {
+        isClosed = true
         #expect(close.code?.rawValue == 4001 && close.reason == "go" && close.isClean && close.initiator == .remote)
       }
     }
+    #expect(isClosed)
     let cut = try await client.connect("ws://127.0.0.1:\(peer.port)/cut")
     var pieces = cut.messages.makeAsyncIterator()
     let error = await #expect(throws: WebSocketError.self) { while try await pieces.next() != nil {} }

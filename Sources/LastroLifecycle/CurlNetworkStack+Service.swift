@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import LastroCurl
+public import ServiceLifecycle
+
+/// The stack in a group of services, which ends it after the services that are named behind it.
+///
+/// ```swift
+/// let group = ServiceGroup(services: [stack, server], gracefulShutdownSignals: [.sigterm], logger: logger)
+/// try await group.run()
+/// ```
+extension CurlNetworkStack: Service {
+  /// Serves as a `Service`: waits for the signal, then takes no more fetches, and returns when those in flight have ended.
+  ///
+  /// - Throws: `CancellationError` when the task is cancelled before the signal; the stack is not shut down then.
+  public func run() async throws {
+    try await gracefulShutdown()
+    await shutDown()
+  }
+}
