@@ -10,7 +10,8 @@ public import ServiceLifecycle
 /// try await group.run()
 /// ```
 extension CurlNetworkStack: Service {
-  /// Serves as a `Service`: waits for the signal, then takes no more fetches, and returns when those in flight have ended.
+  /// Serves as a `Service`: waits for the signal, takes no more fetches then, and returns when those in flight have
+  /// ended.
   ///
   /// - Throws: `CancellationError` when the task is cancelled before the signal; the stack is not shut down then.
   public func run() async throws {
