@@ -110,7 +110,7 @@ let package = Package(
     .target(
       name: "LastroTesting", dependencies: ["CLoopback", "Lastro", "LastroSupport", httpTypes],
       swiftSettings: settings),
-    // For our users' tests of streams: WebSocket, Gemini, meek and UDP servers, and conformance of connections.
+    // For our users' tests of streams: WebSocket, Gemini and meek servers, and conformance of connections.
     .target(
       name: "LastroStreamsTesting",
       dependencies: [

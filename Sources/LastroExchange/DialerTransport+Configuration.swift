@@ -40,7 +40,8 @@ extension DialerTransport {
     public var streamBufferBytes = 256 * 1024
     /// Sent as `User-Agent` where the request has none; `nil` sends none. Default `nil`.
     public var userAgent: String?
-    /// Measures limits and lifetimes. Default: the system's clock. The limits of a dial are the dialer's to measure.
+    /// Measures limits and lifetimes. Default: the system's clock. The dialer measures a dial; the
+    /// wait for it ends 50 ms after its limit by this clock.
     public var timeSource = TimeSource.continuous
     /// Whether `Accept: */*` is sent where the request has none.
     package var accepts = true

@@ -8,8 +8,9 @@ internal import LastroWire
 ///
 /// Lastro speaks HTTP itself here, by the machines that the engine uses. What the engine does for a fetch it does too:
 /// connections are pooled for each origin, HTTP/2 is spoken where the server picks it (ALPN), requests wait first come,
-/// first served, bodies stream with back-pressure both ways, and what goes out again by itself is the same. Redirects,
-/// retries, interceptors and decoding are those of the `TransportNetworkStack` over it.
+/// first served, bodies stream with back-pressure both ways, and what goes out again by itself is the same, but for a
+/// 417 to `Expect`, which is the answer here. Redirects, retries, interceptors and decoding are those of the
+/// `TransportNetworkStack` over it.
 ///
 /// ```swift
 /// let proxy = try ProxyServer(host: "127.0.0.1", port: 9050)

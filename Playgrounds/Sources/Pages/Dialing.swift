@@ -49,6 +49,8 @@ struct Counted: Dialer {
   }
 
   func checkPlaintext(_ request: DialRequest) throws(TransportError) { try below.checkPlaintext(request) }
+
+  func trustRevisions(for request: DialRequest) -> [UInt64] { below.trustRevisions(for: request) }
 }
 // end
 

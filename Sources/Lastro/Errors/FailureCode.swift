@@ -80,7 +80,7 @@ extension FailureCode {
   public static let hostNotPinned = Self("host_not_pinned")
   /// The request is for plain `http`, and the host's key is pinned.
   public static let plaintextRefused = Self("plaintext_refused")
-  /// A judge of the application's own refused the server.
+  /// A judge of the application's own refused the server, or there is no proof of its trust: the message says which.
   public static let trustRefused = Self("trust_refused")
 
   // MARK: send, response

@@ -10,7 +10,7 @@ public struct RedirectPolicy: Sendable, Hashable {
   /// Follows redirects.
   ///
   /// - Parameters:
-  ///   - limit: most redirects of a call. Default 20; a negative number counts as 0.
+  ///   - limit: most redirects of one attempt. Default 20; a negative number counts as 0.
   ///   - allowsInsecure: whether to follow from `https` to `http`. Default `false`.
   public static func follow(limit: Int = 20, allowsInsecure: Bool = false) -> Self {
     Self(limit: max(0, limit), allowsInsecure: allowsInsecure)

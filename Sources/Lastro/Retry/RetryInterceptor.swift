@@ -23,7 +23,7 @@ public struct RetryInterceptor: HTTPResourceInterceptor {
     /// - Any request: failures before a byte of it was sent (name resolution, connection, proxy, handshake, connect
     ///   timeout); status 421, once; an access token that could not be asked for, for one of these reasons.
     /// - Idempotent requests (``ResourceRequest/isIdempotent``): statuses 425, 429, 500, 502, 503, 504; 408, once; lost
-    ///   or reset connections; attempt and idle timeouts.
+    ///   or reset connections; truncated bodies, HTTP/2 failures; attempt and idle timeouts.
     /// - Requests with an `Idempotency-Key`, from the second attempt on: status 409, by which servers say that they
     ///   still work on the first.
     ///

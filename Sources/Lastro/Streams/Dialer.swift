@@ -29,8 +29,8 @@ public protocol Dialer: Sendable {
   /// - Throws: ``TransportError``, stage `trust`, code `plaintext_refused`.
   func checkPlaintext(_ request: DialRequest) throws(TransportError)
 
-  /// Names the rules of trust that a stream dialed now would be held to. When they differ from those that a pooled
-  /// stream was dialed under, it carries no further request. Default: the revision of the request's own judge.
+  /// Names the trust rules that a stream dialed now would be held to. When they change, pooled streams carry no further
+  /// request. Default: the revision of the request's own judge; a dialer around another hands the question on.
   func trustRevisions(for request: DialRequest) -> [UInt64]
 }
 

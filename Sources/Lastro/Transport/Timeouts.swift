@@ -10,7 +10,7 @@
 /// A limit that was set to zero or less fails fetches with `request/invalid_option`, before anything is sent. A part
 /// that was set longer than its whole has no effect.
 public struct Timeouts: Sendable, Hashable {
-  /// From the start of an attempt until connection and TLS stand. Time in the queue does not count.
+  /// From when a connection is dialed for the request until it stands, with TLS. Time in the queue does not count.
   public var connect: Duration?
   /// One attempt with all its redirects and its body. Time in the queue counts.
   public var attempt: Duration?

@@ -88,7 +88,7 @@ public struct TransferFacts: Sendable, Hashable {
     get { parts.value.bytesReceived }
     _modify { yield &parts.value.bytesReceived }
   }
-  /// How often the engine itself sent the request again after a pooled connection had died (idempotent requests only).
+  /// How often the engine sent the request again by itself; the guide <doc:Retrying> tells when it does.
   public var resends: Int {
     get { parts.value.resends }
     _modify { yield &parts.value.resends }

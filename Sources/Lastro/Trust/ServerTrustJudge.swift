@@ -3,10 +3,10 @@
 /// Decides whether a server that ordinary validation accepted may be talked to. ``ServerTrustEvaluator`` is the judge
 /// that Lastro has; write another for rules that pins cannot express.
 ///
-/// A judge only narrows: it is never asked about a chain or host name that validation refused. The engine asks it
-/// within the handshake, and again before a request is sent on a connection for a host that it has not judged there
-/// yet; under another ``revision`` it makes new connections. Resumption of TLS sessions is off where there is a judge,
-/// so that there always is a chain to judge.
+/// A judge only narrows: it is asked about what validation accepted, but where it stands in the place of validation
+/// (``DialRequest/CertificateCheck``). The engine asks it once a handshake; a connection carries requests for that host
+/// and port alone, and under another ``revision`` new ones are made. TLS sessions are not resumed where there is a
+/// judge, so that there always is a chain to judge.
 ///
 /// It is asked on the engine's thread, where it holds up every transfer: it must not block, and no more than compute.
 public protocol ServerTrustJudge: AnyObject, Sendable {

@@ -10,7 +10,7 @@ internal import LastroWire
 /// A request is not bound to a dial: the first connection that is free takes the first request that waits. Where HTTP/2
 /// may be spoken, all that wait share one dial until it is known what is. Thread: the loop's.
 final class DirectHost: DialTaker {
-  /// A request that came when the rules of trust had changed is dialed for anew. They do not change so often on
+  /// A request that came when the trust rules had changed is dialed for anew. They do not change so often on
   /// purpose.
   private static let mostRestarts = 16
 

@@ -22,7 +22,7 @@ final class HTTP2Connection: ExchangeConnection {
     var heads = HTTP2HeadMemory()
     var served = 0
     var isClosed = false
-    /// Whether it was made under rules of trust that hold no more.
+    /// Whether it was made under trust rules that hold no more.
     var isRetired = false
     /// Why the stream ended, where that is known better than by HTTP/2.
     var reason: TransportError?

@@ -2,7 +2,7 @@
 
 internal import Lastro
 
-/// How a connection was dialed, and under which rules of trust: to ask again before every request.
+/// How a connection was dialed, and under which trust rules: to ask again before every request.
 struct ConnectionOrigin: Sendable {
   enum Admission {
     case admitted

@@ -7,7 +7,7 @@ internal import LastroWire
 
 /// Performs what ``HostState`` decides: begins jobs on connections, dials, closes.
 final class ConnectionPool: ConnectionOwner {
-  /// A job that came when the rules of trust had changed is dialed for anew. They do not change so often on purpose.
+  /// A job that came when the trust rules had changed is dialed for anew. They do not change so often on purpose.
   private static let mostRestarts = 16
   /// Beyond so many, unused hosts are forgotten: a crawler meets thousands.
   private static let spareHosts = 1_024

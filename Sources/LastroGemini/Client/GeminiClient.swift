@@ -30,8 +30,8 @@ public struct GeminiClient: Sendable {
   /// Asks, follows redirects and answers prompts as the configuration says, and returns once the header of the response
   /// has come. The body is a stream; statuses that are not 2x have none, and their connection is closed.
   ///
-  /// - Throws: ``GeminiError``. Statuses from 40 on are returned, as are prompts and redirects that the policy does not
-  ///   follow.
+  /// - Throws: ``GeminiError``. Statuses from 40 on are returned, as are prompts, and redirects that the policy
+  ///   delivers. Redirects that it refuses, or that cannot be followed, are thrown, with stage `redirect`.
   public func fetch(_ request: GeminiRequest) async throws(GeminiError) -> GeminiResponse {
     var call = GeminiCall(dialer: dialer, configuration: configuration, url: request.url)
     return try await call.run()

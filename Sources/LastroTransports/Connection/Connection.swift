@@ -17,7 +17,7 @@ internal import LastroSupport
 /// ``NetworkConnection`` is the one that talks to the network. An author of transports seldom has to write a
 /// connection: ``TransformingConnectionFactory`` and ``DialerConnectionFactory`` make them.
 ///
-/// The promises that every connection makes (`ConnectionConformance` in LastroTesting checks them):
+/// The promises that every connection makes (`ConnectionConformance` in LastroStreamsTesting checks them):
 ///
 /// - Handlers and completions run on the queue given to ``start(queue:)``, one at a time, in order.
 /// - States come in the order of ``ConnectionState``; ``ConnectionState/cancelled`` comes last, once, and only after
