@@ -48,7 +48,11 @@ extension DirectExchange {
     dropUnwanted()
     noteTimer()
     if let failure { return host.conclude(self, failure) }
-    if machine.connection != .inUse, machine.reading == .complete { return finish() }
+    if machine.connection != .inUse, machine.reading == .complete {
+      // The source may not have ended, and be waited for: a socket that takes bytes would wake the loop all the while.
+      connection.watch(read: !receivingPaused, write: false)
+      return finish()
+    }
     connection.watch(read: !receivingPaused, write: wantsToWrite)
   }
 

@@ -62,6 +62,9 @@ final class HTTP2Connection {
   /// Whether it takes one more request.
   var hasRoom: Bool { !isSuspect && !connection.isClosed && session.freeStreams > 0 }
 
+  /// Whether its server lets nothing be asked. Another connection would be told the same.
+  var allowsNothing: Bool { isIdle && !isSuspect && !connection.isClosed && session.freeStreams == 0 }
+
   func isTrusted(now: Int64) -> Bool { connection.session.profile.trust.isCurrent(now: now) }
 
   /// Takes up what came with the handshake.

@@ -55,6 +55,8 @@ extension HTTP2Exchange {
       case .failed(let error): return host.conclude(self, error.afterSending)
       }
     }
+    // Where the last byte took the last room, the loop has not seen that it was the last.
+    if Int64(uploadOffset) == job.request.body.length { session.endBody(stream) }
   }
 
   /// A source that ends early would leave the server waiting for the announced rest.

@@ -31,7 +31,7 @@ final class HTTP2Pool {
   /// Whether a request that comes now need not wait.
   var hasRoom: Bool { running < limit && connections.contains { $0.hasRoom } }
   /// Whether one more connection would help those that wait.
-  var mayGrow: Bool { running < limit && !connections.contains { $0.hasRoom } }
+  var mayGrow: Bool { running < limit && !connections.contains { $0.hasRoom || $0.allowsNothing } }
 
   /// - Throws: why it takes no requests at all.
   func add(_ connection: DirectConnection) throws(TransportError) {

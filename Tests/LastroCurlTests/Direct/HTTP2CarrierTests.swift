@@ -136,6 +136,17 @@ struct HTTP2CarrierTests {
     #expect(await outcome == .answered(200, "fine"))
   }
 
+  @Test("a server that allows no stream gets one connection, and the request waits for its deadline")
+  func noStreams() async throws {
+    let engine = try engine()
+    var settings = LoopbackHTTP2Settings()
+    settings.maximumConcurrentStreams = 0
+    let server = try LoopbackServer.http2(tls: tls(), settings: settings) { _ in .text("never") }
+    #expect(await engine.outcome(server) { $0.deadline = .seconds(5) } == .failed("timeout/total_timeout"))
+    #expect(server.acceptedConnections == 1)
+    #expect(server.requests.isEmpty)
+  }
+
   // MARK: Many on one
 
   @Test("a body that is not read stalls no other, and the server gets no credit for it")
@@ -202,7 +213,9 @@ struct HTTP2CarrierTests {
     #expect(text == "0123456789")
   }
 
-  @Test("an upload comes whole, from memory and from a source, however large", arguments: [1, 70_000, 3 << 20])
+  @Test(
+    "an upload comes whole, from memory and from a source, however large",
+    arguments: [1, 65_535, 65_536, 70_000, 131_071, 3 << 20])
   func upload(count: Int) async throws {
     let engine = try engine()
     let bytes = Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31) })
