@@ -31,8 +31,10 @@ package final class BodyChannel: Sendable {
     mutating func append(_ bytes: UnsafeRawBufferPointer, _ store: BodyPieceStore) {
       count += bytes.count
       if let last = pieces.last, last.append(bytes) { return }
-      // For a slow body stream not much more than came; for a fast one a whole piece.
-      let piece = BodyPiece(capacity: max(bytes.count, min(BodyPiece.maximumBytes, 4 * bytes.count)), store: store)
+      // For a slow body stream not much more than came; for a fast one a whole piece. Each has twice the room of the
+      // one before it, so that a body in tiny chunks does not become as many pieces.
+      let room = min(BodyPiece.maximumBytes, max(4 * bytes.count, 2 * (pieces.last?.count ?? 0)))
+      let piece = BodyPiece(capacity: max(bytes.count, room), store: store)
       _ = piece.append(bytes)
       pieces.append(piece)
     }
