@@ -52,6 +52,8 @@ final class DirectConnection {
   var keepAlive: Duration?
   /// From then on it may be closed when a request arrives.
   private(set) var fitUntil = Int64.max
+  /// Whether an exchange is being told all that had come, so that nothing lies behind it.
+  private(set) var isReadEmpty = false
   /// Bytes that came and that no exchange has taken: the reader is slow.
   var held: [UInt8] = []
   private var watches = (read: true, write: false)
@@ -257,7 +259,10 @@ final class DirectConnection {
       switch receive(into: scratch) {
       case .moved(let count):
         isFull = count + Self.recordBytes > scratch.count
+        // Behind a record of TLS another may lie.
+        isReadEmpty = !hasTLS && count < scratch.count
         exchange.receive(UnsafeRawBufferPointer(rebasing: scratch[..<count]))
+        isReadEmpty = false
       case .wait: break
       case .end(let isClean): exchange.connectionEnded(cleanly: isClean)
       case .failed(let error): exchange.receivingFailed(error)

@@ -43,12 +43,15 @@ extension DirectHost {
       usesDefaultOptions: usesDefaultOptions, tunnels: forward == nil, loop: nil)
     dials.insert(dial.id)
     dialBeganAt = carrier.now
-    if expectsHTTP2 {
-      for exchange in waiting.all { limitWait(of: exchange) }
-    } else {
-      limitWait(of: exchange)
-    }
+    limitWaits()
     carrier.dial(dial, for: self)
+  }
+
+  /// Those that the dials on their way will serve wait no longer than their limit for a connection, whichever of them
+  /// a dial was begun for.
+  func limitWaits() {
+    guard !dials.isEmpty else { return }
+    for exchange in waiting.all.prefix(expectsHTTP2 ? .max : dials.count) { limitWait(of: exchange) }
   }
 
   func limitWait(of exchange: CarriedExchange) {

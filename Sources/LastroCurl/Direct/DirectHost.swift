@@ -105,10 +105,9 @@ final class DirectHost: DialTaker {
   /// Runs a job, or has it wait.
   func enter(_ exchange: CarriedExchange, front: Bool = false) {
     guard exchange.state == .waiting else { return }
-    if waiting.count == 0 {
-      if let connection = pool.connectionWithRoom() { return run(exchange, on: connection) }
-      if !exchange.wantsFresh, let connection = takeIdle() { return run(exchange, on: connection) }
-    }
+    if waiting.count == 0, let connection = pool.connectionWithRoom() { return run(exchange, on: connection) }
+    // Beside idle connections wait none but those that want a fresh one.
+    if !exchange.wantsFresh, let connection = takeIdle() { return run(exchange, on: connection) }
     wait(exchange, front: front)
     dialForWaiting()
     carrier.noteExpiry(exchange.expiresAt)
@@ -116,7 +115,7 @@ final class DirectHost: DialTaker {
 
   private func wait(_ exchange: CarriedExchange, front: Bool) {
     if front { waiting.prepend(exchange) } else { waiting.append(exchange) }
-    if !dials.isEmpty, expectsHTTP2 { limitWait(of: exchange) }
+    if expectsHTTP2, !dials.isEmpty { limitWait(of: exchange) } else { limitWaits() }
   }
 
   /// Has it wait again, and be served when its host's turn comes.
@@ -234,13 +233,14 @@ final class DirectHost: DialTaker {
     let carrier = carrier
     noteRunning(connection, false)
     connection.noteFree(now: carrier.now)
-    // In the clear all was read that had come. Behind a record of TLS another may lie, which is no answer to the next.
-    if connection.hasTLS, waiting.count > 0, carrier.withScratch({ connection.hasUnsolicitedInput($0) }) {
+    // What came behind the answer is no answer to the next request.
+    if !connection.isReadEmpty, waiting.count > 0, carrier.withScratch({ connection.hasUnsolicitedInput($0) }) {
       connection.close()
       return dialForWaiting()
     }
     while isFit(connection), let first = waiting.popFirst(isFresh: connection.exchanges == 0) {
       let next = carrier.overHTTP1(first)
+      limitWaits()
       noteRunning(connection, true)
       switch next.start(on: connection) {
       case .running: return carrier.noteExpiry(next.expiresAt)

@@ -53,12 +53,10 @@ struct ExchangeQueue {
     }
   }
 
-  var all: some Sequence<CarriedExchange> { waiting(from: next) }
-
-  /// The first behind as many entries as these.
-  func first(behind skipped: Int) -> CarriedExchange? { waiting(from: next + skipped).first { _ in true } }
-
-  private func waiting(from index: Int) -> some Sequence<CarriedExchange> {
-    entries[min(index, entries.count)...].lazy.compactMap { $0?.state == .waiting ? $0 : nil }
+  var all: some Sequence<CarriedExchange> {
+    entries[next...].lazy.compactMap { $0?.state == .waiting ? $0 : nil }
   }
+
+  /// The first behind as many that wait as these.
+  func first(behind skipped: Int) -> CarriedExchange? { all.dropFirst(skipped).first { _ in true } }
 }

@@ -70,7 +70,8 @@ extension HTTP2Exchange {
   /// The server wants no more of the body.
   func stopBody() {
     sendingPaused = false
-    job.upload?.stop()
+    // One that has given all is still asked whether that was the end.
+    if job.request.body.length != Int64(uploadOffset) { job.upload?.stop() }
   }
 
   func goOnSending() {

@@ -24,6 +24,8 @@ final class HTTP2Connection: ExchangeConnection {
     var isClosed = false
     /// Whether it was made under trust rules that hold no more.
     var isRetired = false
+    /// When it is closed, whatever was not written: what is said last has a second.
+    var closesAt: Duration?
     /// Why the stream ended, where that is known better than by HTTP/2.
     var reason: TransportError?
     /// What the pool has to be told.
@@ -31,6 +33,12 @@ final class HTTP2Connection: ExchangeConnection {
     var mayHaveChanged = false
 
     var hasOutput: Bool { session.map { $0.hasOutput || $0.wantsClose } ?? true }
+
+    /// When its owner must look at it.
+    var deadline: Duration? {
+      let session = session?.deadline.map { Duration.nanoseconds(Int64(clamping: $0)) }
+      return [session, closesAt].compactMap(\.self).min()
+    }
   }
 
   private static let readBytes = 64 * 1024
@@ -222,8 +230,11 @@ final class HTTP2Connection: ExchangeConnection {
   }
 
   private func tick(_ now: Duration) -> Duration? {
-    change { state in state.session?.tick(now: Self.nanoseconds(now)) }
-    return state.read { $0.session?.deadline }.map { .nanoseconds(Int64(clamping: $0)) }
+    change { state in
+      state.session?.tick(now: Self.nanoseconds(now))
+      if let end = state.closesAt, now >= end { close(&state) }
+    }
+    return state.read(\.deadline)
   }
 
   // MARK: Under the lock, and behind it
@@ -281,10 +292,9 @@ final class HTTP2Connection: ExchangeConnection {
     perform(nil, &state)
     tellPool(&state)
     for run in over { answer(run) }
-    let deadline = state.session?.deadline
-    effects.add { [self] in
-      alarm.withLock { $0 }?.set(deadline.map { .nanoseconds(Int64(clamping: $0)) })
-    }
+    if state.closesAt == nil, state.session?.loss != nil { state.closesAt = time.now() + .seconds(1) }
+    let deadline = state.isClosed ? nil : state.deadline
+    effects.add { [self] in alarm.withLock { $0 }?.set(deadline) }
   }
 
   /// Ends the HTTP/2 stream of a run that is over.

@@ -88,7 +88,7 @@ final class ConnectionPool: ConnectionOwner {
   private func enter(_ job: ExchangeJob, _ key: Key, front: Bool) {
     change(key) { host in host.enter(job, front: front, now: now, limits.host) }
     // One that was given up meanwhile has not been found.
-    if job.isOver { forget(job) }
+    if job.isOver { state.change { _ = $0.hosts[key]?.forget(job) } }
   }
 
   /// A job is over.

@@ -53,6 +53,8 @@ final class ExchangeJob: Sendable {
 
   var isOver: Bool { state.withLock { $0.isOver } }
   var resends: Int { state.withLock { $0.resends } }
+  /// Whether it goes out once more. What closed one idle connection may be about to close the others.
+  var wantsFresh: Bool { resends > 0 }
   var wasSent: Bool { state.withLock { $0.wasSent } }
   var connectExpiresAt: Duration? { state.withLock { $0.connectExpiresAt } }
 

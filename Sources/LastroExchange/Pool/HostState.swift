@@ -20,6 +20,8 @@ struct HostState {
   struct Idle {
     let connection: HTTP1Connection
     let since: Duration
+    /// Whether it has served no job yet.
+    var isFresh = false
   }
 
   /// A connection of HTTP/2.
@@ -93,12 +95,24 @@ struct HostState {
   /// Gives connections to those that wait, and dials for the others.
   mutating func serve(now: Duration, _ limits: Limits) -> [Step] {
     var steps: [Step] = []
-    while let job = waiting.first {
-      guard let step = place(job, now: now, limits, &steps) else { break }
-      waiting.removeFirst()
-      steps.append(step)
+    var index = 0
+    while index < waiting.count {
+      let job = waiting[index]
+      if let step = place(job, now: now, limits, &steps) {
+        waiting.remove(at: index)
+        steps.append(step)
+      } else if job.wantsFresh {
+        index += 1
+      } else {
+        break
+      }
     }
-    while dials < wantedDials, connections < limits.connections, dials < waiting.count {
+    while dials < wantedDials, dials < waiting.count {
+      if connections >= limits.connections {
+        guard let oldest = idle.first, waiting[dials].wantsFresh else { break }
+        idle.removeFirst()
+        close(oldest.connection, &steps)
+      }
       steps.append(.dial(waiting[dials]))
       dials += 1
     }
@@ -116,16 +130,22 @@ struct HostState {
       shared[index].used += 1
       return .share(job, shared[index].connection)
     }
-    while let last = idle.popLast() {
-      guard !isTooOld(last.connection, now: now, limits) else {
-        born[ObjectIdentifier(last.connection)] = nil
-        steps.append(.close(last.connection))
+    let wantsFresh = job.wantsFresh
+    while let index = idle.lastIndex(where: { $0.isFresh || !wantsFresh }) {
+      let connection = idle.remove(at: index).connection
+      guard !isTooOld(connection, now: now, limits) else {
+        close(connection, &steps)
         continue
       }
-      running[ObjectIdentifier(last.connection)] = last.connection
-      return .begin(job, last.connection)
+      running[ObjectIdentifier(connection)] = connection
+      return .begin(job, connection)
     }
     return nil
+  }
+
+  private mutating func close(_ connection: HTTP1Connection, _ steps: inout [Step]) {
+    born[ObjectIdentifier(connection)] = nil
+    steps.append(.close(connection))
   }
 
   private mutating func retire(_ index: Int, _ steps: inout [Step]) {
@@ -158,7 +178,7 @@ struct HostState {
     dials -= 1
     version = .http1
     born[ObjectIdentifier(connection)] = now
-    idle.append(Idle(connection: connection, since: now))
+    idle.append(Idle(connection: connection, since: now, isFresh: true))
     return serve(now: now, limits)
   }
 

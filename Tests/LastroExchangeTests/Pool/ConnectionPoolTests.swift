@@ -144,6 +144,27 @@ struct ConnectionPoolTests {
     #expect(posts.events.count == (isGET ? 3 : 2))
   }
 
+  @Test("what closed one idle connection has closed the others: a GET goes out again on a fresh one", arguments: [2, 8])
+  func resendingAfresh(limit: Int) async throws {
+    let both = EventRecorder<Int>()
+    let heads = EventRecorder<String>()
+    let server = MemoryServer { far, number in
+      _ = try await far.readHead()
+      both.record(number)
+      if number <= 2 { _ = try await both.waitForEvents(count: 2) }
+      try await far.write("HTTP/1.1 204 No\r\n\r\n")
+      if number <= 2, case let head = try await far.readHead(), !head.isEmpty { heads.record(head) }
+    }
+    let transport = try server.transport { $0.connectionsPerHost = limit }
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for _ in 0..<2 { group.addTask { _ = try await transport.execute(.to()) } }
+      try await group.waitForAll()
+    }
+    let answer = try await transport.execute(.to("/again") { $0.allowsResend = true })
+    #expect(answer.facts.resends == 1 && !answer.facts.connectionReused)
+    #expect(heads.events.count == 1 && server.dials.count == 3)
+  }
+
   @Test("an idle close raced against reuse: no POST twice, no GET lost")
   func races() async throws {
     let served = EventRecorder<String>()
