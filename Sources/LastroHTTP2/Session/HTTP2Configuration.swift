@@ -21,8 +21,6 @@ package struct HTTP2Configuration: Sendable {
   package var outboxBytes = 64 << 10
   /// Heads, interim answers and trailers as for HTTP/1.1; the bytes of heads are counted as RFC 9113 §6.5.2 has it.
   package var limits = ExchangeLimits()
-  /// Pings while nothing is read. Default none: servers of gRPC close connections for them.
-  package var keepAlive: HTTP2KeepAlive?
 
   package init() {}
 }

@@ -57,7 +57,4 @@ package struct HTTP2GoAway: Equatable, Sendable {
   package var code: HTTP2ErrorCode
   /// What the server says, at most 256 bytes of it.
   package var text: String
-
-  /// Whether it only announces another one (§6.8): everything that was sent is still taken.
-  package var isNotice: Bool { code == .noError && lastStream == .max }
 }

@@ -72,7 +72,7 @@ package final class HTTP2Session {
     advertisedWindow = configuration.streamWindow
     bandwidth = BandwidthEstimate(
       window: configuration.streamWindow, maximumWindow: configuration.maximumStreamWindow)
-    liveness = HTTP2Liveness(keepAlive: configuration.keepAlive, now: now)
+    liveness = HTTP2Liveness(now: now)
     var settings = clastro_http2_settings(
       stream_window: UInt32(clamping: configuration.streamWindow),
       connection_window: UInt32(clamping: configuration.connectionWindow),
@@ -169,13 +169,12 @@ package final class HTTP2Session {
   // MARK: time
 
   /// When ``tick(now:)`` is to be called next; `nil` for never.
-  package var deadline: UInt64? { loss == nil ? liveness.deadline(isIdle: streams.count == 0) : nil }
+  package var deadline: UInt64? { loss == nil ? liveness.deadline : nil }
 
   package func tick(now: UInt64) {
     self.now = now
-    while loss == nil, let step = liveness.due(now: now, isIdle: streams.count == 0) {
+    while loss == nil, let step = liveness.due(now: now) {
       switch step {
-      case .ping: ping()
       case .unhealthy:
         isUnhealthy = true
         tell(.unhealthy)

@@ -94,7 +94,6 @@ extension HTTP1Exchange {
   /// The final head has come.
   private mutating func begin(_ head: ResponseHead) throws(HeadViolation) {
     status = head.status
-    isHTTP10 = head.version.minor == 0
     responseFraming = reader.framing
     reading = .body
     switch writing {

@@ -151,9 +151,6 @@ package struct HTTP1Exchange: Sendable {
   @usableFromInline var isDraining = false
   /// The final status; 0 before.
   package internal(set) var status = 0
-  /// Whether the server speaks HTTP/1.0: it knows neither chunks nor 100 (Continue), so that the next request to it
-  /// has to have a known length, and no `Expect`. Known once the head was given.
-  package internal(set) var isHTTP10 = false
   /// Whether the wait for 100 ended without an answer: the next request need not wait for this server.
   package internal(set) var continueTimedOut = false
 

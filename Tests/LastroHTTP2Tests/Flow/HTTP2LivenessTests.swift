@@ -20,7 +20,7 @@ struct HTTP2LivenessTests {
 
   private func machine(_ state: String) -> HTTP2Liveness {
     var machine = HTTP2Liveness(
-      keepAlive: nil, now: start - (state == "nothing" || state == "probe" ? 0 : HTTP2Liveness.silence))
+      now: start - (state == "nothing" || state == "probe" ? 0 : HTTP2Liveness.silence))
     if state == "request" || state == "both" { _ = machine.willRequest(now: start) }
     if state == "probe" || state == "both" { _ = machine.probe(now: start) }
     return machine
@@ -32,14 +32,13 @@ struct HTTP2LivenessTests {
     case "request": return machine.willRequest(now: start) ? "ping" : "."
     case "probe": return machine.probe(now: start) ? "ping" : "."
     case "read":
-      let waited = machine.deadline(isIdle: false) != nil
+      let waited = machine.deadline != nil
       machine.read(now: start)
-      return waited && machine.deadline(isIdle: false) == nil ? "reset" : "-"
+      return waited && machine.deadline == nil ? "reset" : "-"
     default:
       let now = start + (event == "due+1s" ? 1 : 10) * HTTP2Time.second
-      switch machine.due(now: now, isIdle: false) {
+      switch machine.due(now: now) {
       case nil: return "."
-      case .ping: return "ping"
       case .unhealthy: return "unhealthy"
       case .dead: return "dead"
       }
@@ -118,29 +117,9 @@ struct HTTP2LivenessTests {
     #expect(!well.session.isUnhealthy && well.session.freeStreams == 100)
   }
 
-  @Test("is not asked while nothing is requested, unless the configuration says so")
-  func keepAlive() throws {
+  @Test("is not asked while nothing is requested")
+  func quiet() throws {
     let quiet = try SessionLab.ready()
     #expect(quiet.session.deadline == nil)
-    var configuration = HTTP2Configuration()
-    configuration.keepAlive = .init(interval: 1, timeout: 5 * HTTP2Time.second, whileIdle: true)
-    #expect(configuration.keepAlive?.interval == 10 * HTTP2Time.second)
-    let lab = try SessionLab.ready(configuration)
-    #expect(lab.session.deadline == lab.now + 10 * HTTP2Time.second)
-    lab.now += 10 * HTTP2Time.second
-    lab.tick()
-    #expect(lab.frames(.ping).count == 1)
-    lab.receive([.ping(lab.frames(.ping)[0].payload, isAck: true)])
-    lab.now += 10 * HTTP2Time.second
-    lab.tick()
-    #expect(lab.frames(.ping).count == 2)
-    lab.now += 5 * HTTP2Time.second
-    lab.tick()
-    #expect(lab.session.loss == .unanswered && lab.session.wantsClose)
-    configuration.keepAlive?.whileIdle = false
-    let idle = try SessionLab.ready(configuration)
-    #expect(idle.session.deadline == nil)
-    _ = try idle.open()
-    #expect(idle.session.deadline == idle.now + 10 * HTTP2Time.second)
   }
 }

@@ -58,7 +58,6 @@ struct HTTP1ExchangeTests {
     lab.exchange.wroteAll()
     try lab.read(answer)
     #expect(lab.exchange.connection == connection)
-    #expect(lab.exchange.isHTTP10 == answer.hasPrefix("HTTP/1.0"))
   }
 
   @Test("an answer that only the connection's end delimits is whole only where that end is in good order")
