@@ -94,14 +94,18 @@ package final class PeerProcess: Sendable {
     }
   }
 
-  /// Runs a program to its end.
+  /// Runs a program to its end, a minute at most.
   ///
-  /// - Throws: ``PeerError`` with its output when it exits with anything but 0.
+  /// - Throws: ``PeerError`` with its output when it exits with anything but 0, or is killed.
   static func run(_ program: String, _ arguments: [String], in directory: PeerDirectory) async throws {
     try await LifelongThread.shared.perform {
       let id = try spawn(Launch(program: program, arguments: arguments), log: directory.file("log"))
+      let deadline = ContinuousClock.now + .seconds(60)
       var status: Int32 = 0
-      while waitpid(id, &status, 0) == -1 && errno == EINTR {}
+      while waitpid(id, &status, WNOHANG) <= 0 {
+        if ContinuousClock.now > deadline { kill(-id, SIGKILL) }
+        usleep(1000)
+      }
       guard status == 0 else {
         throw PeerError("\(program) \(arguments.joined(separator: " ")):\n\(directory.text(of: "log"))")
       }

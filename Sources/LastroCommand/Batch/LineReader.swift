@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import ArgumentParser
 import Dispatch
 import Glibc
 
@@ -28,7 +27,8 @@ final class LineReader: Sendable {
       let byte = input.map { getc_unlocked($0) } ?? EOF
       if byte == EOF {
         guard let input, ferror(input) == 0 else {
-          throw ValidationError("standard input cannot be read: \(String(cString: strerror(errno)))")
+          throw StandardInputReader.ReadFailure(
+            description: "standard input cannot be read: \(String(cString: strerror(errno)))")
         }
         return line.isEmpty ? nil : line
       }

@@ -78,8 +78,13 @@ struct ConnectCommand: AsyncParsableCommand {
   private func join(_ stream: any ByteStream, lingering: Duration?) async throws {
     defer { stream.close() }
     let isWriting = Atomic<Bool>(false)
-    let silence = Silence()
-    let sending = Task { try await Self.sendInput(to: stream) { isWriting.store($0, ordering: .relaxed) } }
+    let silence = Silence(), progress = Silence()
+    let sending = Task {
+      try await Self.sendInput(to: stream) {
+        isWriting.store($0, ordering: .relaxed)
+        progress.isBroken()
+      }
+    }
     defer { sending.cancel() }
     let ending = lingering.map { limit in
       Task {
@@ -98,11 +103,23 @@ struct ConnectCommand: AsyncParsableCommand {
       if silence.isOver { return }
       throw error
     }
-    // A server may end its direction and take the rest all the same; it need not wait for a person at a terminal.
-    switch await Self.outcome(of: sending, within: .seconds(1)) {
+    try await end(sending, progress, isWriting: { isWriting.load(ordering: .relaxed) })
+  }
+
+  /// The server has ended its direction. It may take the rest all the same, as long as it takes some of it; it need not
+  /// wait for a person at a terminal, nor for a pipe from which nothing comes.
+  private func end(
+    _ sending: Task<Void, any Error>, _ progress: Silence, isWriting: @escaping @Sendable () -> Bool
+  ) async throws {
+    let quiet = Task {
+      guard await progress.lasts(.seconds(1)), isWriting() else { return }
+      _ = await progress.lasts(.seconds(9))
+    }
+    defer { quiet.cancel() }
+    switch await Self.outcome(of: sending, unless: quiet) {
     case .success: return
     case .failure(let error): throw error
-    case nil where !isWriting.load(ordering: .relaxed): return
+    case nil where !isWriting(): return
     case nil:
       throw TransportError(
         stage: .send, code: .sendFailed, message: "the server ended the stream before it had taken all of the input",
@@ -127,14 +144,14 @@ struct ConnectCommand: AsyncParsableCommand {
     }
   }
 
-  /// What became of a task; `nil` where it is still at work when the limit passes.
+  /// What became of a task; `nil` where it is still at work when the other one has ended.
   private static func outcome(
-    of task: Task<Void, any Error>, within limit: Duration
+    of task: Task<Void, any Error>, unless other: Task<Void, Never>
   ) async -> Result<Void, any Error>? {
     let (outcomes, continuation) = AsyncStream<Result<Void, any Error>?>.makeStream()
     let waiting = Task { continuation.yield(await task.result) }
     let timer = Task {
-      try? await Task.sleep(for: limit)
+      await other.value
       continuation.yield(nil)
     }
     defer {

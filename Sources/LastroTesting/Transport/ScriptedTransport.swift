@@ -205,7 +205,10 @@ public final class ScriptedTransport: Transport {
   private func answer(of handler: @escaping Handler, _ request: TransferRequest) async throws(TransportError)
     -> TransferResponse
   {
-    try await withinDeadline(of: request, time) { () throws(TransportError) in try await handler(request) }
+    let response = try await withinDeadline(of: request, time) { () throws(TransportError) in
+      try await handler(request)
+    }
+    return try limited(response, to: request)
   }
 
   private func limited(

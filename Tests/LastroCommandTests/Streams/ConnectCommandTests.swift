@@ -4,6 +4,7 @@ import Foundation
 import LastroStreamsTesting
 import LastroTesting
 import PeerSupport
+import Synchronization
 import TestSupport
 import Testing
 
@@ -185,6 +186,19 @@ struct ConnectCommandTests {
     let text = String(repeating: "x", count: 64 << 20)
     let result = try await Lastro.run(["connect", "127.0.0.1:\(deaf.port)"], input: text)
     #expect(result.status == 55, "\(result.errors)")
+  }
+
+  @Test("a server that has ended its direction gets all of the input that it takes")
+  func endsFirst() async throws {
+    let taken = Atomic(0)
+    let server = try LoopbackServer { connection in
+      connection.halfClose()
+      while case let count = connection.read(max: 65_536).count, count > 0 { taken.add(count, ordering: .relaxed) }
+    }
+    let text = String(repeating: "x", count: 64 << 20)
+    let result = try await Lastro.run(["connect", "127.0.0.1:\(server.port)"], input: text)
+    #expect(result.status == 0, "\(result.errors)")
+    #expect(await eventually { taken.load(ordering: .relaxed) == text.utf8.count })
   }
 
   @Test("what is not understood is told before anything is sent")
