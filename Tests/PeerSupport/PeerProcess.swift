@@ -102,7 +102,7 @@ package final class PeerProcess: Sendable {
       let id = try spawn(Launch(program: program, arguments: arguments), log: directory.file("log"))
       let deadline = ContinuousClock.now + .seconds(60)
       var status: Int32 = 0
-      while waitpid(id, &status, WNOHANG) <= 0 {
+      while case let ended = waitpid(id, &status, WNOHANG), ended == 0 || ended == -1 && errno == EINTR {
         if ContinuousClock.now > deadline { kill(-id, SIGKILL) }
         usleep(1000)
       }
