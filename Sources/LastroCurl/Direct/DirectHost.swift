@@ -25,7 +25,7 @@ final class DirectHost: DialTaker {
   /// Whether the server may be asked first if it wants a large body: one that did not answer once is not asked again.
   var mayExpect = true
   private var sessions: SessionShare?
-  private weak var sessionsProfile: StreamProfile?
+  private var sessionsProfile: UInt64?
   /// Where all its requests go to one, whatever their hosts.
   let forward: ForwardProxy?
   // Unchecked because the loop's thread alone touches it, and writing a head calls nothing that comes back here.
@@ -70,8 +70,8 @@ final class DirectHost: DialTaker {
   /// TLS sessions prove nothing under other roots or rules than those that they were agreed on under.
   func sessions(for profile: StreamProfile) -> SessionShare? {
     guard key.isTLS || forward?.isTLS == true else { return nil }
-    if sessionsProfile !== profile {
-      sessionsProfile = profile
+    if sessionsProfile != profile.id {
+      sessionsProfile = profile.id
       sessions = SessionShare()
     }
     return sessions

@@ -5,6 +5,8 @@ internal import Lastro
 
 /// What streams with the same options have in common: how they connect, and what they trust.
 final class StreamProfile {
+  /// No other profile of the process has it, also not a later one.
+  let id = StreamID.next()
   let options: ConnectionOptions
   let trust: PartitionTrust
   let applier: OptionApplier
