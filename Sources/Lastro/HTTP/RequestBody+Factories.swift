@@ -92,15 +92,18 @@ extension RequestBody {
   ///   - isReplayable: whether the sequence gives the same again when it is iterated again. Without that, a retry or a
   ///     redirect that needs the body fails.
   ///   - contentType: without it, no type is sent.
+  ///   - trailers: fields to send behind the last chunk; ``trailers`` tells what holds. Default: none.
   public static func stream<Chunks: AsyncSequence & Sendable>(
-    _ sequence: Chunks, length: Int64? = nil, isReplayable: Bool = false, contentType: String? = nil
+    _ sequence: Chunks, length: Int64? = nil, isReplayable: Bool = false, contentType: String? = nil,
+    trailers: (@Sendable () async throws -> RawHeaders)? = nil
   ) -> RequestBody where Chunks.Element == Data {
     let open: @Sendable () -> NextChunk = {
       var iterator = sequence.makeAsyncIterator()
       return { try await iterator.next(isolation: #isolation) }
     }
     return RequestBody(
-      source: .stream(length: length, isReplayable: isReplayable, open: open), contentType: contentType)
+      source: .stream(length: length, isReplayable: isReplayable, open: open), contentType: contentType,
+      trailers: trailers)
   }
 }
 

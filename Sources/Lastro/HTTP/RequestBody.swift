@@ -35,12 +35,21 @@ public struct RequestBody: Sendable {
   public let contentType: String?
   /// The secrets in it, which are then masked in all that tells of the request. Default none.
   public let secrets: [Secret]
+  /// Fields to send behind a stream whose length is not known (RFC 9110 §6.5): asked for once its last chunk was
+  /// given. Name them in the request's `Trailer`. An error ends the fetch, and so does a field that means something in
+  /// a head only. A body of known length with trailers is refused (`invalid_body`), and so are trailers over libcurl's
+  /// transfers (`unsupported`). Default: none.
+  public let trailers: (@Sendable () async throws -> RawHeaders)?
 
   /// Makes a body.
-  public init(source: Source, contentType: String? = nil, secrets: [Secret] = []) {
+  public init(
+    source: Source, contentType: String? = nil, secrets: [Secret] = [],
+    trailers: (@Sendable () async throws -> RawHeaders)? = nil
+  ) {
     self.source = source
     self.contentType = contentType
     self.secrets = secrets
+    self.trailers = trailers
   }
 
   /// A request without a body.

@@ -15,7 +15,7 @@ package enum RequestCheck {
   ///   the URL's host, and so must be the server that the request is for);
   /// - `conflicting_framing`: `Transfer-Encoding`, `Content-Length` other than the body's, `Connection` beyond `close`
   ///   and `keep-alive`, `Upgrade`, `HTTP2-Settings`, `Keep-Alive`, `Proxy-Connection`, `TE` beyond `trailers`;
-  /// - `invalid_body`: a body with HEAD or TRACE, a negative length.
+  /// - `invalid_body`: a body with HEAD or TRACE, a negative length, trailers behind a known length.
   package static func check(_ request: ResourceRequest) throws(TransportError) {
     try checkMethod(request)
     try checkTarget(request.head)
@@ -101,6 +101,10 @@ package enum RequestCheck {
   private static func checkBody(_ body: RequestBody) throws(TransportError) {
     if let length = body.length, length < 0 {
       throw .refused(.invalidBody, "the body's length is \(length), below 0", hint: "give nil if it is not known")
+    }
+    if body.trailers != nil, body.length != nil {
+      throw .refused(
+        .invalidBody, "the body has trailers and a known length", hint: "give them to a stream without a length")
     }
     guard body.contentType?.utf8.allSatisfy(isFieldByte) ?? true else { throw controlCharacter(in: "Content-Type") }
   }

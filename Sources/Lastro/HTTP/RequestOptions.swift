@@ -43,6 +43,7 @@ public struct RequestOptions: Sendable {
     var secrets: Set<Secret> = []
     var requiresBody: Bool = false
     var hostField: String?
+    var onInterimResponse: (@Sendable (HTTPResponse) -> Void)?
   }
 
   /// That most requests have no options of their own costs them nothing.
@@ -115,6 +116,14 @@ public struct RequestOptions: Sendable {
   package var hostField: String? {
     get { storage.value.hostField }
     _modify { yield &storage.value.hostField }
+  }
+
+  /// Is told of each interim response (RFC 9110 §15.2) as it comes, such as 103 (Early Hints, RFC 8297), but not of
+  /// 100 and 101: in every attempt, on every redirect hop. Called on the engine's thread, so it must return at once.
+  /// Default: `nil`.
+  public var onInterimResponse: (@Sendable (HTTPResponse) -> Void)? {
+    get { storage.value.onInterimResponse }
+    _modify { yield &storage.value.onInterimResponse }
   }
 
   /// Makes the default options.

@@ -31,6 +31,6 @@ final class BodyConsumption: Sendable {
       guard before != Self.sealed else { return { throw CancellationError() } }
       return open()
     }
-    return RequestBody(source: source, contentType: body.contentType, secrets: body.secrets)
+    return RequestBody(source: source, contentType: body.contentType, secrets: body.secrets, trailers: body.trailers)
   }
 }

@@ -217,6 +217,7 @@ extension FetchCall {
       secrets: request.options.secrets, maximumErrorBytes: max(0, plan.configuration.maximumErrorBodyBytes),
       dropsRedirectBodies: (request.options.redirects ?? plan.configuration.redirects).limit > 0)
     transfer.wholeTimeout = limit?.whole
+    if let hook = request.options.onInterimResponse { transfer.onInterimResponse = hook }
     if let progress = request.options.progress {
       transfer.progress = progress.beginTransfer(totalBytesToSend: body.length)
     }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+private import LastroWire
+
 /// Where a `Location` leads: a reference resolved against the URL that was asked (RFC 3986 §5.2, RFC 9110 §10.2.2).
 struct RedirectTarget: Equatable {
   var target: RequestTarget

@@ -18,6 +18,7 @@ extension RequestOptions {
     if !secrets.isEmpty { result.secrets.formUnion(secrets) }
     if requiresBody { result.requiresBody = true }
     if let hostField { result.hostField = hostField }
+    if let onInterimResponse { result.onInterimResponse = onInterimResponse }
     return result
   }
 }

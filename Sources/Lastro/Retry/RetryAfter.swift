@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import HTTPTypes
+private import LastroWire
 
 /// How long a server asks to wait (RFC 9110 §10.2.3).
 enum RetryAfter {

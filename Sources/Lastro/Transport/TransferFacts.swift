@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import HTTPTypes
+
 /// What happened on the wire during one transfer: protocol, connection, bytes and timings.
 public struct TransferFacts: Sendable, Hashable {
   private struct Parts: Sendable, Hashable {
@@ -14,11 +16,13 @@ public struct TransferFacts: Sendable, Hashable {
     var trust: TrustVerdict?
     var timings: Timings
     var bodyCut: BodyCut?
+    var trailers: HTTPFields
   }
 
   private var parts: CopyOnWrite<Parts>
 
-  /// Times since the transfer was begun, each the end of its phase; `nil` for a phase that did not happen.
+  /// Times since the transfer was begun, each the end of its phase; `nil` for a phase that did not happen. libcurl
+  /// times what it dials, Lastro the rest; of libcurl's transfers libcurl times all.
   public struct Timings: Sendable, Hashable {
     /// Name resolution done (`CURLINFO_NAMELOOKUP_TIME_T`).
     public var nameLookup: Duration?
@@ -26,11 +30,11 @@ public struct TransferFacts: Sendable, Hashable {
     public var connect: Duration?
     /// TLS established (`CURLINFO_APPCONNECT_TIME_T`).
     public var tls: Duration?
-    /// The request is about to be sent (`CURLINFO_PRETRANSFER_TIME_T`).
+    /// The request is about to be sent.
     public var requestStart: Duration?
-    /// First byte of the response (`CURLINFO_STARTTRANSFER_TIME_T`).
+    /// First byte of the response.
     public var firstByte: Duration?
-    /// The whole transfer (`CURLINFO_TOTAL_TIME_T`).
+    /// The whole transfer.
     public var total: Duration
     /// Waiting in the queue in front of the engine; not part of the others.
     public var queued: Duration
@@ -109,18 +113,25 @@ public struct TransferFacts: Sendable, Hashable {
     _modify { yield &parts.value.bodyCut }
   }
 
+  /// Fields behind the body (RFC 9110 §6.5), which are not merged into the head; those that mean something in a head
+  /// only are left out. Empty until the body has ended, and over libcurl's transfers.
+  public var trailers: HTTPFields {
+    get { parts.value.trailers }
+    _modify { yield &parts.value.trailers }
+  }
+
   /// Makes facts; everything unknown by default.
   public init(
     httpVersion: String? = nil, remoteAddress: String? = nil, remotePort: Int? = nil,
     connectionID: Int64? = nil, connectionReused: Bool = false,
     bytesSent: Int64 = 0, bytesReceived: Int64 = 0, resends: Int = 0, trust: TrustVerdict? = nil,
-    timings: Timings = Timings(), bodyCut: BodyCut? = nil
+    timings: Timings = Timings(), bodyCut: BodyCut? = nil, trailers: HTTPFields = [:]
   ) {
     parts = CopyOnWrite(
       Parts(
         httpVersion: httpVersion, remoteAddress: remoteAddress, remotePort: remotePort, connectionID: connectionID,
         connectionReused: connectionReused, bytesSent: bytesSent, bytesReceived: bytesReceived, resends: resends,
-        trust: trust, timings: timings, bodyCut: bodyCut))
+        trust: trust, timings: timings, bodyCut: bodyCut, trailers: trailers))
   }
 }
 

@@ -42,6 +42,7 @@ public struct TransferRequest: Sendable {
     var secrets: Set<Secret>
     var maximumErrorBytes: Int?
     var dropsRedirectBodies: Bool
+    var onInterimResponse: (@Sendable (HTTPResponse) -> Void)?
   }
 
   private var parts: CopyOnWrite<Parts>
@@ -128,6 +129,12 @@ public struct TransferRequest: Sendable {
   public var dropsRedirectBodies: Bool {
     get { parts.value.dropsRedirectBodies }
     _modify { yield &parts.value.dropsRedirectBodies }
+  }
+
+  /// Is told of interim responses, as ``RequestOptions/onInterimResponse`` says. Default: `nil`.
+  public var onInterimResponse: (@Sendable (HTTPResponse) -> Void)? {
+    get { parts.value.onInterimResponse }
+    _modify { yield &parts.value.onInterimResponse }
   }
 
   /// Makes a request.

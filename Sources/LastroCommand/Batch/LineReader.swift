@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import ArgumentParser
 import Dispatch
 import Glibc
 
@@ -27,8 +28,8 @@ final class LineReader: Sendable {
       let byte = input.map { getc_unlocked($0) } ?? EOF
       if byte == EOF {
         guard let input, ferror(input) == 0 else {
-          throw StandardInputReader.ReadFailure(
-            description: "standard input cannot be read: \(String(cString: strerror(errno)))")
+          Console.error("lastro: standard input cannot be read: \(String(cString: strerror(errno)))")
+          throw ExitCode.failure
         }
         return line.isEmpty ? nil : line
       }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import HTTPTypes
 internal import Lastro
+internal import LastroExchange
+internal import LastroWire
 
 /// One job on the direct carrier, whatever protocol its connection speaks: waiting for a connection, and then on one.
 ///
@@ -45,6 +48,7 @@ class CarriedExchange: ResponseReceiver {
   final var sentAt: Int64?
   final var firstByteAt: Int64?
   final var version: String?
+  final private(set) var trailers: HTTPFields = [:]
 
   init(_ job: TransferJob, in context: CarrierContext, host: DirectHost, startedAt: Int64? = nil) {
     self.host = host
@@ -68,8 +72,13 @@ class CarriedExchange: ResponseReceiver {
     uploadOffset = 0
     sendingPaused = false
     firstByteAt = nil
+    trailers = [:]
     dialBeganAt = nil
   }
+
+  final func received(interim head: ResponseHead) { job.request.interimTelling(head)?() }
+
+  final func received(trailers fields: [ResponseHead.Field]) { trailers = HTTPFields(trailers: fields) }
 
   /// The connection that it is on, or was on at last.
   var wire: DirectConnection? { nil }
@@ -119,6 +128,7 @@ class CarriedExchange: ResponseReceiver {
     return TransferFacts(
       httpVersion: version, remoteAddress: peer?.remoteAddress, remotePort: peer?.remotePort,
       connectionID: peer?.localPort.map(Int64.init), connectionReused: isOnReused, bytesSent: sentBytes,
-      bytesReceived: bodyBytes, resends: job.resends, trust: verdict, timings: timings, bodyCut: bodyCut)
+      bytesReceived: bodyBytes, resends: job.resends, trust: verdict, timings: timings, bodyCut: bodyCut,
+      trailers: trailers)
   }
 }

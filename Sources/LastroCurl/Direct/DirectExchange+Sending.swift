@@ -131,7 +131,7 @@ extension DirectExchange {
   }
 
   private func endBody() throws(HTTP1Failure) -> Bool {
-    guard let end = try machine.sourceEnded() else { return false }
+    guard let end = try machine.sourceEnded(job.upload?.trailers ?? []) else { return false }
     outgoing += end
     return true
   }

@@ -85,8 +85,9 @@ final class DirectExchange: CarriedExchange {
     var position = 0
     while true {
       switch try machine.next(in: bytes, at: &position) {
-      case .needsMore, .interim:
+      case .needsMore:
         if position == bytes.count { return }
+      case .interim(let head): received(interim: head)
       case .head(let head):
         if addsExpect, machine.refusesExpect, host.sendWithoutExpect(self) { return }
         guard take(head) else { return stopReading() }
@@ -198,6 +199,7 @@ final class DirectExchange: CarriedExchange {
   // MARK: The end
 
   private func end() {
+    if !machine.trailers.isEmpty { received(trailers: machine.trailers) }
     do throws(TransportError) {
       try decoder?.end()
     } catch {

@@ -188,8 +188,10 @@ final class HTTP2Connection {
         guard let exchange = exchange(stream) else { break }
         forget(stream)
         exchange.closed(ending)
-      case .interim(let stream, _): exchange(stream)?.noteMovement()
-      case .trailers: break
+      case .interim(let stream, let head):
+        exchange(stream)?.noteMovement()
+        exchange(stream)?.received(interim: head)
+      case .trailers(let stream, let fields): exchange(stream)?.received(trailers: fields)
       case .capacity:
         pool.allowedStreams = session.allowedStreams
         carrier.noteService(pool.host)

@@ -64,7 +64,11 @@ extension HTTP2Exchange {
     if let length = job.request.body.length, Int64(uploadOffset) < length {
       return host.conclude(self, .sourceTooShort(Int64(uploadOffset), of: length))
     }
-    session.endBody(stream)
+    do throws(TransportError) {
+      session.endBody(stream, trailers: try HTTP2Fields(trailers: job.upload?.trailers ?? []))
+    } catch {
+      host.conclude(self, error)
+    }
   }
 
   /// The server wants no more of the body.

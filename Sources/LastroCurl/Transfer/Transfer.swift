@@ -136,7 +136,11 @@ final class Transfer: ResponseReceiver {
     noteHearing()
     if hasFailed { return false }
     do {
-      if case .final(let head) = try machine.consume(line: line, resembling: host.heads.latest) { return receive(head) }
+      switch try machine.consume(line: line, resembling: host.heads.latest) {
+      case .final(let head): return receive(head)
+      case .interim(let head): job.request.interimTelling(head)?()
+      default: break
+      }
       return true
     } catch {
       return fail(error.transportError)

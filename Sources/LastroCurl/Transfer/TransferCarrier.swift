@@ -87,6 +87,7 @@ final class TransferCarrier {
 
   func begin(_ job: TransferJob) {
     if job.isCancelled { return end(job, .cancelled()) }
+    if job.request.body.trailers != nil { return end(job, .noTrailers) }
     do {
       let partition = try self.partition(for: job)
       enter(job, try partition.host(HostQueue.Key(job.request.head)), in: partition)

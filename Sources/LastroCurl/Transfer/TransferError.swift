@@ -80,3 +80,11 @@ extension CURLMcode {
   /// libcurl's own words, and the number.
   var text: String { "\(String(cString: curl_multi_strerror(self))) (\(rawValue))" }
 }
+
+extension TransportError {
+  static var noTrailers: Self {
+    .refused(
+      .unsupported, "libcurl's transfers send no trailers behind a body",
+      hint: "leave the stack's carrier at .direct, or send the fields in the head")
+  }
+}

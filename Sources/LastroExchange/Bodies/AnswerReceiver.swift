@@ -25,6 +25,8 @@ final class AnswerReceiver: BodySink {
   private(set) var delivered: Int64 = 0
   /// Bytes of the body as they came over the wire.
   var wireBytes: Int64 = 0
+  /// What followed the body.
+  private(set) var trailers: HTTPFields = [:]
   /// Why the answer cannot be taken.
   var failure: TransportError?
   /// Whether the reader is slow: ``BodyChannel`` tells when there is room.
@@ -74,6 +76,13 @@ final class AnswerReceiver: BodySink {
     }
     return true
   }
+
+  /// An interim response came.
+  func tell(interim head: ResponseHead) {
+    if let telling = job.request.interimTelling(head) { effects.add(telling) }
+  }
+
+  func take(trailers fields: [ResponseHead.Field]) { trailers = HTTPFields(trailers: fields) }
 
   /// The answer stands as it is, and its body is not read.
   func cutAtHead(_ response: HTTPResponse, _ framing: ResponseFraming) {

@@ -2,6 +2,7 @@
 
 package import Lastro
 internal import LastroSupport
+package import LastroWire
 
 #if canImport(FoundationEssentials)
   internal import FoundationEssentials
@@ -31,6 +32,7 @@ package final class UploadChannel: Sendable {
     var isStarted = false
     var isStopped = false
     var failure: TransportError?
+    var trailers: [ResponseHead.Field] = []
     var loopWaits = false
     var pump: Task<Void, Never>?
     var writer: CheckedContinuation<Bool, Never>?
@@ -57,11 +59,13 @@ package final class UploadChannel: Sendable {
   }
 
   private static let capacity = 512 * 1024
+  private let body: RequestBody
   private let open: @Sendable () throws -> RequestBody.NextChunk
   private let state = Lock(State())
 
   /// `nil` when the body lies in memory and needs no pump.
   package init?(body: RequestBody) {
+    self.body = body
     switch body.source {
     case .empty, .bytes: return nil
     case .stream(_, _, let open): self.open = { open() }
@@ -134,6 +138,9 @@ package final class UploadChannel: Sendable {
     }
   }
 
+  /// What follows the last byte, once ``read(into:)`` has found the end.
+  package var trailers: [ResponseHead.Field] { state.withLock { $0.trailers } }
+
   private func pump(resume: @Sendable () -> Void) async {
     do {
       let next = try open()
@@ -141,12 +148,12 @@ package final class UploadChannel: Sendable {
         if chunk.isEmpty { continue }
         guard await write(chunk, resume: resume) else { return }
       }
-      end(nil, resume: resume)
+      end(nil, try await body.trailerFields(), resume: resume)
     } catch {
       let failure =
         error as? TransportError
         ?? TransportError.sourceFailed(error)
-      end(failure, resume: resume)
+      end(failure, [], resume: resume)
     }
   }
 
@@ -172,9 +179,10 @@ package final class UploadChannel: Sendable {
     }
   }
 
-  private func end(_ failure: TransportError?, resume: @Sendable () -> Void) {
+  private func end(_ failure: TransportError?, _ trailers: [ResponseHead.Field], resume: @Sendable () -> Void) {
     let mustWake = state.withLock { state in
       state.isEnded = true
+      state.trailers = trailers
       state.failure = failure
       defer { state.loopWaits = false }
       return state.loopWaits

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Lastro
+internal import LastroWire
 
 #if canImport(FoundationEssentials)
   internal import FoundationEssentials
@@ -35,6 +36,9 @@ struct UploadSource {
 
   /// Whether it can be sent from its beginning again.
   var canRewind: Bool { isInMemory || offset == 0 }
+
+  /// What follows the last byte, once ``next(upTo:)`` has given the end.
+  var trailers: [ResponseHead.Field] { job.upload?.trailers ?? [] }
 
   mutating func next(upTo maximum: Int) -> Supply {
     switch body.source {

@@ -13,6 +13,7 @@ extension HTTP1Run {
     facts.bytesSent = sentBytes
     facts.bytesReceived = receiver.wireBytes
     facts.bodyCut = receiver.bodyCut
+    facts.trailers = receiver.trailers
     facts.timings.requestStart = queued
     facts.timings.firstByte = firstByteAt.map { $0 - job.enteredAt }
     facts.timings.total = now - job.enteredAt

@@ -130,7 +130,7 @@ final class HTTP1Run {
           try queue(bytes)
           room -= bytes.count
         case .end:
-          if let end = try machine.sourceEnded() { outgoing += end }
+          if let end = try machine.sourceEnded(upload.trailers) { outgoing += end }
         case .wait:
           sendingPaused = true
           room = 0
@@ -197,7 +197,7 @@ final class HTTP1Run {
     while receiver.failure == nil {
       switch try machine.next(in: bytes, at: &position) {
       case .needsMore: return
-      case .interim: break
+      case .interim(let head): receiver.tell(interim: head)
       case .head(let head): take(head, &heads)
       case .body(let count):
         let part = UnsafeRawBufferPointer(rebasing: bytes[position..<position + count])
@@ -208,7 +208,8 @@ final class HTTP1Run {
           position += count
         case .full, .refused: return
         }
-      case .end, .tunnel: return
+      case .end: return receiver.take(trailers: machine.trailers)
+      case .tunnel: return
       }
       if receiver.wasCut { return }
     }

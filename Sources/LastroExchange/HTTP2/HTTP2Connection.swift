@@ -255,8 +255,8 @@ final class HTTP2Connection: ExchangeConnection {
         state.runs[stream]?.closed(ending, reason: state.reason)
         if ending == .unprocessed(.http11Required) { effects.add { [self] in pool.demandsHTTP1(self) } }
         state.mayHaveChanged = true
-      case .interim(let stream, _): state.runs[stream]?.noteMovement()
-      case .trailers: break
+      case .interim(let stream, let head): state.runs[stream]?.received(interim: head)
+      case .trailers(let stream, let fields): state.runs[stream]?.received(trailers: fields)
       case .capacity, .goingAway, .unhealthy, .failed: state.mayHaveChanged = true
       }
     }

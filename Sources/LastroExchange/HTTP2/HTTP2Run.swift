@@ -103,7 +103,7 @@ final class HTTP2Run {
       return true
     case .end:
       mayUpload = false
-      session.endBody(stream)
+      endBody()
       return false
     case .wait:
       sendingPaused = true
@@ -112,6 +112,14 @@ final class HTTP2Run {
       mayUpload = false
       fail(error)
       return false
+    }
+  }
+
+  private func endBody() {
+    do throws(TransportError) {
+      session.endBody(stream, trailers: try HTTP2Fields(trailers: upload.trailers))
+    } catch {
+      fail(error)
     }
   }
 
@@ -136,6 +144,13 @@ final class HTTP2Run {
     lastActivity = now
     if firstByteAt == nil { firstByteAt = lastActivity }
   }
+
+  func received(interim head: ResponseHead) {
+    noteMovement()
+    receiver.tell(interim: head)
+  }
+
+  func received(trailers: [ResponseHead.Field]) { receiver.take(trailers: trailers) }
 
   func received(_ head: ResponseHead, _ heads: inout HTTP2HeadMemory) {
     noteMovement()
@@ -296,6 +311,7 @@ final class HTTP2Run {
     facts.bytesSent = sentBytes > 0 ? sentBytes : Int64(headBytes) + (session.sentBytes(on: stream) ?? 0)
     facts.bytesReceived = receiver.wireBytes
     facts.bodyCut = receiver.bodyCut
+    facts.trailers = receiver.trailers
     facts.timings.requestStart = startedAt - job.enteredAt
     facts.timings.firstByte = firstByteAt.map { $0 - job.enteredAt }
     facts.timings.total = now - job.enteredAt

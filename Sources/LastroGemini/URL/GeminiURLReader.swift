@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Lastro
+private import LastroWire
 
 /// Reads Gemini URLs and references to them (RFC 3986).
 enum GeminiURLReader {

@@ -31,12 +31,13 @@ extension LoopbackHTTP2Connection {
 
   private func pieces(of response: LoopbackResponse, to method: String, stream id: UInt32) -> [HTTP2Stream.Piece] {
     let body = response.sentBody(to: method)
+    let interim = response.interimResponses.flatMap { headers($0.http2Fields, stream: id, ends: false) }
     guard let (fault, point) = response.fault.map(Self.http2) else {
       let ends = body.isEmpty && response.trailers.isEmpty
-      let head = headers(response.http2Fields, stream: id, ends: ends)
+      let head = interim + headers(response.http2Fields, stream: id, ends: ends)
       return head + (ends ? [.ended] : [.body(body[...]), .end(trailers: response.trailers)])
     }
-    let head = headers(response.http2Fields, stream: id, ends: false)
+    let head = interim + headers(response.http2Fields, stream: id, ends: false)
     let rest: (ArraySlice<UInt8>) -> [HTTP2Stream.Piece] = { [.body($0), .end(trailers: response.trailers)] }
     switch point {
     case .beforeHeaders: return [.fault(fault)] + head + rest(body[...])

@@ -122,7 +122,7 @@ public final class LoopbackHTTP2Connection {
     let fields = try decoder.decode(Array(block))
     let ends = first.flags & LoopbackHTTP2Frame.endStream != 0
     if streams[first.stream] != nil {
-      // Trailers, which are dropped.
+      streams[first.stream]?.request.trailers = fields
       if ends { complete(first.stream) }
     } else if first.stream > newestStream {
       newestStream = first.stream
@@ -150,7 +150,8 @@ public final class LoopbackHTTP2Connection {
     guard var stream = streams[id], !stream.request.isComplete else { return }
     stream.request.isComplete = true
     streams[id] = stream.isAnswered ? nil : stream
-    connection.core.complete(connection: connection.number, stream: id, body: stream.request.body)
+    connection.core.complete(
+      connection: connection.number, stream: id, body: stream.request.body, trailers: stream.request.trailers)
     if !settings.answersEarly { arrived.append(id) }
   }
 

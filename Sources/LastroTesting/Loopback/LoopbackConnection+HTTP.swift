@@ -31,21 +31,26 @@ extension LoopbackConnection {
     return nil
   }
 
-  /// Reads the body a head announces, chunked or by `Content-Length`, and adds it to the recorded request. Trailers
-  /// are read and dropped. Empty when no body is announced.
+  /// Reads the body a head announces, chunked or by `Content-Length`, and adds it to the recorded request, with
+  /// its trailers. Empty when no body is announced.
   ///
   /// - Throws: ``LoopbackError/disconnected`` when it ends midway, ``LoopbackError/malformedRequest(_:)``.
   @discardableResult
-  public func readBody(for head: RawRequestHead) throws(LoopbackError) -> [UInt8] {
+  public func readBody(for head: RawRequestHead) throws(LoopbackError) -> [UInt8] { try readWhole(head).body }
+
+  private func readWhole(
+    _ head: RawRequestHead
+  ) throws(LoopbackError) -> (body: [UInt8], trailers: [RawRequestHead.Field]) {
     var body: [UInt8] = []
+    var trailers: [RawRequestHead.Field] = []
     if head.isChunked {
-      body = try readChunks()
+      (body, trailers) = try (readChunks(), readTrailers())
     } else if let text = head["Content-Length"] {
       guard let length = Int(text), length >= 0 else { throw .malformedRequest("Content-Length is \"\(text)\"") }
       body = try read(exactly: length)
     }
-    core.complete(connection: number, body: body)
-    return body
+    core.complete(connection: number, body: body, trailers: trailers)
+    return (body, trailers)
   }
 
   /// Reads a head and its body, answering `Expect: 100-continue` in between. `nil` when the connection ends first.
@@ -56,8 +61,8 @@ extension LoopbackConnection {
     if head.hasBody && head["Expect"]?.lowercased() == "100-continue" {
       try write("HTTP/1.1 100 Continue\r\n\r\n")
     }
-    let body = try readBody(for: head)
-    return LoopbackRequest(head: head, body: body, isComplete: true, connection: number)
+    let (body, trailers) = try readWhole(head)
+    return LoopbackRequest(head: head, body: body, trailers: trailers, isComplete: true, connection: number)
   }
 
   private func readChunks() throws(LoopbackError) -> [UInt8] {
@@ -68,13 +73,20 @@ extension LoopbackConnection {
       guard let length = Int(digits, radix: 16), length >= 0 else {
         throw .malformedRequest("\"\(line)\" is not a chunk size")
       }
-      if length == 0 { break }
+      if length == 0 { return body }
       body += try read(exactly: length)
       guard readLine() == "" else { throw .malformedRequest("a chunk does not end where it should") }
     }
+  }
+
+  private func readTrailers() throws(LoopbackError) -> [RawRequestHead.Field] {
+    var trailers: [RawRequestHead.Field] = []
     while true {
       guard let line = readLine() else { throw .disconnected }
-      if line.isEmpty { return body }
+      if line.isEmpty { return trailers }
+      let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+      guard parts.count == 2 else { throw .malformedRequest("\"\(line)\" is not a field") }
+      trailers.append(.init(name: String(parts[0]), value: String(parts[1].drop { $0 == " " })))
     }
   }
 }

@@ -17,10 +17,11 @@ extension LoopbackCore {
   }
 
   /// Adds the body to the latest request of the connection, and stream where there are streams.
-  func complete(connection: Int, stream: UInt32? = nil, body: [UInt8]) {
+  func complete(connection: Int, stream: UInt32? = nil, body: [UInt8], trailers: [RawRequestHead.Field]) {
     let due = state.withLock { state -> [CheckedContinuation<Void, any Error>] in
       guard let index = state.index(connection, stream) else { return [] }
       state.requests[index].body = body
+      state.requests[index].trailers = trailers
       state.requests[index].isComplete = true
       return state.takeCompletionWaiters()
     }

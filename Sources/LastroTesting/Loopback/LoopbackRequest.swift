@@ -6,6 +6,8 @@ public struct LoopbackRequest: Sendable, Hashable {
   public var head: RawRequestHead
   /// The body, chunks undone; empty while it is not read.
   public var body: [UInt8]
+  /// Fields behind the body; empty while they are not read.
+  public var trailers: [RawRequestHead.Field] = []
   /// Whether all of it was read: true at once when the head announces no body.
   public var isComplete: Bool
   /// Number of the connection it came over, from 1, in the order of acceptance.

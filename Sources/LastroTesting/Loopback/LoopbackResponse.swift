@@ -26,6 +26,8 @@ public struct LoopbackResponse: Sendable, Hashable {
   public var body: [UInt8]
   /// Fields after the body; over HTTP/1.1 the body then comes in one chunk. Default none.
   public var trailers: [RawRequestHead.Field] = []
+  /// Responses 1xx before it, whose heads alone are sent.
+  public var interimResponses: [LoopbackResponse] = []
   /// How it goes wrong. Default: it does not.
   public var fault: Fault?
 
@@ -66,6 +68,13 @@ public struct LoopbackResponse: Sendable, Hashable {
     return copy
   }
 
+  /// A copy with an interim response more before it, such as 103.
+  public func after(interim status: Int, headers: KeyValuePairs<String, String> = [:]) -> Self {
+    var copy = self
+    copy.interimResponses.append(Self(status: status, headers: headers))
+    return copy
+  }
+
   var allowsBody: Bool { status >= 200 && status != 204 && status != 304 }
 
   /// The head's bytes.
@@ -79,7 +88,7 @@ public struct LoopbackResponse: Sendable, Hashable {
       text += "Content-Length: \(body.count)\r\n"
     }
     if closing && !names.contains("connection") { text += "Connection: close\r\n" }
-    return Array((text + "\r\n").utf8)
+    return interimResponses.flatMap { $0.head(closing: false) } + Array((text + "\r\n").utf8)
   }
 
   /// The body's bytes as an answer to a method.

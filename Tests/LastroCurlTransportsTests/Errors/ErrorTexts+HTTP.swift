@@ -55,6 +55,9 @@ extension ErrorTexts {
       check {
         $0.body = RequestBody(source: .stream(length: -1, isReplayable: true, open: { { nil } }), contentType: nil)
       },
+      check {
+        $0.body = RequestBody(source: .bytes(Data()), trailers: { [:] })
+      },
       field("Upgrade", "h2c"), field("Content-Length", "7"), field("Connection", "upgrade"), field("TE", "gzip"),
       field("Host", "other.example"),
       check {

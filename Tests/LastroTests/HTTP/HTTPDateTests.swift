@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Lastro
+import LastroWire
 import Testing
-
-@testable import Lastro
 
 @Suite("HTTP dates")
 struct HTTPDateTests {

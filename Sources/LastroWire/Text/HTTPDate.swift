@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Dates of header fields (RFC 9110 §5.6.7), in seconds since 1970-01-01 00:00:00 UTC.
-enum HTTPDate {
+package enum HTTPDate {
   /// Reads any of the three formats: IMF-fixdate, RFC 850's, asctime's. The name of the day is not checked.
   ///
   /// - Parameters:
@@ -9,7 +9,7 @@ enum HTTPDate {
   ///   - now: seconds since 1970: a year of two digits is the one that lies less than fifty years before it, or fifty
   ///     after it at most.
   /// - Returns: `nil` for text that is not such a date.
-  static func seconds(_ text: String, now: Int64) -> Int64? {
+  package static func seconds(_ text: String, now: Int64) -> Int64? {
     let words = text.split(whereSeparator: { $0 == " " || $0 == "," || $0 == "-" }).map(String.init)
     switch words.count {
     // Sun, 06 Nov 1994 08:49:37 GMT; Sunday, 06-Nov-94 08:49:37 GMT
@@ -24,7 +24,7 @@ enum HTTPDate {
   }
 
   /// 9999-12-31 23:59:59 UTC, the last second that has a date.
-  static let lastSecond: Int64 = 253_402_300_799
+  package static let lastSecond: Int64 = 253_402_300_799
 
   private static func year(_ text: String, now: Int64) -> Int? {
     guard let number = number(text) else { return nil }

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import HTTPTypes
+package import Lastro
+package import LastroHTTP2
+package import LastroWire
+
+extension HTTPFields {
+  /// Trailers of a response, which a machine has checked, in the shared vocabulary.
+  package init(trailers: [ResponseHead.Field]) { self.init(trailers.compactMap { try? HTTPField($0) }) }
+}
+
+extension RequestBody {
+  /// The trailers to send, now that the last chunk was given. Calls the caller's closure.
+  ///
+  /// - Throws: stage `request`, code `invalid_header`, for a field that cannot be sent, or that means something in a
+  ///   head only (RFC 9110 §6.5.1); what the closure throws.
+  func trailerFields() async throws -> [ResponseHead.Field] {
+    guard let fields = try await trailers?().checkedFields() else { return [] }
+    return try fields.map { field in
+      let name = field.name.canonicalName
+      guard !TrailerNames.areForbiddenInRequests(name) else { throw TransportError.cannotTrail(name) }
+      return ResponseHead.Field(name: field.name.rawName, value: field.value)
+    }
+  }
+}
+
+extension TransportError {
+  package static func cannotTrail(_ name: String) -> Self {
+    .refused(
+      .invalidHeader, "the field \(name) means something in a head only, and cannot trail",
+      hint: "send it in the head, or leave it out")
+  }
+}
+
+extension HTTP2Fields {
+  /// Trailers of a request, whose names were checked.
+  package init(trailers: [ResponseHead.Field]) throws(TransportError) {
+    self.init()
+    do throws(RequestViolation) {
+      for field in trailers { try add(field.name.lowercased(), field.value) }
+    } catch {
+      throw error.transportError
+    }
+  }
+}
+
+extension TransferRequest {
+  /// What is to be told of an interim response; `nil` where it is no caller's concern.
+  package func interimTelling(_ head: ResponseHead) -> (() -> Void)? {
+    guard let onInterimResponse, head.status != 100, head.status != 101, let response = try? HTTPResponse(head) else {
+      return nil
+    }
+    return { onInterimResponse(response) }
+  }
+}

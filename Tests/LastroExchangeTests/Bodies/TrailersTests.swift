@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import Lastro
+import LastroCurl
+import LastroExchange
+import LastroTesting
+import TestSupport
+import Testing
+
+/// What stands before and behind an answer, and behind a request, as callers see it: over every carrier.
+@Suite("Trailers and interim responses", .timeLimit(.minutes(5)))
+struct TrailersTests {
+  enum Carrier: CaseIterable {
+    case direct, dialer, transfer
+  }
+
+  private let authority: TestAuthority
+
+  init() throws { authority = try TestAuthority() }
+
+  private func stack(_ carrier: Carrier) throws -> TransportNetworkStack {
+    let dialer = authority.dialer()
+    if carrier == .dialer { return TransportNetworkStack(transport: try DialerTransport(over: dialer)) }
+    var configuration = CurlConfiguration()
+    configuration.connection = authority.options()
+    configuration.carrier = carrier == .direct ? .direct : .transfer
+    return TransportNetworkStack(transport: try CurlTransport(configuration))
+  }
+
+  private func server(
+    _ version: String, _ respond: @escaping @Sendable (LoopbackRequest) -> LoopbackResponse
+  ) throws -> LoopbackServer {
+    var tls = try authority.tls("localhost")
+    tls.applicationProtocols = [version]
+    return version == "h2"
+      ? try .http2(tls: tls, respond: respond) : try .http(tls: tls, respond: respond)
+  }
+
+  @Test(
+    "interim responses are told in their order, and 100 is not", arguments: Carrier.allCases, ["h2", "http/1.1"])
+  func interim(carrier: Carrier, version: String) async throws {
+    let server = try server(version) { _ in
+      .text("fine").after(interim: 100).after(interim: 103, headers: ["Location": "/a"]).after(interim: 199)
+    }
+    let told = EventRecorder<String>()
+    var options = RequestOptions()
+    options.onInterimResponse = { told.record("\($0.status.code) \($0.headerFields[.location] ?? "-")") }
+    let request = try ResourceRequest(url: "https://localhost:\(server.port)/", options: options)
+    let answer = try await stack(carrier).fetch(RawHTTPResource(request: request))
+    #expect(answer.value == Data("fine".utf8))
+    #expect(told.events == ["103 /a", "199 -"])
+  }
+
+  @Test("a response's trailers are among its facts, but for those of a head", arguments: ["h2", "http/1.1"])
+  func responses(version: String) async throws {
+    let server = try server(version) { _ in
+      .text("fine").addingTrailer("digest", "x").addingTrailer("content-type", "a/b").addingTrailer("digest", "y")
+    }
+    for carrier in [Carrier.direct, .dialer] {
+      let stack = try stack(carrier)
+      for _ in 0..<2 {
+        let request = try ResourceRequest(url: "https://localhost:\(server.port)/")
+        let answer = try await stack.fetch(RawHTTPResource(request: request))
+        #expect(answer.response.facts.trailers.map { "\($0.name): \($0.value)" } == ["digest: x", "digest: y"])
+        #expect(answer.response.headerFields[HTTPField.Name("digest")!] == nil)
+      }
+      let request = try ResourceRequest(url: "https://localhost:\(server.port)/")
+      let body = try await stack.stream(request).value
+      #expect(try await body.collect(upTo: 4) == Data("fine".utf8))
+      #expect(body.finalFacts?.trailers.count == 2)
+    }
+  }
+
+  private func chunks(_ texts: [String]) -> AsyncStream<Data> {
+    AsyncStream { continuation in
+      for text in texts { continuation.yield(Data(text.utf8)) }
+      continuation.finish()
+    }
+  }
+
+  @Test("a request's trailers follow its last chunk", arguments: [[], ["one", "two"]], ["h2", "http/1.1"])
+  func requests(texts: [String], version: String) async throws {
+    let server = try server(version) { request in
+      .text(request.text + request.trailers.map { "|\($0.name.lowercased())=\($0.value)" }.joined())
+    }
+    for carrier in [Carrier.direct, .dialer] {
+      let body = RequestBody.stream(chunks(texts), trailers: { ["Digest": "x", "Sum": "y z"] })
+      let request = try ResourceRequest(method: .post, url: "https://localhost:\(server.port)/", body: body)
+      let answer = try await stack(carrier).fetch(RawHTTPResource(request: request))
+      #expect(String(decoding: answer.value, as: UTF8.self) == texts.joined() + "|digest=x|sum=y z")
+    }
+  }
+
+  @Test("trailers that cannot be sent fail the fetch, and name the remedy")
+  func refused() async throws {
+    let server = try server("http/1.1") { .text($0.text) }
+    func failure(_ carrier: Carrier, _ body: RequestBody) async throws -> String {
+      let request = try ResourceRequest(method: .post, url: "https://localhost:\(server.port)/", body: body)
+      let error = try await stack(carrier).failure(of: RawHTTPResource(request: request))
+      return "\(error.stage.rawValue)/\(error.code.rawValue)"
+    }
+    struct Unknown: Error {}
+    for carrier in [Carrier.direct, .dialer] {
+      let heads = RequestBody.stream(chunks(["a"]), trailers: { ["Content-Type": "a/b"] })
+      #expect(try await failure(carrier, heads) == "request/invalid_header")
+      let fails = RequestBody.stream(chunks(["a"]), trailers: { throw Unknown() })
+      #expect(try await failure(carrier, fails) == "request/invalid_body")
+      let known = RequestBody.stream(chunks(["a"]), length: 1, trailers: { [:] })
+      #expect(try await failure(carrier, known) == "request/invalid_body")
+    }
+    let unsupported = RequestBody.stream(chunks(["a"]), trailers: { [:] })
+    #expect(try await failure(.transfer, unsupported) == "request/unsupported")
+  }
+}
