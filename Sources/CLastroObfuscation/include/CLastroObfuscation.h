@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+// What obfs4 and Shadowsocks need of OpenSSL's libcrypto, and the primitives that it has not.
+#pragma once
+
+#include "clastro_key_derivation.h"
