@@ -4,6 +4,7 @@
 #include "clastro_key_derivation.h"
 
 #include <openssl/core_names.h>
+#include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/kdf.h>
@@ -38,4 +39,16 @@ bool clastro_hmac_sha256(
                          &length) != NULL && length == 32;
   ERR_pop_to_mark();
   return works;
+}
+
+bool clastro_sha256(const uint8_t *message, size_t length, uint8_t *out) {
+  ERR_set_mark();
+  size_t written = 0;
+  bool works = EVP_Q_digest(NULL, "SHA256", NULL, message, length, out, &written) == 1 && written == 32;
+  ERR_pop_to_mark();
+  return works;
+}
+
+bool clastro_equal(const uint8_t *one, const uint8_t *other, size_t length) {
+  return CRYPTO_memcmp(one, other, length) == 0;
 }

@@ -19,4 +19,10 @@ bool clastro_hkdf(
 bool clastro_hmac_sha256(
   const uint8_t *key, size_t key_length, const uint8_t *message, size_t message_length, uint8_t *out);
 
+// FIPS 180-4; `out` has 32 bytes.
+bool clastro_sha256(const uint8_t *message, size_t length, uint8_t *out);
+
+// Compares in the same time wherever the difference is.
+bool clastro_equal(const uint8_t *one, const uint8_t *other, size_t length);
+
 #pragma clang assume_nonnull end

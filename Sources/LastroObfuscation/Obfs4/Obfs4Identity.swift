@@ -30,8 +30,14 @@ package struct Obfs4ServerIdentity: Sendable {
   package let identity: Obfs4Identity
   let secret: [UInt8]
 
-  /// - Throws: ``Obfs4Failure/cryptoUnavailable``, also where a length is another than 20 and 32.
-  package init(nodeID: [UInt8], secret: [UInt8]) throws(Obfs4Failure) {
-    throw .cryptoUnavailable
+  /// nil where a length is another than 20 and 32.
+  ///
+  /// - Throws: ``Obfs4Failure/cryptoUnavailable``.
+  package init?(nodeID: [UInt8], secret: [UInt8]) throws(Obfs4Failure) {
+    guard secret.count == 32 else { return nil }
+    let publicKey = try Obfs4Primitives.publicKey(of: secret)
+    guard let identity = Obfs4Identity(nodeID: nodeID, publicKey: publicKey) else { return nil }
+    self.identity = identity
+    self.secret = secret
   }
 }
