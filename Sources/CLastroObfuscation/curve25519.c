@@ -113,7 +113,7 @@ static void make_absolute(field *f, BIGNUM *x) {
   if (f->works && BN_cmp(x, f->half) > 0) negate(f, x);
 }
 
-// x is a square.
+// x is a square, and not `out`.
 static void square_root(field *f, BIGNUM *out, const BIGNUM *x) {
   BIGNUM *squared = value(f), *root_of_minus_one = value(f), *two = value(f);
   power(f, out, x, 252, 2);
@@ -215,8 +215,8 @@ bool clastro_add_low_order(const uint8_t *point, unsigned index, uint8_t *out) {
     unsigned place = (index > 4 ? 8 - index : index) - 1;
     BIGNUM *u = value(&f), *v = value(&f), *a = value(&f), *b = value(&f), *slope = value(&f);
     read_value(&f, u, point);
-    right_side(&f, v, u);
-    square_root(&f, v, v);
+    right_side(&f, slope, u);
+    square_root(&f, v, slope);
     read_value(&f, a, low_order_u[place]);
     read_value(&f, b, low_order_v[place]);
     if (index > 4) negate(&f, b);

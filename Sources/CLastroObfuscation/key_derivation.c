@@ -52,3 +52,5 @@ bool clastro_sha256(const uint8_t *message, size_t length, uint8_t *out) {
 bool clastro_equal(const uint8_t *one, const uint8_t *other, size_t length) {
   return CRYPTO_memcmp(one, other, length) == 0;
 }
+
+bool clastro_has_errors(void) { return ERR_peek_error() != 0; }

@@ -25,4 +25,7 @@ bool clastro_sha256(const uint8_t *message, size_t length, uint8_t *out);
 // Compares in the same time wherever the difference is.
 bool clastro_equal(const uint8_t *one, const uint8_t *other, size_t length);
 
+// Whether this thread has an error in OpenSSL's queue, which no function of this target leaves there.
+bool clastro_has_errors(void);
+
 #pragma clang assume_nonnull end

@@ -34,7 +34,9 @@ package struct Obfs4Secretbox: ~Copyable, @unchecked Sendable {
     _ counter: UInt64, _ sealed: UnsafeBufferPointer<UInt8>, into out: UnsafeMutableBufferPointer<UInt8>
   ) -> Opening {
     guard sealed.count >= 16, let source = sealed.baseAddress else { return .forged }
-    guard out.count >= sealed.count - 16, let start = out.baseAddress else { return .failed }
+    guard out.count >= sealed.count - 16 else { return .failed }
+    // Where nothing is written, there may be no address.
+    let start = out.baseAddress ?? UnsafeMutablePointer(mutating: source)
     let answer = withNonce(counter) { nonce in clastro_secretbox_open(box, nonce, source, sealed.count, start) }
     return answer == CLASTRO_OPENED ? .opened : answer == CLASTRO_FORGED ? .forged : .failed
   }
