@@ -142,7 +142,8 @@ let package = Package(
     // Public test data, read from its folder. In no product.
     .target(
       name: "ConformanceData", path: "Tests/Conformance",
-      exclude: ["README.md", "llhttp", "publicsuffix", "uritemplate", "url", "x509-limbo"], swiftSettings: settings),
+      exclude: ["README.md", "llhttp", "publicsuffix", "transports", "uritemplate", "url", "x509-limbo"],
+      swiftSettings: settings),
     .testTarget(
       name: "LastroWireTests", dependencies: ["CLastroZlib", "ConformanceData", "LastroWire"], swiftSettings: settings),
     .testTarget(

@@ -2,9 +2,9 @@
 import LastroObfuscation
 import Testing
 
-@Suite struct KeyDerivationTests {
-  /// RFC 5869, appendix A.1 and A.4: the first eight bytes.
-  @Test func whatTheStandardSays() {
+@Suite("HKDF") struct KeyDerivationTests {
+  @Test("the first eight bytes are those of RFC 5869, appendix A.1 and A.4")
+  func whatTheStandardSays() {
     let salt = (0...12).map(UInt8.init)
     let info = (0xf0...0xf9).map(UInt8.init)
     let sha256 = KeyDerivation.bytes(8, hash: .sha256, key: .init(repeating: 0x0b, count: 22), salt: salt, info: info)

@@ -75,15 +75,15 @@ package struct Obfs4ClientHandshake: Sendable {
 
   private func finish(_ place: Int) throws(Obfs4Failure) -> Obfs4Session {
     let end = place + Obfs4Handshake.tailLength
-    let signed = [UInt8](received[..<(place + Obfs4Handshake.markLength)])
-    let mac = try Obfs4Handshake.mac(signed, hour: hour, identity)
-    guard Obfs4Primitives.areEqual(mac, [UInt8](received[signed.count..<end])) else { throw .wrongMAC }
-    let server = try Obfs4Primitives.point(ofRepresentative: [UInt8](signed.prefix(Obfs4Handshake.keyLength)))
+    let message = [UInt8](received[..<(place + Obfs4Handshake.markLength)])
+    let mac = try Obfs4Handshake.mac(message, hour: hour, identity)
+    guard Obfs4Primitives.areEqual(mac, [UInt8](received[message.count..<end])) else { throw .wrongMAC }
+    let server = try Obfs4Primitives.point(ofRepresentative: [UInt8](message.prefix(Obfs4Handshake.keyLength)))
     let agreement = try Obfs4Agreement(
       ephemeral: Obfs4Primitives.agreement(of: keyPair.secret, with: server),
       fixed: Obfs4Primitives.agreement(of: keyPair.secret, with: identity.publicKey),
       client: keyPair.publicKey, server: server, identity: identity)
-    let authentication = signed.dropFirst(Obfs4Handshake.keyLength).prefix(Obfs4Handshake.authenticationLength)
+    let authentication = message.dropFirst(Obfs4Handshake.keyLength).prefix(Obfs4Handshake.authenticationLength)
     guard Obfs4Primitives.areEqual(agreement.authentication, [UInt8](authentication)) else {
       throw .wrongAuthentication
     }

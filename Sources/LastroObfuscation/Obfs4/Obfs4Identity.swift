@@ -2,8 +2,8 @@
 
 /// What a client knows of a bridge: its certificate.
 package struct Obfs4Identity: Sendable, Hashable {
-  package static let nodeIDLength = 20
-  package static let publicKeyLength = 32
+  private static let nodeIDLength = 20
+  private static let publicKeyLength = 32
 
   package let nodeID: [UInt8]
   package let publicKey: [UInt8]

@@ -35,7 +35,7 @@ package struct Obfs4LengthTable: Sendable {
 
   /// The same as drawing again until the value is not 0, which has no end where 0 is all there is: that is replaced by
   /// the longest length.
-  package func withoutZero() -> Obfs4LengthTable {
+  func withoutZero() -> Obfs4LengthTable {
     let rows = zip(values, weights).filter { $0.0 != 0 }.map { (value: $0.0, weight: $0.1) }
     return Obfs4LengthTable(rows.isEmpty ? [(Obfs4Frame.maximumLength, 1)] : rows)
   }

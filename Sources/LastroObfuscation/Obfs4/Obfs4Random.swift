@@ -66,7 +66,7 @@ extension Obfs4Random {
   mutating func word() -> UInt64 { fill(8).reversed().reduce(0) { $0 << 8 | UInt64($1) } }
 
   /// Each number of the range with the same probability.
-  mutating func number(in range: ClosedRange<Int>) -> Int {
+  package mutating func number(in range: ClosedRange<Int>) -> Int {
     let count = UInt64(range.count)
     let least = (0 &- count) % count
     var drawn = word()

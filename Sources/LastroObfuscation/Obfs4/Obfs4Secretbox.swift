@@ -17,8 +17,8 @@ package struct Obfs4Secretbox: ~Copyable, @unchecked Sendable {
 
   deinit { clastro_secretbox_free(box) }
 
-  /// Fills 16 bytes more than the message has; the message may begin at the 17th of them. The counter is the rest of the
-  /// nonce, big endian.
+  /// Fills 16 bytes more than the message has; the message may begin at the 17th of them. The counter is the rest of
+  /// the nonce, big endian.
   package mutating func seal(
     _ counter: UInt64, _ message: UnsafeBufferPointer<UInt8>, into out: UnsafeMutableBufferPointer<UInt8>
   ) -> Bool {

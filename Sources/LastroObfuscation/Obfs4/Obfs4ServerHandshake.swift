@@ -55,8 +55,8 @@ package struct Obfs4ServerHandshake: Sendable {
     lengthOfNonsense = random.number(in: Obfs4Frame.boxLengths)
   }
 
-  /// nil: more is wanted, or the one answer was given. A server that is not to be found out stays silent after a failure,
-  /// as it does while it waits.
+  /// nil: more is wanted, or the one answer was given. A server that is not to be found out stays silent after a
+  /// failure, as it does while it waits.
   ///
   /// - Throws: ``Obfs4Failure/noMark`` (8192 bytes and no mark at their end), ``Obfs4Failure/wrongMAC`` (also of an
   ///   hour that is not the server's, the one before or the one after), ``Obfs4Failure/replayed``,

@@ -48,7 +48,8 @@ struct Obfs4FrameTests {
 
   @Test("nothing over 1427 bytes is written, first of the padding")
   func longestFrame() throws {
-    for (payload, padding, length) in [(1427, 0, 1448), (1427, 9, 1448), (1428, 0, 1448), (1, 9999, 1448), (0, -1, 21)] {
+    let rows = [(1427, 0, 1448), (1427, 9, 1448), (1428, 0, 1448), (1, 9999, 1448), (0, -1, 21)]
+    for (payload, padding, length) in rows {
       var writer = try serverWriter()
       var bytes: [UInt8] = []
       try writer.write(payload: [UInt8](repeating: 7, count: payload)[...], padding: padding, into: &bytes)
