@@ -27,7 +27,7 @@ clastro_agreement clastro_x25519(const uint8_t *secret, const uint8_t *point, ui
   EVP_PKEY *other = EVP_PKEY_new_raw_public_key(EVP_PKEY_X25519, NULL, point, SIZE);
   EVP_PKEY_CTX *context = own && other ? EVP_PKEY_CTX_new(own, NULL) : NULL;
   bool works = context && EVP_PKEY_derive_init(context) == 1 && EVP_PKEY_derive_set_peer(context, other) == 1;
-  // With everything set, libcrypto refuses an all-zero result and nothing else.
+  // With everything set, libcrypto refuses an all-zero result, and nothing else but for want of memory.
   bool agrees = works && EVP_PKEY_derive(context, out, &length) == 1 && length == SIZE;
   EVP_PKEY_CTX_free(context);
   EVP_PKEY_free(other);

@@ -46,7 +46,7 @@ package struct Obfs4FrameReader: ~Copyable, Sendable {
     }
     secretbox = box
     masks = Obfs4NumberStream(seed: keys.dropFirst(48))
-    self.lengthOfNonsense = lengthOfNonsense
+    self.lengthOfNonsense = max(1, lengthOfNonsense)
     self.counter = counter
   }
 

@@ -98,7 +98,7 @@ package struct Obfs4ServerHandshake: Sendable {
   private func clientHour(_ seen: inout Obfs4ReplayFilter) throws(Obfs4Failure) -> Int {
     let message = [UInt8](received.dropLast(Obfs4Handshake.markLength))
     let mac = [UInt8](received.suffix(Obfs4Handshake.markLength))
-    for candidate in [hour, hour - 1, hour + 1] {
+    for candidate in [hour, hour &- 1, hour &+ 1] {
       let expected = try Obfs4Handshake.mac(message, hour: candidate, identity.identity)
       guard Obfs4Primitives.areEqual(expected, mac) else { continue }
       guard seen.isNew(mac, hour: hour) else { throw .replayed }
@@ -124,7 +124,7 @@ package struct Obfs4ServerHandshake: Sendable {
     var mark = try Obfs4Handshake.mark(keyPair.representative, identity.identity)
     if faults.contains(.mark) { mark[0] ^= 1 }
     let message = keyPair.representative + authentication + padding + mark
-    let signedHour = faults.contains(.hour) ? clientHour + 1 : clientHour
+    let signedHour = faults.contains(.hour) ? clientHour &+ 1 : clientHour
     var mac = try Obfs4Handshake.mac(message, hour: signedHour, identity.identity)
     if faults.contains(.mac) { mac[0] ^= 1 }
     return message + mac

@@ -277,6 +277,75 @@ struct Obfs4HandshakeTests {
     #expect(throws: Obfs4Failure.wrongAuthentication) { try expectNoSession(try other.receive(early)) }
   }
 
+  @Test("in every state of a client, every event leads where it should")
+  func clientWalk() throws {
+    let template = try vectors.client()
+    let response = vectors.handshake.server_response.bytes
+    let markEnd = response.count - 16
+    let states: [(name: String, given: [UInt8])] = [
+      ("start", []), ("in the key", [UInt8](response[..<31])), ("before the search", [UInt8](response[..<95])),
+      ("searching", [UInt8](response[..<97])), ("in the mark", [UInt8](response[..<(markEnd - 1)])),
+      ("in the MAC", [UInt8](response[..<(markEnd + 3)])),
+    ]
+    for (name, given) in states {
+      var client = template
+      try expectNoSession(try client.receive(given))
+      let rest = [UInt8](response[given.count...])
+      try expectNoSession(try client.receive([UInt8]()))
+      var waiting = client
+      try expectNoSession(try waiting.receive(rest.prefix(1)))
+      var done = client
+      guard let session = try done.receive(rest + [1, 2]) else { throw Obfs4SessionTests.Missing() }
+      #expect(session.leftover == [1, 2], "\(name)")
+      try expectNoSession(try done.receive([3]))
+      var wrong = client
+      #expect(throws: Obfs4Failure.wrongMAC, "\(name)") {
+        try expectNoSession(try wrong.receive(rest.dropLast() + [response[response.count - 1] ^ 1]))
+      }
+      for next in [[], rest, response] {
+        #expect(throws: Obfs4Failure.wrongMAC, "\(name)") { try expectNoSession(try wrong.receive(next)) }
+      }
+      var full = client
+      guard given.count < markEnd else { continue }
+      #expect(throws: Obfs4Failure.noMark, "\(name)") {
+        try expectNoSession(try full.receive([UInt8](repeating: 0, count: 8192 - given.count)))
+      }
+      #expect(throws: Obfs4Failure.noMark, "\(name)") { try expectNoSession(try full.receive(response)) }
+    }
+  }
+
+  @Test("random bytes end no handshake but with a failure, and give a reader nothing")
+  func randomBytes() throws {
+    var random = Obfs4SeededRandom(seed: 8)
+    let template = try vectors.client()
+    for _ in 0..<20 {
+      var client = template
+      var server = try vectors.server()
+      var seen = Obfs4ReplayFilter()
+      var reader = try Obfs4FrameReader(keys: vectors.kdf.server_to_client.bytes[...], lengthOfNonsense: 99)
+      var output: [UInt8] = []
+      let failures = Failures()
+      for _ in 0..<40 {
+        let bytes = random.fill(random.number(in: 0...600))
+        failures.note { try expectNoSession(try client.receive(bytes)) }
+        failures.note { try expectNoAnswer(try server.receive(bytes, seen: &seen)) }
+        failures.note { try reader.receive(bytes, into: &output) }
+      }
+      #expect(failures.seen == [.noMark, .wrongFrame])
+      #expect(output.isEmpty)
+    }
+  }
+
+  private final class Failures {
+    private(set) var seen: Set<Obfs4Failure> = []
+
+    func note(_ body: () throws -> Void) {
+      do { try body() } catch {
+        if let failure = error as? Obfs4Failure { seen.insert(failure) } else { Issue.record(error) }
+      }
+    }
+  }
+
   private func response(of server: inout Obfs4ServerHandshake, seen: inout Obfs4ReplayFilter) throws -> [UInt8]? {
     try server.receive(vectors.handshake.client_hello.bytes, seen: &seen)?.response
   }
