@@ -85,9 +85,9 @@ package struct Obfs4NumberStream: Sendable {
   /// 63 bits.
   package mutating func positive() -> UInt64 { next() & (1 << 63 - 1) }
 
-  /// 0…(count − 1), each with the same probability; the count is 1…(2^31 − 1).
+  /// 0…(count − 1), each with the same probability; a count outside of 1…(2^31 − 1) is taken for the nearer end.
   package mutating func number(below count: Int) -> Int {
-    let count = UInt64(max(1, count))
+    let count = UInt64(min(max(1, count), 1 << 31 - 1))
     if count & (count - 1) == 0 { return Int(positive() >> 32 & (count - 1)) }
     let most = (1 << 31 - 1) - (1 << 31) % count
     var drawn = positive() >> 32

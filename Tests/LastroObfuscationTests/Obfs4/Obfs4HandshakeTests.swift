@@ -51,6 +51,10 @@ struct Obfs4HandshakeTests {
       #expect(response == vectors.handshake.server_response.bytes, "cut at \(cut)")
       #expect((first == nil) == (cut < hello.count))
     }
+    var server = try vectors.server()
+    var seen = Obfs4ReplayFilter()
+    let answers = try hello.map { try server.receive(CollectionOfOne($0), seen: &seen)?.response }
+    #expect(answers == hello.dropLast().map { _ in nil } + [vectors.handshake.server_response.bytes])
   }
 
   @Test("a server accepts the hour of its clock, the one before and the one after")

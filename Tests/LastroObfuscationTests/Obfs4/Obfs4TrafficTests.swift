@@ -41,6 +41,11 @@ struct Obfs4TrafficTests {
     stream = numbers()
     let delay = stream.number(below: 60)
     #expect(delay == row.server_close_delay_intn_60)
+    // Almost every second draw is over 2^31 − 1 − 2^31 mod (2^30 + 1), and is drawn again.
+    let drawn = (0..<200).map { _ in stream.number(below: 1 << 30 + 1) }
+    #expect(drawn.allSatisfy { (0...1 << 30).contains($0) })
+    let beyond = [0, -1, .max].map { stream.number(below: $0) }
+    #expect(beyond[0] == 0 && beyond[1] == 0 && beyond[2] >= 0)
   }
 
   @Test("a burst's padding is that of obfs4proxy, with its 21 bytes too many")
