@@ -2,8 +2,7 @@
 
 /// Why a handshake or a stream of obfs4 is over.
 package enum Obfs4Failure: Error, Equatable, Sendable {
-  /// The most bytes that a handshake may have came, without the mark. Of a server that reads a hello: or bytes came
-  /// behind it.
+  /// As many bytes came as a handshake may have, and no mark among them; a server wants it at their end.
   case noMark
   /// The mark came, and the MAC behind it is another.
   case wrongMAC

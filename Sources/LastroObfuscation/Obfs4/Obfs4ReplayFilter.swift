@@ -9,8 +9,8 @@ package struct Obfs4ReplayFilter: Sendable {
 
   /// Remembers the MAC; false where it was seen before.
   package mutating func isNew(_ mac: [UInt8], hour: Int) -> Bool {
-    if hours.count >= maximumCount { hours = hours.filter { $0.value > hour - 3 } }
-    if let seen = hours[mac], seen > hour - 3 { return false }
+    if hours.count >= maximumCount { hours = hours.filter { $0.value > hour &- 3 } }
+    if let seen = hours[mac], seen > hour &- 3 { return false }
     // So many within three hours are no clients; to forget all would let every one of them be played again.
     guard hours.count < maximumCount || hours[mac] != nil else { return false }
     hours[mac] = hour
