@@ -52,10 +52,14 @@ let package = Package(
     .target(name: "CLastroZlib", linkerSettings: [.linkedLibrary("z")]),
     // The only door to libnghttp2's client side. Holds no policy.
     .target(name: "CLastroHTTP2", linkerSettings: [.linkedLibrary("nghttp2")]),
+    // The primitives of obfs4 and Shadowsocks over libcrypto. Holds no policy.
+    .target(name: "CLastroObfuscation", linkerSettings: [.linkedLibrary("crypto")]),
     // Pure machines, bytes to events. Imports nothing but zlib's door, not even Foundation.
     .target(name: "LastroWire", dependencies: ["CLastroZlib"], swiftSettings: settings),
     // The client's side of an HTTP/2 connection, bytes and times to events. In no product.
     .target(name: "LastroHTTP2", dependencies: ["CLastroHTTP2", "LastroWire"], swiftSettings: settings),
+    // The machines of obfs4 and Shadowsocks, both sides, bytes and times to events. In no product.
+    .target(name: "LastroObfuscation", dependencies: ["CLastroObfuscation"], swiftSettings: settings),
     // A lock, a place for one answer, and what else every target needs. Public where it is specialised. In no product.
     .target(name: "LastroSupport", swiftSettings: settings),
     // What features import: HTTP, policy and trust. May not know libcurl, Dispatch, metrics nor tracing.
@@ -72,9 +76,10 @@ let package = Package(
       swiftSettings: settings),
     // Gemini over any dialer.
     .target(name: "LastroGemini", dependencies: ["Lastro", "LastroSupport", "LastroWire"], swiftSettings: settings),
-    // Dialers around dialers: SOCKS 5, HTTP CONNECT, meek, and chains of them.
+    // Dialers around dialers: SOCKS 5, HTTP CONNECT, meek, obfs4, Shadowsocks, and chains of them.
     .target(
-      name: "LastroTunnels", dependencies: ["Lastro", "LastroExchange", "LastroSupport", "LastroWire", httpTypes],
+      name: "LastroTunnels",
+      dependencies: ["Lastro", "LastroExchange", "LastroObfuscation", "LastroSupport", "LastroWire", httpTypes],
       swiftSettings: settings),
     // The Swift Transport API: connections, factories and framers.
     .target(
@@ -114,9 +119,8 @@ let package = Package(
     .target(
       name: "LastroStreamsTesting",
       dependencies: [
-        "CLoopback", "Lastro", "LastroSupport", "LastroTesting", "LastroTransports", "LastroWebSocket",
-        "LastroWire",
-        httpTypes,
+        "CLoopback", "Lastro", "LastroObfuscation", "LastroSupport", "LastroTesting", "LastroTransports",
+        "LastroWebSocket", "LastroWire", httpTypes,
       ],
       swiftSettings: settings),
     // The command line, over the public API only.
@@ -138,7 +142,8 @@ let package = Package(
     // Public test data, read from its folder. In no product.
     .target(
       name: "ConformanceData", path: "Tests/Conformance",
-      exclude: ["README.md", "llhttp", "publicsuffix", "uritemplate", "url", "x509-limbo"], swiftSettings: settings),
+      exclude: ["README.md", "llhttp", "publicsuffix", "transports", "uritemplate", "url", "x509-limbo"],
+      swiftSettings: settings),
     .testTarget(
       name: "LastroWireTests", dependencies: ["CLastroZlib", "ConformanceData", "LastroWire"], swiftSettings: settings),
     .testTarget(
@@ -149,6 +154,9 @@ let package = Package(
       dependencies: [
         "ConformanceData", "Lastro", "LastroSupport", "LastroTesting", "LastroWire", "TestSupport", httpTypes, logging,
       ],
+      swiftSettings: settings),
+    .testTarget(
+      name: "LastroObfuscationTests", dependencies: ["CLastroObfuscation", "ConformanceData", "LastroObfuscation"],
       swiftSettings: settings),
     .testTarget(
       name: "LastroExchangeTests",

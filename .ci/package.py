@@ -16,7 +16,7 @@ from rooms import code_of
 
 LISTS = pathlib.Path("Docs/API/package")
 # Without API for users: what is not internal there, is for other targets.
-WITHOUT = {"LastroSupport", "LastroWire", "LastroHTTP2"}
+WITHOUT = {"LastroSupport", "LastroWire", "LastroHTTP2", "LastroObfuscation"}
 WORD = re.compile(r"\w+")
 DECLARED = re.compile(r"\b(?:func|var|let|struct|class|enum|protocol|actor|typealias|case)\s+(\w+)|(\w+):")
 NAME = re.compile(r"\b(?:func|var|let|struct|class|enum|protocol|actor|typealias)\s+(\w+|[^\s\w(]+)|\b(init|subscript)\b")

@@ -16,6 +16,7 @@ FORBIDDEN = {
     "LastroSupport": None,
     "LastroWire": None,
     "LastroHTTP2": None,
+    "LastroObfuscation": None,
     "Lastro": _TESTS | _ENGINE | _OTHER_SYSTEMS | _OBSERVABILITY | {"Dispatch", "LastroExchange"},
     "LastroExchange": _LEAF | _OTHER_SYSTEMS,
     "LastroWebSocket": _LEAF | _OTHER_SYSTEMS,
@@ -30,7 +31,8 @@ FORBIDDEN = {
     "LastroStreamsTesting": _ENGINE | _OBSERVABILITY | {"CLastroCrypto", "Testing", "XCTest"},
     "LastroCommand": _TESTS | {"CLastro", "CLastroCrypto"},
 }
-ALLOWED = {"LastroSupport": {"Glibc", "Darwin"}, "LastroWire": {"CLastroZlib"}, "LastroHTTP2": {"CLastroHTTP2", "LastroWire"}}
+ALLOWED = {"LastroSupport": {"Glibc", "Darwin"}, "LastroWire": {"CLastroZlib"}, "LastroHTTP2": {"CLastroHTTP2", "LastroWire"},
+           "LastroObfuscation": {"CLastroObfuscation"}}
 EVERYWHERE = {"FoundationNetworking", "CCurl", "Ccurl", "curl"}
 # What Lastro is measured against.
 FOUNDATIONNETWORKING_USERS = {("Benchmarks", "Sources", "URLSessionBench")}

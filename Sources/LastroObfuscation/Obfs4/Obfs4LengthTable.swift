@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Numbers with probabilities, which both sides make of a seed: lengths or delays.
+package struct Obfs4LengthTable: Sendable {
+  /// Never empty.
+  package let values: [Int]
+  /// Not normed: a value's probability is its weight divided by the sum.
+  package let weights: [Double]
+
+  /// Lengths of what is written, 0…1448, of a seed of 24 bytes; a shorter one is lengthened with zeros.
+  package static func lengths(ofSeed seed: [UInt8]) -> Obfs4LengthTable {
+    Obfs4LengthTable(seed: seed, in: 0...Obfs4Frame.maximumLength)
+  }
+
+  /// Delays in units of 100 µs, 0…100, of the seed of the lengths.
+  ///
+  /// - Throws: ``Obfs4Failure/cryptoUnavailable``.
+  package static func delays(ofSeed seed: [UInt8]) throws(Obfs4Failure) -> Obfs4LengthTable {
+    let other = try Obfs4Primitives.sha256(seed).prefix(Obfs4Frame.seedLength)
+    return Obfs4LengthTable(seed: [UInt8](other), in: 0...100)
+  }
+
+  package init(seed: [UInt8], in range: ClosedRange<Int>) {
+    var numbers = Obfs4NumberStream(seed: seed[...])
+    let order = numbers.permutation(of: range.count)
+    let count = numbers.number(below: min(100, range.count)) + 1
+    values = order.prefix(count).map { range.lowerBound + $0 }
+    weights = (0..<count).map { _ in numbers.fraction() }
+  }
+
+  private init(_ rows: [(value: Int, weight: Double)]) {
+    values = rows.map(\.value)
+    weights = rows.map(\.weight)
+  }
+
+  /// The same as drawing again until the value is not 0, which has no end where 0 is all there is: that is replaced by
+  /// the longest length.
+  func withoutZero() -> Obfs4LengthTable {
+    let rows = zip(values, weights).filter { $0.0 != 0 }.map { (value: $0.0, weight: $0.1) }
+    return Obfs4LengthTable(rows.isEmpty ? [(Obfs4Frame.maximumLength, 1)] : rows)
+  }
+
+  /// Draws a value.
+  package func draw(using random: inout some Obfs4Random) -> Int {
+    var rest = Double(random.word() >> 11) * 0x1p-53 * weights.reduce(0, +)
+    for (value, weight) in zip(values, weights) {
+      guard rest >= weight else { return value }
+      rest -= weight
+    }
+    // Sums are rounded.
+    return values[values.count - 1]
+  }
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// SipHash-2-4 over whole words. A copy can be finished while the other one runs on.
+package struct Obfs4SipHash: Sendable {
+  private var v0: UInt64
+  private var v1: UInt64
+  private var v2: UInt64
+  private var v3: UInt64
+  private var words: UInt64 = 0
+
+  /// Of 16 bytes; missing ones are zero.
+  package init(key: ArraySlice<UInt8>) {
+    let low = Self.word(key.prefix(8))
+    let high = Self.word(key.dropFirst(8).prefix(8))
+    v0 = low ^ 0x736f_6d65_7073_6575
+    v1 = high ^ 0x646f_7261_6e64_6f6d
+    v2 = low ^ 0x6c79_6765_6e65_7261
+    v3 = high ^ 0x7465_6462_7974_6573
+  }
+
+  /// Up to eight bytes, little endian.
+  package static func word(_ bytes: ArraySlice<UInt8>) -> UInt64 {
+    bytes.reversed().reduce(0) { $0 << 8 | UInt64($1) }
+  }
+
+  package mutating func absorb(_ word: UInt64) {
+    compress(word)
+    words &+= 1
+  }
+
+  /// The hash of what was absorbed and of up to seven bytes behind it.
+  package consuming func finished(with tail: ArraySlice<UInt8> = []) -> UInt64 {
+    let length = words &* 8 &+ UInt64(tail.count)
+    compress(Self.word(tail) | length << 56)
+    v2 ^= 0xff
+    for _ in 0..<4 { round() }
+    return v0 ^ v1 ^ v2 ^ v3
+  }
+
+  private mutating func compress(_ word: UInt64) {
+    v3 ^= word
+    round()
+    round()
+    v0 ^= word
+  }
+
+  private mutating func round() {
+    v0 &+= v1
+    v1 = Self.rotated(v1, 13) ^ v0
+    v0 = Self.rotated(v0, 32)
+    v2 &+= v3
+    v3 = Self.rotated(v3, 16) ^ v2
+    v0 &+= v3
+    v3 = Self.rotated(v3, 21) ^ v0
+    v2 &+= v1
+    v1 = Self.rotated(v1, 17) ^ v2
+    v2 = Self.rotated(v2, 32)
+  }
+
+  private static func rotated(_ value: UInt64, _ count: UInt64) -> UInt64 { value &<< count | value &>> (64 &- count) }
+}
+
+/// The stream of numbers that a seed of 24 bytes gives: masks of lengths, and what tables are made of.
+///
+/// One running SipHash, never reset. The published text resets it, which no implementation does.
+package struct Obfs4NumberStream: Sendable {
+  private var hash: Obfs4SipHash
+  private var last: UInt64
+
+  package init(seed: ArraySlice<UInt8>) {
+    hash = Obfs4SipHash(key: seed.prefix(16))
+    last = Obfs4SipHash.word(seed.dropFirst(16).prefix(8))
+  }
+
+  /// The next block of eight bytes, read big endian.
+  package mutating func next() -> UInt64 {
+    hash.absorb(last)
+    last = hash.finished()
+    return last.byteSwapped
+  }
+
+  /// What a frame's length is masked with.
+  package mutating func mask() -> UInt16 { UInt16(truncatingIfNeeded: next() >> 48) }
+
+  /// 63 bits.
+  package mutating func positive() -> UInt64 { next() & (1 << 63 - 1) }
+
+  /// 0…(count − 1), each with the same probability; a count outside of 1…(2^31 − 1) is taken for the nearer end.
+  package mutating func number(below count: Int) -> Int {
+    let count = UInt64(min(max(1, count), 1 << 31 - 1))
+    if count & (count - 1) == 0 { return Int(positive() >> 32 & (count - 1)) }
+    let most = (1 << 31 - 1) - (1 << 31) % count
+    var drawn = positive() >> 32
+    while drawn > most { drawn = positive() >> 32 }
+    return Int(drawn % count)
+  }
+
+  /// 0 and more, less than 1.
+  package mutating func fraction() -> Double {
+    var drawn = Double(positive()) / 0x1p63
+    // 2^63 − 1 is rounded up.
+    while drawn == 1 { drawn = Double(positive()) / 0x1p63 }
+    return drawn
+  }
+
+  /// The numbers 0…(count − 1) in another order.
+  package mutating func permutation(of count: Int) -> [Int] {
+    var order = [Int](repeating: 0, count: count)
+    for place in 0..<count {
+      let other = number(below: place + 1)
+      order[place] = order[other]
+      order[other] = place
+    }
+    return order
+  }
+}
