@@ -184,9 +184,8 @@ let package = Package(
     .testTarget(
       name: "LastroTunnelsTests",
       dependencies: [
-        "Lastro", "LastroCurl", "LastroCurlTransports", "LastroStreamsTesting", "LastroSupport", "LastroTesting",
-        "LastroTunnels",
-        "PeerSupport", "TestSupport", httpTypes,
+        "ConformanceData", "Lastro", "LastroCurl", "LastroCurlTransports", "LastroObfuscation", "LastroStreamsTesting",
+        "LastroSupport", "LastroTesting", "LastroTunnels", "PeerSupport", "TestSupport", httpTypes,
       ],
       swiftSettings: settings),
     .testTarget(
