@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Lastro
+internal import LastroObfuscation
 
 /// The text of obfs4's certificate: base64 (RFC 4648 §4) of 52 bytes. Errors tell lengths and places, never a character.
 enum WispCertificate {
@@ -38,6 +39,13 @@ enum WispCertificate {
       default: Self.hint
       }
     return ConfigurationError("character \(place) of the obfs4 certificate is not base64", hint: hint)
+  }
+
+  static func identity(of bytes: [UInt8]) throws(ConfigurationError) -> Obfs4Identity {
+    guard let identity = Obfs4Identity(certificate: bytes) else {
+      throw ConfigurationError("the obfs4 certificate has \(bytes.count) bytes instead of \(byteCount)", hint: hint)
+    }
+    return identity
   }
 
   /// Without `==`.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Lastro
+internal import LastroObfuscation
 
 /// A server of obfs4 (a "bridge"): where it listens, what it is known by, and how writes to it are timed.
 ///
@@ -29,8 +30,7 @@ public struct WispServer: Sendable, Hashable {
   public let certificate: Secret
   /// How writes are cut and timed. Default ``Timing/immediate``.
   public let mode: Timing
-  /// Node id and public key: 20 and 32 bytes.
-  let identity: [UInt8]
+  let identity: Obfs4Identity
 
   /// Makes one.
   ///
@@ -65,7 +65,7 @@ public struct WispServer: Sendable, Hashable {
     try self.init(host: host, port: port, identity: identity, mode: mode)
   }
 
-  /// - Parameter identity: 52 bytes.
+  /// - Parameter identity: node id and public key.
   init(host: String, port: Int, identity: [UInt8], mode: Timing) throws(ConfigurationError) {
     do throws(TransportError) {
       self.host = try NestedTarget(host: host, port: port).hostText
@@ -73,7 +73,7 @@ public struct WispServer: Sendable, Hashable {
       throw ConfigurationError("the obfs4 server's address is not valid: \(error.message)", hint: error.hint)
     }
     self.port = port
-    self.identity = identity
+    self.identity = try WispCertificate.identity(of: identity)
     self.mode = mode
     certificate = Secret(WispCertificate.text(of: identity))
   }
