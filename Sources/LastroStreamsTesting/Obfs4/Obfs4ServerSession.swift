@@ -15,7 +15,9 @@ final class Obfs4Bridge: Sendable {
     _ behavior: LoopbackObfs4Behavior, now: @escaping @Sendable () -> Duration
   ) throws(Obfs4Failure) {
     var random = Obfs4SystemRandom()
-    identity = try Obfs4ServerIdentity(nodeID: random.fill(20), secret: random.fill(32))
+    let own = try Obfs4ServerIdentity(nodeID: random.fill(20), secret: random.fill(32))
+    guard let own else { throw .cryptoUnavailable }
+    identity = own
     self.behavior = behavior
     self.now = now
   }
