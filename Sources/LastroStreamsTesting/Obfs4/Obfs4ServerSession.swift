@@ -61,7 +61,7 @@ final class Obfs4ServerSession {
   private var behavior: LoopbackObfs4Behavior { bridge.behavior }
   var target: LoopbackObfs4Behavior.Target { behavior.target }
   private var random = Obfs4SystemRandom()
-  private var handshake: Obfs4ServerHandshake?
+  private var handshake: Obfs4ServerHandshake
   private var reader: Obfs4FrameReader?
   private var writer: Obfs4FrameWriter?
   /// Takes the writer's place when the target sends something.
@@ -99,8 +99,7 @@ final class Obfs4ServerSession {
   }
 
   private func shake(_ bytes: [UInt8]) throws(Obfs4Failure) -> [Action] {
-    guard var handshake, let answered = try bridge.answer(&handshake, bytes) else { return [] }
-    self.handshake = nil
+    guard let answered = try bridge.answer(&handshake, bytes) else { return [] }
     switch behavior.handshakeFault {
     case .silence: return [.stall]
     case .garbage: return [.write([UInt8](repeating: 0, count: 8192), pause: 0), .stall]
