@@ -192,7 +192,7 @@ let package = Package(
       name: "LastroTransportsTests",
       dependencies: [
         "Lastro", "LastroGemini", "LastroStreamsTesting", "LastroSupport", "LastroTesting", "LastroTransports",
-        "LastroWebSocket", "TestSupport", logging,
+        "LastroTunnels", "LastroWebSocket", "TestSupport", logging,
       ],
       swiftSettings: settings),
     .testTarget(
