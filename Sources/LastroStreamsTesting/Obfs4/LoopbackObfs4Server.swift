@@ -11,8 +11,8 @@ public import LastroTesting
   internal import Foundation
 #endif
 
-/// A server of obfs4 on 127.0.0.1, or in memory, that does what its ``LoopbackObfs4Behavior`` says: what obfs4proxy does,
-/// or what it must not.
+/// A server of obfs4 on 127.0.0.1, or in memory, that does what its ``LoopbackObfs4Behavior`` says: what obfs4proxy
+/// does, or what it must not.
 ///
 /// As real ones, it is silent to a client whose hello it does not accept: of another certificate, of another hour than
 /// its own, the one before or the one after, or one that it has seen.

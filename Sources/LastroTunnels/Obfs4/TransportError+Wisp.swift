@@ -66,7 +66,7 @@ extension Obfs4Failure {
         hint: "ask its operator: it has the certificate without the key, or runs an obfs4proxy older than 2022")
     case .zeroSharedSecret:
       handshakeFailed(
-        4, "its key gives no shared secret", hint: "do not use it: only a server that was built to cheat sends such a key")
+        4, "its key gives no shared secret", hint: "do not use it: only a server that cheats sends such a key")
     case .cryptoUnavailable:
       .refused(
         .unsupported, "libcrypto refuses what obfs4 needs: X25519, HMAC-SHA256 or Poly1305",

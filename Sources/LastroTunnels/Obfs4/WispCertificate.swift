@@ -3,7 +3,8 @@
 internal import Lastro
 internal import LastroObfuscation
 
-/// The text of obfs4's certificate: base64 (RFC 4648 §4) of 52 bytes. Errors tell lengths and places, never a character.
+/// The text of obfs4's certificate: base64 (RFC 4648 §4) of 52 bytes. Errors tell lengths and places, never a
+/// character.
 enum WispCertificate {
   private static let byteCount = 52
   private static let characterCount = 70

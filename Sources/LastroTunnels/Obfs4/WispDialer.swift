@@ -11,11 +11,11 @@ internal import LastroSupport
   internal import Foundation
 #endif
 
-/// The obfs4 tunnel: a stream whose every byte looks random, to a server (a "bridge") that proves to have the key of its
-/// certificate. The Swift Transport API calls it Wisp.
+/// The obfs4 tunnel: a stream whose every byte looks random, to a server (a "bridge") that proves to have the key of
+/// its certificate. The Swift Transport API calls it Wisp.
 ///
-/// The server leads its streams to the one place that its operator chose: host and port of a request to dial are for the
-/// layers above (the name for TLS), and are never sent. To choose hosts, let that place be a proxy, and put a
+/// The server leads its streams to the one place that its operator chose: host and port of a request to dial are for
+/// the layers above (the name for TLS), and are never sent. To choose hosts, let that place be a proxy, and put a
 /// ``SOCKS5Dialer`` over this dialer.
 ///
 /// ```swift
@@ -24,12 +24,12 @@ internal import LastroSupport
 /// ```
 ///
 /// - It carries bytes. TLS is a `TLSDialer`'s that is put over it, and needed: obfs4 hides, and proves the server, but
-///   anyone who can cut the connection can end a stream between two frames unseen. Datagrams are refused.
-/// - The protocol has no end of its own for one direction. Ending it sends nothing: the server does not learn of it, and
-///   what has to be told is told in the protocol above. Closing ends both directions.
+///   an attacker who can cut the connection can end a stream between two frames unseen. Datagrams are refused.
+/// - The protocol has no end of its own for one direction. Ending it sends nothing: the server does not learn of it,
+///   and what has to be told is told in the protocol above. Closing ends both directions.
 /// - Reading decodes what is there when the application reads, and not before: at most 64 KiB at a time. A frame that
-///   was changed on its way closes the connection; what came before it is read first, then code `protocol_violation`,
-///   by every read.
+///   was changed on its path closes the connection; what came before it is read first, then every read throws code
+///   `protocol_violation`.
 /// - A small write costs up to 1,448 bytes and more for its padding: write much at once. Pauses of
 ///   ``WispServer/Timing/paused`` and ``WispServer/Timing/paranoid`` are part of the write and of its limit, but that
 ///   behind the last piece.
@@ -65,11 +65,12 @@ public struct WispDialer: Dialer {
   /// the request's limit. A server says nothing to a client that it does not accept, so that a wrong certificate, a
   /// wrong clock and a server of another kind end with the limit.
   ///
-  /// - Throws: `TransportError`; stage `proxy`: code `proxy_not_found` or `proxy_connect_failed` where the server cannot
-  ///   be reached, `proxy_refused` where it ends the connection, `handshake_failed` for a response that is not its,
-  ///   with an `engineCode`: 1 no mark in 8,192 bytes, 2 wrong MAC, 3 wrong proof, 4 a key that gives no secret. Stage
-  ///   `timeout`, code `connect_timeout`, where it is silent. Stage `request`, code `unsupported`, for TLS and where
-  ///   libcrypto refuses what obfs4 needs. What else the dialer below throws. Nothing of the application was sent.
+  /// - Throws: `TransportError`; stage `proxy`: code `proxy_not_found` or `proxy_connect_failed` where the server
+  ///   cannot be reached, `proxy_refused` where it ends the connection, `handshake_failed` for a response that is not
+  ///   its own, with an `engineCode`: 1 no mark in 8,192 bytes, 2 wrong MAC, 3 wrong proof, 4 a key that gives no
+  ///   secret. Stage `timeout`, code `connect_timeout`, where it is silent. Stage `request`, code `unsupported`, for
+  ///   TLS and where libcrypto refuses what obfs4 needs. What else the dialer below throws. Nothing of the application
+  ///   was sent.
   public func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
     guard request.tls == nil else { throw .noTLS("WispDialer") }
     _ = try NestedTarget(host: request.host, port: request.port)

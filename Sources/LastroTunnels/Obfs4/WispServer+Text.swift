@@ -5,10 +5,10 @@ public import Lastro
 extension WispServer {
   /// Reads one from a hop of a chain, or from a bridge line, as Tor's configuration has it.
   ///
-  /// | Written | |
-  /// | --- | --- |
-  /// | `obfs4:HOST:PORT?cert=CERT[&iat-mode=0\|1\|2]` | items in any order, each once, with `&` or `;` between; IPv6 in brackets; `%2B`, `%2F` and `%3D` in a value are `+`, `/` and `=`, and `+` is itself |
-  /// | `[Bridge ]obfs4 HOST:PORT [FINGERPRINT] cert=CERT [iat-mode=…]` | the fingerprint (40 hexadecimal digits) and unknown items are skipped |
+  /// - `obfs4:HOST:PORT?cert=CERT[&iat-mode=0|1|2]`: items in any order, each once, with `&` or `;` between; IPv6 in
+  ///   brackets. `%2B`, `%2F` and `%3D` in a value are `+`, `/` and `=`, and `+` is itself.
+  /// - `[Bridge ]obfs4 HOST:PORT [FINGERPRINT] cert=CERT [iat-mode=…]`: the fingerprint, 40 hexadecimal digits, and
+  ///   unknown items are skipped.
   ///
   /// In place of `cert`, `node-id` and `public-key` may stand. Without `iat-mode` it is 0.
   ///

@@ -5,8 +5,8 @@ internal import LastroObfuscation
 
 /// A server of obfs4 (a "bridge"): where it listens, what it is known by, and how writes to it are timed.
 ///
-/// The certificate is what the server's operator gives out: node id and public key in base64. Whoever has it can talk to
-/// the server, and can find out that it is one, so that descriptions, `dump` and errors show neither it nor the address.
+/// The certificate is what the server's operator gives out: node id and public key in base64. A program that has it can
+/// talk to the server, and find out that it is one: descriptions and `dump` show neither it nor the address.
 ///
 /// ```swift
 /// let server = try WispServer("obfs4 192.0.2.7:443 cert=AQID…cg iat-mode=0")

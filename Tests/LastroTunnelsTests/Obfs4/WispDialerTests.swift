@@ -17,7 +17,8 @@ struct WispDialerTests {
   ]
 
   @Test(
-    "bytes go both ways at once, in pieces of any size", arguments: [1, 7, 1448, Int.max], [1, 1427, 1428, 65_536, 1 << 19])
+    "bytes go both ways at once, in pieces of any size", arguments: [1, 7, 1448, Int.max],
+    [1, 1427, 1428, 65_536, 1 << 19])
   func echo(piece: Int, count: Int) async throws {
     // A byte at a time, much takes long and shows nothing new.
     let count = piece < 100 ? min(count, 5000) : count
@@ -505,7 +506,9 @@ private final class ChangingStream: ByteStream {
     try await below.write(data, within: limit)
   }
 
-  func finishWriting(within limit: Duration?) async throws(TransportError) { try await below.finishWriting(within: limit) }
+  func finishWriting(within limit: Duration?) async throws(TransportError) {
+    try await below.finishWriting(within: limit)
+  }
 
   func close() { below.close() }
 }
