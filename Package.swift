@@ -184,16 +184,15 @@ let package = Package(
     .testTarget(
       name: "LastroTunnelsTests",
       dependencies: [
-        "Lastro", "LastroCurl", "LastroCurlTransports", "LastroStreamsTesting", "LastroSupport", "LastroTesting",
-        "LastroTunnels",
-        "PeerSupport", "TestSupport", httpTypes,
+        "ConformanceData", "Lastro", "LastroCurl", "LastroCurlTransports", "LastroObfuscation", "LastroStreamsTesting",
+        "LastroSupport", "LastroTesting", "LastroTunnels", "PeerSupport", "TestSupport", httpTypes,
       ],
       swiftSettings: settings),
     .testTarget(
       name: "LastroTransportsTests",
       dependencies: [
         "Lastro", "LastroGemini", "LastroStreamsTesting", "LastroSupport", "LastroTesting", "LastroTransports",
-        "LastroWebSocket", "TestSupport", logging,
+        "LastroTunnels", "LastroWebSocket", "TestSupport", logging,
       ],
       swiftSettings: settings),
     .testTarget(
@@ -217,7 +216,7 @@ let package = Package(
       name: "LastroCurlTransportsTests",
       dependencies: [
         "CLastro", "Lastro", "LastroCurl", "LastroCurlTransports", "LastroExchange", "LastroGemini", "LastroHTTP2",
-        "LastroObservability", "LastroStreamsTesting", "LastroSupport", "LastroTesting", "LastroTransports",
+        "LastroObfuscation", "LastroObservability", "LastroStreamsTesting", "LastroSupport", "LastroTesting", "LastroTransports",
         "LastroTunnels", "LastroWebSocket", "LastroWire", "PeerSupport", "TestSupport", httpTypes,
       ],
       exclude: ["Errors/ErrorTexts.txt"],

@@ -42,3 +42,19 @@ extension MeekConnectionFactory {
     try self.init(to: to, serverURL: serverURL, stack: CurlNetworkStack())
   }
 }
+
+extension WispConnectionFactory {
+  /// Makes a factory that reaches its server by the shared engine.
+  ///
+  /// - Throws: `ConfigurationError`, as the other forms do.
+  public init(serverAddress: ConnectionEndpoint, cert: String, iatMode: Bool) throws(ConfigurationError) {
+    try self.init(serverAddress: serverAddress, cert: cert, iatMode: iatMode, dialer: CurlDialer.shared)
+  }
+
+  /// Makes a factory that reaches its server by the shared engine, with any mode.
+  ///
+  /// - Throws: `ConfigurationError`, as the other forms do.
+  public init(to server: WispServer) throws(ConfigurationError) {
+    try self.init(to: server, dialer: CurlDialer.shared)
+  }
+}

@@ -15,7 +15,10 @@ struct StreamFlags: ParsableArguments {
   @Option(help: "PEM file of its key. Default: in the certificate's file.")
   var key: String?
   @Option(
-    help: "Transport to go through: socks5://…, http://…, https://… or meek:…. Repeatable; the first is the nearest.")
+    help: """
+      Transport to go through: socks5://…, http://…, https://…, meek:… or obfs4:HOST:PORT?cert=… (or a bridge line in \
+      quotes). Repeatable; the first is the nearest.
+      """)
   var via: [String] = []
 
   /// The options of a connection, checked.
@@ -36,9 +39,15 @@ struct StreamFlags: ParsableArguments {
   /// What carries the bytes: the engine, or what --via puts over it.
   func dialer(on engine: CurlTransport) throws -> any Dialer { try chain().dialer(on: engine) }
 
-  /// Whether an end of our direction does not reach the server: meek, wherever it is on the way, has no word for it.
+  /// Whether an end of our direction does not reach the server: meek and obfs4, wherever they are on the way, have no
+  /// word for it.
   func passesNoEnd() throws -> Bool {
-    try chain().hops.contains { if case .meek = $0 { true } else { false } }
+    try chain().hops.contains {
+      switch $0 {
+      case .meek, .obfs4: true
+      default: false
+      }
+    }
   }
 
   private func chain() throws -> ViaChain {

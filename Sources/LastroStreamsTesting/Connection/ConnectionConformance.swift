@@ -38,6 +38,7 @@ public struct ConnectionConformance: Sendable {
   let parameters: ConnectionParameters
   let patience: Duration
   let bigLength: Int
+  private let omitted: Set<String>
 
   /// Makes a suite.
   ///
@@ -46,15 +47,17 @@ public struct ConnectionConformance: Sendable {
   ///   - parameters: given to the factory, with a connect limit of no less than `patience`.
   ///   - bigLength: bytes that are sent at once and back. Default 1 MiB.
   ///   - patience: after how long something that does not happen counts as a hang. Default 60 s.
+  ///   - omitted: promises that the transport cannot keep, such as ``promisesOfEnds``. Default none.
   public init(
     of factory: any ConnectionFactory, using parameters: ConnectionParameters = .tcp, bigLength: Int = 1 << 20,
-    patience: Duration = .seconds(60)
+    patience: Duration = .seconds(60), leavingOut omitted: Set<String> = []
   ) {
     self.factory = factory
     self.parameters = parameters.copy()
     if let limit = parameters.connectTimeout, limit < patience { self.parameters.connectTimeout = patience }
     self.bigLength = bigLength
     self.patience = patience
+    self.omitted = omitted
   }
 
   /// Sends everything back that comes over a stream, then ends our direction, as the other side did.
@@ -70,12 +73,15 @@ public struct ConnectionConformance: Sendable {
   /// The promises, by name, in the order in which they are checked.
   public static var promises: [String] { checks.map(\.name) }
 
+  /// Those of a transport that tells its server of the end of our direction; meek and obfs4 have no word for it.
+  public static var promisesOfEnds: Set<String> { Set(checks.filter(\.needsEnd).map(\.name)) }
+
   /// Checks everything, one promise after the other.
   ///
   /// - Returns: the promises that are not kept; none for a connection that is all right.
   public func findings() async -> [Finding] {
     var findings: [Finding] = []
-    for check in Self.checks {
+    for check in kept {
       if let finding = await finding(check) { findings.append(finding) }
     }
     return findings
@@ -85,10 +91,12 @@ public struct ConnectionConformance: Sendable {
   ///
   /// - Throws: the first `Finding`.
   public func check() async throws {
-    for check in Self.checks {
+    for check in kept {
       if let finding = await finding(check) { throw finding }
     }
   }
+
+  private var kept: [Check] { Self.checks.filter { !omitted.contains($0.name) } }
 
   private func finding(_ check: Check) async -> Finding? {
     guard let connection = factory.connect(using: parameters) else {
@@ -110,6 +118,7 @@ public struct ConnectionConformance: Sendable {
       @Sendable (ConnectionConformance, ConnectionSubject) async throws(ConnectionSubject.Problem) -> Void
 
     var name: String
+    var needsEnd = false
     var run: Run
   }
 }

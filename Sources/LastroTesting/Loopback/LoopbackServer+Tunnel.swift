@@ -39,17 +39,29 @@ extension LoopbackConnection {
     guard upstream >= 0 else { return try write(LoopbackResponse(status: 502).head(closing: true)) }
     defer { cloopback_close(upstream) }
     try write("HTTP/1.1 200 Connection established\r\n\r\n")
+    try relay(to: upstream) { bytes throws(LoopbackError) in
+      cloopback_send(upstream, bytes, bytes.count) >= 0
+    } fromUpstream: { bytes throws(LoopbackError) in
+      try write(bytes)
+      return true
+    }
+  }
+
+  /// Hands on what the client and another socket send, until either ends, or one of the closures says so by false.
+  package func relay(
+    to upstream: Int32, fromClient: ([UInt8]) throws(LoopbackError) -> Bool,
+    fromUpstream: ([UInt8]) throws(LoopbackError) -> Bool
+  ) throws(LoopbackError) {
     var buffer = [UInt8](repeating: 0, count: 16_384)
     while true {
       let ready = hasBufferedBytes ? Int32(CLOOPBACK_WAIT_SECOND) : cloopback_wait(upstream, descriptor, -1, -1)
       if ready & Int32(CLOOPBACK_WAIT_SECOND) != 0 {
         let bytes = read(max: .max)
-        if bytes.isEmpty || cloopback_send(upstream, bytes, bytes.count) < 0 { return }
+        guard !bytes.isEmpty, try fromClient(bytes) else { return }
       }
       if ready & Int32(CLOOPBACK_WAIT_FIRST) != 0 {
         let count = cloopback_receive(upstream, &buffer, buffer.count)
-        if count <= 0 { return }
-        try write(buffer.prefix(count))
+        guard count > 0, try fromUpstream([UInt8](buffer.prefix(count))) else { return }
       }
     }
   }

@@ -21,6 +21,7 @@ public import Lastro
 /// | `http://[USER:PASSWORD@]HOST:PORT` | ``HTTPConnectDialer`` |
 /// | `https://[USER:PASSWORD@]HOST[:PORT]` | the same with TLS to the proxy; port 443 by default |
 /// | `meek:URL[?front=HOST[:PORT]]` | ``MeekDialer``: `URL` is the meek server's, `front` is contacted in its place |
+/// | `obfs4:HOST:PORT?cert=CERT[&iat-mode=0\|1\|2]`, or a bridge line | ``WispDialer``; see ``WispServer/init(_:)`` |
 ///
 /// In user and password, percent-encoding is undone; write `%40` for `@`, `%3A` for `:` in the user, `%2F` for `/`.
 /// Other items of a meek URL's query stay with it. Descriptions show no password.
@@ -34,6 +35,8 @@ public struct ViaChain: Sendable, Hashable, CustomStringConvertible {
     case httpConnect(ProxyServer, isTLS: Bool)
     /// A meek server.
     case meek(MeekServer)
+    /// An obfs4 server.
+    case obfs4(WispServer)
 
     /// As it is written, without the password.
     public var description: String {
@@ -41,6 +44,7 @@ public struct ViaChain: Sendable, Hashable, CustomStringConvertible {
       case .socks5(let proxy): "socks5://\(proxy)"
       case .httpConnect(let proxy, let isTLS): "\(isTLS ? "https" : "http")://\(proxy)"
       case .meek(let server): "meek:\(server)"
+      case .obfs4(let server): "\(server)"
       }
     }
 
@@ -92,6 +96,7 @@ public struct ViaChain: Sendable, Hashable, CustomStringConvertible {
         transport = try HTTPConnectDialer(
           proxy: proxy, tls: isTLS ? DialRequest.TLS(applicationProtocols: ["http/1.1"]) : nil, over: dialer)
       case .meek(let server): transport = MeekDialer(server, over: dialer)
+      case .obfs4(let server): transport = WispDialer(server, over: dialer)
       }
       dialer = secure(transport)
     }
@@ -102,10 +107,11 @@ public struct ViaChain: Sendable, Hashable, CustomStringConvertible {
 /// Reads the texts of hops.
 private enum ViaReader {
   private static let forms =
-    "write socks5://HOST:PORT, http://HOST:PORT, https://HOST:PORT or meek:URL?front=HOST; user and password as in "
-    + "socks5://USER:PASSWORD@HOST:PORT"
+    "write socks5://HOST:PORT, http://HOST:PORT, https://HOST:PORT, meek:URL?front=HOST or "
+    + "obfs4:HOST:PORT?cert=CERT; user and password as in socks5://USER:PASSWORD@HOST:PORT"
 
   static func hop(_ text: String) throws(ConfigurationError) -> ViaChain.Hop {
+    if WispServer.isWritten(text) { return .obfs4(try WispServer(text)) }
     guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")) else {
       throw ConfigurationError("the text has no scheme", hint: forms)
     }

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LastroObfuscation
+internal import LastroSupport
+
+/// What servers of one certificate share: their keys, and the hellos that they have seen.
+final class Obfs4Bridge: Sendable {
+  let identity: Obfs4ServerIdentity
+  let behavior: LoopbackObfs4Behavior
+  /// Seconds since 1970.
+  let now: @Sendable () -> Duration
+  private let seen = Lock(Obfs4ReplayFilter())
+
+  init(
+    _ behavior: LoopbackObfs4Behavior, now: @escaping @Sendable () -> Duration
+  ) throws(Obfs4Failure) {
+    var random = Obfs4SystemRandom()
+    let own = try Obfs4ServerIdentity(nodeID: random.fill(20), secret: random.fill(32))
+    guard let own else { throw .cryptoUnavailable }
+    identity = own
+    self.behavior = behavior
+    self.now = now
+  }
+
+  fileprivate func answer(
+    _ handshake: inout Obfs4ServerHandshake, _ bytes: [UInt8]
+  ) throws(Obfs4Failure) -> Obfs4Answered? {
+    try seen.withLock { seen throws(Obfs4Failure) in
+      guard let answer = try handshake.receive(bytes, seen: &seen) else { return nil }
+      return Obfs4Answered(answer)
+    }
+  }
+}
+
+/// What a handshake ended with, in a form that can leave a lock.
+private final class Obfs4Answered {
+  let response: [UInt8]
+  var session: Obfs4Session?
+
+  init(_ answer: consuming Obfs4ServerAnswer) {
+    response = answer.response
+    session = answer.takeSession()
+  }
+}
+
+/// The server's side of one stream: bytes in, bytes out.
+final class Obfs4ServerSession {
+  /// What is to be done about what came.
+  enum Action {
+    /// Bytes to write, then a pause in units of 100 µs.
+    case write([UInt8], pause: Int)
+    /// Bytes for the target.
+    case deliver([UInt8])
+    case end
+    case reset
+    /// Nothing more is said, and what comes is thrown away.
+    case stall
+  }
+
+  private let bridge: Obfs4Bridge
+  private var behavior: LoopbackObfs4Behavior { bridge.behavior }
+  var target: LoopbackObfs4Behavior.Target { behavior.target }
+  private var random = Obfs4SystemRandom()
+  private var handshake: Obfs4ServerHandshake
+  private var reader: Obfs4FrameReader?
+  private var writer: Obfs4FrameWriter?
+  /// Takes the writer's place when the target sends something.
+  private var traffic: Obfs4Traffic?
+  private var seed: [UInt8]
+  private var sentBytes = 0
+
+  init(_ bridge: Obfs4Bridge) throws(Obfs4Failure) {
+    self.bridge = bridge
+    seed = random.fill(24)
+    let behavior = bridge.behavior
+    let faults: Obfs4ServerFaults =
+      switch behavior.handshakeFault {
+      case .wrongMark: .mark
+      case .wrongMAC: .mac
+      case .wrongAuthentication: .authentication
+      case .wrongHour: .hour
+      default: []
+      }
+    handshake = try Obfs4ServerHandshake(
+      as: bridge.identity, keyPair: Obfs4KeyPair.generate(using: &random),
+      hour: Int(bridge.now() / .seconds(3600)) + behavior.hoursAhead, paddingLength: behavior.responsePadding,
+      faults: faults, random: &random)
+  }
+
+  /// What is to be done about bytes of the client.
+  func receive(_ bytes: [UInt8]) -> [Action] {
+    do throws(Obfs4Failure) {
+      if reader == nil { return try limited(shake(bytes)) }
+      return try limited(opened(bytes))
+    } catch {
+      // A server that is not to be found out says nothing.
+      return [.stall]
+    }
+  }
+
+  private func shake(_ bytes: [UInt8]) throws(Obfs4Failure) -> [Action] {
+    guard let answered = try bridge.answer(&handshake, bytes) else { return [] }
+    switch behavior.handshakeFault {
+    case .silence: return [.stall]
+    case .garbage: return [.write([UInt8](repeating: 0, count: 8192), pause: 0), .stall]
+    case .end: return [.end]
+    case .reset: return [.reset]
+    case .wrongMark, .wrongMAC, .wrongAuthentication, .wrongHour: return [.write(answered.response, pause: 0), .stall]
+    case nil: break
+    }
+    guard let session = answered.session.take() else { return [.stall] }
+    let leftover = session.leftover
+    reader = consume session.reader
+    writer = consume session.writer
+    return try steps(behavior.opening, after: answered.response) + opened(leftover)
+  }
+
+  private func opened(_ bytes: [UInt8]) throws(Obfs4Failure) -> [Action] {
+    var payload: [UInt8] = []
+    try reader?.receive(bytes, into: &payload)
+    guard !payload.isEmpty else { return [] }
+    guard let reply = behavior.reply else { return [.deliver(payload)] }
+    return try steps(reply, after: [])
+  }
+
+  /// What is to be done about bytes of the target.
+  func send(_ bytes: [UInt8]) -> [Action] {
+    do throws(Obfs4Failure) {
+      if let writer = writer.take() {
+        traffic = try Obfs4Traffic(
+          writer, mode: Obfs4TimingMode(rawValue: behavior.timing) ?? .off, seed: seed, random: random)
+      }
+      let pieces = try traffic?.burst(bytes[...]) ?? []
+      return limited(pieces.map { .write($0.bytes, pause: $0.delay) })
+    } catch {
+      return [.stall]
+    }
+  }
+
+  /// Frames that stand together go in one write.
+  private func steps(_ steps: [LoopbackObfs4Step], after begin: [UInt8]) throws(Obfs4Failure) -> [Action] {
+    var bytes = begin, actions: [Action] = []
+    func flush() {
+      if !bytes.isEmpty { actions.append(.write(bytes, pause: 0)) }
+      bytes = []
+    }
+    for step in steps {
+      switch step {
+      case .payload(let payload, let padding): try writer?.write(payload: payload[...], padding: padding, into: &bytes)
+      case .seed(let seed): try writer?.write(seed: seed, into: &bytes)
+      case .drawnSeed: try writer?.write(seed: seed, into: &bytes)
+      case .packet(let packet): try writer?.write(packet: packet, into: &bytes)
+      case .length(let length, let box): try writer?.write(length: length, box: box, into: &bytes)
+      case .changed(let payload):
+        try writer?.write(payload: payload[...], padding: 0, into: &bytes)
+        bytes[bytes.count - 1] ^= 1
+      case .part(let payload, let count):
+        var frame: [UInt8] = []
+        try writer?.write(payload: payload[...], padding: 0, into: &frame)
+        bytes += frame.prefix(count)
+      case .end, .reset:
+        flush()
+        actions.append(step == .end ? .end : .reset)
+      }
+    }
+    flush()
+    return actions
+  }
+
+  /// In pieces as long as they are to be, and not more than are to be sent.
+  private func limited(_ actions: [Action]) -> [Action] {
+    var result: [Action] = []
+    for action in actions {
+      guard case .write(let bytes, let pause) = action else {
+        result.append(action)
+        continue
+      }
+      let left = behavior.cutAfter.map { max(0, $0 - sentBytes) } ?? .max
+      sentBytes += bytes.count
+      var rest = bytes.prefix(left)
+      while !rest.isEmpty {
+        let piece = rest.prefix(max(1, behavior.pieceBytes))
+        rest = rest.dropFirst(piece.count)
+        result.append(.write([UInt8](piece), pause: rest.isEmpty ? pause : 0))
+      }
+      if bytes.count >= left { return result + [.end] }
+    }
+    return result
+  }
+}

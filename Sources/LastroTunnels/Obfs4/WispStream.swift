@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+internal import LastroObfuscation
+internal import LastroSupport
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// A stream of obfs4 behind its handshake: frames over the stream below.
+final class WispStream: ByteStream {
+  private struct State {
+    /// Decoded, and not read yet.
+    var bytes = Data()
+    var hasEnded = false
+    /// Why nothing more is carried: told again by every call, by a read behind the bytes before it.
+    var failure: TransportError?
+    /// Why nothing more is written, where reading goes on.
+    var writeFailure: TransportError?
+    /// The server's, for the tables of the next write.
+    var seed: [UInt8]?
+    /// Our direction is over.
+    var isFinished = false
+    var isClosed = false
+    /// Number of pauses that are over.
+    var pauses = 0
+    var turns = Turns()
+
+    /// Why nothing can be written.
+    var refusal: TransportError? { isClosed || isFinished ? .streamClosed : failure ?? writeFailure }
+  }
+
+  /// Not copyable, and a lock's state has to be.
+  private final class Reading {
+    var frames: Obfs4FrameReader
+
+    init(_ frames: consuming Obfs4FrameReader) { self.frames = frames }
+  }
+
+  private final class Writing {
+    var traffic: Obfs4Traffic
+
+    init(_ traffic: consuming Obfs4Traffic) { self.traffic = traffic }
+  }
+
+  /// Most bytes of a handshake.
+  static let handshakeBytes = 8192
+  private static let readBytes = 65_536
+  private static let seedBytes = 24
+  /// Of a delay in a plan.
+  private static let delayUnit = Duration.microseconds(100)
+
+  let facts: StreamFacts
+  private let below: any ByteStream
+  private let time: TimeSource
+  private let state = Watched(State())
+  /// Held while frames are opened or sealed, so that neither direction waits for the other.
+  private let reading: Lock<Reading>
+  private let writing: Lock<Writing>
+
+  /// - Parameter below: is read and written from now on by this stream alone.
+  init(
+    _ session: consuming Obfs4Session, over below: any ByteStream, mode: WispServer.Timing, time: TimeSource,
+    random: any Obfs4Random
+  ) throws(Obfs4Failure) {
+    let leftover = session.leftover
+    let reader = session.reader, writer = session.writer
+    var random = random
+    let seed = random.fill(Self.seedBytes)
+    let traffic = try Obfs4Traffic(
+      writer, mode: Obfs4TimingMode(rawValue: mode.rawValue) ?? .off, seed: seed, random: random)
+    reading = Lock(Reading(reader))
+    writing = Lock(Writing(traffic))
+    self.below = below
+    self.time = time
+    facts = StreamFacts(
+      remoteAddress: below.facts.remoteAddress, remotePort: below.facts.remotePort, localPort: below.facts.localPort)
+    takeIn(leftover)
+  }
+
+  deinit { below.close() }
+
+  // MARK: reading
+
+  func read(upTo maximum: Int, within limit: Duration?) async throws(TransportError) -> Data? {
+    guard maximum > 0 else { throw .emptyRead(maximum) }
+    try begin(.reading)
+    defer { end(.reading) }
+    let countdown = Countdown(limit, now: time.now)
+    while true {
+      if let step = taken(upTo: maximum) { return try step.get() }
+      // A server that sends padding alone must not keep a task that is cancelled.
+      if Task.isCancelled { throw .cancelled(requestSent: true) }
+      if let bytes = try await below.read(upTo: Self.readBytes, within: countdown.left) {
+        takeIn([UInt8](bytes))
+      } else {
+        takeEnd()
+      }
+    }
+  }
+
+  private func taken(upTo maximum: Int) -> Result<Data?, TransportError>? {
+    state.change { state in
+      if state.isClosed { return .failure(.streamClosed) }
+      if !state.bytes.isEmpty {
+        defer { state.bytes = state.bytes.dropFirst(maximum) }
+        return .success(Data(state.bytes.prefix(maximum)))
+      }
+      if let failure = state.failure { return .failure(failure) }
+      return state.hasEnded ? .success(nil) : nil
+    }
+  }
+
+  /// Opens frames. What was whole before a bad one is there to be read, and the connection is closed.
+  private func takeIn(_ bytes: [UInt8]) {
+    var output: [UInt8] = []
+    let (seed, failure) = reading.withLock { reading -> ([UInt8]?, Obfs4Failure?) in
+      do throws(Obfs4Failure) {
+        try reading.frames.receive(bytes, into: &output)
+        return (reading.frames.takeSeed(), nil)
+      } catch {
+        return (nil, error)
+      }
+    }
+    state.change { state in
+      if !state.isClosed { state.bytes += output }
+      if let seed { state.seed = seed }
+      if let failure { state.failure = failure.carrying }
+    }
+    if failure != nil { below.close() }
+  }
+
+  private func takeEnd() {
+    let isWithinFrame = reading.withLock { $0.frames.isWithinFrame }
+    state.change { state in
+      state.hasEnded = true
+      if isWithinFrame { state.failure = Obfs4Failure.truncated.carrying }
+    }
+    if isWithinFrame { below.close() }
+  }
+
+  // MARK: writing
+
+  func write(_ data: Data, within limit: Duration?) async throws(TransportError) {
+    try begin(.writing)
+    defer { end(.writing) }
+    if let refusal = state.read(\.refusal) { throw refusal }
+    let countdown = Countdown(limit, now: time.now)
+    do throws(TransportError) {
+      var rest = [UInt8](data)[...]
+      while !rest.isEmpty {
+        let part = rest.prefix(Obfs4Traffic.maximumPart)
+        rest = rest.dropFirst(part.count)
+        try await write(pieces: plan(part), isLast: rest.isEmpty, within: countdown)
+      }
+    } catch {
+      // The server has an unknown part of it.
+      switch error.stage {
+      case .timeout, .cancelled: close()
+      default: state.change { $0.writeFailure = error }
+      }
+      throw state.read(\.failure) ?? error
+    }
+  }
+
+  private func write(
+    pieces: [Obfs4Piece], isLast: Bool, within countdown: Countdown
+  ) async throws(TransportError) {
+    for (index, piece) in pieces.enumerated() {
+      try await below.write(Data(piece.bytes), within: countdown.left)
+      guard piece.delay > 0 else { continue }
+      do throws(TransportError) {
+        try await pause(Self.delayUnit * piece.delay, within: countdown)
+      } catch {
+        // Given up where all is written.
+        if isLast, index == pieces.count - 1, !state.read(\.isClosed) { return }
+        throw error
+      }
+    }
+  }
+
+  private func plan(_ part: ArraySlice<UInt8>) throws(TransportError) -> [Obfs4Piece] {
+    let seed = state.change { $0.seed.take() }
+    do throws(Obfs4Failure) {
+      return try writing.withLock { writing throws(Obfs4Failure) in
+        if let seed { try writing.traffic.use(seed: seed) }
+        return try writing.traffic.burst(part)
+      }
+    } catch {
+      throw error.carrying
+    }
+  }
+
+  /// Ends early when the stream is closed, or is cut.
+  private func pause(_ duration: Duration, within countdown: Countdown) async throws(TransportError) {
+    let number = state.read(\.pauses) + 1
+    let sleeper = Task { [state, time] in
+      try? await time.sleep(duration)
+      state.change { $0.pauses = max($0.pauses, number) }
+    }
+    defer { sleeper.cancel() }
+    let outcome = await state.wait(within: countdown.left, time: time) {
+      $0.pauses >= number || $0.isClosed || $0.failure != nil
+    }
+    try outcome.mapError { TransportError.interrupted($0, within: countdown.limit) }.get()
+    if let refusal = state.read(\.refusal) { throw refusal }
+  }
+
+  /// All is written already, and the protocol has no word for the end: FIN would end both directions.
+  func finishWriting(within limit: Duration?) async throws(TransportError) {
+    try begin(.writing)
+    defer { end(.writing) }
+    let failure: TransportError? = state.change { state in
+      state.isFinished = true
+      return state.isClosed ? .streamClosed : state.failure ?? state.writeFailure
+    }
+    if let failure { throw failure }
+  }
+
+  func close() {
+    state.change { state in
+      state.isClosed = true
+      state.bytes = Data()
+    }
+    below.close()
+  }
+
+  private func begin(_ turn: Turns) throws(TransportError) {
+    try state.change { state throws(TransportError) in try state.turns.begin(turn) }
+  }
+
+  private func end(_ turn: Turns) { state.change { _ = $0.turns.remove(turn) } }
+}

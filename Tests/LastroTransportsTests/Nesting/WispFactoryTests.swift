@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+import LastroStreamsTesting
+import LastroTesting
+import LastroTransports
+import LastroTunnels
+import TestSupport
+import Testing
+
+@Suite("obfs4 as a connection factory", .timeLimit(.minutes(5)))
+struct WispFactoryTests {
+  private static let address = ConnectionEndpoint.hostPort(host: "bridge.test", port: 443)
+
+  private static func expectConforming(
+    _ factory: any ConnectionFactory, bigLength: Int = 200_000, sourceLocation: SourceLocation = #_sourceLocation
+  ) async {
+    let suite = ConnectionConformance(
+      of: factory, bigLength: bigLength, leavingOut: ConnectionConformance.promisesOfEnds)
+    let findings = await suite.findings()
+    #expect(findings.isEmpty, "\(findings)", sourceLocation: sourceLocation)
+  }
+
+  @Test("it keeps every promise but those of ends, made in each of the document's ways")
+  func conformance() async throws {
+    let bridge = try LoopbackObfs4Server()
+    let network = bridge.dialer()
+    let cert = bridge.certificate
+    await Self.expectConforming(
+      try WispConnectionFactory(serverAddress: Self.address, cert: cert, iatMode: false, dialer: network))
+    let tcp = DialerConnectionFactory(to: Self.address, dialer: network)
+    await Self.expectConforming(
+      try WispConnectionFactory(serverAddress: Self.address, cert: cert + "==", iatMode: false, factory: tcp))
+    await Self.expectConforming(
+      EachTimeAnew {
+        let connection = NetworkConnection(to: Self.address, using: .tcp, dialer: network)
+        return try? WispConnectionFactory(
+          serverAddress: Self.address, cert: cert, iatMode: false, connection: connection)
+      })
+  }
+
+  @Test("it keeps them with pauses between its writes, and in small pieces", arguments: WispServer.Timing.allCases)
+  func modes(mode: WispServer.Timing) async throws {
+    let bridge = try LoopbackObfs4Server()
+    let server = try WispServer(
+      host: "bridge.test", port: 443, certificate: Secret(bridge.certificate), mode: mode)
+    let slow = bridge.dialer(shape: MemoryStream.Shape(longestRead: 100, capacity: 1000))
+    await Self.expectConforming(try WispConnectionFactory(to: server, dialer: slow), bigLength: 1000)
+    #expect(!"\(server)".contains("bridge.test"))
+  }
+
+  @Test("datagrams, and TLS over one connection, give nil")
+  func refusals() throws {
+    let bridge = try LoopbackObfs4Server()
+    let network = bridge.dialer()
+    let over = try WispConnectionFactory(
+      serverAddress: Self.address, cert: bridge.certificate, iatMode: true, dialer: network)
+    #expect(over.connect(using: .udp) == nil)
+    let connection = NetworkConnection(to: Self.address, using: .tcp, dialer: network)
+    let single = try WispConnectionFactory(
+      serverAddress: Self.address, cert: bridge.certificate, iatMode: true, connection: connection)
+    #expect(single.connect(using: .udp) == nil)
+    #expect(single.connect(using: .tls) == nil)
+  }
+
+  @Test("a certificate or an address that is not valid is refused when the factory is made")
+  func badArguments() throws {
+    let bridge = try LoopbackObfs4Server()
+    let network = bridge.dialer()
+    for cert in ["", "x", String(bridge.certificate.dropLast()), bridge.certificate + "A"] {
+      #expect(throws: ConfigurationError.self) {
+        try WispConnectionFactory(serverAddress: Self.address, cert: cert, iatMode: false, dialer: network)
+      }
+    }
+    for address in [ConnectionEndpoint.unix(path: "/x"), .service(name: "a", type: "b", domain: "c")] {
+      #expect(throws: ConfigurationError.self) {
+        try WispConnectionFactory(serverAddress: address, cert: bridge.certificate, iatMode: false, dialer: network)
+      }
+    }
+  }
+
+  @Test("a server that proves nothing fails the connection")
+  func wrongServer() async throws {
+    var behavior = LoopbackObfs4Behavior()
+    behavior.handshakeFault = .wrongAuthentication
+    let bridge = try LoopbackObfs4Server(behavior)
+    let factory = try WispConnectionFactory(
+      serverAddress: Self.address, cert: bridge.certificate, iatMode: false, dialer: bridge.dialer())
+    do throws(ConnectionError) {
+      _ = try await factory.open()
+      Issue.record("it was accepted")
+    } catch {
+      #expect(error.cause?.code == .handshakeFailed)
+      #expect(error.cause?.engineCode == 3)
+    }
+  }
+}
+
+/// A transport over a single connection, made again for each.
+private struct EachTimeAnew: ConnectionFactory {
+  let make: @Sendable () -> (any ConnectionFactory)?
+
+  func connect(using parameters: ConnectionParameters) -> (any Connection)? { make()?.connect(using: parameters) }
+}

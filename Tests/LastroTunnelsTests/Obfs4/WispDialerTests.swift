@@ -1,0 +1,520 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Lastro
+import LastroStreamsTesting
+import LastroSupport
+import LastroTesting
+import LastroTunnels
+import TestSupport
+import Testing
+
+@Suite("obfs4 as a transport", .timeLimit(.minutes(5)))
+struct WispDialerTests {
+  private static let request = DialRequest(host: "any.test", port: 1, connectTimeout: .seconds(600))
+  private static let cases: [LoopbackObfs4Behavior.HandshakeFault] = [
+    .wrongMark, .wrongMAC, .wrongAuthentication, .wrongHour, .garbage, .end, .reset,
+  ]
+
+  @Test(
+    "bytes go both ways at once, in pieces of any size", arguments: [1, 7, 1448, Int.max],
+    [1, 1427, 1428, 65_536, 1 << 19])
+  func echo(piece: Int, count: Int) async throws {
+    // A byte at a time, much takes long and shows nothing new.
+    let count = piece < 100 ? min(count, 5000) : count
+    let bridge = try WispBridge()
+    let stream = try await bridge.dialer(shape: .init(longestRead: piece)).dial(Self.request)
+    try await stream.expectEcho(count)
+    try await stream.expectEcho(count)
+    stream.close()
+  }
+
+  @Test(
+    "a response that is not the server's ends the dial, with its own code", arguments: Self.cases)
+  func handshakeFaults(fault: LoopbackObfs4Behavior.HandshakeFault) async throws {
+    for piece in [1, 1000, Int.max] {
+      let bridge = try WispBridge {
+        $0.handshakeFault = fault
+        $0.pieceBytes = piece
+        if fault == .wrongMark { $0.responsePadding = 8096 }
+      }
+      let error = try await transportError { try await bridge.dialer().dial(Self.request) }
+      let (code, engineCode): (FailureCode, Int32?) =
+        switch fault {
+        case .wrongMark, .garbage: (.handshakeFailed, 1)
+        case .wrongMAC, .wrongHour: (.handshakeFailed, 2)
+        case .wrongAuthentication: (.handshakeFailed, 3)
+        default: (.proxyRefused, nil)
+        }
+      #expect(error.stage == .proxy)
+      #expect(error.code == code)
+      #expect(error.engineCode == engineCode)
+      #expect(error.hint != nil)
+      #expect(!error.requestSent)
+      #expect(!"\(error)".contains(WispBridge.host))
+    }
+  }
+
+  @Test("a response may be as long as 8,192 bytes, and no longer", arguments: [0, 8051, 8096, 8097], [1, Int.max])
+  func padding(length: Int, piece: Int) async throws {
+    let bridge = try WispBridge {
+      $0.responsePadding = length
+      $0.pieceBytes = piece
+    }
+    guard length <= 8096 else {
+      let error = try await transportError { try await bridge.dialer().dial(Self.request) }
+      #expect(error.engineCode == 1)
+      return
+    }
+    try await bridge.dialer().dial(Self.request).expectEcho()
+  }
+
+  @Test("clocks may be an hour apart; two are silence, which ends with the limit", arguments: [-2, -1, 0, 1, 2])
+  func clocks(hours: Int) async throws {
+    let clock = ManualClock()
+    let bridge = try WispBridge(time: clock.timeSource) { $0.hoursAhead = hours }
+    let dialer = bridge.dialer()
+    guard abs(hours) > 1 else { return try await dialer.dial(Self.request).expectEcho() }
+    let dialing = Task { try await dialer.dial(Self.request) }
+    try await clock.waitForLimits(count: 1)
+    clock.advance(by: .seconds(600))
+    let error = try await transportError { try await dialing.value }
+    #expect(error.stage == .timeout)
+    #expect(error.code == .connectTimeout)
+    #expect(error.hint?.contains("clock") == true)
+    #expect(!error.requestSent)
+  }
+
+  @Test("seeds may be missing, of another length, late or many")
+  func seeds() async throws {
+    let seed = [UInt8](repeating: 7, count: 24)
+    let scripts: [[LoopbackObfs4Step]] = [
+      [], [.seed(Array(seed.dropLast()))], [.seed(seed + [1])], [.seed(seed), .seed(seed.reversed()), .seed(seed)],
+      [.packet([9, 0, 2, 1, 2]), .packet([0, 0, 0, 1, 2, 3]), .payload([], padding: 1427)],
+    ]
+    for script in scripts {
+      let bridge = try WispBridge { $0.opening = script }
+      try await bridge.dialer().dial(Self.request).expectEcho(10_000)
+    }
+    let late = try WispBridge { $0.reply = [.seed(seed), .payload([1, 2, 3])] }
+    let stream = try await late.dialer().dial(Self.request)
+    for _ in 0..<10 {
+      try await stream.write(Data([1]))
+      #expect(try await stream.bytes(exactly: 3) == Data([1, 2, 3]))
+    }
+  }
+
+  @Test(
+    "what came before a bad frame is read, then every call tells the same, and the connection is closed",
+    arguments: [
+      .changed([1, 2, 3]), .packet([0, 0]), .packet([]), .packet([0, 0, 9, 1]), .length(15, box: []),
+      .length(1447, box: []),
+      .length(65_535, box: []),
+    ] as [LoopbackObfs4Step], [1, Int.max])
+  func badFrames(step: LoopbackObfs4Step, piece: Int) async throws {
+    // Behind a wrong length, a client waits for as many bytes as it drew: any more do.
+    let rest = LoopbackObfs4Step.payload([UInt8](repeating: 5, count: 1427))
+    let bridge = try WispBridge {
+      $0.opening = [.payload([1, 2]), .drawnSeed, .payload([3], padding: 5), step, rest, rest]
+      $0.pieceBytes = piece
+    }
+    let stream = try await bridge.dialer().dial(Self.request)
+    #expect(try await stream.bytes(exactly: 3) == Data([1, 2, 3]))
+    for _ in 0..<3 {
+      let error = try await transportError { try await stream.read() }
+      #expect(error.stage == .response)
+      #expect(error.code == .protocolViolation)
+      #expect(error.requestSent)
+    }
+    #expect(try await transportError { try await stream.write(Data([1])) }.code == .protocolViolation)
+    #expect(try await transportError { try await stream.finishWriting() }.code == .protocolViolation)
+    try await bridge.ended.waitForEvents(count: 1)
+    stream.close()
+    #expect(try await transportError { try await stream.read() }.code == .streamClosed)
+  }
+
+  @Test("an end between frames is clean, one within a frame is not, and one in the response refuses")
+  func cuts() async throws {
+    // 96 bytes of response, a frame of 45 and one of 2 + 16 + 3 + 10.
+    for end in 0...172 {
+      let bridge = try WispBridge {
+        $0.responsePadding = 0
+        $0.opening = [.drawnSeed, .payload(Array(0..<10))]
+        $0.cutAfter = end
+      }
+      guard end >= 96 else {
+        let error = try await transportError { try await bridge.dialer().dial(Self.request) }
+        #expect(error.code == .proxyRefused, "\(end)")
+        continue
+      }
+      let stream = try await bridge.dialer().dial(Self.request)
+      if end == 172 { #expect(try await stream.bytes(exactly: 10) == Data(0..<10)) }
+      guard ![96, 141, 172].contains(end) else {
+        for _ in 0..<2 { #expect(try await stream.read() == nil, "\(end)") }
+        continue
+      }
+      for _ in 0..<2 {
+        let error = try await transportError { try await stream.read() }
+        #expect(error.code == .truncatedStream, "\(end)")
+        #expect(error.stage == .response)
+      }
+    }
+  }
+
+  @Test("a changed bit anywhere never gives the reader a wrong byte")
+  func mutations() async throws {
+    for index in 0..<172 {
+      let bridge = try WispBridge {
+        $0.responsePadding = 0
+        $0.opening = [.drawnSeed, .payload(Array(0..<10)), .end]
+      }
+      let dialer = bridge.dialer(over: ChangingDialer(below: bridge.near, index: index))
+      var got = Data()
+      do throws(TransportError) {
+        let stream = try await dialer.dial(Self.request)
+        while let bytes = try await stream.read() { got += bytes }
+        Issue.record("a change of byte \(index) was not seen")
+      } catch {
+        // A changed length waits for more than comes.
+        let codes: [FailureCode] = [.handshakeFailed, .proxyRefused, .protocolViolation, .truncatedStream]
+        #expect(codes.contains(error.code), "\(index): \(error)")
+      }
+      #expect(Data(0..<10).starts(with: got))
+    }
+  }
+
+  @Test("a silent server ends with the limit, and cancelling ends the dial at once; both close the connection")
+  func silence() async throws {
+    let bridge = try WispBridge { $0.handshakeFault = .silence }
+    var short = Self.request
+    short.connectTimeout = .milliseconds(30)
+    let error = try await transportError { try await bridge.dialer().dial(short) }
+    #expect(error.code == .connectTimeout)
+    try await bridge.ended.waitForEvents(count: 1)
+
+    let task = Task { try await bridge.dialer().dial(DialRequest(host: "any.test", port: 1, connectTimeout: nil)) }
+    try await bridge.begun.waitForEvents(count: 2)
+    task.cancel()
+    #expect(try await transportError { try await task.value }.code == .cancelled)
+    try await bridge.ended.waitForEvents(count: 2)
+  }
+
+  @Test("every hello is new, of 141 to 8,192 bytes, and nothing follows it")
+  func hellos() async throws {
+    let hellos = EventRecorder<Data>()
+    let below = MemoryDialer { _, stream in
+      var hello = Data()
+      while let bytes = try await stream.read() { hello += bytes }
+      hellos.record(hello)
+    }
+    let dialer = WispDialer(try WispServer(WispBridge().line), over: below)
+    for count in 1...20 {
+      var request = Self.request
+      request.connectTimeout = .milliseconds(20)
+      _ = try await transportError { try await dialer.dial(request) }
+      try await hellos.waitForEvents(count: count)
+    }
+    #expect(hellos.events.allSatisfy { (141...8192).contains($0.count) || $0.isEmpty })
+    let written = hellos.events.filter { !$0.isEmpty }
+    #expect(Set(written.map { $0.prefix(32) }).count == written.count)
+    #expect(Set(written.map(\.count)).count > 1 || written.count < 3)
+  }
+}
+
+@Suite("obfs4's streams: ends, limits and pauses", .timeLimit(.minutes(5)))
+struct WispStreamTests {
+  private static let request = DialRequest(host: "any.test", port: 1, connectTimeout: .seconds(600))
+
+  @Test("ending our direction sends nothing: the server goes on, and nothing more is written")
+  func finishing() async throws {
+    let bridge = try WispBridge()
+    let stream = try await bridge.dialer().dial(Self.request)
+    try await stream.write(Data("all".utf8))
+    try await stream.finishWriting()
+    try await stream.finishWriting()
+    #expect(try await stream.bytes(exactly: 3) == Data("all".utf8))
+    #expect(try await transportError { try await stream.write(Data([1])) }.code == .streamClosed)
+    let idle = try await transportError { try await stream.read(upTo: 1, within: .milliseconds(1)) }
+    #expect(idle.code == .idleTimeout)
+    stream.close()
+    #expect(try await transportError { try await stream.finishWriting() }.code == .streamClosed)
+    try await bridge.ended.waitForEvents(count: 1)
+  }
+
+  @Test("a read that is given up loses nothing; two readers, two writers and reads of no byte are refused")
+  func turns() async throws {
+    let bridge = try WispBridge()
+    let stream = try await bridge.dialer().dial(Self.request)
+    let before = bridge.reads.events.count
+    let reading = Task { try await stream.read(upTo: 4) }
+    try await bridge.reads.waitForEvents(count: before + 1)
+    #expect(try await transportError { try await stream.read() }.code == .operationInProgress)
+    reading.cancel()
+    #expect(try await transportError { try await reading.value }.code == .cancelled)
+    try await stream.write(Data("kept".utf8))
+    #expect(try await stream.bytes(exactly: 4) == Data("kept".utf8))
+    #expect(try await transportError { try await stream.read(upTo: 0) }.code == .invalidOption)
+    try await stream.write(Data())
+    let closed = Task { try await stream.read() }
+    stream.close()
+    #expect(try await transportError { try await closed.value }.code == .streamClosed)
+  }
+
+  @Test("a server that sends padding for ever does not hold a reader that is cancelled")
+  func endlessPadding() async throws {
+    let bridge = try WispBridge {
+      $0.reply = [LoopbackObfs4Step](repeating: .payload([], padding: 0), count: 200)
+    }
+    let stream = try await bridge.dialer(shape: .init(longestRead: 50)).dial(Self.request)
+    try await stream.write(Data([1]))
+    let reading = Task { try await stream.read() }
+    reading.cancel()
+    #expect(try await transportError { try await reading.value }.code == .cancelled)
+  }
+
+  @Test("modes 1 and 2 pause between pieces by the clock they are given, for 10 ms at most each", arguments: [1, 2])
+  func pauses(mode: Int) async throws {
+    let clock = ManualClock(autoAdvance: true)
+    let bridge = try WispBridge(time: clock.timeSource, mode: mode)
+    let stream = try await bridge.dialer().dial(Self.request)
+    for _ in 0..<3 { try await stream.expectEcho(20_000) }
+    #expect(!clock.sleeps.isEmpty)
+    #expect(clock.sleeps.allSatisfy { $0 > .zero && $0 <= .milliseconds(10) })
+    // Mode 0 has none.
+    let other = ManualClock(autoAdvance: true)
+    let immediate = try WispBridge(time: other.timeSource)
+    try await immediate.dialer().dial(Self.request).expectEcho(20_000)
+    #expect(other.sleeps.isEmpty)
+  }
+
+  @Test("a write that is given up in a pause closes the stream; closing ends one at once", arguments: [0, 1, 2])
+  func interruptedPauses(way: Int) async throws {
+    let clock = ManualClock()
+    let bridge = try WispBridge(time: clock.timeSource, mode: 2)
+    let stream = try await bridge.dialer().dial(Self.request)
+    let writing = Task {
+      try await stream.write(Data(repeating: 1, count: 100_000), within: way == 0 ? .seconds(5) : nil)
+    }
+    try await clock.waitForSleepers(count: 1)
+    switch way {
+    case 0:
+      // Not the pause: that is 10 ms at most.
+      try await clock.waitForLimits(count: 1)
+      clock.advance(by: .seconds(5))
+    case 1: writing.cancel()
+    default: stream.close()
+    }
+    // Where pause and limit end together, pauses of nothing follow until the limit is looked at.
+    let error = try await clock.moving(by: .milliseconds(10)) { try await transportError { try await writing.value } }
+    #expect(error.code == [.idleTimeout, .cancelled, .streamClosed][way])
+    #expect(try await transportError { try await stream.read() }.code == .streamClosed)
+    try await bridge.ended.waitForEvents(count: 1)
+  }
+}
+
+@Suite("obfs4 and the dialer below it", .timeLimit(.minutes(5)))
+struct WispLayerTests {
+  @Test("the server is dialed as a proxy, without the client's certificate, and plain text is asked about first")
+  func plaintext() async throws {
+    let bridge = try WispBridge()
+    let below = PinnedHostsDialer(below: bridge.near, pinned: ["pinned.test", WispBridge.host])
+    let dialer = bridge.dialer(over: below)
+    let refused = try await transportError { try await dialer.dial(DialRequest(host: "pinned.test", port: 80)) }
+    #expect(refused.code == .plaintextRefused)
+    #expect(below.dialed.events.isEmpty)
+
+    var options = ConnectionOptions()
+    options.tls.identity = .init(certificate: .bytes([1]))
+    options.localInterface = "lo"
+    _ = try await dialer.dial(
+      DialRequest(host: "free.test", port: 80, connection: options, connectTimeout: .seconds(600)))
+    let request = try #require(below.dialed.events.first)
+    #expect(request.host == WispBridge.host)
+    #expect(request.port == 443)
+    #expect(request.role == .proxy)
+    #expect(request.tls == nil)
+    #expect(request.connection?.tls.identity == nil)
+    #expect(request.connection?.localInterface == "lo")
+    #expect(dialer.trustRevisions(for: request) == below.trustRevisions(for: request))
+  }
+
+  @Test("what cannot be asked of it is refused before anything is dialed")
+  func refusedRequests() async throws {
+    let bridge = try WispBridge()
+    let below = PinnedHostsDialer(below: bridge.near)
+    let dialer = bridge.dialer(over: below)
+    var unix = ConnectionOptions()
+    unix.unixSocketPath = "/tmp/x"
+    let requests: [(DialRequest, FailureCode)] = [
+      (DialRequest(host: "a.test", port: 443, tls: .init()), .unsupported),
+      (DialRequest(host: "", port: 80), .invalidOption), (DialRequest(host: "a b", port: 80), .invalidOption),
+      (DialRequest(host: "a.test", port: 0), .invalidOption),
+      (DialRequest(host: "a.test", port: 80, connection: unix), .invalidOption),
+    ]
+    for (request, code) in requests {
+      let error = try await transportError { try await dialer.dial(request) }
+      #expect(error.code == code, "\(request.host)")
+      #expect(error.stage == .request)
+    }
+    #expect(below.dialed.events.isEmpty)
+    #expect(try await transportError { try await dialer.dialDatagrams(requests[1].0) }.code == .unsupported)
+  }
+
+  @Test("a failure to reach the server is told as a proxy's, without its address")
+  func unreachable() async throws {
+    let bridge = try WispBridge()
+    for (stage, code, told) in [
+      (.resolve, .hostNotFound, .proxyNotFound), (.connect, .connectFailed, .proxyConnectFailed),
+      (.timeout, .connectTimeout, .connectTimeout),
+    ] as [(FailureStage, FailureCode, FailureCode)] {
+      let below = FailingDialer(
+        error: TransportError(stage: stage, code: code, message: "no connection to \(WispBridge.host):443"))
+      let error = try await transportError {
+        try await bridge.dialer(over: below).dial(DialRequest(host: "any.test", port: 1))
+      }
+      #expect(error.code == told)
+      #expect(error.message.contains("the obfs4 server"))
+      #expect(!"\(error)".contains(WispBridge.host))
+      #expect(!error.requestSent)
+    }
+  }
+}
+
+/// A loopback server in memory, and what leads to it.
+struct WispBridge {
+  static let host = "bridge.test"
+
+  let begun = EventRecorder<Int>()
+  let ended = EventRecorder<Int>()
+  /// Reads of the stream below obfs4.
+  let reads = EventRecorder<Int>()
+  let line: String
+  private let server: LoopbackObfs4Server
+  private let wisp: WispServer
+  private let time: TimeSource
+
+  init(
+    time: TimeSource = .continuous, mode: Int = 0, _ edit: (inout LoopbackObfs4Behavior) -> Void = { _ in }
+  ) throws {
+    var behavior = LoopbackObfs4Behavior()
+    edit(&behavior)
+    server = try LoopbackObfs4Server(behavior, time: time)
+    line = "obfs4 \(Self.host):443 cert=\(server.certificate) iat-mode=\(mode)"
+    wisp = try WispServer(line)
+    self.time = time
+  }
+
+  /// What leads to the server, without obfs4.
+  var near: any Dialer { near(MemoryStream.Shape()) }
+
+  private func near(_ shape: MemoryStream.Shape) -> any Dialer {
+    RecordingDialer(below: server.dialer(shape: shape), begun: begun, ended: ended, reads: reads)
+  }
+
+  func dialer(shape: MemoryStream.Shape = MemoryStream.Shape()) -> WispDialer { dialer(over: near(shape)) }
+
+  func dialer(over below: any Dialer) -> WispDialer { WispDialer(wisp, over: below, time: time) }
+}
+
+/// Tells when its streams begin, and when they are closed.
+private struct RecordingDialer: Dialer {
+  let below: any Dialer
+  let begun: EventRecorder<Int>
+  let ended: EventRecorder<Int>
+  let reads: EventRecorder<Int>
+
+  func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
+    let stream = RecordingStream(try await below.dial(request), ended, reads)
+    begun.record(1)
+    return stream
+  }
+}
+
+private final class RecordingStream: ByteStream {
+  private let below: any ByteStream
+  private let ended: EventRecorder<Int>
+  private let reads: EventRecorder<Int>
+  private let isClosed = Lock(false)
+
+  init(_ below: any ByteStream, _ ended: EventRecorder<Int>, _ reads: EventRecorder<Int>) {
+    self.below = below
+    self.ended = ended
+    self.reads = reads
+  }
+
+  deinit { close() }
+
+  var facts: StreamFacts { below.facts }
+
+  func read(upTo maximum: Int, within limit: Duration?) async throws(TransportError) -> Data? {
+    reads.record(maximum)
+    return try await below.read(upTo: maximum, within: limit)
+  }
+
+  func write(_ data: Data, within limit: Duration?) async throws(TransportError) {
+    try await below.write(data, within: limit)
+  }
+
+  func finishWriting(within limit: Duration?) async throws(TransportError) {
+    Issue.record("obfs4 passed an end on")
+    try await below.finishWriting(within: limit)
+  }
+
+  func close() {
+    let isFirst = isClosed.withLock { closed in
+      defer { closed = true }
+      return !closed
+    }
+    if isFirst { ended.record(1) }
+    below.close()
+  }
+}
+
+/// Changes one bit of what its streams read.
+private struct ChangingDialer: Dialer {
+  let below: any Dialer
+  let index: Int
+
+  func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
+    ChangingStream(try await below.dial(request), index)
+  }
+}
+
+private final class ChangingStream: ByteStream {
+  private let below: any ByteStream
+  private let index: Int
+  private let position = Lock(0)
+
+  init(_ below: any ByteStream, _ index: Int) {
+    self.below = below
+    self.index = index
+  }
+
+  var facts: StreamFacts { below.facts }
+
+  func read(upTo maximum: Int, within limit: Duration?) async throws(TransportError) -> Data? {
+    guard let data = try await below.read(upTo: maximum, within: limit) else { return nil }
+    var bytes = [UInt8](data)
+    position.withLock { position in
+      if bytes.indices.contains(index - position) { bytes[index - position] ^= 1 << UInt8(index % 8) }
+      position += bytes.count
+    }
+    return Data(bytes)
+  }
+
+  func write(_ data: Data, within limit: Duration?) async throws(TransportError) {
+    try await below.write(data, within: limit)
+  }
+
+  func finishWriting(within limit: Duration?) async throws(TransportError) {
+    try await below.finishWriting(within: limit)
+  }
+
+  func close() { below.close() }
+}
+
+private struct FailingDialer: Dialer {
+  let error: TransportError
+
+  func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream { throw error }
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Lastro
+import LastroCurl
+import LastroCurlTransports
+import LastroStreamsTesting
+import LastroTesting
+import LastroTunnels
+import PeerSupport
+import TestSupport
+import Testing
+
+@Suite("obfs4proxy: streams of obfs4", .timeLimit(.minutes(10)))
+struct WispPeerTests {
+  private static let request = DialRequest(host: "any.test", port: 1, connectTimeout: .seconds(60))
+
+  private static func dialer(_ line: String) throws -> any Dialer {
+    WispDialer(try WispServer(line), over: try TestAuthority.engine())
+  }
+
+  @Test(
+    "bytes go both ways at once through an obfs4proxy, in every mode of either side",
+    arguments: [(0, 0, 1 << 20), (1, 0, 1 << 18), (2, 0, 1 << 18), (0, 1, 1 << 18), (0, 2, 1 << 18)])
+  func modes(mode: Int, serversMode: Int, count: Int) async throws {
+    let echo = try LoopbackServer { try $0.echo() }
+    let proxy = try await Obfs4ProxyPeer.server(to: echo.port, mode: serversMode)
+    let stream = try await Self.dialer(proxy.bridgeLine(mode: mode)).dial(Self.request)
+    try await stream.expectEcho(count)
+    try await stream.expectEcho(1)
+    stream.close()
+    #expect(await eventually { echo.openConnections == 0 })
+  }
+
+  @Test("much goes both ways at once unchanged; OBFS4_MEGABYTES says how much")
+  func much() async throws {
+    let echo = try LoopbackServer { try $0.echo() }
+    let proxy = try await Obfs4ProxyPeer.server(to: echo.port)
+    let stream = try await Self.dialer(proxy.bridgeLine()).dial(Self.request)
+    let pieces = 16 * (ProcessInfo.processInfo.environment["OBFS4_MEGABYTES"].flatMap { Int($0) } ?? 4)
+    // What a piece has is told by its number.
+    @Sendable func piece(_ number: Int) -> Data {
+      Data((0..<65_536).map { UInt8(truncatingIfNeeded: ($0 &+ number) &* 31 ^ $0 >> 8 ^ number >> 3) })
+    }
+    async let writing: Void = {
+      for number in 0..<pieces { try await stream.write(piece(number)) }
+    }()
+    for number in 0..<pieces {
+      guard try await stream.bytes(exactly: 65_536) == piece(number) else {
+        Issue.record("piece \(number) came back changed")
+        break
+      }
+    }
+    try await writing
+    stream.close()
+  }
+
+  @Test("a server whose certificate is another is silent, and the limit says so")
+  func wrongCertificate() async throws {
+    let echo = try LoopbackServer { try $0.echo() }
+    let proxy = try await Obfs4ProxyPeer.server(to: echo.port)
+    let other = (proxy.certificate.hasPrefix("A") ? "B" : "A") + proxy.certificate.dropFirst()
+    var request = Self.request
+    request.connectTimeout = .seconds(2)
+    let wrong = try Self.dialer("obfs4:127.0.0.1:\(proxy.port)?cert=\(other)")
+    let error = try await transportError { try await wrong.dial(request) }
+    #expect(error.stage == .timeout)
+    #expect(error.code == .connectTimeout)
+    #expect(error.hint?.contains("certificate") == true)
+    #expect(!error.requestSent)
+    #expect(!"\(error)".contains("127.0.0.1"))
+    #expect(echo.acceptedConnections == 0)
+  }
+
+  @Test("a target that ends is a clean end, and one that is not there ends the stream")
+  func ends() async throws {
+    let server = try LoopbackServer { connection in
+      try connection.write("all of it")
+      connection.close()
+    }
+    let proxy = try await Obfs4ProxyPeer.server(to: server.port)
+    let stream = try await Self.dialer(proxy.bridgeLine()).dial(Self.request)
+    #expect(try await stream.rest() == Data("all of it".utf8))
+    #expect(try await stream.read() == nil)
+  }
+
+  @Test("TLS with pins over obfs4 over SOCKS 5 reaches a server behind both")
+  func chain() async throws {
+    let lab = try TestAuthority()
+    let server = try lab.echo()
+    let proxy = try await Obfs4ProxyPeer.server(to: server.port)
+    let dante = try await DantePeer.start()
+    defer { dante.stop() }
+    let chain = try ViaChain(["socks5://127.0.0.1:\(dante.port)", proxy.bridgeLine()])
+    let dialer = try chain.dialer(over: lab.base, connection: lab.options())
+    let stream = try await dialer.dial(server.request())
+    #expect(stream.facts.trust == .validated)
+    try await stream.expectEcho(300_000)
+  }
+
+  @Test("obfs4proxy's client takes the loopback server for one of its own, in every mode", arguments: 0...2)
+  func foreignClient(mode: Int) async throws {
+    var behavior = LoopbackObfs4Behavior()
+    behavior.timing = mode
+    let bridge = try LoopbackObfs4Server(behavior)
+    let client = try await Obfs4ProxyPeer.client()
+    let login = Obfs4ProxyPeer.Client.login(certificate: bridge.certificate, mode: mode == 2 ? 1 : mode)
+    let proxy = try ProxyServer(
+      host: "127.0.0.1", port: client.port,
+      credentials: .init(user: login.user, password: Secret(login.password)))
+    let dialer = try SOCKS5Dialer(proxy: proxy, over: TestAuthority.engine())
+    let stream = try await dialer.dial(
+      DialRequest(host: "127.0.0.1", port: bridge.port, connectTimeout: .seconds(60)))
+    try await stream.expectEcho(mode == 0 ? 1 << 20 : 1 << 16)
+  }
+
+  @Test(
+    "obfs4proxy's client refuses what ours refuses",
+    arguments: [
+      LoopbackObfs4Behavior.HandshakeFault.wrongMark, .wrongMAC, .wrongAuthentication, .wrongHour, .garbage, .end,
+    ])
+  func foreignRefusals(fault: LoopbackObfs4Behavior.HandshakeFault) async throws {
+    var behavior = LoopbackObfs4Behavior()
+    behavior.handshakeFault = fault
+    if fault == .wrongMark { behavior.responsePadding = 8096 }
+    let bridge = try LoopbackObfs4Server(behavior)
+    let client = try await Obfs4ProxyPeer.client()
+    let login = Obfs4ProxyPeer.Client.login(certificate: bridge.certificate, mode: 0)
+    let proxy = try ProxyServer(
+      host: "127.0.0.1", port: client.port,
+      credentials: .init(user: login.user, password: Secret(login.password)))
+    let dialer = try SOCKS5Dialer(proxy: proxy, over: TestAuthority.engine())
+    let refused = try await transportError {
+      try await dialer.dial(DialRequest(host: "127.0.0.1", port: bridge.port, connectTimeout: .seconds(60)))
+    }
+    #expect(refused.code == .proxyRefused)
+    let ours = try await transportError { try await Self.dialer(bridge.bridgeLine).dial(Self.request) }
+    #expect(ours.stage == .proxy)
+  }
+}
