@@ -9,7 +9,8 @@ import LastroTesting
 import LastroTransports
 import LastroTunnels
 
-private func dial(_ bridgeLine: String, _ base: any Dialer, _ options: ConnectionOptions) async throws -> any ByteStream {
+private func dial(_ bridgeLine: String, _ base: any Dialer, _ options: ConnectionOptions) async throws -> any ByteStream
+{
   // sample: bridge line
   let server = try WispServer(bridgeLine)
   let dialer = TLSDialer(over: WispDialer(server, over: base), connection: options)
