@@ -13,8 +13,8 @@ extension TransportError {
     var error = dialTimedOut(within: limit)
     error.message = "\(wispServer) did not answer: \(error.message)"
     error.hint =
-      "check the certificate, the clock of this machine (an hour off at most), and that an obfs4 server listens there; "
-      + "a server is silent for each of them"
+      "check the certificate, that the clock of this machine is at most an hour off, and that an obfs4 server listens "
+      + "there: a server is silent for each of them"
     return error
   }
 
