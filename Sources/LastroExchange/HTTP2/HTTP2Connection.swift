@@ -18,7 +18,11 @@ final class HTTP2Connection: ExchangeConnection {
   private struct State {
     /// `nil` where there was no memory for one.
     let session: HTTP2Session?
-    var runs: [HTTP2Stream: HTTP2Run] = [:]
+    private(set) var runs: [HTTP2Stream: HTTP2Run] = [:]
+    /// The streams of jobs.
+    private var streams: [ObjectIdentifier: HTTP2Stream] = [:]
+    /// Those that something happened to: to look at all of them each time would cost their number.
+    private var touched: [HTTP2Run] = []
     var heads = HTTP2HeadMemory()
     var served = 0
     var isClosed = false
@@ -31,6 +35,42 @@ final class HTTP2Connection: ExchangeConnection {
     /// What the pool has to be told.
     var ended = 0
     var mayHaveChanged = false
+
+    init(session: HTTP2Session?) { self.session = session }
+
+    mutating func add(_ run: HTTP2Run) {
+      runs[run.stream] = run
+      streams[ObjectIdentifier(run.job)] = run.stream
+      touch(run)
+    }
+
+    mutating func remove(_ run: HTTP2Run) {
+      runs[run.stream] = nil
+      streams[ObjectIdentifier(run.job)] = nil
+    }
+
+    /// A run that something happens to now.
+    mutating func run(_ stream: HTTP2Stream) -> HTTP2Run? {
+      guard let run = runs[stream] else { return nil }
+      touch(run)
+      return run
+    }
+
+    mutating func run(of job: ExchangeJob) -> HTTP2Run? { streams[ObjectIdentifier(job)].flatMap { run($0) } }
+
+    mutating func touchAll() { for run in runs.values { touch(run) } }
+
+    private mutating func touch(_ run: HTTP2Run) {
+      guard !run.isTouched else { return }
+      run.isTouched = true
+      touched.append(run)
+    }
+
+    mutating func takeTouched() -> [HTTP2Run] {
+      defer { touched = [] }
+      for run in touched { run.isTouched = false }
+      return touched
+    }
 
     var hasOutput: Bool { session.map { $0.hasOutput || $0.wantsClose } ?? true }
 
@@ -113,7 +153,7 @@ final class HTTP2Connection: ExchangeConnection {
     let run = HTTP2Run(
       job, stream, of: session, request, isReused: state.served > 0, facts: facts(isReused: state.served > 0), effects)
     state.served += 1
-    state.runs[stream] = run
+    state.add(run)
     run.start()
     return .begun
   }
@@ -129,7 +169,7 @@ final class HTTP2Connection: ExchangeConnection {
   func check(_ job: ExchangeJob, now: Duration) -> Duration? {
     var due: Duration?
     change { state in
-      guard let run = state.runs.values.first(where: { $0.job === job }) else { return }
+      guard let run = state.run(of: job) else { return }
       if run.check(now) { state.session?.probe(now: Self.nanoseconds(now)) }
       due = run.due
     }
@@ -155,6 +195,7 @@ final class HTTP2Connection: ExchangeConnection {
   func close() {
     change { state in
       state.session?.close()
+      state.touchAll()
       for run in state.runs.values { run.conclude(.failed(.shutDown)) }
     }
   }
@@ -245,18 +286,18 @@ final class HTTP2Connection: ExchangeConnection {
   private func perform(_ bytes: UnsafeRawBufferPointer?, _ state: inout State) {
     while let event = state.session?.next() {
       switch event {
-      case .head(let stream, let head): state.runs[stream]?.received(head, &state.heads)
+      case .head(let stream, let head): state.run(stream)?.received(head, &state.heads)
       case .body(let stream, let range):
-        if let bytes { state.runs[stream]?.received(UnsafeRawBufferPointer(rebasing: bytes[range])) }
-      case .answered(let stream): state.runs[stream]?.answered()
-      case .wantsBody(let stream): state.runs[stream]?.fill()
-      case .stopsBody(let stream): state.runs[stream]?.stopBody()
+        if let bytes { state.run(stream)?.received(UnsafeRawBufferPointer(rebasing: bytes[range])) }
+      case .answered(let stream): state.run(stream)?.answered()
+      case .wantsBody(let stream): state.run(stream)?.fill()
+      case .stopsBody(let stream): state.run(stream)?.stopBody()
       case .closed(let stream, let ending):
-        state.runs[stream]?.closed(ending, reason: state.reason)
+        state.run(stream)?.closed(ending, reason: state.reason)
         if ending == .unprocessed(.http11Required) { effects.add { [self] in pool.demandsHTTP1(self) } }
         state.mayHaveChanged = true
-      case .interim(let stream, let head): state.runs[stream]?.received(interim: head)
-      case .trailers(let stream, let fields): state.runs[stream]?.received(trailers: fields)
+      case .interim(let stream, let head): state.run(stream)?.received(interim: head)
+      case .trailers(let stream, let fields): state.run(stream)?.received(trailers: fields)
       case .capacity, .goingAway, .unhealthy, .failed: state.mayHaveChanged = true
       }
     }
@@ -264,7 +305,7 @@ final class HTTP2Connection: ExchangeConnection {
 
   private func change(_ job: ExchangeJob, _ body: (HTTP2Run) -> Void) {
     change { state in
-      if let run = state.runs.values.first(where: { $0.job === job }) { body(run) }
+      if let run = state.run(of: job) { body(run) }
     }
   }
 
@@ -280,16 +321,18 @@ final class HTTP2Connection: ExchangeConnection {
 
   private func settle(_ state: inout State) {
     var over: [HTTP2Run] = []
-    for run in state.runs.values {
-      if run.outcome != nil {
-        over.append(run)
-      } else {
+    while case let touched = state.takeTouched(), !touched.isEmpty {
+      for run in touched where state.runs[run.stream] === run {
+        guard run.outcome == nil else {
+          over.append(run)
+          forget(run, &state)
+          continue
+        }
         let due = run.due
         effects.add { run.job.set(due) }
       }
+      perform(nil, &state)
     }
-    for run in over { forget(run, &state) }
-    perform(nil, &state)
     tellPool(&state)
     for run in over { answer(run) }
     if state.closesAt == nil, state.session?.loss != nil { state.closesAt = time.now() + .seconds(1) }
@@ -299,7 +342,7 @@ final class HTTP2Connection: ExchangeConnection {
 
   /// Ends the HTTP/2 stream of a run that is over.
   private func forget(_ run: HTTP2Run, _ state: inout State) {
-    state.runs[run.stream] = nil
+    state.remove(run)
     state.ended += 1
     guard !run.isClosed else { return }
     state.session?.reset(run.stream, run.isAnswered ? .noError : .cancel)

@@ -42,6 +42,8 @@ final class HTTP2Run {
   /// Whether the stream is over on the wire.
   private(set) var isClosed = false
   private(set) var outcome: Outcome?
+  /// Whether the connection will look at what came of it.
+  var isTouched = false
   private var sentBytes: Int64 = 0
   private let startedAt: Duration
   private var firstByteAt: Duration?

@@ -156,7 +156,7 @@ extension LoopbackHTTP2Connection {
     }
   }
 
-  private func goAway(
+  func goAway(
     _ last: LoopbackHTTP2Fault.LastStream, _ code: LoopbackHTTP2Code, from id: UInt32
   ) throws(LoopbackError) {
     let number =

@@ -90,6 +90,12 @@ public final class LoopbackHTTP2Connection {
   /// Reads a frame and does what a peer must. False at the end of the connection.
   func step() throws(LoopbackError) -> Bool {
     guard let frame = try readFrame() else { return false }
+    try take(frame)
+    return true
+  }
+
+  /// Does what a peer must with a frame.
+  func take(_ frame: LoopbackHTTP2Frame) throws(LoopbackError) {
     switch frame.kind {
     case .headers: try readHeaders(frame)
     case .data: try readData(frame)
@@ -103,7 +109,6 @@ public final class LoopbackHTTP2Connection {
       throw .malformedRequest("a frame of type \(frame.kind.rawValue) comes where none may")
     default: break
     }
-    return true
   }
 
   private func readHeaders(_ first: LoopbackHTTP2Frame) throws(LoopbackError) {

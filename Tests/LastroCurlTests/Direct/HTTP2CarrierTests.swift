@@ -2,7 +2,6 @@
 
 import HTTPTypes
 import Lastro
-import LastroSupport
 import LastroTesting
 import TestSupport
 import Testing
@@ -240,62 +239,6 @@ struct HTTP2CarrierTests {
     #expect(server.acceptedConnections == 1)
   }
 
-  @Test(
-    "GOAWAY among uploads, wherever it names the last: each request is processed once", arguments: [0, 1, 5, 19, 20])
-  func goAway(last: Int) async throws {
-    let engine = try engine()
-    let processed = EventRecorder<String>()
-    let server = try LoopbackServer.http2Script(tls: tls()) { http2 in
-      var seen: [LoopbackRequest] = []
-      while let request = try http2.readRequest() {
-        guard http2.connection.number == 1 else {
-          processed.record(request.path)
-          try http2.respond(to: request, with: .text("fine"))
-          continue
-        }
-        seen.append(request)
-        guard seen.count == 20 else { continue }
-        try http2.write(.goAway(lastStream: last == 0 ? 0 : seen[last - 1].stream ?? 0))
-        for request in seen.prefix(last) {
-          processed.record(request.path)
-          try http2.respond(to: request, with: .text("fine"))
-        }
-      }
-    }
-    for outcome in await outcomes(20, engine, server, method: .post) { #expect(outcome == .answered(200, "fine")) }
-    #expect(Set(processed.events).count == 20 && processed.events.count == 20)
-  }
-
-  @Test(
-    "GOAWAY at any point of an upload: what is processed goes on, else it is sent again", arguments: [true, false])
-  func goAwayAmidUpload(isProcessed: Bool) async throws {
-    let engine = try engine()
-    // The last point lies before the last of its frames.
-    let size = 120_000
-    let seen = Lock<Set<String>>([])
-    let processed = EventRecorder<String>()
-    var settings = LoopbackHTTP2Settings()
-    settings.answersEarly = true
-    let server = try LoopbackServer.http2Script(tls: tls(), settings: settings) { http2 in
-      while let request = try http2.readRequest(), let stream = request.stream {
-        let isFirst = seen.withLock { $0.insert(request.path).inserted }
-        let point = isFirst ? (Int(request.path.dropFirst()) ?? 0) * size / 120 : nil
-        guard let count = try http2.readBody(goingAwayAt: point, isProcessed ? stream : 0, of: stream) else { return }
-        processed.record(request.path)
-        try http2.respond(to: request, with: .text("\(count)"))
-      }
-    }
-    for point in 0..<100 {
-      let outcome = await engine.outcome(server, "/\(point)", method: .post) {
-        $0.deadline = .seconds(200)
-        $0.body = .raw(Data(repeating: 1, count: size))
-      }
-      #expect(outcome == .answered(200, "\(size)"), "\(point)")
-    }
-    #expect(processed.events.count == 100 && Set(processed.events).count == 100)
-    #expect(server.requests.count == (isProcessed ? 100 : 200))
-  }
-
   @Test("a connection that is lost ends each of its requests once")
   func loss() async throws {
     let engine = try engine()
@@ -372,32 +315,5 @@ struct HTTP2CarrierTests {
       #expect(outcome == .answered(200, "HTTP/1.1"))
     }
     #expect(server.requests.map(\.head.version) == ["HTTP/2", "HTTP/1.1", "HTTP/1.1"])
-  }
-}
-
-extension LoopbackHTTP2Connection {
-  /// Reads a request's body, and sends GOAWAY once so much of it has come.
-  ///
-  /// - Returns: the body's length; `nil` where GOAWAY said that it is not processed, or the connection ended first.
-  fileprivate func readBody(goingAwayAt point: Int?, _ lastStream: UInt32, of stream: UInt32) throws -> Int? {
-    var point = point
-    var count = 0
-    while true {
-      if let limit = point, count >= limit {
-        try write(.goAway(lastStream: lastStream))
-        point = nil
-        if lastStream < stream {
-          while try readFrame() != nil {}
-          return nil
-        }
-      }
-      guard let frame = try readFrame() else { return nil }
-      guard frame.kind == .data else { continue }
-      count += frame.payload.count
-      if frame.flags & LoopbackHTTP2Frame.endStream != 0 { return count }
-      for number in [0, stream] where !frame.payload.isEmpty {
-        try write(.windowUpdate(UInt32(frame.payload.count), stream: number))
-      }
-    }
   }
 }
