@@ -105,7 +105,7 @@ let package = Package(
     // Connections, factories and chains over the engine. Only a composition root imports it.
     .target(
       name: "LastroCurlTransports",
-      dependencies: ["Lastro", "LastroCurl", "LastroTransports", "LastroTunnels"],
+      dependencies: ["Lastro", "LastroCurl", "LastroExchange", "LastroTransports", "LastroTunnels"],
       swiftSettings: settings),
     // Server side of OpenSSL and of HPACK for the loopback servers, and the certificate mint.
     .target(

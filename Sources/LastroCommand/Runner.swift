@@ -3,11 +3,10 @@
 import FoundationEssentials
 import HTTPTypes
 import Lastro
-import LastroCurl
 
 /// Performs one request as specified and reports it: the common part of `fetch` and `batch`.
 struct Runner: Sendable {
-  let stack: CurlNetworkStack
+  let stack: any HTTPNetworkStack
   var interceptors: [any HTTPResourceInterceptor] = []
   /// Whether bodies are collected before anything is written: a body that breaks off can then be retried.
   var collects = false

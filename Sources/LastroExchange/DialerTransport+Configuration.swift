@@ -49,6 +49,8 @@ extension DialerTransport {
     package var offersHTTP2 = true
     /// Longest time spent on the body of an answer outside 200–299.
     package var errorBodyTime: Duration?
+    /// What explanations call the dialer. Default its type.
+    package var dialerName: String?
 
     /// Makes a configuration; everything is a property, with a default.
     public init() {}

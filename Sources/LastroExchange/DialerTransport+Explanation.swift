@@ -14,7 +14,7 @@ extension DialerTransport {
       case .automatic, .http2: isTLS ? "2 where the server offers it, else 1.1" : "2, with prior knowledge"
       }
     return [
-      .init("dialer", pool.dialerName), .init("HTTP", version),
+      .init("dialer", dialerName), .init("HTTP", version),
       .init("connections", "up to \(pool.limits.host.connections) for a host"),
     ]
   }

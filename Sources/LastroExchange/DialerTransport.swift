@@ -33,6 +33,7 @@ internal import LastroWire
 public final class DialerTransport: Transport {
   let pool: ConnectionPool
   let connection: ConnectionOptions?
+  let dialerName: String
 
   /// Makes a transport; nothing is dialed yet.
   ///
@@ -52,6 +53,7 @@ public final class DialerTransport: Transport {
   ///   - configuration: is not checked.
   package init(_ dialer: any Dialer, role: ServerTrust.Role, configuration: Configuration) {
     connection = configuration.connection
+    dialerName = configuration.dialerName ?? "\(type(of: dialer))"
     pool = ConnectionPool(dialer, role: role, limits: configuration.limits, settings: configuration.settings)
   }
 

@@ -30,7 +30,8 @@ struct BatchCommand: AsyncParsableCommand {
 
   func run() async throws {
     let judge = try Console.checked { try pins.judge() }
-    let runner = Runner(stack: try CurlNetworkStack(pins.engine(judge)), collects: true)
+    let stack = try CurlNetworkStack(pins.engine(judge))
+    let runner = Runner(stack: stack, collects: true)
     let reader = LineReader()
     let writer = ResultWriter()
     let unread = await withTaskGroup(of: Void.self) { group -> (any Error)? in
@@ -53,7 +54,7 @@ struct BatchCommand: AsyncParsableCommand {
         running += 1
       }
     }
-    await runner.stack.shutDown(cancelling: true)
+    await stack.shutDown(cancelling: true)
     await judge?.finish()
     if let failure = await writer.failure { throw Console.give(up: failure) }
     if let unread { throw unread }

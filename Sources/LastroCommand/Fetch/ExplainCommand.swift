@@ -24,7 +24,8 @@ struct ExplainCommand: AsyncParsableCommand {
       let resource = RawHTTPResource.raw(
         try Console.checked { try specification.request() },
         interceptors: try Console.checked { try specification.interceptors() })
-      explanation = try await CurlNetworkStack(flags.pins.engine(judge)).explain(resource, asStream: true)
+      let stack = try Console.checked { try flags.way.stack(on: CurlTransport(flags.pins.engine(judge))) }
+      explanation = await stack.explain(resource, asStream: true)
     } catch let error as TransportError {
       Console.error("lastro: \(error)")
       throw ExitStatus.of(error.stage)

@@ -25,16 +25,19 @@ struct FetchCommand: AsyncParsableCommand {
   func run() async throws {
     let specification = try flags.specification(url: url)
     let judge: PinJudge?
+    let engine: CurlTransport
+    let stack: TransportNetworkStack
     do {
       judge = try flags.pins.judge()
+      var configuration = flags.pins.engine(judge)
+      configuration.decompresses = !raw
+      engine = try CurlTransport(configuration)
+      stack = try flags.way.stack(on: engine)
     } catch let error as ConfigurationError {
       var report = Report(url: Runner.withoutUserInformation(url))
       report.error = .init(error)
       return try finish(report, hint: nil)
     }
-    var engine = flags.pins.engine(judge)
-    engine.decompresses = !raw
-    let stack = try CurlNetworkStack(engine)
     let runner = Runner(stack: stack, interceptors: verbose ? [VerboseInterceptor()] : [])
     let (sink, descriptor) = try makeSink()
     defer { if let descriptor { close(descriptor) } }
@@ -46,7 +49,7 @@ struct FetchCommand: AsyncParsableCommand {
         bar?.update(count)
       }
       bar?.finish()
-      await stack.shutDown(cancelling: true)
+      await engine.shutDown(cancelling: true)
       await judge?.finish()
       try finish(report, hint: hint)
     } catch let error as BodySink.WriteFailure {

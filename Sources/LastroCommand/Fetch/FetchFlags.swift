@@ -19,6 +19,7 @@ struct FetchFlags: ParsableArguments {
 
   @OptionGroup var connection: ConnectionFlags
   @OptionGroup var pins: PinFlags
+  @OptionGroup var way: ViaFlags
   @Option(help: "PEM file of the client certificate (chain, leaf first).")
   var cert: String?
   @Option(help: "PEM file of its key. Default: in the certificate's file.")
@@ -56,6 +57,8 @@ struct FetchFlags: ParsableArguments {
   var basic: String?
   @Option(help: "Answers a Digest challenge of the URL's host and port, USER:PASSWORD.")
   var digest: String?
+
+  func validate() throws { try way.validate(with: connection) }
 
   func specification(url: String) throws -> RequestSpecification {
     var result = RequestSpecification(url: url)

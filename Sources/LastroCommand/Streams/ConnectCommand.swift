@@ -43,7 +43,7 @@ struct ConnectCommand: AsyncParsableCommand {
       throw ValidationError("--linger \(linger) is out of range; give a positive number of seconds, 86400 at most.")
     }
     if udp, tls { throw ValidationError("--udp and --tls exclude each other: DTLS is not supported.") }
-    if udp, !flags.via.isEmpty {
+    if udp, !flags.way.isEmpty {
       throw ValidationError("--udp and --via exclude each other: tunnels carry streams only.")
     }
     if serverName != nil, !tls { throw ValidationError("--server-name needs --tls.") }

@@ -14,12 +14,7 @@ struct StreamFlags: ParsableArguments {
   var cert: String?
   @Option(help: "PEM file of its key. Default: in the certificate's file.")
   var key: String?
-  @Option(
-    help: """
-      Transport to go through: socks5://…, http://…, https://…, meek:… or obfs4:HOST:PORT?cert=… (or a bridge line in \
-      quotes). Repeatable; the first is the nearest.
-      """)
-  var via: [String] = []
+  @OptionGroup var way: ViaFlags
 
   /// The options of a connection, checked.
   func options() throws -> ConnectionOptions {
@@ -37,24 +32,16 @@ struct StreamFlags: ParsableArguments {
   }
 
   /// What carries the bytes: the engine, or what --via puts over it.
-  func dialer(on engine: CurlTransport) throws -> any Dialer { try chain().dialer(on: engine) }
+  func dialer(on engine: CurlTransport) throws -> any Dialer { try way.chain().dialer(on: engine) }
 
   /// Whether an end of our direction does not reach the server: meek and obfs4, wherever they are on the way, have no
   /// word for it.
   func passesNoEnd() throws -> Bool {
-    try chain().hops.contains {
+    try way.chain().hops.contains {
       switch $0 {
       case .meek, .obfs4: true
       default: false
       }
-    }
-  }
-
-  private func chain() throws -> ViaChain {
-    do {
-      return try ViaChain(via)
-    } catch {
-      throw ConfigurationError("--via: \(error.message)", hint: error.hint)
     }
   }
 }

@@ -59,7 +59,6 @@ final class ConnectionPool: ConnectionOwner {
 
   deinit { sweeper.withLock { $0 }?.cancel() }
 
-  var dialerName: String { "\(type(of: dialer))" }
   private var now: Duration { settings.time.now() }
 
   // MARK: Jobs

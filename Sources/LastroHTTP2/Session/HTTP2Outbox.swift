@@ -13,6 +13,9 @@ struct HTTP2Outbox {
   var isDry = false
   /// Whether more was asked for since the last that came.
   var hasAsked = false
+  /// Whether all was provided that was announced. Of a body of no bytes the end is still to be asked for.
+  var isComplete: Bool { remaining == 0 && hasBegun }
+  private var hasBegun = false
 
   init(capacity: Int, length: Int64?) { (self.capacity, remaining) = (capacity, length) }
 
@@ -36,6 +39,7 @@ struct HTTP2Outbox {
     }
     bytes.append(contentsOf: new.prefix(taken))
     hasAsked = false
+    hasBegun = true
     return taken
   }
 

@@ -54,7 +54,7 @@ extension HTTP2Session {
   }
 
   private func askForMore(_ stream: HTTP2Stream) {
-    guard let outbox = streams[stream].outbox, !outbox.isEnded, !outbox.hasAsked, outbox.remaining != 0,
+    guard let outbox = streams[stream].outbox, !outbox.isEnded, !outbox.hasAsked, !outbox.isComplete,
       outbox.count <= configuration.outboxBytes / 2
     else { return }
     streams[stream].outbox?.hasAsked = true

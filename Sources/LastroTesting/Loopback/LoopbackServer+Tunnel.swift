@@ -27,18 +27,24 @@ extension LoopbackServer {
       guard head.method == "CONNECT", let port else {
         return try connection.write(LoopbackResponse(status: 405).head(closing: true))
       }
-      try connection.tunnel(to: port)
+      try connection.tunnel(
+        to: port, answer: Array("HTTP/1.1 200 Connection established\r\n\r\n".utf8),
+        refusal: LoopbackResponse(status: 502).head(closing: true))
     }
   }
 }
 
 extension LoopbackConnection {
-  /// Answers 200 and passes bytes both ways, until either side ends; 502 when no server listens at the port.
-  fileprivate func tunnel(to port: UInt16) throws(LoopbackError) {
+  /// Passes bytes both ways between the client and a port of 127.0.0.1, until either side ends.
+  ///
+  /// - Parameters:
+  ///   - answer: what the client is told when the connection stands.
+  ///   - refusal: what it is told when no server listens at the port.
+  func tunnel(to port: UInt16, answer: [UInt8], refusal: [UInt8]) throws(LoopbackError) {
     let upstream = cloopback_connect_tcp(port)
-    guard upstream >= 0 else { return try write(LoopbackResponse(status: 502).head(closing: true)) }
+    guard upstream >= 0 else { return try write(refusal) }
     defer { cloopback_close(upstream) }
-    try write("HTTP/1.1 200 Connection established\r\n\r\n")
+    try write(answer)
     try relay(to: upstream) { bytes throws(LoopbackError) in
       cloopback_send(upstream, bytes, bytes.count) >= 0
     } fromUpstream: { bytes throws(LoopbackError) in

@@ -41,6 +41,10 @@ struct CommandErrorTextsTests {
     fetch URL --report-only
     fetch URL --pin-policy /nowhere/pins.json
     fetch ftp://localhost
+    fetch URL --via localhost:1
+    fetch URL --via socks5://localhost:1 --resolve localhost:1:127.0.0.1
+    fetch URL --via socks5://localhost:1 --unix-socket /nowhere/socket
+    fetch URL --via socks5://localhost:1 --cert-status
     batch --concurrency 0
     bench URL --requests 0
     pins

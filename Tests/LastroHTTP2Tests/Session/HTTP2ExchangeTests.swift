@@ -112,6 +112,18 @@ struct HTTP2ExchangeTests {
     #expect(lab.ending(stream) == .whole)
   }
 
+  @Test("asks once for the end of a body of which no byte was announced")
+  func noBytes() throws {
+    let lab = try SessionLab.ready()
+    let stream = try lab.open("POST", body: .stream(length: 0))
+    #expect(lab.has(.wantsBody(stream)))
+    #expect(lab.send().isEmpty && !lab.has(.wantsBody(stream)))
+    lab.session.endBody(stream)
+    let frames = lab.send()
+    #expect(frames.map(\.type) == [0] && frames[0].ends && frames[0].payload.isEmpty)
+    #expect(lab.session.requestPhase(of: stream) == .sent)
+  }
+
   @Test("sends only trailers where the body is empty")
   func onlyTrailers() throws {
     let lab = try SessionLab.ready()
