@@ -61,7 +61,7 @@ extension Page {
     let connection = try await connect(
       to: .hostPort(host: "127.0.0.1", port: port), echo.certificate, hosts.engine)
     try await connection.send(Data("hello".utf8))
-    stage.check("a connection does too", try await connection.receive().content == Data("hello".utf8))
+    stage.check("a connection does too", try await connection.receive(minimum: 5).data == Data("hello".utf8))
     connection.cancel()
   }
 }
