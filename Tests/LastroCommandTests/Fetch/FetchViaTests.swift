@@ -3,6 +3,7 @@
 import Foundation
 import LastroStreamsTesting
 import LastroTesting
+import PeerSupport
 import Testing
 
 @Suite("lastro fetch: --via", .timeLimit(.minutes(5)))
