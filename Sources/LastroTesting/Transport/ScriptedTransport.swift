@@ -205,10 +205,7 @@ public final class ScriptedTransport: Transport {
   private func answer(of handler: @escaping Handler, _ request: TransferRequest) async throws(TransportError)
     -> TransferResponse
   {
-    let response = try await withinDeadline(of: request, time) { () throws(TransportError) in
-      try await handler(request)
-    }
-    return try limited(response, to: request)
+    try await withinDeadline(of: request, time) { () throws(TransportError) in try await handler(request) }
   }
 
   private func limited(

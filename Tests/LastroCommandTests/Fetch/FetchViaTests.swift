@@ -11,6 +11,8 @@ struct FetchViaTests {
   private let lab: PinnedServers
   private let leaf: MintedCertificate
   private let server: LoopbackServer
+  private let socks, http, https: LoopbackServer
+  private let meek: LoopbackMeekServer
   /// A name that no resolver knows: whatever reaches the server was asked of a proxy.
   private var url: String { "https://far.invalid:\(server.port)/" }
 
@@ -19,13 +21,14 @@ struct FetchViaTests {
     leaf = try lab.leaf("far.invalid", "127.0.0.1")
     var tls = LoopbackTLS(leaf)
     tls.applicationProtocols = ["h2", "http/1.1"]
+    socks = try LoopbackServer.socks5()
+    http = try LoopbackServer.tunnel()
+    https = try LoopbackServer.tunnel(tls: LoopbackTLS(leaf))
     server = try LoopbackServer.http2(tls: tls) { LoopbackResponse(body: $0.body + Array("answer".utf8)) }
+    meek = try LoopbackMeekServer(target: .port(server.port))
   }
 
-  private func ways() throws -> [[String]] {
-    let socks = try LoopbackServer.socks5(), http = try LoopbackServer.tunnel()
-    let https = try LoopbackServer.tunnel(tls: LoopbackTLS(leaf))
-    let meek = try LoopbackMeekServer(target: .port(server.port))
+  private var ways: [[String]] {
     let texts = [
       "socks5://127.0.0.1:\(socks.port)", "http://127.0.0.1:\(http.port)", "https://127.0.0.1:\(https.port)",
       "meek:\(meek.server.baseURL)/",
@@ -40,7 +43,7 @@ struct FetchViaTests {
   @Test("a page comes through every kind of hop and chain, in both versions of HTTP, and pins hold")
   func everyWay() async throws {
     let pin = try PinnedServers.pin(leaf)
-    for way in try ways() {
+    for way in ways {
       for (flags, version) in [(["--http1.1"], "1.1"), ([], "2")] {
         let right = try await fetch(way, flags + ["--json", "--pin", "far.invalid=\(pin)", "-d", "sent "])
         #expect(right.status == 0, "\(way) \(right.errors)")
@@ -58,7 +61,7 @@ struct FetchViaTests {
 
   @Test("bodies of files, output to a file, limits and retries are those of every fetch")
   func flags() async throws {
-    let way = try ways()[0]
+    let way = ways[0]
     let file = try lab.directory.write(String(repeating: "x", count: 100_000), to: "body")
     let output = lab.directory.file("output")
     let result = try await fetch(way, ["-d", "@" + file, "-o", output])
