@@ -16,7 +16,7 @@ import Testing
 @Suite("Transports over connections, dialers over transports", .timeLimit(.minutes(5)))
 struct NestingTests {
   private static let echo = MemoryDialer { _, stream in try await ConnectionConformance.echo(stream) }
-  private static let request = DialRequest(host: "anywhere.example", port: 1)
+  private static let request = DialRequest(host: "anywhere.example", port: 1, connectTimeout: .seconds(600))
 
   @Test("A transport without datagrams answers nil, its async face throws") func datagrams() async throws {
     let factory = SampleConnectionFactory(serverAddress: SampleNetwork.server, cert: "cert", iatMode: false)

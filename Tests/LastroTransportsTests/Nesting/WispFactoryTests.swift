@@ -86,8 +86,10 @@ struct WispFactoryTests {
     let bridge = try LoopbackObfs4Server(behavior)
     let factory = try WispConnectionFactory(
       serverAddress: Self.address, cert: bridge.certificate, iatMode: false, dialer: bridge.dialer())
+    let parameters = ConnectionParameters.tcp
+    parameters.connectTimeout = .seconds(600)
     do throws(ConnectionError) {
-      _ = try await factory.open()
+      _ = try await factory.open(using: parameters)
       Issue.record("it was accepted")
     } catch {
       #expect(error.cause?.code == .handshakeFailed)

@@ -61,12 +61,11 @@ struct WispPeerTests {
     let proxy = try await Obfs4ProxyPeer.server(to: echo.port)
     let other = (proxy.certificate.hasPrefix("A") ? "B" : "A") + proxy.certificate.dropFirst()
     var request = Self.request
-    request.connectTimeout = .seconds(2)
+    request.connectTimeout = .seconds(5)
     let wrong = try Self.dialer("obfs4:127.0.0.1:\(proxy.port)?cert=\(other)")
     let error = try await transportError { try await wrong.dial(request) }
     #expect(error.stage == .timeout)
     #expect(error.code == .connectTimeout)
-    #expect(error.hint?.contains("certificate") == true)
     #expect(!error.requestSent)
     #expect(!"\(error)".contains("127.0.0.1"))
     #expect(echo.acceptedConnections == 0)

@@ -214,7 +214,8 @@ struct SOCKS5Tests {
     var options = ConnectionOptions()
     options.tls.identity = .init(certificate: .bytes([1]))
     options.localInterface = "lo"
-    _ = try await dialer.dial(DialRequest(host: "free.test", port: 80, connection: options))
+    _ = try await dialer.dial(
+      DialRequest(host: "free.test", port: 80, connection: options, connectTimeout: .seconds(600)))
     let request = try #require(below.dialed.events.first)
     #expect(request.host == "proxy.test")
     #expect(request.port == 1080)
