@@ -216,7 +216,8 @@ let package = Package(
       name: "LastroCurlTransportsTests",
       dependencies: [
         "CLastro", "Lastro", "LastroCurl", "LastroCurlTransports", "LastroExchange", "LastroGemini", "LastroHTTP2",
-        "LastroObfuscation", "LastroObservability", "LastroStreamsTesting", "LastroSupport", "LastroTesting", "LastroTransports",
+        "LastroObfuscation", "LastroObservability", "LastroStreamsTesting", "LastroSupport", "LastroTesting",
+        "LastroTransports",
         "LastroTunnels", "LastroWebSocket", "LastroWire", "PeerSupport", "TestSupport", httpTypes,
       ],
       exclude: ["Errors/ErrorTexts.txt"],

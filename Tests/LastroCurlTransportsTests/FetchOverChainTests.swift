@@ -118,7 +118,8 @@ struct FetchOverChainTests {
     #expect(passage.asked.events.filter { $0.contains(Passage.host) }.count == (way.leadsItself ? 1 : 0))
   }
 
-  @Test("a stack over a chain has the engine's pins, and sends nothing to another key, nor in the clear",
+  @Test(
+    "a stack over a chain has the engine's pins, and sends nothing to another key, nor in the clear",
     arguments: FetchedWay.allCases, ["http/1.1", "h2"])
   func pins(way: FetchedWay, version: String) async throws {
     let server = try server(version)

@@ -37,7 +37,8 @@ struct WaitingRequestsTests {
   }
 
   private func outcome(
-    _ engine: CurlTransport, _ server: LoopbackServer, _ path: String, _ edit: (inout TransferRequest) -> Void = { _ in }
+    _ engine: CurlTransport, _ server: LoopbackServer, _ path: String,
+    _ edit: (inout TransferRequest) -> Void = { _ in }
   ) async -> Outcome {
     await engine.outcome(server, path) {
       $0.head.authority = "localhost:\(server.port)"

@@ -133,7 +133,8 @@ extension ErrorTexts {
       .bodyBeforeHead, .bodyMayBeCut, .proxyWantsCredentials, .headMissing(requestSent: true), .sourceFailed(reset),
       .sourceTooShort(2, of: 3), .sourceTooLong(3), .connectTimedOut("a.example:443", within: .seconds(10)),
       .noMemoryForBody, .endlessTunnelAnswer, .flood,
-      .noTrailers, .cannotTrail("content-type"), .lastChunkMissing, .tooManyContentCodings(9, limit: 1), .unknownContentCoding("br"), reset.answered(404))
+      .noTrailers, .cannotTrail("content-type"), .lastChunkMissing, .tooManyContentCodings(9, limit: 1),
+      .unknownContentCoding("br"), reset.answered(404))
     for place in TransferPlace.allCases {
       for code in [FailureCode.totalTimeout, .attemptTimeout] {
         request.deadlineCode = code

@@ -144,7 +144,8 @@ struct ConnectionPoolTests {
     #expect(posts.events.count == (isGET ? 3 : 2))
   }
 
-  @Test("what closed one idle connection has closed the others: a GET goes out again on a fresh one", arguments: [2, 8])
+  @Test(
+    "what closed one idle connection has closed the others: a GET goes out again on a fresh one", arguments: [2, 8])
   func resendingAfresh(limit: Int) async throws {
     let both = EventRecorder<Int>()
     let heads = EventRecorder<String>()
