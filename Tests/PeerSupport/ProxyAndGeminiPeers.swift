@@ -276,9 +276,9 @@ package enum Obfs4ProxyPeer {
     }
   }
 
-  /// Its node, its key, and the seed of the lengths that it sends. By itself it would draw a seed at random, and in mode 2
-  /// obfs4proxy ends when a table has the length 0, which one in thirty has. The table of
-  /// this one, the first of `length_tables` in the vectors, has none.
+  /// Its node, its key, and the seed of the lengths that it sends. By itself it would draw a seed at random, and in
+  /// mode 2 obfs4proxy ends when a table has the length 0, which one in thirty has. The table of this one, the first of
+  /// `length_tables` in the vectors, has none.
   private static let identity =
     "obfs4:node-id=\(String(repeating: "6c", count: 20));obfs4:private-key=\(String(repeating: "40", count: 32));"
     + "obfs4:drbg-seed=6465666768696a6b6c6d6e6f707172737475767778797a7b"

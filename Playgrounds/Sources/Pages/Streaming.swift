@@ -89,7 +89,7 @@ extension Page {
     stage.check("a stream does neither", bodies[1].length == nil && !bodies[1].isReplayable)
     _ = try? await github.fetch(.send(.post, "https://api.github.com/echo", body: bodies[1]))
     stage.check("what was written is what came", stage.server.requests.last?.text == "{}\n")
-    _ = try await github.fetch(.raw(try trailers()))
+    _ = try? await github.fetch(.raw(try trailers()))
     stage.check("a field came behind the body", stage.server.requests.last?.trailers.map(\.value) == ["sum"])
   }
 }
