@@ -40,6 +40,20 @@ private func uploads() throws -> [RequestBody] {
   return [file, live]
 }
 
+private func trailers() throws -> ResourceRequest {
+  // sample: trailers
+  let (parts, source) = AsyncStream.makeStream(of: Data.self)
+  source.yield(Data("{}\n".utf8))
+  source.finish()
+  var options = RequestOptions()
+  options.onInterimResponse = { print("soon, after", $0.status.code) }
+  let summed = try ResourceRequest(
+    method: .post, url: "https://api.github.com/echo", headers: ["Trailer": "X-Checksum"],
+    body: .stream(parts, trailers: { ["X-Checksum": "sum"] }), options: options)
+  // end
+  return summed
+}
+
 private func progress(github: any HTTPNetworkStack) async throws -> Int64 {
   // sample: progress
   let progress = TransferProgressReporter()
@@ -75,5 +89,7 @@ extension Page {
     stage.check("a stream does neither", bodies[1].length == nil && !bodies[1].isReplayable)
     _ = try? await github.fetch(.send(.post, "https://api.github.com/echo", body: bodies[1]))
     stage.check("what was written is what came", stage.server.requests.last?.text == "{}\n")
+    _ = try? await github.fetch(.raw(trailers()))
+    stage.check("behind it came the trailer", stage.server.requests.last?.trailers.map(\.value) == ["sum"])
   }
 }
