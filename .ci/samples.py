@@ -7,7 +7,8 @@ indentation; the pages run them. `samples.py update` copies the code into the gu
 
 A guide with samples begins with the modules that they need, below `<!-- imports -->`: lines that its page has too. Blocks below
 `<!-- file: PATH -->` are files of a package that the guide's reader makes: `.ci/newcomer` builds it. A block
-below `<!-- prints: NAME -->` is what the page compares with what its sample prints, and is never empty.
+below `<!-- prints: NAME -->` is what the page compares with what its sample prints, and is never empty. A test that
+CONTRIBUTING.md shows is one that is run.
 """
 import pathlib
 import re
@@ -45,6 +46,14 @@ def imports(guide, text):
             yield f"{guide}: its page has no line `{line}`"
 
 
+def tests_that_are_shown():
+    """Problems of CONTRIBUTING.md, whose swift blocks stand in a test, in a suite."""
+    tests = [path.read_text(encoding="utf-8") for path in pathlib.Path("Tests").rglob("*Tests.swift")]
+    for _, _, code in BLOCK.findall(pathlib.Path("CONTRIBUTING.md").read_text(encoding="utf-8")):
+        if not any(textwrap.indent(code, "  ") in test for test in tests):
+            yield f"CONTRIBUTING.md: in no test: {code.splitlines()[0]}"
+
+
 def main(updating):
     problems = []
     shown = set()
@@ -77,6 +86,7 @@ def main(updating):
         if new != text:
             guide.write_text(new, encoding="utf-8")
     problems += [f"{PAGES}: the sample {name} of {guide} is in no guide" for guide, name in sorted(code_of.keys() - shown)]
+    problems += tests_that_are_shown()
     print("\n".join(problems), end="\n" if problems else "")
     return 1 if problems else 0
 

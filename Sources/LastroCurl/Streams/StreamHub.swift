@@ -17,6 +17,8 @@ final class StreamHub {
   static let firstShardOwner: UInt32 = 1 << 31
   /// How often one dial begins anew because trust rules changed meanwhile.
   private static let mostRestarts = 16
+  /// How often one dial begins anew because libcurl closed its connection as soon as it stood.
+  private static let mostLosses = 3
   /// Most profiles that are kept while no stream uses them.
   private static let spareProfiles = 16
 
@@ -251,13 +253,7 @@ final class StreamHub {
   private func finishDials(of shard: StreamShard) {
     while let (session, code) = shard.nextFinished() {
       if session.mustRestart {
-        drop(session)
-        session.detach()
-        if session.restarts < Self.mostRestarts {
-          begin(session.dial, restarts: session.restarts + 1)
-        } else {
-          refuse(session.dial, .unsteadyTrust, leaves: true)
-        }
+        restart(session, atMost: Self.mostRestarts, or: .unsteadyTrust)
         continue
       }
       guard code == CURLE_OK else {
@@ -265,7 +261,9 @@ final class StreamHub {
         continue
       }
       guard session.facts.tls != nil || !session.isTLS, session.open() else {
-        finish(.bytes(session), .goneAtOnce)
+        // Once a second, when libcurl dials, it closes connections that nothing runs on and whose server has sent
+        // something, such as tickets: this one, where another dial began in the same turn. Nothing was sent on it.
+        restart(session, atMost: Self.mostLosses, or: .goneAtOnce)
         continue
       }
       noteDialed(session.shard)
@@ -283,6 +281,16 @@ final class StreamHub {
         facts: session.facts, id: session.id, loop: loop, ending: session.ending)
       // When the dial was given up, the last reference goes here, and closes the stream.
       session.dial.bytes.offer(.success(stream))
+    }
+  }
+
+  private func restart(_ session: StreamSession, atMost most: Int, or error: TransportError) {
+    drop(session)
+    session.detach()
+    if session.restarts < most {
+      begin(session.dial, restarts: session.restarts + 1)
+    } else {
+      refuse(session.dial, error, leaves: true)
     }
   }
 

@@ -92,34 +92,42 @@ struct HTTP2FaultTests {
 
   private static let dying: [Outcome] = [.failed("response/connection_lost"), .failed("send/connection_lost")]
 
+  /// All at once: where a limit in time has to pass, it passes for all of them.
   private func play(_ row: Row) async throws {
-    for (method, isReused) in [(HTTPRequest.Method.get, false), (.post, false), (.get, true), (.post, true)] {
-      let lab = try HTTP2Servers()
-      let server = try lab.faultServer(row.fault, at: row.point)
-      if isReused { #expect(await lab.outcome(server, "/ok") == .answered(200, "fine")) }
-      let error = try await lab.failure(server, "/fault", method: method) {
-        if row.expected == ["timeout/total_timeout"] { $0.deadline = .seconds(6) }
+    try await withThrowingTaskGroup { group in
+      for (method, isReused) in [(HTTPRequest.Method.get, false), (.post, false), (.get, true), (.post, true)] {
+        group.addTask { try await play(row, method, isReused: isReused) }
       }
-      // On a connection that served before, libcurl would send again what ended with no answer: the engine forbids it.
-      let expected =
-        isReused && row.point == .beforeHeaders ? row.expected.union(["send/connection_lost"]) : row.expected
-      #expect(expected.contains(error.words), "\(method) \(isReused) \(error)")
-      #expect(error.requestSent)
-      let isAgain = HTTP2Servers.areSpokenToDirectly && row.isUnprocessed
-      #expect(await eventually { server.requests.contains { $0.path == "/fault" } })
-      #expect(server.requests.count { $0.path == "/fault" } == (isAgain ? 2 : 1), "nothing is sent twice")
-      // A connection that goes silent in the midst of an answer libcurl keeps.
-      if row.fault != .stallConnection || row.point == .beforeHeaders {
-        var next = await lab.outcome(server, "/ok")
-        // libcurl may hand a dying connection out once more before it sees the end of it.
-        if !row.keepsConnection, Self.dying.contains(next) {
-          next = await lab.outcome(server, "/ok")
-        }
-        #expect(next == .answered(200, "fine"), "\(method) \(isReused) the next request on the same host: \(next)")
-      }
-      if row.keepsConnection { #expect(server.acceptedConnections == 1) }
-      #expect(await eventually { lab.engine.activeTransfers == 0 })
+      try await group.waitForAll()
     }
+  }
+
+  private func play(_ row: Row, _ method: HTTPRequest.Method, isReused: Bool) async throws {
+    let lab = try HTTP2Servers()
+    let server = try lab.faultServer(row.fault, at: row.point)
+    if isReused { #expect(await lab.outcome(server, "/ok") == .answered(200, "fine")) }
+    let error = try await lab.failure(server, "/fault", method: method) {
+      if row.expected == ["timeout/total_timeout"] { $0.deadline = .seconds(6) }
+    }
+    // On a connection that served before, libcurl would send again what ended with no answer: the engine forbids it.
+    let expected =
+      isReused && row.point == .beforeHeaders ? row.expected.union(["send/connection_lost"]) : row.expected
+    #expect(expected.contains(error.words), "\(method) \(isReused) \(error)")
+    #expect(error.requestSent)
+    let isAgain = HTTP2Servers.areSpokenToDirectly && row.isUnprocessed
+    #expect(await eventually { server.requests.contains { $0.path == "/fault" } })
+    #expect(server.requests.count { $0.path == "/fault" } == (isAgain ? 2 : 1), "nothing is sent twice")
+    // A connection that goes silent in the midst of an answer libcurl keeps.
+    if row.fault != .stallConnection || row.point == .beforeHeaders {
+      var next = await lab.outcome(server, "/ok")
+      // libcurl may hand a dying connection out once more before it sees the end of it.
+      if !row.keepsConnection, Self.dying.contains(next) {
+        next = await lab.outcome(server, "/ok")
+      }
+      #expect(next == .answered(200, "fine"), "\(method) \(isReused) the next request on the same host: \(next)")
+    }
+    if row.keepsConnection { #expect(server.acceptedConnections == 1) }
+    #expect(await eventually { lab.engine.activeTransfers == 0 })
   }
 
   private static let broken: [LoopbackHTTP2Fault] = [

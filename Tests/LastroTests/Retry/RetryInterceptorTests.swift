@@ -26,6 +26,19 @@ struct RetryInterceptorTests {
     return transport.requests.count
   }
 
+  // CONTRIBUTING.md shows this one.
+  @Test("A call that is answered 503 once is asked again")
+  func retried() async throws {
+    let transport = ScriptedTransport([.respond(status: 503), .respond(status: 200, body: "[1]")])
+    var configuration = StackConfiguration()
+    configuration.timeSource = ManualClock(autoAdvance: true).timeSource
+    configuration.interceptors = [RetryInterceptor(policy: .maxRetries(1))]
+    let stack = TransportNetworkStack(transport: transport, configuration: configuration)
+    let answer = try await stack.fetch(HTTPResource<[Int], TextAPIError>.get("https://api.example.org/"))
+    #expect(answer.value == [1])
+    try transport.verify()
+  }
+
   @Test("statuses that are retried for idempotent requests", arguments: [425, 429, 500, 502, 503, 504])
   func retriedStatuses(status: Int) async throws {
     #expect(try await Self.attempts(.get, .answer(status)) == 4)

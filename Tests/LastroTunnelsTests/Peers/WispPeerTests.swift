@@ -11,7 +11,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("obfs4proxy: streams of obfs4", .timeLimit(.minutes(10)))
+@Suite("obfs4proxy: streams of obfs4", .timeLimit(.minutes(5)))
 struct WispPeerTests {
   private static let request = DialRequest(host: "any.test", port: 1, connectTimeout: .seconds(60))
 
