@@ -67,13 +67,24 @@ struct FetchViaPeersTests {
     try await expectPages(["socks5://127.0.0.1:\(dante.port)", proxy.shadowsocksURI(method)])
   }
 
-  @Test("a wrong password of an ss-server is a limit that passes, with what it may mean")
+  @Test("a wrong password of an ss-server is silence: the limit of connecting passes, and nothing was fetched")
   func wrongPassword() async throws {
     let proxy = try await ShadowsocksPeer.server("aes-256-gcm")
     let result = try await fetch(["ss://aes-256-gcm:wrong@127.0.0.1:\(proxy.port)"], ["--connect-timeout", "1"])
     #expect(result.status == 28, "\(result.errors)")
     #expect(result.errors.contains("timeout/connect_timeout"), "\(result.errors)")
-    #expect(result.errors.contains("check password and method of the Shadowsocks server 127.0.0.1:\(proxy.port)"))
     #expect(server.requests.isEmpty)
+  }
+
+  @Test("where libcrypto refuses MD5, a Shadowsocks server is refused before anything is dialed")
+  func withoutMD5() async throws {
+    let file = try lab.directory.write(
+      "openssl_conf = init\n[init]\nalg_section = evp\n[evp]\ndefault_properties = fips=yes\n", to: "fips.cnf")
+    let result = try await Lastro.run(
+      ["fetch", "https://127.0.0.1:\(server.port)/", "--via", "ss://aes-256-gcm:x@127.0.0.1:\(server.port)"],
+      environment: ["OPENSSL_CONF": file])
+    #expect(result.status == 3, "\(result.errors)")
+    #expect(result.errors.contains("libcrypto refuses MD5"), "\(result.errors)")
+    #expect(server.acceptedConnections == 0)
   }
 }
