@@ -120,7 +120,7 @@ let package = Package(
       name: "LastroStreamsTesting",
       dependencies: [
         "CLoopback", "Lastro", "LastroObfuscation", "LastroSupport", "LastroTesting", "LastroTransports",
-        "LastroWebSocket", "LastroWire", httpTypes,
+        "LastroTunnels", "LastroWebSocket", "LastroWire", httpTypes,
       ],
       swiftSettings: settings),
     // The command line, over the public API only.

@@ -41,12 +41,20 @@ bool clastro_hmac_sha256(
   return works;
 }
 
-bool clastro_sha256(const uint8_t *message, size_t length, uint8_t *out) {
+static bool digest(const char *name, const uint8_t *message, size_t length, uint8_t *out, size_t size) {
   ERR_set_mark();
   size_t written = 0;
-  bool works = EVP_Q_digest(NULL, "SHA256", NULL, message, length, out, &written) == 1 && written == 32;
+  bool works = EVP_Q_digest(NULL, name, NULL, message, length, out, &written) == 1 && written == size;
   ERR_pop_to_mark();
   return works;
+}
+
+bool clastro_sha256(const uint8_t *message, size_t length, uint8_t *out) {
+  return digest("SHA256", message, length, out, 32);
+}
+
+bool clastro_md5(const uint8_t *message, size_t length, uint8_t *out) {
+  return digest("MD5", message, length, out, 16);
 }
 
 bool clastro_equal(const uint8_t *one, const uint8_t *other, size_t length) {

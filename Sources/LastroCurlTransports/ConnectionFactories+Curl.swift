@@ -58,3 +58,16 @@ extension WispConnectionFactory {
     try self.init(to: server, dialer: CurlDialer.shared)
   }
 }
+
+extension ShadowsocksConnectionFactory {
+  /// Makes a factory that reaches its server by the shared engine.
+  ///
+  /// - Throws: `ConfigurationError`, as the other forms do.
+  public init(
+    to endpoint: ConnectionEndpoint, serverAddress: ConnectionEndpoint, method: ShadowsocksServer.Method,
+    password: Secret
+  ) throws(ConfigurationError) {
+    try self.init(
+      to: endpoint, serverAddress: serverAddress, method: method, password: password, dialer: CurlDialer.shared)
+  }
+}

@@ -13,7 +13,8 @@ import Testing
 
 /// The ways that a fetch goes, each with servers of its own.
 enum FetchedWay: CaseIterable, CustomTestStringConvertible {
-  case socks5, httpConnect, httpsConnect, meek, socks5ThenHTTPConnect, httpConnectThenMeek
+  case socks5, httpConnect, httpsConnect, meek, obfs4, shadowsocks
+  case socks5ThenHTTPConnect, httpConnectThenMeek, socks5ThenShadowsocks, obfs4ThenShadowsocks, shadowsocksThenObfs4
 
   var testDescription: String { "\(self)" }
 }
@@ -26,6 +27,7 @@ private struct Passage {
   /// What the proxies were asked for, the nearest first.
   let asked = EventRecorder<String>()
   private let servers: [LoopbackServer]
+  private var shadowsocks: LoopbackShadowsocksServer?
 
   init(_ way: FetchedWay, to port: Int, _ lab: TestAuthority) throws {
     let asked = asked
@@ -37,7 +39,33 @@ private struct Passage {
       }
     }
     func text(_ server: LoopbackServer, _ scheme: String) -> String { "\(scheme)://127.0.0.1:\(server.port)" }
+    var ofObfs4 = LoopbackObfs4Behavior(), ofShadowsocks = LoopbackShadowsocksBehavior()
+    ofObfs4.target = .port(port)
+    ofShadowsocks.target = .asked
     switch way {
+    case .obfs4:
+      let bridge = try LoopbackObfs4Server(ofObfs4)
+      servers = [bridge.server]
+      chain = try ViaChain([bridge.bridgeLine])
+    case .shadowsocks, .socks5ThenShadowsocks, .obfs4ThenShadowsocks, .shadowsocksThenObfs4:
+      let proxy = try LoopbackShadowsocksServer(ofShadowsocks)
+      shadowsocks = proxy
+      if way == .obfs4ThenShadowsocks { ofObfs4.target = .port(proxy.port) }
+      let bridge = try LoopbackObfs4Server(ofObfs4)
+      switch way {
+      case .shadowsocks:
+        servers = [proxy.server]
+        chain = try ViaChain([proxy.uri])
+      case .socks5ThenShadowsocks:
+        servers = [try socks(), proxy.server]
+        chain = try ViaChain([text(servers[0], "socks5"), proxy.uri])
+      case .obfs4ThenShadowsocks:
+        servers = [bridge.server, proxy.server]
+        chain = try ViaChain([bridge.bridgeLine, proxy.uri])
+      default:
+        servers = [proxy.server, bridge.server]
+        chain = try ViaChain([proxy.uri, bridge.bridgeLine])
+      }
     case .socks5:
       servers = [try socks()]
       chain = try ViaChain([text(servers[0], "socks5")])
@@ -59,6 +87,8 @@ private struct Passage {
     }
   }
 
+  /// What the proxies and the Shadowsocks server were asked for.
+  var targets: [String] { asked.events + (shadowsocks?.targets ?? []) }
   /// What the base dialer may be asked for.
   var first: Int { servers[0].port }
 }
@@ -115,7 +145,7 @@ struct FetchOverChainTests {
     }
     #expect(server.acceptedConnections == 1)
     #expect(base.hosts == ["127.0.0.1:\(passage.first)"])
-    #expect(passage.asked.events.filter { $0.contains(Passage.host) }.count == (way.leadsItself ? 1 : 0))
+    #expect(passage.targets.filter { $0.contains(Passage.host) }.count == (way.isTold ? 1 : 0))
   }
 
   @Test(
@@ -130,22 +160,25 @@ struct FetchOverChainTests {
     #expect(error?.code == .pinMismatch && error?.attempts.contains(where: \.requestSent) == false)
     #expect(server.requests.count == 1)
     let accepted = server.acceptedConnections
-    let asked = passage.asked.count
+    let asked = passage.targets.count
     let plain = try ResourceRequest(url: "http://\(Passage.host):\(server.port)/", options: .patient())
     let inTheClear = await #expect(throws: HTTPFetchError<any Error>.self) { try await wrong.fetch(.raw(plain)) }
     #expect(inTheClear?.code == .plaintextRefused)
-    #expect(server.acceptedConnections == accepted && passage.asked.count == asked)
+    #expect(server.acceptedConnections == accepted && passage.targets.count == asked)
   }
 
   @Test("no connection is shared: not by two stacks over one chain and engine, nor by two chains, nor with the engine")
   func sharing() async throws {
     let server = try server("h2")
-    let ways = try [FetchedWay.socks5, .httpConnect].map { try Passage($0, to: server.port, lab) }
+    let ways = try [FetchedWay.socks5, .httpConnect, .obfs4, .shadowsocks, .socks5ThenShadowsocks].map {
+      try Passage($0, to: server.port, lab)
+    }
     var configuration = try engine(pin)
     configuration.connection.resolutions = [.init(host: Passage.host, port: server.port, addresses: ["127.0.0.1"])]
     let engine = try CurlTransport(configuration)
     let stacks: [any HTTPNetworkStack] = try [
       ways[0].chain.stack(on: engine), ways[0].chain.stack(on: engine), ways[1].chain.stack(on: engine),
+      ways[2].chain.stack(on: engine), ways[3].chain.stack(on: engine), ways[4].chain.stack(on: engine),
       ViaChain().stack(on: engine), CurlNetworkStack(sharing: engine),
     ]
     for isReused in [false, true] {
@@ -155,7 +188,7 @@ struct FetchOverChainTests {
     }
     #expect(server.acceptedConnections == stacks.count)
     #expect(ways[0].asked.events == Array(repeating: "\(Passage.host):\(server.port)", count: 2))
-    #expect(ways[1].asked.events == ["\(Passage.host):\(server.port)"])
+    for way in [ways[1], ways[3]] { #expect(way.targets == ["\(Passage.host):\(server.port)"]) }
   }
 
   @Test("a hop that refuses is named, and no request was sent")
@@ -196,8 +229,8 @@ struct FetchOverChainTests {
 }
 
 extension FetchedWay {
-  /// Whether the last hop is told the host; a meek server leads where it leads.
-  fileprivate var leadsItself: Bool { self != .meek && self != .httpConnectThenMeek }
+  /// Whether a hop is told the host; meek and obfs4 servers lead where they lead.
+  fileprivate var isTold: Bool { ![.meek, .httpConnectThenMeek, .obfs4, .shadowsocksThenObfs4].contains(self) }
 }
 
 extension RequestOptions {

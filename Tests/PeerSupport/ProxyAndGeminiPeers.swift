@@ -334,3 +334,40 @@ package enum Obfs4ProxyPeer {
     }
   }
 }
+
+/// shadowsocks-libev 3.3.5, as a server, which connects to where its clients ask; or as a client, which is a SOCKS 5
+/// proxy.
+package enum ShadowsocksPeer {
+  /// The password of every server.
+  package static let password = "pass:word/ß"
+
+  /// - Parameter method: such as `aes-256-gcm`.
+  package static func server(_ method: String) async throws -> Peer {
+    try await start("ss-server") { ports in ["-s", "127.0.0.1", "-p", "\(ports[0])", "-m", method] }
+  }
+
+  /// - Parameter port: the server's, on this machine.
+  package static func client(of port: Int, _ method: String, password: String = password) async throws -> Peer {
+    try await start("ss-local", password: password) { ports in
+      ["-s", "127.0.0.1", "-p", "\(port)", "-b", "127.0.0.1", "-l", "\(ports[0])", "-m", method]
+    }
+  }
+
+  private static func start(
+    _ name: String, password: String = password, _ arguments: ([Int]) -> [String]
+  ) async throws -> Peer {
+    let program = try PeerProcess.find([name], package: "shadowsocks-libev")
+    return try await Peer.start { directory, ports in
+      directory.give(to: PeerProcess.unprivilegedUser)
+      return PeerProcess.Launch(
+        program: program, arguments: arguments(ports) + ["-k", password, "-t", "600"], dropsRoot: true)
+    }
+  }
+}
+
+extension Peer {
+  /// The URI of a Shadowsocks server, percent-encoded.
+  package func shadowsocksURI(_ method: String) -> String {
+    "ss://\(method):pass%3Aword%2F%C3%9F@127.0.0.1:\(port)"
+  }
+}

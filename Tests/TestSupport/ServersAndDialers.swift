@@ -239,6 +239,33 @@ extension ByteStream {
   }
 }
 
+extension ByteStream {
+  /// Sends much to an echo, and reads it at the same time. What a piece has is told by its number, so that none can
+  /// stand for another.
+  ///
+  /// - Parameters:
+  ///   - text: how many MiB, as an environment variable has it.
+  ///   - count: how many where it has none.
+  package func expectMuch(
+    megabytes text: String?, otherwise count: Int, sourceLocation: SourceLocation = #_sourceLocation
+  ) async throws {
+    let pieces = 16 * (text.flatMap { Int($0) } ?? count)
+    @Sendable func piece(_ number: Int) -> Data {
+      Data((0..<65_536).map { UInt8(truncatingIfNeeded: ($0 &+ number) &* 31 ^ $0 >> 8 ^ number >> 3) })
+    }
+    async let writing: Void = {
+      for number in 0..<pieces { try await write(piece(number)) }
+    }()
+    for number in 0..<pieces {
+      guard try await bytes(exactly: 65_536) == piece(number) else {
+        Issue.record("piece \(number) came back changed", sourceLocation: sourceLocation)
+        break
+      }
+    }
+    try await writing
+  }
+}
+
 extension TimeSource {
   /// Pauses and limits that never pass, but for one.
   package static func endless(but passing: Duration? = nil) -> TimeSource {

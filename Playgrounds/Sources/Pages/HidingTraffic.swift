@@ -26,6 +26,38 @@ private func chain(_ bridgeLine: String) throws {
   // end
 }
 
+private func dial(uri: String, _ base: any Dialer, _ options: ConnectionOptions) async throws -> any ByteStream {
+  // sample: Shadowsocks
+  let server = try ShadowsocksServer(uri)
+  let dialer = TLSDialer(over: ShadowsocksDialer(server, over: base), connection: options)
+  let stream = try await dialer.dial(DialRequest(host: "echo.example.org", port: 443, tls: .init()))
+  // end
+  return stream
+}
+
+private func fetch(_ url: String, through uri: String, _ engine: CurlTransport) async throws -> Data {
+  // sample: fetch
+  let stack = try ViaChain([uri]).stack(on: engine)
+  let page = try await stack.fetch(.raw(try ResourceRequest(url: url)))
+  // end
+  return page.value
+}
+
+private func dialWrongly(
+  _ host: String, _ port: Int, _ base: any Dialer, _ options: ConnectionOptions
+) async throws {
+  // sample: wrong password
+  let wrong = try ShadowsocksServer(host: host, port: port, method: .chaCha20Poly1305, password: "wrong")
+  let dialer = TLSDialer(over: ShadowsocksDialer(wrong, over: base), connection: options)
+  do {
+    _ = try await dialer.dial(
+      DialRequest(host: "echo.example.org", port: 443, tls: .init(), connectTimeout: .milliseconds(500)))
+  } catch {
+    print(error)
+  }
+  // end
+}
+
 private func connect(
   to address: ConnectionEndpoint, _ certificate: String, _ base: any Dialer
 ) async throws -> any Connection {
@@ -54,6 +86,27 @@ extension Page {
     stage.check("the host's certificate is checked", stream.facts.trust == .validated)
     stream.close()
     try await stage.prints("chain") { try chain(bridge.bridgeLine) }
+
+    var led = LoopbackShadowsocksBehavior()
+    led.target = .port(target.port)
+    let shadowsocks = try LoopbackShadowsocksServer(led)
+    defer { shadowsocks.stop() }
+    let through = try await dial(uri: shadowsocks.uri, hosts.engine, hosts.configuration.connection)
+    try await through.write(Data("hello".utf8))
+    stage.check("TLS over Shadowsocks brings it back", try await through.read() == Data("hello".utf8))
+    stage.check("the host's name went to the server", shadowsocks.targets == ["echo.example.org:443"])
+    through.close()
+    let web = try LoopbackServer.http(tls: hosts.identity("www.example.org")) { _ in .text("a page") }
+    defer { web.stop() }
+    led.target = .asked
+    let asked = try LoopbackShadowsocksServer(led)
+    defer { asked.stop() }
+    let page = try await fetch(
+      "https://www.example.org:\(web.port)/", through: asked.uri, CurlTransport(hosts.configuration))
+    stage.check("a page comes through it", page == Data("a page".utf8))
+    try await stage.prints("wrong password") {
+      try await dialWrongly("proxy.example.org", 8388, shadowsocks.dialer(), hosts.configuration.connection)
+    }
 
     let echo = try LoopbackObfs4Server()
     defer { echo.stop() }

@@ -22,6 +22,9 @@ bool clastro_hmac_sha256(
 // FIPS 180-4; `out` has 32 bytes.
 bool clastro_sha256(const uint8_t *message, size_t length, uint8_t *out);
 
+// RFC 1321; `out` has 16 bytes. False where libcrypto's settings forbid it, as FIPS does.
+bool clastro_md5(const uint8_t *message, size_t length, uint8_t *out);
+
 // Compares in the same time wherever the difference is.
 bool clastro_equal(const uint8_t *one, const uint8_t *other, size_t length);
 

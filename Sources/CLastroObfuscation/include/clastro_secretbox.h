@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "clastro_opening.h"
+
 #pragma clang assume_nonnull begin
 
 // A key with the first 16 bytes of a nonce, and what libcrypto needs for tags. One thread at a time.
@@ -21,8 +23,6 @@ void clastro_secretbox_free(clastro_secretbox *_Nullable box);
 // libcrypto fails.
 bool clastro_secretbox_seal(
   clastro_secretbox *box, const uint8_t *nonce, const uint8_t *message, size_t length, uint8_t *out);
-
-typedef enum { CLASTRO_OPENED, CLASTRO_FORGED, CLASTRO_OPEN_FAILED } clastro_opening;
 
 // `out` has 16 bytes less than `sealed`, and is written only when the tag is right.
 clastro_opening clastro_secretbox_open(

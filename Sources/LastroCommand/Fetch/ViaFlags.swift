@@ -10,8 +10,8 @@ import LastroTunnels
 struct ViaFlags: ParsableArguments {
   @Option(
     help: """
-      Transport to go through: socks5://…, http://…, https://…, meek:… or obfs4:HOST:PORT?cert=… (or a bridge line in \
-      quotes). Repeatable; the first is the nearest. --proxy is asked on the way to the first one.
+      Transport to go through: socks5://…, http://…, https://…, meek:…, obfs4:HOST:PORT?cert=… (or a bridge line in \
+      quotes) or ss://…. Repeatable; the first is the nearest. --proxy is asked on the way to the first one.
       """)
   var via: [String] = []
 

@@ -13,8 +13,8 @@ struct ConnectCommand: AsyncParsableCommand {
     abstract: "Joins standard input and output to a stream.",
     discussion: """
       The end of standard input ends our direction (FIN, or close_notify); what the server still sends is printed until it ends \
-      its own. meek and obfs4 have no word for an end: through them the program ends when nothing has come for --linger seconds after the \
-      end of input. With --udp every piece read is a datagram, and the program ends a while after the last answer.
+      its own. Through meek, obfs4 and Shadowsocks no such end passes: the program ends when nothing has come for --linger seconds \
+      after the end of input. With --udp every piece read is a datagram, and the program ends a while after the last answer.
 
       EXIT STATUS: 0 when the server ended the stream cleanly, else as of fetch: 56 for a stream that was cut.
       """)
@@ -31,8 +31,8 @@ struct ConnectCommand: AsyncParsableCommand {
   var udpWait: Double = 1
   @Option(
     help: """
-      Seconds without a byte from the server, after the end of input, after which the program ends. Default: 10 through meek \
-      and obfs4, else until the server ends its direction.
+      Seconds without a byte from the server, after the end of input, after which the program ends. Default: 10 through meek, \
+      obfs4 and Shadowsocks, else until the server ends its direction.
       """)
   var linger: Double?
   @OptionGroup var flags: StreamFlags

@@ -34,12 +34,12 @@ struct StreamFlags: ParsableArguments {
   /// What carries the bytes: the engine, or what --via puts over it.
   func dialer(on engine: CurlTransport) throws -> any Dialer { try way.chain().dialer(on: engine) }
 
-  /// Whether an end of our direction does not reach the server: meek and obfs4, wherever they are on the way, have no
-  /// word for it.
+  /// Whether an end of our direction does not reach the server: meek, obfs4 and Shadowsocks, wherever they are on the
+  /// way, have no word for it that servers take as such.
   func passesNoEnd() throws -> Bool {
     try way.chain().hops.contains {
       switch $0 {
-      case .meek, .obfs4: true
+      case .meek, .obfs4, .shadowsocks: true
       default: false
       }
     }

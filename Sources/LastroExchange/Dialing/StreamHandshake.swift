@@ -70,7 +70,12 @@ extension TransportError {
   /// The error as a failure of dialing: a stream's own limit is the dial's, and what was sent was not the
   /// application's.
   package func beforeSending(within limit: Duration?) -> Self {
-    if code == .idleTimeout { return .dialTimedOut(within: limit) }
+    if code == .idleTimeout {
+      var timeout = Self.dialTimedOut(within: limit)
+      // What a tunnel knows of its silence is worth more than to wait longer.
+      if hint != Self.idleStream(within: nil).hint { timeout.hint = hint ?? timeout.hint }
+      return timeout
+    }
     var error = self
     error.requestSent = false
     return error

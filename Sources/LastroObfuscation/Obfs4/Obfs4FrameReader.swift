@@ -31,8 +31,7 @@ package struct Obfs4FrameReader: ~Copyable, Sendable {
   private var masks: Obfs4NumberStream
   private var counter: UInt64
   private let lengthOfNonsense: Int
-  /// What came of the length or box that is waited for.
-  private var held: [UInt8] = []
+  private var gatherer = UnitGatherer()
   private var packet = [UInt8](repeating: 0, count: Obfs4Frame.boxLengths.upperBound - Obfs4Frame.tagLength)
   private var seed: [UInt8]?
 
@@ -64,7 +63,7 @@ package struct Obfs4FrameReader: ~Copyable, Sendable {
   /// Whether an end now would cut a frame.
   package var isWithinFrame: Bool {
     switch state {
-    case .length: !held.isEmpty
+    case .length: !gatherer.isEmpty
     case .box: true
     case .failed: false
     }
@@ -78,22 +77,7 @@ package struct Obfs4FrameReader: ~Copyable, Sendable {
 
   private mutating func take(_ bytes: UnsafeBufferPointer<UInt8>, _ output: inout [UInt8]) {
     var rest = bytes[...]
-    while let wanted {
-      if held.isEmpty, rest.count >= wanted {
-        let unit = rest.prefix(wanted)
-        rest = rest.dropFirst(wanted)
-        use(UnsafeBufferPointer(rebasing: unit), &output)
-      } else {
-        let piece = rest.prefix(wanted - held.count)
-        held += piece
-        rest = rest.dropFirst(piece.count)
-        guard held.count == wanted else { return }
-        let unit = held
-        // Its room is used again: the copy is gone by the next append.
-        held.removeAll(keepingCapacity: true)
-        unit.withUnsafeBufferPointer { use($0, &output) }
-      }
-    }
+    while let wanted, let unit = gatherer.next(wanted, of: &rest) { unit.withBytes { use($0, &output) } }
   }
 
   /// How many bytes the length or box has; nil after a failure.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CLoopback
 public import Lastro
 internal import LastroObfuscation
 public import LastroTesting
@@ -70,87 +69,5 @@ extension Obfs4Bridge {
   /// As operators give it out.
   fileprivate var certificate: String {
     String(Data(identity.identity.certificate).base64EncodedString().prefix { $0 != "=" })
-  }
-}
-
-extension Obfs4ServerSession {
-  private static let pauseUnit = Duration.microseconds(100)
-
-  /// Serves a connection to its end, on its thread.
-  fileprivate func serve(_ connection: LoopbackConnection) throws {
-    guard case .port(let port) = target else {
-      while true {
-        let bytes = connection.read(max: 65_536)
-        guard !bytes.isEmpty, try perform(receive(bytes), on: connection, delivering: echo) else { return }
-      }
-    }
-    let upstream = cloopback_connect_tcp(UInt16(clamping: port))
-    guard upstream >= 0 else { return connection.stall() }
-    defer { cloopback_close(upstream) }
-    try connection.relay(to: upstream) { bytes throws(LoopbackError) in
-      try perform(receive(bytes), on: connection) { payload in
-        cloopback_send(upstream, payload, payload.count) < 0 ? [.end] : []
-      }
-    } fromUpstream: { bytes throws(LoopbackError) in
-      try perform(send(bytes), on: connection) { _ in [] }
-    }
-  }
-
-  private func echo(_ payload: [UInt8]) -> [Action] { send(payload) }
-
-  /// - Returns: whether the connection goes on.
-  private func perform(
-    _ actions: [Action], on connection: LoopbackConnection, delivering deliver: ([UInt8]) -> [Action]
-  ) throws(LoopbackError) -> Bool {
-    for action in actions {
-      switch action {
-      case .write(let bytes, let pause):
-        try connection.write(bytes)
-        if pause > 0, !connection.pause(Self.pauseUnit * pause) { return false }
-      case .deliver(let payload):
-        guard try perform(deliver(payload), on: connection, delivering: deliver) else { return false }
-      case .end:
-        connection.closeAfterPeer()
-        return false
-      case .reset:
-        connection.resetAfterDelivery()
-        return false
-      case .stall:
-        connection.stall()
-        return false
-      }
-    }
-    return true
-  }
-
-  /// Serves a stream in memory to its end, as an echo.
-  fileprivate func serve(_ stream: MemoryStream) async throws {
-    while let data = try await stream.read() {
-      guard try await perform(receive([UInt8](data)), on: stream) else { return }
-    }
-    // A client that closed reads nothing more.
-    try await stream.finishWriting()
-  }
-
-  private func perform(_ actions: [Action], on stream: MemoryStream) async throws -> Bool {
-    for action in actions {
-      switch action {
-      // Pauses are for the network.
-      case .write(let bytes, _): try await stream.write(Data(bytes))
-      case .deliver(let payload): guard try await perform(send(payload), on: stream) else { return false }
-      case .end:
-        try await stream.finishWriting()
-        while try await stream.read() != nil {}
-        return false
-      case .reset:
-        stream.truncate()
-        while try await stream.read() != nil {}
-        return false
-      case .stall:
-        while try await stream.read() != nil {}
-        return false
-      }
-    }
-    return true
   }
 }

@@ -44,22 +44,16 @@ private final class Obfs4Answered {
 }
 
 /// The server's side of one stream: bytes in, bytes out.
-final class Obfs4ServerSession {
-  /// What is to be done about what came.
-  enum Action {
-    /// Bytes to write, then a pause in units of 100 µs.
-    case write([UInt8], pause: Int)
-    /// Bytes for the target.
-    case deliver([UInt8])
-    case end
-    case reset
-    /// Nothing more is said, and what comes is thrown away.
-    case stall
-  }
-
+final class Obfs4ServerSession: ObfuscatedSession {
   private let bridge: Obfs4Bridge
   private var behavior: LoopbackObfs4Behavior { bridge.behavior }
-  var target: LoopbackObfs4Behavior.Target { behavior.target }
+  var route: ObfuscatedRoute {
+    switch behavior.target {
+    case .echo: .echo
+    case .port(let port): .port(port)
+    }
+  }
+  let unreachable = ObfuscatedAction.stall
   private var random = Obfs4SystemRandom()
   private var handshake: Obfs4ServerHandshake
   private var reader: Obfs4FrameReader?
@@ -67,12 +61,13 @@ final class Obfs4ServerSession {
   /// Takes the writer's place when the target sends something.
   private var traffic: Obfs4Traffic?
   private var seed: [UInt8]
-  private var sentBytes = 0
+  private var sentPieces: ObfuscatedPieces
 
   init(_ bridge: Obfs4Bridge) throws(Obfs4Failure) {
     self.bridge = bridge
     seed = random.fill(24)
     let behavior = bridge.behavior
+    sentPieces = ObfuscatedPieces(pieceBytes: behavior.pieceBytes, cutAfter: behavior.cutAfter)
     let faults: Obfs4ServerFaults =
       switch behavior.handshakeFault {
       case .wrongMark: .mark
@@ -88,17 +83,17 @@ final class Obfs4ServerSession {
   }
 
   /// What is to be done about bytes of the client.
-  func receive(_ bytes: [UInt8]) -> [Action] {
+  func receive(_ bytes: [UInt8]) -> [ObfuscatedAction] {
     do throws(Obfs4Failure) {
-      if reader == nil { return try limited(shake(bytes)) }
-      return try limited(opened(bytes))
+      if reader == nil { return try sentPieces.limited(shake(bytes)) }
+      return try sentPieces.limited(opened(bytes))
     } catch {
       // A server that is not to be found out says nothing.
       return [.stall]
     }
   }
 
-  private func shake(_ bytes: [UInt8]) throws(Obfs4Failure) -> [Action] {
+  private func shake(_ bytes: [UInt8]) throws(Obfs4Failure) -> [ObfuscatedAction] {
     guard let answered = try bridge.answer(&handshake, bytes) else { return [] }
     switch behavior.handshakeFault {
     case .silence: return [.stall]
@@ -115,7 +110,7 @@ final class Obfs4ServerSession {
     return try steps(behavior.opening, after: answered.response) + opened(leftover)
   }
 
-  private func opened(_ bytes: [UInt8]) throws(Obfs4Failure) -> [Action] {
+  private func opened(_ bytes: [UInt8]) throws(Obfs4Failure) -> [ObfuscatedAction] {
     var payload: [UInt8] = []
     try reader?.receive(bytes, into: &payload)
     guard !payload.isEmpty else { return [] }
@@ -124,22 +119,22 @@ final class Obfs4ServerSession {
   }
 
   /// What is to be done about bytes of the target.
-  func send(_ bytes: [UInt8]) -> [Action] {
+  func send(_ bytes: [UInt8]) -> [ObfuscatedAction] {
     do throws(Obfs4Failure) {
       if let writer = writer.take() {
         traffic = try Obfs4Traffic(
           writer, mode: Obfs4TimingMode(rawValue: behavior.timing) ?? .off, seed: seed, random: random)
       }
       let pieces = try traffic?.burst(bytes[...]) ?? []
-      return limited(pieces.map { .write($0.bytes, pause: $0.delay) })
+      return sentPieces.limited(pieces.map { .write($0.bytes, pause: $0.delay) })
     } catch {
       return [.stall]
     }
   }
 
   /// Frames that stand together go in one write.
-  private func steps(_ steps: [LoopbackObfs4Step], after begin: [UInt8]) throws(Obfs4Failure) -> [Action] {
-    var bytes = begin, actions: [Action] = []
+  private func steps(_ steps: [LoopbackObfs4Step], after begin: [UInt8]) throws(Obfs4Failure) -> [ObfuscatedAction] {
+    var bytes = begin, actions: [ObfuscatedAction] = []
     func flush() {
       if !bytes.isEmpty { actions.append(.write(bytes, pause: 0)) }
       bytes = []
@@ -165,26 +160,5 @@ final class Obfs4ServerSession {
     }
     flush()
     return actions
-  }
-
-  /// In pieces as long as they are to be, and not more than are to be sent.
-  private func limited(_ actions: [Action]) -> [Action] {
-    var result: [Action] = []
-    for action in actions {
-      guard case .write(let bytes, let pause) = action else {
-        result.append(action)
-        continue
-      }
-      let left = behavior.cutAfter.map { max(0, $0 - sentBytes) } ?? .max
-      sentBytes += bytes.count
-      var rest = bytes.prefix(left)
-      while !rest.isEmpty {
-        let piece = rest.prefix(max(1, behavior.pieceBytes))
-        rest = rest.dropFirst(piece.count)
-        result.append(.write([UInt8](piece), pause: rest.isEmpty ? pause : 0))
-      }
-      if bytes.count >= left { return result + [.end] }
-    }
-    return result
   }
 }

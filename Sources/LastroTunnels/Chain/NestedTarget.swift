@@ -11,7 +11,7 @@ internal import LastroWire
 
 /// Where a tunnel leads to, checked: nothing in it can end a line or a length field early.
 struct NestedTarget: Equatable {
-  let host: SOCKS5Machine.Host
+  let host: SOCKS5Address.Host
   /// Canonical; IPv6 without brackets.
   let hostText: String
   let port: Int
@@ -33,9 +33,12 @@ struct NestedTarget: Equatable {
     hostText = name
     self.port = port
     self.host =
-      Self.bytes(of: name, family: AF_INET6, count: 16).map(SOCKS5Machine.Host.ipv6)
-      ?? Self.bytes(of: name, family: AF_INET, count: 4).map(SOCKS5Machine.Host.ipv4) ?? .name(name)
+      Self.bytes(of: name, family: AF_INET6, count: 16).map(SOCKS5Address.Host.ipv6)
+      ?? Self.bytes(of: name, family: AF_INET, count: 4).map(SOCKS5Address.Host.ipv4) ?? .name(name)
   }
+
+  /// As SOCKS 5 and Shadowsocks write it.
+  var address: SOCKS5Address { SOCKS5Address(host: host, port: UInt16(clamping: port)) }
 
   /// As HTTP writes it (RFC 9110 §9.3.6).
   var authority: String { "\(hostText.bracketedHost):\(port)" }

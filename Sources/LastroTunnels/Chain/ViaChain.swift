@@ -22,9 +22,10 @@ public import Lastro
 /// | `https://[USER:PASSWORD@]HOST[:PORT]` | the same with TLS to the proxy; port 443 by default |
 /// | `meek:URL[?front=HOST[:PORT]]` | ``MeekDialer``: `URL` is the meek server's, `front` is contacted in its place |
 /// | `obfs4:HOST:PORT?cert=CERT[&iat-mode=0\|1\|2]`, or a bridge line | ``WispDialer``; see ``WispServer/init(_:)`` |
+/// | `ss://USER@HOST:PORT[/][?QUERY][#NAME]` | ``ShadowsocksDialer``; see ``ShadowsocksServer/init(_:)`` |
 ///
-/// In user and password, percent-encoding is undone; write `%40` for `@`, `%3A` for `:` in the user, `%2F` for `/`.
-/// Other items of a meek URL's query stay with it. Descriptions show no password.
+/// In user and password of proxies, percent-encoding is undone; write `%40` for `@`, `%3A` for `:` in the user, `%2F`
+/// for `/`. Other items of a meek URL's query stay with it. Descriptions show no password.
 public struct ViaChain: Sendable, Hashable, CustomStringConvertible {
   /// One tunnel of a chain.
   @nonexhaustive
@@ -37,6 +38,8 @@ public struct ViaChain: Sendable, Hashable, CustomStringConvertible {
     case meek(MeekServer)
     /// An obfs4 server.
     case obfs4(WispServer)
+    /// A Shadowsocks server.
+    case shadowsocks(ShadowsocksServer)
 
     /// As it is written, without the password.
     public var description: String {
@@ -45,6 +48,7 @@ public struct ViaChain: Sendable, Hashable, CustomStringConvertible {
       case .httpConnect(let proxy, let isTLS): "\(isTLS ? "https" : "http")://\(proxy)"
       case .meek(let server): "meek:\(server)"
       case .obfs4(let server): "\(server)"
+      case .shadowsocks(let server): "\(server)"
       }
     }
 
@@ -97,6 +101,7 @@ public struct ViaChain: Sendable, Hashable, CustomStringConvertible {
           proxy: proxy, tls: isTLS ? DialRequest.TLS(applicationProtocols: ["http/1.1"]) : nil, over: dialer)
       case .meek(let server): transport = MeekDialer(server, over: dialer)
       case .obfs4(let server): transport = WispDialer(server, over: dialer)
+      case .shadowsocks(let server): transport = ShadowsocksDialer(server, over: dialer)
       }
       dialer = secure(transport)
     }
@@ -107,11 +112,12 @@ public struct ViaChain: Sendable, Hashable, CustomStringConvertible {
 /// Reads the texts of hops.
 private enum ViaReader {
   private static let forms =
-    "write socks5://HOST:PORT, http://HOST:PORT, https://HOST:PORT, meek:URL?front=HOST or "
-    + "obfs4:HOST:PORT?cert=CERT; user and password as in socks5://USER:PASSWORD@HOST:PORT"
+    "write socks5://HOST:PORT, http://HOST:PORT, https://HOST:PORT, meek:URL?front=HOST, "
+    + "obfs4:HOST:PORT?cert=CERT or ss://USER@HOST:PORT; user and password as in socks5://USER:PASSWORD@HOST:PORT"
 
   static func hop(_ text: String) throws(ConfigurationError) -> ViaChain.Hop {
     if WispServer.isWritten(text) { return .obfs4(try WispServer(text)) }
+    if ShadowsocksServer.isWritten(text) { return .shadowsocks(try ShadowsocksServer(text)) }
     guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")) else {
       throw ConfigurationError("the text has no scheme", hint: forms)
     }

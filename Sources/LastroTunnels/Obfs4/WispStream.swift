@@ -13,24 +13,11 @@ internal import LastroSupport
 /// A stream of obfs4 behind its handshake: frames over the stream below.
 final class WispStream: ByteStream {
   private struct State {
-    /// Decoded, and not read yet.
-    var bytes = Data()
-    var hasEnded = false
-    /// Why nothing more is carried: told again by every call, by a read behind the bytes before it.
-    var failure: TransportError?
-    /// Why nothing more is written, where reading goes on.
-    var writeFailure: TransportError?
+    var framed = FramedState()
     /// The server's, for the tables of the next write.
     var seed: [UInt8]?
-    /// Our direction is over.
-    var isFinished = false
-    var isClosed = false
     /// Number of pauses that are over.
     var pauses = 0
-    var turns = Turns()
-
-    /// Why nothing can be written.
-    var refusal: TransportError? { isClosed || isFinished ? .streamClosed : failure ?? writeFailure }
   }
 
   /// Not copyable, and a lock's state has to be.
@@ -91,7 +78,7 @@ final class WispStream: ByteStream {
     defer { end(.reading) }
     let countdown = Countdown(limit, now: time.now)
     while true {
-      if let step = taken(upTo: maximum) { return try step.get() }
+      if let step = state.change({ $0.framed.taken(upTo: maximum) }) { return try step.get() }
       // A server that sends padding alone must not keep a task that is cancelled.
       if Task.isCancelled { throw .cancelled(requestSent: true) }
       if let bytes = try await below.read(upTo: Self.readBytes, within: countdown.left) {
@@ -99,18 +86,6 @@ final class WispStream: ByteStream {
       } else {
         takeEnd()
       }
-    }
-  }
-
-  private func taken(upTo maximum: Int) -> Result<Data?, TransportError>? {
-    state.change { state in
-      if state.isClosed { return .failure(.streamClosed) }
-      if !state.bytes.isEmpty {
-        defer { state.bytes = state.bytes.dropFirst(maximum) }
-        return .success(Data(state.bytes.prefix(maximum)))
-      }
-      if let failure = state.failure { return .failure(failure) }
-      return state.hasEnded ? .success(nil) : nil
     }
   }
 
@@ -126,9 +101,8 @@ final class WispStream: ByteStream {
       }
     }
     state.change { state in
-      if !state.isClosed { state.bytes += output }
+      state.framed.takeIn(output, failure?.carrying)
       if let seed { state.seed = seed }
-      if let failure { state.failure = failure.carrying }
     }
     if failure != nil { below.close() }
   }
@@ -136,8 +110,8 @@ final class WispStream: ByteStream {
   private func takeEnd() {
     let isWithinFrame = reading.withLock { $0.frames.isWithinFrame }
     state.change { state in
-      state.hasEnded = true
-      if isWithinFrame { state.failure = Obfs4Failure.truncated.carrying }
+      state.framed.hasEnded = true
+      if isWithinFrame { state.framed.failure = Obfs4Failure.truncated.carrying }
     }
     if isWithinFrame { below.close() }
   }
@@ -147,7 +121,7 @@ final class WispStream: ByteStream {
   func write(_ data: Data, within limit: Duration?) async throws(TransportError) {
     try begin(.writing)
     defer { end(.writing) }
-    if let refusal = state.read(\.refusal) { throw refusal }
+    if let refusal = state.read(\.framed.refusal) { throw refusal }
     let countdown = Countdown(limit, now: time.now)
     do throws(TransportError) {
       var rest = [UInt8](data)[...]
@@ -160,9 +134,9 @@ final class WispStream: ByteStream {
       // The server has an unknown part of it.
       switch error.stage {
       case .timeout, .cancelled: close()
-      default: state.change { $0.writeFailure = error }
+      default: state.change { $0.framed.writeFailure = error }
       }
-      throw state.read(\.failure) ?? error
+      throw state.read(\.framed.failure) ?? error
     }
   }
 
@@ -176,7 +150,7 @@ final class WispStream: ByteStream {
         try await pause(Self.delayUnit * piece.delay, within: countdown)
       } catch {
         // Given up where all is written.
-        if isLast, index == pieces.count - 1, !state.read(\.isClosed) { return }
+        if isLast, index == pieces.count - 1, !state.read(\.framed.isClosed) { return }
         throw error
       }
     }
@@ -203,34 +177,28 @@ final class WispStream: ByteStream {
     }
     defer { sleeper.cancel() }
     let outcome = await state.wait(within: countdown.left, time: time) {
-      $0.pauses >= number || $0.isClosed || $0.failure != nil
+      $0.pauses >= number || $0.framed.isClosed || $0.framed.failure != nil
     }
     try outcome.mapError { TransportError.interrupted($0, within: countdown.limit) }.get()
-    if let refusal = state.read(\.refusal) { throw refusal }
+    if let refusal = state.read(\.framed.refusal) { throw refusal }
   }
 
   /// All is written already, and the protocol has no word for the end: FIN would end both directions.
   func finishWriting(within limit: Duration?) async throws(TransportError) {
     try begin(.writing)
     defer { end(.writing) }
-    let failure: TransportError? = state.change { state in
-      state.isFinished = true
-      return state.isClosed ? .streamClosed : state.failure ?? state.writeFailure
-    }
+    let failure = state.change { $0.framed.finish() }
     if let failure { throw failure }
   }
 
   func close() {
-    state.change { state in
-      state.isClosed = true
-      state.bytes = Data()
-    }
+    state.change { $0.framed.close() }
     below.close()
   }
 
   private func begin(_ turn: Turns) throws(TransportError) {
-    try state.change { state throws(TransportError) in try state.turns.begin(turn) }
+    try state.change { state throws(TransportError) in try state.framed.turns.begin(turn) }
   }
 
-  private func end(_ turn: Turns) { state.change { _ = $0.turns.remove(turn) } }
+  private func end(_ turn: Turns) { state.change { _ = $0.framed.turns.remove(turn) } }
 }

@@ -114,7 +114,7 @@ public struct SOCKS5Dialer: Dialer {
 
 extension SOCKS5Failure {
   /// Of what a proxy cannot be asked.
-  fileprivate var refused: TransportError {
+  var refused: TransportError {
     .refused(
       .invalidOption, message,
       hint: kind == .login ? "give each 1 to 255 bytes of UTF-8; RFC 1929" : nil)

@@ -4,15 +4,6 @@
 ///
 /// It says how many bytes it wants next, and wants none beyond the proxy's last: what follows is the tunnel's.
 package struct SOCKS5Machine: Sendable {
-  /// Where the tunnel leads.
-  package enum Host: Equatable, Sendable {
-    case name(String)
-    /// 4 bytes.
-    case ipv4([UInt8])
-    /// 16 bytes.
-    case ipv6([UInt8])
-  }
-
   package enum Step: Equatable, Sendable {
     /// Exactly so many bytes are wanted next, after `sending`, which may be empty.
     case more(Int, sending: [UInt8])
@@ -43,28 +34,14 @@ package struct SOCKS5Machine: Sendable {
 
   /// - Throws: ``SOCKS5Failure`` of kind `target` or `login`, for what SOCKS 5 cannot carry.
   package init(
-    host: Host, port: UInt16, login: (user: [UInt8], password: [UInt8])? = nil
+    host: SOCKS5Address.Host, port: UInt16, login: (user: [UInt8], password: [UInt8])? = nil
   ) throws(SOCKS5Failure) {
     let start: [UInt8] = [Self.version, 1, 0]  // CONNECT, reserved
-    request = start + (try Self.address(host)) + [UInt8(port >> 8), UInt8(port & 0xFF)]
+    request = start + (try SOCKS5Address(host: host, port: port).bytes())
     if let login {
       self.login = try Self.login(login.user, login.password)
     } else {
       self.login = nil
-    }
-  }
-
-  private static func address(_ host: Host) throws(SOCKS5Failure) -> [UInt8] {
-    switch host {
-    case .ipv4(let bytes) where bytes.count == 4: return [1] + bytes
-    case .ipv6(let bytes) where bytes.count == 16: return [4] + bytes
-    case .name(let name):
-      let length = name.utf8.count
-      guard (1...255).contains(length) else {
-        throw SOCKS5Failure(.target, "the host's name has \(length) bytes; SOCKS 5 can carry 1 to 255")
-      }
-      return [3, UInt8(length)] + Array(name.utf8)
-    case .ipv4, .ipv6: throw SOCKS5Failure(.target, "the host's address does not have 4 or 16 bytes")
     }
   }
 

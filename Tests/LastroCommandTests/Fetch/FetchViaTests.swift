@@ -13,6 +13,8 @@ struct FetchViaTests {
   private let server: LoopbackServer
   private let socks, http, https: LoopbackServer
   private let meek: LoopbackMeekServer
+  private let obfs4: LoopbackObfs4Server
+  private let shadowsocks: LoopbackShadowsocksServer
   /// A name that no resolver knows: whatever reaches the server was asked of a proxy.
   private var url: String { "https://far.invalid:\(server.port)/" }
 
@@ -26,14 +28,21 @@ struct FetchViaTests {
     https = try LoopbackServer.tunnel(tls: LoopbackTLS(leaf))
     server = try LoopbackServer.http2(tls: tls) { LoopbackResponse(body: $0.body + Array("answer".utf8)) }
     meek = try LoopbackMeekServer(target: .port(server.port))
+    var ofObfs4 = LoopbackObfs4Behavior(), ofShadowsocks = LoopbackShadowsocksBehavior()
+    ofObfs4.target = .port(server.port)
+    ofShadowsocks.target = .asked
+    obfs4 = try LoopbackObfs4Server(ofObfs4)
+    shadowsocks = try LoopbackShadowsocksServer(ofShadowsocks)
   }
 
   private var ways: [[String]] {
     let texts = [
       "socks5://127.0.0.1:\(socks.port)", "http://127.0.0.1:\(http.port)", "https://127.0.0.1:\(https.port)",
-      "meek:\(meek.server.baseURL)/",
+      "meek:\(meek.server.baseURL)/", obfs4.bridgeLine, shadowsocks.uri,
     ]
-    return texts.map { [$0] } + [[texts[0], texts[1]], [texts[1], texts[0], texts[3]]]
+    return texts.map { [$0] } + [
+      [texts[0], texts[1]], [texts[1], texts[0], texts[3]], [texts[0], texts[5]], [texts[5], texts[4]],
+    ]
   }
 
   private func fetch(_ way: [String], _ flags: [String], _ url: String? = nil) async throws -> Lastro.Result {

@@ -145,14 +145,24 @@ struct ConnectCommandTests {
     }
   }
 
-  @Test("meek knows no end: the program ends when nothing has come for a while after the end of input")
-  func meekEnds() async throws {
-    let meek = try LoopbackMeekServer()
-    let via = ["connect", "127.0.0.1:9", "--via", "meek:\(meek.server.baseURL)/", "--linger"]
+  @Test("through meek, obfs4 and Shadowsocks no end passes: the program ends 10 s after the last byte")
+  func endsThatDoNotPass() async throws {
+    let meek = try LoopbackMeekServer(), obfs4 = try LoopbackObfs4Server(),
+      shadowsocks = try LoopbackShadowsocksServer()
+    let ways = ["meek:\(meek.server.baseURL)/", obfs4.bridgeLine, shadowsocks.uri]
     let text = String(repeating: "ballast ", count: 20_000)
-    let result = try await Lastro.run(via + ["10"], input: text)
-    #expect(result.status == 0, "\(result.errors)")
-    #expect(result.text == text)
+    try await withThrowingTaskGroup { group in
+      for way in ways {
+        group.addTask {
+          let result = try await Lastro.run(["connect", "127.0.0.1:9", "--via", way], input: text)
+          #expect(result.status == 0, "\(way) \(result.errors)")
+          #expect(result.text == text, "\(way)")
+        }
+      }
+      try await group.waitForAll()
+    }
+    #expect(shadowsocks.targets == ["127.0.0.1:9"])
+    let via = ["connect", "127.0.0.1:9", "--via", ways[0], "--linger"]
     for value in ["0", "-1", "nan", "100000"] {
       #expect(try await Lastro.run(via + [value]).status == 64, "\(value)")
     }

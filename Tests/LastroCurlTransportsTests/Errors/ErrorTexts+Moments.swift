@@ -93,7 +93,7 @@ extension ErrorTexts {
     let stream = try await CurlDialer.shared.dialDatagrams(
       DialRequest(host: "127.0.0.1", port: datagrams.port, connectTimeout: nil))
     await texts.provoke { try await stream.send(Data(count: 65_508)) }
-    let hosts: [SOCKS5Machine.Host] = [.name(String(repeating: "a", count: 256)), .ipv4([1])]
+    let hosts: [SOCKS5Address.Host] = [.name(String(repeating: "a", count: 256)), .ipv4([1])]
     for host in hosts {
       do throws(SOCKS5Failure) {
         _ = try SOCKS5Machine(host: host, port: 1)

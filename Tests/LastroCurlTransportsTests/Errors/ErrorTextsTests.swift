@@ -23,7 +23,7 @@ struct ErrorTextsTests {
       ("WebSocket frames", .webSocketFrames()), ("WebSocket handshakes", .webSocketHandshakes()),
       ("WebSockets", .webSockets()), ("Gemini URLs", try .geminiURLs()), ("known hosts", try .knownHosts()),
       ("Gemini", try await .gemini()), ("chains", .chains()), ("proxies", try await .proxies()),
-      ("obfs4", try .obfs4()),
+      ("obfs4", try .obfs4()), ("Shadowsocks", try .shadowsocks()),
       ("connections", try .connections()),
       ("dialing", try await .dialing()), ("exchanges", try await .exchanges()),
       ("calls in progress", try await .callsInProgress()), ("open streams", try await .openStreams()),

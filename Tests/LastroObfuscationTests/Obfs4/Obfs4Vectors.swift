@@ -279,25 +279,33 @@ func drawing(_ number: Int, from range: ClosedRange<Int>) -> [UInt8] {
   return (0..<8).map { UInt8(truncatingIfNeeded: word >> (8 * $0)) }
 }
 
+/// The names that an object in a file has.
+struct VectorNames: Decodable {
+  private struct AnyKey: CodingKey {
+    let stringValue: String
+    let intValue: Int? = nil
+    init(stringValue: String) { self.stringValue = stringValue }
+    init?(intValue: Int) { nil }
+  }
+
+  private let all: Set<String>
+
+  init(from decoder: any Decoder) throws {
+    all = Set(try decoder.container(keyedBy: AnyKey.self).allKeys.map(\.stringValue))
+  }
+
+  /// Those of a file that a value read from it has not.
+  static func unread(in path: String, by value: Any) throws -> Set<String> {
+    let read = Set(Mirror(reflecting: value).children.compactMap(\.label))
+    return try JSONDecoder().decode(Self.self, from: ConformanceData.file(path)).all.subtracting(read)
+  }
+}
+
 @Suite("The file of obfs4's vectors")
 struct Obfs4VectorFileTests {
   @Test("has no key that no test reads")
   func keys() throws {
-    struct AnyKey: CodingKey {
-      let stringValue: String
-      let intValue: Int? = nil
-      init(stringValue: String) { self.stringValue = stringValue }
-      init?(intValue: Int) { nil }
-    }
-    struct Names: Decodable {
-      let all: Set<String>
-      init(from decoder: any Decoder) throws {
-        all = Set(try decoder.container(keyedBy: AnyKey.self).allKeys.map(\.stringValue))
-      }
-    }
-    let read = Set(Mirror(reflecting: try Obfs4Vectors.read()).children.compactMap(\.label))
-    let all = try JSONDecoder().decode(Names.self, from: ConformanceData.file(Obfs4Vectors.path)).all
     // What the file tells of itself, and what the tests of servers' addresses read.
-    #expect(all.subtracting(read) == ["about", "arguments"])
+    #expect(try VectorNames.unread(in: Obfs4Vectors.path, by: Obfs4Vectors.read()) == ["about", "arguments"])
   }
 }

@@ -74,10 +74,10 @@ private func expectNone(
 }
 
 /// A transport over a single connection, made again for each.
-private struct EachTimeAnew: ConnectionFactory {
-  let make: @Sendable () -> any ConnectionFactory
+struct EachTimeAnew: ConnectionFactory {
+  let make: @Sendable () -> (any ConnectionFactory)?
 
-  func connect(using parameters: ConnectionParameters) -> (any Connection)? { make().connect(using: parameters) }
+  func connect(using parameters: ConnectionParameters) -> (any Connection)? { make()?.connect(using: parameters) }
 }
 
 /// Loses the completions of sends.

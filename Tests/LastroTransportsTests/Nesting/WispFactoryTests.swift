@@ -97,10 +97,3 @@ struct WispFactoryTests {
     }
   }
 }
-
-/// A transport over a single connection, made again for each.
-private struct EachTimeAnew: ConnectionFactory {
-  let make: @Sendable () -> (any ConnectionFactory)?
-
-  func connect(using parameters: ConnectionParameters) -> (any Connection)? { make()?.connect(using: parameters) }
-}

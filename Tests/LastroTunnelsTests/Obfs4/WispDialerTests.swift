@@ -417,15 +417,28 @@ struct WispBridge {
   func dialer(over below: any Dialer) -> WispDialer { WispDialer(wisp, over: below, time: time) }
 }
 
-/// Tells when its streams begin, and when they are closed.
-private struct RecordingDialer: Dialer {
-  let below: any Dialer
-  let begun: EventRecorder<Int>
-  let ended: EventRecorder<Int>
-  let reads: EventRecorder<Int>
+/// Tells when its streams begin, what is asked of them, and when they are closed. They take no end of our direction.
+struct RecordingDialer: Dialer {
+  private let below: any Dialer
+  private let begun, ended, reads: EventRecorder<Int>
+  private let writes: EventRecorder<Data>
+
+  /// - Parameters:
+  ///   - reads: what reads ask for.
+  ///   - writes: what is written at a time.
+  init(
+    below: any Dialer, begun: EventRecorder<Int> = .init(), ended: EventRecorder<Int> = .init(),
+    reads: EventRecorder<Int> = .init(), writes: EventRecorder<Data> = .init()
+  ) {
+    self.below = below
+    self.begun = begun
+    self.ended = ended
+    self.reads = reads
+    self.writes = writes
+  }
 
   func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
-    let stream = RecordingStream(try await below.dial(request), ended, reads)
+    let stream = RecordingStream(try await below.dial(request), ended, reads, writes)
     begun.record(1)
     return stream
   }
@@ -435,12 +448,16 @@ private final class RecordingStream: ByteStream {
   private let below: any ByteStream
   private let ended: EventRecorder<Int>
   private let reads: EventRecorder<Int>
+  private let writes: EventRecorder<Data>
   private let isClosed = Lock(false)
 
-  init(_ below: any ByteStream, _ ended: EventRecorder<Int>, _ reads: EventRecorder<Int>) {
+  init(
+    _ below: any ByteStream, _ ended: EventRecorder<Int>, _ reads: EventRecorder<Int>, _ writes: EventRecorder<Data>
+  ) {
     self.below = below
     self.ended = ended
     self.reads = reads
+    self.writes = writes
   }
 
   deinit { close() }
@@ -453,11 +470,12 @@ private final class RecordingStream: ByteStream {
   }
 
   func write(_ data: Data, within limit: Duration?) async throws(TransportError) {
+    writes.record(data)
     try await below.write(data, within: limit)
   }
 
   func finishWriting(within limit: Duration?) async throws(TransportError) {
-    Issue.record("obfs4 passed an end on")
+    Issue.record("an end was passed on")
     try await below.finishWriting(within: limit)
   }
 
@@ -472,9 +490,15 @@ private final class RecordingStream: ByteStream {
 }
 
 /// Changes one bit of what its streams read.
-private struct ChangingDialer: Dialer {
-  let below: any Dialer
-  let index: Int
+struct ChangingDialer: Dialer {
+  private let below: any Dialer
+  private let index: Int
+
+  /// - Parameter index: of the byte.
+  init(below: any Dialer, index: Int) {
+    self.below = below
+    self.index = index
+  }
 
   func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
     ChangingStream(try await below.dial(request), index)
@@ -514,8 +538,11 @@ private final class ChangingStream: ByteStream {
   func close() { below.close() }
 }
 
-private struct FailingDialer: Dialer {
-  let error: TransportError
+/// Opens nothing.
+struct FailingDialer: Dialer {
+  private let error: TransportError
+
+  init(error: TransportError) { self.error = error }
 
   func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream { throw error }
 }

@@ -45,7 +45,7 @@ struct SOCKS5MachineTests {
   @Test("addresses go out as such")
   func addresses() throws {
     let six = Array(UInt8(1)...16)
-    for (host, bytes) in [(SOCKS5Machine.Host.ipv4([10, 1, 2, 3]), [1, 10, 1, 2, 3]), (.ipv6(six), [4] + six)] {
+    for (host, bytes) in [(SOCKS5Address.Host.ipv4([10, 1, 2, 3]), [1, 10, 1, 2, 3]), (.ipv6(six), [4] + six)] {
       let result = run(try SOCKS5Machine(host: host, port: 80), [[5, 0], [5, 0, 0, 1], [0, 0, 0, 0, 0, 0]])
       #expect(result.sent.last == [5, 1, 0] + bytes + [0, 80])
     }
@@ -93,7 +93,7 @@ struct SOCKS5MachineTests {
 
   @Test("what the protocol cannot carry is refused before anything is sent")
   func limits() {
-    func kind(_ host: SOCKS5Machine.Host, _ user: Int = 1, _ password: Int = 1) -> SOCKS5Failure.Kind? {
+    func kind(_ host: SOCKS5Address.Host, _ user: Int = 1, _ password: Int = 1) -> SOCKS5Failure.Kind? {
       do throws(SOCKS5Failure) {
         let letters = { [UInt8](repeating: 0x61, count: $0) }
         _ = try SOCKS5Machine(host: host, port: 1, login: (letters(user), letters(password)))
@@ -102,7 +102,7 @@ struct SOCKS5MachineTests {
         return error.kind
       }
     }
-    let name = { SOCKS5Machine.Host.name(String(repeating: "a", count: $0)) }
+    let name = { SOCKS5Address.Host.name(String(repeating: "a", count: $0)) }
     #expect(kind(name(1)) == nil && kind(name(255)) == nil)
     #expect(kind(name(0)) == .target && kind(name(256)) == .target)
     #expect(kind(.ipv4([1, 2, 3])) == .target && kind(.ipv6([1, 2, 3, 4])) == .target)

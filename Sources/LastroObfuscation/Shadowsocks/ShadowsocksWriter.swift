@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Lengths of chunks.
+package enum ShadowsocksChunk {
+  /// Of a payload.
+  package static let maximumPayload = 0x3FFF
+  /// The sealed length.
+  package static let headLength = 2 + ShadowsocksSealer.tagLength
+  /// What a chunk has beside its payload.
+  package static let overhead = headLength + ShadowsocksSealer.tagLength
+}
+
+/// What is sent in one direction, to its salt and chunks.
+///
+/// What a client sends begins with the address of its target.
+package struct ShadowsocksWriter: ~Copyable, Sendable {
+  private var sealer: ShadowsocksSealer
+  /// Goes before the first chunk; nil behind it.
+  private var salt: [UInt8]?
+  private var failure: ShadowsocksFailure?
+
+  /// - Parameters:
+  ///   - salt: as long as a key, and never used before with this key.
+  ///   - operation: the number of the first seal.
+  /// - Throws: ``ShadowsocksFailure/cryptoUnavailable``.
+  package init(_ key: ShadowsocksKey, salt: [UInt8], operation: UInt128 = 0) throws(ShadowsocksFailure) {
+    sealer = try ShadowsocksSealer(key, salt: salt, seals: true, operation: operation)
+    self.salt = salt
+  }
+
+  /// Appends the bytes in as few chunks as they need, and before the first one the salt. No bytes have no chunk.
+  ///
+  /// - Throws: ``ShadowsocksFailure/counterExhausted``, ``ShadowsocksFailure/cryptoUnavailable``; nothing was appended,
+  ///   and every later call throws the same.
+  package mutating func write(_ bytes: ArraySlice<UInt8>, into output: inout [UInt8]) throws(ShadowsocksFailure) {
+    let before = output.count
+    let chunks = (bytes.count + ShadowsocksChunk.maximumPayload - 1) / ShadowsocksChunk.maximumPayload
+    output.reserveCapacity(before + (salt?.count ?? 0) + bytes.count + chunks * ShadowsocksChunk.overhead)
+    do throws(ShadowsocksFailure) {
+      var rest = bytes
+      while !rest.isEmpty {
+        let payload = rest.prefix(ShadowsocksChunk.maximumPayload)
+        rest = rest.dropFirst(payload.count)
+        try write(length: payload.count, payload: payload, into: &output)
+      }
+    } catch {
+      output.removeSubrange(before...)
+      throw error
+    }
+  }
+
+  /// Appends a chunk that gives any length, right or wrong, for servers that try their client.
+  package mutating func write(
+    length: Int, payload: ArraySlice<UInt8>, into output: inout [UInt8]
+  ) throws(ShadowsocksFailure) {
+    if let failure { throw failure }
+    do throws(ShadowsocksFailure) {
+      guard sealer.canSealChunk else { throw .counterExhausted }
+      begin(&output)
+      try seal([UInt8(length >> 8 & 0xFF), UInt8(length & 0xFF)], into: &output)
+      try seal(payload, into: &output)
+    } catch {
+      failure = error
+      throw error
+    }
+  }
+
+  /// Appends the salt, if it was not yet.
+  package mutating func begin(_ output: inout [UInt8]) {
+    output += salt ?? []
+    salt = nil
+  }
+
+  private mutating func seal(_ message: ArraySlice<UInt8>, into output: inout [UInt8]) throws(ShadowsocksFailure) {
+    let before = output.count
+    output += message
+    output += repeatElement(0, count: ShadowsocksSealer.tagLength)
+    try output.withUnsafeMutableBufferPointer { output throws(ShadowsocksFailure) in
+      try sealer.seal(UnsafeMutableBufferPointer(rebasing: output[before...]))
+    }
+  }
+}
