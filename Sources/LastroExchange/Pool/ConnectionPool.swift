@@ -198,6 +198,7 @@ final class ConnectionPool: ConnectionOwner {
       case .begin(let job, let connection): begin(job, on: connection)
       case .share(let job, let connection): share(job, on: connection)
       case .dial(let job): dial(job, key)
+      case .limit(let job): job.noteDial()
       case .close(let connection):
         state.change { $0.keys[ObjectIdentifier(connection)] = nil }
         connection.close()
@@ -244,7 +245,6 @@ final class ConnectionPool: ConnectionOwner {
   // MARK: Dials
 
   private func dial(_ job: ExchangeJob, _ key: Key) {
-    job.noteDial()
     let request = dialRequest(job, key)
     let origin = ConnectionOrigin(dialer, request)
     let id = state.change { state in

@@ -35,10 +35,18 @@ struct HostState {
     var isRetired = false
   }
 
+  struct Waiting {
+    let job: ExchangeJob
+    /// Whether its limit for a connection runs.
+    var isLimited = false
+  }
+
   enum Step {
     case begin(ExchangeJob, HTTP1Connection)
     case share(ExchangeJob, HTTP2Connection)
     case dial(ExchangeJob)
+    /// A dial is under way that will serve the job, be it another's: its limit for a connection runs from here on.
+    case limit(ExchangeJob)
     case close(any ExchangeConnection)
     case fail(ExchangeJob, TransportError)
   }
@@ -51,7 +59,7 @@ struct HostState {
   let mayShare: Bool
   let memory = HostMemory()
   var version: Version
-  private(set) var waiting: [ExchangeJob] = []
+  private(set) var waiting: [Waiting] = []
   /// The latest used last: it is taken first, and the oldest come to their end.
   private(set) var idle: [Idle] = []
   private(set) var shared: [Shared] = []
@@ -81,13 +89,13 @@ struct HostState {
   // MARK: Jobs
 
   mutating func enter(_ job: ExchangeJob, front: Bool, now: Duration, _ limits: Limits) -> [Step] {
-    if front { waiting.insert(job, at: 0) } else { waiting.append(job) }
+    if front { waiting.insert(Waiting(job: job), at: 0) } else { waiting.append(Waiting(job: job)) }
     return serve(now: now, limits)
   }
 
   /// A job that waits is over. False: it does not wait here.
   mutating func forget(_ job: ExchangeJob) -> Bool {
-    guard let index = waiting.firstIndex(where: { $0 === job }) else { return false }
+    guard let index = waiting.firstIndex(where: { $0.job === job }) else { return false }
     waiting.remove(at: index)
     return true
   }
@@ -97,7 +105,7 @@ struct HostState {
     var steps: [Step] = []
     var index = 0
     while index < waiting.count {
-      let job = waiting[index]
+      let job = waiting[index].job
       if let step = place(job, now: now, limits, &steps) {
         waiting.remove(at: index)
         steps.append(step)
@@ -107,16 +115,28 @@ struct HostState {
         break
       }
     }
+    var begun: [Step] = []
     while dials < wantedDials, dials < waiting.count {
       if connections >= limits.connections {
-        guard let oldest = idle.first, waiting[dials].wantsFresh else { break }
+        guard let oldest = idle.first, waiting[dials].job.wantsFresh else { break }
         idle.removeFirst()
         close(oldest.connection, &steps)
       }
-      steps.append(.dial(waiting[dials]))
+      begun.append(.dial(waiting[dials].job))
       dials += 1
     }
-    return steps
+    return steps + limitWaits() + begun
+  }
+
+  /// Where HTTP/2 may come of it, all that wait share the dials.
+  private mutating func limitWaits() -> [Step] {
+    guard dials > 0 else { return [] }
+    let served = version == .http1 ? min(dials, waiting.count) : waiting.count
+    return waiting.indices.prefix(served).compactMap { index in
+      guard !waiting[index].isLimited else { return nil }
+      waiting[index].isLimited = true
+      return .limit(waiting[index].job)
+    }
   }
 
   private mutating func place(
@@ -197,7 +217,7 @@ struct HostState {
     if version == .unknown { version = .http1 }
     var steps: [Step] = []
     // Each that waits has a limit of its own.
-    if error.code != .connectTimeout, !waiting.isEmpty { steps.append(.fail(waiting.removeFirst(), error)) }
+    if error.code != .connectTimeout, !waiting.isEmpty { steps.append(.fail(waiting.removeFirst().job, error)) }
     return steps + serve(now: now, limits)
   }
 
