@@ -47,7 +47,9 @@ final class DirectConnection {
   /// Whether its host counts it among those that an exchange of HTTP/1.1 has.
   var isRunning = false
   let bornAt: Int64
-  var idleSince: Int64
+  private(set) var idleSince: Int64
+  /// Its place among those that are idle; `nil` while it is not.
+  private(set) var idleTurn: UInt64?
   /// How long the server keeps it open without a request, where it says so (`Keep-Alive: timeout=`).
   var keepAlive: Duration?
   /// From then on it may be closed when a request arrives.
@@ -86,6 +88,20 @@ final class DirectConnection {
   func noteFree(now: Int64) {
     guard let keepAlive else { return fitUntil = .max }
     fitUntil = now.adding(max(keepAlive - .seconds(1), keepAlive / 2))
+  }
+
+  /// No request uses it from here on.
+  func noteIdle(turn: UInt64, now: Int64) {
+    idleTurn = turn
+    idleSince = now
+  }
+
+  /// Whether it was idle until now.
+  func noteBusy() -> Bool { idleTurn.take() != nil }
+
+  /// Closes it, or has it end in order where that takes words: its time is over.
+  func retireIdle() {
+    if let http2 { host.pool.retire(http2) } else { host.removeIdle(self) }
   }
 
   // MARK: Trust

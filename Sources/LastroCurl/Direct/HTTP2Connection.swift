@@ -83,7 +83,7 @@ final class HTTP2Connection {
     exchanges[stream.slot] = exchange
     exchange.isOnReused = hasServed
     hasServed = true
-    pool.noteOpened(wasIdle: isIdle)
+    pool.noteOpened(on: self)
     openCount += 1
     unsent.append(exchange)
     noteOutput()
@@ -336,7 +336,8 @@ final class HTTP2Connection {
   // MARK: Time, and the end
 
   func tick(now: Int64) {
-    guard !connection.isClosed else { return }
+    guard !connection.isClosed, let deadline = session.deadline else { return }
+    if Int64(clamping: deadline) > now { return noteDeadline() }
     session.tick(now: UInt64(clamping: now))
     perform(nil)
     noteOutput()
