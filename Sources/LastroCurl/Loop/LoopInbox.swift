@@ -32,6 +32,8 @@ enum LoopCommand: Sendable {
 final class LoopInbox: Sendable {
   private struct State {
     var commands: [LoopCommand] = []
+    /// What tasks have to do on the loop's thread.
+    var tasks: [LoopTask] = []
     var isClosed = false
     /// The loop waits for descriptors, or is about to, and no thread has written the eventfd since.
     var isSleeping = false
@@ -49,9 +51,18 @@ final class LoopInbox: Sendable {
 
   /// Hands a command over. False when the loop has ended, and will not act on it.
   func post(_ command: LoopCommand) -> Bool {
+    post { $0.commands.append(command) }
+  }
+
+  /// The same for a part of a task.
+  func post(_ task: LoopTask) -> Bool {
+    post { $0.tasks.append(task) }
+  }
+
+  private func post(_ add: (inout State) -> Void) -> Bool {
     let (accepted, mustWake) = state.withLock { state in
       guard !state.isClosed else { return (false, false) }
-      state.commands.append(command)
+      add(&state)
       defer { state.isSleeping = false }
       return (true, state.isSleeping)
     }
@@ -63,7 +74,7 @@ final class LoopInbox: Sendable {
   /// thread only.
   func prepareToSleep() -> Bool {
     state.withLock { state in
-      state.isSleeping = state.commands.isEmpty
+      state.isSleeping = state.commands.isEmpty && state.tasks.isEmpty
       return state.isSleeping
     }
   }
@@ -77,6 +88,12 @@ final class LoopInbox: Sendable {
     state.withLock { swap(&$0.commands, &spare) }
   }
 
+  /// Takes the parts of tasks, as ``take(into:)`` takes commands. Loop thread only.
+  func takeTasks(into spare: inout [LoopTask]) {
+    spare.removeAll(keepingCapacity: true)
+    state.withLock { swap(&$0.tasks, &spare) }
+  }
+
   /// Refuses commands from now on and gives back those it has not taken. Loop thread only.
   func close() -> [LoopCommand] {
     state.withLock { state in
@@ -88,7 +105,8 @@ final class LoopInbox: Sendable {
 
   private func close(_ descriptor: Int32) { _ = Glibc.close(descriptor) }
 
-  private func wake() {
+  /// Ends the loop's wait for descriptors. Any thread.
+  func wake() {
     var one: UInt64 = 1
     _ = write(wakeDescriptor, &one, MemoryLayout<UInt64>.size)
   }
