@@ -106,7 +106,8 @@ final class ConnectionPool: ConnectionOwner {
   // MARK: Connections
 
   func freed(_ connection: HTTP1Connection) {
-    change(connection) { host in host.freed(connection, now: now, limits.host) }
+    let keepAlive = connection.keepAlive
+    change(connection) { host in host.freed(connection, keepAlive: keepAlive, now: now, limits.host) }
     trimIdle()
   }
 

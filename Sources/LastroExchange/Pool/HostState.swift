@@ -22,6 +22,8 @@ struct HostState {
     let since: Duration
     /// Whether it has served no job yet.
     var isFresh = false
+    /// From then on its server may close it (`Keep-Alive: timeout=`).
+    var fitUntil: Duration?
   }
 
   /// A connection of HTTP/2.
@@ -152,8 +154,8 @@ struct HostState {
     }
     let wantsFresh = job.wantsFresh
     while let index = idle.lastIndex(where: { $0.isFresh || !wantsFresh }) {
-      let connection = idle.remove(at: index).connection
-      guard !isTooOld(connection, now: now, limits) else {
+      let entry = idle.remove(at: index), connection = entry.connection
+      guard !isTooOld(connection, now: now, limits), entry.fitUntil.map({ now < $0 }) ?? true else {
         close(connection, &steps)
         continue
       }
@@ -223,14 +225,20 @@ struct HostState {
 
   // MARK: Connections
 
-  /// An HTTP/1.1 connection may carry another job.
-  mutating func freed(_ connection: HTTP1Connection, now: Duration, _ limits: Limits) -> [Step] {
+  /// An HTTP/1.1 connection may carry another job. A request takes a while to arrive, so that the last second that its
+  /// server keeps it for does not count; of a short time, half.
+  ///
+  /// - Parameter keepAlive: how long that is, where it says so.
+  mutating func freed(
+    _ connection: HTTP1Connection, keepAlive: Duration?, now: Duration, _ limits: Limits
+  ) -> [Step] {
     guard running.removeValue(forKey: ObjectIdentifier(connection)) != nil else { return [] }
     guard !isTooOld(connection, now: now, limits) else {
       born[ObjectIdentifier(connection)] = nil
       return [.close(connection)] + serve(now: now, limits)
     }
-    idle.append(Idle(connection: connection, since: now))
+    let fitUntil = keepAlive.map { now + max($0 - .seconds(1), $0 / 2) }
+    idle.append(Idle(connection: connection, since: now, fitUntil: fitUntil))
     return serve(now: now, limits)
   }
 
