@@ -83,9 +83,9 @@ public final class CurlTransport: Transport {
   ///
   /// The thread has all the engine's connections: what a task does between two `await` holds up every request, deadline
   /// and handshake of that loop. So nothing may block there (locks that are held for long, files, `getaddrinfo`, a
-  /// semaphore), and what computes for more than some 100 µs belongs elsewhere: hooks of interceptors, decoding of large
-  /// bodies, work of your own. A task that waits holds up nothing. Other functions leave it with
-  /// `withTaskExecutorPreference(globalConcurrentExecutor)`; actors with executors of their own do so by themselves.
+  /// semaphore), and what computes for more than some 100 µs belongs elsewhere: hooks of interceptors, decoding of
+  /// large bodies, work of your own. `withTaskExecutorPreference(globalConcurrentExecutor)` leaves it. A task that
+  /// waits holds up nothing.
   ///
   /// It may outlive the engine, whose thread lives as long as it has one. After ``shutDown(cancelling:)`` its tasks run
   /// on Swift's own threads. With several loops each look gives another's.

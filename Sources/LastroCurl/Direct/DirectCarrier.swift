@@ -74,6 +74,9 @@ final class DirectCarrier {
   @exclusivity(unchecked) private var idle = IdleQueue()
   /// Hosts with connections of HTTP/2, which want to be looked at when a time comes.
   private var http2Hosts: [ObjectIdentifier: DirectHost] = [:]
+  /// Whether the poller was asked, and all it told was heard, since the job was made that begins now: then nothing lies
+  /// on an idle connection that came before the job.
+  var hasLooked = false
   private var nextExpiry = Int64.max
   private var nextIdleEnd = Int64.max
   /// When an HTTP/2 connection wants to be looked at.
@@ -100,6 +103,8 @@ final class DirectCarrier {
 
   var now: Int64 { clock.now }
   var isEmpty: Bool { exchanges.isEmpty }
+  /// How many different options it remembers hosts for.
+  var knownOptions: Int { partitions.count }
   /// Earliest time at which there is something to do.
   var due: Int64 { dialed.isEmpty ? min(nextExpiry, nextIdleEnd, nextTick) : 0 }
 

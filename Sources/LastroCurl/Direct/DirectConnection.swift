@@ -56,6 +56,8 @@ final class DirectConnection {
   private(set) var fitUntil = Int64.max
   /// Whether an exchange is being told all that had come, so that nothing lies behind it.
   private(set) var isReadEmpty = false
+  /// Whether that was so when it fell idle.
+  private var wasReadEmpty = false
   /// Bytes that came and that no exchange has taken: the reader is slow.
   var held: [UInt8] = []
   private var watches = (read: true, write: false)
@@ -94,6 +96,7 @@ final class DirectConnection {
   func noteIdle(turn: UInt64, now: Int64) {
     idleTurn = turn
     idleSince = now
+    wasReadEmpty = isReadEmpty
   }
 
   /// Whether it was idle until now.
@@ -215,11 +218,19 @@ final class DirectConnection {
 
   /// Whether something lies on it that no exchange asked for, be it its end. Post-handshake messages of TLS are read,
   /// and are nothing.
-  func hasUnsolicitedInput(_ scratch: UnsafeMutableRawBufferPointer) -> Bool {
+  ///
+  /// - Parameter isHeard: whether the poller would have told of it.
+  func hasUnsolicitedInput(_ scratch: UnsafeMutableRawBufferPointer, isHeard: Bool = false) -> Bool {
     guard held.isEmpty, session.held.isEmpty, session.readEnd == nil else { return true }
-    guard hasInput else { return false }
+    guard isNested || !isHeard && hasInput else { return false }
     guard hasTLS, case .wait = receive(into: scratch) else { return true }
     return false
+  }
+
+  /// Whether the poller would have told if something had come since it fell idle (``DirectCarrier/hasLooked``), or it
+  /// was read empty in this very turn.
+  var isHeard: Bool {
+    idleSince < host.carrier.now ? host.carrier.hasLooked : wasReadEmpty
   }
 
   /// Whether there may be something to read, be it the end.

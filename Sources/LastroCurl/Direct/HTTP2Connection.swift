@@ -121,7 +121,10 @@ final class HTTP2Connection {
 
   /// Reads what there is, where no stream is open: the server may have ended it, or be about to.
   func readIfIdle() {
-    if isIdle, connection.hasInput { read() }
+    guard isIdle else { return }
+    // Behind what came in this turn more may lie: not all is read at once.
+    let isHeard = connection.isHeard && heardAt < carrier.now && !connection.isNested
+    if !isHeard, connection.hasInput { read() }
   }
 
   private func read() {

@@ -18,6 +18,9 @@ struct IdleQueue {
   /// How many are idle.
   private(set) var count = 0
 
+  /// Entries kept, useless ones too.
+  var stored: Int { entries.count }
+
   /// A connection has fallen idle. Gives its turn.
   mutating func append(_ descriptor: Int32) -> UInt64 {
     count += 1

@@ -16,7 +16,7 @@ final class EventLoop: Sendable {
   private static let few = 4
 
   let inbox: LoopInbox
-  private let seat: LoopSeat
+  let seat: LoopSeat
   private let thread: LoopThread
   private let finished: Watched<Bool>
   /// Jobs started and not yet finished; read by the transport to spread jobs over loops.
@@ -137,7 +137,7 @@ private final class LoopStart {
     var tasks = LoopTasks()
     var wait = seat.turn { $0.nextWait() } ?? nil
     while let limit = wait {
-      // Not with the seat held: whoever has a job to begin may have it now.
+      // Not with the seat held: a thread that has a job to begin may have it now.
       let count = limit == 0 && poller.hasLeft ? 0 : poller.wait(timeout: limit)
       seat.turn { $0.turn(count) }
       tasks.run(from: seed.inbox)

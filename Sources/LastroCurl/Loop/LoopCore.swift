@@ -21,12 +21,14 @@ final class LoopCore {
   private let bodies = BodyBlockStore()
   private var bodiesExpiry = BodyBlockExpiry()
   private let transfers: TransferCarrier
-  private let direct: DirectCarrier
+  let direct: DirectCarrier
   private var commands: [LoopCommand] = []
   private var isShuttingDown = false
   /// Until when the loop's thread waits for descriptors, unless it is woken.
   private var waitsUntil: Int64 = 0
   private var sleeps = false
+  /// Of the commands that lie in the inbox, how many surely came before the poller was asked last.
+  private var earlyCommands = 0
 
   init(settings: LoopSettings, inbox: LoopInbox, poller: Poller, load: LoadCounter, streams: StreamHub) {
     self.inbox = inbox
@@ -43,11 +45,18 @@ final class LoopCore {
   /// How many milliseconds the loop's thread may wait for descriptors now; negative: for ever. `nil`: it has ended.
   func nextWait() -> Int32? {
     if isShuttingDown, transfers.isEmpty, direct.isEmpty, streams.isEmpty { return nil }
+    sleeps = false
+    earlyCommands = 0
     if poller.hasLeft { return 0 }
     waitsUntil = due
     let limit = timeout(until: waitsUntil)
-    sleeps = limit != 0 && inbox.prepareToSleep()
-    return sleeps ? limit : 0
+    guard limit != 0 else { return 0 }
+    if let lying = inbox.prepareToSleep() {
+      earlyCommands = lying
+      return 0
+    }
+    sleeps = true
+    return limit
   }
 
   func close() {
@@ -67,15 +76,16 @@ final class LoopCore {
   /// - Parameter readyCount: what the poller's wait gave.
   func turn(_ readyCount: Int) {
     clock.update()
-    if sleeps { inbox.noteAwake() }
+    let isWoken = sleeps && inbox.noteAwake()
     poller.handOver(readyCount) { ready in
       switch ready.owner {
-      case Self.wakeOwner: break
+      case Self.wakeOwner: if isWoken { earlyCommands = 1 }
       case DirectCarrier.descriptorOwner: direct.ready(ready)
       case StreamHub.firstShardOwner...: streams.ready(ready)
       default: transfers.ready(ready)
       }
     }
+    if poller.hasLeft || !poller.isAll(readyCount) { earlyCommands = 0 }
     // First what libcurl has finished: a command must not find, or cancel, a transfer that is over.
     transfers.finish()
     takeCommands()
@@ -96,7 +106,7 @@ final class LoopCore {
     guard !isShuttingDown, direct.beginAtOnce(job) else { return false }
     direct.settle()
     deliveries.handOver()
-    if due < waitsUntil { inbox.wake() }
+    if due < waitsUntil { inbox.endSleep() }
     return true
   }
 
@@ -111,7 +121,11 @@ final class LoopCore {
 
   private func takeCommands() {
     inbox.take(into: &commands)
-    for command in commands { perform(command) }
+    for (number, command) in commands.enumerated() {
+      direct.hasLooked = number < earlyCommands
+      perform(command)
+    }
+    direct.hasLooked = false
     commands.removeAll(keepingCapacity: true)
   }
 

@@ -37,6 +37,8 @@ final class LoopInbox: Sendable {
     var isClosed = false
     /// The loop waits for descriptors, or is about to, and no thread has written the eventfd since.
     var isSleeping = false
+    /// Whether the first command that lies here ended that wait.
+    var wakes = false
   }
 
   private let state = Lock(State())
@@ -51,7 +53,10 @@ final class LoopInbox: Sendable {
 
   /// Hands a command over. False when the loop has ended, and will not act on it.
   func post(_ command: LoopCommand) -> Bool {
-    post { $0.commands.append(command) }
+    post { state in
+      state.commands.append(command)
+      state.wakes = state.wakes || state.isSleeping
+    }
   }
 
   /// The same for a part of a task.
@@ -70,17 +75,24 @@ final class LoopInbox: Sendable {
     return accepted
   }
 
-  /// Whether the loop may wait for descriptors: nothing lies here, and a thread that posts from now on wakes it. Loop
-  /// thread only.
-  func prepareToSleep() -> Bool {
+  /// `nil`: the loop may wait for descriptors, for nothing lies here, and a thread that posts from now on wakes it.
+  /// Otherwise how many commands lie here. Loop thread only.
+  func prepareToSleep() -> Int? {
     state.withLock { state in
+      state.wakes = false
       state.isSleeping = state.commands.isEmpty && state.tasks.isEmpty
-      return state.isSleeping
+      return state.isSleeping ? nil : state.commands.count
     }
   }
 
-  /// The loop is awake again, and will look here by itself. Loop thread only.
-  func noteAwake() { state.withLock { $0.isSleeping = false } }
+  /// The loop is awake again, and will look here by itself. Gives whether a command has written the eventfd, the first
+  /// that lies here. Loop thread only.
+  func noteAwake() -> Bool {
+    state.withLock { state in
+      state.isSleeping = false
+      return state.wakes
+    }
+  }
 
   /// Takes everything, leaving `spare`'s storage for the next batch. Loop thread only.
   func take(into spare: inout [LoopCommand]) {
@@ -105,8 +117,16 @@ final class LoopInbox: Sendable {
 
   private func close(_ descriptor: Int32) { _ = Glibc.close(descriptor) }
 
-  /// Ends the loop's wait for descriptors. Any thread.
-  func wake() {
+  /// Ends the loop's wait for descriptors, without a command. Any thread.
+  func endSleep() {
+    let mustWake = state.withLock { state in
+      defer { state.isSleeping = false }
+      return state.isSleeping
+    }
+    if mustWake { wake() }
+  }
+
+  private func wake() {
     var one: UInt64 = 1
     _ = write(wakeDescriptor, &one, MemoryLayout<UInt64>.size)
   }

@@ -2,8 +2,8 @@
 
 internal import LastroSupport
 
-/// The core of a loop, and who works with it: the loop's thread in its turns; while that waits for descriptors, a thread
-/// that has a job to begin may do so itself.
+/// The core of a loop, and who works with it: the loop's thread in its turns; while that waits for descriptors, another
+/// may begin a job of its own. "The loop's thread" in a comment means the one that has the seat.
 ///
 /// That spares a caller who is alone the way over another thread: waking one costs more than sending a request.
 final class LoopSeat: Sendable {

@@ -179,12 +179,14 @@ final class Poller {
 
   /// Waits for at most `timeout` milliseconds (negative: for ever). Gives how many are ready, for ``handOver(_:to:)``.
   ///
-  /// The one call for which nobody needs the loop: others may watch and unwatch meanwhile. Not while something is left
-  /// (``hasLeft``).
+  /// Other threads may watch and unwatch meanwhile. Not while something is left (``hasLeft``).
   func wait(timeout: Int32) -> Int {
     guard let base = events.baseAddress else { return 0 }
     return max(0, Int(epoll_wait(epoll, base, Int32(events.count), timeout)))
   }
+
+  /// Whether that may be all that was ready.
+  func isAll(_ count: Int) -> Bool { count < events.count }
 
   /// Hands over what is ready. What takes too long is left for the next call.
   ///
