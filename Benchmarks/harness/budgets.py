@@ -6,7 +6,8 @@ import dataclasses
 import enum
 from collections.abc import Iterator
 
-from .cases import CONCURRENCIES, TLS, UNIQUE, exceeds_memory, fetch_name
+from .cases import (CONCURRENCIES, EXECUTOR_CONCURRENCIES, TLS, UNIQUE, exceeds_memory, executor_name,
+                    fetch_name)
 from .clients import FLOOR, Run
 from .rounds import Results, Spread
 
@@ -93,6 +94,7 @@ CPU_OF_FLOOR = (
 # What `--table` measures, and Docs/Performance.md has: CPU, memory at 512, streams, idle connections, heads without end.
 TABLE = (
     *(case for case, _, _ in CPU_OF_FLOOR), fetch_name(2, 512, "1k"), UNIQUE, "idle",
+    *(executor_name(concurrency) for concurrency in EXECUTOR_CONCURRENCIES),
     *(f"h{http}-{stream}" for http in (1, 2) for stream in STREAM_NAMES),
 )
 TABLE_CLIENTS = (FLOOR, "lastro", "go")
@@ -117,6 +119,8 @@ def budgets() -> Iterator[AnyBudget]:
     yield Budget("idle", cpu, 1.05, "lastro", fetch_name(1, 64, "1k"))
     yield Budget("idle", memory, 1)
     yield Budget(UNIQUE, cpu, 1, "go")
+    for concurrency in EXECUTOR_CONCURRENCIES:
+        yield Budget(executor_name(concurrency), cpu, 1, "lastro", fetch_name(1, concurrency, "1k"))
     yield Budget("handshakes-pins", cpu, 1.05, "lastro", "handshakes")
     yield Budget("reused-pins", cpu, NOISE, "lastro", "reused-plain")
     yield StepBudget("interceptors-10", "interceptors-0", 10, 1)
