@@ -6,7 +6,8 @@ import dataclasses
 import enum
 from collections.abc import Iterator
 
-from .cases import CONCURRENCIES, TLS, UNIQUE, exceeds_memory, fetch_name
+from .cases import (CONCURRENCIES, EXECUTOR_CONCURRENCIES, TLS, UNIQUE, exceeds_memory, executor_name,
+                    fetch_name)
 from .clients import FLOOR, Run
 from .rounds import Results, Spread
 
@@ -82,7 +83,7 @@ class StepBudget:
 
 
 AnyBudget = Budget | MemoryBudget | StepBudget
-
+STREAM_NAMES = ("download", "download-file", "upload")
 
 # Case, budget and goal: CPU of the floor's.
 CPU_OF_FLOOR = (
@@ -90,6 +91,13 @@ CPU_OF_FLOOR = (
     (fetch_name(1, 4000, "1k"), 0.35, 0.25), (fetch_name(2, 64, "1k"), 0.95, 0.65),
     (fetch_name(1, 64, "16k"), 0.9, 0.65), (fetch_name(1, 8, "1m"), 1.1, 0.95), (TLS, 0.9, 0.75),
 )
+# What `--table` measures, and Docs/Performance.md has: CPU, memory at 512, streams, idle connections, heads without end.
+TABLE = (
+    *(case for case, _, _ in CPU_OF_FLOOR), fetch_name(2, 512, "1k"), UNIQUE, "idle",
+    *(executor_name(concurrency) for concurrency in EXECUTOR_CONCURRENCIES),
+    *(f"h{http}-{stream}" for http in (1, 2) for stream in STREAM_NAMES),
+)
+TABLE_CLIENTS = (FLOOR, "lastro", "go")
 
 
 def budgets() -> Iterator[AnyBudget]:
@@ -104,13 +112,15 @@ def budgets() -> Iterator[AnyBudget]:
         yield Budget(many, wall, 1.35)
         yield Budget(most, cpu, 1.5, "lastro", some)
         yield Budget(many, memory, 1.3)
-        for stream in ("download", "download-file", "upload"):
+        for stream in STREAM_NAMES:
             yield Budget(f"h{http}-{stream}", wall, 1.05)
-    for stream in ("download", "download-file", "upload"):
+    for stream in STREAM_NAMES:
         yield MemoryBudget(f"h1-{stream}", 32)
     yield Budget("idle", cpu, 1.05, "lastro", fetch_name(1, 64, "1k"))
     yield Budget("idle", memory, 1)
     yield Budget(UNIQUE, cpu, 1, "go")
+    for concurrency in EXECUTOR_CONCURRENCIES:
+        yield Budget(executor_name(concurrency), cpu, 1, "lastro", fetch_name(1, concurrency, "1k"))
     yield Budget("handshakes-pins", cpu, 1.05, "lastro", "handshakes")
     yield Budget("reused-pins", cpu, NOISE, "lastro", "reused-plain")
     yield StepBudget("interceptors-10", "interceptors-0", 10, 1)

@@ -22,6 +22,7 @@ TLS = "h1-tls-1k-c64"
 TRUSTING = ("floor", "lastro", "go", "asynchttpclient")
 """Those that can be told to trust the authority of a run: URLSession cannot."""
 UNIQUE = "h1-unique-1k-c64"
+EXECUTOR_CONCURRENCIES = (1, 64)
 SIZE_TITLES = {"1k": "1 KiB", "16k": "16 KiB", "1m": "1 MiB"}
 
 
@@ -37,6 +38,11 @@ class Case:
     """What a run leaves behind."""
     start: Mapping[str, str | int] | None = None
     """Where there is no warm-up: the keys of a run that does no more than start, which is subtracted."""
+    own: Mapping[str, str | int] = dataclasses.field(default_factory=dict)
+    """Keys that no other client but Lastro has."""
+
+    def keys_for(self, client: str) -> Mapping[str, str | int]:
+        return {**self.keys, **self.own} if client == "lastro" else self.keys
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,6 +70,10 @@ class Scale:
 
 def fetch_name(http: int, concurrency: int, size: str) -> str:
     return f"h{http}-{size}-c{concurrency}"
+
+
+def executor_name(concurrency: int) -> str:
+    return f"executor-c{concurrency}"
 
 
 def exceeds_memory(size: str, concurrency: int) -> bool:
@@ -162,6 +172,9 @@ class CaseTable:
         for count in (1, 2):
             yield Case(f"loops-{count}", f"{count} loop{'s' if count > 1 else ''}", "fetch", {**keys, "loops": count},
                        ("lastro",))
+        for concurrency in EXECUTOR_CONCURRENCIES:
+            yield Case(executor_name(concurrency), f"HTTP/1.1, 1 KiB, {concurrency} at a time, on the loop's executor",
+                       "fetch", self.fetch_keys(1, "1k", concurrency), ("floor", "lastro", "go"), own={"executor": 1})
         secure = self.fetch_keys(2, "1k", 64)
         yield Case("reused-plain", "reused connections", "fetch", secure, ("lastro",))
         yield Case("reused-pins", "reused connections, pinned", "fetch", {**secure, **self.pins()}, ("lastro",))

@@ -13,8 +13,8 @@ import xml.etree.ElementTree
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import machine, plot, report
-from .budgets import judge
+from . import machine, page, plot, report
+from .budgets import TABLE, TABLE_CLIENTS, judge
 from .cases import Case, CaseTable, Scale, left_out
 from .clients import BENCHMARKS, BUILDERS, FLOOR, Client, build
 from .processes import end_on_signals, raise_descriptor_limit
@@ -27,15 +27,21 @@ INTERRUPTED = 130
 
 def arguments(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="Benchmarks/run", description="Compares HTTP clients with bare libcurl.")
-    parser.add_argument("mode", nargs="?", choices=["measure", "serve"], default="measure",
-                        help="measure (default); serve: run the servers alone and print their URLs")
-    parser.add_argument("--clients", default=",".join(BUILDERS), help="comma separated; the floor is always there")
-    parser.add_argument("--scenarios", default="*", help="names of cases, comma separated, * stands for anything")
+    parser.add_argument("mode", nargs="?", choices=["measure", "serve", "page"], default="measure",
+                        help="measure (default); serve: run the servers alone and print their URLs; page: write the "
+                             "kept results into Docs/Performance.md")
+    parser.add_argument("--table", action="store_true",
+                        help="only the cases and clients of the table in Docs/Performance.md: a quarter of an hour")
+    parser.add_argument("--clients", help="comma separated; the floor is always there; default: all, or the table's")
+    parser.add_argument("--scenarios", help="names of cases, comma separated, * stands for anything; default: all, or "
+                                            "the table's")
     parser.add_argument("--rounds", type=int, help="default: 5; with --smoke 1")
     parser.add_argument("--smoke", action="store_true", help="a few requests of everything: does it work?")
     parser.add_argument("--enforce", action="store_true", help="fail when a budget is not met")
     parser.add_argument("--results", type=Path, default=BENCHMARKS / "results", help="folder for results.json and .svg")
     given = parser.parse_args(words)
+    given.clients = given.clients or ",".join(TABLE_CLIENTS if given.table else BUILDERS)
+    given.scenarios = given.scenarios or (",".join(TABLE) if given.table else "*")
     given.clients = [FLOOR, *(name for name in given.clients.split(",") if name and name != FLOOR)]
     if unknown := [name for name in given.clients if name not in BUILDERS]:
         parser.error(f"no client {unknown[0]}: there are {', '.join(BUILDERS)}")
@@ -111,6 +117,9 @@ def measure(given: argparse.Namespace, cases: Sequence[Case]) -> int:
 
 def main(words: Sequence[str]) -> int:
     given = arguments(words)
+    if given.mode == "page":
+        page.fill(given.results / "results.json")
+        return 0
     end_on_signals()
     descriptors = raise_descriptor_limit()
     if descriptors < DESCRIPTORS_NEEDED:

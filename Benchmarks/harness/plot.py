@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from .cases import Case, fetch_name
+from .cases import TLS, Case, fetch_name
 from .clients import FLOOR, Client
 from .report import METRICS
 from .rounds import Results
 
-SHOWN = (*(fetch_name(http, concurrency, "1k") for http in (1, 2) for concurrency in (1, 64, 512, 4000)),
-         *(fetch_name(http, 64, "16k") for http in (1, 2)))
+SHOWN = (*(fetch_name(1, concurrency, "1k") for concurrency in (1, 64, 512, 4000)), TLS,
+         *(fetch_name(2, concurrency, "1k") for concurrency in (1, 64, 512, 4000)),
+         *(fetch_name(http, 64, "16k") for http in (1, 2)), fetch_name(1, 8, "1m"))
 COLORS = {"lastro": "#e4572e", "go": "#2a9db5", "asynchttpclient": "#7a6ff0", "urlsession": "#9a9a9a"}
 WIDTH, LEFT, RIGHT, TOP, BOTTOM = 860, 216, 48, 96, 48
 BAR, GAP, LEAST_ROW = 12, 14, 30

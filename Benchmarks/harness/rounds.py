@@ -89,9 +89,10 @@ def run_once(results: Results, number: int, case: Case, client: Client, patience
     if key in results.failures or key in results.unsupported:
         return
     try:
-        run = run_client(client, case.scenario, case.keys, patience)
+        keys = case.keys_for(client.name)
+        run = run_client(client, case.scenario, keys, patience)
         if case.start is not None:
-            run = run.without(run_client(client, case.scenario, {**case.keys, **case.start}, patience))
+            run = run.without(run_client(client, case.scenario, {**keys, **case.start}, patience))
         results.runs.setdefault(key, {})[number] = run
     except Unsupported as reason:
         results.unsupported[key] = str(reason)

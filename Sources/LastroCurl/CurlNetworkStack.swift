@@ -64,6 +64,10 @@ public struct CurlNetworkStack: HTTPNetworkStack {
   /// own.
   public var dialer: CurlDialer { CurlDialer(transport: engine) }
 
+  /// Runs tasks that do little but fetch on a thread of the engine; see ``CurlTransport/executor`` for what must not be
+  /// done there.
+  public var executor: any TaskExecutor { engine.executor }
+
   /// Transfers begun and not yet ended, those that wait for a connection included.
   public var activeTransfers: Int { engine.activeTransfers }
 

@@ -68,13 +68,28 @@ public final class CurlTransport: Transport {
     let job = TransferJob(
       request: request, options: own ?? shared, usesDefaultOptions: own == nil, loop: pickLoop(),
       streamBufferBytes: streamBufferBytes, isInspection: isInspection)
-    job.loop.load.begin()
-    if !job.loop.post(.start(job)) {
-      job.loop.load.end()
-      job.finish(.shutDown, facts: nil)
-    }
+    if !job.loop.start(job) { job.finish(.shutDown, facts: nil) }
     return job
   }
+
+  /// Runs tasks on the thread of an event loop, so that a request takes no way over another thread. For tasks that do
+  /// little but fetch, one after the other or many at a time; nothing runs there unless it is asked for.
+  ///
+  /// ```swift
+  /// try await withTaskExecutorPreference(stack.executor) {
+  ///   for page in pages { try await store.add(stack.fetch(page).value) }
+  /// }
+  /// ```
+  ///
+  /// The thread has all the engine's connections: what a task does between two `await` holds up every request, deadline
+  /// and handshake of that loop. So nothing may block there (locks that are held for long, files, `getaddrinfo`, a
+  /// semaphore), and what computes for more than some 100 µs belongs elsewhere: hooks of interceptors, decoding of
+  /// large bodies, work of your own. `withTaskExecutorPreference(globalConcurrentExecutor)` leaves it. A task that
+  /// waits holds up nothing.
+  ///
+  /// It may outlive the engine, whose thread lives as long as it has one. After ``shutDown(cancelling:)`` its tasks run
+  /// on Swift's own threads. With several loops each look gives another's.
+  public var executor: any TaskExecutor { pickLoop() }
 
   /// Takes no more requests, and returns when the running ones have ended and the threads are gone.
   ///
@@ -102,6 +117,7 @@ public final class CurlTransport: Transport {
 
   private func pickLoop(_ load: (EventLoop) -> Int = { $0.load.value }) -> EventLoop {
     if loops.count == 1 { return loops[0] }
+    if let own = loops.first(where: \.isCurrent) { return own }
     let first = turn.add(1, ordering: .relaxed).oldValue
     let one = loops[abs(first % loops.count)], other = loops[abs((first &+ 1) % loops.count)]
     return load(other) < load(one) ? other : one

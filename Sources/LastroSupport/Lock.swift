@@ -28,6 +28,18 @@ public struct Lock<State>: @unchecked Sendable {
       return try body(&state.pointee)
     }
   }
+
+  /// Runs `body` with the lock held, unless another has it, or this thread itself: then it gives `nil` at once.
+  @inlinable
+  public func withLockIfFree<Result, Failure: Error>(
+    _ body: (inout State) throws(Failure) -> Result
+  ) throws(Failure) -> Result? {
+    try storage.withUnsafeMutablePointers { (state, mutex) throws(Failure) in
+      guard pthread_mutex_trylock(mutex) == 0 else { return nil }
+      defer { pthread_mutex_unlock(mutex) }
+      return try body(&state.pointee)
+    }
+  }
 }
 
 @usableFromInline

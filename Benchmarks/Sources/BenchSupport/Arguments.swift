@@ -9,7 +9,7 @@ public struct Arguments: Sendable {
   /// The keys there are; another one is a slip of the pen, and would go unnoticed.
   private static let keys: Set<String> = [
     "url", "url2", "concurrency", "requests", "warmup", "size", "ca", "http", "file", "connections", "pins",
-    "interceptors", "waiting", "loops",
+    "interceptors", "waiting", "loops", "executor",
   ]
 
   /// Reads a command line without the program's name.

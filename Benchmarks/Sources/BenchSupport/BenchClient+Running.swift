@@ -49,9 +49,12 @@ extension BenchClient {
     let exchange = try exchange(kind, url: try arguments.required(url))
     let size = try arguments.number("size")
     let requests = try arguments.requests
-    _ = try await Load.run(try arguments.warmup, concurrency: concurrency, size: size, exchange)
-    let before = Usage.now
-    let bytes = try await Load.run(requests, concurrency: concurrency, size: size, exchange)
-    return (bytes, Usage.now - before)
+    let warmup = try arguments.warmup
+    return try await withTaskExecutorPreference(executor) {
+      _ = try await Load.run(warmup, concurrency: concurrency, size: size, exchange)
+      let before = Usage.now
+      let bytes = try await Load.run(requests, concurrency: concurrency, size: size, exchange)
+      return (bytes, Usage.now - before)
+    }
   }
 }

@@ -21,9 +21,17 @@ public protocol BenchClient: Sendable {
   /// - Throws: ``BenchFailure/unsupported(_:)`` for a scenario that the client has not.
   func exchange(_ kind: Scenario, url: String) throws -> Exchange
 
+  /// Where the tasks run that fetch; `nil`: on Swift's own threads.
+  var executor: (any TaskExecutor)? { get }
+
   /// Whether an exchange ended because its task was cancelled.
   static func isCancellation(_ error: any Error) -> Bool
 
   /// Ends the client, so that its threads do not outlive what they use.
   func shutDown() async throws
+}
+
+extension BenchClient {
+  /// None of their own.
+  public var executor: (any TaskExecutor)? { nil }
 }

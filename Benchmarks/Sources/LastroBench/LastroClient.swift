@@ -14,11 +14,13 @@ struct LastroClient: BenchClient {
   private let stack: CurlNetworkStack
   private let arguments: Arguments
   private let httpVersion: String
+  let executor: (any TaskExecutor)?
 
   init(_ arguments: Arguments) throws {
     stack = try CurlNetworkStack(try .bench(arguments), configuration: try .bench(arguments))
     self.arguments = arguments
     httpVersion = try arguments.isHTTP2 ? "2" : "1.1"
+    executor = try arguments.number("executor") == 1 ? stack.executor : nil
   }
 
   func exchange(_ kind: Scenario, url: String) throws -> Exchange {

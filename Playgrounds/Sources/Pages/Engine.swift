@@ -41,6 +41,17 @@ private func inspected(_ stack: CurlNetworkStack) async throws {
   // end
 }
 
+private func fetched(_ logins: [String], _ stack: CurlNetworkStack) async throws -> [String] {
+  // sample: executor
+  let names = try await withTaskExecutorPreference(stack.executor) {
+    var names: [String] = []
+    for login in logins { names.append(try await stack.fetch(.user(login)).value.login) }
+    return names
+  }
+  // end
+  return names
+}
+
 private func ended(_ stack: CurlNetworkStack) async {
   // sample: shut down
   await stack.shutDown()
@@ -69,6 +80,7 @@ private func sharing(_ stage: Stage) async throws {
   let id = try await github.fetch(.user("octocat")).response.facts.connectionID
   stage.check("stacks share connections", try await patient.fetch(.user("octocat")).response.facts.connectionID == id)
   stage.check("dialers are of the same engine", sockets.dialer is CurlDialer)
+  stage.check("tasks run on the engine", try await fetched(["octocat", "octocat"], github) == ["octocat", "octocat"])
   try await stage.prints("inspect") { try await inspected(github) }
   await ended(github)
   do {

@@ -29,7 +29,8 @@ class ResponseReceiver: BodySink {
   @exclusivity(unchecked) final private var route = BodyRoute()
   /// What is between the carrier and the sink, where the body is compressed, or chunked and the carrier hands over
   /// chunks.
-  final var decoder: BodyDecoder?
+  // Unchecked because a decoder that calls back here is not replaced meanwhile.
+  @exclusivity(unchecked) final var decoder: BodyDecoder?
   // Unchecked because the loop's thread alone touches it, and appending calls nothing of ours.
   @exclusivity(unchecked) final private var collected: CollectedBody
   /// Decoded bytes handed on.
@@ -47,7 +48,8 @@ class ResponseReceiver: BodySink {
   /// Bytes of the request's body that were handed to the carrier.
   final var uploadOffset = 0
   /// Set where the caller wants to know.
-  final private var progress: ProgressMeter?
+  // Unchecked because the loop has it alone, and who hears of progress does not come back here.
+  @exclusivity(unchecked) final private var progress: ProgressMeter?
   final let startedAt: Int64
   final var lastActivity: Int64
 

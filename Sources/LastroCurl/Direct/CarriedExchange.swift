@@ -48,7 +48,8 @@ class CarriedExchange: ResponseReceiver {
   final var sentAt: Int64?
   final var firstByteAt: Int64?
   final var version: String?
-  final private(set) var trailers: HTTPFields = [:]
+  // Unchecked because the loop has it alone, and setting it calls nothing.
+  @exclusivity(unchecked) final private(set) var trailers: HTTPFields = [:]
 
   init(_ job: TransferJob, in context: CarrierContext, host: DirectHost, startedAt: Int64? = nil) {
     self.host = host

@@ -13,14 +13,27 @@ final class DirectCarrier {
   static let descriptorOwner = UInt32.max - 2
   /// Beyond so many, unused hosts are forgotten: a crawler meets thousands.
   private static let spareHosts = 1_024
+  /// Beyond so many, options with which nothing is under way are forgotten, with what was learned of their hosts.
+  private static let sparePartitions = 64
 
   /// Hosts reached with the same options.
   private final class Partition {
     let options: SharedOptions
     let isDefault: Bool
-    var hosts: [HostQueue.Key: DirectHost] = [:]
+    @exclusivity(unchecked) var hosts: [HostQueue.Key: DirectHost] = [:]
     /// By the URLs of their proxies.
     var forwarders: [String: DirectHost] = [:]
+    private var mostHosts = DirectCarrier.spareHosts
+
+    var isUnused: Bool { hosts.values.allSatisfy(\.isUnused) }
+
+    /// Makes room for one more. Where all are in use, it is long until they are looked through again.
+    func forgetUnused() {
+      guard hosts.count > mostHosts else { return }
+      hosts = hosts.filter { !$0.value.isUnused }
+      forwarders = forwarders.filter { !$0.value.isUnused }
+      mostHosts = max(DirectCarrier.spareHosts, 2 * hosts.count)
+    }
 
     init(_ options: SharedOptions, isDefault: Bool) {
       self.options = options
@@ -31,9 +44,11 @@ final class DirectCarrier {
   private let streams: StreamHub
   private let context: CarrierContext
 
-  private var defaultPartition: Partition?
+  // Unchecked, as others below, because the loop has this carrier alone, and looking up calls nothing that comes back.
+  @exclusivity(unchecked) private var defaultPartition: Partition?
   private var partitions: [ConnectionOptions: Partition] = [:]
-  private var exchanges: [ObjectIdentifier: CarriedExchange] = [:]
+  private var mostPartitions = DirectCarrier.sparePartitions
+  @exclusivity(unchecked) private var exchanges: [ObjectIdentifier: CarriedExchange] = [:]
   private var connections: [DirectConnection?] = []
   private let sendingSpace = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 * 1024, alignment: 16)
   /// Writes the head of a job's request.
@@ -56,7 +71,12 @@ final class DirectCarrier {
   @exclusivity(unchecked) private var writer = RequestWriter()
   /// Jobs that wait for another to end.
   private var queuedCount = 0
-  private var idleCount = 0
+  @exclusivity(unchecked) private var idle = IdleQueue()
+  /// Hosts with connections of HTTP/2, which want to be looked at when a time comes.
+  private var http2Hosts: [ObjectIdentifier: DirectHost] = [:]
+  /// Whether the poller was asked, and all it told was heard, since the job was made that begins now: then nothing lies
+  /// on an idle connection that came before the job.
+  var hasLooked = false
   private var nextExpiry = Int64.max
   private var nextIdleEnd = Int64.max
   /// When an HTTP/2 connection wants to be looked at.
@@ -83,6 +103,8 @@ final class DirectCarrier {
 
   var now: Int64 { clock.now }
   var isEmpty: Bool { exchanges.isEmpty }
+  /// How many different options it remembers hosts for.
+  var knownOptions: Int { partitions.count }
   /// Earliest time at which there is something to do.
   var due: Int64 { dialed.isEmpty ? min(nextExpiry, nextIdleEnd, nextTick) : 0 }
 
@@ -99,6 +121,17 @@ final class DirectCarrier {
       load.end()
       job.finish(error, facts: nil)
     }
+    return true
+  }
+
+  /// Begins a job of the engine's own options where a connection is free for it: that takes no dial, and no time.
+  /// False: it was not begun.
+  func beginAtOnce(_ job: TransferJob) -> Bool {
+    guard !job.isInspection, settings.carrier == .direct, job.upload == nil, job.usesDefaultOptions,
+      let host = defaultPartition?.hosts[HostQueue.Key(job.request.head)], host.hasFreeConnection
+    else { return false }
+    clock.update()
+    enter(job, host)
     return true
   }
 
@@ -144,10 +177,17 @@ final class DirectCarrier {
   private func partition(for job: TransferJob) -> Partition {
     if job.usesDefaultOptions, let defaultPartition { return defaultPartition }
     if let known = partitions[job.options] { return known }
+    forgetUnusedPartitions()
     let partition = Partition(job.sharedOptions, isDefault: job.usesDefaultOptions)
     partitions[job.options] = partition
     if job.usesDefaultOptions { defaultPartition = partition }
     return partition
+  }
+
+  private func forgetUnusedPartitions() {
+    guard partitions.count > mostPartitions else { return }
+    partitions = partitions.filter { $0.value.isDefault || !$0.value.isUnused }
+    mostPartitions = max(Self.sparePartitions, 2 * partitions.count)
   }
 
   private func host(_ key: HostQueue.Key, in partition: Partition) throws(TransportError) -> DirectHost {
@@ -157,7 +197,7 @@ final class DirectCarrier {
     guard let target = TrustTarget(authority: key.authority, defaultPort: key.isTLS ? 443 : 80) else {
       throw .unreadableHost
     }
-    if partition.hosts.count > Self.spareHosts { partition.hosts = partition.hosts.filter { !$0.value.isUnused } }
+    partition.forgetUnused()
     let host =
       forward.flatMap { partition.forwarders[$0.url] }
       ?? DirectHost(
@@ -232,18 +272,25 @@ final class DirectCarrier {
     if now >= nextTick { tick(now: now) }
     guard now >= nextIdleEnd else { return }
     nextIdleEnd = .max
-    for partition in partitions.values {
-      for host in partition.hosts.values {
-        nextIdleEnd = min(nextIdleEnd, host.closeIdle(now: now, lifetime: settings.idleLifetime))
-      }
+    while let oldest = oldestIdle() {
+      let end = oldest.idleSince.adding(nanoseconds: settings.idleLifetime)
+      if now < end { return nextIdleEnd = end }
+      retire(oldest)
     }
+  }
+
+  private func retire(_ connection: DirectConnection) {
+    connection.retireIdle()
+    noteBusy(connection)
+  }
+
+  private func oldestIdle() -> DirectConnection? {
+    idle.first { connections[Int($0)]?.idleTurn }.flatMap { connections[Int($0)] }
   }
 
   private func tick(now: Int64) {
     nextTick = .max
-    for partition in partitions.values {
-      for host in partition.hosts.values { host.pool.tick(now: now) }
-    }
+    for host in Array(http2Hosts.values) { host.pool.tick(now: now) }
   }
 
   /// Sees to what came free in this turn, and sends what HTTP/2 connections have to send: all of a turn at once.
@@ -264,6 +311,7 @@ final class DirectCarrier {
     }
     partitions = [:]
     defaultPartition = nil
+    http2Hosts = [:]
     connections = []
   }
 
@@ -320,15 +368,21 @@ final class DirectCarrier {
   /// An HTTP/2 connection has something to send; once until it was flushed.
   func noteOutput(_ connection: HTTP2Connection) { sending.append(connection) }
 
-  func noteIdle(_ change: Int) {
-    idleCount += change
-    if change > 0 { nextIdleEnd = min(nextIdleEnd, clock.now.adding(nanoseconds: settings.idleLifetime)) }
-    guard idleCount > settings.idleConnections else { return }
-    let hosts = partitions.values.lazy.flatMap(\.hosts.values).filter { $0.idleSince != nil }
-    hosts.min { ($0.idleSince ?? .max) < ($1.idleSince ?? .max) }?.closeOldest()
+  /// A host has connections of HTTP/2, or has none any more.
+  func noteHTTP2(_ host: DirectHost, _ hasSome: Bool) { http2Hosts[ObjectIdentifier(host)] = hasSome ? host : nil }
+
+  /// No request uses the connection from here on. Of too many the one goes that has been idle for longest.
+  func noteIdle(_ connection: DirectConnection) {
+    connection.noteIdle(turn: idle.append(connection.descriptor), now: clock.now)
+    if idle.count == 1 { nextIdleEnd = connection.idleSince.adding(nanoseconds: settings.idleLifetime) }
+    if idle.count > settings.idleConnections { oldestIdle().map(retire) }
   }
 
-  func noteIdleEnd(_ time: Int64) { nextIdleEnd = min(nextIdleEnd, time) }
+  /// The connection is in use from here on, or closed. One that was not idle stays what it was.
+  func noteBusy(_ connection: DirectConnection) {
+    guard connection.noteBusy() else { return }
+    idle.noteGone { connections[Int($0)]?.idleTurn }
+  }
 
   func isTooOld(_ connection: DirectConnection) -> Bool {
     clock.now >= connection.bornAt.adding(nanoseconds: settings.connectionLifetime)

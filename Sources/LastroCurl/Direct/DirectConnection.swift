@@ -47,13 +47,17 @@ final class DirectConnection {
   /// Whether its host counts it among those that an exchange of HTTP/1.1 has.
   var isRunning = false
   let bornAt: Int64
-  var idleSince: Int64
+  private(set) var idleSince: Int64
+  /// Its place among those that are idle; `nil` while it is not.
+  private(set) var idleTurn: UInt64?
   /// How long the server keeps it open without a request, where it says so (`Keep-Alive: timeout=`).
   var keepAlive: Duration?
   /// From then on it may be closed when a request arrives.
   private(set) var fitUntil = Int64.max
   /// Whether an exchange is being told all that had come, so that nothing lies behind it.
   private(set) var isReadEmpty = false
+  /// Whether that was so when it fell idle.
+  private var wasReadEmpty = false
   /// Bytes that came and that no exchange has taken: the reader is slow.
   var held: [UInt8] = []
   private var watches = (read: true, write: false)
@@ -86,6 +90,21 @@ final class DirectConnection {
   func noteFree(now: Int64) {
     guard let keepAlive else { return fitUntil = .max }
     fitUntil = now.adding(max(keepAlive - .seconds(1), keepAlive / 2))
+  }
+
+  /// No request uses it from here on.
+  func noteIdle(turn: UInt64, now: Int64) {
+    idleTurn = turn
+    idleSince = now
+    wasReadEmpty = isReadEmpty
+  }
+
+  /// Whether it was idle until now.
+  func noteBusy() -> Bool { idleTurn.take() != nil }
+
+  /// Closes it, or has it end in order where that takes words: its time is over.
+  func retireIdle() {
+    if let http2 { host.pool.retire(http2) } else { host.removeIdle(self) }
   }
 
   // MARK: Trust
@@ -199,11 +218,19 @@ final class DirectConnection {
 
   /// Whether something lies on it that no exchange asked for, be it its end. Post-handshake messages of TLS are read,
   /// and are nothing.
-  func hasUnsolicitedInput(_ scratch: UnsafeMutableRawBufferPointer) -> Bool {
+  ///
+  /// - Parameter isHeard: whether the poller would have told of it.
+  func hasUnsolicitedInput(_ scratch: UnsafeMutableRawBufferPointer, isHeard: Bool = false) -> Bool {
     guard held.isEmpty, session.held.isEmpty, session.readEnd == nil else { return true }
-    guard hasInput else { return false }
+    guard isNested || !isHeard && hasInput else { return false }
     guard hasTLS, case .wait = receive(into: scratch) else { return true }
     return false
+  }
+
+  /// Whether the poller would have told if something had come since it fell idle (``DirectCarrier/hasLooked``), or it
+  /// was read empty in this very turn.
+  var isHeard: Bool {
+    idleSince < host.carrier.now ? host.carrier.hasLooked : wasReadEmpty
   }
 
   /// Whether there may be something to read, be it the end.

@@ -199,7 +199,8 @@ final class DirectExchange: CarriedExchange {
   // MARK: The end
 
   private func end() {
-    if !machine.trailers.isEmpty { received(trailers: machine.trailers) }
+    // The machine would be copied to be asked.
+    if framing.isChunked, !machine.trailers.isEmpty { received(trailers: machine.trailers) }
     do throws(TransportError) {
       try decoder?.end()
     } catch {
@@ -258,8 +259,16 @@ final class DirectExchange: CarriedExchange {
     state == .waiting || drainsUntil != nil ? super.expiresAt : min(super.expiresAt, timerAt)
   }
 
+  /// The machine's timer. Asked where there may be one alone: it would be copied to be asked.
+  private var runningTimer: HTTP1Exchange.Timer? {
+    switch machine.writing {
+    case .head, .body, .sent, .stopped: nil
+    case .awaitContinue, .broken, .flushing: machine.timer
+    }
+  }
+
   func noteTimer() {
-    let running = machine.timer
+    let running = runningTimer
     guard running != timer else { return }
     timer = running
     timerAt = running.map { clock.now.adding($0.duration(within: job.request.deadline)) } ?? .max

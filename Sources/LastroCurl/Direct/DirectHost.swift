@@ -32,17 +32,18 @@ final class DirectHost: DialTaker {
   @exclusivity(unchecked) var common: CommonFields
   private(set) lazy var pool = HTTP2Pool(host: self)
   /// What its connections may speak.
-  var versions: HostVersions
+  // Unchecked, as what follows, because the loop has this host alone, and changing it calls nothing of ours but what
+  // reads it.
+  @exclusivity(unchecked) var versions: HostVersions
 
-  var waiting = ExchangeQueue() { didSet { countQueued() } }
+  @exclusivity(unchecked) var waiting = ExchangeQueue() { didSet { countQueued() } }
   /// Of those, how many no dial was begun for, as the carrier counts them.
   private var queued = 0
   /// The latest used last: it is taken first, and the oldest come to their end.
-  // Unchecked, as what follows, because the loop's thread alone touches it, and changing it calls nothing of ours.
   @exclusivity(unchecked) private(set) var idle: [DirectConnection] = []
   /// Connections of HTTP/1.1 that an exchange has.
   @exclusivity(unchecked) private var runningCount = 0
-  var draining: [DirectExchange] = []
+  @exclusivity(unchecked) var draining: [DirectExchange] = []
   /// Dials on their way, with the loop to hear of them.
   var dials: Set<UInt64> = [] { didSet { countQueued() } }
   var dialBeganAt: Int64 = 0
@@ -96,6 +97,9 @@ final class DirectHost: DialTaker {
     guard !dials.isEmpty, expectsHTTP2 else { return dials.count }
     return max(1, carrier.settings.http2StreamsPerHost - pool.running)
   }
+
+  /// Whether a request that comes now most likely goes out at once.
+  var hasFreeConnection: Bool { waiting.count == 0 && (!idle.isEmpty || pool.hasRoom) }
 
   /// Whether one more would have to wait for another to end.
   var isFull: Bool { idle.isEmpty && !pool.hasRoom && (waiting.count > room || !mayDial) }
@@ -193,7 +197,7 @@ final class DirectHost: DialTaker {
     let facts = exchange.facts()
     exchange.state = .over
     if wasWaiting { noteGone(exchange) }
-    draining.removeAll { $0 === exchange }
+    if !draining.isEmpty { draining.removeAll { $0 === exchange } }
     exchange.leave(failure)
     carrier.answer(exchange, failure, facts: facts)
   }
@@ -216,12 +220,12 @@ final class DirectHost: DialTaker {
   private func takeIdle() -> DirectConnection? {
     let carrier = carrier, now = carrier.now
     while let connection = idle.popLast() {
-      carrier.noteIdle(-1)
+      carrier.noteBusy(connection)
       if connection.isClosed { continue }
       let isUnfit =
         carrier.isTooOld(connection) || now >= connection.fitUntil
         || !connection.session.profile.trust.isCurrent(now: now)
-        || carrier.withScratch { connection.hasUnsolicitedInput($0) }
+        || carrier.withScratch { connection.hasUnsolicitedInput($0, isHeard: connection.isHeard) }
       if !isUnfit { return connection }
       connection.close()
     }
@@ -256,11 +260,9 @@ final class DirectHost: DialTaker {
       connection.close()
       return dialForWaiting()
     }
-    connection.idleSince = carrier.now
     connection.watch(read: true, write: false)
     idle.append(connection)
-    carrier.noteIdle(+1)
-    carrier.noteIdleEnd(connection.fitUntil)
+    carrier.noteIdle(connection)
     // Those that wait want a fresh one.
     dialForWaiting()
   }
@@ -291,34 +293,8 @@ final class DirectHost: DialTaker {
   func removeIdle(_ connection: DirectConnection) {
     guard let index = idle.lastIndex(where: { $0 === connection }) else { return }
     idle.remove(at: index)
-    carrier.noteIdle(-1)
+    carrier.noteBusy(connection)
     connection.close()
-  }
-
-  /// Closes idle connections whose time is over, or that are no longer trusted. Gives when the next one's is.
-  func closeIdle(now: Int64, lifetime: Int64) -> Int64 {
-    var next = Int64.max
-    for connection in idle {
-      let end = min(connection.fitUntil, connection.idleSince.adding(nanoseconds: lifetime))
-      if now >= end || carrier.isTooOld(connection) || !connection.session.profile.trust.isCurrent(now: now) {
-        removeIdle(connection)
-      } else {
-        next = min(next, end)
-      }
-    }
-    return min(next, pool.closeIdle(now: now, lifetime: lifetime))
-  }
-
-  /// Since when its oldest idle connection is; `nil` where it has none.
-  var idleSince: Int64? {
-    guard let first = idle.first?.idleSince else { return pool.oldestIdle?.connection.idleSince }
-    return min(first, pool.oldestIdle?.connection.idleSince ?? .max)
-  }
-
-  /// Closes the connection that has been idle for longest.
-  func closeOldest() {
-    if let oldest = idle.first, oldest.idleSince == idleSince { return removeIdle(oldest) }
-    if let oldest = pool.oldestIdle { pool.retire(oldest) }
   }
 
   // MARK: The end

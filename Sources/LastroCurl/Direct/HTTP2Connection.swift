@@ -83,7 +83,7 @@ final class HTTP2Connection {
     exchanges[stream.slot] = exchange
     exchange.isOnReused = hasServed
     hasServed = true
-    pool.noteOpened(wasIdle: isIdle)
+    pool.noteOpened(on: self)
     openCount += 1
     unsent.append(exchange)
     noteOutput()
@@ -121,7 +121,10 @@ final class HTTP2Connection {
 
   /// Reads what there is, where no stream is open: the server may have ended it, or be about to.
   func readIfIdle() {
-    if isIdle, connection.hasInput { read() }
+    guard isIdle else { return }
+    // Behind what came in this turn more may lie: not all is read at once.
+    let isHeard = connection.isHeard && heardAt < carrier.now && !connection.isNested
+    if !isHeard, connection.hasInput { read() }
   }
 
   private func read() {
@@ -336,7 +339,8 @@ final class HTTP2Connection {
   // MARK: Time, and the end
 
   func tick(now: Int64) {
-    guard !connection.isClosed else { return }
+    guard !connection.isClosed, let deadline = session.deadline else { return }
+    if Int64(clamping: deadline) > now { return noteDeadline() }
     session.tick(now: UInt64(clamping: now))
     perform(nil)
     noteOutput()

@@ -10,7 +10,8 @@ internal import LastroHTTP2
 final class HTTP2Pool {
   unowned let host: DirectHost
   /// Those that take requests, the oldest first.
-  private var connections: [HTTP2Connection] = []
+  // Unchecked because the loop has this pool alone, and changing it calls nothing that comes back here.
+  @exclusivity(unchecked) private var connections: [HTTP2Connection] = []
   /// Those that take none any more, and end with their last stream.
   private var retired: [HTTP2Connection] = []
   /// HTTP/2 streams that are open, on all of them.
@@ -39,7 +40,8 @@ final class HTTP2Pool {
       let http2 = try HTTP2Connection(connection, in: self)
       connection.http2 = http2
       connections.append(http2)
-      carrier.noteIdle(+1)
+      carrier.noteHTTP2(host, true)
+      carrier.noteIdle(connection)
       http2.begin()
       guard http2.session.isClosedToRequests else { return }
       if case .violation(let violation)? = http2.session.loss { throw violation }
@@ -74,9 +76,9 @@ final class HTTP2Pool {
     host.serveWaiting()
   }
 
-  func noteOpened(wasIdle: Bool) {
+  func noteOpened(on connection: HTTP2Connection) {
     running += 1
-    if wasIdle { carrier.noteIdle(-1) }
+    carrier.noteBusy(connection.connection)
   }
 
   func noteClosed(_ connection: HTTP2Connection) {
@@ -84,8 +86,7 @@ final class HTTP2Pool {
     carrier.noteService(host)
     guard connection.isIdle else { return }
     if retired.contains(where: { $0 === connection }) { return finish(connection) }
-    connection.connection.idleSince = carrier.now
-    if connections.contains(where: { $0 === connection }) { carrier.noteIdle(+1) }
+    if connections.contains(where: { $0 === connection }) { carrier.noteIdle(connection.connection) }
   }
 
   /// Takes no more requests on a connection, which ends with its last stream.
@@ -93,12 +94,8 @@ final class HTTP2Pool {
     guard let index = connections.firstIndex(where: { $0 === connection }) else { return }
     connections.remove(at: index)
     carrier.noteService(host)
-    if connection.isIdle {
-      carrier.noteIdle(-1)
-      finish(connection)
-    } else {
-      retired.append(connection)
-    }
+    carrier.noteBusy(connection.connection)
+    if connection.isIdle { finish(connection) } else { retired.append(connection) }
   }
 
   func retireAll() {
@@ -108,14 +105,20 @@ final class HTTP2Pool {
   private func finish(_ connection: HTTP2Connection) {
     retired.removeAll { $0 === connection }
     connection.close()
+    noteEmpty()
+  }
+
+  private func noteEmpty() {
+    if isEmpty { carrier.noteHTTP2(host, false) }
   }
 
   /// A connection is over, and its streams with it.
   func noteEnd(of connection: HTTP2Connection) {
+    defer { noteEmpty() }
     retired.removeAll { $0 === connection }
     guard let index = connections.firstIndex(where: { $0 === connection }) else { return }
     connections.remove(at: index)
-    if connection.isIdle { carrier.noteIdle(-1) }
+    carrier.noteBusy(connection.connection)
     carrier.noteService(host)
   }
 
@@ -123,24 +126,6 @@ final class HTTP2Pool {
 
   func tick(now: Int64) {
     for connection in connections + retired { connection.tick(now: now) }
-  }
-
-  var oldestIdle: HTTP2Connection? {
-    connections.lazy.filter(\.isIdle).min { $0.connection.idleSince < $1.connection.idleSince }
-  }
-
-  /// Closes idle connections whose time is over, or that are no longer trusted. Gives when the next one's is.
-  func closeIdle(now: Int64, lifetime: Int64) -> Int64 {
-    var next = Int64.max
-    for connection in connections where connection.isIdle {
-      let end = connection.connection.idleSince.adding(nanoseconds: lifetime)
-      if now >= end || carrier.isTooOld(connection.connection) || !connection.isTrusted(now: now) {
-        retire(connection)
-      } else {
-        next = min(next, end)
-      }
-    }
-    return next
   }
 
   func tearDown() {

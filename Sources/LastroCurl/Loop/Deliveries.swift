@@ -11,7 +11,8 @@ final class Deliveries {
   /// More are not kept waiting for the end of a turn: other processors have nothing to do meanwhile.
   private static let most = 16
 
-  private var waiters: [OneAnswer<TransferJob.Answer>.Waiter] = []
+  // Unchecked because the loop has it alone, and no task that is woken runs within.
+  @exclusivity(unchecked) private var waiters: [OneAnswer<TransferJob.Answer>.Waiter] = []
   private var readers: [TransferJob] = []
 
   /// Answers a job.

@@ -12,7 +12,12 @@ internal import LastroSupport
 /// The face of one loop thread. The thread ends when the last reference to this object is gone and its transfers are,
 /// so nothing has to be shut down.
 final class EventLoop: Sendable {
-  private let inbox: LoopInbox
+  /// With more jobs under way the loop is awake anyway, and takes many at once.
+  private static let few = 4
+
+  let inbox: LoopInbox
+  let seat: LoopSeat
+  private let thread: LoopThread
   private let finished: Watched<Bool>
   /// Jobs started and not yet finished; read by the transport to spread jobs over loops.
   let load: LoadCounter
@@ -27,7 +32,10 @@ final class EventLoop: Sendable {
     finished = Watched(false)
     load = LoadCounter()
     streams = LoadCounter()
-    let seed = LoopSeed(settings: settings, inbox: inbox, finished: finished, load: load, streams: streams)
+    seat = LoopSeat()
+    thread = LoopThread()
+    let seed = LoopSeed(
+      settings: settings, inbox: inbox, seat: seat, thread: thread, finished: finished, load: load, streams: streams)
     guard seed.launch() else {
       throw .noLoop(errno)
     }
@@ -38,6 +46,18 @@ final class EventLoop: Sendable {
   /// False when the loop has ended.
   func post(_ command: LoopCommand) -> Bool { inbox.post(command) }
 
+  /// Whether the calling thread is the loop's.
+  var isCurrent: Bool { thread.isCurrent }
+
+  /// Begins a job, or queues it. False when the loop has ended.
+  func start(_ job: TransferJob) -> Bool {
+    load.begin()
+    if isCurrent || load.value <= Self.few, seat.begin(job) { return true }
+    if post(.start(job)) { return true }
+    load.end()
+    return false
+  }
+
   /// Suspends until the thread has ended. In a task of its own: the cancellation of the caller does not end the wait.
   func waitUntilFinished() async { _ = await Task { [finished] in await finished.wait { $0 } }.value }
 }
@@ -46,15 +66,20 @@ final class EventLoop: Sendable {
 private final class LoopSeed: Sendable {
   let settings: LoopSettings
   let inbox: LoopInbox
+  let seat: LoopSeat
+  let thread: LoopThread
   let finished: Watched<Bool>
   let load: LoadCounter
   let streams: LoadCounter
 
   init(
-    settings: LoopSettings, inbox: LoopInbox, finished: Watched<Bool>, load: LoadCounter, streams: LoadCounter
+    settings: LoopSettings, inbox: LoopInbox, seat: LoopSeat, thread: LoopThread, finished: Watched<Bool>,
+    load: LoadCounter, streams: LoadCounter
   ) {
     self.settings = settings
     self.inbox = inbox
+    self.seat = seat
+    self.thread = thread
     self.finished = finished
     self.load = load
     self.streams = streams
@@ -97,13 +122,30 @@ private final class LoopStart {
   }
 
   func run() {
-    if let poller {
-      let streams = StreamHub(settings: seed.settings, poller: poller, load: seed.streams)
-      LoopCore(settings: seed.settings, inbox: seed.inbox, poller: poller, load: seed.load, streams: streams).run()
-    }
+    seed.thread.begin()
+    if let poller { run(poller, seed.seat) }
     poller = nil
     // Last: a caller that waits for it may count descriptors next.
     seed.finished.change { $0 = true }
+  }
+
+  private func run(_ poller: Poller, _ seat: LoopSeat) {
+    let streams = StreamHub(settings: seed.settings, poller: poller, load: seed.streams)
+    let core = LoopCore(settings: seed.settings, inbox: seed.inbox, poller: poller, load: seed.load, streams: streams)
+    core.open()
+    seat.take(core)
+    var tasks = LoopTasks()
+    var wait = seat.turn { $0.nextWait() } ?? nil
+    while let limit = wait {
+      // Not with the seat held: a thread that has a job to begin may have it now.
+      let count = limit == 0 && poller.hasLeft ? 0 : poller.wait(timeout: limit)
+      seat.turn { $0.turn(count) }
+      tasks.run(from: seed.inbox)
+      wait = seat.turn { $0.nextWait() } ?? nil
+    }
+    seat.leave()
+    core.close()
+    tasks.leave(seed.inbox)
   }
 }
 

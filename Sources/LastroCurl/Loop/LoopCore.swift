@@ -4,7 +4,7 @@ internal import CLastro
 internal import Lastro
 internal import LastroExchange
 
-/// The event loop: everything libcurl is touched from here, on one thread.
+/// The event loop: everything libcurl is touched from here, by one thread at a time (``LoopSeat``).
 ///
 /// A turn: wait for descriptors, the timer or a command; let the carriers and the streams act; take commands; expire
 /// what is late; wake the tasks that have an answer. Callbacks only record; the loop acts, since libcurl refuses to be
@@ -21,9 +21,14 @@ final class LoopCore {
   private let bodies = BodyBlockStore()
   private var bodiesExpiry = BodyBlockExpiry()
   private let transfers: TransferCarrier
-  private let direct: DirectCarrier
+  let direct: DirectCarrier
   private var commands: [LoopCommand] = []
   private var isShuttingDown = false
+  /// Until when the loop's thread waits for descriptors, unless it is woken.
+  private var waitsUntil: Int64 = 0
+  private var sleeps = false
+  /// Of the commands that lie in the inbox, how many surely came before the poller was asked last.
+  private var earlyCommands = 0
 
   init(settings: LoopSettings, inbox: LoopInbox, poller: Poller, load: LoadCounter, streams: StreamHub) {
     self.inbox = inbox
@@ -35,9 +40,26 @@ final class LoopCore {
     direct = DirectCarrier(context, streams: streams)
   }
 
-  func run() {
-    poller.watchEdges(of: inbox.wakeDescriptor, owner: Self.wakeOwner)
-    while !(isShuttingDown && transfers.isEmpty && direct.isEmpty && streams.isEmpty) { turn() }
+  func open() { poller.watchEdges(of: inbox.wakeDescriptor, owner: Self.wakeOwner) }
+
+  /// How many milliseconds the loop's thread may wait for descriptors now; negative: for ever. `nil`: it has ended.
+  func nextWait() -> Int32? {
+    if isShuttingDown, transfers.isEmpty, direct.isEmpty, streams.isEmpty { return nil }
+    sleeps = false
+    earlyCommands = 0
+    if poller.hasLeft { return 0 }
+    waitsUntil = due
+    let limit = timeout(until: waitsUntil)
+    guard limit != 0 else { return 0 }
+    if let lying = inbox.prepareToSleep() {
+      earlyCommands = lying
+      return 0
+    }
+    sleeps = true
+    return limit
+  }
+
+  func close() {
     for command in inbox.close() {
       switch command {
       case .start(let job): refuse(job)
@@ -51,20 +73,19 @@ final class LoopCore {
     transfers.tearDown()
   }
 
-  private func turn() {
-    let limit = poller.hasLeft ? 0 : timeout()
-    let sleeps = limit != 0 && inbox.prepareToSleep()
-    poller.wait(timeout: sleeps ? limit : 0) { [clock, inbox] in
-      clock.update()
-      if sleeps { inbox.noteAwake() }
-    } each: { ready in
+  /// - Parameter readyCount: what the poller's wait gave.
+  func turn(_ readyCount: Int) {
+    clock.update()
+    let isWoken = sleeps && inbox.noteAwake()
+    poller.handOver(readyCount) { ready in
       switch ready.owner {
-      case Self.wakeOwner: break
+      case Self.wakeOwner: if isWoken { earlyCommands = 1 }
       case DirectCarrier.descriptorOwner: direct.ready(ready)
       case StreamHub.firstShardOwner...: streams.ready(ready)
       default: transfers.ready(ready)
       }
     }
+    if poller.hasLeft || !poller.isAll(readyCount) { earlyCommands = 0 }
     // First what libcurl has finished: a command must not find, or cancel, a transfer that is over.
     transfers.finish()
     takeCommands()
@@ -80,9 +101,19 @@ final class LoopCore {
     deliveries.handOver()
   }
 
+  /// Begins a job on another thread than the loop's, which waits for descriptors. False: it is one for the loop's.
+  func beginAside(_ job: TransferJob) -> Bool {
+    guard !isShuttingDown, direct.beginAtOnce(job) else { return false }
+    direct.settle()
+    deliveries.handOver()
+    if due < waitsUntil { inbox.endSleep() }
+    return true
+  }
+
+  private var due: Int64 { min(transfers.due, direct.due, streams.due, bodiesExpiry.due) }
+
   /// Milliseconds until something is due, rounded up so that nothing is woken early in a loop.
-  private func timeout() -> Int32 {
-    let due = min(transfers.due, direct.due, streams.due, bodiesExpiry.due)
+  private func timeout(until due: Int64) -> Int32 {
     guard due < .max else { return -1 }
     let left = due - monotonicNow()
     return left <= 0 ? 0 : Int32(clamping: (left + 999_999) / 1_000_000)
@@ -90,7 +121,11 @@ final class LoopCore {
 
   private func takeCommands() {
     inbox.take(into: &commands)
-    for command in commands { perform(command) }
+    for (number, command) in commands.enumerated() {
+      direct.hasLooked = number < earlyCommands
+      perform(command)
+    }
+    direct.hasLooked = false
     commands.removeAll(keepingCapacity: true)
   }
 

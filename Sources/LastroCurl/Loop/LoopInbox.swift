@@ -32,9 +32,13 @@ enum LoopCommand: Sendable {
 final class LoopInbox: Sendable {
   private struct State {
     var commands: [LoopCommand] = []
+    /// What tasks have to do on the loop's thread.
+    var tasks: [LoopTask] = []
     var isClosed = false
     /// The loop waits for descriptors, or is about to, and no thread has written the eventfd since.
     var isSleeping = false
+    /// Whether the first command that lies here ended that wait.
+    var wakes = false
   }
 
   private let state = Lock(State())
@@ -49,9 +53,21 @@ final class LoopInbox: Sendable {
 
   /// Hands a command over. False when the loop has ended, and will not act on it.
   func post(_ command: LoopCommand) -> Bool {
+    post { state in
+      state.commands.append(command)
+      state.wakes = state.wakes || state.isSleeping
+    }
+  }
+
+  /// The same for a part of a task.
+  func post(_ task: LoopTask) -> Bool {
+    post { $0.tasks.append(task) }
+  }
+
+  private func post(_ add: (inout State) -> Void) -> Bool {
     let (accepted, mustWake) = state.withLock { state in
       guard !state.isClosed else { return (false, false) }
-      state.commands.append(command)
+      add(&state)
       defer { state.isSleeping = false }
       return (true, state.isSleeping)
     }
@@ -59,22 +75,35 @@ final class LoopInbox: Sendable {
     return accepted
   }
 
-  /// Whether the loop may wait for descriptors: nothing lies here, and a thread that posts from now on wakes it. Loop
-  /// thread only.
-  func prepareToSleep() -> Bool {
+  /// `nil`: the loop may wait for descriptors, for nothing lies here, and a thread that posts from now on wakes it.
+  /// Otherwise how many commands lie here. Loop thread only.
+  func prepareToSleep() -> Int? {
     state.withLock { state in
-      state.isSleeping = state.commands.isEmpty
-      return state.isSleeping
+      state.wakes = false
+      state.isSleeping = state.commands.isEmpty && state.tasks.isEmpty
+      return state.isSleeping ? nil : state.commands.count
     }
   }
 
-  /// The loop is awake again, and will look here by itself. Loop thread only.
-  func noteAwake() { state.withLock { $0.isSleeping = false } }
+  /// The loop is awake again, and will look here by itself. Gives whether a command has written the eventfd, the first
+  /// that lies here. Loop thread only.
+  func noteAwake() -> Bool {
+    state.withLock { state in
+      state.isSleeping = false
+      return state.wakes
+    }
+  }
 
   /// Takes everything, leaving `spare`'s storage for the next batch. Loop thread only.
   func take(into spare: inout [LoopCommand]) {
     spare.removeAll(keepingCapacity: true)
     state.withLock { swap(&$0.commands, &spare) }
+  }
+
+  /// Takes the parts of tasks, as ``take(into:)`` takes commands. Loop thread only.
+  func takeTasks(into spare: inout [LoopTask]) {
+    spare.removeAll(keepingCapacity: true)
+    state.withLock { swap(&$0.tasks, &spare) }
   }
 
   /// Refuses commands from now on and gives back those it has not taken. Loop thread only.
@@ -87,6 +116,15 @@ final class LoopInbox: Sendable {
   }
 
   private func close(_ descriptor: Int32) { _ = Glibc.close(descriptor) }
+
+  /// Ends the loop's wait for descriptors, without a command. Any thread.
+  func endSleep() {
+    let mustWake = state.withLock { state in
+      defer { state.isSleeping = false }
+      return state.isSleeping
+    }
+    if mustWake { wake() }
+  }
 
   private func wake() {
     var one: UInt64 = 1

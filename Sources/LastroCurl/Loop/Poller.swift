@@ -44,7 +44,7 @@ final class Poller {
   private static let turnNanoseconds: Int64 = 10_000_000
 
   private let epoll: Int32
-  private var events: [epoll_event]
+  private let events: UnsafeMutableBufferPointer<epoll_event>
   /// Of `events`: what is still to be handed over.
   private var left = 0..<0
   private var watches: [Watch] = []
@@ -54,13 +54,15 @@ final class Poller {
   init?() {
     epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
     guard epoll >= 0 else { return nil }
-    events = Array(repeating: epoll_event(), count: 256)
+    events = .allocate(capacity: 256)
+    events.initialize(repeating: epoll_event())
     turns = .allocate(capacity: 1)
     turns.initialize(to: 1)
   }
 
   deinit {
     turns.deallocate()
+    events.deallocate()
     close(epoll)
   }
 
@@ -175,12 +177,23 @@ final class Poller {
     _ = epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event)
   }
 
-  /// Waits for at most `timeout` milliseconds (negative: for ever), calls `afterwards`, then hands over what is ready.
-  /// What takes too long is left for the next call, which then waits for nothing.
-  func wait(timeout: Int32, then afterwards: () -> Void, each body: (Ready) -> Void) {
+  /// Waits for at most `timeout` milliseconds (negative: for ever). Gives how many are ready, for ``handOver(_:to:)``.
+  ///
+  /// Other threads may watch and unwatch meanwhile. Not while something is left (``hasLeft``).
+  func wait(timeout: Int32) -> Int {
+    guard let base = events.baseAddress else { return 0 }
+    return max(0, Int(epoll_wait(epoll, base, Int32(events.count), timeout)))
+  }
+
+  /// Whether that may be all that was ready.
+  func isAll(_ count: Int) -> Bool { count < events.count }
+
+  /// Hands over what is ready. What takes too long is left for the next call.
+  ///
+  /// - Parameter count: what ``wait(timeout:)`` gave; 0 where something is left.
+  func handOver(_ count: Int, to body: (Ready) -> Void) {
     turns.pointee &+= 1
-    if left.isEmpty { left = 0..<readyCount(timeout) }
-    afterwards()
+    if left.isEmpty { left = 0..<count }
     if !endedPorts.isEmpty { endedPorts = [] }
     if left.isEmpty { return }
     let start = left.lowerBound, end = monotonicNow().adding(nanoseconds: Self.turnNanoseconds)
@@ -188,13 +201,6 @@ final class Poller {
       let event = events[left.lowerBound]
       left = left.lowerBound + 1..<left.upperBound
       handOver(event, to: body)
-    }
-  }
-
-  private func readyCount(_ timeout: Int32) -> Int {
-    events.withUnsafeMutableBufferPointer { buffer in
-      guard let base = buffer.baseAddress else { return 0 }
-      return max(0, Int(epoll_wait(epoll, base, Int32(buffer.count), timeout)))
     }
   }
 

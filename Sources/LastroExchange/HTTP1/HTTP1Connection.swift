@@ -51,6 +51,9 @@ final class HTTP1Connection: ExchangeConnection {
     self.origin = origin
   }
 
+  /// How long its server keeps it open without a request, where it says so.
+  var keepAlive: Duration? { state.read { $0.heads.keepAlive } }
+
   /// Begins to read.
   func open() {
     Task { await readAll() }

@@ -106,7 +106,8 @@ final class ConnectionPool: ConnectionOwner {
   // MARK: Connections
 
   func freed(_ connection: HTTP1Connection) {
-    change(connection) { host in host.freed(connection, now: now, limits.host) }
+    let keepAlive = connection.keepAlive
+    change(connection) { host in host.freed(connection, keepAlive: keepAlive, now: now, limits.host) }
     trimIdle()
   }
 
@@ -198,6 +199,7 @@ final class ConnectionPool: ConnectionOwner {
       case .begin(let job, let connection): begin(job, on: connection)
       case .share(let job, let connection): share(job, on: connection)
       case .dial(let job): dial(job, key)
+      case .limit(let job): job.noteDial()
       case .close(let connection):
         state.change { $0.keys[ObjectIdentifier(connection)] = nil }
         connection.close()
@@ -244,7 +246,6 @@ final class ConnectionPool: ConnectionOwner {
   // MARK: Dials
 
   private func dial(_ job: ExchangeJob, _ key: Key) {
-    job.noteDial()
     let request = dialRequest(job, key)
     let origin = ConnectionOrigin(dialer, request)
     let id = state.change { state in

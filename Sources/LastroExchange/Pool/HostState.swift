@@ -22,6 +22,8 @@ struct HostState {
     let since: Duration
     /// Whether it has served no job yet.
     var isFresh = false
+    /// From then on its server may close it (`Keep-Alive: timeout=`).
+    var fitUntil: Duration?
   }
 
   /// A connection of HTTP/2.
@@ -35,10 +37,18 @@ struct HostState {
     var isRetired = false
   }
 
+  struct Waiting {
+    let job: ExchangeJob
+    /// Whether its limit for a connection runs.
+    var isLimited = false
+  }
+
   enum Step {
     case begin(ExchangeJob, HTTP1Connection)
     case share(ExchangeJob, HTTP2Connection)
     case dial(ExchangeJob)
+    /// A dial is under way that will serve the job, be it another's: its limit for a connection runs from here on.
+    case limit(ExchangeJob)
     case close(any ExchangeConnection)
     case fail(ExchangeJob, TransportError)
   }
@@ -51,7 +61,7 @@ struct HostState {
   let mayShare: Bool
   let memory = HostMemory()
   var version: Version
-  private(set) var waiting: [ExchangeJob] = []
+  private(set) var waiting: [Waiting] = []
   /// The latest used last: it is taken first, and the oldest come to their end.
   private(set) var idle: [Idle] = []
   private(set) var shared: [Shared] = []
@@ -81,13 +91,13 @@ struct HostState {
   // MARK: Jobs
 
   mutating func enter(_ job: ExchangeJob, front: Bool, now: Duration, _ limits: Limits) -> [Step] {
-    if front { waiting.insert(job, at: 0) } else { waiting.append(job) }
+    if front { waiting.insert(Waiting(job: job), at: 0) } else { waiting.append(Waiting(job: job)) }
     return serve(now: now, limits)
   }
 
   /// A job that waits is over. False: it does not wait here.
   mutating func forget(_ job: ExchangeJob) -> Bool {
-    guard let index = waiting.firstIndex(where: { $0 === job }) else { return false }
+    guard let index = waiting.firstIndex(where: { $0.job === job }) else { return false }
     waiting.remove(at: index)
     return true
   }
@@ -97,7 +107,7 @@ struct HostState {
     var steps: [Step] = []
     var index = 0
     while index < waiting.count {
-      let job = waiting[index]
+      let job = waiting[index].job
       if let step = place(job, now: now, limits, &steps) {
         waiting.remove(at: index)
         steps.append(step)
@@ -107,16 +117,28 @@ struct HostState {
         break
       }
     }
+    var begun: [Step] = []
     while dials < wantedDials, dials < waiting.count {
       if connections >= limits.connections {
-        guard let oldest = idle.first, waiting[dials].wantsFresh else { break }
+        guard let oldest = idle.first, waiting[dials].job.wantsFresh else { break }
         idle.removeFirst()
         close(oldest.connection, &steps)
       }
-      steps.append(.dial(waiting[dials]))
+      begun.append(.dial(waiting[dials].job))
       dials += 1
     }
-    return steps
+    return steps + limitWaits() + begun
+  }
+
+  /// Where HTTP/2 may come of it, all that wait share the dials.
+  private mutating func limitWaits() -> [Step] {
+    guard dials > 0 else { return [] }
+    let served = version == .http1 ? min(dials, waiting.count) : waiting.count
+    return waiting.indices.prefix(served).compactMap { index in
+      guard !waiting[index].isLimited else { return nil }
+      waiting[index].isLimited = true
+      return .limit(waiting[index].job)
+    }
   }
 
   private mutating func place(
@@ -132,8 +154,8 @@ struct HostState {
     }
     let wantsFresh = job.wantsFresh
     while let index = idle.lastIndex(where: { $0.isFresh || !wantsFresh }) {
-      let connection = idle.remove(at: index).connection
-      guard !isTooOld(connection, now: now, limits) else {
+      let entry = idle.remove(at: index), connection = entry.connection
+      guard !isTooOld(connection, now: now, limits), entry.fitUntil.map({ now < $0 }) ?? true else {
         close(connection, &steps)
         continue
       }
@@ -197,20 +219,26 @@ struct HostState {
     if version == .unknown { version = .http1 }
     var steps: [Step] = []
     // Each that waits has a limit of its own.
-    if error.code != .connectTimeout, !waiting.isEmpty { steps.append(.fail(waiting.removeFirst(), error)) }
+    if error.code != .connectTimeout, !waiting.isEmpty { steps.append(.fail(waiting.removeFirst().job, error)) }
     return steps + serve(now: now, limits)
   }
 
   // MARK: Connections
 
-  /// An HTTP/1.1 connection may carry another job.
-  mutating func freed(_ connection: HTTP1Connection, now: Duration, _ limits: Limits) -> [Step] {
+  /// An HTTP/1.1 connection may carry another job. A request takes a while to arrive, so that the last second that its
+  /// server keeps it for does not count; of a short time, half.
+  ///
+  /// - Parameter keepAlive: how long that is, where it says so.
+  mutating func freed(
+    _ connection: HTTP1Connection, keepAlive: Duration?, now: Duration, _ limits: Limits
+  ) -> [Step] {
     guard running.removeValue(forKey: ObjectIdentifier(connection)) != nil else { return [] }
     guard !isTooOld(connection, now: now, limits) else {
       born[ObjectIdentifier(connection)] = nil
       return [.close(connection)] + serve(now: now, limits)
     }
-    idle.append(Idle(connection: connection, since: now))
+    let fitUntil = keepAlive.map { now + max($0 - .seconds(1), $0 / 2) }
+    idle.append(Idle(connection: connection, since: now, fitUntil: fitUntil))
     return serve(now: now, limits)
   }
 

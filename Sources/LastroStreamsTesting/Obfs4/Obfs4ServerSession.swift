@@ -54,7 +54,8 @@ final class Obfs4ServerSession: ObfuscatedSession {
     }
   }
   let unreachable = ObfuscatedAction.stall
-  private var random = Obfs4SystemRandom()
+  // In a box: a value without bytes has no address, and ThreadSanitizer ends a process that writes to one.
+  private var random: any Obfs4Random = Obfs4SystemRandom()
   private var handshake: Obfs4ServerHandshake
   private var reader: Obfs4FrameReader?
   private var writer: Obfs4FrameWriter?

@@ -38,7 +38,7 @@ struct PollerTests {
 
   private func ready(_ poller: Poller) -> [Int32] {
     var result: [Int32] = []
-    poller.wait(timeout: 0, then: {}, each: { result.append($0.descriptor) })
+    poller.handOver(poller.wait(timeout: 0)) { result.append($0.descriptor) }
     return result
   }
 
@@ -69,7 +69,7 @@ struct PollerTests {
     poller.unwatch(pair.near)
     poller.watch(pair.near, owner: 2, read: false, write: true)
     var owners: [UInt32] = []
-    poller.wait(timeout: 0, then: {}, each: { owners.append($0.owner) })
+    poller.handOver(poller.wait(timeout: 0)) { owners.append($0.owner) }
     #expect(owners == [2])
   }
 
@@ -100,13 +100,11 @@ struct PollerTests {
     }
     var told: [Int32] = []
     func turn() {
-      poller.wait(
-        timeout: 0, then: {},
-        each: { ready in
-          told.append(ready.descriptor)
-          let start = monotonicNow()
-          while monotonicNow() - start < 20_000_000 {}
-        })
+      poller.handOver(poller.hasLeft ? 0 : poller.wait(timeout: 0)) { ready in
+        told.append(ready.descriptor)
+        let start = monotonicNow()
+        while monotonicNow() - start < 20_000_000 {}
+      }
     }
     turn()
     #expect(told.count == 1 && poller.hasLeft)

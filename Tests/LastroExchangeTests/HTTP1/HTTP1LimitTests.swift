@@ -79,6 +79,28 @@ struct HTTP1LimitTests {
     await transport.shutDown(cancelling: true)
   }
 
+  @Test("the connect limit of a request runs while it waits for another's dial")
+  func sharedDial() async throws {
+    let clock = ManualClock()
+    let dialer = HangingDialer()
+    var configuration = DialerTransport.Configuration()
+    configuration.timeSource = clock.timeSource
+    let transport = try DialerTransport(over: dialer, configuration: configuration)
+    let patient = Task { try await transport.execute(.to(scheme: "https") { $0.connectTimeout = .seconds(600) }) }
+    _ = try await dialer.dials.waitForEvents(count: 1)
+    let task = Task {
+      await failure { () async throws(TransportError) in
+        try await transport.execute(.to(scheme: "https") { $0.connectTimeout = .seconds(4) })
+      }
+    }
+    try #require(await eventually { clock.nextLimit.map { $0 <= .seconds(5) } ?? false })
+    clock.advance(by: .seconds(5))
+    let error = await task.value
+    #expect(error?.code == .connectTimeout && error?.requestSent == false && dialer.dials.count == 1)
+    await transport.shutDown(cancelling: true)
+    await #expect(throws: TransportError.self) { try await patient.value }
+  }
+
   @Test("a request that waits for a connection ends with its deadline, and those behind it go on")
   func waiting() async throws {
     let clock = ManualClock()

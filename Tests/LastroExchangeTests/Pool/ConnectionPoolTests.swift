@@ -82,6 +82,16 @@ struct ConnectionPoolTests {
     #expect(server.dials.count == 5)
   }
 
+  @Test(
+    "a connection that the server is about to close takes no request",
+    arguments: [("timeout=0", 3), ("max=5, Timeout=0", 3), ("timeout=600", 1), ("timeout=x", 1)])
+  func keepAlive(field: String, dials: Int) async throws {
+    let server = MemoryServer(answering: "HTTP/1.1 204 No\r\nKeep-Alive: \(field)\r\n\r\n")
+    let transport = try server.transport()
+    for _ in 0..<3 { _ = try await transport.execute(.to()) }
+    #expect(server.dials.count == dials)
+  }
+
   @Test("no connection takes a request after its lifetime")
   func lifetime() async throws {
     let clock = ManualClock()
