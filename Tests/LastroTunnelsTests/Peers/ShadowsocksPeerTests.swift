@@ -11,7 +11,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("shadowsocks-libev: streams of Shadowsocks", .timeLimit(.minutes(10)))
+@Suite("shadowsocks-libev: streams of Shadowsocks", .timeLimit(.minutes(5)))
 struct ShadowsocksPeerTests {
   private static let methods = ShadowsocksServer.Method.allCases
 
