@@ -132,7 +132,7 @@ let package = Package(
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: settings),
-    // Foreign servers (nginx, squid, Dante, Python), started for the tests. In no product.
+    // Servers of other projects, started for the tests. In no product.
     .target(name: "PeerSupport", path: "Tests/PeerSupport", swiftSettings: settings),
     // What the tests of several targets share. In no product.
     .target(
@@ -142,7 +142,7 @@ let package = Package(
     // Public test data, read from its folder. In no product.
     .target(
       name: "ConformanceData", path: "Tests/Conformance",
-      exclude: ["README.md", "llhttp", "publicsuffix", "transports", "uritemplate", "url", "x509-limbo"],
+      exclude: ["README.md", "curl", "llhttp", "publicsuffix", "transports", "uritemplate", "url", "x509-limbo"],
       swiftSettings: settings),
     .testTarget(
       name: "LastroWireTests", dependencies: ["CLastroZlib", "ConformanceData", "LastroWire"], swiftSettings: settings),

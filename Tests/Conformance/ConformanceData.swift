@@ -47,3 +47,37 @@ package struct LLHTTPCase: Decodable, Sendable {
   /// Those in which llhttp's leniencies are off.
   package static func strict() throws -> [LLHTTPCase] { try all().filter { !$0.type.contains("lenient") } }
 }
+
+/// A case of curl's tests of HTTP.
+package struct CurlCase: Decodable, Sendable {
+  package struct Request: Decodable, Sendable {
+    package var method: String
+    package var headers: [[String]]
+    package var follow: Bool
+    package var compressed: Bool
+    /// Kind, user, password.
+    package var auth: [String]?
+    package var body: String?
+  }
+
+  package var test: Int
+  package var name: String
+  package var path: String
+  package var request: Request
+  /// By their names: `data`, and for later requests `data2` and `data1000`. Heads end their lines as HTTP does.
+  package var replies: [String: Data]
+  /// 0 where curl takes the answer.
+  package var errorcode: Int
+
+  package static func all() throws -> [CurlCase] {
+    try JSONDecoder().decode([CurlCase].self, from: ConformanceData.file("curl/http-cases.json"))
+  }
+
+  /// What Lastro reads otherwise than curl, with the reason: a line is `36 curl: …`, or `36 carriers: …` where the one
+  /// carrier reads it otherwise than the other.
+  package static func differences(_ kind: String) throws -> Set<Int> {
+    let text = String(decoding: try ConformanceData.file("curl/differences.txt"), as: UTF8.self)
+    let rows = text.split(separator: "\n").filter { $0.contains(" \(kind): ") }
+    return Set(rows.compactMap { row in Int(row.prefix { $0 != " " }) })
+  }
+}

@@ -2,140 +2,11 @@
 
 import Glibc
 
-/// haproxy in front of an origin server: HTTP/2 over TLS outside, HTTP/1.1 in the clear inside.
-package enum HAProxyPeer {
-  /// - Parameter upstream: port of the origin server behind it.
-  package static func start(upstream: Int) async throws -> Peer {
-    let program = try PeerProcess.find(["haproxy"], package: "haproxy")
-    let certificates = try await PeerCertificates()
-    return try await Peer.start(certificates: certificates) { directory, ports in
-      try directory.write(try certificates.serverWithKey, to: "server.pem")
-      let file = try directory.write(
-        """
-        global
-          maxconn 1000
-        defaults
-          mode http
-          option http-server-close
-          timeout connect 60s
-          timeout client 60s
-          timeout server 60s
-        frontend outside
-          bind 127.0.0.1:\(ports[0]) ssl crt \(directory.file("server.pem")) alpn h2,http/1.1
-          default_backend inside
-        backend inside
-          server origin 127.0.0.1:\(upstream)
-
-        """, to: "haproxy.cfg")
-      return PeerProcess.Launch(program: program, arguments: ["-db", "-f", file])
-    }
-  }
-}
-
-/// lighttpd over TLS, which says goodbye (GOAWAY) to a connection after ``requests`` requests.
-///
-/// | target | answer |
-/// |---|---|
-/// | `/page` | a line of text |
-package enum LighttpdPeer {
-  /// How many requests a connection serves.
-  package static let requests = 10
-
-  package static func start() async throws -> Peer {
-    let program = try PeerProcess.find(["lighttpd"], package: "lighttpd")
-    let certificates = try await PeerCertificates()
-    return try await Peer.start(certificates: certificates) { directory, ports in
-      try directory.write("a line of text\n", to: "www/page")
-      let file = try directory.write(
-        """
-        server.modules = ( "mod_openssl" )
-        server.document-root = "\(directory.file("www"))"
-        server.bind = "127.0.0.1"
-        server.port = \(ports[0])
-        server.max-keep-alive-requests = \(requests)
-        ssl.engine = "enable"
-        ssl.pemfile = "\(certificates.server)"
-        ssl.privkey = "\(certificates.serverKey)"
-
-        """, to: "lighttpd.conf")
-      return PeerProcess.Launch(program: program, arguments: ["-D", "-f", file])
-    }
-  }
-}
-
-/// Node's HTTP/2 server. It reads no body: `/early/NNN` is answered with that status and `early` at once, with a
-/// `content-length`; `/unmeasured/NNN` likewise without one.
-package enum NodePeer {
-  package static func start() async throws -> Peer {
-    let program = try PeerProcess.find(["node", "nodejs"], package: "nodejs")
-    let certificates = try await PeerCertificates()
-    return try await Peer.start(certificates: certificates) { directory, ports in
-      let file = try directory.write(script, to: "server.js")
-      return PeerProcess.Launch(
-        program: program, arguments: [file, "\(ports[0])", certificates.server, certificates.serverKey])
-    }
-  }
-
-  private static let script = #"""
-    const http2 = require("http2"), fs = require("fs");
-    const [port, cert, key] = process.argv.slice(2);
-    const server = http2.createSecureServer({ cert: fs.readFileSync(cert), key: fs.readFileSync(key) });
-    server.on("stream", (stream, headers) => {
-      stream.on("error", () => {});
-      const [, kind, status] = headers[":path"].split("/");
-      const head = { ":status": Number(status) };
-      if (kind === "early") head["content-length"] = 5;
-      stream.respond(head);
-      stream.end("early");
-    });
-    server.on("sessionError", () => {});
-    server.listen(Number(port), "127.0.0.1");
-
-    """#
-}
-
-/// hypercorn, a server in Python, over TLS. Made by `make setup`. `/early/NNN` is answered with that status and `early`
-/// before the body is read, everything else with 200 and `fine` after it.
-///
-/// It ends connections that are idle for a second with close_notify, and waits half a minute for ours.
-package enum HypercornPeer {
-  package static func start() async throws -> Peer {
-    let program = try PeerProcess.installed("hypercorn")
-    let certificates = try await PeerCertificates()
-    return try await Peer.start(certificates: certificates) { directory, ports in
-      let file = try directory.write(application, to: "application.py")
-      return PeerProcess.Launch(
-        program: program,
-        arguments: [
-          "--bind", "127.0.0.1:\(ports[0])", "--keep-alive", "1", "--certfile", certificates.server, "--keyfile",
-          certificates.serverKey, "\(file):application",
-        ])
-    }
-  }
-
-  private static let application = #"""
-    async def application(scope, receive, send):
-        if scope["type"] != "http":
-            return
-        parts = scope["path"].split("/")
-        is_early = parts[1] == "early"
-        while not is_early and (await receive()).get("more_body"):
-            pass
-        status, body = (int(parts[2]), b"early") if is_early else (200, b"fine")
-        headers = [(b"content-length", str(len(body)).encode())]
-        await send({"type": "http.response.start", "status": status, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
-
-    """#
-}
-
-extension Peer {
-  /// Waits until hypercorn has ended the connections that are idle now: it ends another one, which is idle from now on,
-  /// later.
-  package func endIdleConnections() async throws {
-    try await certificates.handshake(port: port, "-alpn", "h2", "-ign_eof", "-quiet")
-  }
-}
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 /// A server on Python's standard library (HTTP/1.1, in the clear) that tells what it received.
 ///
@@ -272,4 +143,393 @@ package enum WebSocketPeer {
     asyncio.run(main())
 
     """#
+}
+
+extension PeerDirectory {
+  /// Writes what file servers of ``PeerSite`` serve, and gives the folder.
+  func writeSite() throws -> String {
+    let period = Data(0..<251)
+    var content = Data()
+    while content.count < PeerSite.fileBytes { content += period }
+    try write(content.prefix(PeerSite.fileBytes), to: "www/file")
+    try write("fine", to: "www/trailers")
+    try write(PeerSite.page, to: "www/page")
+    return file("www")
+  }
+}
+
+/// nginx. Its third port is in the clear.
+enum NginxSite {
+  static func start(_ certificates: PeerCertificates, origin: Int) async throws -> Peer {
+    let program = try PeerProcess.find(["nginx"], package: "nginx-light")
+    return try await Peer.start(ports: 3, certificates: certificates) { directory, ports in
+      let root = try directory.writeSite()
+      try directory.write("", to: "temporary/keep")
+      let early = [200, 401, 413].map { "location = /early/\($0) { return \($0) early; }" }
+      try directory.write(
+        """
+        \(early.joined(separator: "\n"))
+        location = /mirror { proxy_pass http://127.0.0.1:\(origin); proxy_http_version 1.1; }
+        location = /trailers { add_trailer X-Sum none; }
+
+        """, to: "site.conf")
+      let file = try directory.write(configuration(certificates, ports, root), to: "nginx.conf")
+      return PeerProcess.Launch(program: program, arguments: ["-e", "stderr", "-p", directory.path, "-c", file])
+    }
+  }
+
+  private static func configuration(_ certificates: PeerCertificates, _ ports: [Int], _ root: String) -> String {
+    let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map { "\($0)_temp_path temporary/\($0);" }
+    return """
+      daemon off;
+      master_process off;
+      pid nginx.pid;
+      events { worker_connections 1000; }
+      http {
+        \(temporary.joined(separator: " "))
+        access_log off;
+        root \(root);
+        default_type text/plain;
+        client_max_body_size 64m;
+        keepalive_requests \(PeerSite.requestsPerConnection);
+        ssl_certificate \(certificates.server);
+        ssl_certificate_key \(certificates.serverKey);
+        server { listen 127.0.0.1:\(ports[0]) ssl http2; include site.conf; }
+        server { listen 127.0.0.1:\(ports[1]) ssl http2; keepalive_timeout 1s; include site.conf; }
+        server { listen 127.0.0.1:\(ports[2]); include site.conf; }
+      }
+
+      """
+  }
+}
+
+/// lighttpd.
+enum LighttpdSite {
+  static func start(_ certificates: PeerCertificates, origin: Int) async throws -> Peer {
+    let program = try PeerProcess.find(["lighttpd"], package: "lighttpd")
+    return try await Peer.start(ports: 2, certificates: certificates) { directory, ports in
+      let root = try directory.writeSite()
+      let file = try directory.write(
+        """
+        server.modules = ( "mod_openssl", "mod_proxy" )
+        server.document-root = "\(root)"
+        server.bind = "127.0.0.1"
+        server.port = \(ports[0])
+        server.max-keep-alive-requests = \(PeerSite.requestsPerConnection)
+        mimetype.assign = ( "" => "text/plain" )
+        ssl.engine = "enable"
+        ssl.pemfile = "\(certificates.server)"
+        ssl.privkey = "\(certificates.serverKey)"
+        $SERVER["socket"] == "127.0.0.1:\(ports[1])" {
+          ssl.engine = "enable"
+          server.max-keep-alive-idle = 1
+        }
+        $HTTP["url"] == "/mirror" {
+          proxy.server = ( "" => ( ( "host" => "127.0.0.1", "port" => \(origin) ) ) )
+        }
+        $HTTP["url"] == "/early/413" { server.max-request-size = 1 }
+
+        """, to: "lighttpd.conf")
+      return PeerProcess.Launch(program: program, arguments: ["-D", "-f", file])
+    }
+  }
+}
+
+/// Apache's httpd.
+enum ApacheSite {
+  static func start(_ certificates: PeerCertificates, origin: Int) async throws -> Peer {
+    let program = try PeerProcess.find(["apache2"], package: "apache2-bin")
+    return try await Peer.start(ports: 2, certificates: certificates) { directory, ports in
+      let root = try directory.writeSite()
+      let file = try directory.write(
+        configuration(ports, directory, root, origin: origin), to: "apache.conf")
+      try directory.write(try certificates.serverWithKey, to: "server.pem")
+      directory.give(to: PeerProcess.unprivilegedUser)
+      return PeerProcess.Launch(program: program, arguments: ["-X", "-f", file], dropsRoot: true)
+    }
+  }
+
+  private static func configuration(
+    _ ports: [Int], _ directory: PeerDirectory, _ root: String, origin: Int
+  ) -> String {
+    let modules = ["mpm_event", "authz_core", "ssl", "http2", "alias", "proxy", "proxy_http"].map {
+      "LoadModule \($0)_module /usr/lib/apache2/modules/mod_\($0).so"
+    }
+    return """
+      ServerRoot \(directory.path)
+      ServerName localhost
+      DefaultRuntimeDir \(directory.path)
+      PidFile \(directory.file("apache.pid"))
+      ErrorLog \(directory.file("error.log"))
+      Mutex pthread
+      \(modules.joined(separator: "\n"))
+      StartServers 1
+      ServerLimit 1
+      ThreadsPerChild 25
+      MaxRequestWorkers 25
+      Protocols h2 http/1.1
+      SSLEngine on
+      SSLCertificateFile \(directory.file("server.pem"))
+      DocumentRoot \(root)
+      MaxKeepAliveRequests \(PeerSite.requestsPerConnection)
+      Redirect 401 /early/401
+      Redirect 413 /early/413
+      ProxyPass /mirror http://127.0.0.1:\(origin)/mirror
+      ProxyPass /trailers http://127.0.0.1:\(origin)/trailers
+      Listen 127.0.0.1:\(ports[0])
+      Listen 127.0.0.1:\(ports[1])
+      <VirtualHost 127.0.0.1:\(ports[1])>
+        KeepAliveTimeout 1
+      </VirtualHost>
+
+      """
+  }
+}
+
+/// Caddy.
+enum CaddySite {
+  static func start(_ certificates: PeerCertificates, origin: Int) async throws -> Peer {
+    let program = try PeerProcess.find(["caddy"], package: "caddy")
+    return try await Peer.start(ports: 2, certificates: certificates) { directory, ports in
+      let root = try directory.writeSite()
+      let file = try directory.write(
+        configuration(certificates, ports, directory, root, origin: origin), to: "caddy.json")
+      return PeerProcess.Launch(program: program, arguments: ["run", "--config", file])
+    }
+  }
+
+  private static func configuration(
+    _ certificates: PeerCertificates, _ ports: [Int], _ directory: PeerDirectory, _ root: String, origin: Int
+  ) -> String {
+    func route(_ paths: [String], _ handler: String) -> String {
+      let match = paths.map { "\"\($0)\"" }.joined(separator: ",")
+      return #"{"match":[{"path":[\#(match)]}],"handle":[{\#(handler)}]}"#
+    }
+    let early = [200, 401, 413].map {
+      route(["/early/\($0)"], #""handler":"static_response","status_code":\#($0),"body":"early""#)
+    }
+    let routes =
+      early + [
+        route(
+          ["/mirror", "/trailers"], #""handler":"reverse_proxy","upstreams":[{"dial":"127.0.0.1:\#(origin)"}]"#),
+        route(["*"], #""handler":"file_server","root":"\#(root)""#),
+      ]
+    func server(_ port: Int, _ extra: String = "") -> String {
+      """
+      {"listen":["127.0.0.1:\(port)"],\(extra)"automatic_https":{"disable":true},"tls_connection_policies":[{}],
+      "routes":[\(routes.joined(separator: ","))]}
+      """
+    }
+    return """
+      {"admin":{"disabled":true,"config":{"persist":false}},
+      "storage":{"module":"file_system","root":"\(directory.file("storage"))"},
+      "logging":{"logs":{"default":{"level":"ERROR"}}},
+      "apps":{
+        "tls":{"certificates":{"load_files":[
+          {"certificate":"\(certificates.server)","key":"\(certificates.serverKey)"}]}},
+        "http":{"servers":{
+          "main":\(server(ports[0])),
+          "idle":\(server(ports[1], #""idle_timeout":"1s","#))}}}}
+
+      """
+  }
+}
+
+/// nghttpd of nghttp2: HTTP/2 only.
+enum NghttpdSite {
+  /// - Parameter options: `--echo-upload` for `/mirror`, or `--early-response`, whose answers `--trailer` breaks.
+  static func start(_ certificates: PeerCertificates, _ options: String...) async throws -> Peer {
+    let program = try PeerProcess.find(["nghttpd"], package: "nghttp2-server")
+    return try await Peer.start(certificates: certificates) { directory, ports in
+      let root = try directory.writeSite()
+      try directory.write("early", to: "www/early/200")
+      return PeerProcess.Launch(
+        program: program,
+        arguments: [
+          "-a", "127.0.0.1", "-d", root,
+        ] + options + ["\(ports[0])", certificates.serverKey, certificates.server])
+    }
+  }
+}
+
+/// Node. Its third port is in the clear, for those that pass on what they are asked.
+enum NodeSite {
+  static func start(_ certificates: PeerCertificates) async throws -> Peer {
+    let program = try PeerProcess.find(["node", "nodejs"], package: "nodejs")
+    return try await Peer.start(ports: 3, certificates: certificates) { directory, ports in
+      let file = try directory.write(script, to: "server.js")
+      let arguments = [certificates.server, certificates.serverKey] + ports.map(String.init)
+      return PeerProcess.Launch(program: program, arguments: [file] + arguments)
+    }
+  }
+
+  private static let script = #"""
+    const fs = require("fs"), http = require("http"), http2 = require("http2");
+    const [cert, key, main, idle, clear] = process.argv.slice(2);
+
+    function answer(request, response) {
+      request.on("error", () => {});
+      response.on("error", () => {});
+      const [, kind, status] = request.url.split("/");
+      if (kind === "early") {
+        response.writeHead(Number(status), { "content-length": 5 });
+        response.end("early");
+      } else if (kind === "mirror") {
+        response.writeHead(200);
+        request.pipe(response);
+      } else if (kind === "trailers") {
+        request.resume();
+        request.on("end", () => {
+          response.writeHead(200, { trailer: "x-sum" });
+          response.write("fine");
+          response.addTrailers({ "x-sum": request.trailers["x-sum"] || "none" });
+          response.end();
+        });
+      } else if (kind === "file") {
+        const period = Buffer.from(Array.from({ length: 251 }, (_, index) => index));
+        response.end(Buffer.alloc(3 << 20, period));
+      } else {
+        response.end("a line of text\n");
+      }
+    }
+
+    const options = { cert: fs.readFileSync(cert), key: fs.readFileSync(key), allowHTTP1: true };
+    for (const port of [main, idle]) {
+      const server = http2.createSecureServer(options, answer);
+      server.on("sessionError", () => {});
+      server.keepAliveTimeout = port === idle ? 1000 : 600000;
+      if (port === idle) server.on("session", (session) => session.setTimeout(1000, () => session.close()));
+      server.listen(Number(port), "127.0.0.1");
+    }
+    const server = http.createServer(answer);
+    server.keepAliveTimeout = 600000;
+    server.listen(Number(clear), "127.0.0.1");
+
+    """#
+}
+
+/// hypercorn, a server in Python. Made by `make setup`.
+///
+/// It ends idle connections with close_notify, and waits half a minute for ours.
+enum HypercornSite {
+  static func start(_ certificates: PeerCertificates, idle: Int) async throws -> Peer {
+    let program = try PeerProcess.installed("hypercorn")
+    return try await Peer.start(certificates: certificates) { directory, ports in
+      let application = try directory.write(PythonApplication.text, to: "application.py")
+      let configuration = try directory.write(
+        """
+        keep_alive_timeout = \(idle)
+        keep_alive_max_requests = \(PeerSite.requestsPerConnection)
+
+        """, to: "hypercorn.toml")
+      return PeerProcess.Launch(
+        program: program,
+        arguments: [
+          "--config", configuration, "--bind", "127.0.0.1:\(ports[0])", "--certfile", certificates.server, "--keyfile",
+          certificates.serverKey, "\(application):application",
+        ])
+    }
+  }
+}
+
+/// granian, a server in Rust for applications in Python. Made by `make setup`.
+enum GranianSite {
+  static func start(_ certificates: PeerCertificates, idle: Int) async throws -> Peer {
+    let program = try PeerProcess.installed("granian")
+    return try await Peer.start(certificates: certificates) { directory, ports in
+      try directory.write(PythonApplication.text, to: "application.py")
+      return PeerProcess.Launch(
+        program: program,
+        arguments: [
+          "--interface", "asgi", "--host", "127.0.0.1", "--port", "\(ports[0])", "--no-ws", "--working-dir",
+          directory.path, "--http1-header-read-timeout", "\(idle * 1000)", "--ssl-certificate", certificates.server,
+          "--ssl-keyfile", certificates.serverKey, "application:application",
+        ])
+    }
+  }
+}
+
+private enum PythonApplication {
+  static let text = #"""
+    async def lifespan(receive, send):
+        while True:
+            event = (await receive())["type"]
+            await send({"type": event + ".complete"})
+            if event == "lifespan.shutdown":
+                return
+
+    async def answer(send, status, body, trailers=()):
+        headers = [] if trailers else [(b"content-length", str(len(body)).encode())]
+        start = {"type": "http.response.start", "status": status, "headers": headers}
+        await send(start | {"trailers": True} if trailers else start)
+        await send({"type": "http.response.body", "body": body})
+        if trailers:
+            await send({"type": "http.response.trailers", "headers": trailers, "more_trailers": False})
+
+    async def mirror(receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        more = True
+        while more:
+            event = await receive()
+            more = event.get("more_body", False)
+            await send({"type": "http.response.body", "body": event.get("body", b""), "more_body": more})
+
+    async def application(scope, receive, send):
+        if scope["type"] == "lifespan":
+            return await lifespan(receive, send)
+        if scope["type"] != "http":
+            return
+        _, kind, *rest = scope["path"].split("/")
+        if kind == "early":
+            return await answer(send, int(rest[0]), b"early")
+        if kind == "mirror":
+            return await mirror(receive, send)
+        while (await receive()).get("more_body"):
+            pass
+        if kind == "trailers":
+            return await answer(send, 200, b"fine", [(b"x-sum", b"none")])
+        if kind == "file":
+            return await answer(send, 200, (bytes(range(251)) * 12533)[:3 << 20])
+        await answer(send, 200, b"a line of text\n")
+
+    """#
+}
+
+/// haproxy: HTTP/2 and HTTP/1.1 over TLS outside, HTTP/1.1 in the clear inside.
+enum HAProxySite {
+  /// - Parameter files: port of a server of files.
+  static func start(_ certificates: PeerCertificates, origin: Int, files: Int) async throws -> Peer {
+    let program = try PeerProcess.find(["haproxy"], package: "haproxy")
+    return try await Peer.start(ports: 2, certificates: certificates) { directory, ports in
+      try directory.write(try certificates.serverWithKey, to: "server.pem")
+      let frontends = zip(["main", "idle"], ports).map { name, port in
+        """
+        frontend \(name)
+          bind 127.0.0.1:\(port) ssl crt \(directory.file("server.pem")) alpn h2,http/1.1
+          \(name == "idle" ? "timeout client 1s" : "")
+          http-request return status 401 content-type text/plain string early if { path /early/401 }
+          http-request return status 413 content-type text/plain string early if { path /early/413 }
+          use_backend files if { path /file }
+          default_backend origin
+        """
+      }
+      let file = try directory.write(
+        """
+        global
+          maxconn 1000
+        defaults
+          mode http
+          timeout connect 60s
+          timeout client 60s
+          timeout server 60s
+        \(frontends.joined(separator: "\n"))
+        backend origin
+          server origin 127.0.0.1:\(origin)
+        backend files
+          server files 127.0.0.1:\(files)
+
+        """, to: "haproxy.cfg")
+      return PeerProcess.Launch(program: program, arguments: ["-db", "-f", file])
+    }
+  }
 }

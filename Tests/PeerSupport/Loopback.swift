@@ -44,6 +44,28 @@ package enum Loopback {
     return true
   }
 
+  /// Whether this process has a connection to the port that both ends keep open.
+  static func isConnected(to port: Int) -> Bool {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
+    return names.lazy.compactMap { Int32($0) }.contains { farPort($0) == port && isOpenAtBothEnds($0) }
+  }
+
+  private static func farPort(_ descriptor: Int32) -> Int? {
+    var address = sockaddr_in()
+    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let result = withUnsafeMutablePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getpeername(descriptor, $0, &size) }
+    }
+    return result == 0 && address.sin_family == AF_INET ? Int(UInt16(bigEndian: address.sin_port)) : nil
+  }
+
+  private static func isOpenAtBothEnds(_ descriptor: Int32) -> Bool {
+    var information = tcp_info()
+    var size = socklen_t(MemoryLayout<tcp_info>.size)
+    let result = getsockopt(descriptor, Int32(IPPROTO_TCP), TCP_INFO, &information, &size)
+    return result == 0 && Int(information.tcpi_state) == TCP_ESTABLISHED
+  }
+
   /// Sends `bytes` and gives everything that comes back until the peer closes, at most `limit` bytes.
   ///
   /// - Throws: ``PeerError`` when no server listens, or nothing moves for a minute.

@@ -76,41 +76,36 @@ func attempting<T>(_ body: () async throws -> T) async throws -> T {
 /// The servers of other projects that run while a suite runs.
 package struct Peers: Sendable {
   package enum Kind: Sendable {
-    case nginx
-    /// In front of nginx, which has to be named before it.
-    case haproxy
-    case squid, dante, python, lighttpd, node, hypercorn, mollyBrown, jetforce, webSocket
+    case nginx, squid, dante, python, mollyBrown, jetforce, webSocket
+    /// One of each ``PeerSite/Server``.
+    case sites
   }
 
   @TaskLocal fileprivate static var current = Peers()
 
   private var nginx: NginxPeer?
+  private var sites: [PeerSite.Server: PeerSite] = [:]
   private var others: [Kind: Peer] = [:]
 
   package static var nginx: NginxPeer { get throws { try #require(current.nginx) } }
-  package static var haproxy: Peer { get throws { try peer(.haproxy) } }
   package static var squid: Peer { get throws { try peer(.squid) } }
   package static var dante: Peer { get throws { try peer(.dante) } }
   package static var python: Peer { get throws { try peer(.python) } }
-  package static var lighttpd: Peer { get throws { try peer(.lighttpd) } }
-  package static var node: Peer { get throws { try peer(.node) } }
-  package static var hypercorn: Peer { get throws { try peer(.hypercorn) } }
   package static var mollyBrown: Peer { get throws { try peer(.mollyBrown) } }
   package static var jetforce: Peer { get throws { try peer(.jetforce) } }
   package static var webSocket: Peer { get throws { try peer(.webSocket) } }
+
+  package static func site(_ server: PeerSite.Server) throws -> PeerSite { try #require(current.sites[server]) }
 
   private static func peer(_ kind: Kind) throws -> Peer { try #require(current.others[kind]) }
 
   fileprivate mutating func start(_ kind: Kind) async throws {
     switch kind {
     case .nginx: nginx = try await NginxPeer.start()
-    case .haproxy: others[kind] = try await HAProxyPeer.start(upstream: try #require(nginx).ports.plain)
+    case .sites: sites = try await PeerSite.startAll()
     case .squid: others[kind] = try await SquidPeer.start()
     case .dante: others[kind] = try await DantePeer.start()
     case .python: others[kind] = try await PythonPeer.start()
-    case .lighttpd: others[kind] = try await LighttpdPeer.start()
-    case .node: others[kind] = try await NodePeer.start()
-    case .hypercorn: others[kind] = try await HypercornPeer.start()
     case .mollyBrown: others[kind] = try await MollyBrownPeer.start()
     case .jetforce: others[kind] = try await JetforcePeer.start()
     case .webSocket: others[kind] = try await WebSocketPeer.start()
@@ -119,6 +114,7 @@ package struct Peers: Sendable {
 
   fileprivate func stop() {
     for peer in others.values { peer.stop() }
+    for site in sites.values { site.stop() }
     nginx?.stop()
   }
 }
@@ -139,4 +135,132 @@ package struct PeersTrait: SuiteTrait, TestScoping {
 
 extension Trait where Self == PeersTrait {
   package static func peers(_ kinds: Peers.Kind...) -> Self { PeersTrait(kinds: kinds) }
+}
+
+/// A server of another project with what all of these serve, so that one table asks all of them the same.
+///
+/// | target | answer |
+/// |---|---|
+/// | `/page` | ``page`` |
+/// | `/file` | 3 MiB, byte `i` being `i % 251` |
+/// | `POST /mirror` | the body of the request |
+/// | `POST /early/NNN` | that status, before the body is read |
+/// | `/trailers` | `fine`, and the trailer `x-sum`: the request's where it is passed on, else `none` |
+///
+/// Over TLS for `localhost`, by HTTP/1.1 and HTTP/2. What a server cannot do is missing.
+package struct PeerSite: Sendable {
+  package enum Server: String, CaseIterable, Sendable {
+    case nginx, haproxy, lighttpd, apache, caddy, node, hypercorn, granian, nghttpd
+    /// Proxies before nginx: the one in the clear, the other over TLS.
+    case squid, dante
+  }
+
+  package static let page = "a line of text\n"
+  package static let fileBytes = 3 << 20
+  /// How many requests a connection serves, where its server counts them.
+  package static let requestsPerConnection = 10
+
+  /// Where it is, such as `https://localhost:PORT`.
+  package private(set) var base: String
+  /// The same, where connections that are idle for a second are ended.
+  package private(set) var idle: String
+  /// Where `/early/NNN` is.
+  package private(set) var early: String
+  /// URL of the proxy that leads there, and of the one that leads to ``idle``.
+  package private(set) var proxy: String?
+  package private(set) var idleProxy: String?
+  /// PEM of who certifies it.
+  package var authority: String { certificates.authority }
+
+  private let certificates: PeerCertificates
+  private var peers: [Peer]
+  private var idlePort: Int
+  /// Whether it ends idle connections with close_notify, and leaves TCP open.
+  private let keepsTCP: Bool
+
+  /// - Parameters:
+  ///   - peer: its second port ends idle connections, unless there is `idle`.
+  ///   - early: answers before it reads, where `peer` does not.
+  init(_ certificates: PeerCertificates, _ peer: Peer, idle: Peer? = nil, early: Peer? = nil, keepsTCP: Bool = false) {
+    self.certificates = certificates
+    base = "https://localhost:\(peer.port)"
+    idlePort = idle?.port ?? peer.ports[peer.ports.count > 1 ? 1 : 0]
+    self.idle = "https://localhost:\(idlePort)"
+    self.early = early.map { "https://localhost:\($0.port)" } ?? base
+    peers = [peer, idle, early].compactMap { $0 }
+    self.keepsTCP = keepsTCP
+  }
+
+  /// The same by way of a proxy. Its own are the other's ports no longer.
+  func through(_ proxy: Peer, _ scheme: String, idle: Peer? = nil) -> PeerSite {
+    var result = self
+    result.idlePort = (idle ?? proxy).port
+    result.proxy = "\(scheme)://127.0.0.1:\(proxy.port)"
+    result.idleProxy = "\(scheme)://127.0.0.1:\(result.idlePort)"
+    result.peers = [proxy, idle].compactMap { $0 }
+    return result
+  }
+
+  /// The same in the clear.
+  func inTheClear(port: Int) -> PeerSite {
+    var result = self
+    result.base = "http://127.0.0.1:\(port)"
+    result.idle = result.base
+    result.early = result.base
+    return result
+  }
+
+  /// Every port it listens on.
+  package var ports: [Int] { peers.flatMap(\.ports) }
+
+  /// Waits until it has ended the connections to ``idle`` that are idle now.
+  ///
+  /// - Throws: ``PeerError`` when it has not after a minute.
+  package func endIdleConnections() async throws {
+    // One that keeps TCP is known to have ended them when it ends another, which is idle from now on.
+    if keepsTCP { return try await certificates.handshake(port: idlePort, "-alpn", "h2", "-ign_eof", "-quiet") }
+    let deadline = ContinuousClock.now + .seconds(60)
+    while Loopback.isConnected(to: idlePort) {
+      guard ContinuousClock.now < deadline else { throw PeerError("Port \(idlePort) ends no idle connection.") }
+      try await Task.sleep(for: .milliseconds(10))
+    }
+  }
+
+  package func stop() {
+    for peer in peers { peer.stop() }
+  }
+}
+
+extension PeerSite {
+  /// Starts one of each server.
+  package static func startAll() async throws -> [Server: PeerSite] {
+    let certificates = try await PeerCertificates()
+    func site(
+      _ peer: Peer, idle: Peer? = nil, early: Peer? = nil, keepsTCP: Bool = false
+    ) -> PeerSite { PeerSite(certificates, peer, idle: idle, early: early, keepsTCP: keepsTCP) }
+
+    let node = try await NodeSite.start(certificates)
+    let origin = node.ports[2]
+    let nginx = try await NginxSite.start(certificates, origin: origin)
+    let proxied = site(nginx)
+    return [
+      .node: site(node),
+      .nginx: proxied,
+      .haproxy: site(try await HAProxySite.start(certificates, origin: origin, files: nginx.ports[2])),
+      .lighttpd: site(try await LighttpdSite.start(certificates, origin: origin)),
+      .apache: site(try await ApacheSite.start(certificates, origin: origin)),
+      .caddy: site(try await CaddySite.start(certificates, origin: origin)),
+      .hypercorn: site(
+        try await HypercornSite.start(certificates, idle: 600),
+        idle: try await HypercornSite.start(certificates, idle: 1), keepsTCP: true),
+      .granian: site(
+        try await GranianSite.start(certificates, idle: 60), idle: try await GranianSite.start(certificates, idle: 1)),
+      .nghttpd: site(
+        try await NghttpdSite.start(certificates, "--echo-upload", "--trailer", "x-sum: none"),
+        early: try await NghttpdSite.start(certificates, "--early-response")),
+      .squid: proxied.inTheClear(port: nginx.ports[2]).through(
+        try await SquidPeer.site(idle: 600), "http", idle: try await SquidPeer.site(idle: 1)),
+      .dante: proxied.through(try await DantePeer.start(), "socks5h"),
+    ]
+  }
 }

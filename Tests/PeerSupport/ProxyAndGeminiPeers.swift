@@ -31,6 +31,24 @@ package enum SquidPeer {
     }
   }
 
+  /// Over HTTP alone.
+  ///
+  /// - Parameter idle: seconds that it waits for another request.
+  static func site(idle: Int) async throws -> Peer {
+    let program = try PeerProcess.find(["squid"], package: "squid")
+    return try await Peer.start { directory, ports in
+      let file = try directory.write(
+        """
+        http_port 127.0.0.1:\(ports[0])
+        client_idle_pconn_timeout \(idle) seconds
+        http_access allow all
+        logformat lastro %rm %ru %>Hs
+        \(surroundings(in: directory))
+        """, to: "squid.conf")
+      return launch(program, file, in: directory)
+    }
+  }
+
   /// How squid is started. Its shared memory is named after the service: two peers must not share it.
   fileprivate static func launch(_ program: String, _ file: String, in directory: PeerDirectory) -> PeerProcess.Launch {
     directory.give(to: PeerProcess.unprivilegedUser)

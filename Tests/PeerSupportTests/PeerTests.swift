@@ -107,23 +107,17 @@ struct PeerTests {
     #expect(!Loopback.accepts(port: dante.port))
   }
 
-  @Test("haproxy, lighttpd, node and hypercorn agree on HTTP/2, and are gone after stop")
-  func http2Servers() async throws {
-    let nginx = try await NginxPeer.start()
-    let haproxy = try await HAProxyPeer.start(upstream: nginx.ports.plain)
-    let lighttpd = try await LighttpdPeer.start()
-    let node = try await NodePeer.start()
-    let hypercorn = try await HypercornPeer.start()
-    try await haproxy.certificates.handshake(port: haproxy.port, "-alpn", "h2")
-    try await lighttpd.certificates.handshake(port: lighttpd.port, "-alpn", "h2")
-    try await node.certificates.handshake(port: node.port, "-alpn", "h2")
-    // Ends when the server ends the connection.
-    try await hypercorn.endIdleConnections()
-    haproxy.stop()
-    lighttpd.stop()
-    node.stop()
-    hypercorn.stop()
-    for port in [haproxy.port, lighttpd.port, node.port, hypercorn.port] { #expect(!Loopback.accepts(port: port)) }
+  @Test("the servers that serve alike all start, and are gone after stop")
+  func sites() async throws {
+    let sites = try await PeerSite.startAll()
+    #expect(sites.count == PeerSite.Server.allCases.count)
+    for (server, site) in sites {
+      for port in site.ports { #expect(Loopback.accepts(port: port), "\(server)") }
+    }
+    for site in sites.values { site.stop() }
+    for (server, site) in sites {
+      for port in site.ports { #expect(!Loopback.accepts(port: port), "\(server)") }
+    }
   }
 
   @Test("the Python server tells what it received, and is gone after stop")

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ConformanceData
+import HTTPTypes
+import Lastro
+import LastroCurl
+import LastroTesting
+import TestSupport
+import Testing
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// curl's tests of plain HTTP, over both carriers: what is answered and what is refused is as curl has it, and each
+/// carrier reads the same. What is read otherwise stands in `differences.txt` beside the cases, each with its reason,
+/// and that table is exact.
+@Suite("Conformance: curl's HTTP cases", .timeLimit(.minutes(5)))
+struct CurlCasesTests {
+  @Test("each is answered or refused as curl has it, and over both carriers alike")
+  func corpus() async throws {
+    let cases = try CurlCase.all()
+    #expect(cases.count == 126)
+    var unlike: [Int: String] = [:]
+    var apart: [Int: String] = [:]
+    for item in cases {
+      let direct = try await Self.outcome(item, .direct)
+      let transfer = try await Self.outcome(item, .transfer)
+      let text = "\(item.name): \(direct), over transfers \(transfer); curl \(item.errorcode)"
+      if direct.isAnswer != (item.errorcode == 0) { unlike[item.test] = text }
+      if direct != transfer { apart[item.test] = text }
+    }
+    try expect(unlike, "curl")
+    try expect(apart, "carriers")
+  }
+
+  private func expect(_ found: [Int: String], _ kind: String) throws {
+    let known = try CurlCase.differences(kind)
+    #expect(found.filter { !known.contains($0.key) } == [:], "read otherwise, and not in the table of \(kind)")
+    #expect(known.subtracting(found.keys) == [], "in the table of \(kind), and read alike")
+  }
+
+  /// What came of a case, and what the server was asked for it.
+  struct Result: Equatable, CustomStringConvertible {
+    var outcome: Outcome
+    var requests: [String]
+    var isAnswer: Bool {
+      if case .answered = outcome { true } else { false }
+    }
+    var description: String { "\(outcome) \(requests)" }
+  }
+
+  private static func outcome(_ item: CurlCase, _ carrier: HTTPCarrier) async throws -> Result {
+    let server = try CurlCaseServer.start(item)
+    defer { server.stop() }
+    var configuration = StackConfiguration.patient
+    configuration.interceptors = try item.interceptors(server)
+    let stack = try CurlNetworkStack.direct(
+      {
+        $0.carrier = carrier
+        $0.decompresses = item.request.compressed
+      }, configuration: configuration)
+    var options = RequestOptions()
+    options.redirects = item.request.follow ? .follow(limit: 50) : RedirectPolicy.none
+    let outcome: Outcome
+    do throws(RawFailure) {
+      let answer = try await stack.send(
+        HTTPRequest.Method(item.request.method) ?? .get, server.baseURL + item.path,
+        headers: item.fields, body: item.request.body.map { .raw($0) } ?? .empty, options: options)
+      outcome = .answered(answer.response.status.code, sha256(answer.value))
+    } catch {
+      // A status that is no success is an answer all the same, unless its body is broken.
+      let isAnswer = error.words == "http/unexpected_status"
+      outcome =
+        isAnswer
+        ? .answered(error.statusCode?.code ?? 0, sha256(error.body ?? Data()))
+        : .failed(error.words)
+    }
+    return Result(outcome: outcome, requests: server.requests.map { "\($0.method) \($0.target)" })
+  }
+}
+
+extension CurlCase {
+  /// Basic credentials are a field.
+  fileprivate var fields: RawHeaders {
+    var fields = RawHeaders()
+    for header in request.headers { fields.append(RawHeaders.Name(header[0]), header[1]) }
+    if let auth = request.auth, auth[0] == "basic" {
+      fields.append("Authorization", "Basic " + Data("\(auth[1]):\(auth[2])".utf8).base64EncodedString())
+    }
+    return fields
+  }
+
+  fileprivate func interceptors(_ server: LoopbackServer) throws -> [any HTTPResourceInterceptor] {
+    guard let auth = request.auth, auth[0] == "digest" else { return [] }
+    return [try DigestAuthenticator(user: auth[1], password: Secret(auth[2]), origins: [try Origin(server.baseURL)])]
+  }
+}
+
+/// Answers as curl's own test server does, and closes behind the last answer.
+enum CurlCaseServer {
+  static func start(_ item: CurlCase) throws -> LoopbackServer {
+    try LoopbackServer { connection in
+      while let request = try connection.readRequest() {
+        let reply = item.reply(to: request)
+        try connection.write(reply)
+        // A connection that ends without a word might take the second request along.
+        let isWhole = String(decoding: reply, as: UTF8.self).contains("Content-Length: ")
+        guard item.replies.count > 1, isWhole else { return }
+      }
+    }
+  }
+}
+
+extension CurlCase {
+  /// The reply's number is in the target, and a request with a digest has a reply of its own.
+  fileprivate func reply(to request: LoopbackRequest) -> Data {
+    let hasDigest = request.head["Authorization"]?.hasPrefix("Digest") == true
+    let part = hasDigest ? "data1000" : request.target.contains("\(test)0002") ? "data2" : "data"
+    let reply = replies[part] ?? replies["data"] ?? Data()
+    let port = request.head["Host"]?.split(separator: ":").last ?? ""
+    return reply.replacing("%HTTPPORT".utf8, with: Data(port.utf8))
+  }
+}
