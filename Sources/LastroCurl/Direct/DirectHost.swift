@@ -98,8 +98,9 @@ final class DirectHost: DialTaker {
     return max(1, carrier.settings.http2StreamsPerHost - pool.running)
   }
 
-  /// Whether a request that comes now most likely goes out at once.
-  var hasFreeConnection: Bool { waiting.count == 0 && (!idle.isEmpty || pool.hasRoom) }
+  /// Whether a request that comes now most likely goes out at once, and not with others: over HTTP/2 one call sends
+  /// what is asked in a turn.
+  var hasFreeConnection: Bool { waiting.count == 0 && (!idle.isEmpty || pool.running == 0 && pool.hasRoom) }
 
   /// Whether one more would have to wait for another to end.
   var isFull: Bool { idle.isEmpty && !pool.hasRoom && (waiting.count > room || !mayDial) }

@@ -139,8 +139,9 @@ final class HTTP2Connection {
       case .moved(let count):
         take(UnsafeRawBufferPointer(rebasing: space[..<count]))
         budget -= count
-        // What is left, if anything, makes the descriptor ready again.
-        if !isLast, count < DirectConnection.recordBytes, !connection.isNested { return }
+        // What is left, if anything, makes the descriptor ready again. But where more answers are waited for, more may
+        // lie here, each a record of its own: read one a turn, they would be answered, and asked for, one by one.
+        if !isLast, count < DirectConnection.recordBytes, !connection.isNested, openCount < 2 { return }
       case .wait: return
       case .end: return end(nil)
       case .failed(let error): return end(error)
