@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Lastro
+import Lastro
 
-/// When a request that takes long is sent a second time, and what that may cost.
-public struct HedgingPolicy: Sendable, Hashable {
+/// When a request that takes long is sent a second time, and what that may cost. It waits for the pipeline to run two
+/// tries at once: no stack asks it yet.
+struct HedgingPolicy: Sendable, Hashable {
   /// How long the first try has to itself.
-  public enum Delay: Sendable, Hashable {
+  enum Delay: Sendable, Hashable {
     /// As long as this share of first tries took in the last 30 to 60 s. While fewer than 50 are known: `fallback`, or
     /// no hedge where that is `nil`.
     case percentile(Double, fallback: Duration? = nil)
@@ -14,16 +15,16 @@ public struct HedgingPolicy: Sendable, Hashable {
   }
 
   /// Further tries at most. Default 1.
-  public let additional: Int
+  let additional: Int
   /// How long each try has before the next. Default: as long as 95 % of first tries took.
-  public let delay: Delay
+  let delay: Delay
   /// Hedges for each first try, in the long run. Default 0.05.
-  public let budgetRatio: Double
+  let budgetRatio: Double
   /// Hedges that may come together. Default 10.
-  public let budgetBurst: Int
+  let budgetBurst: Int
 
   /// One hedge, after as long as 95 % took, for a twentieth of all requests.
-  public static let standard = HedgingPolicy()
+  static let standard = HedgingPolicy()
 
   private init() { (additional, delay, budgetRatio, budgetBurst) = (1, .percentile(0.95), 0.05, 10) }
 
@@ -35,7 +36,7 @@ public struct HedgingPolicy: Sendable, Hashable {
   ///   - budgetRatio: above 0, and at most 1.
   ///   - budgetBurst: 1 or more.
   /// - Throws: `ConfigurationError`, with the value that cannot work.
-  public init(
+  init(
     additional: Int = 1, delay: Delay = .percentile(0.95), budgetRatio: Double = 0.05, budgetBurst: Int = 10
   ) throws(ConfigurationError) {
     guard (1...4).contains(additional) else {

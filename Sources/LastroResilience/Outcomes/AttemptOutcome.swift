@@ -24,7 +24,7 @@ public enum LoadSample: Sendable, Hashable, CaseIterable {
 }
 
 /// What the end of a try says to hedging.
-public enum HedgeVerdict: Sendable, Hashable, CaseIterable {
+enum HedgeVerdict: Sendable, Hashable, CaseIterable {
   /// It is the answer.
   case acceptable
   /// Another try may do better.
@@ -35,28 +35,31 @@ public enum HedgeVerdict: Sendable, Hashable, CaseIterable {
 
 /// The end of one attempt, as each mechanism reads it: one table for all of them.
 ///
-/// | end | ``verdict`` | ``load`` | ``hedge`` |
-/// |---|---|---|---|
-/// | status below 400, 501, 505, 4xx but 408 and 429 | success | measured | acceptable |
-/// | 408, 500, 502, other 5xx | failure | measured | unacceptable |
-/// | 503, 504 | failure | dropped | unacceptable |
-/// | 429 | ignored | dropped | unacceptable |
-/// | no connection | failure | dropped, where it was refused or timed out; else ignored | unacceptable |
-/// | connection lost, body truncated | failure | ignored | unacceptable |
-/// | connect, attempt and idle timeout | failure | dropped | unacceptable |
-/// | total timeout, cancellation, trust, limits, refused requests, decoding | ignored | ignored | ends |
+/// | end | ``verdict`` | ``load`` |
+/// |---|---|---|
+/// | status below 400, 501, 505, 4xx but 408 and 429 | success | measured |
+/// | 408, 500, 502, other 5xx | failure | measured |
+/// | 503, 504 | failure | dropped |
+/// | 429 | ignored | dropped |
+/// | no connection | failure | dropped, where it was refused or timed out; else ignored |
+/// | connection lost, body truncated | failure | ignored |
+/// | connect, attempt and idle timeout | failure | dropped |
+/// | total timeout, cancellation, trust, limits, refused requests, decoding | ignored | ignored |
+///
+/// ```swift
+/// permit.end(AttemptOutcome(status: response.status).verdict)
+/// ```
 public struct AttemptOutcome: Sendable, Hashable {
   /// What it says of the server.
   public var verdict: AttemptVerdict
   /// What it says of load.
   public var load: LoadSample
   /// What it says to hedging.
-  public var hedge: HedgeVerdict
+  var hedge: HedgeVerdict
   /// How long the server asks to be left alone (429 and 503 with `Retry-After`). Default `nil`.
   public var retryAfter: Duration?
 
-  /// Makes an outcome.
-  public init(verdict: AttemptVerdict, load: LoadSample, hedge: HedgeVerdict, retryAfter: Duration? = nil) {
+  init(verdict: AttemptVerdict, load: LoadSample, hedge: HedgeVerdict, retryAfter: Duration? = nil) {
     self.verdict = verdict
     self.load = load
     self.hedge = hedge

@@ -5,7 +5,8 @@ import Testing
 
 @testable import LastroResilience
 
-/// 1,000 clients call a server that serves 300 a second, each every four seconds or so. For twenty seconds the server is
+/// 1,000 clients call a server that serves 300 a second, each every four seconds or so. For twenty seconds the server
+/// is
 /// down; from then on, and for twenty seconds after it is back, the link loses half of what they send.
 enum RetryStorm {
   static let clients = 1_000
