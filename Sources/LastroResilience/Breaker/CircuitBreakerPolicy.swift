@@ -84,11 +84,7 @@ public struct CircuitBreakerPolicy: Sendable, Hashable {
   private static func check(_ window: Window) throws(ConfigurationError) {
     switch window {
     case .time(let duration): try ConfigurationError.check("window", duration, atLeast: .seconds(1))
-    case .calls(let count):
-      try ConfigurationError.check("window", count, atLeast: 2)
-      guard count <= 100_000 else {
-        throw ConfigurationError("window is \(count), above the maximum of 100000", hint: "count fewer attempts")
-      }
+    case .calls(let count): try ConfigurationError.check("window", count, atLeast: 2, atMost: 100_000)
     }
   }
 }

@@ -129,7 +129,7 @@ extension IPAddress {
   init(text: String) throws(ConfigurationError) {
     guard let name = try? HostName(text), let address = Self.read(name.text) else {
       throw ConfigurationError(
-        "\(text.onOneLine) is not an IP address", hint: "write it as in 192.0.2.1 or 2001:db8::1")
+        "\(String(text.prefix(100)).onOneLine) is not an IP address", hint: "write it as in 192.0.2.1 or 2001:db8::1")
     }
     self = address
   }

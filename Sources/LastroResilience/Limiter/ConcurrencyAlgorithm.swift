@@ -4,7 +4,7 @@ import Lastro
 
 /// How many attempts may be under way at once.
 public enum ConcurrencyAlgorithm: Sendable, Hashable {
-  /// So many, always.
+  /// So many, always: 1 to 1,000,000.
   case fixed(Int)
   /// While more than half are used: one more with each answer until the first drop, and one more for each round trip
   /// from
@@ -18,10 +18,12 @@ public enum ConcurrencyAlgorithm: Sendable, Hashable {
   /// give the limiter a key for each operation. Drops mean nothing to it.
   case gradient(initial: Int = 20, range: ClosedRange<Int> = 20...200)
 
+  private static let most = 1_000_000
+
   /// - Throws: `ConfigurationError`, with the value that cannot work.
   func check() throws(ConfigurationError) {
     switch self {
-    case .fixed(let limit): try ConfigurationError.check("fixed", limit, atLeast: 1)
+    case .fixed(let limit): try ConfigurationError.check("fixed", limit, atLeast: 1, atMost: Self.most)
     case .aimd(let initial, let range, let backoff):
       try Self.check(initial, range)
       guard backoff > 0, backoff < 1 else {
@@ -34,6 +36,7 @@ public enum ConcurrencyAlgorithm: Sendable, Hashable {
 
   private static func check(_ initial: Int, _ range: ClosedRange<Int>) throws(ConfigurationError) {
     try ConfigurationError.check("range", range.lowerBound, atLeast: 1)
+    try ConfigurationError.check("range", range.upperBound, atLeast: 1, atMost: most)
     guard range.contains(initial) else {
       throw ConfigurationError(
         "initial is \(initial), outside of \(range.lowerBound)…\(range.upperBound)", hint: "give a limit of the range")

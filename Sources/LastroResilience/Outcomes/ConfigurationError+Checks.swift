@@ -3,9 +3,14 @@
 import Lastro
 
 extension ConfigurationError {
-  static func check(_ name: String, _ value: Int, atLeast minimum: Int) throws(ConfigurationError) {
+  static func check(
+    _ name: String, _ value: Int, atLeast minimum: Int, atMost maximum: Int = .max
+  ) throws(ConfigurationError) {
     guard value >= minimum else {
       throw Self("\(name) is \(value), below the minimum of \(minimum)", hint: "give \(minimum) or more")
+    }
+    guard value <= maximum else {
+      throw Self("\(name) is \(value), above the maximum of \(maximum)", hint: "give \(maximum) or less")
     }
   }
 

@@ -22,10 +22,7 @@ public struct PacingPolicy: Sendable, Hashable {
           "perSecond is \(perSecond), outside of one in a day to a million in a second",
           hint: "give how many requests may go out in a second")
       }
-      try ConfigurationError.check("burst", burst, atLeast: 1)
-      guard burst <= 1_000_000 else {
-        throw ConfigurationError("burst is \(burst), above the maximum of 1000000", hint: "leave the pace out")
-      }
+      try ConfigurationError.check("burst", burst, atLeast: 1, atMost: 1_000_000)
       self.perSecond = perSecond
       self.burst = burst
     }
