@@ -8,7 +8,7 @@ import Testing
 /// A service of 20 workers that serves 200 a second is asked for 2,000.
 enum Overload {
   static let capacity = 200.0
-  static let seconds = 60
+  static let seconds = 30
   static let timeout = 1.0
 
   static let settings: [(name: String, algorithm: ConcurrencyAlgorithm?)] = [

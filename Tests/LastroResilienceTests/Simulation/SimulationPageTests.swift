@@ -102,7 +102,10 @@ enum SimulationPage {
     }
     return Section(
       title: "Slow peer",
-      text: "200 calls a second; answers take 20 ms in the mean, and a second for one in a hundred.", table: table,
+      text: """
+        200 calls a second; answers take 20 ms in the mean, and a second for one in a hundred. No stack hedges yet: what is simulated is
+        the plan and the budget.
+        """, table: table,
       plots: [(Plot(name: "slow-peer-latency", unit: "p99, ms", series: latency), "Latency with a slow peer")])
   }
 
@@ -161,8 +164,8 @@ struct Plot {
   private static let (width, height, left, top) = (720.0, 260.0, 56.0, 16.0)
 
   var svg: String {
-    let most = max(series.flatMap(\.values).max() ?? 1, 1)
-    let length = Double(max(series.map(\.values.count).max() ?? 1, 2) - 1)
+    let most = Self.end(of: series.flatMap(\.values).max() ?? 1)
+    let length = Self.end(of: Double(series.map(\.values.count).max() ?? 1))
     let below = Self.top + Self.height
     var parts = [
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"800\" height=\"\(Int(below) + 40 + 18 * series.count)\" "
@@ -189,6 +192,14 @@ struct Plot {
       parts.append("<text x=\"\(Self.left + 32)\" y=\"\(y)\">\(name)</text>")
     }
     return (parts + ["</svg>"]).joined(separator: "\n") + "\n"
+  }
+
+  /// Four round steps that reach so far.
+  private static func end(of most: Double) -> Double {
+    let steps = (0..<6).flatMap { power in [1.0, 2, 2.5, 5].map { $0 * pow(10, Double(power)) } }.filter {
+      $0.truncatingRemainder(dividingBy: 1) == 0
+    }
+    return 4 * (steps.first { 4 * $0 >= most } ?? most / 4)
   }
 
   private static func line(_ path: String, _ color: String) -> String {
