@@ -74,11 +74,12 @@ public final class CircuitBreaker: Sendable {
     let now = time.now()
     let unit = verdict == .failure ? random.unit() : 0
     return circuits.withLock { circuits in
-      let before = circuits[place]
+      // Not the machine: what a copy holds would be copied by the change.
+      let before = (generation: circuits[place].generation, state: circuits[place].state(now: now))
       circuits[place].end(
         generation, verdict, duration: now - start, now: now, retryAfter: retryAfter, unit: unit)
-      let after = circuits[place]
-      return before.generation == after.generation ? nil : (before.state(now: now), after.state(now: now))
+      let after = (generation: circuits[place].generation, state: circuits[place].state(now: now))
+      return before.generation == after.generation ? nil : (before.state, after.state)
     }
   }
 }
