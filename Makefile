@@ -7,7 +7,7 @@ FUZZFLAGS ?=
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 export SWIFTFLAGS JOBS
 
-.PHONY: help demo test setup setup-test build lint format docs pages chat browse consumer api tsan asan slow fuzz autobahn newer benchmarks benchmarks-smoke check long clean
+.PHONY: help demo test setup setup-test build lint format docs pages simulation chat browse consumer api tsan asan slow fuzz autobahn newer benchmarks benchmarks-smoke check long clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ api: setup ## Renew Docs/API, the text of the public declarations and of those t
 pages: setup ## Run the guides' pages against a server on this machine, and the first one's package
 	swift run -j $(JOBS) --package-path Playgrounds Pages
 	.ci/newcomer
+
+simulation: setup-test ## Simulate outages, overload and storms, and write Docs/Simulation.md
+	LASTRO_RENEW=1 .ci/test plain --filter SimulationPageTests
 
 chat: setup ## Chat over WebSocket in this terminal: make chat URL=wss://… [NAME=…]
 	swift run -j $(JOBS) --package-path Playgrounds Pages chat $(URL) $(NAME)

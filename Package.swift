@@ -26,6 +26,7 @@ let package = Package(
     .library(name: "LastroTunnels", targets: ["LastroTunnels"]),
     .library(name: "LastroTransports", targets: ["LastroTransports"]),
     .library(name: "LastroObservability", targets: ["LastroObservability"]),
+    .library(name: "LastroResilience", targets: ["LastroResilience"]),
     .library(name: "LastroCurl", targets: ["LastroCurl"]),
     .library(name: "LastroCurlTransports", targets: ["LastroCurlTransports"]),
     .library(name: "LastroLifecycle", targets: ["LastroLifecycle"]),
@@ -89,6 +90,11 @@ let package = Package(
     // Metrics, spans and HTTP archives of fetches. The only place that knows swift-metrics and swift-distributed-tracing.
     .target(
       name: "LastroObservability", dependencies: ["Lastro", "LastroSupport", httpTypes, logging, metrics, tracing],
+      swiftSettings: settings),
+    // What keeps a service up when its peers are down: breakers, limiters, pacing, hedging, endpoints, egress. May not
+    // know the engine, streams nor metrics.
+    .target(
+      name: "LastroResilience", dependencies: ["Lastro", "LastroSupport", "LastroWire", httpTypes],
       swiftSettings: settings),
     // The engine. Only a composition root imports it.
     .target(
@@ -203,6 +209,13 @@ let package = Package(
         .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
         .product(name: "MetricsTestKit", package: "swift-metrics"),
       ],
+      swiftSettings: settings),
+    .testTarget(
+      name: "LastroResilienceTests",
+      dependencies: [
+        "Lastro", "LastroResilience", "LastroSupport", "LastroTesting", "LastroWire", httpTypes,
+      ],
+      exclude: ["Errors/ResilienceErrorTexts.txt"],
       swiftSettings: settings),
     .testTarget(
       name: "LastroCurlTests",

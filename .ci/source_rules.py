@@ -24,6 +24,7 @@ FORBIDDEN = {
     "LastroTunnels": _LEAF | _OTHER_SYSTEMS,
     "LastroTransports": _TESTS | _ENGINE | _OBSERVABILITY | {"CLastroCrypto"},
     "LastroObservability": _TESTS | _ENGINE | _OTHER_SYSTEMS | {"CLastroCrypto", "Dispatch", "LastroWire"},
+    "LastroResilience": _LEAF | _OTHER_SYSTEMS | {"LastroExchange"},
     "LastroCurl": _TESTS | _OTHER_SYSTEMS | _OBSERVABILITY | {"CLastroCrypto", "ServiceLifecycle"},
     "LastroLifecycle": _TESTS | _OTHER_SYSTEMS | _OBSERVABILITY | {"CLastro", "CLastroCrypto", "Dispatch"},
     "LastroCurlTransports": _TESTS | _OBSERVABILITY | {"CLastro", "CLastroCrypto", "LastroWebSocket", "LastroGemini"},

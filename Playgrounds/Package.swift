@@ -34,6 +34,7 @@ let package = Package(
         .product(name: "LastroExchange", package: "Lastro"),
         .product(name: "LastroGemini", package: "Lastro"),
         .product(name: "LastroObservability", package: "Lastro"),
+        .product(name: "LastroResilience", package: "Lastro"),
         .product(name: "LastroStreamsTesting", package: "Lastro"),
         .product(name: "LastroTesting", package: "Lastro"),
         .product(name: "LastroTransports", package: "Lastro"),

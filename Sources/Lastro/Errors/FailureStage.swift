@@ -29,6 +29,8 @@ public enum FailureStage: String, Sendable, Hashable, CaseIterable, Codable {
   case timeout
   /// A redirect could not be followed.
   case redirect
+  /// A policy of this side let nothing out: an open circuit, a limit of concurrency or of rate.
+  case policy
   /// The caller cancelled, or the stack was shut down.
   case cancelled
   /// The server answered with a status outside 200–299.

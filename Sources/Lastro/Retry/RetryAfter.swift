@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import HTTPTypes
+package import HTTPTypes
 private import LastroWire
 
 /// How long a server asks to wait (RFC 9110 §10.2.3).
-enum RetryAfter {
+package enum RetryAfter {
   /// The longest wait that is told from for ever: some thirty years.
   private static let longest: Int64 = 1_000_000_000
 
@@ -14,7 +14,7 @@ enum RetryAfter {
   /// - Parameters:
   ///   - fields: the answer's fields. A date counts from the answer's own `Date`, so that the clocks need not agree.
   ///   - sinceEpoch: the date, where the answer has none.
-  static func wait(_ fields: HTTPFields, sinceEpoch: @Sendable () -> Duration) -> Duration? {
+  package static func wait(_ fields: HTTPFields, sinceEpoch: @Sendable () -> Duration) -> Duration? {
     let values = fields[values: .retryAfter]
     guard !values.isEmpty else { return nil }
     // Of several, the longest: none of them is to be undercut.

@@ -44,15 +44,11 @@ extension RandomSource {
   func uuid() -> String {
     let high = next() & 0xFFFF_FFFF_FFFF_0FFF | 0x4000
     let low = next() & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000
-    let digits = [high, low].map { half in
+    let halves = [high, low].map { half in
       let text = String(half, radix: 16)
       return String(repeating: "0", count: 16 - text.count) + text
-    }.joined()
-    var result = ""
-    for (index, digit) in digits.enumerated() {
-      if [8, 12, 16, 20].contains(index) { result.append("-") }
-      result.append(digit)
     }
-    return result
+    let digits = Array(halves.joined())
+    return [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { String(digits[$0]) }.joined(separator: "-")
   }
 }

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+
+/// One circuit, as a pure machine: times and randomness come from outside.
+///
+/// ```
+/// closed   ─ failure, enough calls, too many failed ─▶ open       generation + 1, as with each change of phase
+/// open     ─ asked, its time is over ────────────────▶ halfOpen
+/// halfOpen ─ asked, probes left ─────────────────────▶ admitted, else refused
+/// halfOpen ─ failure ─▶ open for twice as long │ all probes succeed ─▶ closed │ ignored ─▶ the probe is given back
+/// ```
+///
+/// An outcome counts in the generation only in which it was admitted: a straggler changes nothing.
+struct CircuitMachine: Sendable, ForgettableMachine {
+  enum Phase: Sendable, Hashable {
+    case closed
+    case open(until: Duration)
+    case halfOpen(issued: Int, successes: Int, lastIssue: Duration)
+  }
+
+  enum Answer: Sendable, Hashable {
+    /// The generation in which its outcome counts; `nil`: in none.
+    case admitted(UInt64?)
+    case refused(retryAfter: Duration)
+  }
+
+  let policy: CircuitBreakerPolicy
+  private(set) var phase = Phase.closed
+  private(set) var generation: UInt64 = 0
+  /// How many times in a row probes have failed.
+  private(set) var failedRecoveries = 0
+  private(set) var window: CircuitWindow
+  var forced: CircuitState.Forced?
+  private var lastUse = Duration.zero
+
+  init(_ policy: CircuitBreakerPolicy) {
+    self.policy = policy
+    window = CircuitWindow(policy.window)
+  }
+
+  mutating func ask(now: Duration) -> Answer {
+    lastUse = now
+    switch forced {
+    case .open: return .refused(retryAfter: policy.breakDuration)
+    case .closed: return .admitted(nil)
+    case .observing:
+      let answer = askUnforced(now)
+      if case .refused = answer { return .admitted(nil) }
+      return answer
+    case nil: return askUnforced(now)
+    }
+  }
+
+  private mutating func askUnforced(_ now: Duration) -> Answer {
+    switch phase {
+    case .closed: return .admitted(generation)
+    case .open(let until) where now < until: return .refused(retryAfter: until - now)
+    case .open: enter(.halfOpen(issued: 0, successes: 0, lastIssue: now))
+    case .halfOpen(let issued, _, let lastIssue):
+      // Probes that say nothing for so long are given up, and become stragglers.
+      if issued == policy.probes, now - lastIssue >= policy.breakDuration {
+        enter(.halfOpen(issued: 0, successes: 0, lastIssue: now))
+      }
+    }
+    guard case .halfOpen(let issued, let successes, let lastIssue) = phase else { return .admitted(generation) }
+    guard issued < policy.probes else {
+      return .refused(retryAfter: max(.zero, lastIssue + policy.breakDuration - now))
+    }
+    phase = .halfOpen(issued: issued + 1, successes: successes, lastIssue: now)
+    return .admitted(generation)
+  }
+
+  /// - Parameters:
+  ///   - admitted: the generation that it was admitted in.
+  ///   - duration: how long it took.
+  ///   - retryAfter: how long the server asks to be left alone.
+  ///   - unit: a random number from 0 up to 1.
+  mutating func end(
+    _ admitted: UInt64?, _ verdict: AttemptVerdict, duration: Duration, now: Duration, retryAfter: Duration? = nil,
+    unit: Double
+  ) {
+    guard admitted == generation else { return }
+    let isSlow = policy.slowCallDuration.map { duration > $0 } ?? false
+    switch (phase, verdict) {
+    case (.closed, .ignored), (.open, _): break
+    case (.closed, _):
+      window.add(failed: verdict == .failure, slow: isSlow, now: now)
+      if verdict == .failure || isSlow, isTooMuch(window.counts(now: now)) {
+        failedRecoveries = 0
+        open(now, retryAfter, unit)
+      }
+    case (.halfOpen(let issued, let successes, let lastIssue), .ignored):
+      phase = .halfOpen(issued: issued - 1, successes: successes, lastIssue: lastIssue)
+    case (.halfOpen(let issued, let successes, let lastIssue), .success) where !isSlow:
+      if successes + 1 < policy.probes {
+        phase = .halfOpen(issued: issued, successes: successes + 1, lastIssue: lastIssue)
+      } else {
+        failedRecoveries = 0
+        window.clear()
+        enter(.closed)
+      }
+    case (.halfOpen, _):
+      failedRecoveries += 1
+      open(now, retryAfter, unit)
+    }
+  }
+
+  private func isTooMuch(_ counts: CircuitWindow.Counts) -> Bool {
+    guard counts.calls >= policy.minimumCalls else { return false }
+    return Double(counts.failures) >= policy.failureRatio * Double(counts.calls)
+      || policy.slowCallDuration != nil && Double(counts.slow) >= policy.slowCallRatio * Double(counts.calls)
+  }
+
+  private mutating func open(_ now: Duration, _ retryAfter: Duration?, _ unit: Double) {
+    var length = policy.breakDuration
+    for _ in 0..<failedRecoveries where length < policy.maximumBreakDuration { length = length * 2 }
+    length = min(length, policy.maximumBreakDuration) * (0.9 + 0.2 * unit)
+    enter(.open(until: now + max(length, min(retryAfter ?? .zero, .seconds(3600)))))
+  }
+
+  private mutating func enter(_ next: Phase) {
+    phase = next
+    generation &+= 1
+  }
+
+  func state(now: Duration) -> CircuitState {
+    switch (forced, phase) {
+    case (.open, _): .open(left: policy.breakDuration)
+    case (.closed, _), (_, .closed): .closed
+    case (_, .open(let until)): now < until ? .open(left: until - now) : .halfOpen
+    case (_, .halfOpen): .halfOpen
+    }
+  }
+
+  func mayBeForgotten(now: Duration) -> Bool {
+    guard phase == .closed, forced == nil else { return false }
+    if case .time(let length) = policy.window { return now - lastUse > length * 2 }
+    return now - lastUse > .seconds(600)
+  }
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+
+/// One attempt with its hedges, as a pure machine.
+///
+/// ```
+/// the delay is over ─▶ the next try, where it can be paid for
+/// a try ends: acceptable, or fatal ─▶ that is the answer; the others are cancelled
+///             unacceptable ─▶ the next try at once │ others still run: wait │ none: the first failure
+///             asked for patience ─▶ as unacceptable, and there are no more tries
+/// ```
+struct HedgePlan: Sendable, Hashable {
+  enum Step: Sendable, Hashable {
+    /// Wait for a try to end, or for the delay.
+    case wait
+    /// Send a try, and start the delay anew.
+    case send(Int)
+    /// The end of this try is the answer; those that still run are cancelled.
+    case answer(Int, cancelling: [Int])
+  }
+
+  let additional: Int
+  private(set) var sent = 1
+  private(set) var running: Set<Int> = [0]
+  private(set) var firstFailure: Int?
+  private(set) var isOver = false
+  private var mayHedge = true
+
+  /// The first try, number 0, has been sent.
+  init(additional: Int) { self.additional = additional }
+
+  /// Whether the delay is waited for.
+  var awaitsDelay: Bool { !isOver && mayHedge && sent <= additional }
+
+  /// - Parameter pay: takes the price of a hedge; false where there is not enough.
+  mutating func delayPassed(pay: () -> Bool) -> Step {
+    guard awaitsDelay else { return .wait }
+    return next(pay) ?? .wait
+  }
+
+  mutating func ended(_ number: Int, _ verdict: HedgeVerdict, asksForPatience: Bool, pay: () -> Bool) -> Step {
+    guard !isOver, running.remove(number) != nil else { return .wait }
+    if asksForPatience { mayHedge = false }
+    guard verdict == .unacceptable else { return finish(number) }
+    if firstFailure == nil { firstFailure = number }
+    if awaitsDelay, let step = next(pay) { return step }
+    return running.isEmpty ? finish(firstFailure ?? number) : .wait
+  }
+
+  private mutating func next(_ pay: () -> Bool) -> Step? {
+    guard pay() else {
+      mayHedge = false
+      return nil
+    }
+    defer { sent += 1 }
+    running.insert(sent)
+    return .send(sent)
+  }
+
+  private mutating func finish(_ number: Int) -> Step {
+    isOver = true
+    defer { running = [] }
+    return .answer(number, cancelling: running.sorted())
+  }
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+
+/// When a request that takes long is sent a second time, and what that may cost. It waits for the pipeline to run two
+/// tries at once: no stack asks it yet.
+struct HedgingPolicy: Sendable, Hashable {
+  /// How long the first try has to itself.
+  enum Delay: Sendable, Hashable {
+    /// As long as this share of first tries took in the last 30 to 60 s. While fewer than 50 are known: `fallback`, or
+    /// no hedge where that is `nil`.
+    case percentile(Double, fallback: Duration? = nil)
+    /// So long.
+    case fixed(Duration)
+  }
+
+  /// Further tries at most. Default 1.
+  let additional: Int
+  /// How long each try has before the next. Default: as long as 95 % of first tries took.
+  let delay: Delay
+  /// Hedges for each first try, in the long run. Default 0.05.
+  let budgetRatio: Double
+  /// Hedges that may come together. Default 10.
+  let budgetBurst: Int
+
+  /// One hedge, after as long as 95 % took, for a twentieth of all requests.
+  static let standard = HedgingPolicy()
+
+  private init() { (additional, delay, budgetRatio, budgetBurst) = (1, .percentile(0.95), 0.05, 10) }
+
+  /// Makes a policy; the defaults are those of ``standard``.
+  ///
+  /// - Parameters:
+  ///   - additional: 1 to 4.
+  ///   - delay: a percentile above 0 and at most 1, or a duration of 1 ms or more.
+  ///   - budgetRatio: above 0, and at most 1.
+  ///   - budgetBurst: 1 or more.
+  /// - Throws: `ConfigurationError`, with the value that cannot work.
+  init(
+    additional: Int = 1, delay: Delay = .percentile(0.95), budgetRatio: Double = 0.05, budgetBurst: Int = 10
+  ) throws(ConfigurationError) {
+    guard (1...4).contains(additional) else {
+      throw ConfigurationError(
+        "additional is \(additional), outside of 1…4", hint: "give 1: more tries help little and cost much")
+    }
+    switch delay {
+    case .percentile(let share, _): try ConfigurationError.check(ratio: "percentile", share)
+    case .fixed(let delay): try ConfigurationError.check("delay", delay, atLeast: .milliseconds(1))
+    }
+    try ConfigurationError.check(ratio: "budgetRatio", budgetRatio)
+    try ConfigurationError.check("budgetBurst", budgetBurst, atLeast: 1)
+    self.additional = additional
+    self.delay = delay
+    self.budgetRatio = budgetRatio
+    self.budgetBurst = budgetBurst
+  }
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Lastro
+
+extension FailureCode {
+  /// A circuit is open: attempts to the server failed, and the next is not due yet.
+  public static let circuitOpen = Self("circuit_open")
+  /// As many attempts are under way as the limiter lets be, and its queue is full, or the wait too long.
+  public static let concurrencyLimited = Self("concurrency_limited")
+  /// The pace that the server, or the configuration, allows leaves no room in time.
+  public static let rateLimited = Self("rate_limited")
+}
+
+extension TransportError {
+  static func circuitOpen(_ key: ResilienceKey, _ wait: Duration) -> Self {
+    Self(
+      stage: .policy, code: .circuitOpen,
+      message: "the circuit of \(key) is open: too many attempts failed; the next is tried in \(wait.brief)",
+      hint: "wait until the server works again, or choose another CircuitBreakerPolicy")
+  }
+
+  static func concurrencyLimited(_ key: ResilienceKey, inUse: Int, waiting: Int) -> Self {
+    Self(
+      stage: .policy, code: .concurrencyLimited,
+      message: "the limiter of \(key) refused the attempt: \(inUse) are under way, \(waiting) wait",
+      hint: "send less at once, or give ConcurrencyLimiter a longer queue")
+  }
+
+  static func rateLimited(_ key: ResilienceKey, _ wait: Duration, limit: Duration?) -> Self {
+    Self(
+      stage: .policy, code: .rateLimited,
+      message: "the pace of \(key) asks to wait \(wait.brief)" + (limit.map { ", and \($0.brief) are left" } ?? ""),
+      hint: "send less often, or raise Timeouts.total or PacingPolicy.maximumWait")
+  }
+}

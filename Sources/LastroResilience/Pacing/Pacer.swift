@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import HTTPTypes
+public import Lastro
+internal import LastroSupport
+
+/// Spreads requests over time, as the configuration and the server want it.
+///
+/// Each key has a pace of its own, of at most 10,000. Share one pacer among stacks that call the same servers with the
+/// same credentials. Any thread may use it.
+///
+/// ```swift
+/// let pacer = Pacer(PacingPolicy(pace: try .init(perSecond: 10, burst: 5)))
+/// let stack = TransportNetworkStack(transport: ResilientTransport(over: engine, Resilience(pacer: pacer)))
+/// ```
+public final class Pacer: Sendable {
+  /// What a pacer knows of a key.
+  public struct Status: Sendable, Hashable {
+    /// Requests that the server's quota has in all, where it says so.
+    public let quota: Int?
+    /// Requests that are left of it; `nil` where it tells none.
+    public let left: Int?
+    /// Until there are more.
+    public let reset: Duration?
+    /// For how long the server wants to be left alone; `nil` where it does not ask for it.
+    public let blocked: Duration?
+  }
+
+  /// A request that may go out: what its answer is told by.
+  public struct Slot: Sendable {
+    let place: KeyedMachines<PacingMachine>.Place
+    let number: UInt64
+    /// How long the request waited.
+    public let waited: Duration
+  }
+
+  /// How fast requests go out.
+  public let policy: PacingPolicy
+  let keyRule: ResilienceKeyRule
+  private let time: TimeSource
+  private let random: RandomSource
+  private let machines: Lock<KeyedMachines<PacingMachine>>
+
+  /// Makes a pacer that knows of no quota.
+  ///
+  /// - Parameters:
+  ///   - policy: how fast requests go out. Default: as the server wants it.
+  ///   - key: which requests share a pace. Default: those to an origin with the same `Authorization`.
+  ///   - time: where the time comes from. Default: the system's.
+  ///   - random: keeps those that wait for the same moment from rushing. Default: the system's.
+  public init(
+    _ policy: PacingPolicy = PacingPolicy(), key: ResilienceKeyRule = .originAndCredentials,
+    time: TimeSource = .continuous, random: RandomSource = .system
+  ) {
+    self.policy = policy
+    keyRule = key
+    self.time = time
+    self.random = random
+    machines = Lock(
+      KeyedMachines {
+        PacingMachine(bucket: policy.pace.map { TokenBucket(perSecond: $0.perSecond, burst: $0.burst) })
+      })
+  }
+
+  /// What it knows of a key.
+  public func status(of key: ResilienceKey) -> Status {
+    let now = time.now()
+    let machine = machines.withLock { $0.known(key) }
+    let quota = machine?.status(now: now)
+    let blockedUntil = machine?.blockedUntil ?? .zero
+    return Status(
+      quota: quota?.whole, left: quota?.left, reset: quota?.reset,
+      blocked: blockedUntil > now ? blockedUntil - now : nil)
+  }
+
+  /// Waits until a request may go out.
+  ///
+  /// - Parameters:
+  ///   - key: for what.
+  ///   - left: how long the whole attempt may still take: a wait that would be longer is not begun. Default: no limit.
+  /// - Throws: `TransportError`, stage `policy`, code `rate_limited`; the cancelled error when the task is cancelled.
+  ///   Nothing was sent.
+  public func slot(for key: ResilienceKey, left: Duration? = nil) async throws(TransportError) -> Slot {
+    let start = time.now()
+    let limit = min(policy.whenClosed == .wait ? policy.maximumWait : .zero, left ?? .seconds(1_000_000_000))
+    let place = machines.withLock { $0.place(of: key, now: start) }
+    while true {
+      let now = time.now()
+      let unit = random.unit()
+      let reservation = machines.withLock { $0[place].reserve(now: now, unit: unit) }
+      let wait = reservation.slot - now
+      if wait <= .zero { return Slot(place: place, number: reservation.number, waited: now - start) }
+      guard reservation.slot - start <= limit else {
+        machines.withLock { $0[place].giveBack(reservation) }
+        throw .rateLimited(key, wait, limit: policy.whenClosed == .wait ? limit - (now - start) : nil)
+      }
+      do { try await time.sleep(wait) } catch {
+        machines.withLock { $0[place].giveBack(reservation) }
+        throw .cancelled()
+      }
+      // The server may have closed the gate meanwhile; else the place is this request's.
+      let blockedUntil = machines.withLock { $0[place].blockedUntil }
+      let woke = time.now()
+      if blockedUntil <= woke { return Slot(place: place, number: reservation.number, waited: woke - start) }
+    }
+  }
+
+  /// Tells the answer to a request.
+  ///
+  /// - Parameters:
+  ///   - slot: that of the request.
+  ///   - head: the answer's.
+  /// - Returns: how long the server asks to be left alone, where it does (429 and 503 with `Retry-After`).
+  @discardableResult
+  public func learn(_ slot: Slot, from head: HTTPResponse) -> Duration? {
+    let now = time.now()
+    let sinceEpoch = time.sinceEpoch()
+    let retryAfter = head.retryAfter(sinceEpoch)
+    let quota = policy.readsRateLimitFields ? RateLimitFields.quota(head.headerFields, sinceEpoch: sinceEpoch) : nil
+    if quota != nil || retryAfter != nil {
+      machines.withLock {
+        $0[slot.place].learn(
+          number: slot.number, quota: quota, retryAfter: policy.sharesRetryAfter ? retryAfter : nil, now: now)
+      }
+    }
+    return retryAfter
+  }
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+
+/// When requests to one key may go out, as a pure machine: the pace that was configured, the server's quota, and what
+/// it
+/// asked for by `Retry-After`.
+struct PacingMachine: Sendable, ForgettableMachine {
+  /// A request that may go out at a time.
+  struct Reservation: Sendable, Hashable {
+    let slot: Duration
+    /// Its number among all requests.
+    let number: UInt64
+  }
+
+  /// After a `Retry-After` has passed: half of the pace before it, doubled each second, for three seconds.
+  private struct Ramp: Sendable {
+    static let length = 3.0
+
+    var start: Duration
+    var perSecond: Double
+    var due: Duration
+
+    mutating func reserve(_ earliest: Duration) -> Duration {
+      let slot = max(earliest, due)
+      var rate = perSecond / 2
+      for _ in 0..<min(4, max(0, Int((slot - start).inSeconds))) { rate *= 2 }
+      due = slot + .seconds(1 / max(rate, 1))
+      return slot
+    }
+  }
+
+  private struct Quota: Sendable {
+    var told: ServerQuota
+    /// When there is more.
+    var until: Duration
+    /// The newest request that the server may have counted.
+    var number: UInt64
+    /// When the next may go out, where they are spaced.
+    var due: Duration
+  }
+
+  /// What a reservation changes, so that one that is not used can be given back.
+  private struct Places: Sendable {
+    var bucket: TokenBucket?
+    var quota: Quota?
+    var ramp: Ramp?
+  }
+
+  private var places: Places
+  /// As they were before the newest reservation; `nil` where they have been changed since.
+  private var before: Places?
+  private(set) var blockedUntil = Duration.zero
+  private(set) var newest: UInt64 = 0
+  /// Requests in the second that runs, and in the one before.
+  private var second: Int64 = 0
+  private var counts = (now: 0, before: 0)
+  private var lastUse = Duration.zero
+
+  init(bucket: TokenBucket? = nil) { places = Places(bucket: bucket) }
+
+  /// Takes the next place.
+  ///
+  /// - Parameter unit: a random number from 0 up to 1, so that those that wait for the same moment do not rush.
+  mutating func reserve(now: Duration, unit: Double) -> Reservation {
+    lastUse = now
+    newest += 1
+    before = places
+    var slot = places.bucket?.reserve(now: now) ?? now
+    slot = afterQuota(slot, unit)
+    slot = max(slot, blockedUntil)
+    if let start = places.ramp?.start {
+      if (slot - start).inSeconds >= Ramp.length {
+        places.ramp = nil
+      } else {
+        slot = places.ramp?.reserve(slot) ?? slot
+      }
+    }
+    count(slot)
+    return Reservation(slot: slot, number: newest)
+  }
+
+  /// Gives back a place that is not used. Where others come behind it, it stays taken.
+  mutating func giveBack(_ reservation: Reservation) {
+    guard reservation.number == newest, let earlier = before.take() else { return }
+    places = earlier
+    newest -= 1
+  }
+
+  private mutating func afterQuota(_ slot: Duration, _ unit: Double) -> Duration {
+    guard var quota = places.quota, slot < quota.until else {
+      places.quota = nil
+      return slot
+    }
+    defer { places.quota = quota }
+    let usable = quota.told.left - Int(clamping: newest - 1 - min(quota.number, newest - 1))
+    if usable > (quota.told.whole.map { $0 / 10 } ?? 5) { return slot }
+    // The last ones are spread over the time that is left.
+    guard usable > 0 else { return quota.until + quota.told.reset * (0.1 * unit) }
+    let place = max(slot, quota.due)
+    quota.due = place + (quota.until - place) / usable
+    return place
+  }
+
+  private mutating func count(_ slot: Duration) {
+    let now = slot.components.seconds
+    if now != second { counts = (0, now == second + 1 ? counts.now : 0) }
+    second = now
+    counts.now += 1
+  }
+
+  /// Learns from an answer.
+  ///
+  /// - Parameters:
+  ///   - number: that of its request.
+  ///   - quota: what the server says of it.
+  ///   - retryAfter: how long the server wants to be left alone, for all of this key.
+  mutating func learn(number: UInt64, quota told: ServerQuota?, retryAfter: Duration?, now: Duration) {
+    lastUse = now
+    before = nil
+    if let told {
+      // An answer to an older request knows less.
+      if number >= places.quota?.number ?? 0 || now >= places.quota?.until ?? .zero {
+        places.quota = Quota(told: told, until: now + told.reset, number: number, due: now)
+      }
+    }
+    guard let retryAfter, retryAfter > .zero else { return }
+    let until = now + min(retryAfter, .seconds(1_000_000_000))
+    guard until > blockedUntil else { return }
+    blockedUntil = until
+    places.ramp = Ramp(start: until, perSecond: Double(max(counts.now, counts.before, 2)), due: until)
+  }
+
+  /// What is known of the server's quota at a time.
+  func status(now: Duration) -> (left: Int, reset: Duration, whole: Int?)? {
+    guard let quota = places.quota, now < quota.until else { return nil }
+    let sent = Int(clamping: newest - min(quota.number, newest))
+    return (max(0, quota.told.left - sent), quota.until - now, quota.told.whole)
+  }
+
+  func mayBeForgotten(now: Duration) -> Bool {
+    now - lastUse > .seconds(60) && now > blockedUntil && now > places.quota?.until ?? .zero
+  }
+}

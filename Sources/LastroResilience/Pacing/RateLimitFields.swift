@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Lastro
+
+/// What a server says of its quota.
+struct ServerQuota: Sendable, Hashable {
+  /// How many requests are left.
+  var left: Int
+  /// For how long.
+  var reset: Duration
+  /// How many there are in all, where it says so.
+  var whole: Int?
+}
+
+/// Reads what servers say of their quotas.
+enum RateLimitFields {
+  /// The quota that leaves least room; `nil` where none is told.
+  ///
+  /// `RateLimit` (draft-ietf-httpapi-ratelimit-headers) counts before the older names. One that breaks its grammar is
+  /// ignored as a whole.
+  static func quota(_ fields: HTTPFields, sinceEpoch: Duration) -> ServerQuota? {
+    current(fields) ?? older(fields, sinceEpoch)
+  }
+
+  private static let longest: Int64 = 1_000_000_000
+
+  private static func current(_ fields: HTTPFields) -> ServerQuota? {
+    guard let text = text(of: "RateLimit", fields), let items = StructuredList.items(text) else { return nil }
+    let wholes = wholes(of: fields)
+    let quotas = items.compactMap { item -> ServerQuota? in
+      guard case .string(let name) = item.value, let left = item.parameters["r"]?.count else { return nil }
+      let reset = item.parameters["t"]?.count ?? 0
+      return ServerQuota(left: left, reset: .seconds(min(Int64(reset), longest)), whole: wholes[name])
+    }
+    return quotas.min { $0.room < $1.room }
+  }
+
+  /// The quotas of `RateLimit-Policy` that count requests, by name.
+  private static func wholes(of fields: HTTPFields) -> [String: Int] {
+    guard let text = text(of: "RateLimit-Policy", fields), let items = StructuredList.items(text) else { return [:] }
+    var found: [String: Int] = [:]
+    for item in items {
+      let unit = item.parameters["qu"] ?? .string("requests")
+      guard case .string(let name) = item.value, unit == .string("requests") else { continue }
+      found[name] = item.parameters["q"]?.count
+    }
+    return found
+  }
+
+  /// Names of older drafts and of APIs: limit, remaining, reset.
+  private static let names = [
+    ["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"],
+    ["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"],
+    ["X-RateLimit-Limit-Requests", "X-RateLimit-Remaining-Requests", "X-RateLimit-Reset-Requests"],
+  ]
+
+  private static func older(_ fields: HTTPFields, _ sinceEpoch: Duration) -> ServerQuota? {
+    let quotas = names.compactMap { names -> ServerQuota? in
+      let texts = names.map { text(of: $0, fields) }
+      guard let left = texts[1].flatMap(count), let reset = texts[2].flatMap({ wait($0, sinceEpoch) }) else {
+        return nil
+      }
+      return ServerQuota(left: left, reset: reset, whole: texts[0].flatMap(count))
+    }
+    return quotas.min { $0.room < $1.room }
+  }
+
+  /// Seconds, seconds since 1970, or a duration such as `6m0s` or `250ms`.
+  static func wait(_ text: String, _ sinceEpoch: Duration) -> Duration? {
+    guard let number = Double(text) else { return spelled(text) }
+    guard number.isFinite, number >= 0 else { return nil }
+    // What lies thirty years ahead is a date.
+    let seconds = number > Double(longest) ? number - sinceEpoch.inSeconds : number
+    return .seconds(min(max(seconds, 0), Double(longest)))
+  }
+
+  private static let units: [Substring: Double] = ["h": 3600, "m": 60, "s": 1, "ms": 0.001, "us": 1e-6, "µs": 1e-6]
+
+  private static func spelled(_ text: String) -> Duration? {
+    var rest = text[...]
+    var total = 0.0
+    while !rest.isEmpty {
+      let digits = rest.prefix { $0.isASCII && $0.isNumber || $0 == "." }
+      let unit = rest.dropFirst(digits.count).prefix { !($0.isASCII && $0.isNumber) }
+      guard let number = Double(digits), let factor = units[unit] else { return nil }
+      total += number * factor
+      rest = rest.dropFirst(digits.count + unit.count)
+    }
+    return text.isEmpty ? nil : .seconds(min(total, Double(longest)))
+  }
+
+  private static func count(_ text: String) -> Int? {
+    guard (1...15).contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+    return Int(text)
+  }
+
+  private static func text(of name: String, _ fields: HTTPFields) -> String? {
+    HTTPField.Name(name).flatMap { fields[$0] }.map { String($0[...].withoutBlanks) }
+  }
+}
+
+extension ServerQuota {
+  /// Requests for each second: of several quotas, the one with the least holds.
+  fileprivate var room: Double { Double(left) / max(reset.inSeconds, 1) }
+}
+
+extension StructuredList.Value {
+  /// A number that counts something.
+  fileprivate var count: Int? {
+    if case .integer(let number) = self, number >= 0 { Int(number) } else { nil }
+  }
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Lastro
+
+/// What stands between a stack and servers that fail: each part may be left out, and shared with other stacks.
+///
+/// ```swift
+/// let transport = ResilientTransport(over: engine, .standard())
+/// let stack = TransportNetworkStack(transport: transport)
+/// ```
+public struct Resilience: Sendable {
+  /// When requests may go out. Default `nil`: at once.
+  public var pacer: Pacer?
+  /// How many may be under way. Default `nil`: as many as are asked for.
+  public var limiter: ConcurrencyLimiter?
+  /// Whether any is sent at all. Default `nil`: all are.
+  public var breaker: CircuitBreaker?
+  /// Is told of what the parts did, on the task of the request, which waits for it. Default `nil`.
+  public var onEvent: (@Sendable (ResilienceEvent) -> Void)?
+
+  /// Makes a choice of parts.
+  public init(
+    pacer: Pacer? = nil, limiter: ConcurrencyLimiter? = nil, breaker: CircuitBreaker? = nil,
+    onEvent: (@Sendable (ResilienceEvent) -> Void)? = nil
+  ) {
+    self.pacer = pacer
+    self.limiter = limiter
+    self.breaker = breaker
+    self.onEvent = onEvent
+  }
+
+  /// A breaker, and a pacer that follows `Retry-After` and the `RateLimit` fields of servers. No limiter: what is right
+  /// for it depends on the service.
+  public static func standard() -> Resilience { Resilience(pacer: Pacer(), breaker: CircuitBreaker()) }
+}
+
+/// What a part of ``Resilience`` did with a request.
+public struct ResilienceEvent: Sendable, Hashable {
+  /// What happened. Other kinds may come: a `switch` needs an `@unknown default`.
+  @nonexhaustive
+  public enum Kind: Sendable, Hashable {
+    /// It waited for its pace.
+    case paced(Duration)
+    /// It waited for room.
+    case queued(Duration)
+    /// It was refused, with code `circuit_open`, `concurrency_limited` or `rate_limited`; nothing was sent.
+    case refused(FailureCode)
+    /// Its end changed the circuit.
+    case circuit(from: CircuitState, to: CircuitState)
+  }
+
+  /// What happened.
+  public let kind: Kind
+  /// To which calls it happened.
+  public let key: ResilienceKey
+
+  /// Makes an event; for tests of those that are told.
+  public init(_ kind: Kind, key: ResilienceKey) {
+    self.kind = kind
+    self.key = key
+  }
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Lastro
+
+extension ResilientTransport {
+  /// The facts of the base, and how its server stands with each part.
+  public func explain(_ request: TransferRequest) -> [FetchExplanation.Fact] {
+    var facts = base.explain(request)
+    if let pacer = resilience.pacer, let key = pacer.keyRule.key(of: request) {
+      let status = pacer.status(of: key)
+      var words = pacer.policy.pace.map { "\($0.perSecond) requests a second" } ?? "as the server asks"
+      if let left = status.left, let reset = status.reset { words += "; \(left) left for \(reset.brief)" }
+      if let blocked = status.blocked { words += "; closed for \(blocked.brief) by Retry-After" }
+      facts.append(.init("pace", words))
+    }
+    if let limiter = resilience.limiter, let key = limiter.keyRule.key(of: request) {
+      let snapshot = limiter.snapshot(of: key)
+      facts.append(.init("concurrency", "\(snapshot.inUse) of \(snapshot.limit) under way, \(snapshot.waiting) wait"))
+    }
+    if let breaker = resilience.breaker, let key = breaker.keyRule.key(of: request) {
+      let state = breaker.state(of: key)
+      var words = "\(state)"
+      if case .open(let left) = state { words += ", for \(left.brief)" }
+      facts.append(.init("circuit", words))
+    }
+    return facts
+  }
+}

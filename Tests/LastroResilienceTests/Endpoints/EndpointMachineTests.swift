@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+import LastroTesting
+import Testing
+
+@testable import LastroResilience
+
+@Suite("Endpoint machine")
+struct EndpointMachineTests {
+  private static func machine(
+    _ tiers: [Int], weights: [Int]? = nil, policy: BalancingPolicy = .roundRobin
+  ) throws -> EndpointMachine {
+    let endpoints = try tiers.indices.map {
+      try Endpoint("https://api\($0).example.org", weight: weights?[$0] ?? 1, tier: tiers[$0])
+    }
+    return EndpointMachine(endpoints, policy: policy, outliers: .standard)
+  }
+
+  private static func choices(_ machine: inout EndpointMachine, _ count: Int, now: Duration = .zero) -> [Int] {
+    (0..<count).map { _ in
+      let chosen = machine.choose(avoiding: [], now: now) { 0.5 }
+      machine.end(chosen, .ignored, latency: .zero, now: now)
+      return chosen
+    }
+  }
+
+  private static func fail(_ machine: inout EndpointMachine, _ index: Int, times: Int = 5, now: Duration = .zero) {
+    let others = Set(machine.members.indices).subtracting([index])
+    for _ in 0..<times {
+      let chosen = machine.choose(avoiding: others, now: now) { 0 }
+      machine.end(chosen, .failure, latency: .zero, now: now)
+    }
+  }
+
+  @Test("in turn, by weight, smoothly; the next tier only where none of the first is healthy")
+  func turns() throws {
+    var weighted = try Self.machine([0, 0], weights: [3, 1])
+    #expect(Self.choices(&weighted, 8) == [0, 0, 1, 0, 0, 0, 1, 0])
+    var tiers = try Self.machine([0, 1])
+    #expect(Self.choices(&tiers, 3) == [0, 0, 0])
+    Self.fail(&tiers, 0)
+    #expect(Self.choices(&tiers, 3) == [1, 1, 1])
+    #expect(Self.choices(&tiers, 2, now: .seconds(31)) == [0, 0])
+  }
+
+  @Test("five failures in a row eject, longer each time; a success between starts anew; never all")
+  func ejection() throws {
+    var machine = try Self.machine([0, 0, 0])
+    Self.fail(&machine, 0, times: 4)
+    let chosen = machine.choose(avoiding: [1, 2], now: .zero) { 0 }
+    machine.end(chosen, .success, latency: .zero, now: .zero)
+    Self.fail(&machine, 0, times: 4)
+    #expect(machine.members[0].isHealthy(.zero))
+    Self.fail(&machine, 0, times: 1)
+    #expect(machine.members[0].ejectedUntil == .seconds(30))
+    // Half of three is one: the next stays.
+    Self.fail(&machine, 1)
+    #expect(machine.members[1].isHealthy(.zero))
+    Self.fail(&machine, 0, now: .seconds(30))
+    #expect(machine.members[0].ejectedUntil == .seconds(30 + 60))
+  }
+
+  @Test("where most are ejected, health is ignored")
+  func panic() throws {
+    let outliers = try OutlierPolicy(consecutiveFailures: 1, maximumShare: 1)
+    var machine = EndpointMachine(
+      try (0..<3).map { try Endpoint("https://api\($0).example.org") }, policy: .roundRobin, outliers: outliers)
+    Self.fail(&machine, 0, times: 1)
+    #expect(Set(Self.choices(&machine, 6)) == [1, 2])
+    Self.fail(&machine, 1, times: 1)
+    #expect(Set(Self.choices(&machine, 6)) == [0, 1, 2])
+  }
+
+  @Test("the least loaded of two: by what is under way, and by latency, which is believed at once when it rises")
+  func leastLoaded() throws {
+    var machine = try Self.machine([0, 0], policy: .leastLoaded)
+    for index in 0..<2 {
+      _ = machine.choose(avoiding: [1 - index], now: .zero) { 0 }
+      machine.end(index, .success, latency: .milliseconds(10), now: .zero)
+    }
+    let first = machine.choose(avoiding: [], now: .zero) { 0 }
+    let second = machine.choose(avoiding: [], now: .zero) { 0 }
+    #expect(first != second)
+    machine.end(first, .success, latency: .seconds(1), now: .zero)
+    machine.end(second, .success, latency: .milliseconds(10), now: .zero)
+    for unit in [0.0, 0.9] {
+      let chosen = machine.choose(avoiding: [], now: .zero) { unit }
+      #expect(chosen == second)
+      machine.end(chosen, .ignored, latency: .zero, now: .zero)
+    }
+  }
+
+  @Test("random histories: what is under way is counted right, and there is always one to choose")
+  func histories() throws {
+    for seed in 0..<10_000 {
+      let random = RandomSource.seeded(UInt64(seed))
+      var machine = try Self.machine([0, 0, 1], policy: BalancingPolicy.allCases[seed % 3])
+      var out: [Int] = []
+      var now = Duration.zero
+      for _ in 0..<30 {
+        now += .milliseconds(Int(random.next() % 3_000))
+        if out.isEmpty || random.next() % 2 == 0 {
+          let tried = Set((0..<3).filter { _ in random.next() % 4 == 0 })
+          out.append(machine.choose(avoiding: tried, now: now) { random.unit() })
+        } else {
+          let ended = out.remove(at: Int(random.next() % UInt64(out.count)))
+          machine.end(ended, AttemptVerdict.allCases[Int(random.next() % 3)], latency: .milliseconds(5), now: now)
+        }
+        let counts = machine.members.indices.map { index in out.count { $0 == index } }
+        if machine.members.map(\.inUse) != counts { Issue.record("seed \(seed): \(counts)") }
+      }
+    }
+  }
+}
+
+@Suite("Endpoint set")
+struct EndpointSetTests {
+  @Test("a lease that is dropped goes back; failures eject; what was tried is avoided")
+  func leases() throws {
+    let clock = ManualClock()
+    let endpoints = try ["https://a.example.org", "https://b.example.org"].map { try Endpoint($0) }
+    let set = try EndpointSet(endpoints, time: clock.timeSource, random: .seeded(1))
+    do {
+      let lease = set.lease(avoiding: [endpoints[0]])
+      #expect(lease.origin.host == "b.example.org")
+      #expect(set.health().map(\.inUse) == [0, 1])
+      _ = consume lease
+    }
+    #expect(set.health().map(\.inUse) == [0, 0])
+    for _ in 0..<5 { set.lease(avoiding: [endpoints[0]]).end(.failure, latency: .zero) }
+    #expect(set.health().map(\.isEjected) == [false, true])
+    #expect(set.lease(avoiding: []).endpoint == endpoints[0])
+  }
+}

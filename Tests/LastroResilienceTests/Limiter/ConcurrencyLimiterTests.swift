@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+import LastroSupport
+import LastroTesting
+import Testing
+
+@testable import LastroResilience
+
+@Suite("Concurrency limiter", .timeLimit(.minutes(5)))
+struct ConcurrencyLimiterTests {
+  private static func key(_ host: String = "api.example.org") throws -> ResilienceKey {
+    ResilienceKey(try Origin("https://\(host)"))
+  }
+
+  @Test("a permit that is dropped goes back; one that is ended goes back once")
+  func permits() async throws {
+    let limiter = try ConcurrencyLimiter(.fixed(1), queueCapacity: 0)
+    let key = try Self.key()
+    for round in 0..<4 {
+      let permit = try await limiter.permit(for: key)
+      #expect(limiter.snapshot(of: key).inUse == 1)
+      let error = await #expect(throws: TransportError.self) { _ = try await limiter.permit(for: key) }
+      #expect(error?.code == .concurrencyLimited)
+      #expect(error?.requestSent == false)
+      if round % 2 == 0 { permit.end(.measured) } else { _ = consume permit }
+      #expect(limiter.snapshot(of: key).inUse == 0)
+    }
+  }
+
+  @Test("who waits is let in by who ends")
+  func waits() async throws {
+    let clock = ManualClock()
+    let limiter = try ConcurrencyLimiter(.fixed(1), time: clock.timeSource)
+    let key = try Self.key()
+    let permit = try await limiter.permit(for: key)
+    let second = Task { try await limiter.permit(for: key).end(.measured) }
+    try await clock.waitForLimits(count: 1)
+    #expect(limiter.snapshot(of: key).waiting == 1)
+    permit.end(.measured)
+    try await second.value
+    #expect(limiter.snapshot(of: key) == .init(limit: 1, inUse: 0, waiting: 0))
+  }
+
+  @Test("a wait ends with its limit, and with the caller")
+  func givenUp() async throws {
+    let clock = ManualClock()
+    let limiter = try ConcurrencyLimiter(.fixed(1), maximumWait: .seconds(1), time: clock.timeSource)
+    let key = try Self.key()
+    let permit = try await limiter.permit(for: key)
+    let late = Task { try await limiter.permit(for: key).end(.measured) }
+    try await clock.waitForLimits(count: 1)
+    clock.advance(by: .seconds(1))
+    let error = await #expect(throws: TransportError.self) { try await late.value }
+    #expect(error?.code == .concurrencyLimited)
+    let cancelled = Task { try await limiter.permit(for: key).end(.measured) }
+    try await clock.waitForLimits(count: 1)
+    cancelled.cancel()
+    let end = await #expect(throws: TransportError.self) { try await cancelled.value }
+    #expect(end?.code == .cancelled)
+    permit.end(.measured)
+    #expect(limiter.snapshot(of: key) == .init(limit: 1, inUse: 0, waiting: 0))
+  }
+
+  @Test("a thousand tasks, of which a third are cancelled: no permit is lost")
+  func storm() async throws {
+    let limiter = try ConcurrencyLimiter(.fixed(5), queueCapacity: 1_000, maximumWait: .seconds(60))
+    let key = try Self.key()
+    await withTaskGroup(of: Void.self) { group in
+      for number in 0..<1_000 {
+        group.addTask {
+          let call = Task {
+            let permit = try await limiter.permit(for: key)
+            await Task.yield()
+            if number % 2 == 0 { permit.end(.measured) }
+          }
+          if number % 3 == 0 {
+            await Task.yield()
+            call.cancel()
+          }
+          _ = await call.result
+        }
+      }
+    }
+    #expect(limiter.snapshot(of: key) == .init(limit: 5, inUse: 0, waiting: 0))
+  }
+
+  @Test("keys beyond the maximum share one, and what is out goes back to where it came from")
+  func keys() throws {
+    var machines = KeyedMachines(maximumKeys: 2) { LimiterMachine(.fixed(1), capacity: 0) }
+    let keys = try (0..<4).map { try Self.key("host\($0).example.org") }
+    let places = keys.map { machines.place(of: $0, now: .zero) }
+    #expect(places == [.own(keys[0]), .own(keys[1]), .shared, .shared])
+    guard case .admitted(let grant) = machines[places[2]].ask(now: .zero, left: nil) else {
+      Issue.record("not admitted")
+      return
+    }
+    #expect(machines[places[3]].inUse == 1)
+    // Idle ones are forgotten when there is need for room.
+    #expect(machines.place(of: keys[2], now: .seconds(3600)) == .own(keys[2]))
+    _ = machines[places[2]].end(grant, .measured, now: .seconds(3600))
+    #expect(machines[.shared].inUse == 0)
+    #expect(machines[.own(keys[2])].inUse == 0)
+  }
+}

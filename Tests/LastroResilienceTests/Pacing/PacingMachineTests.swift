@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Lastro
+import LastroTesting
+import Testing
+
+@testable import LastroResilience
+
+@Suite("Pacing machine", .timeLimit(.minutes(5)))
+struct PacingMachineTests {
+  private static func slots(_ machine: inout PacingMachine, _ count: Int, now: Duration = .zero) -> [String] {
+    (0..<count).map { _ in machine.reserve(now: now, unit: 0.5).slot.brief }
+  }
+
+  @Test("a pace with a burst; what is given back is the last one's only, and once")
+  func bucket() {
+    var machine = PacingMachine(bucket: TokenBucket(perSecond: 10, burst: 3))
+    let places = (0..<5).map { _ in machine.reserve(now: .seconds(1), unit: 0) }
+    #expect(places.map(\.slot.brief) == ["1 s", "1 s", "1 s", "1.1 s", "1.2 s"])
+    machine.giveBack(places[3])
+    machine.giveBack(places[4])
+    machine.giveBack(places[3])
+    #expect(Self.slots(&machine, 2, now: .seconds(1)) == ["1.2 s", "1.3 s"])
+    #expect(Self.slots(&machine, 1, now: .seconds(60)) == ["60 s"])
+  }
+
+  @Test("never more than burst and pace allow, whatever the moments")
+  func bound() {
+    for seed in 0..<1_000 {
+      let random = RandomSource.seeded(UInt64(seed))
+      var bucket = TokenBucket(perSecond: 10, burst: 4)
+      var now = Duration.seconds(100)
+      var slots: [Duration] = []
+      for _ in 0..<50 {
+        now += .milliseconds(Int(random.next() % 150))
+        slots.append(bucket.reserve(now: now))
+      }
+      for index in slots.indices.dropFirst(4) where slots[index] - slots[index - 4] < .milliseconds(99) {
+        Issue.record("five in less than a tenth of a second, seed \(seed)")
+      }
+    }
+  }
+
+  @Test("a quota: free while a tenth is left, then spread over the time that is left, then closed")
+  func quota() {
+    var machine = PacingMachine()
+    let first = machine.reserve(now: .zero, unit: 0)
+    machine.learn(
+      number: first.number, quota: ServerQuota(left: 4, reset: .seconds(10), whole: 20), retryAfter: nil, now: .zero)
+    #expect(Self.slots(&machine, 5) == ["0 ms", "0 ms", "0 ms", "5 s", "10.5 s"])
+    #expect(machine.status(now: .zero)?.left == 0)
+    #expect(machine.status(now: .seconds(10)) == nil)
+    #expect(Self.slots(&machine, 1, now: .seconds(11)) == ["11 s"])
+  }
+
+  @Test("an answer to an older request raises nothing")
+  func staleAnswers() {
+    var machine = PacingMachine()
+    let numbers = (0..<3).map { _ in machine.reserve(now: .zero, unit: 0).number }
+    machine.learn(
+      number: numbers[2], quota: ServerQuota(left: 0, reset: .seconds(10), whole: 20), retryAfter: nil, now: .zero)
+    machine.learn(
+      number: numbers[0], quota: ServerQuota(left: 20, reset: .seconds(10), whole: 20), retryAfter: nil, now: .zero)
+    #expect(Self.slots(&machine, 1) == ["10.5 s"])
+  }
+
+  @Test("a Retry-After holds for all, the longest one; then they come back at half of their pace, doubled each second")
+  func sharedRetryAfter() {
+    var machine = PacingMachine()
+    var last: UInt64 = 0
+    for _ in 0..<8 { last = machine.reserve(now: .zero, unit: 0).number }
+    machine.learn(number: last, quota: nil, retryAfter: .seconds(10), now: .zero)
+    machine.learn(number: last, quota: nil, retryAfter: .seconds(5), now: .zero)
+    #expect(machine.blockedUntil == .seconds(10))
+    let slots = Self.slots(&machine, 30, now: .seconds(1))
+    #expect(slots.prefix(6) == ["10 s", "10.25 s", "10.5 s", "10.75 s", "11 s", "11.125 s"])
+    #expect(Self.slots(&machine, 2, now: .seconds(60)) == ["60 s", "60 s"])
+  }
+}
+
+@Suite("Pacer", .timeLimit(.minutes(5)))
+struct PacerTests {
+  @Test("pace of one's own: waits where it may, and refuses what would wait too long")
+  func pace() async throws {
+    let clock = ManualClock(autoAdvance: true)
+    let policy = PacingPolicy(pace: try .init(perSecond: 1), maximumWait: .seconds(3))
+    let pacer = Pacer(policy, time: clock.timeSource, random: .seeded(1))
+    let key = ResilienceKey(try Origin("https://api.example.org"))
+    for expected in [0, 1, 1] { #expect(try await pacer.slot(for: key).waited == .seconds(expected)) }
+    let error = await #expect(throws: TransportError.self) {
+      _ = try await pacer.slot(for: key, left: .milliseconds(500))
+    }
+    #expect(error?.code == .rateLimited)
+    // What was refused takes no place.
+    #expect(try await pacer.slot(for: key).waited == .seconds(1))
+  }
+
+  @Test("a wait that is cancelled gives its place back")
+  func cancelled() async throws {
+    let clock = ManualClock()
+    let pacer = Pacer(PacingPolicy(pace: try .init(perSecond: 1)), time: clock.timeSource)
+    let key = ResilienceKey(try Origin("https://api.example.org"))
+    _ = try await pacer.slot(for: key)
+    let waiting = Task { _ = try await pacer.slot(for: key) }
+    try await clock.waitForSleepers(count: 1)
+    waiting.cancel()
+    let error = await #expect(throws: TransportError.self) { try await waiting.value }
+    #expect(error?.code == .cancelled)
+    clock.advance(by: .seconds(1))
+    #expect(try await pacer.slot(for: key).waited == .zero)
+  }
+
+  @Test("refuse: what may not go out fails at once; status tells why")
+  func refuses() async throws {
+    let clock = ManualClock()
+    let pacer = Pacer(PacingPolicy(whenClosed: .refuse), time: clock.timeSource)
+    let key = ResilienceKey(try Origin("https://api.example.org"))
+    let slot = try await pacer.slot(for: key)
+    let asked = pacer.learn(slot, from: .init(status: 503, headerFields: [.retryAfter: "7"]))
+    #expect(asked == .seconds(7))
+    #expect(pacer.status(of: key).blocked == .seconds(7))
+    let error = await #expect(throws: TransportError.self) { _ = try await pacer.slot(for: key) }
+    #expect(error?.code == .rateLimited)
+    clock.advance(by: .seconds(7))
+    #expect(pacer.status(of: key).blocked == nil)
+    _ = try await pacer.slot(for: key)
+  }
+}

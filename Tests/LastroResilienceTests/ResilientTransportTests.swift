@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import Lastro
+import LastroSupport
+import LastroTesting
+import Testing
+
+@testable import LastroResilience
+
+@Suite("Resilient transport", .timeLimit(.minutes(5)))
+struct ResilientTransportTests {
+  private static func request(deadline: Duration? = nil) -> TransferRequest {
+    TransferRequest(
+      head: HTTPRequest(method: .get, scheme: "https", authority: "api.example.org", path: "/"), deadline: deadline)
+  }
+
+  private static func key() throws -> ResilienceKey { ResilienceKey(try Origin("https://api.example.org")) }
+
+  /// Stage and code of the failure; the status of the answer.
+  private static func end(_ transport: any Transport, _ request: TransferRequest = request()) async -> String {
+    do throws(TransportError) {
+      return "\(try await transport.execute(request).head.status.code)"
+    } catch {
+      return "\(error.stage.rawValue)/\(error.code)"
+    }
+  }
+
+  @Test("a breaker opens by what the transport brings, refuses without sending, and tells it")
+  func breaker() async throws {
+    let clock = ManualClock()
+    let scripted = ScriptedTransport { (_, index) throws(TransportError) in
+      if index < 4 { throw TransportError(stage: .connect, code: .connectFailed, message: "down") }
+      return TransferResponse(head: .init(status: 200), body: ResponseBody(Data()))
+    }
+    let events = Lock<[ResilienceEvent.Kind]>([])
+    let policy = try CircuitBreakerPolicy(minimumCalls: 4, probes: 1)
+    let breaker = CircuitBreaker(policy: policy, time: clock.timeSource, random: .seeded(1))
+    let resilience = Resilience(breaker: breaker) { event in events.withLock { $0.append(event.kind) } }
+    let transport = ResilientTransport(over: scripted, resilience, time: clock.timeSource)
+    for _ in 0..<4 { #expect(await Self.end(transport) == "connect/connect_failed") }
+    #expect(await Self.end(transport) == "policy/circuit_open")
+    #expect(scripted.requests.count == 4)
+    #expect(transport.explain(Self.request()).first { $0.name == "circuit" }?.value.hasPrefix("open, for ") == true)
+    clock.advance(by: .seconds(6))
+    #expect(await Self.end(transport) == "200")
+    #expect(breaker.state(of: try Self.key()) == .closed)
+    let kinds = events.withLock { $0 }
+    #expect(kinds.count == 3)
+    #expect(kinds.dropFirst().first == .refused(.circuitOpen))
+    #expect(kinds.last == .circuit(from: .halfOpen, to: .closed))
+  }
+
+  @Test("a Retry-After holds for the requests that did not get it; waits are taken from the deadline")
+  func pacing() async throws {
+    let clock = ManualClock(autoAdvance: true)
+    let scripted = ScriptedTransport([
+      .respond(status: 429, headers: [.retryAfter: "4"], body: ""), .respond(status: 200, body: ""),
+    ])
+    let pacer = Pacer(time: clock.timeSource, random: .seeded(1))
+    let transport = ResilientTransport(over: scripted, Resilience(pacer: pacer), time: clock.timeSource)
+    #expect(await Self.end(transport) == "429")
+    #expect(await Self.end(transport, Self.request(deadline: .seconds(3))) == "policy/rate_limited")
+    #expect(await Self.end(transport, Self.request(deadline: .seconds(10))) == "200")
+    #expect(scripted.requests.last?.deadline == .seconds(6))
+  }
+
+  @Test("a limiter lets so many under way; what is cancelled gives its permit back")
+  func limiter() async throws {
+    let limiter = try ConcurrencyLimiter(.fixed(1), queueCapacity: 0)
+    let begun = OneAnswer<Void>()
+    let scripted = ScriptedTransport { _ throws(TransportError) in
+      begun.give(())
+      do { try await Task.sleep(for: .seconds(3_600)) } catch {}
+      throw .cancelled(requestSent: true)
+    }
+    let transport = ResilientTransport(over: scripted, Resilience(limiter: limiter))
+    let hanging = Task { await Self.end(transport) }
+    await begun.wait()
+    #expect(await Self.end(transport) == "policy/concurrency_limited")
+    hanging.cancel()
+    #expect(await hanging.value == "cancelled/cancelled")
+    #expect(limiter.snapshot(of: try Self.key()) == .init(limit: 1, inUse: 0, waiting: 0))
+  }
+
+  @Test("under a stack: three attempts count three times, and a refusal is not retried")
+  func underStack() async throws {
+    let clock = ManualClock(autoAdvance: true)
+    let scripted = ScriptedTransport { _ throws(TransportError) in
+      TransferResponse(head: .init(status: 500), body: ResponseBody(Data()))
+    }
+    let breaker = CircuitBreaker(
+      policy: try CircuitBreakerPolicy(minimumCalls: 5), time: clock.timeSource, random: .seeded(1))
+    var configuration = StackConfiguration()
+    configuration.timeSource = clock.timeSource
+    configuration.interceptors = [RetryInterceptor.standard]
+    let stack = TransportNetworkStack(
+      transport: ResilientTransport(over: scripted, Resilience(breaker: breaker), time: clock.timeSource),
+      configuration: configuration)
+    let resource = RawHTTPResource.raw(try ResourceRequest(url: "https://api.example.org/"))
+    var attempts: [Int] = []
+    for _ in 0..<3 {
+      do throws(HTTPFetchError<any Error>) {
+        _ = try await stack.fetch(resource)
+      } catch {
+        attempts.append(error.attempts.count)
+      }
+    }
+    // The circuit opens with the fifth.
+    #expect(attempts == [3, 3, 1])
+    #expect(scripted.requests.count == 5)
+  }
+}

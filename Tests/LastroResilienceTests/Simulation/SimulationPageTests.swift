@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Lastro
+import Testing
+
+@testable import LastroResilience
+
+/// `Docs/Simulation.md` and its plots, made of the simulations beside this file.
+enum SimulationPage {
+  static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent().deletingLastPathComponent().appending(path: "Docs")
+
+  /// The page, and the plots by their names.
+  static func make() throws -> (page: String, plots: [String: String]) {
+    var page = """
+      # Resilience, simulated
+
+      What each mechanism of `LastroResilience` does when servers fail, beside what Polly 8 (as .NET's standard handlers set it) and
+      resilience4j would do with their settings. The machines are those of the library, driven on simulated time with seeds, so that
+      every run gives the same; the settings of the other two run on Lastro's machines, which differ from theirs in details (a half-open
+      circuit of ours reopens with the first failure). `make simulation` writes this page anew, and the tests of
+      `Tests/LastroResilienceTests/Simulation` assert its figures.
+
+      """
+    var plots: [String: String] = [:]
+    for section in [overload(), try outage(), try slowPeer(), try replica(), try storm()] {
+      page += "\n## \(section.title)\n\n\(section.text)\n\n" + section.table.joined(separator: "\n") + "\n"
+      for (plot, caption) in section.plots {
+        plots[plot.name] = plot.svg
+        page += "\n![\(caption)](Simulation/\(plot.name).svg)\n"
+      }
+    }
+    return (page, plots)
+  }
+
+  private struct Section {
+    var title: String
+    var text: String
+    var table: [String]
+    var plots: [(plot: Plot, caption: String)]
+  }
+
+  private static func number(_ value: Double, _ digits: Int = 0) -> String {
+    value.isFinite ? String(format: "%.\(digits)f", value) : "never"
+  }
+
+  private static func milliseconds(_ seconds: Double) -> String { number(seconds * 1000) + " ms" }
+
+  private static func overload() -> Section {
+    var table = ["| limiter | goodput, of the capacity | p99 of those served |", "|---|---|---|"]
+    var goodput: [(String, [Double])] = []
+    var latency: [(String, [Double])] = []
+    for (name, algorithm) in Overload.settings {
+      let outcome = Overload.run(algorithm)
+      let share = Double(outcome.goodput.reduce(0, +)) / Overload.capacity / Double(Overload.seconds)
+      table.append("| \(name) | \(number(share * 100)) % | \(milliseconds(outcome.percentile(0.99))) |")
+      goodput.append((name, outcome.goodput.dropLast().map(Double.init)))
+      latency.append((name, outcome.latencyBySecond.dropLast().map { Outcome.percentile(0.99, of: $0) * 1000 }))
+    }
+    return Section(
+      title: "Overload",
+      text: """
+        A server of 20 workers that serves \(number(Overload.capacity)) a second is asked for ten times as many; callers give up after 1 s,
+        and the server, which does not notice, works for them all the same.
+        """, table: table,
+      plots: [
+        (Plot(name: "overload-goodput", unit: "served in time, a second", series: goodput), "Goodput under overload"),
+        (Plot(name: "overload-latency", unit: "p99, ms", series: latency), "Latency under overload"),
+      ])
+  }
+
+  private static func outage() throws -> Section {
+    var table = [
+      "| breaker | sent to the dead server | of these, once it had opened | breaks | back after |",
+      "|---|---|---|---|---|",
+    ]
+    var load: [(String, [Double])] = []
+    for setting in try Outage.settings() {
+      let result = Outage.run(setting.policy)
+      table.append(
+        "| \(setting.name) | \(result.wasted) | \(setting.policy == nil ? "–" : "\(result.wastedOpen)") | \(result.breaks) | "
+          + "\(number(result.recovery, 1)) s |")
+      load.append((setting.name, result.outcome.load.map(Double.init)))
+    }
+    return Section(
+      title: "Outage",
+      text:
+        "A client calls 50 times a second; the server is down from second 30 to second 90, and refuses connections.",
+      table: table,
+      plots: [(Plot(name: "outage-load", unit: "requests a second", series: load), "Load in an outage")])
+  }
+
+  private static func slowPeer() throws -> Section {
+    var table = ["| hedging | more requests | p50 | p99 | p99.9 |", "|---|---|---|---|---|"]
+    var latency: [(String, [Double])] = []
+    for (name, policy) in try SlowPeer.settings() {
+      let result = SlowPeer.run(policy)
+      let shares = [0.5, 0.99, 0.999].map { milliseconds(result.outcome.percentile($0)) }
+      table.append("| \(name) | \(number(result.extra * 100, 1)) % | \(shares.joined(separator: " | ")) |")
+      latency.append((name, result.outcome.latencyBySecond.dropLast().map { Outcome.percentile(0.99, of: $0) * 1000 }))
+    }
+    return Section(
+      title: "Slow peer",
+      text: """
+        200 calls a second; answers take 20 ms in the mean, and a second for one in a hundred. No stack hedges yet: what is simulated is
+        the plan and the budget.
+        """, table: table,
+      plots: [(Plot(name: "slow-peer-latency", unit: "p99, ms", series: latency), "Latency with a slow peer")])
+  }
+
+  private static func replica() throws -> Section {
+    var table = ["| balancing | failures | of the calls meanwhile |", "|---|---|---|"]
+    var load: [(String, [Double])] = []
+    for (name, policy, outliers) in try HalfDeadReplica.settings() {
+      let result = try HalfDeadReplica.run(policy, outliers)
+      let share = Double(result.failures) / Double(result.callsWhileIll) * 100
+      table.append("| \(name) | \(result.failures) | \(number(share, 1)) % |")
+      load.append((name, result.outcome.load.map(Double.init)))
+    }
+    return Section(
+      title: "Half-dead replica",
+      text: """
+        100 calls a second go to three replicas; from second 30 to second 90 one of them fails four of five, at once. Polly and
+        resilience4j have no such mechanism. The plot shows what the ill one gets.
+        """, table: table,
+      plots: [(Plot(name: "replica-load", unit: "requests a second", series: load), "Load of the ill replica")])
+  }
+
+  private static func storm() throws -> Section {
+    var table = [
+      "| clients | most in a second after the return, of the capacity | served a second, last 20 s |",
+      "|---|---|---|",
+    ]
+    var load: [(String, [Double])] = []
+    var goodput: [(String, [Double])] = []
+    for setting in try RetryStorm.settings() {
+      let result = RetryStorm.run(setting)
+      table.append("| \(setting.name) | \(number(result.spike, 2)) | \(number(result.goodput)) |")
+      load.append((setting.name, result.outcome.load.map(Double.init)))
+      goodput.append((setting.name, result.outcome.goodput.dropLast().map(Double.init)))
+    }
+    return Section(
+      title: "Retry storm",
+      text: """
+        1,000 clients each call every four seconds or so, which is 250 a second of the 300 that the server serves. It is down from second
+        20 to second 40; the link loses half from second 20 to second 60. Clients give up an attempt after 1 s, and the server works for
+        it all the same.
+        """, table: table,
+      plots: [
+        (Plot(name: "storm-load", unit: "requests a second", series: load), "Load in a retry storm"),
+        (Plot(name: "storm-goodput", unit: "served in time, a second", series: goodput), "Goodput in a retry storm"),
+      ])
+  }
+}
+
+/// Lines over seconds, as SVG.
+struct Plot {
+  var name: String
+  var unit: String
+  var series: [(name: String, values: [Double])]
+
+  private static let colors = ["#b0413e", "#d98e04", "#3a7d44", "#2660a4", "#6b4c9a"]
+  private static let (width, height, left, top) = (720.0, 260.0, 56.0, 16.0)
+
+  var svg: String {
+    let most = Self.end(of: series.flatMap(\.values).max() ?? 1)
+    let length = Self.end(of: Double(series.map(\.values.count).max() ?? 1))
+    let below = Self.top + Self.height
+    var parts = [
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"800\" height=\"\(Int(below) + 40 + 18 * series.count)\" "
+        + "font-family=\"sans-serif\" font-size=\"12\">",
+      "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>",
+    ]
+    for step in 0...4 {
+      let share = Double(step) / 4
+      let (x, y) = (Self.left + share * Self.width, below - share * Self.height)
+      parts.append(Self.line("M\(Self.left) \(y)H\(Self.left + Self.width)", "#ddd"))
+      parts.append("<text x=\"\(Self.left - 6)\" y=\"\(y + 4)\" text-anchor=\"end\">\(Int(share * most))</text>")
+      parts.append("<text x=\"\(x)\" y=\"\(below + 16)\" text-anchor=\"middle\">\(Int(share * length)) s</text>")
+    }
+    parts.append("<text x=\"\(Self.left + 6)\" y=\"\(Self.top + 12)\">\(unit)</text>")
+    for (index, (name, values)) in series.enumerated() {
+      let color = Self.colors[index % Self.colors.count]
+      let points = values.enumerated().map { second, value in
+        String(
+          format: "%.1f %.1f", Self.left + Double(second) / length * Self.width, below - value / most * Self.height)
+      }
+      parts.append(Self.line("M" + points.joined(separator: "L"), color))
+      let y = below + 38 + 18 * Double(index)
+      parts.append(Self.line("M\(Self.left) \(y - 4)h24", color))
+      parts.append("<text x=\"\(Self.left + 32)\" y=\"\(y)\">\(name)</text>")
+    }
+    return (parts + ["</svg>"]).joined(separator: "\n") + "\n"
+  }
+
+  /// Four round steps that reach so far.
+  private static func end(of most: Double) -> Double {
+    let steps = (0..<6).flatMap { power in [1.0, 2, 2.5, 5].map { $0 * pow(10, Double(power)) } }.filter {
+      $0.truncatingRemainder(dividingBy: 1) == 0
+    }
+    return 4 * (steps.first { 4 * $0 >= most } ?? most / 4)
+  }
+
+  private static func line(_ path: String, _ color: String) -> String {
+    "<path d=\"\(path)\" fill=\"none\" stroke=\"\(color)\" stroke-width=\"1.5\"/>"
+  }
+}
+
+@Suite("Page of the simulations")
+struct SimulationPageTests {
+  @Test("is what the simulations give; LASTRO_RENEW=1 writes it anew")
+  func page() throws {
+    let (page, plots) = try SimulationPage.make()
+    let file = SimulationPage.folder.appending(path: "Simulation.md")
+    if ProcessInfo.processInfo.environment["LASTRO_RENEW"] == "1" {
+      let folder = SimulationPage.folder.appending(path: "Simulation")
+      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+      for (name, svg) in plots { try Data(svg.utf8).write(to: folder.appending(path: "\(name).svg")) }
+      try Data(page.utf8).write(to: file)
+      return
+    }
+    let kept = try String(contentsOf: file, encoding: .utf8)
+    #expect(page.components(separatedBy: "\n") == kept.components(separatedBy: "\n"), "make simulation writes it anew")
+  }
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+import Testing
+
+/// Simulated time: what is due is done in order, and time jumps from one to the next.
+final class Simulator {
+  private struct Event {
+    var time: Double
+    var number: Int
+    var body: () -> Void
+
+    func precedes(_ other: Event) -> Bool { (time, number) < (other.time, other.number) }
+  }
+
+  private var heap: [Event] = []
+  private var number = 0
+  /// Seconds.
+  private(set) var now = 0.0
+  let random: RandomSource
+
+  /// As the machines take it.
+  var time: Duration { .microseconds(Int64((now * 1e6).rounded())) }
+
+  init(seed: UInt64) { random = .seeded(seed) }
+
+  func after(_ seconds: Double, _ body: @escaping () -> Void) {
+    number += 1
+    heap.append(Event(time: now + max(0, seconds), number: number, body: body))
+    var child = heap.count - 1
+    while child > 0, heap[child].precedes(heap[(child - 1) / 2]) {
+      heap.swapAt(child, (child - 1) / 2)
+      child = (child - 1) / 2
+    }
+  }
+
+  func run(until end: Double) {
+    while let first = heap.first, first.time <= end {
+      now = first.time
+      let last = heap.removeLast()
+      if !heap.isEmpty {
+        heap[0] = last
+        sink()
+      }
+      first.body()
+    }
+    now = end
+  }
+
+  private func sink() {
+    var parent = 0
+    while true {
+      var least = parent
+      for child in [2 * parent + 1, 2 * parent + 2] where child < heap.count && heap[child].precedes(heap[least]) {
+        least = child
+      }
+      if least == parent { return }
+      heap.swapAt(least, parent)
+      parent = least
+    }
+  }
+
+  /// A random time with a mean, as between calls of many independent callers.
+  func exponential(_ mean: Double) -> Double { -mean * logarithm(1 - random.unit()) }
+
+  /// ln x for 0 < x ≤ 1, of operations alone that give the same on every machine.
+  private func logarithm(_ x: Double) -> Double {
+    var mantissa = x
+    var exponent = 0.0
+    while mantissa < 0.75 {
+      mantissa *= 2
+      exponent -= 1
+    }
+    let y = (mantissa - 1) / (mantissa + 1)
+    var power = y
+    var sum = 0.0
+    for term in stride(from: 1.0, through: 21, by: 2) {
+      sum += power / term
+      power *= y * y
+    }
+    return 2 * sum + exponent * 0.693147180559945309
+  }
+}
+
+/// A server with workers and a queue without an end. It does not notice that a caller has given up, and works for it.
+final class SimulatedServer {
+  private let simulator: Simulator
+  private let workers: Int
+  private let service: () -> Double
+  private var busy = 0
+  private var queue: [(Bool) -> Void] = []
+  private var head = 0
+  /// While it is down, connections are refused.
+  var isDown = false
+  /// The share of requests that fail at once.
+  var failing = 0.0
+  /// Requests that came in each second.
+  private(set) var load: [Int] = []
+
+  init(_ simulator: Simulator, workers: Int, service: @escaping () -> Double) {
+    (self.simulator, self.workers, self.service) = (simulator, workers, service)
+  }
+
+  /// - Parameter done: is told whether it was served.
+  func receive(_ done: @escaping (Bool) -> Void) {
+    let second = Int(simulator.now)
+    while load.count <= second { load.append(0) }
+    load[second] += 1
+    if isDown || failing > 0 && simulator.random.unit() < failing {
+      simulator.after(0.001) { done(false) }
+    } else if busy < workers {
+      serve(done)
+    } else {
+      queue.append(done)
+    }
+  }
+
+  private func serve(_ done: @escaping (Bool) -> Void) {
+    busy += 1
+    simulator.after(service()) { [self] in
+      busy -= 1
+      done(true)
+      guard head < queue.count else { return }
+      let next = queue[head]
+      head += 1
+      if head > 10_000 {
+        queue.removeFirst(head)
+        head = 0
+      }
+      serve(next)
+    }
+  }
+}
+
+@Suite("Simulator")
+struct SimulatorTests {
+  @Test("what is due is done in order, and what is due at once in the order it was asked for")
+  func order() {
+    let simulator = Simulator(seed: 1)
+    var done: [Int] = []
+    for (index, delay) in [3.0, 1, 2, 1, 0, 5].enumerated() { simulator.after(delay) { done.append(index) } }
+    simulator.run(until: 4)
+    #expect(done == [4, 1, 3, 2, 0])
+    #expect(simulator.now == 4)
+  }
+
+  @Test("times between calls have their mean; workers serve as many as they can")
+  func server() {
+    let simulator = Simulator(seed: 2)
+    let mean = (0..<20_000).reduce(0) { sum, _ in sum + simulator.exponential(3) } / 20_000
+    #expect(abs(mean - 3) < 0.1)
+    let server = SimulatedServer(simulator, workers: 2) { 0.5 }
+    var served = 0
+    for _ in 0..<100 { server.receive { if $0 { served += 1 } } }
+    simulator.run(until: 10.2)
+    #expect(served == 40)
+    #expect(server.load == [100])
+  }
+}
