@@ -19,7 +19,7 @@ public struct ResourceResponse: Sendable {
     var writtenURL: String { url ?? request?.url ?? "" }
 
     var writtenLedger: AttemptLedger {
-      ledger ?? account?.ledger(of: request?.head.method, writtenURL, head.status, redirects, facts, redaction)
+      ledger ?? account?.ledger(of: request?.head.method, request?.url, head.status, redirects, facts, redaction)
         ?? .empty
     }
 

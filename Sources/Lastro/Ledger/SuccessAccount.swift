@@ -27,7 +27,7 @@ struct SuccessAccount: Sendable {
   let cause: AttemptCause?
 
   func ledger(
-    of method: HTTPRequest.Method?, _ url: String, _ status: HTTPResponse.Status, _ redirects: [String],
+    of method: HTTPRequest.Method?, _ url: String?, _ status: HTTPResponse.Status, _ redirects: [String],
     _ facts: TransferFacts, _ redaction: Redaction
   ) -> AttemptLedger {
     var attempt = Attempt(

@@ -5,10 +5,10 @@ import HTTPTypes
 // The stages after a failed attempt, in their order.
 
 extension FetchCall {
-  /// Asks the interceptors, and returns the next attempt when it is time for it.
+  /// Asks the interceptors, and returns when it is time for the next attempt, which is then in the place of the last.
   func recover(
-    from failure: AttemptFailure, of attempt: AttemptRun
-  ) async throws(HTTPFetchError<any Error>) -> AttemptRun {
+    from failure: AttemptFailure, of attempt: inout AttemptRun
+  ) async throws(HTTPFetchError<any Error>) {
     do throws(HTTPFetchError<any Error>) {
       let error = account(for: failure, of: attempt)
       let opinion = await attempt.opinion(on: failure, error, attempt.context)
@@ -17,7 +17,7 @@ extension FetchCall {
       let facts = RetryDecision.Facts(
         failed(error, failure, attempt), action: opinion, rules: plan.configuration,
         spread: plan.configuration.randomSource.unit())
-      return try await perform(.on(facts), after: error, of: attempt)
+      try await perform(.on(facts), after: error, of: &attempt)
     } catch {
       throw ended(error, attempt)
     }
@@ -57,25 +57,24 @@ extension FetchCall {
   }
 
   private func perform(
-    _ decision: RetryDecision, after error: HTTPFetchError<any Error>, of attempt: AttemptRun
-  ) async throws(HTTPFetchError<any Error>) -> AttemptRun {
+    _ decision: RetryDecision, after failure: HTTPFetchError<any Error>, of attempt: inout AttemptRun
+  ) async throws(HTTPFetchError<any Error>) {
     switch decision {
-    case .end(let end): throw ending(error, attempt, because: end)
+    case .end(let end): throw ending(failure, attempt, because: end)
     case .again(let delay, let source, let price):
-      let payment = try pay(price, after: error, of: attempt)
+      let payment = try pay(price, after: failure, of: attempt)
       let cause = AttemptCause(
-        delay: delay, delaySource: source, reason: error.reasonOfRetry, quotaLeft: payment?.left)
-      let next = AttemptRun(of: self, after: attempt, because: cause, for: payment)
-      emit(.retryScheduled(delay: delay, source: source, reason: cause.reason), of: next)
-      guard delay > .zero else { return next }
+        delay: delay, delaySource: source, reason: failure.reasonOfRetry, quotaLeft: payment?.left)
+      attempt = AttemptRun(of: self, after: attempt, because: cause, for: payment)
+      emit(.retryScheduled(delay: delay, source: source, reason: cause.reason), of: attempt)
+      guard delay > .zero else { return }
       retryState.totalDelay += delay
       do {
         try await plan.configuration.timeSource.sleep(delay)
       } catch {
-        refund(next)
-        throw cancelled(retryState.errors.last as? HTTPFetchError<any Error>, next)
+        refund(attempt)
+        throw cancelled(failure, attempt)
       }
-      return next
     }
   }
 

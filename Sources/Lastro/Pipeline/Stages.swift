@@ -27,7 +27,7 @@ extension FetchCall {
       do throws(AttemptFailure) {
         response = try await attempt.run(decode, decodeError)
       } catch {
-        attempt = try await recover(from: error, of: attempt)
+        try await recover(from: error, of: &attempt)
         continue
       }
       return try end(with: response, of: attempt)
