@@ -53,31 +53,32 @@ final class FailureRecord: Sendable {
     self.retryState = retryState
   }
 
+  private func with(
+    _ ledger: AttemptLedger, _ retryState: Retry.State?, in response: ResourceResponse?, _ apiError: (any Error)?,
+    _ body: Data?
+  ) -> FailureRecord {
+    FailureRecord(
+      kind, request: request, response: response, apiError: apiError, apiErrorDecodingFailure: apiErrorDecodingFailure,
+      bodySnippet: bodySnippet, body: body, ledger: ledger, retryState: retryState, redaction: redaction)
+  }
+
   /// The same failure as the end of the call: with the account of all attempts.
   func ending(ledger: AttemptLedger, retryState: Retry.State? = nil) -> FailureRecord {
     var response = response
     response?.ledger = ledger
-    return FailureRecord(
-      kind, request: request, response: response, apiError: apiError,
-      apiErrorDecodingFailure: apiErrorDecodingFailure, bodySnippet: bodySnippet, body: body, ledger: ledger,
-      retryState: retryState, redaction: redaction)
+    return with(ledger, retryState, in: response, apiError, body)
   }
 
   /// The same failure with another API error, and other failures before it.
   func replacing(apiError: (any Error)?, retryState: Retry.State?) -> FailureRecord {
-    FailureRecord(
-      kind, request: request, response: response, apiError: apiError,
-      apiErrorDecodingFailure: apiErrorDecodingFailure, bodySnippet: bodySnippet, body: body, ledger: ledger,
-      retryState: retryState, redaction: redaction)
+    with(ledger, retryState, in: response, apiError, body)
   }
 
   /// The same failure without what is large: body and ledger.
   var abridged: FailureRecord {
     var response = response
     response?.ledger = .empty
-    return FailureRecord(
-      kind, request: request, response: response, apiError: apiError,
-      apiErrorDecodingFailure: apiErrorDecodingFailure, bodySnippet: bodySnippet, redaction: redaction)
+    return with(.empty, nil, in: response, apiError, nil)
   }
 
   /// The transport's error, or one that describes the failure as if it were; what attempts keep.

@@ -32,12 +32,18 @@ extension FetchPlan {
       interceptors: interceptors.links.map { Self.describe($0.interceptor) }, signers: signers(of: request),
       timeouts: timeoutFacts(options),
       limits: limitFacts(options, request),
-      retries: request.map { request in hypotheticalFailures.map { verdict(on: $0, request) } } ?? [],
-      transport: request.map { transport.explain(transferRequest($0)) } ?? [])
+      retries: request.map(verdicts) ?? [],
+      transport: request.map {
+        core.transport.explain(transferRequest($0, left: timeouts(for: $0.options).total))
+      } ?? [])
   }
 
-  private var hypotheticalFailures: [HypotheticalFailure] {
-    (interceptors.links.contains { $0.interceptor is BearerAuthenticator } ? [.noToken] : []) + HypotheticalFailure.all
+  private func verdicts(on request: ResourceRequest) -> [FetchExplanation.RetryVerdict] {
+    let needsToken = interceptors.links.contains { $0.interceptor is BearerAuthenticator }
+    let total = timeouts(for: request.options).total
+    return ((needsToken ? [.noToken] : []) + HypotheticalFailure.all).map {
+      verdict(on: $0.attempt(request, total: total), named: $0.name, request)
+    }
   }
 
   private func signers(of request: ResourceRequest?) -> [String] {
@@ -93,23 +99,15 @@ extension FetchPlan {
     return facts
   }
 
-  private func transferRequest(_ request: ResourceRequest) -> TransferRequest {
-    let timeouts = timeouts(for: request.options)
-    return TransferRequest(
-      head: request.head, body: request.body, connection: request.options.connection,
-      delivery: delivery(for: request.options), connectTimeout: timeouts.connect, idleTimeout: timeouts.idle,
-      deadline: timeouts.total, allowsResend: request.isIdempotent && request.body.isReplayable)
-  }
-
-  /// What would become of a first attempt that failed like this: the interceptors' opinions, then the rules that stand
-  /// above them.
-  private func verdict(
-    on failure: HypotheticalFailure, _ request: ResourceRequest
+  /// What would become of an attempt that failed like this: the interceptors' opinions, and the decision that a call
+  /// would make of them.
+  func verdict(
+    on failed: FailedAttempt, named name: String, _ request: ResourceRequest
   ) -> FetchExplanation.RetryVerdict {
     var action = Retry.Action.none
     var undecided: [String] = []
     for interceptor in interceptors.links.map(\.interceptor) {
-      let opinion = (interceptor as? any ExplainableInterceptor)?.explainedAction(after: failure.error, to: request)
+      let opinion = (interceptor as? any ExplainableInterceptor)?.explainedAction(after: failed.error, to: request)
       if let opinion {
         action = retryActionPriority(action, opinion)
       } else {
@@ -117,39 +115,23 @@ extension FetchPlan {
         undecided.append(Self.name(of: interceptor))
       }
     }
-    let veto = RetryVeto.judge(
-      failure.error, firstRequest: request, requestSent: failure.requestSent, hops: 0,
-      isBodyConsumed: failure.requestSent && !request.body.isReplayable, timeLeft: nil)
+    let facts = RetryDecision.Facts(failed, action: action, rules: configuration, spread: 0)
+    let decision = RetryDecision.on(facts)
+    let isRetried = if case .again = decision { true } else { false }
     // A veto stands whatever the undecided ones would say.
-    let (isRetried, reason) = outcome(of: action, veto, failure, timeouts(for: request.options).total)
     return FetchExplanation.RetryVerdict(
-      failure: failure.name, isRetried: isRetried, reason: reason, undecided: veto == nil ? undecided : [])
+      failure: name, isRetried: isRetried, reason: Self.words(for: decision, facts.veto),
+      undecided: facts.veto == nil ? undecided : [])
   }
 
-  /// The rules of ``FetchCall`` for a failure without a past: no attempt was made, no time has passed, nothing was
-  /// paid.
-  private func outcome(
-    of action: Retry.Action, _ veto: RetryVeto?, _ failure: HypotheticalFailure, _ total: Duration?
-  ) -> (isRetried: Bool, reason: String) {
-    if let veto { return (false, "\(veto.end)") }
-    var delay: Retry.Delay
-    switch action {
-    case .none: return (false, "no interceptor asks for a retry")
-    case .noRetry(let reason): return (false, "\(reason)")
-    case .retry: delay = .zero
-    case .retryAfter(let wait): delay = min(max(wait, .zero), Retry.longestDelay)
+  private static func words(for decision: RetryDecision, _ veto: RetryVeto?) -> String {
+    switch decision {
+    case .end(let end?): "\(end)"
+    // No interceptor asks, and it would not be granted.
+    case .end(nil): veto.map { "\($0.end)" } ?? "no interceptor asks for a retry"
+    case .again(let delay, let source, _):
+      delay > .zero
+        ? "after \(delay.brief), \(source == .retryAfter ? "as Retry-After says" : "for instance")" : "at once"
     }
-    let most = configuration.maximumAttempts
-    guard most > 1 else { return (false, "\(Retry.End.attemptLimit(most))") }
-    let demand = failure.error.response.flatMap {
-      RetryAfter.wait($0.headerFields, sinceEpoch: configuration.timeSource.sinceEpoch)
-    }
-    if let demand {
-      guard demand <= configuration.maximumRetryAfter else { return (false, "Retry-After exceeds the limit") }
-      delay = max(delay, demand)
-    }
-    if let total, delay >= total { return (false, "a wait of \(delay.brief) does not end before the total deadline") }
-    let manner = demand.map { $0 >= delay } == true ? "as Retry-After says" : "for instance"
-    return (true, delay > .zero ? "after \(delay.brief), \(manner)" : "at once")
   }
 }

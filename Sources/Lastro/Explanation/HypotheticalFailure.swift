@@ -8,6 +8,13 @@ struct HypotheticalFailure {
   var error: HTTPFetchError<any Error>
   var requestSent: Bool
 
+  /// As the first attempt of a call that no time has passed for.
+  func attempt(_ request: ResourceRequest, total: Duration?) -> FailedAttempt {
+    FailedAttempt(
+      error: error, request: request, firstRequest: request, requestSent: requestSent,
+      isBodyConsumed: requestSent && !request.body.isReplayable, timeLeft: total)
+  }
+
   /// One of each kind.
   static let all: [HypotheticalFailure] =
     [

@@ -17,6 +17,7 @@ package enum RequestCheck {
   ///   and `keep-alive`, `Upgrade`, `HTTP2-Settings`, `Keep-Alive`, `Proxy-Connection`, `TE` beyond `trailers`;
   /// - `invalid_body`: a body with HEAD or TRACE, a negative length, trailers behind a known length.
   package static func check(_ request: ResourceRequest) throws(TransportError) {
+    guard !request.isChecked else { return }
     try checkMethod(request)
     try checkTarget(request.head)
     try checkBody(request.body)
@@ -34,6 +35,7 @@ package enum RequestCheck {
       }
       try check(field, kind, request)
     }
+    request.noteChecked()
   }
 
   private enum SensitiveField {

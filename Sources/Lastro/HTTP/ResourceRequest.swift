@@ -34,6 +34,11 @@ public struct ResourceRequest: Sendable {
     _modify { yield &parts.value.options }
   }
 
+  /// Whether it has been found fit to be sent (``RequestCheck``). The same value need not be looked at again.
+  var isChecked: Bool { parts.isMarked }
+
+  func noteChecked() { parts.mark() }
+
   /// Makes a request.
   public init(head: HTTPRequest, body: RequestBody = .empty, options: RequestOptions = RequestOptions()) {
     parts = CopyOnWrite(Parts(head: head, body: body, options: options))

@@ -67,6 +67,11 @@ public struct ResponseBody: AsyncSequence, Sendable {
     if case .bytes(let data) = storage { data } else { nil }
   }
 
+  /// Whether it is in memory, and no longer than that.
+  func isCollected(upTo limit: Int) -> Bool {
+    if case .bytes(let data) = storage { data.count <= limit } else { false }
+  }
+
   /// Facts of the whole transfer, once a streamed body has ended; `nil` before that, and for a body in memory (whose
   /// facts the response has).
   public var finalFacts: TransferFacts? {

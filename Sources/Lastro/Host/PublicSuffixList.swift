@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LastroWire
+
 #if canImport(FoundationEssentials)
   internal import FoundationEssentials
 #else
@@ -24,7 +26,7 @@ package struct PublicSuffixList: Sendable {
   package static let system: PublicSuffixList = {
     guard let data = try? Data(contentsOf: URL(filePath: systemPath)) else { return PublicSuffixList(text: "") }
     return data.withUnsafeBytes { bytes in
-      bytes.withMemoryRebound(to: UInt8.self) { PublicSuffixList(PublicSuffixParser($0)) }
+      bytes.withMemoryRebound(to: UInt8.self) { PublicSuffixList(reading: $0) }
     }
   }()
 
@@ -42,10 +44,14 @@ package struct PublicSuffixList: Sendable {
   /// Reads a list in the format of publicsuffix.org. Lines that are not rules are left out.
   package init(text: String) {
     var text = text
-    self = text.withUTF8 { PublicSuffixList(PublicSuffixParser($0)) }
+    self = text.withUTF8 { PublicSuffixList(reading: $0) }
   }
 
-  private init(_ parser: PublicSuffixParser) {
+  private init(reading bytes: UnsafeBufferPointer<UInt8>) {
+    let parser = PublicSuffixParser(bytes) { text in
+      guard let host = try? HostName(text), !host.isIPAddress else { return nil }
+      return host.text
+    }
     ruleCount = parser.count
     skipped = parser.skipped
     rules = parser.rules

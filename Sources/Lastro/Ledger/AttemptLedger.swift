@@ -13,7 +13,7 @@ public import HTTPTypes
 /// Every result and every error of a fetch has one. ``description`` is a page of text for people, ``json()`` the same
 /// for programs. Neither shows secrets that Lastro knows of.
 public struct AttemptLedger: Sendable {
-  private final class Account: Sendable {
+  private struct Account: Sendable {
     let callID: UInt64
     let method: HTTPRequest.Method?
     let url: String?
@@ -24,25 +24,10 @@ public struct AttemptLedger: Sendable {
     let elapsed: Duration
     let attempts: [Attempt]
     let retryEnd: Retry.End?
-
-    init(
-      callID: UInt64, method: HTTPRequest.Method?, url: String?, redaction: Redaction, operation: String?,
-      idempotencyKey: String?, limit: Duration?, elapsed: Duration, attempts: [Attempt], retryEnd: Retry.End?
-    ) {
-      self.callID = callID
-      self.method = method
-      self.url = url
-      self.redaction = redaction
-      self.operation = operation
-      self.idempotencyKey = idempotencyKey
-      self.limit = limit
-      self.elapsed = elapsed
-      self.attempts = attempts
-      self.retryEnd = retryEnd
-    }
   }
 
-  private let account: Account
+  private let storage: CopyOnWrite<Account>
+  private var account: Account { _read { yield storage.value } }
 
   /// Makes a ledger.
   ///
@@ -62,9 +47,10 @@ public struct AttemptLedger: Sendable {
     operation: String? = nil, idempotencyKey: String? = nil, limit: Duration? = nil, elapsed: Duration = .zero,
     attempts: [Attempt] = [], retryEnd: Retry.End? = nil
   ) {
-    account = Account(
-      callID: callID, method: method, url: url, redaction: redaction, operation: operation,
-      idempotencyKey: idempotencyKey, limit: limit, elapsed: elapsed, attempts: attempts, retryEnd: retryEnd)
+    storage = CopyOnWrite(
+      Account(
+        callID: callID, method: method, url: url, redaction: redaction, operation: operation,
+        idempotencyKey: idempotencyKey, limit: limit, elapsed: elapsed, attempts: attempts, retryEnd: retryEnd))
   }
 
   /// That of a call of which nothing is known.

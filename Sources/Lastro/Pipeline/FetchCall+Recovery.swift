@@ -2,27 +2,41 @@
 
 import HTTPTypes
 
+// The stages after a failed attempt, in their order.
+
 extension FetchCall {
-  /// Asks the interceptors, and returns when the call is to be tried again.
-  func recover(from failure: AttemptFailure) async throws(HTTPFetchError<any Error>) {
+  /// Asks the interceptors, and returns when it is time for the next attempt, which is then in the place of the last.
+  func recover(
+    from failure: AttemptFailure, of attempt: inout AttemptRun
+  ) async throws(HTTPFetchError<any Error>) {
+    do throws(HTTPFetchError<any Error>) {
+      let error = account(for: failure, of: attempt)
+      let opinion = await attempt.opinion(on: failure, error, attempt.context)
+      retryState.errors.append(error)
+      if Task.isCancelled || error.isCancelled { throw cancelled(error, attempt) }
+      let facts = RetryDecision.Facts(
+        failed(error, failure, attempt), action: opinion, rules: plan.configuration,
+        spread: plan.configuration.randomSource.unit())
+      try await perform(.on(facts), after: error, of: &attempt)
+    } catch {
+      throw ended(error, attempt)
+    }
+  }
+
+  private func account(for failure: AttemptFailure, of attempt: AttemptRun) -> HTTPFetchError<any Error> {
     abridgeLastError()
-    let context = context
-    let attempt = describe(failure)
-    attempts.append(attempt)
-    emit(.attemptEnded(attempt))
+    let account = attempt.describe(failure)
+    attempts.append(account)
+    emit(.attemptEnded(account), of: attempt)
     // What was paid for was not made.
-    if current.firstRequest == nil { refund() }
-    let error = HTTPFetchError<any Error>(failure.record.ending(ledger: ledger(attempts: attempts)))
+    if attempt.firstRequest == nil { refund(attempt) }
+    let error = HTTPFetchError<any Error>(failure.record.ending(ledger: ledger(of: attempt)))
     switch error.reason {
     case .http, .noData, .decode:
-      if plan.configuration.retryQuota?.price(of: error) == nil { settleQuota(isFirst: attempts.count == 1) }
+      if plan.configuration.retryQuota?.price(of: error) == nil { settleQuota(after: attempt) }
     default: break
     }
-    let opinion = await opinion(on: failure, error, context)
-    retryState.errors.append(error)
-    if Task.isCancelled || error.isCancelled { throw cancelled(error) }
-    guard let opinion else { throw ending(error, because: .deadlinePassed) }
-    try await follow(opinion, after: error, of: failure.request)
+    return error
   }
 
   /// The state keeps every failure, but the body of the last one only: a hundred retries are not to hold a hundred
@@ -33,148 +47,91 @@ extension FetchCall {
       (last as? HTTPFetchError<any Error>).map { HTTPFetchError<any Error>($0.record.abridged) } ?? last)
   }
 
-  private func follow(
-    _ action: Retry.Action, after error: HTTPFetchError<any Error>, of request: ResourceRequest?
+  private func failed(
+    _ error: HTTPFetchError<any Error>, _ failure: AttemptFailure, _ attempt: AttemptRun
+  ) -> FailedAttempt {
+    FailedAttempt(
+      error: error, number: attempts.count, request: failure.request, firstRequest: attempt.firstRequest,
+      wasTransferred: attempt.wasTransferred, requestSent: attempt.requestSent, hops: attempt.hops,
+      isBodyConsumed: attempt.consumption?.seal() == false, timeLeft: attempt.timeLeft)
+  }
+
+  private func perform(
+    _ decision: RetryDecision, after failure: HTTPFetchError<any Error>, of attempt: inout AttemptRun
   ) async throws(HTTPFetchError<any Error>) {
-    let veto = veto(of: error)
-    var delay: Retry.Delay
-    switch action {
-    case .none: throw ending(error)
-    case .noRetry(let reason):
-      throw ending(error, because: veto.flatMap { $0.isFinal ? $0.end : nil } ?? .policy(reason))
-    case .retry: delay = .zero
-    case .retryAfter(let wait): delay = min(max(wait, .zero), Retry.longestDelay)
-    }
-    if let veto { throw ending(error, because: veto.end) }
-    let limit = plan.configuration.maximumAttempts
-    guard attempts.count < limit else { throw ending(error, because: .attemptLimit(limit)) }
-    var source = delay > .zero ? Attempt.DelaySource.policy : .none
-    if let demand = try demand(of: error), demand > delay {
-      delay = demand
-      source = .retryAfter
-    }
-    try checkDeadline(delay, source, after: error)
-    let payment = try pay(after: error, of: request)
-    current = CurrentAttempt()
-    current.reason = error.reasonOfRetry
-    current.payment = payment
-    current.delaySource = source
-    try await wait(delay, after: error)
-  }
-
-  /// What the server asks for, and a little more, so that the clients it asked do not come back together.
-  private func demand(of error: HTTPFetchError<any Error>) throws(HTTPFetchError<any Error>) -> Retry.Delay? {
-    guard let response = error.response,
-      let wait = RetryAfter.wait(response.headerFields, sinceEpoch: plan.configuration.timeSource.sinceEpoch)
-    else { return nil }
-    let longest = plan.configuration.maximumRetryAfter
-    guard wait <= longest else { throw ending(error, because: .retryAfterTooLong(wait: wait, limit: longest)) }
-    var spread = min(.seconds(1), wait / 10)
-    // A field that the stack itself adds must not end the call.
-    if let left = timeLeft(options: effective), left > wait { spread = min(spread, (left - wait) / 2) }
-    return wait + spread * plan.configuration.randomSource.unit()
-  }
-
-  /// No wait is begun that cannot end before the deadline.
-  private func checkDeadline(
-    _ delay: Retry.Delay, _ source: Attempt.DelaySource, after error: HTTPFetchError<any Error>
-  ) throws(HTTPFetchError<any Error>) {
-    guard delay > .zero, let left = timeLeft(options: effective), delay >= left else { return }
-    throw ending(error, because: .deadlineTooClose(wait: delay, left: left, isDemanded: source == .retryAfter))
-  }
-
-  private func wait(
-    _ delay: Retry.Delay, after failure: HTTPFetchError<any Error>
-  ) async throws(HTTPFetchError<any Error>) {
-    emit(.retryScheduled(delay: delay, source: current.delaySource, reason: current.reason))
-    guard delay > .zero else { return }
-    retryState.totalDelay += delay
-    current.delay = delay
-    do {
-      try await plan.configuration.timeSource.sleep(delay)
-    } catch {
-      refund()
-      throw cancelled(failure)
-    }
-  }
-
-  private func veto(of error: HTTPFetchError<any Error>) -> RetryVeto? {
-    RetryVeto.judge(
-      error, firstRequest: current.firstRequest, requestSent: current.requestSent, hops: current.redirects.hops,
-      isBodyConsumed: current.consumption?.seal() == false, timeLeft: timeLeft(options: effective))
-  }
-
-  private func describe(_ failure: AttemptFailure) -> Attempt {
-    let outcome: Attempt.Outcome =
-      switch failure.record.kind {
-      case .cancelled: .cancelled
-      case .http: .status
-      default: .failed
+    switch decision {
+    case .end(let end): throw ending(failure, attempt, because: end)
+    case .again(let delay, let source, let price):
+      let payment = try pay(price, after: failure, of: attempt)
+      let cause = AttemptCause(
+        delay: delay, delaySource: source, reason: failure.reasonOfRetry, quotaLeft: payment?.left)
+      attempt = AttemptRun(of: self, after: attempt, because: cause, for: payment)
+      emit(.retryScheduled(delay: delay, source: source, reason: cause.reason), of: attempt)
+      guard delay > .zero else { return }
+      retryState.totalDelay += delay
+      do {
+        try await plan.configuration.timeSource.sleep(delay)
+      } catch {
+        refund(attempt)
+        throw cancelled(failure, attempt)
       }
-    return describe(
-      outcome, status: failure.record.response?.status, error: failure.record.transportError, facts: failure.facts)
-  }
-
-  /// The running attempt as it is accounted for.
-  func describe(
-    _ outcome: Attempt.Outcome, status: HTTPResponse.Status?, error: TransportError?, facts: TransferFacts?,
-    at now: Duration? = nil
-  ) -> Attempt {
-    var attempt = Attempt(
-      number: attempts.count + 1, outcome: outcome, status: status, error: error, requestSent: current.requestSent,
-      delay: current.delay, delaySource: current.delaySource, reason: current.reason,
-      quotaLeft: current.payment?.left, start: current.start - start,
-      duration: (now ?? plan.configuration.timeSource.now()) - current.start, preparation: current.preparation,
-      redirects: current.redirects.urls, facts: facts)
-    attempt.redaction = redaction
-    return attempt
+    }
   }
 
   /// The failure as the end of the call.
-  func ending(_ error: HTTPFetchError<any Error>, because end: Retry.End? = nil) -> HTTPFetchError<any Error> {
+  private func ending(
+    _ error: HTTPFetchError<any Error>, _ attempt: AttemptRun, because end: Retry.End?
+  ) -> HTTPFetchError<any Error> {
     var state: Retry.State?
     if case .policy = end { state = retryState }
-    return HTTPFetchError(error.record.ending(ledger: ledger(attempts: attempts, retryEnd: end), retryState: state))
+    return HTTPFetchError(error.record.ending(ledger: ledger(of: attempt, retryEnd: end), retryState: state))
   }
 
   /// The cancelled error as the end of the call. A stack that was shut down says so, in its own.
-  func cancelled(_ error: HTTPFetchError<any Error>?) -> HTTPFetchError<any Error> {
-    if let error, error.isCancelled { return ending(error) }
-    let wasSent = attempts.contains(where: \.requestSent) || current.requestSent
+  func cancelled(_ error: HTTPFetchError<any Error>?, _ attempt: AttemptRun) -> HTTPFetchError<any Error> {
+    if let error, error.isCancelled { return ending(error, attempt, because: nil) }
+    let wasSent = attempts.contains(where: \.requestSent) || attempt.requestSent
     return HTTPFetchError(
       FailureRecord(
-        .cancelled(.cancelled(requestSent: wasSent)), request: error?.request, ledger: ledger(attempts: attempts),
-        redaction: redaction))
+        .cancelled(.cancelled(requestSent: wasSent)), request: error?.request, ledger: ledger(of: attempt),
+        redaction: attempt.redaction))
+  }
+
+  /// Tells of the end of the call.
+  func ended(_ error: HTTPFetchError<any Error>, _ attempt: AttemptRun) -> HTTPFetchError<any Error> {
+    attempt.options.progress?.finish()
+    emit(.callEnded(.failure(error)), of: attempt)
+    return error
   }
 }
 
 extension FetchCall {
-  /// Pays for a retry of what a server's distress may have caused.
+  /// Pays for a retry.
   ///
-  /// - Throws: the failure, when nothing is left to pay with.
+  /// - Throws: the failure, when other calls have spent meanwhile what there was.
   private func pay(
-    after error: HTTPFetchError<any Error>, of request: ResourceRequest?
-  ) throws(HTTPFetchError<any Error>) -> (origin: Origin, amount: Int, left: Int)? {
-    guard current.wasTransferred, let quota = plan.configuration.retryQuota,
-      let origin = request.flatMap({ Origin($0.head) }), let amount = quota.price(of: error)
-    else { return nil }
-    guard let left = quota.pay(amount, for: origin) else { throw ending(error, because: .quotaSpent(origin)) }
-    return (origin, amount, left)
+    _ price: RetryDecision.Price?, after error: HTTPFetchError<any Error>, of attempt: AttemptRun
+  ) throws(HTTPFetchError<any Error>) -> AttemptRun.Payment? {
+    guard let price, let quota = plan.configuration.retryQuota else { return nil }
+    guard let left = quota.pay(price.amount, for: price.origin) else {
+      throw ending(error, attempt, because: .quotaSpent(price.origin))
+    }
+    return AttemptRun.Payment(origin: price.origin, amount: price.amount, left: left)
   }
 
-  /// Gives back what the retry cost: it succeeded, or was not made.
-  func refund() {
-    guard let payment = current.payment else { return }
+  /// Gives back what an attempt cost: it succeeded, or was not made.
+  private func refund(_ attempt: AttemptRun) {
+    guard let payment = attempt.payment else { return }
     plan.configuration.retryQuota?.refund(payment.amount, for: payment.origin)
-    current.payment = nil
+    attempt.payment = nil
   }
 
   /// A success gives the origin credit again, and so does an answer that shows no distress, such as a 404.
-  func settleQuota(isFirst: Bool) {
+  func settleQuota(after attempt: AttemptRun) {
     guard let quota = plan.configuration.retryQuota, !quota.isFull else { return }
-    if current.payment != nil {
-      refund()
-    } else if isFirst, let origin = latest.flatMap({ Origin($0.head) }) {
+    if attempt.payment != nil {
+      refund(attempt)
+    } else if attempt.earlier == 0, let origin = attempt.request.flatMap({ Origin($0.head) }) {
       quota.refund(1, for: origin)
     }
   }

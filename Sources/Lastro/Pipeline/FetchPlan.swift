@@ -8,11 +8,27 @@ import HTTPTypes
   import Foundation
 #endif
 
+/// What all calls of a stack have in common.
+final class StackCore: Sendable {
+  let transport: any Transport
+  let configuration: StackConfiguration
+  let interceptors: InterceptorChain
+  /// Whether the limits of the configuration mean something, so that only those of a call need be checked.
+  let hasMeaningfulLimits: Bool
+
+  init(transport: any Transport, configuration: StackConfiguration) {
+    self.transport = transport
+    self.configuration = configuration
+    interceptors = InterceptorChain(configuration.interceptors)
+    hasMeaningfulLimits =
+      (try? configuration.checkLimits()) != nil && (try? configuration.timeouts.check()) != nil
+      && (try? configuration.streamTimeouts.check()) != nil
+  }
+}
+
 /// What does not change during a call. It knows nothing of the model's type, so that one piece of code runs every call.
 final class FetchPlan: Sendable {
-  let transport: any Transport
-  private let sharedConfiguration: CopyOnWrite<StackConfiguration>
-  var configuration: StackConfiguration { _read { yield sharedConfiguration.value } }
+  let core: StackCore
   /// The stack's, then the resource's.
   let interceptors: InterceptorChain
   /// The hooks that any of them has, and those of them that may wait.
@@ -21,37 +37,47 @@ final class FetchPlan: Sendable {
   let baseRequestMaking: BaseRequestMaking<ResourceRequest>
   let options: RequestOptions
   let retryActionPriority: Retry.Action.CompareClosure
-  let decodeError: @Sendable (Data?, ResourceResponse) throws -> (any Error)?
   let isStream: Bool
   /// Whether 101 is a success: the transport hands on the connection.
   let acceptsUpgrade: Bool
-  /// Makes the value of a 2xx answer, which the caller knows how to use.
-  let finish: @Sendable (ResponseBody, ResourceResponse) throws -> FetchedValue
 
-  init<Model, APIError>(
-    _ resource: HTTPResource<Model, APIError>, transport: any Transport,
-    configuration: CopyOnWrite<StackConfiguration>, interceptors: InterceptorChain, isStream: Bool,
-    acceptsUpgrade: Bool = false, finish: @escaping @Sendable (ResponseBody, ResourceResponse) throws -> FetchedValue
+  fileprivate init(
+    core: StackCore, interceptors: InterceptorChain, making: BaseRequestMaking<ResourceRequest>,
+    options: RequestOptions, priority: @escaping Retry.Action.CompareClosure, isStream: Bool, acceptsUpgrade: Bool
   ) {
-    self.transport = transport
-    sharedConfiguration = configuration
-    self.interceptors = interceptors.followed(by: resource.interceptors)
-    (hooks, waitingHooks) = self.interceptors.hooks
-    baseRequestMaking = resource.baseRequestMaking
-    options = resource.options
-    retryActionPriority = resource.retryActionPriority
-    let errorDecoding = resource.errorDecoding
-    decodeError = { try errorDecoding.decode($0, $1) }
+    self.core = core
+    self.interceptors = interceptors
+    (hooks, waitingHooks) = interceptors.hooks
+    baseRequestMaking = making
+    self.options = options
+    retryActionPriority = priority
     self.isStream = isStream
     self.acceptsUpgrade = acceptsUpgrade
-    self.finish = finish
   }
+
+  var configuration: StackConfiguration { _read { yield core.configuration } }
 
   func timeouts(for options: RequestOptions) -> Timeouts {
     options.timeouts ?? (isStream ? configuration.streamTimeouts : configuration.timeouts)
   }
 
-  func delivery(for options: RequestOptions) -> TransferRequest.Delivery {
+  /// The request as the transport gets it, with what is left of the time, the code to fail with when that has passed,
+  /// and the timeout that it is left of.
+  func transferRequest(
+    _ request: ResourceRequest, left: Duration?, code: FailureCode = .totalTimeout, of whole: Duration? = nil
+  ) -> TransferRequest {
+    let options = request.options
+    let timeouts = timeouts(for: options)
+    return TransferRequest(
+      parts: TransferRequest.Parts(
+        request: request, delivery: delivery(for: options), connectTimeout: timeouts.connect,
+        idleTimeout: timeouts.idle, deadline: left, deadlineCode: code, wholeTimeout: whole,
+        allowsResend: request.isIdempotent && request.body.isReplayable,
+        maximumErrorBytes: max(0, configuration.maximumErrorBodyBytes),
+        dropsRedirectBodies: (options.redirects ?? configuration.redirects).limit > 0))
+  }
+
+  private func delivery(for options: RequestOptions) -> TransferRequest.Delivery {
     isStream
       ? .streamedOnSuccess(
         maximumBytes: options.maximumBodyBytes.map { max(0, $0) },
@@ -63,21 +89,10 @@ final class FetchPlan: Sendable {
   ///
   /// - Throws: code `invalid_option`.
   func checkLimits(of options: RequestOptions) throws(TransportError) {
+    if core.hasMeaningfulLimits, !options.mayDifferFromDefaults { return }
     try timeouts(for: options).check()
-    try Self.check("RequestOptions.maximumBodyBytes", options.maximumBodyBytes ?? 0, least: 0)
-    try Self.check("StackConfiguration.maximumBodyBytes", configuration.maximumBodyBytes, least: 0)
-    try Self.check("StackConfiguration.maximumErrorBodyBytes", configuration.maximumErrorBodyBytes, least: 0)
-    try Self.check("StackConfiguration.maximumAttempts", configuration.maximumAttempts, least: 1)
-    guard configuration.maximumRetryAfter >= .zero else {
-      throw .refused(
-        .invalidOption, "StackConfiguration.maximumRetryAfter is \(configuration.maximumRetryAfter.brief), below 0",
-        hint: "give a duration of zero or more")
-    }
-  }
-
-  private static func check(_ name: StaticString, _ value: Int, least: Int) throws(TransportError) {
-    guard value < least else { return }
-    throw .refused(.invalidOption, "\(name) is \(value), below the minimum of \(least)", hint: "give \(least) or more")
+    try StackConfiguration.check("RequestOptions.maximumBodyBytes", options.maximumBodyBytes ?? 0, least: 0)
+    try configuration.checkLimits()
   }
 
   /// What an error keeps of the body of an answer outside 200–299.
@@ -93,15 +108,29 @@ final class FetchPlan: Sendable {
   }
 }
 
-/// What a call made, as an object that only its caller can open.
-class FetchedValue: @unchecked Sendable {
-  // Sendable because subclasses hold nothing but a constant of a Sendable type.
-  final class Of<Value: Sendable>: FetchedValue, @unchecked Sendable {
-    let value: Value
+extension HTTPResource {
+  /// The plan of a call. An initializer would be handed a copy of the resource: a reference to each of its closures.
+  func plan(by core: StackCore, isStream: Bool, acceptsUpgrade: Bool = false) -> FetchPlan {
+    FetchPlan(
+      core: core, interceptors: core.interceptors.followed(by: interceptors), making: baseRequestMaking,
+      options: options, priority: retryActionPriority, isStream: isStream, acceptsUpgrade: acceptsUpgrade)
+  }
+}
 
-    init(_ value: Value) { self.value = value }
+extension StackConfiguration {
+  fileprivate func checkLimits() throws(TransportError) {
+    try Self.check("StackConfiguration.maximumBodyBytes", maximumBodyBytes, least: 0)
+    try Self.check("StackConfiguration.maximumErrorBodyBytes", maximumErrorBodyBytes, least: 0)
+    try Self.check("StackConfiguration.maximumAttempts", maximumAttempts, least: 1)
+    guard maximumRetryAfter >= .zero else {
+      throw .refused(
+        .invalidOption, "StackConfiguration.maximumRetryAfter is \(maximumRetryAfter.brief), below 0",
+        hint: "give a duration of zero or more")
+    }
   }
 
-  /// To be asked for the type that it was made of.
-  func open<Value: Sendable>(as type: Value.Type) -> Value { unsafeDowncast(self, to: Of<Value>.self).value }
+  fileprivate static func check(_ name: StaticString, _ value: Int, least: Int) throws(TransportError) {
+    guard value < least else { return }
+    throw .refused(.invalidOption, "\(name) is \(value), below the minimum of \(least)", hint: "give \(least) or more")
+  }
 }

@@ -4,7 +4,7 @@
 struct InterceptorChain: Sendable {
   struct Link: Sendable {
     let interceptor: any HTTPResourceInterceptor
-    private let known: KnownHooks
+    fileprivate let known: KnownHooks
 
     init(_ interceptor: any HTTPResourceInterceptor) {
       self.interceptor = interceptor
@@ -30,10 +30,11 @@ struct InterceptorChain: Sendable {
   var hooks: (present: HookSet, waiting: HookSet) {
     var present: HookSet = []
     var waiting: HookSet = []
-    for link in links {
-      let hooks = link.hooks
+    // By index: a link is not copied, which every call would pay for.
+    for index in links.indices {
+      let hooks = links[index].known.present
       present.formUnion(hooks)
-      if !hooks.isEmpty, link.interceptor.hooksWait { waiting.formUnion(hooks) }
+      if !hooks.isEmpty, links[index].interceptor.hooksWait { waiting.formUnion(hooks) }
     }
     return (present, waiting)
   }

@@ -9,27 +9,17 @@ enum RetryVeto {
   case bodyConsumed
   case notIdempotent(HTTPRequest.Method)
 
-  /// The veto of a retry after a failure; `nil` where there is none.
-  ///
-  /// - Parameters:
-  ///   - error: the failure.
-  ///   - firstRequest: the first request of the attempt that was handed to the transport.
-  ///   - requestSent: whether a byte of any of its requests may have left.
-  ///   - hops: number of redirects it followed.
-  ///   - isBodyConsumed: whether the body has been read and cannot be had again.
-  ///   - timeLeft: time until the total deadline.
-  static func judge(
-    _ error: HTTPFetchError<any Error>, firstRequest: ResourceRequest?, requestSent: Bool, hops: Int,
-    isBodyConsumed: Bool, timeLeft: Duration?
-  ) -> RetryVeto? {
+  /// The veto of a retry; `nil` where there is none.
+  static func judge(_ failed: FailedAttempt) -> RetryVeto? {
+    let error = failed.error
     let root = error.root
     if root.stage == .trust || certificateRefusals.contains(root.code) { return .trust }
     if error.code == .totalTimeout { return .deadlinePassed }
-    if let timeLeft, timeLeft <= .zero { return .deadlinePassed }
-    if isBodyConsumed { return .bodyConsumed }
+    if let timeLeft = failed.timeLeft, timeLeft <= .zero { return .deadlinePassed }
+    if failed.isBodyConsumed { return .bodyConsumed }
     // A refusal after a redirect is one of another request: the first was acted on.
-    let isRefusal = hops == 0 && refusals.contains(error.statusCode?.code ?? 0)
-    if let firstRequest, requestSent, !firstRequest.isIdempotent, !isRefusal {
+    let isRefusal = failed.hops == 0 && refusals.contains(error.statusCode?.code ?? 0)
+    if let firstRequest = failed.firstRequest, failed.requestSent, !firstRequest.isIdempotent, !isRefusal {
       return .notIdempotent(firstRequest.head.method)
     }
     return nil

@@ -6,21 +6,21 @@ public struct BaseRequestMaking<Request: Sendable>: Sendable {
   /// sees cancellation as any task does. When the deadline passes meanwhile, its task is cancelled and the call goes on
   /// without it.
   public let make: @Sendable () async throws -> Request
-  /// Whether it may wait for something.
-  let waits: Bool
+  /// The same where it waits for nothing.
+  let makeAtOnce: (@Sendable () throws -> Request)?
 
   /// Wraps a closure that waits for nothing: `BaseRequestMaking { try ResourceRequest(url: url) }`.
   ///
   /// It runs on the call's own task, which is cheaper, and nothing interrupts it.
   public init(make: @escaping @Sendable () throws -> Request) {
-    waits = false
+    makeAtOnce = make
     self.make = make
   }
 
   /// Wraps a closure that may wait, such as for what another call gets. It runs in a task of its own.
   @_disfavoredOverload
   public init(make: @escaping @Sendable () async throws -> Request) {
-    waits = true
+    makeAtOnce = nil
     self.make = make
   }
 

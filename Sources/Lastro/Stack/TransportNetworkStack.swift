@@ -14,16 +14,14 @@ public struct TransportNetworkStack: HTTPNetworkStack {
   /// The transport that carries the requests.
   public let transport: any Transport
   /// What all fetches share.
-  public var configuration: StackConfiguration { sharedConfiguration.value }
+  public var configuration: StackConfiguration { core.configuration }
 
-  let sharedConfiguration: CopyOnWrite<StackConfiguration>
-  let interceptors: InterceptorChain
+  let core: StackCore
 
   /// Makes a stack.
   public init(transport: any Transport, configuration: StackConfiguration = StackConfiguration()) {
     self.transport = transport
-    sharedConfiguration = CopyOnWrite(configuration)
-    interceptors = InterceptorChain(configuration.interceptors)
+    core = StackCore(transport: transport, configuration: configuration)
   }
 
   /// Fetches a resource and decodes its model; see ``HTTPNetworkStack``.
@@ -36,7 +34,13 @@ public struct TransportNetworkStack: HTTPNetworkStack {
     _ resource: HTTPResource<Model, APIError>
   ) async throws(HTTPFetchError<APIError>) -> Network.Value<Model, ResourceResponse> {
     let decoding = resource.decoding
-    return try await run(resource, isStream: false) { try decoding.decode($0.bytes ?? Data(), $1) }
+    do throws(HTTPFetchError<any Error>) {
+      return try await run(resource.plan(by: core, isStream: false), resource.errorDecoding) {
+        try decoding.decode($0.bytes ?? Data(), $1)
+      }
+    } catch {
+      throw HTTPFetchError<APIError>(error.record)
+    }
   }
 
   /// Opens a resource as a stream; see ``HTTPNetworkStack``.
@@ -48,23 +52,26 @@ public struct TransportNetworkStack: HTTPNetworkStack {
   public func stream<Model, APIError>(
     _ resource: HTTPResource<Model, APIError>
   ) async throws(HTTPFetchError<APIError>) -> Network.Value<ResponseBody, ResourceResponse> {
-    try await run(resource, isStream: true) { body, _ in body }
-  }
-
-  /// What goes into the plan's ``FetchedValue`` and what is taken out of it have one type: both are `Value` here.
-  private func run<Model, APIError, Value: Sendable>(
-    _ resource: HTTPResource<Model, APIError>, isStream: Bool,
-    finish: @escaping @Sendable (ResponseBody, ResourceResponse) throws -> Value
-  ) async throws(HTTPFetchError<APIError>) -> Network.Value<Value, ResourceResponse> {
-    let plan = FetchPlan(
-      resource, transport: transport, configuration: sharedConfiguration, interceptors: interceptors, isStream: isStream
-    ) { FetchedValue.Of(try finish($0, $1)) }
     do throws(HTTPFetchError<any Error>) {
-      let fetched = try await FetchCall(plan).run()
-      return Network.Value(value: fetched.value.open(as: Value.self), response: fetched.response)
+      return try await run(resource.plan(by: core, isStream: true), resource.errorDecoding) { body, _ in body }
     } catch {
       throw HTTPFetchError<APIError>(error.record)
     }
+  }
+
+  private func run<Value, APIError>(
+    _ plan: FetchPlan, _ errorDecoding: ErrorDecoding<APIError, Data, ResourceResponse>,
+    finish: (ResponseBody, ResourceResponse) throws -> Value
+  ) async throws(HTTPFetchError<any Error>) -> Network.Value<Value, ResourceResponse> {
+    var value: Value?
+    let response = try await FetchCall(plan).run {
+      value = try finish($0, $1)
+    } _: {
+      try errorDecoding.decode($0, $1)
+    }
+    // There is no success without a value: a call ends well once it is made.
+    guard let value else { throw HTTPFetchError(FailureRecord(.cancelled(.cancelled(requestSent: true)))) }
+    return Network.Value(value: value, response: response)
   }
 
   /// Works out what fetching a resource would do: effective URL, interceptors, limits, what follows on each kind of
@@ -80,9 +87,25 @@ public struct TransportNetworkStack: HTTPNetworkStack {
   public func explain<Model, APIError>(
     _ resource: HTTPResource<Model, APIError>, asStream: Bool = false
   ) async -> FetchExplanation {
-    await FetchPlan(
-      resource, transport: transport, configuration: sharedConfiguration, interceptors: interceptors, isStream: asStream
-    ) { body, _ in FetchedValue.Of(body) }
-    .explanation()
+    await resource.plan(by: core, isStream: asStream).explanation()
+  }
+}
+
+extension TransportNetworkStack {
+  /// Runs a call whose success is 101 (RFC 9110 §15.2.2). Its value is the stream, which speaks another protocol now.
+  ///
+  /// - Throws: as a fetch.
+  package func upgrade<Model, APIError>(
+    _ resource: HTTPResource<Model, APIError>
+  ) async throws(HTTPFetchError<any Error>) -> Network.Value<(any ByteStream)?, ResourceResponse> {
+    var stream: (any ByteStream)?
+    let errorDecoding = resource.errorDecoding
+    let plan = resource.plan(by: core, isStream: false, acceptsUpgrade: true)
+    let response = try await FetchCall(plan).run { body, _ in
+      stream = body.upgraded
+    } _: {
+      try errorDecoding.decode($0, $1)
+    }
+    return Network.Value(value: stream, response: response)
   }
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Synchronization
+
 /// A value behind one reference, so that a copy costs one retain however large the value is. Changing it copies it
 /// first where it is shared.
 package struct CopyOnWrite<Value: Sendable>: Sendable {
@@ -7,6 +9,7 @@ package struct CopyOnWrite<Value: Sendable>: Sendable {
   private final class Box: @unchecked Sendable {
     // Unchecked because of that, too: no other reference reads while it changes.
     @exclusivity(unchecked) var value: Value
+    let isMarked = Atomic(false)
 
     init(_ value: Value) { self.value = value }
   }
@@ -19,9 +22,15 @@ package struct CopyOnWrite<Value: Sendable>: Sendable {
     _read { yield box.value }
     _modify {
       if !isKnownUniquelyReferenced(&box) { box = Box(box.value) }
+      box.isMarked.store(false, ordering: .relaxed)
       yield &box.value
     }
   }
+
+  /// Whether this very value has been marked. It is not any more once it has changed.
+  var isMarked: Bool { box.isMarked.load(ordering: .relaxed) }
+
+  func mark() { box.isMarked.store(true, ordering: .relaxed) }
 
   /// Whether both refer to the same value. Where they do not, the values may still be equal.
   func isIdentical(to other: Self) -> Bool { box === other.box }

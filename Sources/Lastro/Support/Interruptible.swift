@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import LastroSupport
+package import LastroSupport
 
 /// Why something that was waited for was given up.
 package enum Interruption: Error {
@@ -54,5 +54,15 @@ private func startedAtOnce(_ operation: @escaping @Sendable () async -> Void) ->
     Task.immediate { await operation() }
   } else {
     Task { await operation() }
+  }
+}
+
+extension Watched {
+  /// Waits until the state meets a condition, `limit` has passed, or the task is cancelled.
+  package func wait(
+    within limit: Duration?, time: TimeSource, until isMet: @escaping @Sendable (State) -> Bool
+  ) async -> Result<Void, Interruption> {
+    let outcome = await interruptible(within: limit, time: time) { [self] in _ = await wait(until: isMet) }
+    return Task.isCancelled ? .failure(.cancelled) : outcome
   }
 }

@@ -27,10 +27,9 @@ extension Transport {
 
 /// One request as a ``Transport`` gets it: final, checked, with its limits.
 public struct TransferRequest: Sendable {
-  private struct Parts: Sendable {
-    var head: HTTPRequest
-    var body: RequestBody
-    var connection: ConnectionOptions?
+  struct Parts: Sendable {
+    // As it came: a call's request is its transfer's too, at the price of one reference.
+    var request: ResourceRequest
     var delivery: Delivery
     var connectTimeout: Duration?
     var idleTimeout: Duration?
@@ -39,10 +38,8 @@ public struct TransferRequest: Sendable {
     var wholeTimeout: Duration?
     var allowsResend: Bool
     var progress: TransferProgressReporter.Transfer?
-    var secrets: Set<Secret>
     var maximumErrorBytes: Int?
     var dropsRedirectBodies: Bool
-    var onInterimResponse: (@Sendable (HTTPResponse) -> Void)?
   }
 
   private var parts: CopyOnWrite<Parts>
@@ -59,18 +56,18 @@ public struct TransferRequest: Sendable {
 
   /// Method, scheme, authority, path with query, header fields.
   public var head: HTTPRequest {
-    get { parts.value.head }
-    _modify { yield &parts.value.head }
+    get { parts.value.request.head }
+    _modify { yield &parts.value.request.head }
   }
   /// The body.
   public var body: RequestBody {
-    get { parts.value.body }
-    _modify { yield &parts.value.body }
+    get { parts.value.request.body }
+    _modify { yield &parts.value.request.body }
   }
   /// How the connection is to be made; the transport's own defaults where `nil`.
   public var connection: ConnectionOptions? {
-    get { parts.value.connection }
-    _modify { yield &parts.value.connection }
+    get { parts.value.request.options.connection }
+    _modify { yield &parts.value.request.options.connection }
   }
   /// How the response's body is delivered.
   public var delivery: Delivery {
@@ -115,8 +112,8 @@ public struct TransferRequest: Sendable {
   }
   /// The secrets that head and body carry: what a transport that logs has to mask. Default none.
   public var secrets: Set<Secret> {
-    get { parts.value.secrets }
-    _modify { yield &parts.value.secrets }
+    get { parts.value.request.options.secrets }
+    _modify { yield &parts.value.request.options.secrets }
   }
   /// Most bytes to collect of the body of an answer outside 200–299. The rest need not be read, which is not a failure:
   /// ``TransferFacts/bodyCut`` tells. Default `nil`: as ``delivery`` says, whose limit holds as well.
@@ -133,8 +130,8 @@ public struct TransferRequest: Sendable {
 
   /// Is told of interim responses, as ``RequestOptions/onInterimResponse`` says. Default: `nil`.
   public var onInterimResponse: (@Sendable (HTTPResponse) -> Void)? {
-    get { parts.value.onInterimResponse }
-    _modify { yield &parts.value.onInterimResponse }
+    get { parts.value.request.options.onInterimResponse }
+    _modify { yield &parts.value.request.options.onInterimResponse }
   }
 
   /// Makes a request.
@@ -145,13 +142,17 @@ public struct TransferRequest: Sendable {
     deadline: Duration? = nil, deadlineCode: FailureCode = .totalTimeout, allowsResend: Bool = false,
     secrets: Set<Secret> = [], maximumErrorBytes: Int? = nil, dropsRedirectBodies: Bool = false
   ) {
+    var options = RequestOptions()
+    if let connection { options.connection = connection }
+    if !secrets.isEmpty { options.secrets = secrets }
     parts = CopyOnWrite(
       Parts(
-        head: head, body: body, connection: connection, delivery: delivery, connectTimeout: connectTimeout,
-        idleTimeout: idleTimeout, deadline: deadline, deadlineCode: deadlineCode, allowsResend: allowsResend,
-        progress: nil, secrets: secrets, maximumErrorBytes: maximumErrorBytes,
-        dropsRedirectBodies: dropsRedirectBodies))
+        request: ResourceRequest(head: head, body: body, options: options), delivery: delivery,
+        connectTimeout: connectTimeout, idleTimeout: idleTimeout, deadline: deadline, deadlineCode: deadlineCode,
+        allowsResend: allowsResend, maximumErrorBytes: maximumErrorBytes, dropsRedirectBodies: dropsRedirectBodies))
   }
+
+  init(parts: Parts) { self.parts = CopyOnWrite(parts) }
 }
 
 /// What a ``Transport`` brings back.

@@ -89,3 +89,10 @@ public struct PeerCertificate: Sendable, Hashable {
       isAuthority: facts.is_authority, isSelfIssued: facts.is_self_issued)
   }
 }
+
+extension PeerCertificate {
+  /// Whether it names a host (RFC 6125), the common name counted where there are no alternative names.
+  package func isFor(_ host: HostName) -> Bool {
+    clastro_certificate_is_for(der, der.count, host.text, host.isIPAddress)
+  }
+}

@@ -74,13 +74,13 @@ struct OneOffResourceTests {
 
   @Test("a closure that does not wait makes the request on the call's own task; one that may wait in one of its own")
   func waiting() {
-    #expect(!BaseRequestMaking { try ResourceRequest(url: "https://example.com/") }.waits)
+    #expect(BaseRequestMaking { try ResourceRequest(url: "https://example.com/") }.makeAtOnce != nil)
     #expect(
       BaseRequestMaking {
         await Task.yield()
         return try ResourceRequest(url: "https://example.com/")
-      }.waits)
-    #expect(!HTTPResource<Item, Problem>.get("https://example.com/").baseRequestMaking.waits)
+      }.makeAtOnce == nil)
+    #expect(HTTPResource<Item, Problem>.get("https://example.com/").baseRequestMaking.makeAtOnce != nil)
   }
 
   @Test("a static bearer token is checked, and explained without being told")

@@ -37,6 +37,9 @@ final class SimulatedCall: Sendable {
     var abandoned: Set<String> = []
     var completions = 0
     var events: [String] = []
+    /// Failures as an interceptor is told of them, and what follows on them.
+    var failures: [SimulatedFailure] = []
+    var firstRequest: ResourceRequest?
     var outcome: Result<ResourceResponse, HTTPFetchError<any Error>>?
   }
 
@@ -138,6 +141,9 @@ final class SimulatedCall: Sendable {
 
   // MARK: what is configured
 
+  private let rules = Lock(StackConfiguration())
+  var configuration: StackConfiguration { rules.withLock { $0 } }
+
   private func stack() throws -> TransportNetworkStack {
     var configuration = StackConfiguration()
     configuration.timeouts = try Timeouts(
@@ -148,6 +154,8 @@ final class SimulatedCall: Sendable {
     configuration.randomSource = .seeded(scenario.seed)
     configuration.timeSource = clock.source
     configuration.observers = [Observer(call: self)]
+    configuration.interceptors = [FailureWitness(call: self)]
+    rules.withLock { $0 = configuration }
     return TransportNetworkStack(
       transport: ScriptedTransport { (request) throws(TransportError) in try await self.answer(request) },
       configuration: configuration)
@@ -176,7 +184,13 @@ final class SimulatedCall: Sendable {
         return SimulatedHooks(call: self, index: index, hooksWait: hooksWait, areAwaited: waits)
       }
     }
-    return RawHTTPResource(baseRequestMaking: making, interceptors: interceptors)
+    return RawHTTPResource(
+      baseRequestMaking: making, interceptors: interceptors,
+      retryActionPriority: { soFar, next in
+        let action = Retry.Action.mostPrioritary(soFar, next)
+        self.noteOpinion(action)
+        return action
+      })
   }
 
   var isTimed: Bool { scenario.total != nil || scenario.attempt != nil }
@@ -302,18 +316,47 @@ final class SimulatedCall: Sendable {
     }
   }
 
+  func noteScheduled(_ request: ResourceRequest) {
+    state.withLock { $0.firstRequest = $0.firstRequest ?? request }
+  }
+
+  func noteOpinion(_ action: Retry.Action) {
+    state.withLock { state in
+      guard let last = state.failures.indices.last, state.failures[last].sequel == nil else { return }
+      state.failures[last].action = action
+      state.failures[last].opinions += 1
+    }
+  }
+
+  func noteFailure(_ error: HTTPFetchError<any Error>, _ request: ResourceRequest?, _ context: AttemptContext) {
+    let tokens = request.flatMap { Origin($0.head) }.flatMap { quota?.tokens(of: $0) }
+    state.withLock { state in
+      let transfers = state.executions.count { $0.attempt == context.attempt }
+      state.failures.append(
+        SimulatedFailure(
+          error: error, attempt: context.attempt, hops: context.hop, request: request,
+          firstRequest: transfers == 0 ? nil : state.firstRequest, wasTransferred: transfers == context.hop + 1,
+          isBodyConsumed: scenario.body == .oneShot && state.opens > 0, tokens: tokens))
+    }
+  }
+
   func event(_ event: FetchEvent) {
     state.withLock { state in
       switch event.kind {
       case .callStarted: state.events.append("call")
       case .attemptStarted(let number):
         state.attempt = number
+        state.firstRequest = nil
         state.events.append("attempt \(number)/\(event.attempt)")
       case .transferStarted: state.events.append("transfer \(event.attempt)")
       case .transferEnded: state.events.append("transferred \(event.attempt)")
       case .attemptEnded(let attempt): state.events.append("attempted \(attempt.number)/\(event.attempt)")
-      case .retryScheduled(let delay, let source, _): state.events.append("retry \(delay.brief) \(source)")
-      case .callEnded: state.events.append("called")
+      case .retryScheduled(let delay, let source, _):
+        state.events.append("retry \(delay.brief) \(source)")
+        state.conclude(.again(delay, source), at: event.time)
+      case .callEnded(let result):
+        state.events.append("called")
+        if case .failure(let error) = result { state.conclude(.end(error), at: event.time) }
       default: state.events.append("other")
       }
     }

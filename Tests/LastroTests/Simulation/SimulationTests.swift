@@ -15,12 +15,16 @@ struct SimulationTests {
   @Test("whatever servers, policies, hooks and callers do, the promises hold", arguments: 0..<UInt64(40))
   func promises(chunk: UInt64) async throws {
     var calls: [SimulatedCall] = []
+    var explained = 0
     for seed in stride(from: chunk * Self.chunk, to: (chunk + 1) * Self.chunk, by: SeedStride.value) {
       let call = try SimulatedCall(Scenario(seed: seed))
       try await call.run()
-      SimulationProperties(call).check()
+      let properties = SimulationProperties(call)
+      properties.check()
+      explained += try properties.checkForetelling()
       calls.append(call)
     }
+    #expect(explained > 0)
     // Not earlier: a second completion would come late.
     for call in calls where call.seen.completions != 1 {
       Issue.record("seed \(call.scenario.seed): \(call.seen.completions) completions")

@@ -31,7 +31,11 @@ enum DomainName {
       throw HostProblem(
         "the host has \(result.utf8.count) bytes in ASCII, above the maximum of 253", hint: "shorten it")
     }
-    if isInternational { try BidiRule.check(unicode) }
+    guard !isInternational || BidiRule.isSatisfied(by: unicode) else {
+      throw HostProblem(
+        "a label of the host mixes right-to-left letters with others, or begins with a digit",
+        hint: "RFC 5893 §2 allows neither: what is seen would not be what is meant")
+    }
     return result
   }
 

@@ -71,3 +71,14 @@ package enum HostReader {
       }
   }
 }
+
+/// Why a text cannot be a host. The caller turns it into the error of a configuration or of a request.
+package struct HostProblem: Error, Hashable {
+  package var message: String
+  package var hint: String?
+
+  init(_ message: String, hint: String? = nil) {
+    self.message = message
+    self.hint = hint
+  }
+}

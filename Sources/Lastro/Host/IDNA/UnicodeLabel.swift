@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LastroWire
+
 /// Which labels may stand in a name before they are encoded (RFC 5891 §5.4, RFC 5892, UTS 46 §4.1).
 enum UnicodeLabel {
   /// The label of a name written in Unicode, normalized (NFC).

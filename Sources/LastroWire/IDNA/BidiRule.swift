@@ -3,20 +3,16 @@
 /// The Bidi rule (RFC 5893 §2) for labels whose scalars are those of names: letters, marks, digits, hyphens.
 ///
 /// Directions are told by the ranges that Unicode keeps for right-to-left scripts (DerivedBidiClass.txt, `@missing`).
-enum BidiRule {
+package enum BidiRule {
   private enum Direction {
     case leftToRight, rightToLeft, europeanNumber, arabicNumber, nonspacingMark, neutral
   }
 
-  /// Checks every label of a name in which one has a scalar of a right-to-left script.
-  static func check(_ labels: [[Unicode.Scalar]]) throws(HostProblem) {
+  /// Whether every label keeps it, of a name in which one has a scalar of a right-to-left script.
+  package static func isSatisfied(by labels: [[Unicode.Scalar]]) -> Bool {
     let directions = labels.map { $0.map(direction) }
-    guard directions.contains(where: { $0.contains { $0 == .rightToLeft || $0 == .arabicNumber } }) else { return }
-    for label in directions where !isSatisfied(by: label) {
-      throw HostProblem(
-        "a label of the host mixes right-to-left letters with others, or begins with a digit",
-        hint: "RFC 5893 §2 allows neither: what is seen would not be what is meant")
-    }
+    guard directions.contains(where: { $0.contains { $0 == .rightToLeft || $0 == .arabicNumber } }) else { return true }
+    return directions.allSatisfy(isSatisfied)
   }
 
   private static func isSatisfied(by label: [Direction]) -> Bool {

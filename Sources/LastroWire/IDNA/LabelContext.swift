@@ -3,8 +3,8 @@
 /// Characters that a label may have only next to certain others (RFC 5892 appendix A).
 ///
 /// Scripts are told by their blocks.
-enum LabelContext {
-  static func isContextual(_ scalar: Unicode.Scalar) -> Bool {
+package enum LabelContext {
+  package static func isContextual(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.value {
     case 0x200C, 0x200D, 0xB7, 0x375, 0x5F3, 0x5F4, 0x30FB: true
     default: false
@@ -12,7 +12,7 @@ enum LabelContext {
   }
 
   /// Whether the scalar may stand where it stands.
-  static func isSatisfied(at index: Int, of label: [Unicode.Scalar]) -> Bool {
+  package static func isSatisfied(at index: Int, of label: [Unicode.Scalar]) -> Bool {
     let before = index > 0 ? label[index - 1] : nil
     let after = index + 1 < label.count ? label[index + 1] : nil
     return switch label[index].value {

@@ -1,32 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if canImport(Glibc)
-  internal import Glibc
-#else
-  internal import Darwin
-#endif
-
 /// What the list says of a name.
-struct PublicSuffixRule: OptionSet {
-  let rawValue: UInt8
+package struct PublicSuffixRule: OptionSet, Sendable {
+  package let rawValue: UInt8
+
+  package init(rawValue: UInt8) { self.rawValue = rawValue }
 
   /// It is a public suffix.
-  static let plain = Self(rawValue: 1)
+  package static let plain = Self(rawValue: 1)
   /// So is whatever has one more label.
-  static let wildcard = Self(rawValue: 2)
+  package static let wildcard = Self(rawValue: 2)
   /// It is not a public suffix, although a wildcard says so.
-  static let exception = Self(rawValue: 4)
+  package static let exception = Self(rawValue: 4)
 }
 
 /// Reads the format of publicsuffix.org: a rule a line, up to the first white space; `//` begins a comment.
 ///
 /// Bytes, because lists are long, and nearly all rules are what they will be compared as.
-struct PublicSuffixParser {
-  private(set) var rules: [String: PublicSuffixRule] = [:]
-  private(set) var skipped: [String] = []
-  private(set) var count = 0
+package struct PublicSuffixParser {
+  package private(set) var rules: [String: PublicSuffixRule] = [:]
+  package private(set) var skipped: [String] = []
+  package private(set) var count = 0
 
-  init(_ bytes: UnsafeBufferPointer<UInt8>) {
+  /// The name as hosts have it; `nil` for what no host can be.
+  private let canonical: (String) -> String?
+
+  /// Reads all of it.
+  ///
+  /// - Parameter canonical: the form of a name that is compared; `nil` for what is no name.
+  package init(_ bytes: UnsafeBufferPointer<UInt8>, canonical: @escaping (String) -> String?) {
+    self.canonical = canonical
     // A rule and its line end take more than this; a guess too low costs time only.
     rules.reserveCapacity(bytes.count / 20)
     var start = 0
@@ -65,23 +68,16 @@ struct PublicSuffixParser {
     let text = String(decoding: UnsafeBufferPointer(rebasing: bytes[first..<last]), as: UTF8.self)
     // A last label that begins with a digit may be a number.
     let isKey = isCanonical && isLetterFirst && previous != 0x2E && last - first <= 63
-    guard let key = isKey ? text : Self.canonical(text) else {
+    guard let key = isKey ? text : canonical(text) else {
       return skipped.append(String(decoding: UnsafeBufferPointer(rebasing: bytes[start..<last]), as: UTF8.self))
     }
     rules[key, default: []].insert(kind)
     count += 1
   }
 
-  /// The name as hosts have it; `nil` for what no host can be.
-  private static func canonical(_ text: String) -> String? {
-    guard let host = try? HostName(text), !host.isIPAddress else { return nil }
-    return host.text
-  }
-
   private static func lineEnd(in bytes: UnsafeBufferPointer<UInt8>, from start: Int) -> Int {
-    guard let base = bytes.baseAddress, let found = memchr(base + start, 0x0A, bytes.count - start) else {
-      return bytes.count
-    }
-    return UnsafeRawPointer(base).distance(to: found)
+    var end = start
+    while end < bytes.count, bytes[end] != 0x0A { end += 1 }
+    return end
   }
 }

@@ -1,73 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Request makers and interceptors are other people's code: they may wait for long, and may ignore cancellation. The
-// call goes on without those that overstay.
+// The stages that run other people's code: request makers, interceptors and signers may wait for long, and may ignore
+// cancellation. The call goes on without those that overstay.
 
-extension FetchCall {
+extension AttemptRun {
   /// How long hooks have to return that are told of a failure when the caller is gone, or the deadline has passed.
   private static var grace: Duration { .seconds(1) }
 
-  /// The base request of an attempt, as interceptors get it.
-  func base() async throws(AttemptFailure) -> Result<ResourceRequest, any Error> {
+  /// The base request, where its maker may wait.
+  func makeBaseInTime() async throws(AttemptFailure) -> Result<ResourceRequest, any Error> {
     let making = plan.baseRequestMaking
-    let made: Result<ResourceRequest, any Error>
-    if making.waits {
-      made = try await inTime("the base request maker") { await Self.result(of: making) }
-    } else {
-      made = await Self.result(of: making)
+    let made = try await inTime("the base request maker") { () -> Result<ResourceRequest, any Error> in
+      do { return .success(try await making.make()) } catch { return .failure(error) }
     }
-    guard case .success(var request) = made else { return made }
-    request.options = plan.options.overriding(request.options)
-    effective = request.options
-    // Until interceptors have had their say again, what they said of limits the last time holds.
-    if let timeouts = latest?.options.timeouts { effective.timeouts = timeouts }
-    if let progress = latest?.options.progress { effective.progress = progress }
-    redaction = redaction.adding(request)
-    do throws(TransportError) {
-      try addIdempotencyKey(to: &request)
-    } catch {
-      return .failure(error)
-    }
-    // Where nothing comes of it, this is what could not be sent.
-    if latest == nil { latest = request }
-    for observer in plan.configuration.observers {
-      for field in observer.propagationFields(callID: callID, attempt: attempts.count + 1) {
-        request.head.headerFields[field.name] = field.value
-      }
-    }
-    return .success(request)
-  }
-
-  private static func result(
-    of making: BaseRequestMaking<ResourceRequest>
-  ) async -> Result<ResourceRequest, any Error> {
-    do { return .success(try await making.make()) } catch { return .failure(error) }
-  }
-
-  /// A key belongs to the call. An endpoint that makes a new one whenever it is asked would have the server act on
-  /// every attempt, so that the first attempt's stays.
-  private func addIdempotencyKey(to request: inout ResourceRequest) throws(TransportError) {
-    let own = request.head.headerFields[.idempotencyKey].flatMap { $0.isEmpty ? nil : $0 }
-    switch request.options.idempotency {
-    case .byMethod, .idempotent, .notIdempotent:
-      guard own != nil else { return }
-      idempotencyKey = idempotencyKey ?? own
-    case .key(let key):
-      try RequestCheck.checkIdempotencyKey(key)
-      idempotencyKey = key
-    case .generatedKey: idempotencyKey = idempotencyKey ?? own ?? plan.configuration.randomSource.uuid()
-    }
-    request.head.headerFields[.idempotencyKey] = idempotencyKey
+    do { return .success(try based(on: made.get())) } catch { return .failure(error) }
   }
 
   /// Lets every interceptor adapt the request.
-  func adapted(
-    _ base: Result<ResourceRequest, any Error>
-  ) async throws(AttemptFailure) -> ResourceRequest {
-    if !plan.hooks.contains(.makeRequest), case .success(let request) = base { return request }
+  func adapt(_ base: Result<ResourceRequest, any Error>) async throws(AttemptFailure) -> ResourceRequest {
     let interceptors = plan.interceptors
     let context = context
-    let redirects = current.redirects
+    let redirects = redirects
     let redaction = redaction
     let adapted: Adapted
     if plan.waitingHooks.contains(.makeRequest) {
@@ -77,7 +30,7 @@ extension FetchCall {
     } else {
       adapted = await Self.adapt(base, interceptors, context, redirects, redaction)
     }
-    current.redirects = adapted.redirects
+    self.redirects = adapted.redirects
     self.redaction = adapted.redaction
     switch adapted.result {
     case .success(let request): return request
@@ -87,12 +40,12 @@ extension FetchCall {
 
   /// A request, and what was learned while it was adapted.
   private typealias Adapted = (
-    result: Result<ResourceRequest, any Error>, redirects: RedirectTracker, redaction: Redaction
+    result: Result<ResourceRequest, any Error>, redirects: RedirectTracker?, redaction: Redaction
   )
 
   private static func adapt(
     _ base: Result<ResourceRequest, any Error>, _ interceptors: InterceptorChain, _ context: AttemptContext,
-    _ redirects: RedirectTracker, _ redaction: Redaction
+    _ redirects: RedirectTracker?, _ redaction: Redaction
   ) async -> Adapted {
     var result = base
     var redirects = redirects
@@ -102,20 +55,19 @@ extension FetchCall {
       let adapted = await interceptor.interceptMakeRequest(result, context: context)
       // Whatever the next interceptor throws about it.
       if case .success(let request) = adapted { redaction = redaction.adding(request) }
-      guard redirects.hasLeftOrigin, case .success(let request) = adapted else {
+      guard redirects?.hasLeftOrigin == true, case .success(let request) = adapted else {
         result = adapted
         continue
       }
-      result = .success(
-        redirects.guarding(request, previous: try? result.get(), trusted: interceptor.credentialOrigins))
+      let previous = try? result.get()
+      let origins = interceptor.credentialOrigins
+      result = .success(redirects?.guarding(request, previous: previous, trusted: origins) ?? request)
     }
     return (result, redirects, redaction)
   }
 
   /// Lets the signers sign what is about to be sent.
-  func signed(_ request: ResourceRequest) async throws(AttemptFailure) -> ResourceRequest {
-    let start = plan.configuration.timeSource.now()
-    defer { current.preparation += plan.configuration.timeSource.now() - start }
+  func sign(_ request: ResourceRequest) async throws(AttemptFailure) -> ResourceRequest {
     let signers = plan.configuration.signers
     let context = context
     let result = try await inTime("a signer", request) {
@@ -127,14 +79,21 @@ extension FetchCall {
       }
     }
     switch result {
-    case .success(let signed): return signed
+    case .success(let signed):
+      self.request = signed
+      redaction = redaction.adding(signed)
+      options = signed.options
+      try check(signed)
+      return signed
     case .failure(let error): throw failure(.noRequest(error), request)
     }
   }
 
   /// Tells the interceptors that a request is about to be handed over.
   func tellScheduled(_ request: ResourceRequest) async throws(AttemptFailure) {
-    guard plan.hooks.contains(.scheduled) else { return }
+    try checkCancellation(request)
+    wasScheduled = true
+    stopPreparing(at: now())
     let interceptors = plan.interceptors
     let context = context
     if plan.waitingHooks.contains(.scheduled) {
@@ -152,14 +111,13 @@ extension FetchCall {
 
   /// Tells the interceptors of a success, which stands whatever they do.
   func tellSucceeded(_ exchange: Exchange) async {
-    guard plan.hooks.contains(.succeeded) else { return }
     let interceptors = plan.interceptors
     let context = context
     let request = exchange.request
     let response = exchange.response
     let body = exchange.body.bytes
     if plan.waitingHooks.contains(.succeeded) {
-      let left = timeLeft(options: effective).map { max($0, Self.grace) }
+      let left = timeLeft.map { max($0, Self.grace) }
       _ = await interruptible(within: left, time: plan.configuration.timeSource) {
         for link in interceptors.links where link.hooks.contains(.succeeded) {
           await link.interceptor.interceptSucceeded(request, response: response, body: body, context: context)
@@ -182,7 +140,7 @@ extension FetchCall {
       return await Self.opinion(on: failure, error, context, interceptors, priority)
     }
     let isCancelled = error.isCancelled || Task.isCancelled
-    let left = isCancelled ? Self.grace : timeLeft(options: effective).map { max($0, Self.grace) }
+    let left = isCancelled ? Self.grace : timeLeft.map { max($0, Self.grace) }
     let answer = await interruptible(
       within: left, ignoringCancellation: isCancelled, time: plan.configuration.timeSource
     ) {
@@ -212,7 +170,7 @@ extension FetchCall {
   private func inTime<Value: Sendable>(
     _ name: String, _ request: ResourceRequest? = nil, _ operation: @escaping @Sendable () async -> Value
   ) async throws(AttemptFailure) -> Value {
-    let limit = deadline(options: effective)
+    let limit = deadline(at: now())
     // When the time is over already, a race between a hook and a timer must not decide.
     let isOver = limit.map { $0.left <= .zero } ?? false
     let answer =
@@ -221,11 +179,10 @@ extension FetchCall {
       : await interruptible(within: limit?.left, time: plan.configuration.timeSource, operation)
     switch answer {
     case .success(let value): return value
-    case .failure(.cancelled): throw failure(.cancelled(.cancelled(requestSent: current.requestSent)), request)
+    case .failure(.cancelled): throw failure(.cancelled(.cancelled(requestSent: requestSent)), request)
     case .failure(.limit):
       let error = TransportError.deadlinePassed(
-        limit?.code ?? .totalTimeout, of: limit?.whole, "while \(name) was waited for", requestSent: current.requestSent
-      )
+        limit?.code ?? .totalTimeout, of: limit?.whole, "while \(name) was waited for", requestSent: requestSent)
       throw failure(.transport(error), request)
     }
   }

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+// The stages from the transport on, in their order.
+
+/// What the last transfer of an attempt brought.
+struct Exchange {
+  let request: ResourceRequest
+  let status: Int
+  var response: ResourceResponse
+  var body: ResponseBody
+}
+
+extension AttemptRun {
+  func receive(_ answer: TransferResponse, to request: ResourceRequest) -> Exchange {
+    requestSent = true
+    let response = self.response(answer.head, to: request, facts: answer.facts)
+    call.emit(.transferEnded(.success(.init(response: response, body: answer.body.bytes))), of: self)
+    return Exchange(request: request, status: answer.head.statusCode, response: response, body: answer.body)
+  }
+
+  private func response(
+    _ head: HTTPResponse, to request: ResourceRequest, facts: TransferFacts
+  ) -> ResourceResponse {
+    ResourceResponse(
+      head: head, to: request, url: redirects.map { $0.url(ofRequestTo: request.url) },
+      redirects: redirects?.urls ?? [], facts: facts, redaction: redaction)
+  }
+
+  func failure(of error: TransportError, _ request: ResourceRequest) -> AttemptFailure {
+    var error = error
+    // The error must not claim that nothing was sent when an earlier hop of the attempt sent something.
+    requestSent = requestSent || error.requestSent
+    error.requestSent = requestSent
+    call.emit(.transferEnded(.failure(error.redacted(by: redaction))), of: self)
+    let response = error.head.map { self.response($0, to: request, facts: error.facts ?? TransferFacts()) }
+    return failure(kind(of: error), request, response, facts: error.facts)
+  }
+
+  /// The request that an answer redirects to, if it does.
+  func redirect(_ exchange: Exchange) throws(AttemptFailure) -> ResourceRequest? {
+    guard (300...308).contains(exchange.status) else { return nil }
+    var tracker = redirects ?? RedirectTracker()
+    do throws(TransportError) {
+      let policy = exchange.request.options.redirects ?? plan.configuration.redirects
+      guard let next = try tracker.next(after: exchange.response.head, to: exchange.request, policy: policy) else {
+        return nil
+      }
+      redirects = tracker
+      redirectedFrom = exchange.response
+      exchange.body.cancel()
+      wasTransferred = false
+      preparationStart = now()
+      return next
+    } catch {
+      throw failure(.redirect(error), exchange.request, exchange.response, facts: exchange.response.facts)
+    }
+  }
+
+  /// Tells failures of the answer from success.
+  func isSuccess(_ exchange: Exchange) -> Bool {
+    (200...299).contains(exchange.status) || plan.acceptsUpgrade && exchange.status == 101
+  }
+
+  private func isEmpty(_ exchange: Exchange) -> Bool {
+    exchange.status == 204 || exchange.status == 205 || exchange.request.head.method == .head
+  }
+
+  private func limit(of request: ResourceRequest) -> Int {
+    request.options.maximumBodyBytes ?? plan.configuration.maximumBodyBytes
+  }
+
+  /// Whether nothing of the body is left to be read before it is decoded.
+  func isWhole(_ exchange: Exchange) -> Bool {
+    plan.isStream || isEmpty(exchange) || exchange.status == 101
+      || exchange.body.isCollected(upTo: limit(of: exchange.request))
+  }
+
+  /// Reads the body into memory.
+  func collect(_ exchange: inout Exchange) async throws(AttemptFailure) {
+    do throws(TransportError) {
+      exchange.body = ResponseBody(try await exchange.body.collect(upTo: limit(of: exchange.request)))
+    } catch {
+      throw failure(kind(of: error), exchange.request, exchange.response, facts: error.facts ?? exchange.response.facts)
+    }
+  }
+
+  /// Makes the value of a 2xx answer, and accounts for the attempt.
+  func finish(
+    _ exchange: inout Exchange, _ decode: FetchCall.Decode, _ decodeError: FetchCall.DecodeError
+  ) throws(AttemptFailure) {
+    if isEmpty(exchange) {
+      exchange.body.cancel()
+      exchange.body = ResponseBody(Data())
+    } else if exchange.request.options.requiresBody, !plan.isStream, exchange.body.bytes?.isEmpty ?? false {
+      throw failure(.noData(exchange.response.status), exchange.request, exchange.response)
+    }
+    if plan.isStream { exchange.body = observed(exchange.body) }
+    do {
+      try decode(exchange.body, exchange.response)
+    } catch {
+      throw undecodable(error, exchange, decodeError)
+    }
+    account(for: &exchange)
+    if Task.isCancelled {
+      throw failure(.cancelled(.cancelled(requestSent: true)), exchange.request, facts: exchange.response.facts)
+    }
+    call.emit(.attemptEnded(exchange.response.attempts.last ?? Attempt(outcome: .succeeded)), of: self)
+  }
+
+  private func account(for exchange: inout Exchange) {
+    let now = now()
+    exchange.response.account(
+      for: SuccessAccount(
+        callID: call.callID, earlier: call.attempts, operation: options.operation, idempotencyKey: idempotencyKey,
+        limit: plan.timeouts(for: options).total, elapsed: now - call.start, start: start - call.start,
+        duration: now - start, preparation: preparation, cause: cause))
+  }
+
+  private func observed(_ body: ResponseBody) -> ResponseBody {
+    guard !plan.configuration.observers.isEmpty || options.progress != nil else { return body }
+    let observed = ObservedBody(
+      body, observers: plan.configuration.observers, time: plan.configuration.timeSource, callID: call.callID,
+      attempt: earlier + 1, hop: hops, operation: options.operation, progress: options.progress)
+    observedBody = observed
+    return ResponseBody(source: observed)
+  }
+
+  func badStatus(_ exchange: Exchange, _ decodeError: FetchCall.DecodeError) async -> AttemptFailure {
+    var exchange = exchange
+    let (body, cut) = await errorBody(of: exchange)
+    if let cut { exchange.response.facts.bodyCut = cut }
+    let decoded = Result { try decodeError(body, exchange.response) }
+    var apiError: (any Error)?
+    var decodingFailure: (any Error)?
+    switch decoded {
+    case .success(let error): apiError = error
+    case .failure(let error): decodingFailure = error
+    }
+    return failure(
+      .http(exchange.response.status), exchange.request, exchange.response, body: plan.kept(body), apiError: apiError,
+      decodingFailure: decodingFailure, facts: exchange.response.facts)
+  }
+
+  /// The body of an answer outside 200–299, and why it is not whole, where it is not. The status is what matters: a
+  /// body that cannot be read does not hide it.
+  private func errorBody(of exchange: Exchange) async -> (body: Data, cut: BodyCut?) {
+    if exchange.request.head.method == .head {
+      exchange.body.cancel()
+      return (Data(), nil)
+    }
+    let limit = max(0, plan.configuration.maximumErrorBodyBytes)
+    let told = exchange.response.facts.bodyCut
+    if let bytes = exchange.body.bytes { return (bytes, told ?? (bytes.count > limit ? .limit(limit) : nil)) }
+    var body = Data()
+    do throws(TransportError) {
+      for try await chunk in exchange.body {
+        let room = limit - body.count
+        body.append(chunk.prefix(room))
+        if chunk.count > room {
+          exchange.body.cancel()
+          return (body, .limit(limit))
+        }
+      }
+    } catch {
+      return (body, BodyCut(error))
+    }
+    return (body, told)
+  }
+
+  private func undecodable(
+    _ error: any Error, _ exchange: Exchange, _ decodeError: FetchCall.DecodeError
+  ) -> AttemptFailure {
+    let body = exchange.body.bytes ?? Data()
+    let decodeFailure = DecodeFailure(
+      error, payload: body, metadata: exchange.response, snippetBytes: plan.configuration.bodySnippetBytes)
+    // Some APIs answer 200 with an error in the body.
+    let apiError = try? decodeError(body, exchange.response)
+    return failure(
+      .decode(decodeFailure), exchange.request, exchange.response, body: body, apiError: apiError,
+      facts: exchange.response.facts)
+  }
+
+  private func kind(of error: TransportError) -> FailureRecord.Kind {
+    switch (error.stage, error.code) {
+    case (.cancelled, _): .cancelled(error)
+    case (.request, _): .noRequest(error)
+    case (.redirect, _): .redirect(error)
+    case (.response, .malformedResponse): .badResponse(error)
+    default: .transport(error)
+    }
+  }
+}
