@@ -106,10 +106,10 @@ struct ProtocolsOverShadowsocksTests {
   func unreachableTarget() async throws {
     let nobody = try LoopbackServer { _ in }
     nobody.stop()
-    let error = try await transportError {
-      try await dialer(proxy()).dial(nobody.request("far.test"))
-    }
+    let proxy = try proxy()
+    let error = try await transportError { try await dialer(proxy).dial(nobody.request("far.test")) }
     #expect(error.stage == .proxy && error.code == .proxyRefused)
     #expect(!error.requestSent)
+    #expect(proxy.targets == ["far.test:\(nobody.port)"])
   }
 }

@@ -132,7 +132,7 @@ struct ShadowsocksServerTests {
     #expect("\(ViaChain(hops: [.shadowsocks(server)]))" == "ss://aes-256-gcm@[2001:db8::1]:8388")
     var dumped = ""
     dump(ViaChain(hops: [.shadowsocks(server)]), to: &dumped)
-    dump([server: server], to: &dumped)
+    dump([server], to: &dumped)
     for text in [dumped, String(reflecting: server), "\(Mirror(reflecting: server).children.map { "\($0)" })"] {
       #expect(!text.contains("secret") && !text.contains("key"), "\(text)")
     }
