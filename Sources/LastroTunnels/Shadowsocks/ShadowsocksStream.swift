@@ -159,8 +159,16 @@ final class ShadowsocksStream: ByteStream {
     do throws(TransportError) {
       return try await below.read(upTo: Self.readBytes, within: limit)
     } catch {
-      guard !reading.withLock({ $0.chunks.hasOpened }) else { throw error }
-      throw error.beforeShadowsocksAnswer(of: name, isUsed: state.read(\.isUsed))
+      let hasOpened = reading.withLock { $0.chunks.hasOpened }
+      let told = hasOpened ? error : error.beforeShadowsocksAnswer(of: name, isUsed: state.read(\.isUsed))
+      switch error.stage {
+      // Nothing is lost: the next read goes on.
+      case .timeout, .cancelled: break
+      default:
+        state.change { $0.framed.failure = told }
+        below.close()
+      }
+      throw told
     }
   }
 
