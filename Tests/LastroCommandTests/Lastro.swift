@@ -71,26 +71,46 @@ enum Lastro {
     let files = ["in", "out", "err"].map { folder.appending(path: $0) }
     try input.write(to: files[0])
     for file in files[1...] { try Data().write(to: file) }
-    let process = Process()
-    process.executableURL = URL(filePath: path)
-    process.arguments = arguments
     var all = ProcessInfo.processInfo.environment.filter { !$0.key.lowercased().hasSuffix("_proxy") }
     // A program that ends while a thread of it winds down has not leaked, and its exit status is what is looked at. The
     // engine's leaks are looked for in this process.
     all["ASAN_OPTIONS"] = "detect_leaks=0"
     all.merge(environment) { $1 }
-    process.environment = all
     let pipe = Pipe()
-    process.standardInput = endsInput ? try FileHandle(forReadingFrom: files[0]) : pipe
-    process.standardOutput = try FileHandle(forWritingTo: files[1])
-    process.standardError = try FileHandle(forWritingTo: files[2])
-    try process.run()
+    let file = try FileHandle(forReadingFrom: files[0])
+    let id = try spawn(
+      arguments, all, input: endsInput ? file : pipe.fileHandleForReading,
+      output: try FileHandle(forWritingTo: files[1]), errors: try FileHandle(forWritingTo: files[2]))
     if !endsInput { try pipe.fileHandleForWriting.write(contentsOf: input) }
-    process.waitUntilExit()
+    var status: Int32 = 0
+    while waitpid(id, &status, 0) == -1 {
+      guard errno == EINTR else { throw POSIXError(.init(rawValue: errno) ?? .ECHILD) }
+    }
     try pipe.fileHandleForWriting.close()
     return Result(
-      status: process.terminationStatus, output: try Data(contentsOf: files[1]),
+      status: status & 0x7f == 0 ? status >> 8 & 0xff : status & 0x7f, output: try Data(contentsOf: files[1]),
       errors: String(decoding: try Data(contentsOf: files[2]), as: UTF8.self))
+  }
+
+  /// By hand: Foundation's `Process` looks through /proc/self/fd, and may crash where there are thousands of
+  /// descriptors.
+  private static func spawn(
+    _ arguments: [String], _ environment: [String: String], input: FileHandle, output: FileHandle, errors: FileHandle
+  ) throws -> pid_t {
+    var actions = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    for (number, handle) in [input, output, errors].enumerated() {
+      posix_spawn_file_actions_adddup2(&actions, handle.fileDescriptor, Int32(number))
+    }
+    PeerProcess.closeInherited(&actions)
+    var words = ([path] + arguments).map { strdup($0) } + [nil]
+    var variables = environment.map { strdup("\($0.key)=\($0.value)") } + [nil]
+    defer { (words + variables).forEach { free($0) } }
+    var id: pid_t = 0
+    let result = posix_spawn(&id, path, &actions, nil, &words, &variables)
+    guard result == 0 else { throw POSIXError(.init(rawValue: result) ?? .ENOEXEC) }
+    return id
   }
 }
 

@@ -132,7 +132,7 @@ package final class PeerProcess: Sendable {
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
     posix_spawn_file_actions_addopen(&actions, 1, log, O_WRONLY | O_CREAT | O_APPEND, 0o644)
     posix_spawn_file_actions_adddup2(&actions, 1, 2)
-    for descriptor in 3..<(highestDescriptor() + 64) { posix_spawn_file_actions_addclose(&actions, descriptor) }
+    closeInherited(&actions)
 
     var attributes = posix_spawnattr_t()
     posix_spawnattr_init(&attributes)
@@ -151,11 +151,12 @@ package final class PeerProcess: Sendable {
     return id
   }
 
-  /// The highest descriptor open now. A child closes some more, for those that other threads open meanwhile: an
-  /// inherited one would keep a test's connection or listener alive.
-  private static func highestDescriptor() -> Int32 {
+  /// Has a child close all but its first three descriptors: an inherited one would keep a test's connection or listener
+  /// alive. Some more than there are, for those that other threads open meanwhile.
+  package static func closeInherited(_ actions: inout posix_spawn_file_actions_t) {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
-    return names.compactMap { Int32($0) }.max() ?? 1024
+    let highest = names.compactMap { Int32($0) }.max() ?? 1024
+    for descriptor in 3..<(highest + 64) { posix_spawn_file_actions_addclose(&actions, descriptor) }
   }
 }
 
