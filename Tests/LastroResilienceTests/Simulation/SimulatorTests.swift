@@ -15,6 +15,7 @@ final class Simulator {
 
   private var heap: [Event] = []
   private var number = 0
+  private var endings: [() -> Void] = []
   /// Seconds.
   private(set) var now = 0.0
   let random: RandomSource
@@ -34,6 +35,10 @@ final class Simulator {
     }
   }
 
+  /// What is done behind the end of the time: servers let go of those who wait, for they hold their server.
+  func atEnd(_ body: @escaping () -> Void) { endings.append(body) }
+
+  /// To the end of the time: what would be due later is dropped.
   func run(until end: Double) {
     while let first = heap.first, first.time <= end {
       now = first.time
@@ -45,6 +50,8 @@ final class Simulator {
       first.body()
     }
     now = end
+    heap = []
+    for ending in endings { ending() }
   }
 
   private func sink() {
@@ -99,6 +106,7 @@ final class SimulatedServer {
 
   init(_ simulator: Simulator, workers: Int, service: @escaping () -> Double) {
     (self.simulator, self.workers, self.service) = (simulator, workers, service)
+    simulator.atEnd { [weak self] in self?.queue = [] }
   }
 
   /// - Parameter done: is told whether it was served.
