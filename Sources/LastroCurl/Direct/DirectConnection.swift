@@ -56,8 +56,6 @@ final class DirectConnection {
   private(set) var fitUntil = Int64.max
   /// Whether an exchange is being told all that had come, so that nothing lies behind it.
   private(set) var isReadEmpty = false
-  /// Whether that was so when it fell idle.
-  private var wasReadEmpty = false
   /// Bytes that came and that no exchange has taken: the reader is slow.
   var held: [UInt8] = []
   private var watches = (read: true, write: false)
@@ -96,7 +94,6 @@ final class DirectConnection {
   func noteIdle(turn: UInt64, now: Int64) {
     idleTurn = turn
     idleSince = now
-    wasReadEmpty = isReadEmpty
   }
 
   /// Whether it was idle until now.
@@ -227,11 +224,9 @@ final class DirectConnection {
     return false
   }
 
-  /// Whether the poller would have told if something had come since it fell idle (``DirectCarrier/hasLooked``), or it
-  /// was read empty in this very turn.
-  var isHeard: Bool {
-    idleSince < host.carrier.now ? host.carrier.hasLooked : wasReadEmpty
-  }
+  /// Whether the poller would have told if something had come since it fell idle (``DirectCarrier/hasLooked``). What
+  /// was read empty in this very turn may have its end behind the bytes.
+  var isHeard: Bool { idleSince < host.carrier.now && host.carrier.hasLooked }
 
   /// Whether there may be something to read, be it the end.
   var hasInput: Bool {

@@ -138,7 +138,8 @@ final class HTTP2Connection {
       switch connection.receive(into: space) {
       case .moved(let count):
         take(UnsafeRawBufferPointer(rebasing: space[..<count]))
-        budget -= count
+        // A read costs a call, however little comes: records of a byte each must not hold the turn.
+        budget -= max(count, 1024)
         // What is left, if anything, makes the descriptor ready again. But where more answers are waited for, more may
         // lie here, each a record of its own: read one a turn, they would be answered, and asked for, one by one.
         if !isLast, count < DirectConnection.recordBytes, !connection.isNested, openCount < 2 { return }
@@ -231,7 +232,8 @@ final class HTTP2Connection {
     while goesOn, budget > 0, !connection.isClosed, admitUnsent() {
       goesOn = carrier.withSendingSpace { space in
         let count = gather(into: space)
-        budget -= count
+        // A read costs a call, however little comes: records of a byte each must not hold the turn.
+        budget -= max(count, 1024)
         return count > 0 && !connection.isClosed && send(UnsafeRawBufferPointer(rebasing: space[..<count]))
       }
     }

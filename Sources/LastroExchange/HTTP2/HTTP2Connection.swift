@@ -76,6 +76,7 @@ final class HTTP2Connection: ExchangeConnection {
 
     /// When its owner must look at it.
     var deadline: Duration? {
+      if isClosed { return nil }
       let session = session?.deadline.map { Duration.nanoseconds(Int64(clamping: $0)) }
       return [session, closesAt].compactMap(\.self).min()
     }
@@ -336,7 +337,7 @@ final class HTTP2Connection: ExchangeConnection {
     tellPool(&state)
     for run in over { answer(run) }
     if state.closesAt == nil, state.session?.loss != nil { state.closesAt = time.now() + .seconds(1) }
-    let deadline = state.isClosed ? nil : state.deadline
+    let deadline = state.deadline
     effects.add { [self] in alarm.withLock { $0 }?.set(deadline) }
   }
 
