@@ -57,6 +57,9 @@ struct PacingMachine: Sendable, ForgettableMachine {
   private var counts = (now: 0, before: 0)
   private var lastUse = Duration.zero
 
+  /// The most that a server is believed: one wrong number must not shut it out for years.
+  private static let longest = Duration.seconds(3600)
+
   init(bucket: TokenBucket? = nil) { places = Places(bucket: bucket) }
 
   /// Takes the next place.
@@ -118,14 +121,15 @@ struct PacingMachine: Sendable, ForgettableMachine {
   mutating func learn(number: UInt64, quota told: ServerQuota?, retryAfter: Duration?, now: Duration) {
     lastUse = now
     before = nil
-    if let told {
+    if var told {
+      told.reset = min(told.reset, Self.longest)
       // An answer to an older request knows less.
       if number >= places.quota?.number ?? 0 || now >= places.quota?.until ?? .zero {
         places.quota = Quota(told: told, until: now + told.reset, number: number, due: now)
       }
     }
     guard let retryAfter, retryAfter > .zero else { return }
-    let until = now + min(retryAfter, .seconds(1_000_000_000))
+    let until = now + min(retryAfter, Self.longest)
     guard until > blockedUntil else { return }
     blockedUntil = until
     places.ramp = Ramp(start: until, perSecond: Double(max(counts.now, counts.before, 2)), due: until)
@@ -140,5 +144,6 @@ struct PacingMachine: Sendable, ForgettableMachine {
 
   func mayBeForgotten(now: Duration) -> Bool {
     now - lastUse > .seconds(60) && now > blockedUntil && now > places.quota?.until ?? .zero
+      && now >= places.bucket?.due ?? .zero
   }
 }

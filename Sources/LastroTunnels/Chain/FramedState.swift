@@ -30,7 +30,8 @@ struct FramedState {
   mutating func taken(upTo maximum: Int) -> Result<Data?, TransportError>? {
     if isClosed { return .failure(.streamClosed) }
     if !bytes.isEmpty {
-      defer { bytes = bytes.dropFirst(maximum) }
+      // A slice that grows may keep what was read of it.
+      defer { bytes = maximum >= bytes.count ? Data() : bytes.dropFirst(maximum) }
       return .success(Data(bytes.prefix(maximum)))
     }
     if let failure { return .failure(failure) }
