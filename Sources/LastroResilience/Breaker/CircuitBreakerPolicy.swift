@@ -51,7 +51,7 @@ public struct CircuitBreakerPolicy: Sendable, Hashable {
   ///
   /// - Parameters:
   ///   - window: what is counted. It should be twice as long as an attempt may take, or more.
-  ///   - minimumCalls: 2 or more.
+  ///   - minimumCalls: 2 or more, and no more than a window of calls has.
   ///   - failureRatio: above 0, and at most 1.
   ///   - slowCallDuration: attempts that take longer are slow.
   ///   - slowCallRatio: above 0, and at most 1.
@@ -65,7 +65,12 @@ public struct CircuitBreakerPolicy: Sendable, Hashable {
     maximumBreakDuration: Duration = .seconds(60), probes: Int = 3
   ) throws(ConfigurationError) {
     try Self.check(window)
-    try ConfigurationError.check("minimumCalls", minimumCalls, atLeast: 2)
+    // A window that never has so many would never open.
+    if case .calls(let count) = window {
+      try ConfigurationError.check("minimumCalls", minimumCalls, atLeast: 2, atMost: count)
+    } else {
+      try ConfigurationError.check("minimumCalls", minimumCalls, atLeast: 2)
+    }
     try ConfigurationError.check("probes", probes, atLeast: 1)
     try ConfigurationError.check(ratio: "failureRatio", failureRatio)
     try ConfigurationError.check(ratio: "slowCallRatio", slowCallRatio)

@@ -115,7 +115,7 @@ struct CircuitMachine: Sendable, ForgettableMachine {
   private mutating func open(_ now: Duration, _ retryAfter: Duration?, _ unit: Double) {
     var length = policy.breakDuration
     for _ in 0..<failedRecoveries where length < policy.maximumBreakDuration { length = length * 2 }
-    length = min(length, policy.maximumBreakDuration) * (0.9 + 0.2 * unit)
+    length = min(length * (0.9 + 0.2 * unit), policy.maximumBreakDuration)
     enter(.open(until: now + max(length, min(retryAfter ?? .zero, .seconds(3600)))))
   }
 
@@ -134,8 +134,15 @@ struct CircuitMachine: Sendable, ForgettableMachine {
   }
 
   func mayBeForgotten(now: Duration) -> Bool {
-    guard phase == .closed, forced == nil else { return false }
-    if case .time(let length) = policy.window { return now - lastUse > length * 2 }
-    return now - lastUse > .seconds(600)
+    guard forced == nil else { return false }
+    let idle = now - lastUse
+    switch phase {
+    // One whose host is not asked again would stay for ever.
+    case .open(let until): return now > until && idle > .seconds(600)
+    case .halfOpen: return idle > max(.seconds(600), policy.maximumBreakDuration * 2)
+    case .closed:
+      if case .time(let length) = policy.window { return idle > length * 2 }
+      return idle > .seconds(600)
+    }
   }
 }

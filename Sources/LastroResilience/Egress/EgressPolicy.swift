@@ -22,9 +22,9 @@ internal import LastroWire
 public struct EgressPolicy: Sendable, Hashable {
   var rules: EgressRules
 
-  /// Hosts of the Internet alone: not this machine, private networks, link-local addresses (which have the metadata of
+  /// Hosts of the Internet alone: not loopback, private networks, link-local addresses (which have the metadata of
   /// clouds), multicast and what else the registries of special-purpose addresses have (RFC 6890); nor addresses that
-  /// embed an IPv4 one.
+  /// embed an IPv4 one. Public addresses of this machine are allowed: write them into ``denying``.
   public static let publicInternet = Self(rules: EgressRules())
 
   /// Every address.

@@ -67,13 +67,21 @@ struct EndpointMachine: Sendable {
   private func candidates(avoiding tried: Set<Int>, _ now: Duration) -> [Int] {
     let all = Array(members.indices)
     var healthy = all.filter { members[$0].isHealthy(now) }
-    // Where most are ejected, it is not they that are ill.
-    if 2 * healthy.count < members.count { healthy = all }
+    // Where most are ejected in every tier, it is not they that are ill.
+    if !hasSoundTier(now) { healthy = all }
     let fresh = healthy.filter { !tried.contains($0) }
     let untried = all.filter { !tried.contains($0) }
     let usable = !fresh.isEmpty ? fresh : !untried.isEmpty ? untried : healthy
     let tier = usable.map { members[$0].endpoint.tier }.min() ?? 0
     return usable.filter { members[$0].endpoint.tier == tier }
+  }
+
+  /// Whether there is a tier of which half are healthy, or more.
+  private func hasSoundTier(_ now: Duration) -> Bool {
+    members.contains { member in
+      let tier = members.filter { $0.endpoint.tier == member.endpoint.tier }
+      return 2 * tier.count { $0.isHealthy(now) } >= tier.count
+    }
   }
 
   /// The weight; of one that came back, from a tenth of it up to the whole within 10 s.
@@ -146,7 +154,12 @@ struct EndpointMachine: Sendable {
   private mutating func eject(_ index: Int, _ now: Duration) {
     guard members[index].isHealthy(now) else { return }
     let ejected = members.count { !$0.isHealthy(now) }
-    guard ejected == 0 || Double(ejected + 1) <= outliers.maximumShare * Double(members.count) else { return }
+    // Another tier can take over from all of this one.
+    let tier = members[index].endpoint.tier
+    let hasOther = members.contains { $0.endpoint.tier != tier && $0.isHealthy(now) }
+    guard hasOther || ejected == 0 || Double(ejected + 1) <= outliers.maximumShare * Double(members.count) else {
+      return
+    }
     members[index].ejections += 1
     members[index].failuresInRow = 0
     let length = min(outliers.ejection * members[index].ejections, Self.longestEjection)

@@ -87,11 +87,16 @@ public final class Pacer: Sendable {
     while true {
       let now = time.now()
       let unit = random.unit()
-      let reservation = machines.withLock { $0[place].reserve(now: now, unit: unit) }
+      // Under one lock: a place that is refused goes back before another is taken behind it.
+      let (reservation, fits) = machines.withLock { machines in
+        let reservation = machines[place].reserve(now: now, unit: unit)
+        let fits = reservation.slot <= now || reservation.slot - start <= limit
+        if !fits { machines[place].giveBack(reservation) }
+        return (reservation, fits)
+      }
       let wait = reservation.slot - now
       if wait <= .zero { return Slot(place: place, number: reservation.number, waited: now - start) }
-      guard reservation.slot - start <= limit else {
-        machines.withLock { $0[place].giveBack(reservation) }
+      guard fits else {
         throw .rateLimited(key, wait, limit: policy.whenClosed == .wait ? limit - (now - start) : nil)
       }
       do { try await time.sleep(wait) } catch {
@@ -116,6 +121,8 @@ public final class Pacer: Sendable {
     let now = time.now()
     let sinceEpoch = time.sinceEpoch()
     let retryAfter = head.retryAfter(sinceEpoch)
+    // What one server says is nothing to the others that share a machine for want of room.
+    guard case .own = slot.place else { return retryAfter }
     let quota = policy.readsRateLimitFields ? RateLimitFields.quota(head.headerFields, sinceEpoch: sinceEpoch) : nil
     if quota != nil || retryAfter != nil {
       machines.withLock {

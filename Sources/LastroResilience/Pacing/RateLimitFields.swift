@@ -27,25 +27,33 @@ enum RateLimitFields {
 
   private static func current(_ fields: HTTPFields) -> ServerQuota? {
     guard let text = text(of: "RateLimit", fields), let items = StructuredList.items(text) else { return nil }
-    let wholes = wholes(of: fields)
+    let (wholes, others) = policies(of: fields)
     let quotas = items.compactMap { item -> ServerQuota? in
-      guard case .string(let name) = item.value, let left = item.parameters["r"]?.count else { return nil }
+      guard case .string(let name) = item.value, !others.contains(name), let left = item.parameters["r"]?.count else {
+        return nil
+      }
       let reset = item.parameters["t"]?.count ?? 0
       return ServerQuota(left: left, reset: .seconds(min(Int64(reset), longest)), whole: wholes[name])
     }
-    return quotas.min { $0.room < $1.room }
+    // One that does not say for how long is over at once, and must not hide another.
+    return quotas.filter { $0.reset > .zero }.min { $0.room < $1.room } ?? quotas.first
   }
 
-  /// The quotas of `RateLimit-Policy` that count requests, by name.
-  private static func wholes(of fields: HTTPFields) -> [String: Int] {
-    guard let text = text(of: "RateLimit-Policy", fields), let items = StructuredList.items(text) else { return [:] }
-    var found: [String: Int] = [:]
-    for item in items {
-      let unit = item.parameters["qu"] ?? .string("requests")
-      guard case .string(let name) = item.value, unit == .string("requests") else { continue }
-      found[name] = item.parameters["q"]?.count
+  /// The quotas of `RateLimit-Policy` that count requests, by name, and the names of those that count something else.
+  private static func policies(of fields: HTTPFields) -> (wholes: [String: Int], others: Set<String>) {
+    guard let text = text(of: "RateLimit-Policy", fields), let items = StructuredList.items(text) else {
+      return ([:], [])
     }
-    return found
+    var wholes: [String: Int] = [:], others: Set<String> = []
+    for item in items {
+      guard case .string(let name) = item.value else { continue }
+      if (item.parameters["qu"] ?? .string("requests")) == .string("requests") {
+        wholes[name] = item.parameters["q"]?.count
+      } else {
+        others.insert(name)
+      }
+    }
+    return (wholes, others)
   }
 
   /// Names of older drafts and of APIs: limit, remaining, reset.

@@ -104,7 +104,9 @@ package enum AddressClass: String, Sendable, Hashable, CaseIterable {
     let last = UInt32(truncatingIfNeeded: address.low)
     switch self {
     case .ipv4Compatible, .nat64, .isatap: return [last]
-    case .localNAT64: return address.embedded(behind: 48).map { [$0] } ?? []
+    // With a prefix of 48 bits, or with one of 96 that lies within it (RFC 8215): as the rest of it says.
+    case .localNAT64:
+      return address.low & 0xFF_FFFF_FFFF == 0 ? address.embedded(behind: 48).map { [$0] } ?? [] : [last]
     case .sixToFour: return [UInt32(truncatingIfNeeded: address.high >> 16)]
     // The client's is written upside down (RFC 4380 §4); the server's stands before it.
     case .teredo: return [~last, UInt32(truncatingIfNeeded: address.high)]

@@ -17,7 +17,7 @@ package struct EgressRules: Sendable, Hashable {
   package var allowsAllClasses = false
   /// What is allowed whatever its class.
   package var allowing: [AddressRange] = []
-  /// What is denied, whatever else is said.
+  /// What is denied, whatever else is said, also where another address leads to it.
   package var denying: [AddressRange] = []
   /// The ports that may be connected to; `nil`: all.
   package var ports: Set<Int>?
@@ -32,18 +32,23 @@ package struct EgressRules: Sendable, Hashable {
   package func denial(of address: IPAddress, port: Int) -> Denial? {
     let address = address.unmapped
     if denying.contains(where: { $0.contains(address, port: port) }) { return .range }
+    let prefix = nat64Prefixes.first { $0.contains(address, port: port) }
+    let inner = prefix.flatMap { address.embedded(behind: $0.bits) }
+    // Behind a prefix of another length stands no address that could be judged.
+    if prefix != nil, inner == nil { return .range }
+    if isDenied(inner.map { [$0] } ?? AddressClass(address).embedded(in: address), port) { return .range }
     if allowing.contains(where: { $0.contains(address, port: port) }) { return nil }
     if let ports, !ports.contains(port) { return .port }
     if allowsAllClasses { return nil }
-    if let prefix = nat64Prefixes.first(where: { $0.contains(address, port: port) }),
-      let inner = address.embedded(behind: prefix.bits)
-    {
-      return denial(of: [inner], port: port)
-    }
+    if let inner { return denial(of: [inner], port: port) }
     let kind = AddressClass(address)
     if kind == .global { return nil }
     guard unwrapsEmbedded, kind.embedsIPv4 else { return .addressClass(kind) }
     return denial(of: kind.embedded(in: address), port: port)
+  }
+
+  private func isDenied(_ embedded: [UInt32], _ port: Int) -> Bool {
+    embedded.contains { inner in denying.contains { $0.contains(IPAddress(ipv4: inner), port: port) } }
   }
 
   /// All of them must be allowed.

@@ -106,6 +106,7 @@ struct EgressPolicyTests {
     let rows = [
       ("64:ff9b::8.8.8.8", "allowed"), ("64:ff9b::10.0.0.1", "private, embedded"),
       ("64:ff9b:1:808:8:800::", "allowed"), ("64:ff9b:1:a00:0:100::", "private, embedded"),
+      ("64:ff9b:1:808::a00:1", "private, embedded"), ("64:ff9b:1:808::808:808", "allowed"),
       ("2002:808:808::1", "allowed"), ("2002:7f00:1::", "loopback, embedded"),
       ("2001:0:808:808::f7f7:f7f7", "allowed"), ("2001:0:808:808::f5ff:fffe", "private, embedded"),
       ("2001:0:a00:1::f7f7:f7f7", "private, embedded"), ("2a00:1450::5efe:8.8.8.8", "allowed"),
@@ -130,6 +131,23 @@ struct EgressPolicyTests {
       #expect(try Self.verdict(address, policy) == "documentation, embedded", "\(prefix)")
       policy.allowing = [try EgressRange("192.0.2.33")]
       #expect(try Self.verdict(address, policy) == "allowed", "\(prefix)")
+    }
+  }
+
+  @Test("a denial reaches what another address leads to, and ranges that are written as IPv6")
+  func denied() throws {
+    let metadata = try EgressRange("169.254.0.0/16")
+    for var policy in [EgressPolicy.publicInternet, .unrestricted] {
+      policy.denying = [metadata, try EgressRange("::ffff:203.0.114.7")]
+      policy.allowing = [try EgressRange("64:ff9b::/96"), try EgressRange("2002::/16")]
+      policy.nat64Prefixes = [try EgressRange("2a00:64::/96"), try EgressRange("2a00:65::/95")]
+      for address in [
+        "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::", "2a00:64::a9fe:a9fe", "2a00:65::808:808", "203.0.114.7",
+        "::ffff:203.0.114.7",
+      ] { #expect(try Self.verdict(address, policy) == "denied by EgressPolicy.denying", "\(address)") }
+      for address in ["64:ff9b::808:808", "2a00:64::808:808", "203.0.115.7"] {
+        #expect(try Self.verdict(address, policy) == "allowed", "\(address)")
+      }
     }
   }
 

@@ -72,6 +72,18 @@ struct EndpointMachineTests {
     #expect(Set(Self.choices(&machine, 6)) == [0, 1, 2])
   }
 
+  @Test("a smaller tier takes over when all of a larger one are ill, and is never ejected with it")
+  func smallerTier() throws {
+    var machine = try Self.machine([0, 0, 1])
+    Self.fail(&machine, 0)
+    #expect(Set(Self.choices(&machine, 4)) == [1])
+    Self.fail(&machine, 1)
+    #expect(Set(Self.choices(&machine, 4)) == [2])
+    Self.fail(&machine, 2)
+    #expect(machine.members[2].isHealthy(.zero))
+    #expect(Set(Self.choices(&machine, 4, now: .seconds(31))) == [0, 1])
+  }
+
   @Test("the least loaded of two: by what is under way, and by latency, which is believed at once when it rises")
   func leastLoaded() throws {
     var machine = try Self.machine([0, 0], policy: .leastLoaded)

@@ -28,7 +28,8 @@ struct ResilienceErrorTextsTests {
   private static func configurations() throws -> [String] {
     let endpoint = try Endpoint("https://a.example.org")
     let attempts: [() throws -> Void] = [
-      { _ = try CircuitBreakerPolicy(minimumCalls: 1) }, { _ = try CircuitBreakerPolicy(failureRatio: 0) },
+      { _ = try CircuitBreakerPolicy(minimumCalls: 1) }, { _ = try CircuitBreakerPolicy(window: .calls(10)) },
+      { _ = try CircuitBreakerPolicy(failureRatio: 0) },
       { _ = try CircuitBreakerPolicy(window: .time(.zero)) }, { _ = try CircuitBreakerPolicy(window: .calls(100_001)) },
       { _ = try CircuitBreakerPolicy(breakDuration: .seconds(2_000_000_000)) },
       { _ = try ConcurrencyLimiter(.fixed(0)) }, { _ = try ConcurrencyLimiter(.fixed(.max)) },

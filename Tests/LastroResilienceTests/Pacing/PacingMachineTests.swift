@@ -77,6 +77,25 @@ struct PacingMachineTests {
     #expect(slots.prefix(6) == ["10 s", "10.25 s", "10.5 s", "10.75 s", "11 s", "11.125 s"])
     #expect(Self.slots(&machine, 2, now: .seconds(60)) == ["60 s", "60 s"])
   }
+
+  @Test("a server is believed for an hour at most")
+  func hour() {
+    var machine = PacingMachine()
+    let number = machine.reserve(now: .zero, unit: 0).number
+    let quota = ServerQuota(left: 0, reset: .seconds(1_000_000_000))
+    machine.learn(number: number, quota: quota, retryAfter: .seconds(1_000_000_000), now: .zero)
+    #expect(machine.blockedUntil == .seconds(3600))
+    #expect(machine.status(now: .seconds(3599)) != nil)
+    #expect(machine.status(now: .seconds(3600)) == nil)
+  }
+
+  @Test("a pace is not forgotten before its next place")
+  func slowPace() {
+    var machine = PacingMachine(bucket: TokenBucket(perSecond: 1.0 / 300, burst: 1))
+    _ = machine.reserve(now: .zero, unit: 0)
+    #expect(!machine.mayBeForgotten(now: .seconds(70)))
+    #expect(machine.mayBeForgotten(now: .seconds(301)))
+  }
 }
 
 @Suite("Pacer", .timeLimit(.minutes(5)))

@@ -24,8 +24,10 @@ struct RateLimitFieldsTests {
       ),
       (
         [("RateLimit", #""a";r=50;t=10, "b";r=9;t=60"#), ("RateLimit-Policy", #""b";q=10;qu="content-bytes""#)],
-        .init(left: 9, reset: .seconds(60))
+        .init(left: 50, reset: .seconds(10))
       ),
+      ([("RateLimit", #""a";r=50;t=10, "b";r=9;t=60"#)], .init(left: 9, reset: .seconds(60))),
+      ([("RateLimit", #""a";r=0, "b";r=9;t=60"#)], .init(left: 9, reset: .seconds(60))),
       ([("RateLimit", #""a";r=50"#)], .init(left: 50, reset: .zero)),
       ([("RateLimit", "limit=100, remaining=50, reset=50")], nil),
       ([("RateLimit", #""a";r=-1;t=5"#)], nil), ([("RateLimit", #""a";r=1.5;t=5"#)], nil), ([("RateLimit", "")], nil),
