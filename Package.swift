@@ -220,8 +220,8 @@ let package = Package(
     .testTarget(
       name: "LastroCurlTests",
       dependencies: [
-        "ConformanceData", "Lastro", "LastroCurl", "LastroExchange", "LastroSupport", "LastroTesting",
-        "LastroTunnels", "LastroWire", "PeerSupport", "TestSupport", httpTypes,
+        "ConformanceData", "Lastro", "LastroCurl", "LastroExchange", "LastroResilience", "LastroSupport",
+        "LastroTesting", "LastroTunnels", "LastroWire", "PeerSupport", "TestSupport", httpTypes,
       ],
       swiftSettings: settings),
     // The other systems over the engine.

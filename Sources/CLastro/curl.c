@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "CLastro.h"
 
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,11 +76,31 @@ curl_socket_t clastro_make_socket(const struct curl_sockaddr *address) {
 }
 
 void clastro_install_socket_keeper(
-  CURL *easy, void *keeper, clastro_open_callback open, clastro_close_callback close) {
+  CURL *easy, void *opener, clastro_open_callback open, void *keeper, clastro_close_callback close) {
   curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open);
-  curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, keeper);
+  curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, opener);
   curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, close);
   curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, keeper);
+}
+
+int clastro_read_address(const struct curl_sockaddr *address, uint8_t *bytes, int *port) {
+  // libcurl's struct holds less than a `sockaddr_in6`; what is at its end is longer.
+  const void *raw = &address->addr;
+  if (address->family == AF_INET) {
+    struct sockaddr_in four;
+    memcpy(&four, raw, sizeof four);
+    memcpy(bytes, &four.sin_addr, 4);
+    *port = ntohs(four.sin_port);
+    return 4;
+  }
+  if (address->family == AF_INET6) {
+    struct sockaddr_in6 six;
+    memcpy(&six, raw, sizeof six);
+    memcpy(bytes, &six.sin6_addr, 16);
+    *port = ntohs(six.sin6_port);
+    return 16;
+  }
+  return 0;
 }
 
 CURLMcode clastro_multi_set_long(CURLM *multi, CURLMoption option, long value) {

@@ -2,6 +2,7 @@
 
 import FoundationEssentials
 import Lastro
+import LastroCurl
 import LastroResilience
 import LastroTesting
 
@@ -65,6 +66,19 @@ private func egress() throws {
   // end
 }
 
+private func fetchingWhatUsersName() async throws {
+  // sample: guarded
+  var configuration = CurlConfiguration()
+  configuration.connection.egress = .publicInternet
+  let stack = try CurlNetworkStack(configuration)
+  do {
+    _ = try await stack.fetch(.raw(try ResourceRequest(url: "http://169.254.169.254/latest/meta-data/")))
+  } catch let error as HTTPFetchError<any Error> {
+    print("\(error.stage)/\(error.code)")
+  }
+  // end
+}
+
 extension Page {
   static let keepingUp = Page("KeepingUp") { stage in
     let transport = ScriptedTransport { _ throws(TransportError) in
@@ -74,6 +88,7 @@ extension Page {
     _ = try limits(transport)
     try await endpoints(stack)
     try await stage.prints("breaker") { try await breaker() }
+    try await stage.prints("guarded") { try await fetchingWhatUsersName() }
     try await stage.prints("egress") { try egress() }
   }
 }

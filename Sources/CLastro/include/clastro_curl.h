@@ -44,9 +44,12 @@ curl_socket_t clastro_make_socket(const struct curl_sockaddr *address);
 typedef curl_socket_t (*clastro_open_callback)(
   void *_Nullable keeper, curlsocktype purpose, struct curl_sockaddr *_Nullable address);
 typedef int (*clastro_close_callback)(void *_Nullable keeper, curl_socket_t socket);
-// The object that opens and closes the sockets of connections. A connection keeps both, and outlives its transfer.
+// What opens the sockets of a transfer's connections, and what closes them. A connection keeps the latter, and outlives
+// its transfer.
 void clastro_install_socket_keeper(
-  CURL *easy, void *keeper, clastro_open_callback open, clastro_close_callback close);
+  CURL *easy, void *opener, clastro_open_callback open, void *keeper, clastro_close_callback close);
+// The bytes of an address, 4 or 16, and its port; 0 where it is neither IPv4 nor IPv6.
+int clastro_read_address(const struct curl_sockaddr *address, uint8_t *bytes, int *port);
 
 // curl_multi_setopt, by argument kind.
 CURLMcode clastro_multi_set_long(CURLM *multi, CURLMoption option, long value);

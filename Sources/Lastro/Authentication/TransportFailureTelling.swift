@@ -20,15 +20,11 @@ extension HTTPFetchError: TransportFailureTelling {
 }
 
 extension AccessTokenError: TransportFailureTelling {
-  var isTransportFailure: Bool {
-    if case .refreshTimedOut = self { true } else { false }
-  }
+  var isTransportFailure: Bool { if case .refreshTimedOut = self { true } else { false } }
 }
 
 extension OAuth2Error: TransportFailureTelling {
-  var isTransportFailure: Bool {
-    if case .fetch(let error) = self { error.isTransportFailure } else { false }
-  }
+  var isTransportFailure: Bool { if case .fetch(let error) = self { error.isTransportFailure } else { false } }
 }
 
 extension CancellationError: TransportFailureTelling {

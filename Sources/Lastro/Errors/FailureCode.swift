@@ -83,6 +83,11 @@ extension FailureCode {
   /// A judge of the application's own refused the server, or there is no proof of its trust: the message says which.
   public static let trustRefused = Self("trust_refused")
 
+  // MARK: policy
+
+  /// The egress policy denies the address of the host, or the way to it.
+  public static let egressDenied = Self("egress_denied")
+
   // MARK: send, response
 
   /// Sending failed midway.

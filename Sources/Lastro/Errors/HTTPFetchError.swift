@@ -160,9 +160,7 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
   public var trustFailure: TrustFailure? { record.transportError?.trustFailure }
 
   /// Whether it is the cancelled error.
-  public var isCancelled: Bool {
-    if case .cancelled = record.kind { true } else { false }
-  }
+  public var isCancelled: Bool { if case .cancelled = record.kind { true } else { false } }
 
   /// The same failure with its API error type-erased.
   public var erased: HTTPFetchError<any Error> { HTTPFetchError<any Error>(record) }

@@ -64,9 +64,7 @@ public struct RequestBody: Sendable {
   }
 
   /// Whether there is a body at all. A body of zero bytes is one.
-  public var isEmpty: Bool {
-    if case .empty = source { true } else { false }
-  }
+  public var isEmpty: Bool { if case .empty = source { true } else { false } }
 
   /// Number of bytes; `nil` for a stream that does not know.
   public var length: Int64? {

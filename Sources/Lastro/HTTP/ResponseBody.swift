@@ -58,14 +58,10 @@ public struct ResponseBody: AsyncSequence, Sendable {
   package init(upgraded stream: any ByteStream) { storage = .upgraded(stream) }
 
   /// The stream of an answer that ended HTTP on it, which is the caller's from here on.
-  package var upgraded: (any ByteStream)? {
-    if case .upgraded(let stream) = storage { stream } else { nil }
-  }
+  package var upgraded: (any ByteStream)? { if case .upgraded(let stream) = storage { stream } else { nil } }
 
   /// The bytes when they are in memory; `nil` for a stream.
-  public var bytes: Data? {
-    if case .bytes(let data) = storage { data } else { nil }
-  }
+  public var bytes: Data? { if case .bytes(let data) = storage { data } else { nil } }
 
   /// Whether it is in memory, and no longer than that.
   func isCollected(upTo limit: Int) -> Bool {

@@ -13,7 +13,7 @@ enum RetryVeto {
   static func judge(_ failed: FailedAttempt) -> RetryVeto? {
     let error = failed.error
     let root = error.root
-    if root.stage == .trust || certificateRefusals.contains(root.code) { return .trust }
+    if root.stage == .trust || root.code == .egressDenied || certificateRefusals.contains(root.code) { return .trust }
     if error.code == .totalTimeout { return .deadlinePassed }
     if let timeLeft = failed.timeLeft, timeLeft <= .zero { return .deadlinePassed }
     if failed.isBodyConsumed { return .bodyConsumed }

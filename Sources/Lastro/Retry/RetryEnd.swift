@@ -14,7 +14,7 @@ extension Retry {
     case attemptLimit(Int)
     /// The quota of retries to the origin is spent (``StackConfiguration/retryQuota``).
     case quotaSpent(Origin)
-    /// What failed is a matter of trust: it does not pass by itself.
+    /// What failed is a matter of trust, or of the egress policy: it does not pass by itself.
     case trust
     /// The request may have been acted on, and is not idempotent (``ResourceRequest/isIdempotent``).
     case notIdempotent(HTTPRequest.Method)
@@ -58,7 +58,7 @@ extension Retry {
         "the stack's limit of \(limit) attempts is reached (StackConfiguration.maximumAttempts)"
       case .quotaSpent(let origin):
         "the quota of retries to \(origin) is spent: too many calls failed (StackConfiguration.retryQuota)"
-      case .trust: "a trust failure is never retried"
+      case .trust: "a trust failure, or a denied address, is never retried"
       case .notIdempotent(let method):
         "a \(method.rawValue) that may have been sent is retried only with an Idempotency-Key, or if it is .idempotent"
       case .bodyConsumed: "the body has been read and cannot be sent again"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import LastroWire
+
 /// How connections are made: HTTP version, TLS, proxy, name resolution, local end.
 ///
 /// Connections are only ever shared between requests with equal options.
@@ -39,6 +41,7 @@ public struct ConnectionOptions: Sendable, Hashable {
     var resolutions: [Resolution] = []
     var unixSocketPath: String?
     var localInterface: String?
+    var egress: EgressRules?
   }
 
   private static let standard = CopyOnWrite(Parts())
@@ -74,6 +77,12 @@ public struct ConnectionOptions: Sendable, Hashable {
   public var localInterface: String? {
     get { parts.value.localInterface }
     _modify { yield &parts.value.localInterface }
+  }
+
+  /// To which addresses connections may be made; `nil`: to any. LastroResilience's `egress` sets them.
+  package var egressRules: EgressRules? {
+    get { parts.value.egress }
+    _modify { yield &parts.value.egress }
   }
 
   /// Makes the default options.

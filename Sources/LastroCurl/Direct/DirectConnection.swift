@@ -120,6 +120,9 @@ final class DirectConnection {
   func admit(_ job: TransferJob? = nil, now: Int64) -> Admission {
     let trust = session.profile.trust
     guard trust.isCurrent(now: now) else { return .outdated }
+    if let refusal = session.egressRefusal(forwarded: host.forward == nil ? nil : job.flatMap(host.target)) {
+      return .refused(refusal)
+    }
     guard session.isTLS else { return admitPlaintext(to: job.map(host.target) ?? host.target, trust.rules) }
     let peer = session.connection.map {
       Unmanaged<TLSPeer>.fromOpaque(clastro_connection_owner($0)).takeUnretainedValue()

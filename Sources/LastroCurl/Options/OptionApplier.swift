@@ -83,7 +83,9 @@ final class OptionApplier {
     let easy = transfer.easy
     let request = transfer.job.request
     applyBasics(easy, timeout: request.connectTimeout)
-    try applyRoute(easy, proxy: proxy(for: transfer.host.key))
+    let proxy = proxy(for: transfer.host.key)
+    try checkEgress(to: transfer.host.gate.target, proxy: proxy)
+    try applyRoute(easy, proxy: proxy)
     applyVersion(easy, isTLS: transfer.host.key.isTLS)
     try applyTLS(transfer)
     if transfer.job.isInspection { easy.set(CURLOPT_CONNECT_ONLY, 1) }
@@ -96,10 +98,9 @@ final class OptionApplier {
     TransferCallbacks.install(on: easy)
     let isTLS = transfer.host.key.isTLS
     if isTLS, transfer.host.isProxied { TransferCallbacks.installTunnelLimit(on: easy) }
-    let keeper = Unmanaged.passUnretained(poller).toOpaque()
     // Nothing else bounds what libcurl reads at once from a connection of HTTP/2 in the clear.
     let open = !isTLS && options.httpVersion == .http2 ? Poller.openWatchedSocket : Poller.openSocket
-    clastro_install_socket_keeper(easy.raw, keeper, open, Poller.closeSocket)
+    transfer.egress = installSockets(on: easy, proxy: proxy, open: open)
   }
 
   func applyBasics(_ easy: EasyHandle, timeout: Duration?) {

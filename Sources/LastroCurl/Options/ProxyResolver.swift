@@ -123,7 +123,8 @@ struct BypassList: Sendable {
     return .network(bytes, prefix: prefix)
   }
 
-  private static func address(_ text: String) -> [UInt8]? {
+  /// The bytes of an address in text.
+  static func address(_ text: String) -> [UInt8]? {
     var four = in_addr()
     if inet_pton(AF_INET, text, &four) == 1 { return withUnsafeBytes(of: &four) { Array($0) } }
     var six = in6_addr()

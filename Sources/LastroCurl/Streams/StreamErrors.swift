@@ -117,6 +117,10 @@ extension TransportError {
       self = error
       return
     }
+    if let denial = session.egress?.denial {
+      self = .egressDenied(.address(denial, session.target))
+      return
+    }
     if let error = session.peer?.refusal(code, requestSent: false) {
       self = error
       return

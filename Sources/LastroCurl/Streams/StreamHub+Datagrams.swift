@@ -3,6 +3,7 @@
 internal import CLastro
 internal import Lastro
 internal import LastroSupport
+internal import LastroWire
 
 #if canImport(Glibc)
   internal import Glibc
@@ -58,13 +59,25 @@ extension StreamHub {
     }
   }
 
+  /// The addresses that may be connected to.
+  private func allowed(_ addresses: [String], for dial: StreamDial) throws(TransportError) -> [String] {
+    guard let rules = dial.options.options.egressRules else { return addresses }
+    let denials = addresses.map { rules.denial(of: $0, port: dial.request.port) }
+    let allowed = zip(addresses, denials).filter { $0.1 == nil }.map(\.0)
+    guard let denial = denials.lazy.compactMap(\.self).first else { return addresses }
+    guard rules.usesAllowedOfMixed, !allowed.isEmpty else {
+      throw .egressDenied(.address(denial, TrustTarget(host: dial.host, port: dial.request.port)))
+    }
+    return allowed
+  }
+
   private func socket(for dial: StreamDial, _ addresses: [String]) throws(TransportError) -> DatagramSession {
     let local = dial.options.options.localInterface
     if let local, local.utf8.contains(0) {
       throw .interfaceWithNUL
     }
     var code = EADDRNOTAVAIL
-    for address in addresses where !address.utf8.contains(0) {
+    for address in try allowed(addresses, for: dial) where !address.utf8.contains(0) {
       let port = UInt16(clamping: dial.request.port)
       let descriptor =
         if let local { clastro_open_datagrams(address, port, local) } else {

@@ -2,6 +2,7 @@
 
 internal import CLastro
 internal import Lastro
+internal import LastroWire
 
 /// What streams with the same options have in common: how they connect, and what they trust.
 final class StreamProfile {
@@ -9,12 +10,15 @@ final class StreamProfile {
   let id = StreamID.next()
   let options: ConnectionOptions
   let trust: PartitionTrust
+  /// Those of the options, at hand for every sending.
+  let egressRules: EgressRules?
   let applier: OptionApplier
   /// Streams that were dialed with it and are not over.
   var uses = 0
 
   init(options: ConnectionOptions, settings: LoopSettings, poller: Poller) throws(TransportError) {
     self.options = options
+    egressRules = options.egressRules
     trust = try PartitionTrust(options.tls, standing: settings.trustJudge, poller: poller)
     applier = try OptionApplier(
       options: options, trust: trust, limits: settings.transfer, environment: settings.environmentProxies,
@@ -29,6 +33,7 @@ extension OptionApplier {
     if session.gate.isNeeded { try trust.prepare() }
     let left = dial.expiresAt == .max ? nil : Duration.nanoseconds(max(0, dial.expiresAt - monotonicNow()))
     applyBasics(easy, timeout: left)
+    try checkEgress(to: session.target, proxy: session.proxy)
     try applyRoute(easy, proxy: session.proxy)
     try applyTarget(of: session)
     easy.set(CURLOPT_CONNECT_ONLY, 1)
@@ -58,8 +63,7 @@ extension OptionApplier {
     }
     if session.gate.proxyTarget != nil { try applyProxyTLS(easy) }
     session.installCallbacks()
-    let keeper = Unmanaged.passUnretained(poller).toOpaque()
-    clastro_install_socket_keeper(easy.raw, keeper, Poller.openSocket, Poller.closeSocket)
+    session.egress = installSockets(on: easy, proxy: session.proxy)
   }
 
   private func applyTarget(of session: StreamSession) throws(TransportError) {

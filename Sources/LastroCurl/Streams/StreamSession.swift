@@ -3,6 +3,7 @@
 internal import CLastro
 internal import Lastro
 internal import LastroSupport
+internal import LastroWire
 
 #if canImport(FoundationEssentials)
   internal import FoundationEssentials
@@ -30,6 +31,8 @@ final class StreamSession {
   /// The one judge of its certificate, where chain and host name do not count.
   let onlyJudge: (any ServerTrustJudge)?
   var connectTo = HeaderList()
+  /// Stands before its sockets while it is dialed, where there are rules about addresses.
+  var egress: EgressGate?
 
   // While it is dialed.
   /// The latest TLS connection that was begun for it: to the proxy, or to the host.
@@ -74,6 +77,8 @@ final class StreamSession {
   var id: UInt64 { dial.id }
   var isTLS: Bool { dial.request.tls != nil }
   var isProxied: Bool { !proxy.isEmpty }
+  /// The host that it is dialed to, which is not always the one that its certificate is for.
+  var target: TrustTarget { TrustTarget(host: dial.host, port: dial.request.port) }
 
   init(
     _ dial: StreamDial, easy: EasyHandle, profile: StreamProfile, shard: StreamShard, hub: StreamHub
@@ -155,6 +160,10 @@ final class StreamSession {
 
   /// Connected, and TLS agreed on: whether what was shown suffices.
   private func admit() -> Bool {
+    if let refusal = egressRefusal() {
+      failure = refusal
+      return false
+    }
     guard profile.trust.isCurrent(now: monotonicNow()) else {
       mustRestart = true
       return false
@@ -174,6 +183,19 @@ final class StreamSession {
     }
     if isTLS { facts.tls = readTLS() }
     return facts.tls != nil || !isTLS
+  }
+
+  /// Why nothing may go out to the address that it is connected to.
+  ///
+  /// - Parameter forwarded: the host that a proxy is asked for, which is judged where it is an address.
+  func egressRefusal(forwarded: TrustTarget? = nil) -> TransportError? {
+    guard let rules = profile.egressRules else { return nil }
+    if proxy.isEmpty {
+      let denial = facts.remoteAddress.map { rules.denial(of: $0, port: facts.remotePort ?? 0) } ?? .range
+      return denial.map { .egressDenied(.address($0, target)) }
+    }
+    guard let forwarded, forwarded.host.isIPAddress else { return nil }
+    return rules.denial(of: forwarded.host.text, port: forwarded.port).map { .egressDenied(.address($0, forwarded)) }
   }
 
   private func readTLS() -> StreamFacts.TLS? {

@@ -22,6 +22,8 @@ final class Transfer: ResponseReceiver {
   let host: HostQueue
   let trust: PartitionTrust
   var headerList = HeaderList()
+  /// Stands before its sockets, where there are rules about addresses.
+  var egress: EgressGate?
 
   // Unchecked because the loop's thread alone touches it, and nothing called while a line is read comes back here.
   @exclusivity(unchecked) private(set) var machine: ResponseHeadMachine

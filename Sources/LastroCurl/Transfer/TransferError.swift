@@ -18,6 +18,10 @@ extension TransportError {
 
   /// What libcurl's result means for this transfer.
   init(_ code: CURLcode, transfer: Transfer) {
+    if !transfer.requestSent, let denial = transfer.egress?.denial {
+      self = .egressDenied(.address(denial, transfer.host.gate.target))
+      return
+    }
     if let error = transfer.peer?.refusal(code, requestSent: transfer.requestSent) {
       self = error
       return

@@ -11,14 +11,20 @@ internal import LastroWire
 
 /// To which addresses a service may connect that fetches the URLs of its users: the decision about one address.
 ///
-/// The engine does not ask it: what connects has to, with the address that it connects to. A look-up of one's own is
-/// another one than that which connects, and may be told another address.
+/// The engine asks it for every address that it is about to connect to: of every hop of a redirect, every retry, and
+/// every stream and datagram that is dialed. No connection of another policy is used. What it denies fails with stage
+/// `policy`, code `egress_denied`, before a byte is sent, and is not tried again. How long that takes may tell who
+/// chose the URL whether a name exists.
 ///
 /// ```swift
-/// var policy = EgressPolicy.publicInternet
-/// policy.allowing = [try EgressRange("10.20.0.0/16", ports: 443...443)]
-/// try policy.verdict(on: "169.254.169.254", port: 80)  // denied: link-local
+/// var configuration = CurlConfiguration()
+/// configuration.connection.egress = .publicInternet
+/// configuration.connection.egress.allowing = [try EgressRange("10.20.0.0/16", ports: 443...443)]
 /// ```
+///
+/// A proxy resolves names itself, so that its address alone is seen: ``proxies``. A transport around another, such as
+/// SOCKS 5 as a dialer, is a proxy that only the caller knows of: the policy judges its address, not the host behind.
+/// Unix sockets are refused.
 public struct EgressPolicy: Sendable, Hashable {
   var rules: EgressRules
 
@@ -62,6 +68,34 @@ public struct EgressPolicy: Sendable, Hashable {
     set { rules.nat64Prefixes = newValue.map(\.range) }
   }
 
+  /// What becomes of a host that has allowed and denied addresses. Default ``MixedAnswers/refuse``.
+  public var mixedAnswers: MixedAnswers {
+    get { rules.usesAllowedOfMixed ? .useAllowed : .refuse }
+    set { rules.usesAllowedOfMixed = newValue == .useAllowed }
+  }
+  /// What becomes of requests that go through a proxy, also one of the environment. Default ``ProxyRule/refuse``.
+  public var proxies: ProxyRule {
+    get { rules.trustsProxies ? .trust : .refuse }
+    set { rules.trustsProxies = newValue == .trust }
+  }
+
+  /// What becomes of a host that has allowed and denied addresses.
+  public enum MixedAnswers: Sendable, Hashable {
+    /// Once a denied address was met no other is tried. One that connects before is used: addresses are met in turn.
+    case refuse
+    /// Denied addresses are passed over.
+    case useAllowed
+  }
+
+  /// What becomes of requests that go through a proxy.
+  public enum ProxyRule: Sendable, Hashable {
+    /// They are refused.
+    case refuse
+    /// They are sent, for the proxy has a policy of its own. Its address is not judged; a URL's that has one is, in
+    /// its usual spelling.
+    case trust
+  }
+
   /// What the policy says of an address.
   ///
   /// - Parameters:
@@ -70,6 +104,14 @@ public struct EgressPolicy: Sendable, Hashable {
   /// - Throws: `ConfigurationError` for what is no address.
   public func verdict(on address: String, port: Int) throws(ConfigurationError) -> EgressVerdict {
     rules.denial(of: try IPAddress(text: address), port: port).map { .denied($0.reason) } ?? .allowed
+  }
+}
+
+extension ConnectionOptions {
+  /// To which addresses connections may be made. Default ``EgressPolicy/unrestricted``.
+  public var egress: EgressPolicy {
+    get { egressRules.map(EgressPolicy.init(rules:)) ?? .unrestricted }
+    set { egressRules = newValue == .unrestricted ? nil : newValue.rules }
   }
 }
 
@@ -109,18 +151,6 @@ public struct EgressRange: Sendable, Hashable {
         "the ports \(ports.lowerBound)…\(ports.upperBound) are outside of 0…65535", hint: "give ports of TCP")
     }
     range = AddressRange(base: base, bits: bits, ports: ports)
-  }
-}
-
-extension EgressRules.Denial {
-  /// In a few words, without the address.
-  var reason: String {
-    switch self {
-    case .addressClass(let kind): kind.rawValue
-    case .embedded(let kind): "\(kind.rawValue), embedded"
-    case .range: "denied by EgressPolicy.denying"
-    case .port: "not among EgressPolicy.ports"
-    }
   }
 }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// To which addresses connections may be made. The decision is about the address that is connected to, not about a
-/// name:
-/// a look-up of one's own is another one than that which connects.
+/// name: a look-up of one's own is another one than that which connects.
 package struct EgressRules: Sendable, Hashable {
   /// Why an address is denied.
   package enum Denial: Sendable, Hashable {
@@ -25,6 +24,11 @@ package struct EgressRules: Sendable, Hashable {
   package var unwrapsEmbedded = false
   /// Prefixes of 32, 40, 48, 56, 64 or 96 bits behind which the own network embeds IPv4 addresses (RFC 6052).
   package var nat64Prefixes: [AddressRange] = []
+
+  /// Whether a host of which one address is denied may be reached at another.
+  package var usesAllowedOfMixed = false
+  /// Whether proxies connect in our stead, and are trusted to choose well.
+  package var trustsProxies = false
 
   package init() {}
 
@@ -61,5 +65,17 @@ package struct EgressRules: Sendable, Hashable {
       }
     }
     return nil
+  }
+}
+
+extension EgressRules.Denial {
+  /// In a few words, without the address.
+  package var reason: String {
+    switch self {
+    case .addressClass(let kind): kind.rawValue
+    case .embedded(let kind): "\(kind.rawValue), embedded"
+    case .range: "denied by EgressPolicy.denying"
+    case .port: "not among EgressPolicy.ports"
+    }
   }
 }

@@ -177,6 +177,12 @@ extension ErrorTexts {
       .lookupsFull(9), .noLookupThread, .noAddress(of: "a.example", EAI_NONAME), .interfaceWithNUL,
       .unsupportedInterface("a.example"),
       .missingInterface("eth9", ENODEV), .noDatagramSocket(EMFILE))
+    guard let target = TrustTarget(authority: "a.example", defaultPort: 443) else { return texts }
+    texts.add(
+      TransportError.egressDenied(.address(.addressClass(.loopback), target)),
+      .egressDenied(.address(.embedded(.loopback), target)), .egressDenied(.address(.range, target)),
+      .egressDenied(.address(.port, target)), .egressDenied(.proxy("proxy.example:3128")),
+      .egressDenied(.unixSocket))
     for code in [ECONNREFUSED, EMSGSIZE, EIO] {
       for stage in [FailureStage.send, .response] { texts.add(DatagramSession.failure(stage, code)) }
     }

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastro
+internal import Lastro
+internal import LastroWire
+
+extension OptionApplier {
+  /// Refuses a way on which the addresses that are connected to cannot be judged.
+  ///
+  /// - Parameter proxy: its URL; empty for none.
+  func checkEgress(to target: TrustTarget, proxy: String) throws(TransportError) {
+    guard let rules = options.egressRules else { return }
+    if options.unixSocketPath != nil { throw .egressDenied(.unixSocket) }
+    if proxy.isEmpty { return }
+    if !rules.trustsProxies { throw .egressDenied(.proxy(TrustTarget.proxyName(proxy))) }
+    if target.host.isIPAddress, let denial = rules.denial(of: target.host.text, port: target.port) {
+      throw .egressDenied(.address(denial, target))
+    }
+  }
+
+  /// Has libcurl ask us for its sockets.
+  ///
+  /// - Parameter proxy: its URL; empty for none. Addresses of proxies are not judged.
+  /// - Returns: what has to live until it is connected.
+  func installSockets(
+    on easy: EasyHandle, proxy: String, open: @escaping clastro_open_callback = Poller.openSocket
+  ) -> EgressGate? {
+    let keeper = Unmanaged.passUnretained(poller).toOpaque()
+    guard let rules = options.egressRules, proxy.isEmpty else {
+      clastro_install_socket_keeper(easy.raw, keeper, open, keeper, Poller.closeSocket)
+      return nil
+    }
+    let gate = EgressGate(rules, poller: poller, open: open)
+    clastro_install_socket_keeper(
+      easy.raw, Unmanaged.passUnretained(gate).toOpaque(), EgressGate.openSocket, keeper, Poller.closeSocket)
+    return gate
+  }
+}

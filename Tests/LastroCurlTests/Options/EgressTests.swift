@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Lastro
+import LastroCurl
+import LastroResilience
+import LastroTesting
+import TestSupport
+import Testing
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// What no byte may go out to, seen from there: listeners that are denied hear of no connection.
+@Suite("Egress", .timeLimit(.minutes(5)))
+struct EgressTests {
+  private static let denied = "policy/egress_denied"
+
+  private static func stack(
+    _ carrier: HTTPCarrier, _ policy: EgressPolicy = .publicInternet,
+    _ edit: (inout CurlConfiguration) -> Void = { _ in }
+  ) throws -> CurlNetworkStack {
+    try .direct {
+      $0.carrier = carrier
+      $0.connection.egress = policy
+      edit(&$0)
+    }
+  }
+
+  /// Loopback is allowed at the ports of these servers alone.
+  private static func allowing(_ servers: LoopbackServer...) throws -> EgressPolicy {
+    var policy = EgressPolicy.publicInternet
+    policy.allowing = try servers.map { try EgressRange("127.0.0.0/8", ports: $0.port...$0.port) }
+    return policy
+  }
+
+  private static func answer(_ carrier: HTTPCarrier) throws -> LoopbackServer {
+    try LoopbackServer.http { _ in .text("fine") }
+  }
+
+  @Test("loopback is denied, however it is written", arguments: HTTPCarrier.allCases)
+  func spellings(_ carrier: HTTPCarrier) async throws {
+    let server = try Self.answer(carrier)
+    let stack = try Self.stack(carrier) {
+      $0.connection.resolutions = [.init(host: "far.test", port: server.port, addresses: ["127.0.0.1"])]
+    }
+    let hosts = [
+      "127.0.0.1", "localhost", "far.test", "127.1", "2130706433", "0x7f000001", "0177.1", "0", "[::1]",
+      "[::ffff:7f00:1]", "[::ffff:127.0.0.1]",
+    ]
+    for host in hosts {
+      let error = try await failure { try await stack.send(.post, "http://\(host):\(server.port)/", body: .raw("pay")) }
+      // What is no address to the parser of URLs is refused before.
+      #expect([Self.denied, "request/invalid_url"].contains(error.words), "\(host): \(error)")
+      #expect(error.transportError?.requestSent == false)
+    }
+    let error = try await failure { try await stack.send(.get, "http://far.test:\(server.port)/") }
+    #expect(error.words == Self.denied)
+    #expect("\(error)".contains("far.test:\(server.port): loopback"), "\(error)")
+    #expect(!"\(error)".contains("127.0.0.1"))
+    #expect(server.acceptedConnections == 0)
+  }
+
+  @Test("a denial is not tried again", arguments: HTTPCarrier.allCases)
+  func isFinal(_ carrier: HTTPCarrier) async throws {
+    let server = try Self.answer(carrier)
+    var configuration = StackConfiguration.patient
+    configuration.interceptors = [RetryInterceptor(policy: .maxRetries(3), eligibility: .any)]
+    let stack = try CurlNetworkStack.direct(
+      {
+        $0.carrier = carrier
+        $0.connection.egress = .publicInternet
+      }, configuration: configuration)
+    let error = try await failure { try await stack.send(.get, server.baseURL + "/") }
+    #expect(error.words == Self.denied)
+    #expect(error.attempts.count == 1, "\(error.attempts)")
+  }
+
+  @Test("a redirect leads to no address that is denied", arguments: HTTPCarrier.allCases)
+  func redirects(_ carrier: HTTPCarrier) async throws {
+    let inner = try Self.answer(carrier)
+    for target in ["127.0.0.1", "[::ffff:127.0.0.1]", "localhost"] {
+      let outer = try LoopbackServer.http { _ in
+        LoopbackResponse(status: 302, headers: ["Location": "http://\(target):\(inner.port)/"])
+      }
+      let stack = try Self.stack(carrier, try Self.allowing(outer))
+      let error = try await failure { try await stack.send(.get, outer.baseURL + "/") }
+      #expect(error.words == Self.denied, "\(error)")
+      #expect(outer.acceptedConnections == 1)
+    }
+    #expect(inner.acceptedConnections == 0)
+  }
+
+  @Test(
+    "of a host with allowed and denied addresses none is used, or the allowed ones", arguments: HTTPCarrier.allCases)
+  func mixedAnswers(_ carrier: HTTPCarrier) async throws {
+    let server = try Self.answer(carrier)
+    var policy = try Self.allowing(server)
+    policy.denying = [try EgressRange("127.0.0.2")]
+    let url = "http://far.test:\(server.port)/"
+    for mode in [EgressPolicy.MixedAnswers.refuse, .useAllowed] {
+      policy.mixedAnswers = mode
+      let stack = try Self.stack(carrier, policy) {
+        $0.connection.resolutions = [.init(host: "far.test", port: server.port, addresses: ["127.0.0.2", "127.0.0.1"])]
+      }
+      switch mode {
+      case .refuse:
+        let error = try await failure { try await stack.send(.get, url) }
+        #expect(error.words == Self.denied)
+        #expect(server.acceptedConnections == 0)
+      case .useAllowed: #expect(try await stack.send(.get, url).text == "fine")
+      }
+    }
+  }
+
+  @Test("a connection that was opened without rules serves no request under rules", arguments: HTTPCarrier.allCases)
+  func pooled(_ carrier: HTTPCarrier) async throws {
+    let server = try Self.answer(carrier)
+    let stack = try Self.stack(carrier, .unrestricted)
+    #expect(try await stack.send(.get, server.baseURL + "/").text == "fine")
+    let options = RequestOptions.connection { $0.egress = .publicInternet }
+    let error = try await failure { try await stack.send(.get, server.baseURL + "/", options: options) }
+    #expect(error.words == Self.denied)
+    #expect(try await stack.send(.get, server.baseURL + "/").response.facts.connectionReused)
+    #expect(server.requests.count == 2)
+  }
+
+  @Test("proxies are refused, or trusted to choose", arguments: HTTPCarrier.allCases)
+  func proxies(_ carrier: HTTPCarrier) async throws {
+    let proxy = try LoopbackServer.http { .text($0.target) }
+    var policy = try Self.allowing(proxy)
+    for url in [proxy.baseURL, "socks5h://127.0.0.1:\(proxy.port)"] {
+      let stack = try Self.stack(carrier, policy) { $0.connection.proxy = .url(url) }
+      for target in ["http://far.test/", "https://far.test/"] {
+        #expect(try await failure { try await stack.send(.get, target) }.words == Self.denied)
+      }
+    }
+    #expect(proxy.acceptedConnections == 0)
+    policy = .publicInternet
+    policy.proxies = .trust
+    let stack = try Self.stack(carrier, policy) { $0.connection.proxy = .url(proxy.baseURL) }
+    #expect(try await stack.send(.get, "http://far.test/").text == "http://far.test/")
+    // Over the connection that stands, and that no dial judges.
+    for target in ["169.254.169.254", "127.0.0.1", "[fd00:ec2::254]"] {
+      #expect(try await failure { try await stack.send(.get, "http://\(target)/") }.words == Self.denied, "\(target)")
+    }
+    #expect(proxy.requests.map(\.target) == ["http://far.test/"])
+  }
+
+  @Test("Unix sockets are refused", arguments: HTTPCarrier.allCases)
+  func unixSocket(_ carrier: HTTPCarrier) async throws {
+    let stack = try Self.stack(carrier) { $0.connection.unixSocketPath = "/run/none" }
+    #expect(try await failure { try await stack.send(.get, "http://far.test/") }.words == Self.denied)
+  }
+
+  @Test("streams and datagrams are dialed to no address that is denied")
+  func streams() async throws {
+    let server = try LoopbackServer { try $0.echo() }
+    let datagrams = try LoopbackDatagramServer { .answer($0.bytes) }
+    let dialer = try TestAuthority.engine { $0.connection.egress = .publicInternet }
+    let names = ["127.0.0.1", "localhost", "::1"]
+    for name in names {
+      #expect(await words { try await dialer.dial(DialRequest(host: name, port: server.port)) } == Self.denied)
+      #expect(
+        await words { try await dialer.dialDatagrams(DialRequest(host: name, port: datagrams.port)) } == Self.denied)
+    }
+    #expect(server.acceptedConnections == 0)
+    var allowing = DialRequest(host: "127.0.0.1", port: datagrams.port)
+    var options = ConnectionOptions()
+    options.egress.allowing = [try EgressRange("127.0.0.1")]
+    allowing.connection = options
+    let stream = try await dialer.dialDatagrams(allowing)
+    try await stream.send(Data("hello".utf8))
+    #expect(try await stream.receive() == Data("hello".utf8))
+    #expect(datagrams.datagrams.count == 1)
+  }
+}
