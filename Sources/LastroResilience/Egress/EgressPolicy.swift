@@ -11,10 +11,15 @@ internal import LastroWire
 
 /// To which addresses a service may connect that fetches the URLs of its users: the decision about one address.
 ///
-/// The engine asks it for every address that it is about to connect to: of every hop of a redirect, every retry, and
-/// every stream and datagram that is dialed. No connection of another policy is used. What it denies fails with stage
-/// `policy`, code `egress_denied`, before a byte is sent, and is not tried again. How long that takes may tell who
-/// chose the URL whether a name exists.
+/// The engine asks it for every address that it is about to connect to with these options: of every hop of a redirect,
+/// every retry, and every stream and datagram. Options that a request, a dial or a client brings have a policy of
+/// their own, which is ``unrestricted`` unless it is set: of `RequestOptions.connection`, of `DialRequest.connection`,
+/// and always of `GeminiConfiguration.connection`. Set it in each.
+///
+/// No connection of another policy is used. What is denied fails with stage `policy`, code `egress_denied`, before a
+/// byte is sent, and no retry policy of a stack tries it again; a WebSocket that reconnects does. How long that takes
+/// may tell who chose the URL whether a name exists. Where a denied address was met and another was connected to, a
+/// later failure of that dial may be told as `egress_denied` too.
 ///
 /// ```swift
 /// var configuration = CurlConfiguration()
@@ -23,8 +28,8 @@ internal import LastroWire
 /// ```
 ///
 /// A proxy resolves names itself, so that its address alone is seen: ``proxies``. A transport around another, such as
-/// SOCKS 5 as a dialer, is a proxy that only the caller knows of: the policy judges its address, not the host behind.
-/// Unix sockets are refused.
+/// SOCKS 5 as a dialer, is a proxy that only the caller knows of: the policy judges its address, not the host behind,
+/// and does not refuse it. Unix sockets are refused.
 public struct EgressPolicy: Sendable, Hashable {
   var rules: EgressRules
 
@@ -92,7 +97,8 @@ public struct EgressPolicy: Sendable, Hashable {
     /// They are refused.
     case refuse
     /// They are sent, for the proxy has a policy of its own. Its address is not judged; a URL's that has one is, in
-    /// its usual spelling.
+    /// its usual spelling. A name that `socks4` or `socks5` has resolved here is not. Over a plain proxy, requests for
+    /// many hosts wait together, and the denial of one may end another.
     case trust
   }
 
