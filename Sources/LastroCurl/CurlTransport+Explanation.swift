@@ -2,11 +2,12 @@
 
 internal import HTTPTypes
 public import Lastro
+internal import LastroWire
 
 extension CurlTransport {
   /// Engine, version, connection, proxy and trust of an exchange.
   public func explain(_ request: TransferRequest) -> [FetchExplanation.Fact] {
-    let options = request.connection ?? connection
+    let options = ownOptions(request.connection)?.options ?? connection
     let isTLS = request.head.scheme == "https"
     let capabilities = CurlCapabilities.current
     var facts: [FetchExplanation.Fact] = [
@@ -15,6 +16,7 @@ extension CurlTransport {
       .init("connections", "up to \(settings.connectionsPerHost) for a host"),
       .init("proxy", proxy(of: request, options, isTLS: isTLS)),
     ]
+    if let rules = options.egressRules, !rules.isUnrestricted { facts.append(.init("egress", rules.explanation)) }
     if let path = options.unixSocketPath { facts.append(.init("Unix socket", path)) }
     for resolution in options.resolutions {
       facts.append(.init("address of \(resolution.host):\(resolution.port)", "\(resolution.addresses)"))
@@ -61,5 +63,13 @@ extension CurlTransport {
     let identity =
       options.identity == nil && options.hostIdentities.isEmpty ? "no client certificate" : "a client certificate"
     return "chain to \(roots), and host name; \(options.minimumVersion) at least; \(identity)"
+  }
+}
+
+extension EgressRules {
+  /// In a few words.
+  fileprivate var explanation: String {
+    (allowsAllClasses ? "all addresses but those that are denied" : "hosts of the Internet, and what is allowed")
+      + (trustsProxies ? "; proxies are trusted" : "; no proxies") + ", no Unix sockets"
   }
 }

@@ -59,12 +59,20 @@ public final class CurlTransport: Transport {
     return job
   }
 
+  /// The options that a request or a dial brings, where they are others than the engine's. What they do not say of
+  /// addresses, the engine's say.
+  func ownOptions(_ brought: ConnectionOptions?) -> SharedOptions? {
+    guard var own = brought else { return nil }
+    if own.egressRules == nil, let rules = connection.egressRules { own.egressRules = rules }
+    return own == connection ? nil : SharedOptions(own)
+  }
+
   /// Apart from ``perform(_:isInspection:)``, whose frame would hold whatever it needs for as long as the request
   /// waits.
   private func begin(_ request: TransferRequest, isInspection: Bool) throws(TransportError) -> TransferJob {
     if isShutDown.load(ordering: .relaxed) { throw .shutDown }
     if Task.isCancelled { throw .cancelled() }
-    let own = request.connection.flatMap { $0 == connection ? nil : SharedOptions($0) }
+    let own = ownOptions(request.connection)
     let job = TransferJob(
       request: request, options: own ?? shared, usesDefaultOptions: own == nil, loop: pickLoop(),
       streamBufferBytes: streamBufferBytes, isInspection: isInspection)

@@ -79,7 +79,7 @@ public struct ConnectionOptions: Sendable, Hashable {
     _modify { yield &parts.value.localInterface }
   }
 
-  /// To which addresses connections may be made; `nil`: to any. LastroResilience's `egress` sets them.
+  /// To which addresses connections may be made; `nil`: as the engine says. LastroResilience's `egress` sets them.
   package var egressRules: EgressRules? {
     get { parts.value.egress }
     _modify { yield &parts.value.egress }

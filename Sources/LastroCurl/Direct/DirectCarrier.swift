@@ -208,13 +208,14 @@ final class DirectCarrier {
     return host
   }
 
-  /// Why a host must not be asked in the clear through a proxy; other dials say so themselves.
+  /// Why a host must not be asked in the clear through a proxy; other dials say so themselves. Not left to the dial,
+  /// whose failure ends the request that has waited for the proxy longest.
   func refusal(of target: TrustTarget, over host: DirectHost) -> TransportError? {
     guard host.forward != nil else { return nil }
     do throws(TransportError) {
-      let trust = try streams.profile(for: host.options.options, areDefault: host.usesDefaultOptions).trust
-      if case .refused(let failure) = trust.rules.judgePlaintext(target) { throw .refusedTrust(failure) }
-      return nil
+      let profile = try streams.profile(for: host.options.options, areDefault: host.usesDefaultOptions)
+      if case .refused(let failure) = profile.trust.rules.judgePlaintext(target) { throw .refusedTrust(failure) }
+      return profile.applier.egressRules?.refusal(ofLiteral: target)
     } catch {
       return error
     }

@@ -6,13 +6,15 @@ internal import LastroWire
 
 /// Stands before every socket that libcurl makes for a handle: to an address that the rules deny none is made.
 ///
-/// Owner: the transfer, or the stream, while it is dialed. Thread: the loop's.
+/// Owner: the transfer, or the stream. Thread: the loop's.
 final class EgressGate {
-  /// Why an address was denied, if one was.
-  private(set) var denial: EgressRules.Denial?
   private let rules: EgressRules
   private let poller: Poller
   private let open: clastro_open_callback
+  /// Why an address was denied, if one was.
+  private var denial: EgressRules.Denial?
+  /// Whether an address was not.
+  private var hasOpened = false
 
   /// - Parameter open: makes the socket for an address that is allowed.
   init(_ rules: EgressRules, poller: Poller, open: @escaping clastro_open_callback) {
@@ -29,25 +31,47 @@ final class EgressGate {
   }
 
   private func admits(_ address: UnsafeMutablePointer<curl_sockaddr>) -> Bool {
-    if denial != nil, !rules.usesAllowedOfMixed { return false }
+    if isSpoiled { return false }
     var bytes: (UInt64, UInt64) = (0, 0)
     var port: Int32 = 0
     let reason = withUnsafeMutableBytes(of: &bytes) { bytes -> EgressRules.Denial? in
       let count = clastro_read_address(address, bytes.baseAddress.unsafelyUnwrapped, &port)
-      // Of a family without ports nothing is known.
-      guard let address = IPAddress(bytes.prefix(Int(count))) else { return .range }
+      guard let address = IPAddress(bytes.prefix(Int(count))) else { return .unreadable }
       return rules.denial(of: address, port: Int(port))
     }
-    denial = reason ?? denial
+    if let reason { denial = reason } else { hasOpened = true }
     return reason == nil
+  }
+
+  /// Whether no address of the host may be used any more, for one was denied.
+  private var isSpoiled: Bool { denial != nil && !rules.usesAllowedOfMixed }
+
+  /// Why nothing may go out to what is connected to.
+  func refusal(connectedTo address: String?, port: Int, of target: TrustTarget) -> TransportError? {
+    let reason = isSpoiled ? denial : rules.denial(of: address, port: port)
+    return reason.map { .egressDenied(.address($0, target)) }
+  }
+
+  /// The denial that a failed dial amounts to; `nil` where something else failed: an address that was allowed, or what
+  /// came after connecting.
+  func failure(hasConnected: Bool, target: TrustTarget) -> TransportError? {
+    guard let denial, !hasConnected, isSpoiled || !hasOpened else { return nil }
+    return .egressDenied(.address(denial, target))
   }
 }
 
 extension EgressRules {
-  /// - Parameter text: an address, without brackets. What is none is denied.
-  func denial(of text: String, port: Int) -> Denial? {
-    guard let address = BypassList.address(text).flatMap({ IPAddress($0) }) else { return .range }
+  /// - Parameter text: an address, without brackets, perhaps with a zone.
+  func denial(of text: String?, port: Int) -> Denial? {
+    let bytes = text.flatMap { BypassList.address(String($0.prefix { $0 != "%" })) }
+    guard let address = bytes.flatMap({ IPAddress($0) }) else { return .unreadable }
     return denial(of: address, port: port)
+  }
+
+  /// Why a proxy must not be asked for a host. Of a name nothing is known here.
+  func refusal(ofLiteral target: TrustTarget) -> TransportError? {
+    guard target.host.isIPAddress else { return nil }
+    return denial(of: target.host.text, port: target.port).map { .egressDenied(.address($0, target)) }
   }
 }
 
@@ -55,26 +79,33 @@ extension TransportError {
   /// What an egress policy stands against.
   enum EgressRefusal {
     case address(EgressRules.Denial, TrustTarget)
-    case proxy(String)
+    case proxy
     case unixSocket
   }
 
-  /// Without the address: whose URL it is must not learn what stands in the network.
+  /// Without addresses: whose URL it is must not learn what stands in the network.
   static func egressDenied(_ refusal: EgressRefusal) -> TransportError {
     let (message, hint) =
       switch refusal {
       case .address(let denial, let target):
+        ("the egress policy denies an address of \(target.name): \(denial.reason)", denial.hint)
+      case .proxy:
         (
-          "the egress policy denies an address of \(target.name): \(denial.reason)",
-          "have EgressPolicy.allowing name it, if it is meant to be reached"
-        )
-      case .proxy(let name):
-        (
-          "the egress policy refuses the proxy \(name), which would choose the address",
+          "the egress policy refuses the proxy, which would choose the address",
           "set ConnectionOptions.proxy to .none, or EgressPolicy.proxies to .trust where it enforces a policy"
         )
       case .unixSocket: ("the egress policy refuses Unix sockets", "leave unixSocketPath nil, or egress unrestricted")
       }
     return TransportError(stage: .policy, code: .egressDenied, message: message, hint: hint)
+  }
+}
+
+extension EgressRules.Denial {
+  fileprivate var hint: String {
+    switch self {
+    case .addressClass, .embedded, .port: "have EgressPolicy.allowing name it, if it is meant to be reached"
+    case .range: "have EgressPolicy.denying and nat64Prefixes leave it out, if it is meant to be reached"
+    case .unreadable: "give a host that has an IPv4 or IPv6 address"
+    }
   }
 }

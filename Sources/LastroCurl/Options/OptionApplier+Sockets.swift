@@ -9,13 +9,11 @@ extension OptionApplier {
   ///
   /// - Parameter proxy: its URL; empty for none.
   func checkEgress(to target: TrustTarget, proxy: String) throws(TransportError) {
-    guard let rules = options.egressRules else { return }
+    guard let rules = egressRules else { return }
     if options.unixSocketPath != nil { throw .egressDenied(.unixSocket) }
     if proxy.isEmpty { return }
-    if !rules.trustsProxies { throw .egressDenied(.proxy(TrustTarget.proxyName(proxy))) }
-    if target.host.isIPAddress, let denial = rules.denial(of: target.host.text, port: target.port) {
-      throw .egressDenied(.address(denial, target))
-    }
+    if !rules.trustsProxies { throw .egressDenied(.proxy) }
+    if let refusal = rules.refusal(ofLiteral: target) { throw refusal }
   }
 
   /// Has libcurl ask us for its sockets.
@@ -26,7 +24,7 @@ extension OptionApplier {
     on easy: EasyHandle, proxy: String, open: @escaping clastro_open_callback = Poller.openSocket
   ) -> EgressGate? {
     let keeper = Unmanaged.passUnretained(poller).toOpaque()
-    guard let rules = options.egressRules, proxy.isEmpty else {
+    guard let rules = egressRules, proxy.isEmpty else {
       clastro_install_socket_keeper(easy.raw, keeper, open, keeper, Poller.closeSocket)
       return nil
     }

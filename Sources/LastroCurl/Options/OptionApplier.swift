@@ -9,6 +9,8 @@ internal import LastroWire
 /// Turns a request, and the options of its partition, into options of an easy handle.
 final class OptionApplier {
   let options: ConnectionOptions
+  /// Those of the options; `nil` where they deny nothing.
+  let egressRules: EgressRules?
   private let limits: TransferLimits
   /// Outlives every connection.
   let poller: Poller
@@ -25,6 +27,7 @@ final class OptionApplier {
     poller: Poller
   ) throws(TransportError) {
     self.options = options
+    egressRules = options.egressRules.flatMap { $0.isUnrestricted ? nil : $0 }
     self.poller = poller
     self.trust = trust
     self.limits = limits

@@ -12,7 +12,7 @@ extension CurlTransport {
     let protocols = try ALPNOffer.wireForm(request.tls?.applicationProtocols ?? [])
     if kind == .datagrams { try checkDatagrams(request) }
     if Task.isCancelled { throw .cancelled() }
-    let own = request.connection.flatMap { $0 == connection ? nil : SharedOptions($0) }
+    let own = ownOptions(request.connection)
     let loop = try pickStreamLoop()
     let dial = StreamDial(
       kind, request, host: host, target: TrustTarget(host: name, port: request.port), protocols: protocols,

@@ -117,10 +117,6 @@ extension TransportError {
       self = error
       return
     }
-    if let denial = session.egress?.denial {
-      self = .egressDenied(.address(denial, session.target))
-      return
-    }
     if let error = session.peer?.refusal(code, requestSent: false) {
       self = error
       return
@@ -130,6 +126,10 @@ extension TransportError {
       return
     }
     let facts = session.easy.facts(hasFailed: true)
+    if let denial = session.egress?.failure(hasConnected: facts.connect > 0, target: session.target) {
+      self = denial
+      return
+    }
     let (stage, word, message, hint) = CurlCode.explain(
       CurlCode.common(code, session.standing, facts: facts), of: session.ends, facts: facts,
       isProxied: session.isProxied,

@@ -44,8 +44,9 @@ extension StreamHub {
     guard resolving[dial.id] != nil, let loop = dial.loop else { return }
     do throws(TransportError) {
       // Rules may have changed while the name was looked up.
-      try checkPlaintext(dial, try profile(for: dial))
-      let session = try socket(for: dial, try addresses.get())
+      let profile = try profile(for: dial)
+      try checkPlaintext(dial, profile)
+      let session = try socket(for: dial, try allowed(try addresses.get(), for: dial, profile.applier.egressRules))
       resolving[dial.id] = nil
       ports[dial.id] = .datagrams(session)
       byDescriptor[session.descriptor] = .datagrams(session)
@@ -60,13 +61,19 @@ extension StreamHub {
   }
 
   /// The addresses that may be connected to.
-  private func allowed(_ addresses: [String], for dial: StreamDial) throws(TransportError) -> [String] {
-    guard let rules = dial.options.options.egressRules else { return addresses }
-    let denials = addresses.map { rules.denial(of: $0, port: dial.request.port) }
-    let allowed = zip(addresses, denials).filter { $0.1 == nil }.map(\.0)
-    guard let denial = denials.lazy.compactMap(\.self).first else { return addresses }
-    guard rules.usesAllowedOfMixed, !allowed.isEmpty else {
-      throw .egressDenied(.address(denial, TrustTarget(host: dial.host, port: dial.request.port)))
+  private func allowed(
+    _ addresses: [String], for dial: StreamDial, _ rules: EgressRules?
+  ) throws(TransportError) -> [String] {
+    guard let rules else { return addresses }
+    var allowed: [String] = []
+    for address in addresses {
+      guard let denial = rules.denial(of: address, port: dial.request.port) else {
+        allowed.append(address)
+        continue
+      }
+      guard rules.usesAllowedOfMixed, address != addresses.last || !allowed.isEmpty else {
+        throw .egressDenied(.address(denial, TrustTarget(host: dial.host, port: dial.request.port)))
+      }
     }
     return allowed
   }
@@ -77,7 +84,7 @@ extension StreamHub {
       throw .interfaceWithNUL
     }
     var code = EADDRNOTAVAIL
-    for address in try allowed(addresses, for: dial) where !address.utf8.contains(0) {
+    for address in addresses where !address.utf8.contains(0) {
       let port = UInt16(clamping: dial.request.port)
       let descriptor =
         if let local { clastro_open_datagrams(address, port, local) } else {

@@ -2,7 +2,6 @@
 
 internal import CLastro
 internal import Lastro
-internal import LastroWire
 
 /// What streams with the same options have in common: how they connect, and what they trust.
 final class StreamProfile {
@@ -10,15 +9,12 @@ final class StreamProfile {
   let id = StreamID.next()
   let options: ConnectionOptions
   let trust: PartitionTrust
-  /// Those of the options, at hand for every sending.
-  let egressRules: EgressRules?
   let applier: OptionApplier
   /// Streams that were dialed with it and are not over.
   var uses = 0
 
   init(options: ConnectionOptions, settings: LoopSettings, poller: Poller) throws(TransportError) {
     self.options = options
-    egressRules = options.egressRules
     trust = try PartitionTrust(options.tls, standing: settings.trustJudge, poller: poller)
     applier = try OptionApplier(
       options: options, trust: trust, limits: settings.transfer, environment: settings.environmentProxies,

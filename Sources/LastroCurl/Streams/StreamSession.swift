@@ -3,7 +3,6 @@
 internal import CLastro
 internal import Lastro
 internal import LastroSupport
-internal import LastroWire
 
 #if canImport(FoundationEssentials)
   internal import FoundationEssentials
@@ -31,7 +30,7 @@ final class StreamSession {
   /// The one judge of its certificate, where chain and host name do not count.
   let onlyJudge: (any ServerTrustJudge)?
   var connectTo = HeaderList()
-  /// Stands before its sockets while it is dialed, where there are rules about addresses.
+  /// Stands before its sockets, where there are rules about addresses and no proxy.
   var egress: EgressGate?
 
   // While it is dialed.
@@ -185,17 +184,12 @@ final class StreamSession {
     return facts.tls != nil || !isTLS
   }
 
-  /// Why nothing may go out to the address that it is connected to.
+  /// Why nothing may go out over it.
   ///
-  /// - Parameter forwarded: the host that a proxy is asked for, which is judged where it is an address.
+  /// - Parameter forwarded: the host that a proxy is asked for.
   func egressRefusal(forwarded: TrustTarget? = nil) -> TransportError? {
-    guard let rules = profile.egressRules else { return nil }
-    if proxy.isEmpty {
-      let denial = facts.remoteAddress.map { rules.denial(of: $0, port: facts.remotePort ?? 0) } ?? .range
-      return denial.map { .egressDenied(.address($0, target)) }
-    }
-    guard let forwarded, forwarded.host.isIPAddress else { return nil }
-    return rules.denial(of: forwarded.host.text, port: forwarded.port).map { .egressDenied(.address($0, forwarded)) }
+    if let egress { return egress.refusal(connectedTo: facts.remoteAddress, port: facts.remotePort ?? 0, of: target) }
+    return forwarded.flatMap { profile.applier.egressRules?.refusal(ofLiteral: $0) }
   }
 
   private func readTLS() -> StreamFacts.TLS? {

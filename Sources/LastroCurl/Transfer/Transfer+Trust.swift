@@ -2,6 +2,7 @@
 
 internal import CLastro
 internal import Lastro
+internal import LastroExchange
 
 extension Transfer {
   enum Restart {
@@ -22,7 +23,12 @@ extension Transfer {
 
   /// Whether the request may be sent on the connection that libcurl chose: new, pooled, shared with other HTTP/2
   /// streams, or for a resend. Asked before every sending.
-  func checkTrust(of connection: OpaquePointer?) -> TrustCheck {
+  ///
+  /// - Parameter address: what is connected to.
+  func checkTrust(of connection: OpaquePointer?, to address: UnsafePointer<CChar>?, port: Int32) -> TrustCheck {
+    if let refusal = egressRefusal(connectedTo: address.map { String(cString: $0) }, port: Int(port)) {
+      return .refused(refusal)
+    }
     guard trust.isCurrent(now: lastActivity) else {
       return requestSent
         ? .refused(.rulesChangedBeforeResend)
@@ -35,6 +41,11 @@ extension Transfer {
     case .unready: return .restart(.onFreshConnection)
     case .refused(let failure): return .refused(.refusedTrust(failure))
     }
+  }
+
+  private func egressRefusal(connectedTo address: String?, port: Int) -> TransportError? {
+    let refusal = egress?.refusal(connectedTo: address, port: port, of: host.gate.target)
+    return requestSent ? refusal?.afterSending : refusal
   }
 
   /// A TLS connection is about to be made for it (`CURLOPT_SSL_CTX_FUNCTION`), to the server or its https proxy.

@@ -22,7 +22,7 @@ final class Transfer: ResponseReceiver {
   let host: HostQueue
   let trust: PartitionTrust
   var headerList = HeaderList()
-  /// Stands before its sockets, where there are rules about addresses.
+  /// Stands before its sockets, where there are rules about addresses and no proxy.
   var egress: EgressGate?
 
   // Unchecked because the loop's thread alone touches it, and nothing called while a line is read comes back here.
@@ -112,7 +112,8 @@ final class Transfer: ResponseReceiver {
     }
     if let tls { clastro_connection_release(tls) }
     tls = host.key.isTLS ? clastro_connection_retain(easy.raw) : nil
-    switch join(tls, localPort: localPort) ? checkTrust(of: tls) : .restart(.onFreshConnection) {
+    let isJoined = join(tls, localPort: localPort)
+    switch isJoined ? checkTrust(of: tls, to: remote, port: remotePort) : .restart(.onFreshConnection) {
     case .trusted(let verdict): self.verdict = verdict
     case .restart(let reason):
       restart = reason

@@ -18,10 +18,6 @@ extension TransportError {
 
   /// What libcurl's result means for this transfer.
   init(_ code: CURLcode, transfer: Transfer) {
-    if !transfer.requestSent, let denial = transfer.egress?.denial {
-      self = .egressDenied(.address(denial, transfer.host.gate.target))
-      return
-    }
     if let error = transfer.peer?.refusal(code, requestSent: transfer.requestSent) {
       self = error
       return
@@ -31,6 +27,13 @@ extension TransportError {
       return
     }
     let facts = transfer.easy.facts(hasFailed: true)
+    // The time is that of the connection before, where a request is sent again.
+    let hasConnected = facts.connect > 0 && code != CURLE_COULDNT_CONNECT
+    if let denial = transfer.egress?.failure(hasConnected: hasConnected, target: transfer.host.gate.target) {
+      self = denial
+      requestSent = transfer.requestSent
+      return
+    }
     let standing = transfer.standing
     let (stage, word, message, hint) = CurlCode.explain(
       CurlCode.common(code, standing, facts: facts), of: transfer.ends, facts: facts, isProxied: standing.isProxied,

@@ -11,15 +11,12 @@ internal import LastroWire
 
 /// To which addresses a service may connect that fetches the URLs of its users: the decision about one address.
 ///
-/// The engine asks it for every address that it is about to connect to with these options: of every hop of a redirect,
-/// every retry, and every stream and datagram. Options that a request, a dial or a client brings have a policy of
-/// their own, which is ``unrestricted`` unless it is set: of `RequestOptions.connection`, of `DialRequest.connection`,
-/// and always of `GeminiConfiguration.connection`. Set it in each.
+/// The engine asks it for every address that it is about to connect to: of every hop of a redirect, every retry, and
+/// every stream and datagram, also where a request, a dial or a client brings options of its own that say nothing of
+/// egress. Those that do, such as ``unrestricted``, are believed.
 ///
 /// No connection of another policy is used. What is denied fails with stage `policy`, code `egress_denied`, before a
-/// byte is sent, and no retry policy of a stack tries it again; a WebSocket that reconnects does. How long that takes
-/// may tell who chose the URL whether a name exists. Where a denied address was met and another was connected to, a
-/// later failure of that dial may be told as `egress_denied` too.
+/// byte is sent, and is not tried again. How long that takes may tell who chose the URL whether a name exists.
 ///
 /// ```swift
 /// var configuration = CurlConfiguration()
@@ -30,6 +27,8 @@ internal import LastroWire
 /// A proxy resolves names itself, so that its address alone is seen: ``proxies``. A transport around another, such as
 /// SOCKS 5 as a dialer, is a proxy that only the caller knows of: the policy judges its address, not the host behind,
 /// and does not refuse it. Unix sockets are refused.
+///
+/// Begin with ``publicInternet``: ``unrestricted`` denies nothing until ``denying`` or ``ports`` are set.
 public struct EgressPolicy: Sendable, Hashable {
   var rules: EgressRules
 
@@ -61,7 +60,7 @@ public struct EgressPolicy: Sendable, Hashable {
     set { rules.ports = newValue }
   }
   /// Whether an address that embeds an IPv4 one (NAT64, 6to4, Teredo, ISATAP) is judged by that; else it is denied.
-  /// Needed where the network reaches IPv4 by NAT64. Default false.
+  /// Needed where the network reaches IPv4 by NAT64 (DNS64 gives such an address to every host). Default false.
   public var unwrapsEmbedded: Bool {
     get { rules.unwrapsEmbedded }
     set { rules.unwrapsEmbedded = newValue }
@@ -86,7 +85,7 @@ public struct EgressPolicy: Sendable, Hashable {
 
   /// What becomes of a host that has allowed and denied addresses.
   public enum MixedAnswers: Sendable, Hashable {
-    /// Once a denied address was met no other is tried. One that connects before is used: addresses are met in turn.
+    /// Once a denied address was met no other is used. One that connects before is: addresses are met in turn.
     case refuse
     /// Denied addresses are passed over.
     case useAllowed
@@ -97,8 +96,7 @@ public struct EgressPolicy: Sendable, Hashable {
     /// They are refused.
     case refuse
     /// They are sent, for the proxy has a policy of its own. Its address is not judged; a URL's that has one is, in
-    /// its usual spelling. A name that `socks4` or `socks5` has resolved here is not. Over a plain proxy, requests for
-    /// many hosts wait together, and the denial of one may end another.
+    /// its usual spelling. A name that `socks4` or `socks5` resolves on this side is not.
     case trust
   }
 
@@ -114,10 +112,11 @@ public struct EgressPolicy: Sendable, Hashable {
 }
 
 extension ConnectionOptions {
-  /// To which addresses connections may be made. Default ``EgressPolicy/unrestricted``.
+  /// To which addresses connections may be made. Default: the engine's for options that a request or a dial brings,
+  /// else ``EgressPolicy/unrestricted``, which is what it reads as.
   public var egress: EgressPolicy {
     get { egressRules.map(EgressPolicy.init(rules:)) ?? .unrestricted }
-    set { egressRules = newValue == .unrestricted ? nil : newValue.rules }
+    set { egressRules = newValue.rules }
   }
 }
 

@@ -22,7 +22,8 @@ public struct WebSocketReconnection: Sendable {
     }
   }
 
-  /// Whether, and after which delay, to connect anew. Default: ``standard``'s.
+  /// Whether, and after which delay, to connect anew. Default: ``standard``'s. Not asked where an egress policy denies
+  /// the server's address: that ends it.
   public var policy: Retry.Policy<Loss>
   /// A socket that was open for so long counts as stable: the policy begins anew after it. Default 30 s.
   public var stableAfter: Duration
@@ -217,6 +218,8 @@ extension ReconnectingWebSocket.AsyncIterator {
   private mutating func gap(
     _ error: WebSocketError, _ loss: WebSocketReconnection.Loss
   ) throws(WebSocketError) -> ReconnectingWebSocket.Event {
+    // Nor does a stack retry it (`RetryVeto`): it does not pass by itself.
+    if error.code == .egressDenied { throw error }
     let wait: Retry.Delay
     switch reconnection.policy.shouldRetry(with: error, state: state, metadata: loss) {
     case .none, .noRetry: throw error

@@ -10,6 +10,8 @@ package struct EgressRules: Sendable, Hashable {
     case embedded(AddressClass)
     case range
     case port
+    /// What is connected to is no address that can be judged.
+    case unreadable
   }
 
   /// Whether addresses of any class may be connected to. Default false.
@@ -24,13 +26,17 @@ package struct EgressRules: Sendable, Hashable {
   package var unwrapsEmbedded = false
   /// Prefixes of 32, 40, 48, 56, 64 or 96 bits behind which the own network embeds IPv4 addresses (RFC 6052).
   package var nat64Prefixes: [AddressRange] = []
-
   /// Whether a host of which one address is denied may be reached at another.
   package var usesAllowedOfMixed = false
   /// Whether proxies connect in our stead, and are trusted to choose well.
   package var trustsProxies = false
 
   package init() {}
+
+  /// Whether nothing is denied.
+  package var isUnrestricted: Bool {
+    allowsAllClasses && denying.isEmpty && ports == nil && nat64Prefixes.isEmpty
+  }
 
   /// Why an address must not be connected to; `nil` where it may. Allocates nothing but for embedded addresses.
   package func denial(of address: IPAddress, port: Int) -> Denial? {
@@ -76,6 +82,7 @@ extension EgressRules.Denial {
     case .embedded(let kind): "\(kind.rawValue), embedded"
     case .range: "denied by EgressPolicy.denying"
     case .port: "not among EgressPolicy.ports"
+    case .unreadable: "no IPv4 or IPv6 address"
     }
   }
 }

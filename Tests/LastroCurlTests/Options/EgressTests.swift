@@ -116,6 +116,84 @@ struct EgressTests {
     }
   }
 
+  @Test("of two families the allowed one is used, where that is asked for", arguments: HTTPCarrier.allCases)
+  func families(_ carrier: HTTPCarrier) async throws {
+    let server = try Self.answer(carrier)
+    for addresses in [["::1", "127.0.0.1"], ["127.0.0.1", "::1"]] {
+      var policy = try Self.allowing(server)
+      policy.mixedAnswers = .useAllowed
+      let stack = try Self.stack(carrier, policy) {
+        $0.connection.resolutions = [.init(host: "far.test", port: server.port, addresses: addresses)]
+      }
+      #expect(try await stack.send(.get, "http://far.test:\(server.port)/").text == "fine")
+    }
+  }
+
+  @Test("what an allowed address fails of is told, whatever was denied besides", arguments: HTTPCarrier.allCases)
+  func otherFailures(_ carrier: HTTPCarrier) async throws {
+    let authority = try CertificateAuthority()
+    let server = try LoopbackServer.http(tls: LoopbackTLS(authority.issue(hosts: ["far.test"]))) { _ in .text("fine") }
+    for (port, words) in [(1, "connect/connect_failed"), (server.port, "tls/untrusted_certificate")] {
+      var policy = EgressPolicy.publicInternet
+      policy.allowing = [try EgressRange("127.0.0.1")]
+      policy.mixedAnswers = .useAllowed
+      let stack = try Self.stack(carrier, policy) {
+        $0.connection.resolutions = [.init(host: "far.test", port: port, addresses: ["127.0.0.2", "127.0.0.1"])]
+      }
+      let error = try await failure { try await stack.send(.get, "https://far.test:\(port)/") }
+      #expect(error.words == words, "\(error)")
+    }
+  }
+
+  @Test(
+    "options of a request's own have the engine's rules, unless they say otherwise", arguments: HTTPCarrier.allCases)
+  func inherited(_ carrier: HTTPCarrier) async throws {
+    let server = try Self.answer(carrier)
+    let stack = try Self.stack(carrier)
+    let silent = RequestOptions.connection { $0.httpVersion = .http1 }
+    let error = try await failure { try await stack.send(.get, server.baseURL + "/", options: silent) }
+    #expect(error.words == Self.denied)
+    #expect(server.acceptedConnections == 0)
+    let outspoken = RequestOptions.connection { $0.egress = .unrestricted }
+    #expect(try await stack.send(.get, server.baseURL + "/", options: outspoken).text == "fine")
+    #expect(try await failure { try await stack.send(.get, server.baseURL + "/") }.words == Self.denied)
+  }
+
+  @Test("a denial ends no other request for the same proxy", arguments: HTTPCarrier.allCases)
+  func sharedProxy(_ carrier: HTTPCarrier) async throws {
+    let proxy = try LoopbackServer.http { .text($0.target) }
+    var policy = EgressPolicy.publicInternet
+    policy.proxies = .trust
+    // A new engine has no connection yet, so that all of them wait for dials.
+    for _ in 0..<10 {
+      let stack = try Self.stack(carrier, policy) { $0.connection.proxy = .url(proxy.baseURL) }
+      await withTaskGroup(of: Void.self) { group in
+        for number in 0..<16 {
+          group.addTask {
+            do {
+              if number.isMultiple(of: 2) {
+                #expect(try await stack.send(.get, "http://far.test/").text == "http://far.test/")
+              } else {
+                #expect(try await failure { try await stack.send(.get, "http://127.0.0.1/") }.words == Self.denied)
+              }
+            } catch { Issue.record(error) }
+          }
+        }
+      }
+    }
+    #expect(proxy.requests.allSatisfy { $0.target == "http://far.test/" })
+  }
+
+  @Test("the explanation of a request has the rules")
+  func explained() async throws {
+    func explanation(_ policy: EgressPolicy) async throws -> String {
+      let stack = try Self.stack(.direct, policy)
+      return "\(await stack.explain(RawHTTPResource(request: try ResourceRequest(url: "https://far.test/"))))"
+    }
+    #expect(try await explanation(.publicInternet).contains("hosts of the Internet, and what is allowed; no proxies"))
+    #expect(try await !explanation(.unrestricted).contains("egress"))
+  }
+
   @Test("a connection that was opened without rules serves no request under rules", arguments: HTTPCarrier.allCases)
   func pooled(_ carrier: HTTPCarrier) async throws {
     let server = try Self.answer(carrier)
@@ -168,8 +246,13 @@ struct EgressTests {
         await words { try await dialer.dialDatagrams(DialRequest(host: name, port: datagrams.port)) } == Self.denied)
     }
     #expect(server.acceptedConnections == 0)
+    // Options that say nothing of egress, as a Gemini client's: the engine's rules hold.
+    let own = DialRequest(host: "127.0.0.1", port: server.port, connection: ConnectionOptions())
+    #expect(await words { try await dialer.dial(own) } == Self.denied)
+    #expect(server.acceptedConnections == 0)
     var allowing = DialRequest(host: "127.0.0.1", port: datagrams.port)
     var options = ConnectionOptions()
+    options.egress = .publicInternet
     options.egress.allowing = [try EgressRange("127.0.0.1")]
     allowing.connection = options
     let stream = try await dialer.dialDatagrams(allowing)

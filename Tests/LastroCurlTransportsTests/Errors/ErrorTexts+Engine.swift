@@ -181,7 +181,7 @@ extension ErrorTexts {
     texts.add(
       TransportError.egressDenied(.address(.addressClass(.loopback), target)),
       .egressDenied(.address(.embedded(.loopback), target)), .egressDenied(.address(.range, target)),
-      .egressDenied(.address(.port, target)), .egressDenied(.proxy("proxy.example:3128")),
+      .egressDenied(.address(.port, target)), .egressDenied(.address(.unreadable, target)), .egressDenied(.proxy),
       .egressDenied(.unixSocket))
     for code in [ECONNREFUSED, EMSGSIZE, EIO] {
       for stage in [FailureStage.send, .response] { texts.add(DatagramSession.failure(stage, code)) }

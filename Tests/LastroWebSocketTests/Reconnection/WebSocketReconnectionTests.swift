@@ -11,11 +11,12 @@ import Testing
 @Suite("WebSocket reconnection", .timeLimit(.minutes(5)))
 struct WebSocketReconnectionTests {
   /// A client whose dials are refused while the list says so.
-  private func client(_ refusals: [Bool], _ behavior: LoopbackWebSocketBehavior, clock: ManualClock) -> WebSocketClient
-  {
+  private func client(
+    _ refusals: [Bool], _ behavior: LoopbackWebSocketBehavior, clock: ManualClock, code: FailureCode = .connectFailed
+  ) -> WebSocketClient {
     var client = memoryClient(behavior, clock: clock)
     client = WebSocketClient(
-      dialer: FlakyDialer(inner: client.dialer, refusals: refusals), configuration: client.configuration,
+      dialer: FlakyDialer(inner: client.dialer, refusals: refusals, code: code), configuration: client.configuration,
       stack: client.stack)
     return client
   }
@@ -51,6 +52,16 @@ struct WebSocketReconnectionTests {
     // The socket was not stable: the policy is at its end.
     let error = await next(&events)
     #expect(error?.word == "connectionLost")
+  }
+
+  @Test("an address that an egress policy denies is not dialed again")
+  func deniedAddress() async throws {
+    let clock = ManualClock(autoAdvance: true)
+    let client = client([true], LoopbackWebSocketBehavior(), clock: clock, code: .egressDenied)
+    var events = ReconnectingWebSocket(client, to: "ws://h/").events.makeAsyncIterator()
+    let error = await next(&events)
+    #expect(error?.code == .egressDenied)
+    #expect(clock.sleeps.isEmpty)
   }
 
   @Test("what onReopen throws is the reason of the next loss")
@@ -120,16 +131,18 @@ struct WebSocketReconnectionTests {
 /// Refuses dials as a list says; later ones go through.
 private struct FlakyDialer: Dialer {
   let inner: any Dialer
+  let code: FailureCode
   let refusals: Lock<[Bool]>
 
-  init(inner: any Dialer, refusals: [Bool]) {
+  init(inner: any Dialer, refusals: [Bool], code: FailureCode) {
     self.inner = inner
+    self.code = code
     self.refusals = Lock(refusals)
   }
 
   func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
     let isRefused = refusals.withLock { $0.isEmpty ? false : $0.removeFirst() }
-    if isRefused { throw TransportError(stage: .connect, code: .connectFailed, message: "refused") }
+    if isRefused { throw TransportError(stage: .connect, code: code, message: "refused") }
     return try await inner.dial(request)
   }
 }
