@@ -34,7 +34,8 @@ extension ConnectionFactory {
   /// Where the streams lead is the factory's affair (Swift Transport API §1.2): host and port of a request are not sent
   /// anywhere. A request that asks for TLS fails with code `unsupported`: put TLS over the dialer instead.
   ///
-  /// - Parameter parameters: for the factory's innermost connections. Default: a stream without TLS.
+  /// - Parameter parameters: for the factory's innermost connections; `connectTimeout` is each request's. Default: a
+  ///   stream without TLS.
   public func dialer(using parameters: ConnectionParameters = .tcp) -> any Dialer {
     ConnectionFactoryDialer(self, using: parameters)
   }
@@ -74,6 +75,8 @@ package struct ConnectionFactoryDialer: Dialer {
   /// - Throws: `TransportError`; code `unsupported` where TLS is asked for: put TLS over this dialer instead.
   package func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
     try request.refuseTLS()
+    let parameters = parameters.copy()
+    parameters.connectTimeout = request.connectTimeout
     do throws(ConnectionError) {
       return ConnectionStream(over: try await factory.open(using: parameters, within: request.connectTimeout))
     } catch {

@@ -44,6 +44,19 @@ struct NestingTests {
     connection.cancel()
   }
 
+  @Test("A dial's limit reaches the innermost connection, through every layer, and so does none") func dialLimits()
+    async throws
+  {
+    let dialer = RecordingDialer()
+    let innermost = DialerConnectionFactory(to: SampleNetwork.server, dialer: dialer)
+    let factory = SampleConnectionFactory(
+      serverAddress: SampleNetwork.server, cert: "cert", iatMode: false, factory: innermost)
+    for limit in [Duration.seconds(600), nil] {
+      try await factory.dialer().dial(DialRequest(host: "any.example", port: 1, connectTimeout: limit)).close()
+    }
+    #expect(dialer.requests.map(\.connectTimeout) == [.seconds(600), nil])
+  }
+
   @Test("Copies of parameters change on their own; presets are new each time") func copies() {
     let one = ConnectionParameters.tcp
     let other = one.copy()
