@@ -39,7 +39,7 @@ public final class CurlTransport: Transport {
   }
 
   /// Transfers begun and not yet ended, those that wait for a connection included.
-  public var activeTransfers: Int { loops.reduce(0) { $0 + $1.load.value } }
+  public var activeTransfers: Int { loops.reduce(0) { $0 + max(0, $1.load.value) } }
 
   /// Performs one exchange.
   ///

@@ -51,11 +51,11 @@ final class EventLoop: Sendable {
 
   /// Begins a job, or queues it. False when the loop has ended.
   func start(_ job: TransferJob) -> Bool {
+    let isBegun = (isCurrent || load.value < Self.few) && seat.begin(job)
+    guard isBegun || post(.start(job)) else { return false }
+    // Not before: what is counted has come before a shutdown that follows. The job may have ended already.
     load.begin()
-    if isCurrent || load.value <= Self.few, seat.begin(job) { return true }
-    if post(.start(job)) { return true }
-    load.end()
-    return false
+    return true
   }
 
   /// Suspends until the thread has ended. In a task of its own: the cancellation of the caller does not end the wait.

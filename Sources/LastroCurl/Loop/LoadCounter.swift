@@ -2,7 +2,7 @@
 
 internal import Synchronization
 
-/// How many jobs a loop has, and how many of them wait.
+/// How many jobs a loop has. Below 0 for a moment, where one ends before it is counted.
 final class LoadCounter: Sendable {
   private let jobs = Atomic<Int>(0)
 
