@@ -31,7 +31,8 @@ struct ProtocolsOverChainsTests {
     var options = RequestOptions()
     options.timeouts = try Timeouts(connect: nil, attempt: nil, idle: nil, total: nil)
     let request = try ResourceRequest(url: url, options: options)
-    return try await WebSocketClient(dialer: dialer).connect(to: RawHTTPResource(request: request))
+    return try await WebSocketClient(dialer: dialer, configuration: .patient).connect(
+      to: RawHTTPResource(request: request))
   }
 
   private func refusal(_ dialer: any Dialer, _ url: String) async throws -> WebSocketError? {

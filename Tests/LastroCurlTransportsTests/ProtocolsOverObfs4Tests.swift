@@ -39,7 +39,8 @@ struct ProtocolsOverObfs4Tests {
     var options = RequestOptions()
     options.timeouts = try Timeouts(connect: nil, attempt: nil, idle: nil, total: nil)
     let request = try ResourceRequest(url: "https://localhost:\(server.port)/", options: options)
-    let socket = try await WebSocketClient(dialer: dialer(bridge, judge)).connect(to: RawHTTPResource(request: request))
+    let client = try WebSocketClient(dialer: dialer(bridge, judge), configuration: .patient)
+    let socket = try await client.connect(to: RawHTTPResource(request: request))
     #expect(socket.facts.trust == .pinned)
     var messages = socket.messages.makeAsyncIterator()
     for size in [1, 70_000, 300_000] {
@@ -95,5 +96,15 @@ struct ProtocolsOverObfs4Tests {
       stream.close()
       #expect(factory.connect(using: .udp) == nil)
     }
+  }
+}
+
+extension WebSocketConfiguration {
+  /// Without limits that a busy machine reaches: the suite's own ends a hang.
+  static var patient: Self {
+    var result = Self()
+    result.keepAlive = nil
+    result.closeTimeout = .seconds(600)
+    return result
   }
 }

@@ -46,7 +46,8 @@ struct ProtocolsOverShadowsocksTests {
     var options = RequestOptions()
     options.timeouts = try Timeouts(connect: nil, attempt: nil, idle: nil, total: nil)
     let request = try ResourceRequest(url: "https://far.test:\(server.port)/", options: options)
-    let socket = try await WebSocketClient(dialer: dialer(proxy, judge)).connect(to: RawHTTPResource(request: request))
+    let client = try WebSocketClient(dialer: dialer(proxy, judge), configuration: .patient)
+    let socket = try await client.connect(to: RawHTTPResource(request: request))
     #expect(socket.facts.trust == .pinned)
     var messages = socket.messages.makeAsyncIterator()
     for size in [1, 70_000, 300_000] {

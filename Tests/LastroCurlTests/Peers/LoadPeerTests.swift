@@ -98,7 +98,8 @@ struct LoadPeerTests {
     gate.open()
     #expect(try await stream.collect(upTo: 64 * 1024).count == 64 * 1024)
     await end
-    #expect(await running.value == ["200": 10])
+    let outcome = await running.value
+    #expect(outcome == ["200": 10])
     #expect(stack.activeTransfers == 0)
     let late = try await failure { try await stack.send(.get, url) }
     #expect(late.words == "cancelled/shut_down")
