@@ -160,6 +160,7 @@ final class HTTP2Connection {
     }
     session.receive(bytes, now: now)
     perform(bytes)
+    if let stream = session.streamWithinHead { exchange(stream)?.noteMovement() }
     noteOutput()
   }
 
