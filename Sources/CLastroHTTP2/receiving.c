@@ -16,6 +16,7 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
   clastro_http2 *http2 = context;
   http2->byte_count = http2->count = http2->head_bytes = 0;
   int32_t stream = frame->hd.stream_id;
+  http2->head_stream = stream;
   http2->head_limit = http2->events.block_limit(http2->context, stream, clastro_http2_slot(http2, stream));
   return 0;
 }
@@ -84,6 +85,7 @@ static void release_large_head(clastro_http2 *http2) {
 }
 
 static bool tell_block(clastro_http2 *http2, const nghttp2_frame *frame) {
+  http2->head_stream = 0;
   clastro_http2_block block = {
     .stream = frame->hd.stream_id,
     .slot = clastro_http2_slot(http2, frame->hd.stream_id),

@@ -91,6 +91,8 @@ uint32_t clastro_http2_allowed_streams(clastro_http2 *http2) {
   return nghttp2_session_get_remote_settings(http2->session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
 }
 
+int32_t clastro_http2_head_stream(clastro_http2 *http2) { return http2->head_stream; }
+
 void clastro_http2_resume(clastro_http2 *http2, int32_t stream) {
   nghttp2_session_resume_data(http2->session, stream);
 }

@@ -18,6 +18,8 @@ struct clastro_http2 {
   clastro_http2_field *fields;
   size_t count, capacity;
   size_t head_bytes, head_limit;
+  // Its stream; 0 for none.
+  int32_t head_stream;
 
   // Several things are told of a stream one after the other.
   int32_t latest_stream;

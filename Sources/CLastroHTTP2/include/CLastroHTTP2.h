@@ -116,6 +116,9 @@ bool clastro_http2_is_over(clastro_http2 *session);
 /// Whether there is something to be sent.
 bool clastro_http2_has_output(clastro_http2 *session);
 
+/// The stream of which a head, or trailers, came in part; 0 for none.
+int32_t clastro_http2_head_stream(clastro_http2 *session);
+
 /// Streams that the server allows at a time.
 uint32_t clastro_http2_allowed_streams(clastro_http2 *session);
 

@@ -119,7 +119,7 @@ class CarriedExchange: ResponseReceiver {
   override final var wireBytes: Int64 { bodyBytes }
 
   override final func facts() -> TransferFacts {
-    let wire = wire, peer = wire?.session.facts
+    let wire = wire
     var timings = isOnReused ? TransferFacts.Timings() : wire?.dialTimings ?? TransferFacts.Timings()
     timings.requestStart = sentAt.map { .nanoseconds(max(1, $0 - startedAt)) }
     timings.firstByte = firstByteAt.map { .nanoseconds(max(1, $0 - startedAt)) }
@@ -127,8 +127,8 @@ class CarriedExchange: ResponseReceiver {
     timings.queued = .nanoseconds(max(0, startedAt - job.enqueuedAt))
     // In one go: each property that is set by itself costs an allocation.
     return TransferFacts(
-      httpVersion: version, remoteAddress: peer?.remoteAddress, remotePort: peer?.remotePort,
-      connectionID: peer?.localPort.map(Int64.init), connectionReused: isOnReused, bytesSent: sentBytes,
+      httpVersion: version, remoteAddress: wire?.remoteAddress, remotePort: wire?.remotePort.map(Int.init),
+      connectionID: wire?.localPort.map(Int64.init), connectionReused: isOnReused, bytesSent: sentBytes,
       bytesReceived: bodyBytes, resends: job.resends, trust: verdict, timings: timings, bodyCut: bodyCut,
       trailers: trailers)
   }

@@ -4,6 +4,12 @@ internal import CLastro
 internal import Lastro
 internal import LastroExchange
 
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
 #if canImport(Glibc)
   internal import Glibc
 #endif
@@ -29,11 +35,20 @@ final class DirectConnection {
   /// Reads of TLS within TLS before others have their turn.
   private static let turnReads = 8
 
-  let session: StreamSession
+  /// What libcurl has of it: TLS, which its bytes pass through. `nil` where they are in the clear: libcurl has let go
+  /// of it, and the descriptor is its own.
+  private let session: StreamSession?
   let descriptor: Int32
   unowned let host: DirectHost
-  /// Facts of its dialing, for the first exchange.
-  let dialed: clastro_facts
+  let profile: StreamProfile
+  /// Whom it is connected to, as ``StreamFacts`` has it.
+  let remoteAddress: String?
+  let remotePort: Int32?
+  let localPort: Int32?
+  private let egress: EgressGate?
+  private let poller: Poller
+  /// Microseconds that its dialing took, for the first exchange.
+  private let dialed: (nameLookup: Int64, connect: Int64, tls: Int64)
   /// Whether bytes pass through TLS, be it to a proxy only.
   let hasTLS: Bool
   /// Whether one TLS lies within another, to an https proxy: the outer one may hold bytes of which the descriptor tells
@@ -64,16 +79,27 @@ final class DirectConnection {
   private var pendingBytes: Int?
 
   init(_ session: StreamSession, host: DirectHost, now: Int64) {
-    self.session = session
     self.host = host
-    descriptor = session.descriptor
-    dialed = session.easy.facts
+    profile = session.profile
+    remoteAddress = session.facts.remoteAddress
+    remotePort = session.facts.remotePort.map(Int32.init(clamping:))
+    localPort = session.facts.localPort.map(Int32.init(clamping:))
+    egress = session.egress
+    poller = session.hub.poller
+    held = Array(session.held)
+    let dialed = session.easy.facts
+    self.dialed = (dialed.name_lookup, dialed.connect, dialed.app_connect)
     hasTLS = clastro_has_tls(session.easy.raw)
     isNested = session.isTLS && session.gate.proxyTarget != nil
     bornAt = now
     idleSince = now
-    session.hub.poller.watch(descriptor, owner: DirectCarrier.descriptorOwner, read: true, write: false)
+    let own = hasTLS ? nil : session.leaveLibcurl()
+    self.session = own == nil ? session : nil
+    descriptor = own ?? session.descriptor
+    poller.watch(descriptor, owner: DirectCarrier.descriptorOwner, read: true, write: false)
   }
+
+  deinit { if !isClosed, session == nil { closeDescriptor() } }
 
   var isReused: Bool { exchanges > 1 }
 
@@ -118,12 +144,15 @@ final class DirectConnection {
   ///
   /// - Parameter job: whose request it is, where it alone knows its host: to a proxy requests for many go.
   func admit(_ job: TransferJob? = nil, now: Int64) -> Admission {
-    let trust = session.profile.trust
+    let trust = profile.trust
     guard trust.isCurrent(now: now) else { return .outdated }
-    if let refusal = session.egressRefusal(forwarded: host.forward == nil ? nil : job.flatMap(host.target)) {
-      return .refused(refusal)
+    let forwarded = host.forward == nil ? nil : job.flatMap(host.target)
+    let refusal = profile.egressRefusal(
+      connectedTo: remoteAddress, port: remotePort.map(Int.init), behind: egress, to: host.target, forwarded: forwarded)
+    if let refusal { return .refused(refusal) }
+    guard let session, session.isTLS else {
+      return admitPlaintext(to: job.map(host.target) ?? host.target, trust.rules)
     }
-    guard session.isTLS else { return admitPlaintext(to: job.map(host.target) ?? host.target, trust.rules) }
     let peer = session.connection.map {
       Unmanaged<TLSPeer>.fromOpaque(clastro_connection_owner($0)).takeUnretainedValue()
     }
@@ -144,7 +173,7 @@ final class DirectConnection {
 
   /// Reads what there is, once.
   func receive(into space: UnsafeMutableRawBufferPointer) -> Step {
-    hasTLS ? receiveTLS(into: space) : receivePlain(into: space)
+    if hasTLS, let session { receiveTLS(from: session, into: space) } else { receivePlain(into: space) }
   }
 
   private func receivePlain(into space: UnsafeMutableRawBufferPointer) -> Step {
@@ -154,11 +183,17 @@ final class DirectConnection {
       if count == 0 { return .end(isClean: true) }
       if errno == EINTR { continue }
       if errno == EAGAIN { return .wait }
-      return .failed(.receivingFailed(session.dial.name, errno))
+      return .failed(.receivingFailed(name, errno))
     }
   }
 
-  private func receiveTLS(into space: UnsafeMutableRawBufferPointer) -> Step {
+  /// Whom it leads to, for errors.
+  private var name: String {
+    let target = exchange.flatMap { host.target(of: $0.job) } ?? host.target
+    return "\(target.host.text.bracketedHost):\(target.port)"
+  }
+
+  private func receiveTLS(from session: StreamSession, into space: UnsafeMutableRawBufferPointer) -> Step {
     var total = 0
     while total + Self.recordBytes <= space.count {
       var count = 0
@@ -167,7 +202,7 @@ final class DirectConnection {
       guard code == CURLE_OK, count > 0 else {
         // What came before the end is taken first; the end is found again.
         if total > 0 { break }
-        return end(code)
+        return end(session.readingEnd(code))
       }
       total += count
       if count < Self.recordBytes, !isNested { break }
@@ -175,8 +210,8 @@ final class DirectConnection {
     return total > 0 ? .moved(total) : .wait
   }
 
-  private func end(_ code: CURLcode) -> Step {
-    switch session.readingEnd(code) {
+  private func end(_ ending: Result<Data?, TransportError>) -> Step {
+    switch ending {
     case .success: .end(isClean: true)
     case .failure(let error) where error.code == .truncatedStream: .end(isClean: false)
     case .failure(let error): .failed(error)
@@ -187,7 +222,7 @@ final class DirectConnection {
   func send(_ bytes: UnsafeRawBufferPointer) -> Step {
     // Its descriptor may be another's by now.
     if isClosed { return .wait }
-    return hasTLS ? sendTLS(bytes) : sendPlain(bytes)
+    return if hasTLS, let session { sendTLS(bytes, over: session) } else { sendPlain(bytes) }
   }
 
   private func sendPlain(_ bytes: UnsafeRawBufferPointer) -> Step {
@@ -196,11 +231,11 @@ final class DirectConnection {
       if count >= 0 { return .moved(count) }
       if errno == EINTR { continue }
       if errno == EAGAIN { return .wait }
-      return .failed(.sendingFailed(session.dial.name, errno))
+      return .failed(.sendingFailed(name, errno))
     }
   }
 
-  private func sendTLS(_ bytes: UnsafeRawBufferPointer) -> Step {
+  private func sendTLS(_ bytes: UnsafeRawBufferPointer, over session: StreamSession) -> Step {
     var count = 0
     // A record at a time: of more, some might have left although none is told to have been written.
     let length = min(pendingBytes ?? Self.recordBytes, bytes.count)
@@ -221,7 +256,7 @@ final class DirectConnection {
   ///
   /// - Parameter isHeard: whether the poller would have told of it.
   func hasUnsolicitedInput(_ scratch: UnsafeMutableRawBufferPointer, isHeard: Bool = false) -> Bool {
-    guard held.isEmpty, session.held.isEmpty, session.readEnd == nil else { return true }
+    guard held.isEmpty else { return true }
     guard isNested || !isHeard && hasInput else { return false }
     guard hasTLS, case .wait = receive(into: scratch) else { return true }
     return false
@@ -238,16 +273,6 @@ final class DirectConnection {
     return recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) >= 0 || errno != EAGAIN
   }
 
-  /// Why it carries nothing although it stands: something came before a request went out.
-  var earlyEnd: TransportError {
-    guard session.held.isEmpty else { return .spokenFirst }
-    guard case .failure(var alert) = session.readEnd, alert.stage != .response else {
-      return .goneBeforeSending
-    }
-    alert.requestSent = false
-    return alert
-  }
-
   // MARK: Waiting
 
   /// Hears of the descriptor for reading, or for writing, or both.
@@ -255,9 +280,9 @@ final class DirectConnection {
     guard !isClosed, watches != (read, write) else { return }
     watches = (read, write)
     if read || write {
-      session.hub.poller.watch(descriptor, owner: DirectCarrier.descriptorOwner, read: read, write: write)
+      poller.watch(descriptor, owner: DirectCarrier.descriptorOwner, read: read, write: write)
     } else {
-      session.hub.poller.unwatch(descriptor)
+      poller.unwatch(descriptor)
     }
   }
 
@@ -300,7 +325,7 @@ final class DirectConnection {
   var dialTimings: TransferFacts.Timings {
     func phase(_ microseconds: Int64) -> Duration? { microseconds > 0 ? .microseconds(microseconds) : nil }
     return TransferFacts.Timings(
-      nameLookup: phase(dialed.name_lookup), connect: phase(dialed.connect), tls: phase(dialed.app_connect))
+      nameLookup: phase(dialed.nameLookup), connect: phase(dialed.connect), tls: phase(dialed.tls))
   }
 
   func close() {
@@ -308,6 +333,13 @@ final class DirectConnection {
     isClosed = true
     http2 = nil
     host.carrier.unregister(self)
-    session.hub.drop(session.id)
+    closeDescriptor()
+  }
+
+  private func closeDescriptor() {
+    if let session { return session.hub.drop(session.id) }
+    poller.noteClosing(descriptor)
+    Glibc.close(descriptor)
+    profile.uses -= 1
   }
 }

@@ -70,7 +70,7 @@ extension DirectHost {
     let connection = DirectConnection(session, host: self, now: carrier.now)
     carrier.register(connection)
     if versions.learn(session.facts.tls?.applicationProtocol) {
-      guard session.readEnd == nil else { return speaksFirst(connection) }
+      guard session.readEnd == nil else { return speaksFirst(connection, session.earlyEnd) }
       do throws(TransportError) {
         try pool.add(connection)
       } catch {
@@ -79,7 +79,7 @@ extension DirectHost {
       }
       return serveWaiting()
     }
-    guard session.held.isEmpty, session.readEnd == nil else { return speaksFirst(connection) }
+    guard session.held.isEmpty, session.readEnd == nil else { return speaksFirst(connection, session.earlyEnd) }
     noteRunning(connection, true)
     release(connection)
     dialForWaiting()
@@ -92,8 +92,7 @@ extension DirectHost {
   }
 
   /// A server that speaks before it is asked, or that is gone already.
-  private func speaksFirst(_ connection: DirectConnection) {
-    let error = connection.earlyEnd
+  private func speaksFirst(_ connection: DirectConnection, _ error: TransportError) {
     connection.close()
     if let first = waiting.popFirst() { carrier.end(first, error) }
     dialForWaiting()

@@ -225,7 +225,7 @@ final class DirectHost: DialTaker {
       if connection.isClosed { continue }
       let isUnfit =
         carrier.isTooOld(connection) || now >= connection.fitUntil
-        || !connection.session.profile.trust.isCurrent(now: now)
+        || !connection.profile.trust.isCurrent(now: now)
         || carrier.withScratch { connection.hasUnsolicitedInput($0, isHeard: connection.isHeard) }
       if !isUnfit { return connection }
       connection.close()

@@ -65,11 +65,12 @@ final class HTTP2Connection {
   /// Whether its server lets nothing be asked. Another connection would be told the same.
   var allowsNothing: Bool { isIdle && !isSuspect && !connection.isClosed && session.freeStreams == 0 }
 
-  func isTrusted(now: Int64) -> Bool { connection.session.profile.trust.isCurrent(now: now) }
+  func isTrusted(now: Int64) -> Bool { connection.profile.trust.isCurrent(now: now) }
 
   /// Takes up what came with the handshake.
   func begin() {
-    let held = connection.session.held
+    let held = connection.held
+    connection.held = []
     held.withUnsafeBytes { if !$0.isEmpty { take($0) } }
     noteOutput()
   }
@@ -159,6 +160,7 @@ final class HTTP2Connection {
     }
     session.receive(bytes, now: now)
     perform(bytes)
+    if let stream = session.streamWithinHead { exchange(stream)?.noteMovement() }
     noteOutput()
   }
 

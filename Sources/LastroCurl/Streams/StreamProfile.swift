@@ -22,6 +22,19 @@ final class StreamProfile {
   }
 }
 
+extension StreamProfile {
+  /// Why nothing may go out over a connection.
+  ///
+  /// - Parameter forwarded: the host that a proxy is asked for.
+  func egressRefusal(
+    connectedTo address: String?, port: Int?, behind gate: EgressGate?, to target: TrustTarget,
+    forwarded: TrustTarget? = nil
+  ) -> TransportError? {
+    if let gate { return gate.refusal(connectedTo: address, port: port ?? 0, of: target) }
+    return forwarded.flatMap { applier.egressRules?.refusal(ofLiteral: $0) }
+  }
+}
+
 extension OptionApplier {
   /// Sets a handle up to connect and do no more.
   func apply(_ session: StreamSession) throws(TransportError) {

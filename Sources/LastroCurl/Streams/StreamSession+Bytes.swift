@@ -2,6 +2,7 @@
 
 internal import CLastro
 internal import Lastro
+internal import LastroExchange
 internal import LastroSupport
 
 #if canImport(FoundationEssentials)
@@ -40,6 +41,28 @@ extension StreamSession {
     case .end(let end): readEnd = end
     }
     return true
+  }
+
+  /// Ends libcurl's part in a carried connection in the clear, and the stream with it: what libcurl has of one takes
+  /// 10 KiB, and does nothing more for it.
+  ///
+  /// - Returns: the descriptor that the connection goes on with, for libcurl closes its own; `nil` where there is none
+  ///   to be had, and all stays as it was.
+  func leaveLibcurl() -> Int32? {
+    let own = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+    guard own >= 0 else { return nil }
+    profile.uses += 1
+    hub.poller.noteOpened(own)
+    hub.drop(id)
+    return own
+  }
+
+  /// Why it carries nothing although it stands: something came before a request went out.
+  var earlyEnd: TransportError {
+    guard held.isEmpty else { return .spokenFirst }
+    guard case .failure(var alert) = readEnd, alert.stage != .response else { return .goneBeforeSending }
+    alert.requestSent = false
+    return alert
   }
 
   // MARK: Reading

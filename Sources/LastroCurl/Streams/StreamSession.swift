@@ -159,7 +159,9 @@ final class StreamSession {
 
   /// Connected, and TLS agreed on: whether what was shown suffices.
   private func admit() -> Bool {
-    if let refusal = egressRefusal() {
+    let refusal = profile.egressRefusal(
+      connectedTo: facts.remoteAddress, port: facts.remotePort, behind: egress, to: target)
+    if let refusal {
       failure = refusal
       return false
     }
@@ -182,14 +184,6 @@ final class StreamSession {
     }
     if isTLS { facts.tls = readTLS() }
     return facts.tls != nil || !isTLS
-  }
-
-  /// Why nothing may go out over it.
-  ///
-  /// - Parameter forwarded: the host that a proxy is asked for.
-  func egressRefusal(forwarded: TrustTarget? = nil) -> TransportError? {
-    if let egress { return egress.refusal(connectedTo: facts.remoteAddress, port: facts.remotePort ?? 0, of: target) }
-    return forwarded.flatMap { profile.applier.egressRules?.refusal(ofLiteral: $0) }
   }
 
   private func readTLS() -> StreamFacts.TLS? {

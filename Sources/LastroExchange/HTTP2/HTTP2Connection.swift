@@ -219,6 +219,7 @@ final class HTTP2Connection: ExchangeConnection {
       data.withUnsafeBytes { bytes in
         state.session?.receive(bytes, now: now)
         perform(bytes, &state)
+        if let stream = state.session?.streamWithinHead { state.run(stream)?.noteMovement() }
       }
     }
   }

@@ -133,6 +133,14 @@ package final class HTTP2Session {
     if let violation { fail(.violation(violation)) }
   }
 
+  /// The stream of which a head, or trailers, came in part. What comes before the rest belongs to it (RFC 9113 §6.10),
+  /// and no event tells of it.
+  package var streamWithinHead: HTTP2Stream? {
+    guard loss == nil, let door else { return nil }
+    let number = clastro_http2_head_stream(door)
+    return number == 0 ? nil : streams.stream(number, clastro_http2_slot(door, number))
+  }
+
   /// Gives what is to be written: as many frames as there are and as fit, 0 when nothing is left. 64 KiB of room are
   /// good; ten bytes are needed for anything of a body.
   package func send(into space: UnsafeMutableRawBufferPointer) -> Int {

@@ -36,6 +36,48 @@ struct DripTests {
     #expect(outcome == .answered(200, "fine"))
   }
 
+  /// Frames with a head: HEADERS alone, or CONTINUATION of a byte each behind it.
+  static func head(on stream: UInt32, continuations: Int) -> [LoopbackHTTP2Frame] {
+    var first = LoopbackHTTP2Frame.head(200, ["content-length": "4", "x-long": padding], stream: stream)
+    guard continuations > 0 else { return [first] }
+    let rest = first.payload.suffix(continuations)
+    first.payload.removeLast(continuations)
+    first.flags = 0
+    first.length = first.payload.count
+    return [first]
+      + rest.enumerated().map { index, byte in
+        let isLast = index == continuations - 1
+        return LoopbackHTTP2Frame(
+          .continuation, flags: isLast ? LoopbackHTTP2Frame.endHeaders : 0, stream: stream, payload: [byte])
+      }
+  }
+
+  @Test("a head of HTTP/2 that drips is not idle, in one frame and in many; libcurl's is", arguments: [0, 12])
+  func head(continuations: Int) async throws {
+    let lab = try HTTP2Servers()
+    let server = try LoopbackServer.http2Script(tls: lab.tls()) { http2 in
+      while let stream = try http2.readRequest()?.stream {
+        let head = Self.head(on: stream, continuations: continuations)
+        try http2.connection.drip(head.flatMap(\.bytes), every: Self.pause)
+        try http2.write(.data("fine".utf8, stream: stream, ends: true))
+      }
+    }
+    let outcome = await lab.outcome(server) { $0.idleTimeout = Self.idle }
+    #expect(outcome == (HTTP2Servers.areSpokenToDirectly ? .answered(200, "fine") : .failed("timeout/idle_timeout")))
+  }
+
+  @Test("silence within a head of HTTP/2 is idle")
+  func silence() async throws {
+    let lab = try HTTP2Servers()
+    let server = try LoopbackServer.http2Script(tls: lab.tls()) { http2 in
+      guard let stream = try http2.readRequest()?.stream else { return }
+      try http2.connection.write(Self.head(on: stream, continuations: 0).flatMap(\.bytes).dropLast(8))
+      http2.connection.stall()
+    }
+    let outcome = await lab.outcome(server) { $0.idleTimeout = .seconds(1) }
+    #expect(outcome == .failed("timeout/idle_timeout"))
+  }
+
   @Test("silence within a line is idle", arguments: [false, true])
   func silence(overTLS: Bool) async throws {
     let authority = try CertificateAuthority()
