@@ -22,8 +22,8 @@ extension StreamHub {
       openDatagrams(dial, .success([dial.host.text]))
     } else {
       deadlines.add(dial.expiresAt, dial.id)
-      NameLookups.shared.submit(
-        NameLookups.Request(host: dial.host) {
+      SystemLookups.shared.submit(
+        .init(name: dial.host) {
           dial.isSettled
         } answer: { addresses in
           _ = dial.loop?.post(.stream(.resolved(dial, addresses)))
