@@ -67,7 +67,7 @@ final class DirectConnection {
     self.session = session
     self.host = host
     descriptor = session.descriptor
-    dialed = session.easy.facts
+    dialed = session.dialFacts
     hasTLS = clastro_has_tls(session.easy.raw)
     isNested = session.isTLS && session.gate.proxyTarget != nil
     bornAt = now
