@@ -27,6 +27,7 @@ let package = Package(
     .library(name: "LastroTransports", targets: ["LastroTransports"]),
     .library(name: "LastroObservability", targets: ["LastroObservability"]),
     .library(name: "LastroResilience", targets: ["LastroResilience"]),
+    .library(name: "LastroNames", targets: ["LastroNames"]),
     .library(name: "LastroCurl", targets: ["LastroCurl"]),
     .library(name: "LastroCurlTransports", targets: ["LastroCurlTransports"]),
     .library(name: "LastroLifecycle", targets: ["LastroLifecycle"]),
@@ -96,6 +97,9 @@ let package = Package(
     .target(
       name: "LastroResilience", dependencies: ["Lastro", "LastroSupport", "LastroWire", httpTypes],
       swiftSettings: settings),
+    // Resolvers of names, which the engine asks. May not know the engine, streams nor metrics.
+    .target(
+      name: "LastroNames", dependencies: ["Lastro", "LastroSupport", "LastroWire"], swiftSettings: settings),
     // The engine. Only a composition root imports it.
     .target(
       name: "LastroCurl",
@@ -218,10 +222,14 @@ let package = Package(
       exclude: ["Errors/ResilienceErrorTexts.txt"],
       swiftSettings: settings),
     .testTarget(
+      name: "LastroNamesTests",
+      dependencies: ["Lastro", "LastroNames", "LastroSupport", "LastroTesting", "TestSupport"],
+      exclude: ["Errors/NameErrorTexts.txt"], swiftSettings: settings),
+    .testTarget(
       name: "LastroCurlTests",
       dependencies: [
-        "ConformanceData", "Lastro", "LastroCurl", "LastroExchange", "LastroResilience", "LastroSupport",
-        "LastroTesting", "LastroTunnels", "LastroWire", "PeerSupport", "TestSupport", httpTypes,
+        "ConformanceData", "Lastro", "LastroCurl", "LastroExchange", "LastroNames", "LastroResilience",
+        "LastroSupport", "LastroTesting", "LastroTunnels", "LastroWire", "PeerSupport", "TestSupport", httpTypes,
       ],
       swiftSettings: settings),
     // The other systems over the engine.

@@ -33,6 +33,7 @@ let package = Package(
         .product(name: "LastroCurlTransports", package: "Lastro"),
         .product(name: "LastroExchange", package: "Lastro"),
         .product(name: "LastroGemini", package: "Lastro"),
+        .product(name: "LastroNames", package: "Lastro"),
         .product(name: "LastroObservability", package: "Lastro"),
         .product(name: "LastroResilience", package: "Lastro"),
         .product(name: "LastroStreamsTesting", package: "Lastro"),

@@ -16,7 +16,8 @@ extension CurlTransport {
       .init("connections", "up to \(settings.connectionsPerHost) for a host"),
       .init("proxy", proxy(of: request, options, isTLS: isTLS)),
     ]
-    if let rules = options.egressRules, !rules.isUnrestricted { facts.append(.init("egress", rules.explanation)) }
+    if let rules = options.reach.egress, !rules.isUnrestricted { facts.append(.init("egress", rules.explanation)) }
+    if let names = options.reach.names { facts.append(.init("resolver", "\(type(of: names.resolver))")) }
     if let path = options.unixSocketPath { facts.append(.init("Unix socket", path)) }
     for resolution in options.resolutions {
       facts.append(.init("address of \(resolution.host):\(resolution.port)", "\(resolution.addresses)"))

@@ -3,6 +3,7 @@
 internal import CLastro
 public import Lastro
 internal import LastroExchange
+internal import LastroWire
 internal import Synchronization
 
 /// The engine: a `Transport` over connections that libcurl opens, with one event-loop thread or several.
@@ -60,10 +61,11 @@ public final class CurlTransport: Transport {
   }
 
   /// The options that a request or a dial brings, where they are others than the engine's. What they do not say of
-  /// addresses, the engine's say.
+  /// addresses and resolvers, the engine's say.
   func ownOptions(_ brought: ConnectionOptions?) -> SharedOptions? {
     guard var own = brought else { return nil }
-    if own.egressRules == nil, let rules = connection.egressRules { own.egressRules = rules }
+    if own.reach.egress == nil, let rules = connection.reach.egress { own.reach.egress = rules }
+    if own.reach.names == nil, let names = connection.reach.names { own.reach.names = names }
     return own == connection ? nil : SharedOptions(own)
   }
 

@@ -41,7 +41,7 @@ public struct ConnectionOptions: Sendable, Hashable {
     var resolutions: [Resolution] = []
     var unixSocketPath: String?
     var localInterface: String?
-    var egress: EgressRules?
+    var reach = ConnectionReach()
   }
 
   private static let standard = CopyOnWrite(Parts())
@@ -79,10 +79,10 @@ public struct ConnectionOptions: Sendable, Hashable {
     _modify { yield &parts.value.localInterface }
   }
 
-  /// To which addresses connections may be made; `nil`: as the engine says. LastroResilience's `egress` sets them.
-  package var egressRules: EgressRules? {
-    get { parts.value.egress }
-    _modify { yield &parts.value.egress }
+  /// To which addresses connections may be made, and who finds them. LastroResilience and LastroNames set it.
+  package var reach: ConnectionReach {
+    get { parts.value.reach }
+    _modify { yield &parts.value.reach }
   }
 
   /// Makes the default options.

@@ -87,7 +87,7 @@ final class DirectConnection {
     egress = session.egress
     poller = session.hub.poller
     held = Array(session.held)
-    let dialed = session.easy.facts
+    let dialed = session.dialFacts
     self.dialed = (dialed.name_lookup, dialed.connect, dialed.app_connect)
     hasTLS = clastro_has_tls(session.easy.raw)
     isNested = session.isTLS && session.gate.proxyTarget != nil

@@ -27,7 +27,7 @@ final class OptionApplier {
     poller: Poller
   ) throws(TransportError) {
     self.options = options
-    egressRules = options.egressRules.flatMap { $0.isUnrestricted ? nil : $0 }
+    egressRules = options.reach.egress.flatMap { $0.isUnrestricted ? nil : $0 }
     self.poller = poller
     self.trust = trust
     self.limits = limits
@@ -88,6 +88,10 @@ final class OptionApplier {
     applyBasics(easy, timeout: request.connectTimeout)
     let proxy = proxy(for: transfer.host.key)
     try checkEgress(to: transfer.host.gate.target, proxy: proxy)
+    let target = transfer.host.gate.target
+    if options.reach.names != nil, resolvesName(of: target.host, port: target.port, isTLS: transfer.host.key.isTLS) {
+      throw .unaskedResolver
+    }
     try applyRoute(easy, proxy: proxy)
     applyVersion(easy, isTLS: transfer.host.key.isTLS)
     try applyTLS(transfer)

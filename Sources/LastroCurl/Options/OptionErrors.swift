@@ -24,6 +24,10 @@ extension TransportError {
       hint: "give the name of an interface, or a local address")
   }
 
+  static let unaskedResolver = refused(
+    .unsupported, "libcurl's own transfers ask no resolver, and inspections go by them",
+    hint: "leave CurlConfiguration.carrier as it is, or ConnectionOptions.resolver nil")
+
   static let unreadableHost = refused(
     .invalidURL, "the URL's host is neither a name nor an address", hint: "write https://HOST/PATH")
   static let unreadableProxyHost = refused(

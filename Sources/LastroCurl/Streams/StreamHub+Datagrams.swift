@@ -22,12 +22,27 @@ extension StreamHub {
       openDatagrams(dial, .success([dial.host.text]))
     } else {
       deadlines.add(dial.expiresAt, dial.id)
-      NameLookups.shared.submit(
-        NameLookups.Request(host: dial.host) {
+      resolve(dial, options.reach.names)
+    }
+  }
+
+  private func resolve(_ dial: StreamDial, _ source: NameSource?) {
+    let special = source == nil ? nil : SpecialName(dial.host.text)
+    if let special {
+      let addresses = special.addresses
+      return openDatagrams(dial, addresses.isEmpty ? .failure(.missingName(dial.host.text)) : .success(addresses))
+    }
+    guard let source else {
+      return SystemLookups.shared.submit(
+        .init(name: dial.host) {
           dial.isSettled
         } answer: { addresses in
           _ = dial.loop?.post(.stream(.resolved(dial, addresses)))
         })
+    }
+    // Not given up with the dial: what it brings is dropped then.
+    _ = source.ask(dial.host.text, dial.request.port) { addresses in
+      _ = dial.loop?.post(.stream(.resolved(dial, addresses.named(dial.host.text))))
     }
   }
 

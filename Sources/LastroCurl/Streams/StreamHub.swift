@@ -4,6 +4,7 @@ internal import CLastro
 internal import Lastro
 internal import LastroExchange
 internal import LastroSupport
+internal import LastroWire
 
 /// All streams of a loop: those that are dialed, those that stand, and those that wait to be dialed.
 ///
@@ -24,10 +25,15 @@ final class StreamHub {
 
   let settings: LoopSettings
   let poller: Poller
+  /// Of the loop: answers from elsewhere come through it.
+  let inbox: LoopInbox
   private let load: LoadCounter
   var ports: [UInt64: StreamPort] = [:]
   /// Looked up by the system, for datagrams.
   var resolving: [UInt64: StreamDial] = [:]
+  /// Of names whose addresses a resolver finds, by the ids of their dials.
+  var races: [UInt64: DialRace] = [:]
+  var deadAddresses = DeadAddresses<DeadAddressKey>()
   var byDescriptor: [Int32: StreamPort] = [:]
   var deadlines = StreamDeadlines()
   private let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: StreamSession.readBytes, alignment: 16)
@@ -46,19 +52,20 @@ final class StreamHub {
   /// not nest.
   private var startable: [StreamDial] = []
   /// Of carried dials and connections. No caller has them as streams: they end with the exchanges they serve.
-  private var takers: [UInt64: any DialTaker] = [:]
+  var takers: [UInt64: any DialTaker] = [:]
   private var isStarting = false
   private(set) var isShutDown = false
 
-  init(settings: LoopSettings, poller: Poller, load: LoadCounter) {
+  init(settings: LoopSettings, poller: Poller, inbox: LoopInbox, load: LoadCounter) {
     self.settings = settings
     self.poller = poller
+    self.inbox = inbox
     self.load = load
   }
 
   deinit { scratch.deallocate() }
 
-  var isEmpty: Bool { ports.count + resolving.count + waiting.count == takers.count }
+  var isEmpty: Bool { ports.count + resolving.count + races.count + waiting.count == takers.count }
 
   /// Memory of the loop's thread, for what comes in before its size is known.
   func withScratch<Result, Failure>(
@@ -89,6 +96,8 @@ final class StreamHub {
     while let id = deadlines.take(now: now) {
       if let port = ports[id] {
         port.expire(now: now)
+      } else if let race = races[id] {
+        race.expire(now: now)
       } else if let dial = waiting[id] ?? resolving[id] {
         giveUp(id, .dialTimeout(dial))
       }
@@ -105,6 +114,7 @@ final class StreamHub {
       enter(dial)
       tidyDeadlines()
     case .resolved(let dial, let addresses): openDatagrams(dial, addresses)
+    case .named(let id, let addresses): races[id]?.answered(addresses)
     case .read(let read):
       guard let port = ports[read.id] else { return _ = read.answer.offer(.failure(over)) }
       port.read(read)
@@ -124,11 +134,13 @@ final class StreamHub {
   func shutDown() {
     isShutDown = true
     for id in Array(waiting.keys) + Array(resolving.keys) where takers[id] == nil { giveUp(id, .shutDown) }
+    for race in Array(races.values) where takers[race.dial.id] == nil { race.end(.shutDown) }
     for port in Array(ports.values) where takers[port.id] == nil { finish(port, .shutDown) }
   }
 
   /// Ends a dial that libcurl has nothing to do with yet.
   private func giveUp(_ id: UInt64, _ error: TransportError) {
+    if let race = races[id] { return race.end(error) }
     guard let dial = waiting.removeValue(forKey: id) else { return _ = stopResolving(id, error) }
     hosts[key(of: dial)]?.noteGone { waiting[$0] != nil }
     refuse(dial, error)
@@ -136,6 +148,7 @@ final class StreamHub {
 
   /// Lets go of libcurl's handles, before the poller goes.
   func tearDown() {
+    races = [:]
     roomy = [:]
     dialingShards = [:]
     shards = [:]
@@ -145,12 +158,13 @@ final class StreamHub {
 
   /// Most deadlines are of what was answered long ago: beyond some number they are gathered anew.
   private func tidyDeadlines() {
-    guard deadlines.count > 4 * (ports.count + waiting.count + resolving.count) + 1_024 else { return }
+    guard deadlines.count > 4 * (ports.count + waiting.count + resolving.count + races.count) + 1_024 else { return }
     deadlines.removeAll()
     for port in ports.values {
       for time in port.expirations { deadlines.add(time, port.id) }
     }
     for dial in Array(waiting.values) + Array(resolving.values) { deadlines.add(dial.expiresAt, dial.id) }
+    for race in races.values { race.addDeadlines() }
   }
 
   // MARK: Dialing
@@ -184,6 +198,8 @@ final class StreamHub {
 
   /// A dial has come to its end: the next of its host may begin.
   func leave(_ dial: StreamDial) {
+    // An attempt has the place of its race.
+    if dial.address != nil { return }
     let key = key(of: dial)
     guard var queue = hosts[key] else { return }
     queue.running -= 1
@@ -200,14 +216,15 @@ final class StreamHub {
 
   private func key(of dial: StreamDial) -> TrustTarget { TrustTarget(host: dial.host, port: dial.request.port) }
 
-  private func begin(_ dial: StreamDial, restarts: Int) {
+  func begin(_ dial: StreamDial, restarts: Int) {
     if dial.isSettled { return refuse(dial, .cancelled(), leaves: true) }
     if monotonicNow() >= dial.expiresAt { return refuse(dial, .dialTimeout(dial), leaves: true) }
     do throws(TransportError) {
       let profile = try self.profile(for: dial)
       try checkPlaintext(dial, profile)
       switch dial.kind {
-      case .bytes, .carried: try begin(dial, profile, restarts: restarts)
+      case .bytes, .carried:
+        if asks(for: dial, profile) { race(dial, profile) } else { try begin(dial, profile, restarts: restarts) }
       case .datagrams: beginDatagrams(dial, profile.options)
       }
     } catch {
@@ -267,20 +284,7 @@ final class StreamHub {
         continue
       }
       noteDialed(session.shard)
-      leave(session.dial)
-      if let taker = takers[session.id] {
-        taker.take(session)
-        continue
-      }
-      guard session.dial.kind == .bytes, let loop = session.dial.loop else {
-        finish(.bytes(session), .streamClosed)
-        continue
-      }
-      byDescriptor[session.descriptor] = .bytes(session)
-      let stream = CurlStream(
-        facts: session.facts, id: session.id, loop: loop, ending: session.ending)
-      // When the dial was given up, the last reference goes here, and closes the stream.
-      session.dial.bytes.offer(.success(stream))
+      hand(session)
     }
   }
 
@@ -348,7 +352,7 @@ final class StreamHub {
   }
 
   private func noteEnd(of dial: StreamDial, _ error: TransportError) {
-    guard dial.kind == .carried else { return load.end() }
+    guard dial.kind == .carried || dial.address != nil else { return load.end() }
     takers.removeValue(forKey: dial.id)?.fail(dial.id, error)
   }
 

@@ -49,6 +49,8 @@ final class StreamDial: Sendable {
   /// Held, so that the loop lives as long as its streams. A carried dial has none: a connection that rests must not
   /// keep the loop of a dropped engine alive.
   let loop: EventLoop?
+  /// The one address of an attempt of a ``DialRace``; `nil`: the host's, whichever they are.
+  let address: String?
   let bytes = StreamOperation<CurlStream>()
   let datagrams = StreamOperation<CurlDatagramStream>()
 
@@ -65,7 +67,23 @@ final class StreamDial: Sendable {
     self.usesDefaultOptions = usesDefaultOptions
     self.tunnels = tunnels
     self.loop = loop
+    address = nil
     expiresAt = request.connectTimeout.map { monotonicNow().adding($0) } ?? .max
+  }
+
+  /// An attempt at one address of the host.
+  init(attempting address: String, of dial: StreamDial) {
+    kind = dial.kind
+    request = dial.request
+    host = dial.host
+    target = dial.target
+    protocols = dial.protocols
+    options = dial.options
+    usesDefaultOptions = dial.usesDefaultOptions
+    tunnels = dial.tunnels
+    loop = nil
+    self.address = address
+    expiresAt = dial.expiresAt
   }
 
   var isSettled: Bool {
@@ -126,6 +144,8 @@ final class StreamWrite: Sendable {
 enum StreamCommand: Sendable {
   case dial(StreamDial)
   case resolved(StreamDial, Result<[String], TransportError>)
+  /// A resolver's answer to a ``DialRace``.
+  case named(UInt64, Result<[String], TransportError>)
   case read(StreamRead)
   case write(StreamWrite)
   /// Close it, also while it is dialed.

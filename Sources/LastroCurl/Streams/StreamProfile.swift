@@ -82,8 +82,9 @@ extension OptionApplier {
     guard session.easy.set(CURLOPT_URL, "\(session.isTLS ? "https" : "http")://\(name):\(port)/") == CURLE_OK else {
       throw .refusedHost(name)
     }
-    guard dial.host != dial.target.host else { return }
-    guard session.connectTo.append("\(name):\(port):\(host):\(port)") else {
+    guard dial.host != dial.target.host || dial.address != nil else { return }
+    let end = dial.address?.bracketedHost ?? host
+    guard session.connectTo.append("\(name):\(port):\(end):\(port)") else {
       throw .noMemoryForStream
     }
     session.easy.set(CURLOPT_CONNECT_TO, pointer: UnsafeRawPointer(session.connectTo.head))

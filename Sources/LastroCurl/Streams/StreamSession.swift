@@ -19,7 +19,15 @@ final class StreamSession {
   /// What is handed to libcurl at once for writing. TLS has to be given the same piece again when it could not be sent.
   static let writeBytes = 64 * 1024
 
-  let dial: StreamDial
+  /// What came before an attempt at one address of a name, in nanoseconds.
+  struct Lead {
+    var lookUp: Int64
+    var attempt: Int64
+  }
+
+  /// Another once it has won a race.
+  var dial: StreamDial
+  var lead: Lead?
   let easy: EasyHandle
   let profile: StreamProfile
   let shard: StreamShard
@@ -207,6 +215,16 @@ final class StreamSession {
         chain.assumingMemoryBound(to: [PeerCertificate].self).pointee.append(one)
       }
     }
+  }
+
+  /// libcurl's facts of the dialing, with what came before it.
+  var dialFacts: clastro_facts {
+    var facts = easy.facts
+    guard let lead else { return facts }
+    facts.name_lookup = lead.lookUp / 1_000
+    if facts.connect > 0 { facts.connect += lead.attempt / 1_000 }
+    if facts.app_connect > 0 { facts.app_connect += lead.attempt / 1_000 }
+    return facts
   }
 
   // MARK: The end

@@ -115,8 +115,8 @@ extension ConnectionOptions {
   /// To which addresses connections may be made. Default: the engine's for options that a request or a dial brings,
   /// else ``EgressPolicy/unrestricted``, which is what it reads as.
   public var egress: EgressPolicy {
-    get { egressRules.map(EgressPolicy.init(rules:)) ?? .unrestricted }
-    set { egressRules = newValue.rules }
+    get { reach.egress.map(EgressPolicy.init(rules:)) ?? .unrestricted }
+    set { reach.egress = newValue.rules }
   }
 }
 

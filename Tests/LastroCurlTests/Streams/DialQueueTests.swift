@@ -66,8 +66,8 @@ private final class LookupGate: Sendable {
 struct NameLookupsTests {
   private func request(
     _ host: String, isGivenUp: Bool = false, answer: @escaping @Sendable (String) -> Void = { _ in }
-  ) throws -> NameLookups.Request {
-    NameLookups.Request(host: try HostName(host)) {
+  ) throws -> NameLookups<HostName, SystemLookups.Answer>.Request {
+    .init(name: try HostName(host)) {
       isGivenUp
     } answer: {
       switch $0 {
@@ -82,7 +82,7 @@ struct NameLookupsTests {
   func oneForEachName() async throws {
     let gate = LookupGate()
     let asked = Lock(0)
-    let lookups = NameLookups { host in
+    let lookups = SystemLookups.make { host in
       if host.text == "dead.test" {
         asked.withLock { $0 += 1 }
         gate.wait()
@@ -105,7 +105,7 @@ struct NameLookupsTests {
   @Test("too many are told so, and those who gave up count no more")
   func bounded() async throws {
     let gate = LookupGate()
-    let lookups = NameLookups(mostRequests: 10) { host in
+    let lookups = SystemLookups.make(mostRequests: 10) { host in
       gate.wait()
       return .success([host.text])
     }

@@ -176,7 +176,10 @@ extension ErrorTexts {
       .unfinishedTLS(EPIPE),
       .lookupsFull(9), .noLookupThread, .noAddress(of: "a.example", EAI_NONAME), .interfaceWithNUL,
       .unsupportedInterface("a.example"),
-      .missingInterface("eth9", ENODEV), .noDatagramSocket(EMFILE))
+      .missingInterface("eth9", ENODEV), .noDatagramSocket(EMFILE), .unaskedResolver, .missingName("a.example"),
+      .foreignNameError(CancellationError()),
+      .dialTimedOut(within: .seconds(10)).stillResolving,
+      .goneAtOnce.ofAddresses("192.0.2.1: Connection refused; 192.0.2.2: Connection refused", of: "a.example:443"))
     guard let target = TrustTarget(authority: "a.example", defaultPort: 443) else { return texts }
     texts.add(
       TransportError.egressDenied(.address(.addressClass(.loopback), target)),

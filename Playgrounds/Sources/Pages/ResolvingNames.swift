@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Lastro
+import LastroCurl
+import LastroNames
+import LastroTesting
+
+// sample: registry
+struct Registry: NameResolver {
+  let known: [String: [String]]
+
+  func resolve(_ name: HostName, port: Int) async throws(TransportError) -> ResolvedName {
+    try ResolvedName(addresses: known[name.text] ?? [], timeToLive: .seconds(30))
+  }
+}
+// end
+
+private func set(port: Int) async throws {
+  // sample: set
+  var configuration = CurlConfiguration()
+  configuration.connection.resolver = CachingResolver(over: Registry(known: ["orders": ["127.0.0.2", "127.0.0.1"]]))
+  let stack = try CurlNetworkStack(configuration)
+  let orders = try await stack.fetch(.raw(try ResourceRequest(url: "http://orders:\(port)/")))
+  print(orders.response.facts.remoteAddress ?? "none")
+  // end
+}
+
+extension Page {
+  static let resolvingNames = Page("ResolvingNames") { stage in
+    let server = try LoopbackServer.http { _ in .text("none yet") }
+    try await stage.prints("set") { try await set(port: server.port) }
+  }
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+internal import LastroWire
+
+/// A dial of a name whose addresses a resolver finds: an attempt at one address each, as ``AddressSchedule`` says.
+///
+/// Attempts are dials of their own, with the race's name and trust. The first that stands becomes the dial's session,
+/// and the others are closed. Owner: ``StreamHub/races``. Thread: the loop's.
+final class DialRace: DialTaker {
+  /// Addresses whose failures an error tells of.
+  private static let mostTold = 8
+
+  let dial: StreamDial
+  private let source: NameSource
+  private let rules: EgressRules?
+  private unowned let hub: StreamHub
+  private let beganAt: Int64
+  private var answeredAt: Int64
+  private var schedule = AddressSchedule()
+  private var giveUpAsking: (@Sendable () -> Void)?
+  /// Attempts that are under way, by the ids of their dials.
+  private var attempts: [UInt64: String] = [:]
+  private var beginnings: [UInt64: Int64] = [:]
+  private var failures: [(address: String, error: TransportError)] = []
+  /// An attempt may fail as soon as it begins: many in a row must not nest.
+  private var isBeginning = false
+
+  init(_ dial: StreamDial, asking source: NameSource, rules: EgressRules?, hub: StreamHub) {
+    self.dial = dial
+    self.source = source
+    self.rules = rules
+    self.hub = hub
+    beganAt = monotonicNow()
+    answeredAt = beganAt
+  }
+
+  // MARK: The addresses
+
+  func start() {
+    let name = dial.host.text, id = dial.id, inbox = hub.inbox
+    switch SpecialName(name) {
+    case .missing: end(.missingName(name))
+    case .loopback?: take(addresses: SpecialName.loopback.addresses)
+    case nil:
+      giveUpAsking = source.ask(name, dial.request.port) { answer in
+        _ = inbox.post(.stream(.named(id, answer.named(name))))
+      }
+    }
+  }
+
+  func answered(_ answer: Result<[String], TransportError>) {
+    guard giveUpAsking != nil else { return }
+    giveUpAsking = nil
+    answeredAt = monotonicNow()
+    switch answer {
+    case .failure(let error): end(error)
+    case .success(let addresses): take(addresses: addresses)
+    }
+  }
+
+  private func take(addresses: [String]) {
+    let now = monotonicNow()
+    schedule.add(addresses, isComplete: true) { hub.deadAddresses.contains(key(of: $0), now: now) }
+    proceed()
+  }
+
+  private func key(of address: String) -> DeadAddressKey { .init(address: address, port: dial.request.port) }
+
+  // MARK: The attempts
+
+  /// Begins what is due.
+  func proceed() {
+    guard !isBeginning else { return }
+    isBeginning = true
+    while let address = schedule.next(now: monotonicNow()) {
+      let attempt = StreamDial(attempting: address, of: dial)
+      attempts[attempt.id] = address
+      beginnings[attempt.id] = monotonicNow()
+      hub.attempt(attempt, for: self)
+    }
+    isBeginning = false
+    if schedule.state == .failed { return end(failure) }
+    hub.deadlines.add(schedule.due, dial.id)
+  }
+
+  /// The times at which ``expire(now:)`` has something to do.
+  func addDeadlines() {
+    hub.deadlines.add(dial.expiresAt, dial.id)
+    hub.deadlines.add(schedule.due, dial.id)
+  }
+
+  /// Its time has come: that of the next attempt, or of the whole.
+  func expire(now: Int64) {
+    guard now >= dial.expiresAt else { return proceed() }
+    for address in attempts.values { hub.deadAddresses.note(key(of: address), now: now) }
+    end(lateness)
+  }
+
+  func sessions(for profile: StreamProfile) -> SessionShare? { hub.sessions(of: dial, for: profile) }
+
+  func take(_ session: StreamSession) {
+    guard let address = attempts.removeValue(forKey: session.id) else { return }
+    let now = monotonicNow()
+    let began = beginnings[session.id] ?? beganAt
+    session.lead = StreamSession.Lead(lookUp: answeredAt - beganAt, attempt: began - beganAt)
+    hub.deadAddresses.forget(key(of: address))
+    for slow in schedule.noteWon(address) { hub.deadAddresses.note(key(of: slow), now: now) }
+    dropAttempts()
+    hub.adopt(session, for: dial)
+  }
+
+  func fail(_ id: UInt64, _ error: TransportError) {
+    guard let address = attempts.removeValue(forKey: id) else { return }
+    failures.append((address, error))
+    let now = monotonicNow()
+    // One for which no time was left has not shown that it is dead.
+    let isLate = error.code == .connectTimeout && now - (beginnings[id] ?? now) >= AddressSchedule.stagger
+    if error.stage == .connect || isLate { hub.deadAddresses.note(key(of: address), now: now) }
+    schedule.noteFailed(address, isFinal: isFinal(error))
+    proceed()
+  }
+
+  /// What trust refuses at one address is not sought at another; what egress refuses, where its policy says so. And
+  /// what is wrong with the request is so at all.
+  private func isFinal(_ error: TransportError) -> Bool {
+    switch error.code {
+    case .egressDenied: rules?.usesAllowedOfMixed != true
+    case .untrustedCertificate, .hostMismatch, .certificateExpired, .certificateStatusInvalid,
+      .invalidTLSConfiguration:
+      true
+    default: error.stage == .trust || error.stage == .request
+    }
+  }
+
+  private func dropAttempts() {
+    for id in attempts.keys.sorted() { hub.drop(id) }
+    attempts = [:]
+  }
+
+  // MARK: The end
+
+  /// Ends all of it.
+  func end(_ error: TransportError) {
+    giveUpAsking?()
+    giveUpAsking = nil
+    schedule.cancel()
+    let hasTriedAll = attempts.isEmpty && !failures.isEmpty && failures.allSatisfy { $0.error.stage == .connect }
+    dropAttempts()
+    hub.end(self, error)
+    if hasTriedAll { source.noteUnreachable(dial.host.text, dial.request.port) }
+  }
+
+  /// A refusal that ended all, or what all addresses came to.
+  private var failure: TransportError {
+    guard let last = failures.last?.error else { return .missingName(dial.host.text) }
+    if isFinal(last) { return last }
+    guard let told = failures.last(where: { $0.error.code != .egressDenied })?.error else { return last }
+    if told.code == .connectTimeout { return lateness }
+    return failures.count == 1 ? told : told.ofAddresses(account, of: dial.name)
+  }
+
+  private var lateness: TransportError {
+    let error = TransportError.dialTimeout(dial)
+    if giveUpAsking != nil { return error.stillResolving }
+    let failed = failures.filter { $0.error.code != .connectTimeout }
+    return failed.isEmpty ? error : error.ofAddresses(account, of: dial.name)
+  }
+
+  /// Address by address; where there is an egress policy without them, for whose URL it is must not learn them.
+  private var account: String {
+    let told = failures.prefix(Self.mostTold).enumerated().map { index, failure in
+      let address = rules == nil ? failure.address : "address \(index + 1)"
+      let reason = failure.error.systemCode.map { SystemError.text($0) } ?? failure.error.message
+      return "\(address): \(reason)"
+    }
+    let rest = failures.count - told.count
+    return told.joined(separator: "; ") + (rest > 0 ? "; and \(rest) more" : "")
+  }
+}
+
+/// An address that could not be connected to, at a port.
+struct DeadAddressKey: Hashable {
+  let address: String
+  let port: Int
+}
+
+extension NameSource.Answer {
+  /// A name without an address is an error here.
+  func named(_ name: String) -> Result<[String], TransportError> {
+    switch self {
+    case .success([]): .failure(.missingName(name))
+    case .success(let addresses): .success(addresses)
+    case .failure(let error): .failure(error as? TransportError ?? .foreignNameError(error))
+    }
+  }
+}
+
+extension TransportError {
+  static func missingName(_ name: String) -> TransportError {
+    TransportError(
+      stage: .resolve, code: .hostNotFound, message: "the name \(name) has no address",
+      hint: "check the name, and what ConnectionOptions.resolver knows of it")
+  }
+
+  static func foreignNameError(_ error: any Error) -> TransportError {
+    TransportError(
+      stage: .resolve, code: .hostNotFound, message: "the resolver failed: \(error)",
+      hint: "have it throw a TransportError")
+  }
+
+  /// The same of several addresses.
+  func ofAddresses(_ account: String, of name: String) -> TransportError {
+    var error = TransportError(
+      stage: stage, code: code, message: "\(name) was reached at none of its addresses: \(account)", hint: hint,
+      engineCode: engineCode)
+    error.systemCode = systemCode
+    return error
+  }
+
+  /// The limit passed before there was an address.
+  var stillResolving: TransportError {
+    TransportError(
+      stage: stage, code: code, message: message + ", while the resolver looked the name up", hint: hint)
+  }
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+internal import LastroSupport
+internal import LastroWire
+
+extension StreamHub {
+  /// Whether a resolver is asked for the addresses of the host.
+  func asks(for dial: StreamDial, _ profile: StreamProfile) -> Bool {
+    guard profile.options.reach.names != nil, dial.address == nil else { return false }
+    return profile.applier.resolvesName(of: dial.host, port: dial.request.port, isTLS: dial.request.tls != nil)
+  }
+
+  /// Begins a dial whose addresses a resolver finds.
+  func race(_ dial: StreamDial, _ profile: StreamProfile) {
+    guard let source = profile.options.reach.names else { return }
+    let race = DialRace(dial, asking: source, rules: profile.applier.egressRules, hub: self)
+    races[dial.id] = race
+    deadlines.add(dial.expiresAt, dial.id)
+    race.start()
+  }
+
+  /// Dials one address for a race.
+  func attempt(_ attempt: StreamDial, for race: DialRace) {
+    takers[attempt.id] = race
+    begin(attempt, restarts: 0)
+  }
+
+  func sessions(of dial: StreamDial, for profile: StreamProfile) -> SessionShare? {
+    takers[dial.id]?.sessions(for: profile)
+  }
+
+  /// The session of an attempt becomes that of the dial.
+  func adopt(_ session: StreamSession, for dial: StreamDial) {
+    races[dial.id] = nil
+    takers[session.id] = nil
+    ports[session.id] = nil
+    session.dial = dial
+    ports[dial.id] = .bytes(session)
+    hand(session)
+  }
+
+  /// Gives a stream that stands to those who dialed for it.
+  func hand(_ session: StreamSession) {
+    leave(session.dial)
+    if let taker = takers[session.id] { return taker.take(session) }
+    guard session.dial.kind == .bytes, let loop = session.dial.loop else {
+      return finish(.bytes(session), .streamClosed)
+    }
+    byDescriptor[session.descriptor] = .bytes(session)
+    let stream = CurlStream(
+      facts: session.facts, id: session.id, loop: loop, ending: session.ending)
+    // When the dial was given up, the last reference goes here, and closes the stream.
+    session.dial.bytes.offer(.success(stream))
+  }
+
+  /// A race is over, and brought no connection.
+  func end(_ race: DialRace, _ error: TransportError) {
+    guard races.removeValue(forKey: race.dial.id) != nil else { return }
+    refuse(race.dial, error, leaves: true)
+  }
+}
+
+extension OptionApplier {
+  /// Whether the name of a host is resolved on this side, and by no fixed answer.
+  func resolvesName(of host: HostName, port: Int, isTLS: Bool) -> Bool {
+    if host.isIPAddress || options.unixSocketPath != nil { return false }
+    let isFixed = options.resolutions.contains { $0.port == port && (try? HostName($0.host)) == host }
+    return !isFixed && proxy(isTLS: isTLS, authority: "\(host.text.bracketedHost):\(port)").isEmpty
+  }
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastro
+internal import Lastro
+internal import LastroSupport
+
+/// Look-ups of names for datagrams by the system: `getaddrinfo` blocks for as long as it likes.
+enum SystemLookups {
+  typealias Answer = Result<[String], TransportError>
+
+  static let shared = make { addresses(of: $0) }
+
+  /// - Parameter mostRequests: most requests that may wait for an answer at once.
+  static func make(
+    mostRequests: Int = 4_096, resolve: @escaping @Sendable (HostName) -> Answer
+  ) -> NameLookups<HostName, Answer> {
+    NameLookups(
+      mostRequests: mostRequests, full: .failure(.lookupsFull(mostRequests)), noThread: .failure(.noLookupThread),
+      resolve: resolve)
+  }
+
+  private static func addresses(of host: HostName) -> Answer {
+    clastro_name_thread("lastro-lookup")
+    var found: [String] = []
+    let code = withUnsafeMutablePointer(to: &found) { found in
+      clastro_resolve(host.text, found) { found, address in
+        found.assumingMemoryBound(to: [String].self).pointee.append(String(cString: address))
+      }
+    }
+    guard code == 0, !found.isEmpty else {
+      return .failure(.noAddress(of: host.text, code))
+    }
+    return .success(found)
+  }
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Lastro
+internal import LastroSupport
+
+/// Keeps the answers of another resolver for as long as they hold.
+///
+/// | what | is kept for |
+/// |---|---|
+/// | addresses | their time to live, from 1 s to 1 hour; where it is not known, 60 s |
+/// | that a name has none | its time to live, 60 s at most; where it is not known, 5 s |
+/// | a failure | 1 s |
+///
+/// All who ask for one name meanwhile have one look-up, which is cancelled when none of them waits any more. Where it
+/// fails, addresses serve for an hour longer (RFC 8767), and the name is looked up again 30 s later at the earliest. At
+/// most 4,096 names are kept; what ends first gives way. A name is forgotten when none of its addresses could be
+/// connected to.
+///
+/// Ports are not told apart: a resolver whose answer depends on the port is not for it. Any thread may call it.
+public final class CachingResolver: NameResolver {
+  private typealias Answer = Result<ResolvedName, TransportError>
+
+  private struct State {
+    var memory = NameMemory<HostName, ResolvedName, TransportError>()
+    var lookUps: [HostName: LookUp] = [:]
+  }
+
+  /// One that is under way, and those that wait for it.
+  private struct LookUp {
+    let id: UInt64
+    var task: Task<Void, Never>?
+    var waiters: [ObjectIdentifier: OneAnswer<Answer>] = [:]
+  }
+
+  private let resolver: any NameResolver
+  private let now: @Sendable () -> Duration
+  private let state = Lock((State(), nextID: UInt64(0)))
+
+  /// Makes one that knows nothing.
+  ///
+  /// - Parameters:
+  ///   - resolver: who is asked for what is not known.
+  ///   - time: default the system's clock.
+  public init(over resolver: any NameResolver, time: TimeSource = .continuous) {
+    self.resolver = resolver
+    now = time.now
+  }
+
+  /// How many names something is kept of.
+  public var keptNames: Int { state.withLock { $0.0.memory.count } }
+
+  /// Answers from memory, or asks.
+  ///
+  /// - Throws: `TransportError`, the other resolver's; stage `cancelled`, when the task is.
+  public func resolve(_ name: HostName, port: Int) async throws(TransportError) -> ResolvedName {
+    let answer = OneAnswer<Answer>()
+    let time = now()
+    let (step, begun) = state.withLock { state -> (NameMemory<HostName, ResolvedName, TransportError>.Step, UInt64?) in
+      let step = state.0.memory.ask(name, now: time)
+      switch step {
+      case .answered, .failed: return (step, nil)
+      case .wait: break
+      case .lookUp:
+        state.nextID += 1
+        state.0.lookUps[name] = LookUp(id: state.nextID)
+      }
+      state.0.lookUps[name]?.waiters[ObjectIdentifier(answer)] = answer
+      if case .lookUp = step { return (step, state.nextID) }
+      return (step, nil)
+    }
+    switch step {
+    case .answered(let known): return known
+    case .failed(let error): throw error
+    case .wait, .lookUp: break
+    }
+    if let begun { begin(name, port: port, id: begun) }
+    return try await withTaskCancellationHandler {
+      await answer.value()
+    } onCancel: {
+      if answer.offer(.failure(.cancelled())) { giveUp(name, answer) }
+    }.get()
+  }
+
+  /// Not a child of the task that asks: others may wait for it, too.
+  private func begin(_ name: HostName, port: Int, id: UInt64) {
+    let task = Task { [self] in
+      do throws(TransportError) {
+        end(name, id: id, .success(try await resolver.resolve(name, port: port)))
+      } catch {
+        end(name, id: id, .failure(error))
+      }
+    }
+    let isWanted = state.withLock { state in
+      guard state.0.lookUps[name]?.id == id else { return false }
+      state.0.lookUps[name]?.task = task
+      return true
+    }
+    // Over already, or given up.
+    if !isWanted { task.cancel() }
+  }
+
+  private func end(_ name: HostName, id: UInt64, _ outcome: Answer) {
+    let time = now()
+    let (answer, waiters) = state.withLock { state -> (Answer, [OneAnswer<Answer>]) in
+      guard state.0.lookUps[name]?.id == id, let lookUp = state.0.lookUps.removeValue(forKey: name) else {
+        return (outcome, [])
+      }
+      var answer = outcome
+      switch outcome {
+      case .success(let found):
+        state.0.memory.note(
+          found, of: name, timeToLive: found.timeToLive, isAbsence: found.addresses.isEmpty, now: time)
+      case .failure(let error):
+        if let stale = state.0.memory.note(error, of: name, now: time) { answer = .success(stale) }
+      }
+      return (answer, Array(lookUp.waiters.values))
+    }
+    for waiter in waiters { waiter.give(answer) }
+  }
+
+  private func giveUp(_ name: HostName, _ answer: OneAnswer<Answer>) {
+    let task = state.withLock { state -> Task<Void, Never>? in
+      guard state.0.lookUps[name]?.waiters.removeValue(forKey: ObjectIdentifier(answer)) != nil,
+        state.0.lookUps[name]?.waiters.isEmpty == true
+      else { return nil }
+      state.0.memory.noteGivenUp(name)
+      return state.0.lookUps.removeValue(forKey: name)?.task
+    }
+    task?.cancel()
+  }
+
+  /// Forgets a name. What is being looked up is kept when it comes.
+  public func flush(_ name: HostName) { state.withLock { $0.0.memory.forget(name) } }
+
+  /// Forgets all names.
+  public func flush() { state.withLock { $0.0.memory.forgetAll() } }
+
+  /// Forgets the name, and tells the other resolver.
+  public func noteUnreachable(_ name: HostName, port: Int) {
+    flush(name)
+    resolver.noteUnreachable(name, port: port)
+  }
+}

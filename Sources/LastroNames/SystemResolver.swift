@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Lastro
+internal import LastroSupport
+
+#if canImport(Glibc)
+  internal import Glibc
+#else
+  internal import Darwin
+#endif
+
+/// Asks the system (`getaddrinfo`: `/etc/hosts`, DNS, and what else it is set up for), in the system's order.
+///
+/// The system tells no times to live. Look-ups run on threads of their own, at most 16 at once in a process; others
+/// wait, and all that ask for one name meanwhile have one. Cancelling a task ends its wait at once; the system's
+/// look-up goes on.
+public struct SystemResolver: NameResolver {
+  private typealias Answer = Result<ResolvedName, TransportError>
+
+  private static let mostRequests = 4_096
+  private static let lookups = NameLookups<HostName, Answer>(
+    mostRequests: mostRequests, full: .failure(.tooManyLookUps(mostRequests)), noThread: .failure(.noThreadForNames)
+  ) { name in
+    do throws(TransportError) { return .success(try lookUp(name)) } catch { return .failure(error) }
+  }
+
+  /// Makes a resolver. All share their threads.
+  public init() {}
+
+  /// Asks the system.
+  ///
+  /// - Returns: a name that does not exist has no addresses.
+  /// - Throws: `TransportError`: stage `resolve`, code `host_not_found`, where the system cannot say; stage `limit`,
+  ///   code `queue_full`, where 4,096 requests wait; stage `cancelled`.
+  public func resolve(_ name: HostName, port: Int) async throws(TransportError) -> ResolvedName {
+    let answer = OneAnswer<Answer>()
+    Self.lookups.submit(.init(name: name, isGivenUp: { answer.isGiven }, answer: { answer.give($0) }))
+    return try await withTaskCancellationHandler {
+      await answer.value()
+    } onCancel: {
+      answer.give(.failure(.cancelled()))
+    }.get()
+  }
+
+  /// `EAI_NODATA`, which the module of glibc does not show: the name is there, and has no address.
+  private static let noData: Int32 = -5
+
+  private static func lookUp(_ name: HostName) throws(TransportError) -> ResolvedName {
+    var hints = addrinfo()
+    hints.ai_family = AF_UNSPEC
+    #if canImport(Glibc)
+      hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+    #else
+      hints.ai_socktype = SOCK_STREAM
+    #endif
+    var list: UnsafeMutablePointer<addrinfo>?
+    let code = getaddrinfo(name.text, nil, &hints, &list)
+    defer { if let list { freeaddrinfo(list) } }
+    guard code == 0 else {
+      if code == EAI_NONAME || code == noData { return .none(for: nil) }
+      throw .lookUpFailed(name, String(cString: gai_strerror(code)), code)
+    }
+    var found: [String] = []
+    var next = list
+    while let entry = next {
+      if let text = text(of: entry.pointee), !found.contains(text) { found.append(text) }
+      next = entry.pointee.ai_next
+    }
+    return try ResolvedName(addresses: found)
+  }
+
+  /// Without a zone: `nil` for an address that needs one.
+  private static func text(of entry: addrinfo) -> String? {
+    var text = [CChar](repeating: 0, count: 64)
+    guard getnameinfo(entry.ai_addr, entry.ai_addrlen, &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST) == 0
+    else { return nil }
+    let address = String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+    return address.utf8.contains(UInt8(ascii: "%")) ? nil : address
+  }
+}
