@@ -55,6 +55,7 @@ extension AttemptRun {
       }
       redirects = tracker
       redirectedFrom = exchange.response
+      notes += exchange.response.facts.notes
       exchange.body.cancel()
       wasTransferred = false
       preparationStart = now()
@@ -121,7 +122,7 @@ extension AttemptRun {
       for: SuccessAccount(
         callID: call.callID, earlier: call.attempts, operation: options.operation, idempotencyKey: idempotencyKey,
         limit: plan.timeouts(for: options).total, elapsed: now - call.start, start: start - call.start,
-        duration: now - start, preparation: preparation, cause: cause))
+        duration: now - start, preparation: preparation, cause: cause, notes: notes))
   }
 
   private func observed(_ body: ResponseBody) -> ResponseBody {

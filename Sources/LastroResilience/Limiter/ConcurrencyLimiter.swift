@@ -72,10 +72,8 @@ public final class ConcurrencyLimiter: Sendable {
 
   /// What it knows of a key.
   public func snapshot(of key: ResilienceKey) -> Snapshot {
-    let machine = state.withLock { $0.machines.known(key) }
-    return Snapshot(
-      limit: machine?.limit.value ?? ConcurrencyLimit(algorithm).value, inUse: machine?.inUse ?? 0,
-      waiting: machine?.waitingCount ?? 0)
+    state.withLock { $0.machines.known(key)?.snapshot }
+      ?? Snapshot(limit: ConcurrencyLimit(algorithm).value, inUse: 0, waiting: 0)
   }
 
   /// Waits for a permit.
@@ -134,17 +132,19 @@ public final class ConcurrencyLimiter: Sendable {
     return answer.take() ?? nil
   }
 
-  func end(_ place: Place, _ grant: LimiterMachine.Grant, _ load: LoadSample) {
+  @discardableResult
+  func end(_ place: Place, _ grant: LimiterMachine.Grant, _ load: LoadSample) -> Snapshot {
     let now = time.now()
-    let woken = state.withLock { state in
+    let (woken, snapshot) = state.withLock { state in
       var woken: [OneAnswer<LimiterMachine.Grant?>.Waiter] = []
       for (ticket, grant) in state.machines[place].end(grant, load, now: now) {
         let answer = state.waiters.removeValue(forKey: Waiter(place: place, ticket: ticket))
         if let waiter = answer?.settle(grant).waiter { woken.append(waiter) }
       }
-      return woken
+      return (woken, state.machines[place].snapshot)
     }
     for waiter in woken { waiter.wake() }
+    return snapshot
   }
 }
 
@@ -167,9 +167,12 @@ public struct ConcurrencyPermit: ~Copyable, Sendable {
   }
 
   /// Gives it back, and tells what the attempt says of load.
-  public consuming func end(_ load: LoadSample) {
-    guard let grant = grant.take() else { return }
-    limiter.end(place, grant, load)
+  public consuming func end(_ load: LoadSample) { _ = ended(load) }
+
+  /// - Returns: how the limiter stands without it.
+  consuming func ended(_ load: LoadSample) -> ConcurrencyLimiter.Snapshot? {
+    guard let grant = grant.take() else { return nil }
+    return limiter.end(place, grant, load)
   }
 
   deinit {
