@@ -7,6 +7,8 @@ import Lastro
 struct ResilienceTelling {
   private let onEvent: (@Sendable (ResilienceEvent) -> Void)?
   private(set) var notes: [TransferFacts.Note] = []
+  /// Whether the request waited for anything.
+  var hasWaited: Bool { notes.contains { $0.wait != nil } }
 
   init(_ onEvent: (@Sendable (ResilienceEvent) -> Void)?) { self.onEvent = onEvent }
 

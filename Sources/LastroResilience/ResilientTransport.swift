@@ -38,7 +38,8 @@ public struct ResilientTransport: Transport {
     if resilience.isEmpty { return try await base.execute(request) }
     var telling = ResilienceTelling(resilience.onEvent)
     do throws(TransportError) {
-      return telling.noted(try await execute(request, by: resilience, &telling))
+      let response = try await execute(request, by: resilience, &telling)
+      return telling.noted(response)
     } catch {
       throw telling.noted(error)
     }
@@ -51,16 +52,19 @@ public struct ResilientTransport: Transport {
     let slot = try await pace(request, by: resilience.pacer, &telling)
     let room = try await room(for: request, since: start, by: resilience.limiter, &telling)
     let circuit = try circuit(for: request, by: resilience.breaker, &telling)
+    // Where nothing waited, the deadline stays as it is: to change it copies the request.
+    let request = telling.hasWaited ? try remaining(of: request, since: start) : request
     let result: Result<TransferResponse, TransportError>
     do throws(TransportError) {
-      result = .success(try await base.execute(remaining(of: request, since: start)))
+      result = .success(try await base.execute(request))
     } catch {
       result = .failure(error)
     }
     let outcome = outcome(of: result)
     if let slot, case .success(let answer) = result { resilience.pacer?.learn(slot, from: answer.head) }
-    if let room, let snapshot = room.ended(outcome.load), let key = resilience.limiter?.keyRule.key(of: request) {
-      telling.note(snapshot, key)
+    if let room {
+      let key = room.key
+      if let snapshot = room.ended(outcome.load) { telling.note(snapshot, key) }
     }
     if let circuit, let change = circuit.end(outcome.verdict, retryAfter: outcome.retryAfter),
       let key = resilience.breaker?.keyRule.key(of: request)

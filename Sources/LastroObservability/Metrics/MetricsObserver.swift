@@ -30,10 +30,10 @@ internal import LastroSupport
 /// request could be made.
 ///
 /// The last six are there where something stands around the transport that notes what it does
-/// (`TransferFacts.notes`): `LastroResilience`. They have the first five attributes; refusals also `error.type` (such as
-/// `policy/circuit_open`), waits `lastro.wait` (`paced`, `queued`), changes `lastro.circuit.state` (`open`, `half-open`,
-/// `closed`), hedges `lastro.hedge.outcome` (`won`, `lost`, `useless`). Limiters, which requests share, have
-/// `server.address`, `server.port` and `url.scheme` alone, and `lastro.limiter.part` where their keys have parts.
+/// (`TransferFacts.notes`): `LastroResilience`. They have the first five attributes; refusals also `error.type` (such
+/// as `policy/circuit_open`), waits `lastro.wait` (`paced`, `queued`), changes `lastro.circuit.state` (`open`,
+/// `half-open`, `closed`), hedges `lastro.hedge.outcome` (`won`, `lost`, `useless`). Limiters, which requests share,
+/// have `server.address`, `server.port` and `url.scheme` alone, and `lastro.limiter.part` where their keys have parts.
 ///
 /// No URL is in an attribute. Hosts and operations may still be many: beyond ``init(factory:maximumAttributeSets:)``'s
 /// limit of distinct sets of a metric, values go to one set, `otel.metric.overflow` = `true`.

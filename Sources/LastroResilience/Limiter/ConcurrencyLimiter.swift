@@ -87,14 +87,15 @@ public final class ConcurrencyLimiter: Sendable {
   public func permit(for key: ResilienceKey, left: Duration? = nil) async throws(TransportError) -> ConcurrencyPermit {
     switch ask(key, left) {
     case .admitted(let place, let grant):
-      return ConcurrencyPermit(limiter: self, place: place, grant: grant, hasWaited: false)
+      return ConcurrencyPermit(limiter: self, key: key, place: place, grant: grant, hasWaited: false)
     case .refused(let inUse, let waiting): throw .concurrencyLimited(key, inUse: inUse, waiting: waiting)
     case .waits(let waiter, let answer):
       let limit = min(maximumWait, left ?? maximumWait)
       let outcome = await interruptible(within: limit, time: time) { await answer.wait() }
       // What was admitted meanwhile is a permit, whatever ended the wait.
       if let grant = leave(waiter, answer) {
-        let permit = ConcurrencyPermit(limiter: self, place: waiter.place, grant: grant, hasWaited: true)
+        let permit = ConcurrencyPermit(
+          limiter: self, key: key, place: waiter.place, grant: grant, hasWaited: true)
         if case .failure(.cancelled) = outcome { throw .cancelled() }
         return permit
       }
@@ -151,6 +152,7 @@ public final class ConcurrencyLimiter: Sendable {
 /// Room for one attempt, from a ``ConcurrencyLimiter``. It cannot be copied, and goes back by itself where it is
 /// dropped.
 public struct ConcurrencyPermit: ~Copyable, Sendable {
+  let key: ResilienceKey
   private let limiter: ConcurrencyLimiter
   private let place: ConcurrencyLimiter.Place
   /// `nil` once it went back.
@@ -158,8 +160,10 @@ public struct ConcurrencyPermit: ~Copyable, Sendable {
   let hasWaited: Bool
 
   init(
-    limiter: ConcurrencyLimiter, place: ConcurrencyLimiter.Place, grant: LimiterMachine.Grant, hasWaited: Bool
+    limiter: ConcurrencyLimiter, key: ResilienceKey, place: ConcurrencyLimiter.Place, grant: LimiterMachine.Grant,
+    hasWaited: Bool
   ) {
+    self.key = key
     self.hasWaited = hasWaited
     self.limiter = limiter
     self.place = place

@@ -96,8 +96,9 @@ public struct AttemptOutcome: Sendable, Hashable {
 
 extension HTTPResponse {
   /// How long the server wants to be left alone: what a 429 or 503 says with `Retry-After`.
-  func retryAfter(_ sinceEpoch: Duration) -> Duration? {
-    guard status.code == 429 || status.code == 503 else { return nil }
+  func retryAfter(_ sinceEpoch: @autoclosure () -> Duration) -> Duration? {
+    guard statusCode == 429 || statusCode == 503 else { return nil }
+    let sinceEpoch = sinceEpoch()
     return RetryAfter.wait(headerFields) { sinceEpoch }
   }
 }

@@ -19,8 +19,14 @@ enum RateLimitFields {
   ///
   /// `RateLimit` (draft-ietf-httpapi-ratelimit-headers) counts before the older names. One that breaks its grammar is
   /// ignored as a whole.
-  static func quota(_ fields: HTTPFields, sinceEpoch: Duration) -> ServerQuota? {
-    current(fields) ?? older(fields, sinceEpoch)
+  static func quota(_ fields: HTTPFields, sinceEpoch: @autoclosure () -> Duration) -> ServerQuota? {
+    guard fields.contains(where: { mayTell($0.name) }) else { return nil }
+    return current(fields) ?? older(fields, sinceEpoch())
+  }
+
+  /// Most answers tell nothing, and are not searched for each name.
+  private static func mayTell(_ name: HTTPField.Name) -> Bool {
+    name.canonicalName.hasPrefix("ratelimit") || name.canonicalName.hasPrefix("x-ratelimit")
   }
 
   private static let longest: Int64 = 1_000_000_000
