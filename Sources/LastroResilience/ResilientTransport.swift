@@ -134,7 +134,7 @@ public struct ResilientTransport: Transport {
     switch result {
     case .failure(let error): return AttemptOutcome(error)
     case .success(let answer):
-      var outcome = AttemptOutcome(status: answer.head.status)
+      var outcome = AttemptOutcome(code: answer.head.statusCode)
       outcome.retryAfter = answer.head.retryAfter(time.sinceEpoch())
       return outcome
     }

@@ -102,6 +102,12 @@ struct ResilienceTellingTests {
     #expect(ledger.description.contains("nothing sent, waited 100 ms for its pace"), "\(ledger)")
   }
 
+  @Test("what goes out at once has waited for nothing, by the system's clock too")
+  func atOnce() async throws {
+    let slot = try await Pacer().slot(for: ResilienceKey(try Origin("https://api.example.org")))
+    #expect(slot.waited == .zero)
+  }
+
   @Test("a wait for room stands in the ledger, and how the limiter stands in its JSON alone")
   func room() async throws {
     let clock = ManualClock()

@@ -25,9 +25,6 @@ struct SuccessAccount: Sendable {
   let duration: Duration
   let preparation: Duration
   let cause: AttemptCause?
-  /// What was noted of its transfers before a redirect.
-  let notes: [TransferFacts.Note]
-
   func ledger(
     of method: HTTPRequest.Method?, _ url: String?, _ status: HTTPResponse.Status, _ redirects: [String],
     _ facts: TransferFacts, _ redaction: Redaction
@@ -36,7 +33,6 @@ struct SuccessAccount: Sendable {
       number: earlier.count + 1, outcome: .succeeded, status: status, requestSent: true, delay: cause?.delay ?? .zero,
       delaySource: cause?.delaySource ?? .none, reason: cause?.reason ?? "first", quotaLeft: cause?.quotaLeft,
       start: start, duration: duration, preparation: preparation, redirects: redirects, facts: facts)
-    attempt.note(notes)
     attempt.redaction = redaction
     return AttemptLedger(
       callID: callID, method: method, url: url, redaction: redaction, operation: operation,

@@ -53,9 +53,9 @@ extension AttemptRun {
       guard let next = try tracker.next(after: exchange.response.head, to: exchange.request, policy: policy) else {
         return nil
       }
+      tracker.notes += exchange.response.facts.notes
       redirects = tracker
       redirectedFrom = exchange.response
-      notes += exchange.response.facts.notes
       exchange.body.cancel()
       wasTransferred = false
       preparationStart = now()
@@ -122,7 +122,10 @@ extension AttemptRun {
       for: SuccessAccount(
         callID: call.callID, earlier: call.attempts, operation: options.operation, idempotencyKey: idempotencyKey,
         limit: plan.timeouts(for: options).total, elapsed: now - call.start, start: start - call.start,
-        duration: now - start, preparation: preparation, cause: cause, notes: notes))
+        duration: now - start, preparation: preparation, cause: cause))
+    // Written at once, which is rare, so that no account has a place for it.
+    guard let notes = redirects?.notes, !notes.isEmpty else { return }
+    exchange.response.ledger = exchange.response.ledger.noting(notes)
   }
 
   private func observed(_ body: ResponseBody) -> ResponseBody {

@@ -28,8 +28,6 @@ final class AttemptRun {
   /// `nil` until an answer redirects.
   var redirects: RedirectTracker?
   var redirectedFrom: ResourceResponse?
-  /// What was noted of its transfers before a redirect.
-  var notes: [TransferFacts.Note] = []
   /// The first request handed to the transport: retrying means sending that again.
   var firstRequest: ResourceRequest?
   /// The latest request, as far as it was made; of an earlier attempt until there is one.
@@ -139,7 +137,7 @@ final class AttemptRun {
       delaySource: cause?.delaySource ?? .none, reason: cause?.reason ?? "first", quotaLeft: cause?.quotaLeft,
       start: start - call.start, duration: now - start, preparation: preparation, redirects: redirects?.urls ?? [],
       facts: failure.facts)
-    attempt.note(notes)
+    attempt.note(redirects?.notes ?? [])
     attempt.redaction = redaction
     return attempt
   }

@@ -67,8 +67,10 @@ public struct AttemptOutcome: Sendable, Hashable {
   }
 
   /// The outcome of an answer.
-  public init(status: HTTPResponse.Status) {
-    switch status.code {
+  public init(status: HTTPResponse.Status) { self.init(code: status.code) }
+
+  init(code: Int) {
+    switch code {
     case 503, 504: self.init(verdict: .failure, load: .dropped, hedge: .unacceptable)
     case 429: self.init(verdict: .ignored, load: .dropped, hedge: .unacceptable)
     case 501, 505: self.init(verdict: .success, load: .measured, hedge: .acceptable)

@@ -84,8 +84,8 @@ public final class Pacer: Sendable {
     let start = time.now()
     let limit = min(policy.whenClosed == .wait ? policy.maximumWait : .zero, left ?? .seconds(1_000_000_000))
     let place = machines.withLock { $0.place(of: key, now: start) }
+    var now = start
     while true {
-      let now = time.now()
       // Under one lock: a place that is refused goes back before another is taken behind it.
       let (reservation, fits) = machines.withLock { machines in
         let reservation = machines[place].reserve(now: now, unit: random.unit())
@@ -104,8 +104,8 @@ public final class Pacer: Sendable {
       }
       // The server may have closed the gate meanwhile; else the place is this request's.
       let blockedUntil = machines.withLock { $0[place].blockedUntil }
-      let woke = time.now()
-      if blockedUntil <= woke { return Slot(place: place, number: reservation.number, waited: woke - start) }
+      now = time.now()
+      if blockedUntil <= now { return Slot(place: place, number: reservation.number, waited: now - start) }
     }
   }
 

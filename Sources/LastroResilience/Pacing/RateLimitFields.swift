@@ -26,7 +26,10 @@ enum RateLimitFields {
 
   /// Most answers tell nothing, and are not searched for each name.
   private static func mayTell(_ name: HTTPField.Name) -> Bool {
-    name.canonicalName.hasPrefix("ratelimit") || name.canonicalName.hasPrefix("x-ratelimit")
+    switch name.canonicalName.utf8.first {
+    case UInt8(ascii: "r"), UInt8(ascii: "x"): name.canonicalName.contains("ratelimit")
+    default: false
+    }
   }
 
   private static let longest: Int64 = 1_000_000_000
