@@ -217,7 +217,8 @@ let package = Package(
     .testTarget(
       name: "LastroResilienceTests",
       dependencies: [
-        "Lastro", "LastroResilience", "LastroSupport", "LastroTesting", "LastroWire", httpTypes,
+        "Lastro", "LastroObservability", "LastroResilience", "LastroSupport", "LastroTesting", "LastroWire", httpTypes,
+        .product(name: "MetricsTestKit", package: "swift-metrics"),
       ],
       exclude: ["Errors/ResilienceErrorTexts.txt"],
       swiftSettings: settings),

@@ -57,6 +57,7 @@ let package = Package(
       name: "PipelineBench",
       dependencies: [
         .product(name: "Lastro", package: "Lastro"),
+        .product(name: "LastroResilience", package: "Lastro"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ],
       swiftSettings: settings),

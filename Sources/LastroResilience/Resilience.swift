@@ -5,8 +5,9 @@ public import Lastro
 /// What stands between a stack and servers that fail: each part may be left out, and shared with other stacks.
 ///
 /// ```swift
-/// let transport = ResilientTransport(over: engine, .standard())
-/// let stack = TransportNetworkStack(transport: transport)
+/// var configuration = StackConfiguration()
+/// configuration.resilience = .standard()
+/// let stack = try CurlNetworkStack(configuration: configuration)
 /// ```
 public struct Resilience: Sendable {
   /// When requests may go out. Default `nil`: at once.
@@ -29,6 +30,9 @@ public struct Resilience: Sendable {
     self.onEvent = onEvent
   }
 
+  /// Whether it lets everything through.
+  var isEmpty: Bool { pacer == nil && limiter == nil && breaker == nil }
+
   /// A breaker, and a pacer that follows `Retry-After` and the `RateLimit` fields of servers. No limiter: what is right
   /// for it depends on the service.
   public static func standard() -> Resilience { Resilience(pacer: Pacer(), breaker: CircuitBreaker()) }
@@ -45,7 +49,7 @@ public struct ResilienceEvent: Sendable, Hashable {
     case queued(Duration)
     /// It was refused, with code `circuit_open`, `concurrency_limited` or `rate_limited`; nothing was sent.
     case refused(FailureCode)
-    /// Its end changed the circuit.
+    /// The circuit changed: by its end, or because it is the first to be let through again.
     case circuit(from: CircuitState, to: CircuitState)
   }
 

@@ -6,6 +6,8 @@ extension ResilientTransport {
   /// The facts of the base, and how its server stands with each part.
   public func explain(_ request: TransferRequest) -> [FetchExplanation.Fact] {
     var facts = base.explain(request)
+    let resilience = resilience.used(by: request)
+    if resilience.isEmpty { facts.append(.init("resilience", "none for this request")) }
     if let pacer = resilience.pacer, let key = pacer.keyRule.key(of: request) {
       let status = pacer.status(of: key)
       var words = pacer.policy.pace.map { "\($0.perSecond) requests a second" } ?? "as the server asks"

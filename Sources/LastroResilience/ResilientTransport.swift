@@ -7,8 +7,9 @@ public import Lastro
 /// It stands below retries, and so sees each attempt, and each redirect, by itself: three attempts count three times. A
 /// request goes through pacing, then the limiter, then the breaker. What is refused fails with stage `policy`, is not
 /// retried by `RetryInterceptor.standard`, and costs no retry quota. Waits count against the attempt and total
-/// timeouts,
-/// but not against those of connecting and idleness. An answer whose body is streamed is judged by its head.
+/// timeouts, but not against those of connecting and idleness. An answer whose body is streamed is judged by its head.
+///
+/// A stack puts it around its transport by ``Lastro/StackConfiguration/resilience``.
 public struct ResilientTransport: Transport {
   /// What carries requests.
   public let base: any Transport
@@ -31,87 +32,111 @@ public struct ResilientTransport: Transport {
   /// Waits until the request may go out, sends it, and tells the parts how it ended.
   ///
   /// - Throws: `TransportError`: that of the base; stage `policy` where it was refused; stage `timeout` where its
-  /// deadline
-  ///   passed while it waited. Nothing was sent in the latter two.
+  ///   deadline passed while it waited. Nothing was sent in the latter two.
   public func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
-    let start = time.now()
-    let slot = try await pace(request)
-    let room = try await room(for: request, since: start)
-    let circuit = try circuit(for: request)
-    var request = request
-    if let deadline = request.deadline {
-      let left = deadline - (time.now() - start)
-      guard left > .zero else {
-        throw .deadlinePassed(
-          request.deadlineCode, of: request.wholeTimeout ?? deadline, "while waiting for its turn", requestSent: false)
-      }
-      request.deadline = left
+    let resilience = resilience.used(by: request)
+    if resilience.isEmpty { return try await base.execute(request) }
+    var telling = ResilienceTelling(resilience.onEvent)
+    do throws(TransportError) {
+      let response = try await execute(request, by: resilience, &telling)
+      return telling.noted(response)
+    } catch {
+      throw telling.noted(error)
     }
+  }
+
+  private func execute(
+    _ request: TransferRequest, by resilience: Resilience, _ telling: inout ResilienceTelling
+  ) async throws(TransportError) -> TransferResponse {
+    let start = time.now()
+    let slot = try await pace(request, by: resilience.pacer, &telling)
+    let room = try await room(for: request, since: start, by: resilience.limiter, &telling)
+    let circuit = try circuit(for: request, by: resilience.breaker, &telling)
+    // Where nothing waited, the deadline stays as it is: to change it copies the request.
+    let request = telling.hasWaited ? try remaining(of: request, since: start) : request
     let result: Result<TransferResponse, TransportError>
     do throws(TransportError) {
       result = .success(try await base.execute(request))
     } catch {
       result = .failure(error)
     }
-    let outcome = outcome(of: result, slot)
-    if let room { room.end(outcome.load) }
-    if let circuit, let change = circuit.end(outcome.verdict, retryAfter: outcome.retryAfter) {
-      tell(.circuit(from: change.from, to: change.to), resilience.breaker?.keyRule, request)
+    let outcome = outcome(of: result)
+    if let slot, case .success(let answer) = result { resilience.pacer?.learn(slot, from: answer.head) }
+    if let room {
+      let key = room.key
+      if let snapshot = room.ended(outcome.load) { telling.note(snapshot, key) }
+    }
+    if let circuit, let change = circuit.end(outcome.verdict, retryAfter: outcome.retryAfter),
+      let key = resilience.breaker?.keyRule.key(of: request)
+    {
+      telling.tell(.circuit(from: change.from, to: change.to), key)
     }
     return try result.get()
   }
 
-  private func pace(_ request: TransferRequest) async throws(TransportError) -> Pacer.Slot? {
-    guard let pacer = resilience.pacer, let key = pacer.keyRule.key(of: request) else { return nil }
+  /// The request with what its waits left of its deadline.
+  private func remaining(
+    of request: TransferRequest, since start: Duration
+  ) throws(TransportError) -> TransferRequest {
+    guard let deadline = request.deadline else { return request }
+    let left = deadline - (time.now() - start)
+    guard left > .zero else {
+      throw .deadlinePassed(
+        request.deadlineCode, of: request.wholeTimeout ?? deadline, "while waiting for its turn", requestSent: false)
+    }
+    var request = request
+    request.deadline = left
+    return request
+  }
+
+  private func pace(
+    _ request: TransferRequest, by pacer: Pacer?, _ telling: inout ResilienceTelling
+  ) async throws(TransportError) -> Pacer.Slot? {
+    guard let pacer, let key = pacer.keyRule.key(of: request) else { return nil }
     do throws(TransportError) {
       let slot = try await pacer.slot(for: key, left: request.deadline)
-      if slot.waited > .zero { resilience.onEvent?(ResilienceEvent(.paced(slot.waited), key: key)) }
+      if slot.waited > .zero { telling.tell(.paced(slot.waited), key) }
       return slot
     } catch {
-      throw told(error, key)
+      throw telling.told(error, key)
     }
   }
 
   private func room(
-    for request: TransferRequest, since start: Duration
+    for request: TransferRequest, since start: Duration, by limiter: ConcurrencyLimiter?,
+    _ telling: inout ResilienceTelling
   ) async throws(TransportError) -> ConcurrencyPermit? {
-    guard let limiter = resilience.limiter, let key = limiter.keyRule.key(of: request) else { return nil }
+    guard let limiter, let key = limiter.keyRule.key(of: request) else { return nil }
     do throws(TransportError) {
       let asked = time.now()
       let permit = try await limiter.permit(for: key, left: request.deadline.map { $0 - (asked - start) })
-      let waited = time.now() - asked
-      if permit.hasWaited { resilience.onEvent?(ResilienceEvent(.queued(waited), key: key)) }
+      if permit.hasWaited { telling.tell(.queued(time.now() - asked), key) }
       return permit
     } catch {
-      throw told(error, key)
+      throw telling.told(error, key)
     }
   }
 
-  private func circuit(for request: TransferRequest) throws(TransportError) -> CircuitPermit? {
-    guard let breaker = resilience.breaker, let key = breaker.keyRule.key(of: request) else { return nil }
-    do throws(TransportError) { return try breaker.permit(for: key) } catch { throw told(error, key) }
+  private func circuit(
+    for request: TransferRequest, by breaker: CircuitBreaker?, _ telling: inout ResilienceTelling
+  ) throws(TransportError) -> CircuitPermit? {
+    guard let breaker, let key = breaker.keyRule.key(of: request) else { return nil }
+    do throws(TransportError) {
+      let permit = try breaker.permit(for: key)
+      if permit.isFirstProbe { telling.tell(.circuit(from: .open(left: .zero), to: .halfOpen), key) }
+      return permit
+    } catch {
+      throw telling.told(error, key)
+    }
   }
 
-  private func outcome(
-    of result: Result<TransferResponse, TransportError>, _ slot: Pacer.Slot?
-  ) -> AttemptOutcome {
+  private func outcome(of result: Result<TransferResponse, TransportError>) -> AttemptOutcome {
     switch result {
     case .failure(let error): return AttemptOutcome(error)
     case .success(let answer):
-      var outcome = AttemptOutcome(status: answer.head.status)
+      var outcome = AttemptOutcome(code: answer.head.statusCode)
       outcome.retryAfter = answer.head.retryAfter(time.sinceEpoch())
-      if let slot { resilience.pacer?.learn(slot, from: answer.head) }
       return outcome
     }
-  }
-
-  private func told(_ error: TransportError, _ key: ResilienceKey) -> TransportError {
-    if error.stage == .policy { resilience.onEvent?(ResilienceEvent(.refused(error.code), key: key)) }
-    return error
-  }
-
-  private func tell(_ kind: ResilienceEvent.Kind, _ rule: ResilienceKeyRule?, _ request: TransferRequest) {
-    guard let onEvent = resilience.onEvent, let key = rule?.key(of: request) else { return }
-    onEvent(ResilienceEvent(kind, key: key))
   }
 }

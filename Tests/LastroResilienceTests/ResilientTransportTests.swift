@@ -47,7 +47,8 @@ struct ResilientTransportTests {
     #expect(await Self.end(transport) == "200")
     #expect(breaker.state(of: try Self.key()) == .closed)
     let kinds = events.withLock { $0 }
-    #expect(kinds.count == 3)
+    #expect(kinds.count == 4)
+    #expect(kinds.dropFirst(2).first == .circuit(from: .open(left: .zero), to: .halfOpen))
     #expect(kinds.dropFirst().first == .refused(.circuitOpen))
     #expect(kinds.last == .circuit(from: .halfOpen, to: .closed))
   }

@@ -4,10 +4,11 @@ import FoundationEssentials
 import Glibc
 import HTTPTypes
 import Lastro
+import LastroResilience
 
 // What the pipeline costs alone: fetches over a transport that answers at once, from memory.
 //
-//   PipelineBench REQUESTS [none | plain | prompt | hooks]
+//   PipelineBench REQUESTS [none | plain | prompt | hooks] [off | empty | breaker | pacer | limiter | standard | all]
 //
 // Interceptors of the stack:
 //   none    none
@@ -15,19 +16,31 @@ import Lastro
 //   prompt  one that has no hook and never waits, and the standard retry
 //   hooks   one that has every hook and says nothing, and the standard retry
 //
+// Resilience of the stack:
+//   off       none (default)
+//   empty     one without parts
+//   breaker   a circuit breaker
+//   pacer     a pacer that follows what servers say
+//   limiter   a concurrency limiter
+//   standard  `Resilience.standard()`
+//   all       the three of them
+//
 // Prints nanoseconds of wall time for a fetch. Instructions do not vary: run it under `valgrind --tool=callgrind` with 1,000
 // and with 3,000 requests; the difference, divided by 2,000, is what a fetch costs.
 
 let arguments = CommandLine.arguments.dropFirst()
 guard let requests = arguments.first.flatMap({ Int($0) }), requests > 0,
-  let chain = Chain(rawValue: arguments.dropFirst().first ?? "plain")
+  let chain = Chain(rawValue: arguments.dropFirst().first ?? "plain"),
+  let parts = Parts(rawValue: arguments.dropFirst(2).first ?? "off")
 else {
-  print("usage: PipelineBench REQUESTS [\(Chain.allCases.map(\.rawValue).joined(separator: " | "))]")
+  let chains = Chain.allCases.map(\.rawValue).joined(separator: " | ")
+  print("usage: PipelineBench REQUESTS [\(chains)] [\(Parts.allCases.map(\.rawValue).joined(separator: " | "))]")
   exit(64)
 }
 
 var configuration = StackConfiguration()
 configuration.interceptors = chain.interceptors
+configuration.resilience = try parts.resilience
 let stack = TransportNetworkStack(transport: NullTransport(), configuration: configuration)
 let request = try ResourceRequest(method: .get, url: "http://127.0.0.1:8080/1024")
 let resource = RawHTTPResource.raw(request)
@@ -40,7 +53,7 @@ func measure() async throws {
     let value = try await stack.fetch(resource)
     guard value.value.count == NullTransport.size else { exit(1) }
   }
-  print("\(chain): \((ContinuousClock.now - start) / requests) a fetch")
+  print("\(chain), \(parts): \((ContinuousClock.now - start) / requests) a fetch")
 }
 
 enum Chain: String, CaseIterable {
@@ -52,6 +65,24 @@ enum Chain: String, CaseIterable {
     case .plain: [PlainInterceptor(), RetryInterceptor.standard]
     case .prompt: [PromptInterceptor(), RetryInterceptor.standard]
     case .hooks: [FullInterceptor(), RetryInterceptor.standard]
+    }
+  }
+}
+
+enum Parts: String, CaseIterable {
+  case off, empty, breaker, pacer, limiter, standard, all
+
+  var resilience: Resilience? {
+    get throws {
+      switch self {
+      case .off: nil
+      case .empty: Resilience()
+      case .breaker: Resilience(breaker: CircuitBreaker())
+      case .pacer: Resilience(pacer: Pacer())
+      case .limiter: Resilience(limiter: try ConcurrencyLimiter())
+      case .standard: .standard()
+      case .all: Resilience(pacer: Pacer(), limiter: try ConcurrencyLimiter(), breaker: CircuitBreaker())
+      }
     }
   }
 }

@@ -6,12 +6,40 @@ import LastroCurl
 import LastroResilience
 import LastroTesting
 
-private func standard(_ engine: any Transport) -> TransportNetworkStack {
+private func standard() throws -> CurlNetworkStack {
   // sample: standard
-  let transport = ResilientTransport(over: engine, .standard())
-  let stack = TransportNetworkStack(transport: transport)
+  var configuration = StackConfiguration()
+  configuration.resilience = .standard()
+  let stack = try CurlNetworkStack(configuration: configuration)
   // end
   return stack
+}
+
+private func use(_ nightly: Pacer) -> RequestOptions {
+  // sample: use
+  var options = RequestOptions()
+  options.resilience = .none
+  options.resilience = .only([.breaker])
+  options.resilience = .with(Resilience(pacer: nightly))
+  // end
+  return options
+}
+
+private func told() async throws {
+  var configuration = StackConfiguration(interceptors: [RetryInterceptor.standard])
+  configuration.timeSource = ManualClock(autoAdvance: true).timeSource
+  configuration.resilience = Resilience(breaker: CircuitBreaker(policy: try CircuitBreakerPolicy(minimumCalls: 2)))
+  let transport = ScriptedTransport(repeatingLast: .respond(status: 503))
+  let stack = TransportNetworkStack(transport: transport, configuration: configuration)
+  // sample: told
+  do {
+    _ = try await stack.fetch(.raw(try ResourceRequest(url: "https://api.example.org/")))
+  } catch let error as HTTPFetchError<any Error> {
+    for attempt in error.ledger.attempts {
+      for note in attempt.facts?.notes ?? [] { print("attempt \(attempt.number): \(note.text)") }
+    }
+  }
+  // end
 }
 
 private func breaker() async throws {
@@ -20,8 +48,9 @@ private func breaker() async throws {
   }
   // sample: breaker
   let policy = try CircuitBreakerPolicy(minimumCalls: 4, failureRatio: 0.5)
-  let resilience = Resilience(breaker: CircuitBreaker(policy: policy))
-  let stack = TransportNetworkStack(transport: ResilientTransport(over: transport, resilience))
+  var configuration = StackConfiguration()
+  configuration.resilience = Resilience(breaker: CircuitBreaker(policy: policy))
+  let stack = TransportNetworkStack(transport: transport, configuration: configuration)
   for _ in 0..<6 {
     do {
       _ = try await stack.fetch(.raw(try ResourceRequest(url: "https://api.example.org/")))
@@ -33,13 +62,14 @@ private func breaker() async throws {
   // end
 }
 
-private func limits(_ engine: any Transport) throws -> ResilientTransport {
+private func limits() throws -> StackConfiguration {
+  var configuration = StackConfiguration()
   // sample: limits
   let limiter = try ConcurrencyLimiter(.aimd(initial: 20, range: 1...200))
   let pacer = Pacer(PacingPolicy(pace: try .init(perSecond: 50, burst: 10)))
-  let transport = ResilientTransport(over: engine, Resilience(pacer: pacer, limiter: limiter))
+  configuration.resilience = Resilience(pacer: pacer, limiter: limiter)
   // end
-  return transport
+  return configuration
 }
 
 private func endpoints(_ stack: TransportNetworkStack) async throws {
@@ -84,10 +114,11 @@ extension Page {
     let transport = ScriptedTransport { _ throws(TransportError) in
       TransferResponse(head: HTTPResponse(status: .ok), body: ResponseBody(Data()))
     }
-    let stack = standard(transport)
-    _ = try limits(transport)
-    try await endpoints(stack)
+    _ = try standard()
+    _ = use(Pacer())
+    try await endpoints(TransportNetworkStack(transport: transport, configuration: try limits()))
     try await stage.prints("breaker") { try await breaker() }
+    try await stage.prints("told") { try await told() }
     try await stage.prints("guarded") { try await fetchingWhatUsersName() }
     try await stage.prints("egress") { try egress() }
   }

@@ -2,6 +2,7 @@
 
 internal import HTTPTypes
 internal import LastroSupport
+internal import LastroWire
 
 #if canImport(FoundationEssentials)
   public import FoundationEssentials

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import HTTPTypes
+internal import LastroWire
+
 /// A challenge of the scheme `Digest` that can be answered (RFC 7616 §3.3).
 ///
 /// `domain` is not read: credentials go to configured origins, whatever a server says, and within an origin a digest in
@@ -77,5 +80,15 @@ struct DigestChallenge: Sendable, Hashable {
     case authInt([UInt8])
     /// The body is not in memory, and has to be.
     case impossible
+  }
+}
+
+extension AuthenticationChallenge {
+  /// The challenges of a response, all its `WWW-Authenticate` fields together, in order.
+  ///
+  /// Reads what is well-formed: from the first violation of the grammar on, a field is ignored, the challenge in which
+  /// it is included. Bounded: a field longer than 16 KiB is ignored, and so are those behind the first 16.
+  static func challenges(in fields: HTTPFields) -> [Self] {
+    fields[values: .wwwAuthenticate].prefix(16).flatMap { read($0) }
   }
 }

@@ -43,6 +43,7 @@ public struct RequestOptions: Sendable {
     var secrets: Set<Secret> = []
     var requiresBody: Bool = false
     var hostField: String?
+    var layerUse: (any Sendable)?
     var onInterimResponse: (@Sendable (HTTPResponse) -> Void)?
   }
 
@@ -116,6 +117,12 @@ public struct RequestOptions: Sendable {
   package var hostField: String? {
     get { storage.value.hostField }
     _modify { yield &storage.value.hostField }
+  }
+
+  /// What the stack's layer is asked to do with the request: a value that it knows.
+  package var layerUse: (any Sendable)? {
+    get { storage.value.layerUse }
+    _modify { yield &storage.value.layerUse }
   }
 
   /// Is told of each interim response (RFC 9110 §15.2) as it comes, such as 103 (Early Hints, RFC 8297), but not of

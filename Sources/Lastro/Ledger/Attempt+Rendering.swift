@@ -5,7 +5,7 @@ extension Attempt: Encodable, CustomStringConvertible {
     case number, outcome, status, cause, sent, delay = "delay_s", delaySource = "delay_source", reason
     case quotaLeft = "quota_left", start = "start_s", duration = "duration_s", preparation = "preparation_s"
     case redirects, connection, bytesSent = "bytes_sent", bytesReceived = "bytes_received", resends, timings
-    case bodyCut = "body_cut"
+    case bodyCut = "body_cut", notes
   }
 
   private struct Cause: Encodable {
@@ -37,6 +37,7 @@ extension Attempt: Encodable, CustomStringConvertible {
     try container.encode(facts?.timings, forKey: .timings)
     try container.encode(
       facts?.bodyCut.map { Cause(stage: $0.stage, code: $0.code, message: $0.message) }, forKey: .bodyCut)
+    try container.encode(facts?.notes, forKey: .notes)
   }
 
   /// The attempt on one line, without secrets.
@@ -52,7 +53,8 @@ extension Attempt: Encodable, CustomStringConvertible {
     if reason != "first" { parts.append("because of \(reason)") }
     if let quotaLeft { parts.append("quota left \(quotaLeft)") }
     if !redirects.isEmpty { parts.append("\(redirects.count) redirects") }
-    if let facts { parts.append(facts.summary) }
+    parts += (facts?.notes ?? []).map(\.text).filter { !$0.isEmpty }
+    if let summary = facts?.summary, !summary.isEmpty { parts.append(summary) }
     return parts.joined(separator: ", ")
   }
 }

@@ -119,6 +119,14 @@ public struct Attempt: Sendable {
   /// What its descriptions mask: the usual names, and what the call named as secret.
   var redaction = Redaction.standard
 
+  /// Adds what was noted before its last transfer.
+  mutating func note(_ earlier: [TransferFacts.Note]) {
+    guard !earlier.isEmpty else { return }
+    var facts = facts ?? TransferFacts()
+    facts.notes = earlier + facts.notes
+    self.facts = facts
+  }
+
   /// Makes an attempt.
   public init(
     number: Int = 1, outcome: Outcome, status: HTTPResponse.Status? = nil, error: TransportError? = nil,

@@ -22,11 +22,11 @@ public struct AttemptLedger: Sendable {
     let idempotencyKey: String?
     let limit: Duration?
     let elapsed: Duration
-    let attempts: [Attempt]
+    var attempts: [Attempt]
     let retryEnd: Retry.End?
   }
 
-  private let storage: CopyOnWrite<Account>
+  private var storage: CopyOnWrite<Account>
   private var account: Account { _read { yield storage.value } }
 
   /// Makes a ledger.
@@ -51,6 +51,13 @@ public struct AttemptLedger: Sendable {
       Account(
         callID: callID, method: method, url: url, redaction: redaction, operation: operation,
         idempotencyKey: idempotencyKey, limit: limit, elapsed: elapsed, attempts: attempts, retryEnd: retryEnd))
+  }
+
+  /// With what was noted of its last attempt before the last transfer.
+  func noting(_ earlier: [TransferFacts.Note]) -> AttemptLedger {
+    var result = self
+    if let last = result.attempts.indices.last { result.storage.value.attempts[last].note(earlier) }
+    return result
   }
 
   /// That of a call of which nothing is known.

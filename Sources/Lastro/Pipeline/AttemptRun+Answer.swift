@@ -53,6 +53,7 @@ extension AttemptRun {
       guard let next = try tracker.next(after: exchange.response.head, to: exchange.request, policy: policy) else {
         return nil
       }
+      tracker.notes += exchange.response.facts.notes
       redirects = tracker
       redirectedFrom = exchange.response
       exchange.body.cancel()
@@ -122,6 +123,9 @@ extension AttemptRun {
         callID: call.callID, earlier: call.attempts, operation: options.operation, idempotencyKey: idempotencyKey,
         limit: plan.timeouts(for: options).total, elapsed: now - call.start, start: start - call.start,
         duration: now - start, preparation: preparation, cause: cause))
+    // Written at once, which is rare, so that no account has a place for it.
+    guard let notes = redirects?.notes, !notes.isEmpty else { return }
+    exchange.response.ledger = exchange.response.ledger.noting(notes)
   }
 
   private func observed(_ body: ResponseBody) -> ResponseBody {

@@ -137,6 +137,7 @@ final class AttemptRun {
       delaySource: cause?.delaySource ?? .none, reason: cause?.reason ?? "first", quotaLeft: cause?.quotaLeft,
       start: start - call.start, duration: now - start, preparation: preparation, redirects: redirects?.urls ?? [],
       facts: failure.facts)
+    attempt.note(redirects?.notes ?? [])
     attempt.redaction = redaction
     return attempt
   }

@@ -17,6 +17,8 @@ struct RedirectTracker {
 
   /// URLs redirected to, in order.
   private(set) var urls: [String] = []
+  /// What was noted of the transfers that were redirected.
+  var notes: [TransferFacts.Note] = []
   /// Whether an origin was left; credentials then stay behind for the rest of the attempt.
   private(set) var hasLeftOrigin = false
   private var visited: Set<Visit> = []

@@ -48,6 +48,9 @@ public struct StackConfiguration: Sendable {
   /// Where time comes from. Default: the continuous clock.
   public var timeSource: TimeSource = .continuous
 
+  /// Stands around the transport. Default: nothing does.
+  package var layer: (any TransportLayer)?
+
   /// Makes a configuration; everything else is a property, with a default.
   ///
   /// - Parameters:

@@ -17,6 +17,7 @@ public struct TransferFacts: Sendable, Hashable {
     var timings: Timings
     var bodyCut: BodyCut?
     var trailers: HTTPFields
+    var notes: [Note]
   }
 
   private var parts: CopyOnWrite<Parts>
@@ -120,18 +121,25 @@ public struct TransferFacts: Sendable, Hashable {
     _modify { yield &parts.value.trailers }
   }
 
+  /// What stands around the transport did to the transfer, such as waits for a pace. Default none.
+  public var notes: [Note] {
+    get { parts.value.notes }
+    _modify { yield &parts.value.notes }
+  }
+
   /// Makes facts; everything unknown by default.
   public init(
     httpVersion: String? = nil, remoteAddress: String? = nil, remotePort: Int? = nil,
     connectionID: Int64? = nil, connectionReused: Bool = false,
     bytesSent: Int64 = 0, bytesReceived: Int64 = 0, resends: Int = 0, trust: TrustVerdict? = nil,
-    timings: Timings = Timings(), bodyCut: BodyCut? = nil, trailers: HTTPFields = [:]
+    timings: Timings = Timings(), bodyCut: BodyCut? = nil, trailers: HTTPFields = [:],
+    notes: [Note] = []
   ) {
     parts = CopyOnWrite(
       Parts(
         httpVersion: httpVersion, remoteAddress: remoteAddress, remotePort: remotePort, connectionID: connectionID,
         connectionReused: connectionReused, bytesSent: bytesSent, bytesReceived: bytesReceived, resends: resends,
-        trust: trust, timings: timings, bodyCut: bodyCut, trailers: trailers))
+        trust: trust, timings: timings, bodyCut: bodyCut, trailers: trailers, notes: notes))
   }
 }
 

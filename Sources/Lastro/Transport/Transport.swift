@@ -134,6 +134,9 @@ public struct TransferRequest: Sendable {
     _modify { yield &parts.value.request.options.onInterimResponse }
   }
 
+  /// What the stack's layer is asked to do with the request, as ``RequestOptions/layerUse`` says.
+  package var layerUse: (any Sendable)? { parts.value.request.options.layerUse }
+
   /// Makes a request.
   public init(
     head: HTTPRequest, body: RequestBody = .empty, connection: ConnectionOptions? = nil,

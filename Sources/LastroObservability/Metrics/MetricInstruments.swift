@@ -6,6 +6,12 @@ internal import LastroSupport
 
 /// The attributes of one value of a metric.
 struct MetricAttributes: Hashable, Sendable {
+  /// An attribute that one metric has alone.
+  struct Own: Hashable, Sendable {
+    var name: String
+    var value: String
+  }
+
   var method: String?
   var address: String?
   var port: Int?
@@ -14,6 +20,7 @@ struct MetricAttributes: Hashable, Sendable {
   var status: Int?
   var errorType: String?
   var version: String?
+  var own: Own?
 
   var dimensions: [(String, String)] {
     let all: [(String, String?)] = [
@@ -21,7 +28,7 @@ struct MetricAttributes: Hashable, Sendable {
       ("url.scheme", scheme), ("lastro.operation", operation), ("http.response.status_code", status.map(String.init)),
       ("error.type", errorType), ("network.protocol.version", version),
     ]
-    return all.compactMap { name, value in value.map { (name, $0) } }
+    return all.compactMap { name, value in value.map { (name, $0) } } + (own.map { [($0.name, $0.value)] } ?? [])
   }
 }
 
@@ -38,6 +45,8 @@ final class MetricInstruments: Sendable {
   private let factory: any MetricsFactory
   private let limit: Int
   private let recorders = Lock(Cache<Recorder>())
+  private let gauges = Lock(Cache<Recorder>())
+  private let counters = Lock(Cache<Counter>())
   private let meters = Lock(Cache<Meter>())
 
   init(factory: any MetricsFactory, limit: Int) {
@@ -49,6 +58,18 @@ final class MetricInstruments: Sendable {
     instrument(in: recorders, label, attributes) {
       Recorder(label: label, dimensions: $0, aggregate: true, factory: factory)
     }.record(value)
+  }
+
+  func set(_ value: Double, _ label: String, _ attributes: MetricAttributes) {
+    instrument(in: gauges, label, attributes) {
+      Recorder(label: label, dimensions: $0, aggregate: false, factory: factory)
+    }.record(value)
+  }
+
+  func count(_ label: String, _ attributes: MetricAttributes) {
+    instrument(in: counters, label, attributes) {
+      Counter(label: label, dimensions: $0, factory: factory)
+    }.increment()
   }
 
   /// A meter is kept: with backends that have none, it is the meter that knows the sum.

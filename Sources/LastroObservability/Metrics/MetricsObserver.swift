@@ -14,14 +14,26 @@ internal import LastroSupport
 /// | `http.client.response.body.size` | recorder, bytes | each answer, before decompression |
 /// | `lastro.client.call.duration` | recorder, seconds | each call; of a stream, until it was open |
 /// | `lastro.client.attempts` | recorder | number of attempts of each call |
+/// | `lastro.client.refusals` | counter | requests refused on this side, such as by an open circuit |
+/// | `lastro.client.wait.duration` | recorder, seconds | each wait before a request, for a pace or for room |
+/// | `lastro.client.circuit.changes` | counter | changes of circuits, with the state that came of each |
+/// | `lastro.client.hedges` | counter | second tries of attempts, with what came of each |
+/// | `lastro.client.limiter.limit` | gauge | requests that a limiter lets be under way, as each ended |
+/// | `lastro.client.limiter.in_use` | gauge | requests under way then, without the one that ended |
 ///
 /// The first four have the attributes `http.request.method` (`_OTHER` for methods that no standard knows),
 /// `server.address`, `server.port`, `url.scheme` and, where the request has an `RequestOptions.operation`,
 /// `lastro.operation`; when a request has ended also `http.response.status_code`, `network.protocol.version`, and
 /// `error.type` (the status from 400 on, or stage and code such as `timeout/total_timeout`). The duration of a streamed
-/// answer ends with its body. The last two, which no convention has, have `http.request.method`, `server.address`,
+/// answer ends with its body. The two of calls, which no convention has, have `http.request.method`, `server.address`,
 /// `server.port`, `url.scheme`, `lastro.operation` and `error.type`; without the first four when not even a base
 /// request could be made.
+///
+/// The last six are there where something stands around the transport that notes what it does
+/// (`TransferFacts.notes`): `LastroResilience`. They have the first five attributes; refusals also `error.type` (such
+/// as `policy/circuit_open`), waits `lastro.wait` (`paced`, `queued`), changes `lastro.circuit.state` (`open`,
+/// `half-open`, `closed`), hedges `lastro.hedge.outcome` (`won`, `lost`, `useless`). Limiters, which requests share,
+/// have `server.address`, `server.port` and `url.scheme` alone, and `lastro.limiter.part` where their keys have parts.
 ///
 /// No URL is in an attribute. Hosts and operations may still be many: beyond ``init(factory:maximumAttributeSets:)``'s
 /// limit of distinct sets of a metric, values go to one set, `otel.metric.overflow` = `true`.
@@ -69,7 +81,9 @@ public final class MetricsObserver: FetchObserver {
     switch event.kind {
     case .callStarted: calls.withLock { $0[event.callID] = Call(start: event.time) }
     case .transferStarted(let request): begin(request, event)
-    case .transferEnded(let result): end(result, event)
+    case .transferEnded(let result):
+      recordNotes(of: result, event)
+      end(result, event)
     case .attemptEnded(let attempt):
       if attempt.outcome != .succeeded { finish(event) }
     case .callEnded(let result): end(result, event)
@@ -90,6 +104,15 @@ public final class MetricsObserver: FetchObserver {
       calls[event.callID]?.running = running
     }
     instruments.addActive(1, attributes.metric)
+  }
+
+  private func recordNotes(of result: Result<FetchEvent.Answer, TransportError>, _ event: FetchEvent) {
+    let notes = result.notes
+    let refusal = result.refusal
+    guard !notes.isEmpty || refusal != nil else { return }
+    guard let request = calls.withLock({ $0[event.callID]?.running?.request.metric }) else { return }
+    for note in notes { instruments.record(note, request) }
+    if let refusal { instruments.record(refusal: refusal, request) }
   }
 
   private func end(_ result: Result<FetchEvent.Answer, TransportError>, _ event: FetchEvent) {

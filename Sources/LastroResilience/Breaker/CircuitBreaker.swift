@@ -56,13 +56,16 @@ public final class CircuitBreaker: Sendable {
   /// - Throws: `TransportError`, stage `policy`, code `circuit_open`: nothing was sent.
   public func permit(for key: ResilienceKey) throws(TransportError) -> CircuitPermit {
     let now = time.now()
-    let (place, answer) = circuits.withLock { circuits in
+    let (place, answer, isFirst) = circuits.withLock { circuits in
       let place = circuits.place(of: key, now: now)
-      return (place, circuits[place].ask(now: now))
+      let wasOpen = circuits[place].isOpen
+      let answer = circuits[place].ask(now: now)
+      return (place, answer, wasOpen && !circuits[place].isOpen)
     }
     switch answer {
     case .admitted(let generation):
-      return CircuitPermit(breaker: self, place: place, generation: generation, start: now)
+      return CircuitPermit(
+        breaker: self, place: place, generation: generation, start: now, isFirstProbe: isFirst)
     case .refused(let wait): throw .circuitOpen(key, wait)
     }
   }
@@ -92,10 +95,14 @@ public struct CircuitPermit: ~Copyable, Sendable {
   /// `nil` once its outcome is told, or where none counts.
   private var generation: UInt64?
   private let start: Duration
+  /// Whether the circuit was open until it was asked for.
+  let isFirstProbe: Bool
 
   init(
-    breaker: CircuitBreaker, place: KeyedMachines<CircuitMachine>.Place, generation: UInt64?, start: Duration
+    breaker: CircuitBreaker, place: KeyedMachines<CircuitMachine>.Place, generation: UInt64?, start: Duration,
+    isFirstProbe: Bool
   ) {
+    self.isFirstProbe = isFirstProbe
     self.breaker = breaker
     self.place = place
     self.generation = generation

@@ -124,6 +124,8 @@ struct CircuitMachine: Sendable, ForgettableMachine {
     generation &+= 1
   }
 
+  var isOpen: Bool { if case .open = phase { true } else { false } }
+
   func state(now: Duration) -> CircuitState {
     switch (forced, phase) {
     case (.open, _): .open(left: policy.breakDuration)

@@ -72,10 +72,8 @@ public final class ConcurrencyLimiter: Sendable {
 
   /// What it knows of a key.
   public func snapshot(of key: ResilienceKey) -> Snapshot {
-    let machine = state.withLock { $0.machines.known(key) }
-    return Snapshot(
-      limit: machine?.limit.value ?? ConcurrencyLimit(algorithm).value, inUse: machine?.inUse ?? 0,
-      waiting: machine?.waitingCount ?? 0)
+    state.withLock { $0.machines.known(key)?.snapshot }
+      ?? Snapshot(limit: ConcurrencyLimit(algorithm).value, inUse: 0, waiting: 0)
   }
 
   /// Waits for a permit.
@@ -89,14 +87,15 @@ public final class ConcurrencyLimiter: Sendable {
   public func permit(for key: ResilienceKey, left: Duration? = nil) async throws(TransportError) -> ConcurrencyPermit {
     switch ask(key, left) {
     case .admitted(let place, let grant):
-      return ConcurrencyPermit(limiter: self, place: place, grant: grant, hasWaited: false)
+      return ConcurrencyPermit(limiter: self, key: key, place: place, grant: grant, hasWaited: false)
     case .refused(let inUse, let waiting): throw .concurrencyLimited(key, inUse: inUse, waiting: waiting)
     case .waits(let waiter, let answer):
       let limit = min(maximumWait, left ?? maximumWait)
       let outcome = await interruptible(within: limit, time: time) { await answer.wait() }
       // What was admitted meanwhile is a permit, whatever ended the wait.
       if let grant = leave(waiter, answer) {
-        let permit = ConcurrencyPermit(limiter: self, place: waiter.place, grant: grant, hasWaited: true)
+        let permit = ConcurrencyPermit(
+          limiter: self, key: key, place: waiter.place, grant: grant, hasWaited: true)
         if case .failure(.cancelled) = outcome { throw .cancelled() }
         return permit
       }
@@ -134,23 +133,26 @@ public final class ConcurrencyLimiter: Sendable {
     return answer.take() ?? nil
   }
 
-  func end(_ place: Place, _ grant: LimiterMachine.Grant, _ load: LoadSample) {
+  @discardableResult
+  func end(_ place: Place, _ grant: LimiterMachine.Grant, _ load: LoadSample) -> Snapshot {
     let now = time.now()
-    let woken = state.withLock { state in
+    let (woken, snapshot) = state.withLock { state in
       var woken: [OneAnswer<LimiterMachine.Grant?>.Waiter] = []
       for (ticket, grant) in state.machines[place].end(grant, load, now: now) {
         let answer = state.waiters.removeValue(forKey: Waiter(place: place, ticket: ticket))
         if let waiter = answer?.settle(grant).waiter { woken.append(waiter) }
       }
-      return woken
+      return (woken, state.machines[place].snapshot)
     }
     for waiter in woken { waiter.wake() }
+    return snapshot
   }
 }
 
 /// Room for one attempt, from a ``ConcurrencyLimiter``. It cannot be copied, and goes back by itself where it is
 /// dropped.
 public struct ConcurrencyPermit: ~Copyable, Sendable {
+  let key: ResilienceKey
   private let limiter: ConcurrencyLimiter
   private let place: ConcurrencyLimiter.Place
   /// `nil` once it went back.
@@ -158,8 +160,10 @@ public struct ConcurrencyPermit: ~Copyable, Sendable {
   let hasWaited: Bool
 
   init(
-    limiter: ConcurrencyLimiter, place: ConcurrencyLimiter.Place, grant: LimiterMachine.Grant, hasWaited: Bool
+    limiter: ConcurrencyLimiter, key: ResilienceKey, place: ConcurrencyLimiter.Place, grant: LimiterMachine.Grant,
+    hasWaited: Bool
   ) {
+    self.key = key
     self.hasWaited = hasWaited
     self.limiter = limiter
     self.place = place
@@ -167,9 +171,12 @@ public struct ConcurrencyPermit: ~Copyable, Sendable {
   }
 
   /// Gives it back, and tells what the attempt says of load.
-  public consuming func end(_ load: LoadSample) {
-    guard let grant = grant.take() else { return }
-    limiter.end(place, grant, load)
+  public consuming func end(_ load: LoadSample) { _ = ended(load) }
+
+  /// - Returns: how the limiter stands without it.
+  consuming func ended(_ load: LoadSample) -> ConcurrencyLimiter.Snapshot? {
+    guard let grant = grant.take() else { return nil }
+    return limiter.end(place, grant, load)
   }
 
   deinit {

@@ -35,6 +35,10 @@ struct LimiterMachine: Sendable, ForgettableMachine {
 
   var waitingCount: Int { waiting.count }
 
+  var snapshot: ConcurrencyLimiter.Snapshot {
+    ConcurrencyLimiter.Snapshot(limit: limit.value, inUse: inUse, waiting: waitingCount)
+  }
+
   init(_ algorithm: ConcurrencyAlgorithm, capacity: Int) {
     limit = ConcurrencyLimit(algorithm)
     self.capacity = capacity

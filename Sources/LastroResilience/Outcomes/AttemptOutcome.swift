@@ -67,8 +67,10 @@ public struct AttemptOutcome: Sendable, Hashable {
   }
 
   /// The outcome of an answer.
-  public init(status: HTTPResponse.Status) {
-    switch status.code {
+  public init(status: HTTPResponse.Status) { self.init(code: status.code) }
+
+  init(code: Int) {
+    switch code {
     case 503, 504: self.init(verdict: .failure, load: .dropped, hedge: .unacceptable)
     case 429: self.init(verdict: .ignored, load: .dropped, hedge: .unacceptable)
     case 501, 505: self.init(verdict: .success, load: .measured, hedge: .acceptable)
@@ -96,8 +98,9 @@ public struct AttemptOutcome: Sendable, Hashable {
 
 extension HTTPResponse {
   /// How long the server wants to be left alone: what a 429 or 503 says with `Retry-After`.
-  func retryAfter(_ sinceEpoch: Duration) -> Duration? {
-    guard status.code == 429 || status.code == 503 else { return nil }
+  func retryAfter(_ sinceEpoch: @autoclosure () -> Duration) -> Duration? {
+    guard statusCode == 429 || statusCode == 503 else { return nil }
+    let sinceEpoch = sinceEpoch()
     return RetryAfter.wait(headerFields) { sinceEpoch }
   }
 }

@@ -3,62 +3,66 @@
 import Lastro
 
 /// A machine that may be forgotten while nothing depends on what it knows.
-protocol ForgettableMachine {
+protocol ForgettableMachine: Sendable {
   func mayBeForgotten(now: Duration) -> Bool
 }
 
 /// A machine for each key, at most so many: keys beyond share one, so that no number of hosts takes memory for ever.
-struct KeyedMachines<Machine: ForgettableMachine> {
-  /// Where the machine of a key is. What was begun with one ends with it, whatever becomes of the key.
-  enum Place: Hashable {
-    case own(ResilienceKey)
-    case shared
+struct KeyedMachines<Machine: ForgettableMachine>: Sendable {
+  /// The place of a machine. What was begun with one ends with it, whatever becomes of the key. An object, so that the
+  /// key is looked up once an attempt.
+  ///
+  /// Unchecked because the lock around the `KeyedMachines` that it is of is around every use of `machine`.
+  final class Place: @unchecked Sendable, Hashable {
+    /// Whether it is of one key alone.
+    let isOwn: Bool
+    fileprivate var machine: Machine
+
+    fileprivate init(_ machine: Machine, isOwn: Bool) {
+      self.machine = machine
+      self.isOwn = isOwn
+    }
+
+    static func == (lhs: Place, rhs: Place) -> Bool { lhs === rhs }
+
+    func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
   }
 
-  private var machines: [ResilienceKey: Machine] = [:]
-  private var shared: Machine
+  private var places: [ResilienceKey: Place] = [:]
+  private let shared: Place
   private var lastSweep = Duration.zero
   private let maximumKeys: Int
   private let make: @Sendable () -> Machine
 
-  var count: Int { machines.count }
+  var count: Int { places.count }
 
   init(maximumKeys: Int = 10_000, _ make: @escaping @Sendable () -> Machine) {
     self.maximumKeys = maximumKeys
     self.make = make
-    shared = make()
+    shared = Place(make(), isOwn: false)
   }
 
   /// The place of a key, where a machine is made if there is none.
   mutating func place(of key: ResilienceKey, now: Duration) -> Place {
-    if machines[key] != nil { return .own(key) }
+    if let known = places[key] { return known }
     sweep(now)
-    guard machines.count < maximumKeys else { return .shared }
-    machines[key] = make()
-    return .own(key)
+    guard places.count < maximumKeys else { return shared }
+    let made = Place(make(), isOwn: true)
+    places[key] = made
+    return made
   }
 
   subscript(place: Place) -> Machine {
-    get {
-      guard case .own(let key) = place else { return shared }
-      return machines[key] ?? make()
-    }
-    _modify {
-      if case .own(let key) = place {
-        let make = make
-        yield &machines[key, default: make()]
-      } else {
-        yield &shared
-      }
-    }
+    _read { yield place.machine }
+    nonmutating _modify { yield &place.machine }
   }
 
   /// The machine of a key; `nil` where nothing is known of it.
-  func known(_ key: ResilienceKey) -> Machine? { machines[key] }
+  func known(_ key: ResilienceKey) -> Machine? { places[key]?.machine }
 
   private mutating func sweep(_ now: Duration) {
-    guard machines.count >= min(16, maximumKeys), now - lastSweep >= .seconds(10) else { return }
+    guard places.count >= min(16, maximumKeys), now - lastSweep >= .seconds(10) else { return }
     lastSweep = now
-    machines = machines.filter { !$0.value.mayBeForgotten(now: now) }
+    places = places.filter { !$0.value.machine.mayBeForgotten(now: now) }
   }
 }

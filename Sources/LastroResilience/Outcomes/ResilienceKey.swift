@@ -34,7 +34,10 @@ public struct ResilienceKeyRule: Sendable {
   /// Those with the same `Authorization` to an origin share one: quotas are often kept for each credential. What stands
   /// in the key is a hash with a seed of this process.
   public static let originAndCredentials = Self { request in
-    guard let credentials = request.head.headerFields[.authorization] else { return "" }
+    // Asked for one by one: a look-up by name would build an index.
+    guard let credentials = request.head.headerFields.first(where: { $0.name == .authorization })?.value else {
+      return ""
+    }
     var hasher = Hasher()
     hasher.combine(credentials)
     return "credentials \(UInt(bitPattern: hasher.finalize()))"

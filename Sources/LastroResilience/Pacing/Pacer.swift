@@ -84,12 +84,11 @@ public final class Pacer: Sendable {
     let start = time.now()
     let limit = min(policy.whenClosed == .wait ? policy.maximumWait : .zero, left ?? .seconds(1_000_000_000))
     let place = machines.withLock { $0.place(of: key, now: start) }
+    var now = start
     while true {
-      let now = time.now()
-      let unit = random.unit()
       // Under one lock: a place that is refused goes back before another is taken behind it.
       let (reservation, fits) = machines.withLock { machines in
-        let reservation = machines[place].reserve(now: now, unit: unit)
+        let reservation = machines[place].reserve(now: now, unit: random.unit())
         let fits = reservation.slot <= now || reservation.slot - start <= limit
         if !fits { machines[place].giveBack(reservation) }
         return (reservation, fits)
@@ -105,8 +104,8 @@ public final class Pacer: Sendable {
       }
       // The server may have closed the gate meanwhile; else the place is this request's.
       let blockedUntil = machines.withLock { $0[place].blockedUntil }
-      let woke = time.now()
-      if blockedUntil <= woke { return Slot(place: place, number: reservation.number, waited: woke - start) }
+      now = time.now()
+      if blockedUntil <= now { return Slot(place: place, number: reservation.number, waited: now - start) }
     }
   }
 
@@ -119,11 +118,11 @@ public final class Pacer: Sendable {
   @discardableResult
   public func learn(_ slot: Slot, from head: HTTPResponse) -> Duration? {
     let now = time.now()
-    let sinceEpoch = time.sinceEpoch()
-    let retryAfter = head.retryAfter(sinceEpoch)
+    let retryAfter = head.retryAfter(time.sinceEpoch())
     // What one server says is nothing to the others that share a machine for want of room.
-    guard case .own = slot.place else { return retryAfter }
-    let quota = policy.readsRateLimitFields ? RateLimitFields.quota(head.headerFields, sinceEpoch: sinceEpoch) : nil
+    guard slot.place.isOwn else { return retryAfter }
+    let quota =
+      policy.readsRateLimitFields ? RateLimitFields.quota(head.headerFields, sinceEpoch: time.sinceEpoch()) : nil
     if quota != nil || retryAfter != nil {
       machines.withLock {
         $0[slot.place].learn(

@@ -64,8 +64,9 @@ struct PacingMachine: Sendable, ForgettableMachine {
 
   /// Takes the next place.
   ///
-  /// - Parameter unit: a random number from 0 up to 1, so that those that wait for the same moment do not rush.
-  mutating func reserve(now: Duration, unit: Double) -> Reservation {
+  /// - Parameter unit: a random number from 0 up to 1, so that those that wait for the same moment do not rush. Made
+  ///   only where it is needed.
+  mutating func reserve(now: Duration, unit: @autoclosure () -> Double) -> Reservation {
     lastUse = now
     newest += 1
     before = places
@@ -90,7 +91,7 @@ struct PacingMachine: Sendable, ForgettableMachine {
     newest -= 1
   }
 
-  private mutating func afterQuota(_ slot: Duration, _ unit: Double) -> Duration {
+  private mutating func afterQuota(_ slot: Duration, _ unit: () -> Double) -> Duration {
     guard var quota = places.quota, slot < quota.until else {
       places.quota = nil
       return slot
@@ -99,7 +100,7 @@ struct PacingMachine: Sendable, ForgettableMachine {
     let usable = quota.told.left - Int(clamping: newest - 1 - min(quota.number, newest - 1))
     if usable > (quota.told.whole.map { $0 / 10 } ?? 5) { return slot }
     // The last ones are spread over the time that is left.
-    guard usable > 0 else { return quota.until + quota.told.reset * (0.1 * unit) }
+    guard usable > 0 else { return quota.until + quota.told.reset * (0.1 * unit()) }
     let place = max(slot, quota.due)
     quota.due = place + (quota.until - place) / usable
     return place

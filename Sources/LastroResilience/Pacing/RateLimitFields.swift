@@ -19,8 +19,17 @@ enum RateLimitFields {
   ///
   /// `RateLimit` (draft-ietf-httpapi-ratelimit-headers) counts before the older names. One that breaks its grammar is
   /// ignored as a whole.
-  static func quota(_ fields: HTTPFields, sinceEpoch: Duration) -> ServerQuota? {
-    current(fields) ?? older(fields, sinceEpoch)
+  static func quota(_ fields: HTTPFields, sinceEpoch: @autoclosure () -> Duration) -> ServerQuota? {
+    guard fields.contains(where: { mayTell($0.name) }) else { return nil }
+    return current(fields) ?? older(fields, sinceEpoch())
+  }
+
+  /// Most answers tell nothing, and are not searched for each name.
+  private static func mayTell(_ name: HTTPField.Name) -> Bool {
+    switch name.canonicalName.utf8.first {
+    case UInt8(ascii: "r"), UInt8(ascii: "x"): name.canonicalName.contains("ratelimit")
+    default: false
+    }
   }
 
   private static let longest: Int64 = 1_000_000_000

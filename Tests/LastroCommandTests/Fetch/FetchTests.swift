@@ -105,7 +105,7 @@ struct FetchTests {
       Set(attempt.keys) == [
         "number", "outcome", "status", "cause", "sent", "delay_s", "delay_source", "reason", "quota_left", "start_s",
         "duration_s", "preparation_s", "redirects", "connection", "bytes_sent", "bytes_received", "resends", "timings",
-        "body_cut",
+        "body_cut", "notes",
       ])
     #expect(attempt["outcome"] as? String == "succeeded")
     #expect(attempt["sent"] as? Bool == true)

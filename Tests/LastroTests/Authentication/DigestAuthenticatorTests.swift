@@ -3,6 +3,7 @@
 import Foundation
 import HTTPTypes
 import LastroTesting
+import LastroWire
 import TestSupport
 import Testing
 

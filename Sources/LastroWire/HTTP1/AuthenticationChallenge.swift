@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import HTTPTypes
-
 /// One challenge of a `WWW-Authenticate` field, or the values of an `Authentication-Info` one (RFC 9110 §11).
 package struct AuthenticationChallenge: Sendable, Hashable {
   /// One parameter, its value without quotes and escapes.
@@ -22,15 +20,7 @@ package struct AuthenticationChallenge: Sendable, Hashable {
   package subscript(name: String) -> String? { parameters.first { $0.name == name }?.value }
 
   /// Whether a parameter comes twice, which RFC 9110 §11.2 forbids: two recipients could take different ones.
-  var hasDuplicates: Bool { Set(parameters.map(\.name)).count != parameters.count }
-
-  /// The challenges of a response, all its `WWW-Authenticate` fields together, in order.
-  ///
-  /// Reads what is well-formed: from the first violation of the grammar on, a field is ignored, the challenge in which
-  /// it is included. Bounded: a field longer than 16 KiB is ignored, and so are those behind the first 16.
-  package static func challenges(in fields: HTTPFields) -> [Self] {
-    fields[values: .wwwAuthenticate].prefix(16).flatMap { read($0) }
-  }
+  package var hasDuplicates: Bool { Set(parameters.map(\.name)).count != parameters.count }
 
   /// The challenges of one field's value; none of one longer than `limit` bytes.
   package static func read(_ value: String, limit: Int = ChallengeParser.limit) -> [Self] {

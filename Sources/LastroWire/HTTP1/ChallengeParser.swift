@@ -4,7 +4,6 @@
 package struct ChallengeParser {
   /// Longest field of a server that is read, in bytes.
   package static let limit = 16 * 1024
-  private static let token68 = ByteSet("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~+/")
 
   private struct Malformed: Error {}
 
@@ -36,11 +35,21 @@ package struct ChallengeParser {
     return complete
   }
 
+  /// Letters, digits and `-._~+/` (RFC 9110 §11.2).
+  private static func isToken68(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "-")...UInt8(ascii: "/"), UInt8(ascii: "_"), UInt8(ascii: "~"), UInt8(ascii: "+"): true
+    case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
+    case UInt8(ascii: "a")...UInt8(ascii: "z"): true
+    default: false
+    }
+  }
+
   private var peek: UInt8? { index < bytes.count ? bytes[index] : nil }
 
   /// The token behind commas and blanks; `nil` at the end.
   private mutating func nextName() throws(Malformed) -> String? {
-    skip { $0 == 0x20 || $0 == 0x09 || $0 == UInt8(ascii: ",") }
+    skip { FieldSyntax.isSpace($0) || $0 == UInt8(ascii: ",") }
     return peek == nil ? nil : try token()
   }
 
@@ -50,7 +59,7 @@ package struct ChallengeParser {
     guard let next = peek, next != UInt8(ascii: ",") else { return result }
     guard hasBlanks else { throw Malformed() }
     let start = index
-    let text = skip(Self.token68.contains) + skip { $0 == UInt8(ascii: "=") }
+    let text = skip(Self.isToken68) + skip { $0 == UInt8(ascii: "=") }
     skipBlanks()
     if !text.isEmpty, peek == nil || peek == UInt8(ascii: ",") {
       result.token68 = text
@@ -78,7 +87,7 @@ package struct ChallengeParser {
   }
 
   private mutating func token() throws(Malformed) -> String {
-    let text = skip(ByteSet.token.contains)
+    let text = skip(FieldSyntax.isToken)
     guard !text.isEmpty else { throw Malformed() }
     return text
   }
@@ -101,7 +110,7 @@ package struct ChallengeParser {
   }
 
   @discardableResult
-  private mutating func skipBlanks() -> Int { skip { $0 == 0x20 || $0 == 0x09 }.utf8.count }
+  private mutating func skipBlanks() -> Int { skip(FieldSyntax.isSpace).utf8.count }
 
   @discardableResult
   private mutating func skip(_ isSkipped: (UInt8) -> Bool) -> String {

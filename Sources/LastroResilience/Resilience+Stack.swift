@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Lastro
+
+extension StackConfiguration {
+  /// What stands between the stack and servers that fail. Default `nil`: nothing does.
+  ///
+  /// ```swift
+  /// var configuration = StackConfiguration()
+  /// configuration.resilience = .standard()
+  /// let stack = try CurlNetworkStack(configuration: configuration)
+  /// ```
+  ///
+  /// Stacks that are made with the same value share its parts. It bounds fetches and streams; WebSocket, Gemini and
+  /// other dials of the same engine go past it.
+  public var resilience: Resilience? {
+    get { layer as? Resilience }
+    set { layer = newValue }
+  }
+}
+
+extension Resilience: TransportLayer {
+  package func transport(over base: any Transport, for configuration: StackConfiguration) -> any Transport {
+    ResilientTransport(over: base, self, time: configuration.timeSource)
+  }
+}
+
+/// Which parts of the stack's ``Resilience`` stand between a request and its server.
+public enum ResilienceUse: Sendable {
+  /// A part of a ``Resilience``.
+  public enum Part: Sendable, Hashable, CaseIterable {
+    /// ``Resilience/pacer``.
+    case pacer
+    /// ``Resilience/limiter``.
+    case limiter
+    /// ``Resilience/breaker``.
+    case breaker
+  }
+
+  /// All that the stack has.
+  case stack
+  /// None: for a health check, which has to reach a server whose circuit is open.
+  case none
+  /// Those that are named, where the stack has them.
+  case only(Set<Part>)
+  /// These in place of the stack's.
+  case with(Resilience)
+}
+
+extension RequestOptions {
+  /// Which parts of the stack's ``Resilience`` the request goes through. Default ``ResilienceUse/stack``.
+  ///
+  /// It is for the stack's ``ResilientTransport``: in a stack that has none it says nothing.
+  public var resilience: ResilienceUse {
+    get { layerUse as? ResilienceUse ?? .stack }
+    set { layerUse = newValue }
+  }
+}
+
+extension Resilience {
+  /// The parts that a request goes through.
+  func used(by request: TransferRequest) -> Resilience {
+    guard let use = request.layerUse as? ResilienceUse else { return self }
+    switch use {
+    case .stack: return self
+    case .none: return Resilience()
+    case .with(let other): return other
+    case .only(let parts):
+      return Resilience(
+        pacer: parts.contains(.pacer) ? pacer : nil, limiter: parts.contains(.limiter) ? limiter : nil,
+        breaker: parts.contains(.breaker) ? breaker : nil, onEvent: onEvent)
+    }
+  }
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import Lastro
+import LastroSupport
+import LastroTesting
+import Testing
+
+@testable import LastroResilience
+
+@Suite("Resilience of a stack, and what it tells", .timeLimit(.minutes(5)))
+struct ResilienceTellingTests {
+  private static func resource(_ use: ResilienceUse? = nil) throws -> RawHTTPResource {
+    var options = RequestOptions()
+    if let use { options.resilience = use }
+    return RawHTTPResource(request: try ResourceRequest(url: "https://api.example.org/"), options: options)
+  }
+
+  private static func stack(
+    _ transport: any Transport, _ resilience: Resilience?, _ clock: ManualClock
+  ) -> TransportNetworkStack {
+    var configuration = StackConfiguration()
+    configuration.timeSource = clock.timeSource
+    configuration.resilience = resilience
+    return TransportNetworkStack(transport: transport, configuration: configuration)
+  }
+
+  /// Stage and code of the failure, or the status of the answer; and the account of the call.
+  private static func end(
+    _ stack: TransportNetworkStack, _ use: ResilienceUse? = nil
+  ) async throws -> (String, AttemptLedger) {
+    let resource = try resource(use)
+    do throws(HTTPFetchError<any Error>) {
+      let response = try await stack.fetch(resource).response
+      return ("\(response.status.code)", response.ledger)
+    } catch {
+      return (error.statusCode.map { "\($0)" } ?? "\(error.stage.rawValue)/\(error.code)", error.ledger)
+    }
+  }
+
+  private static func notes(_ ledger: AttemptLedger) -> [TransferFacts.Note] {
+    ledger.attempts.last?.facts?.notes ?? []
+  }
+
+  /// The notes of the last attempt, as they stand in JSON.
+  private static func written(_ ledger: AttemptLedger) throws -> [[String: Any]] {
+    let object = try JSONSerialization.jsonObject(with: Data(ledger.json().utf8)) as? [String: Any]
+    let attempts = try #require(object?["attempts"] as? [[String: Any]])
+    return try #require(attempts.last?["notes"] as? [[String: Any]])
+  }
+
+  private static func breaker(_ clock: ManualClock, minimumCalls: Int = 2) throws -> CircuitBreaker {
+    CircuitBreaker(
+      policy: try CircuitBreakerPolicy(minimumCalls: minimumCalls, probes: 1), time: clock.timeSource,
+      random: .seeded(1))
+  }
+
+  @Test("one word: a stack asks the standard parts, and its ledger tells of a circuit that opens and closes")
+  func circuit() async throws {
+    let clock = ManualClock()
+    let scripted = ScriptedTransport(
+      [.fail(.init(stage: .connect, code: .connectFailed, message: "down"))]
+        + [.fail(.init(stage: .connect, code: .connectFailed, message: "down")), .respond(status: 200)])
+    let stack = Self.stack(scripted, Resilience(breaker: try Self.breaker(clock)), clock)
+    var (end, ledger) = try await Self.end(stack)
+    #expect(end == "connect/connect_failed" && Self.notes(ledger).isEmpty)
+    (end, ledger) = try await Self.end(stack)
+    #expect(ledger.description.contains("nothing sent, circuit from closed to open"), "\(ledger)")
+    #expect(
+      try Self.written(ledger) as NSArray == [
+        ["name": "circuit", "detail": "open", "text": "circuit from closed to open"]
+      ])
+    (end, ledger) = try await Self.end(stack)
+    #expect(end == "policy/circuit_open" && Self.notes(ledger).isEmpty && scripted.requests.count == 2)
+    #expect(ledger.description.contains("failed, policy/circuit_open: the circuit of https://api.example.org is open"))
+    clock.advance(by: .seconds(6))
+    (end, ledger) = try await Self.end(stack)
+    #expect(end == "200" && Self.notes(ledger).map(\.detail) == ["half-open", "closed"])
+    #expect(StackConfiguration().resilience == nil)
+    #expect(stack.configuration.resilience?.breaker != nil)
+  }
+
+  @Test("a wait for a pace stands in the ledger, also where the attempt is refused after it")
+  func pace() async throws {
+    let clock = ManualClock(autoAdvance: true)
+    let policy = PacingPolicy(pace: try .init(perSecond: 10, burst: 1))
+    let pacer = Pacer(policy, time: clock.timeSource, random: .seeded(1))
+    let breaker = try Self.breaker(clock)
+    let scripted = ScriptedTransport(repeatingLast: .respond(status: 200))
+    let stack = Self.stack(scripted, Resilience(pacer: pacer, breaker: breaker), clock)
+    var (_, ledger) = try await Self.end(stack)
+    #expect(Self.notes(ledger).isEmpty)
+    (_, ledger) = try await Self.end(stack)
+    #expect(ledger.description.contains("sent, waited 100 ms for its pace"), "\(ledger)")
+    #expect(Self.notes(ledger).map(\.wait) == [.milliseconds(100)])
+    #expect(try Self.written(ledger).first?["wait_s"] as? Double == 0.1)
+    breaker.force(.open, for: ResilienceKey(try Origin("https://api.example.org")))
+    let end: String
+    (end, ledger) = try await Self.end(stack)
+    #expect(end == "policy/circuit_open" && Self.notes(ledger).map(\.name) == ["paced"])
+    #expect(ledger.description.contains("nothing sent, waited 100 ms for its pace"), "\(ledger)")
+  }
+
+  @Test("what goes out at once has waited for nothing, by the system's clock too")
+  func atOnce() async throws {
+    let slot = try await Pacer().slot(for: ResilienceKey(try Origin("https://api.example.org")))
+    #expect(slot.waited == .zero)
+  }
+
+  @Test("a wait for room stands in the ledger, and how the limiter stands in its JSON alone")
+  func room() async throws {
+    let clock = ManualClock()
+    let limiter = try ConcurrencyLimiter(.fixed(1), time: clock.timeSource)
+    let begun = OneAnswer<Void>()
+    let goOn = OneAnswer<Void>()
+    let scripted = ScriptedTransport { (_, index) throws(TransportError) in
+      if index == 0 {
+        begun.give(())
+        await goOn.wait()
+      }
+      return TransferResponse(head: .init(status: 200), body: ResponseBody(Data()))
+    }
+    let stack = Self.stack(scripted, Resilience(limiter: limiter), clock)
+    let first = Task { try await Self.end(stack).1 }
+    await begun.wait()
+    let second = Task { try await Self.end(stack).1 }
+    try await clock.waitForLimits(count: 1)
+    clock.advance(by: .milliseconds(30))
+    goOn.give(())
+    let ledgers = try await (first.value, second.value)
+    #expect(Self.notes(ledgers.0) == [.init("limiter", bound: .init(inUse: 1, limit: 1))])
+    #expect(!ledgers.0.description.contains("limiter"))
+    #expect(ledgers.1.description.contains("sent, waited 30 ms for room"), "\(ledgers.1)")
+    let written = try Self.written(ledgers.1)
+    #expect(written.map { $0["name"] as? String } == ["queued", "limiter"])
+    #expect(written.last?["limit"] as? Int == 1 && written.last?["in_use"] as? Int == 0)
+  }
+
+  @Test("what was done before a redirect stands in the line of the attempt")
+  func redirect() async throws {
+    let clock = ManualClock(autoAdvance: true)
+    let policy = PacingPolicy(pace: try .init(perSecond: 10, burst: 1))
+    for status in [200, 404] {
+      let pacer = Pacer(policy, time: clock.timeSource, random: .seeded(1))
+      let scripted = ScriptedTransport([
+        .respond(status: 302, headers: [.location: "/b"]), .respond(status: 302, headers: [.location: "/c"]),
+        .respond(status: .init(code: status)),
+      ])
+      let (_, ledger) = try await Self.end(Self.stack(scripted, Resilience(pacer: pacer), clock))
+      #expect(Self.notes(ledger).map(\.name) == ["paced", "paced"])
+    }
+  }
+
+  @Test("one request goes past the parts, through some of them, or through others")
+  func use() async throws {
+    let clock = ManualClock()
+    let breaker = try Self.breaker(clock)
+    let limiter = try ConcurrencyLimiter(.fixed(1), time: clock.timeSource)
+    let own = try ConcurrencyLimiter(.fixed(7), time: clock.timeSource)
+    breaker.force(.open, for: ResilienceKey(try Origin("https://api.example.org")))
+    let stack = Self.stack(
+      ScriptedTransport(repeatingLast: .respond(status: 200)), Resilience(limiter: limiter, breaker: breaker), clock)
+    #expect(try await Self.end(stack).0 == "policy/circuit_open")
+    #expect(try await Self.end(stack, .stack).0 == "policy/circuit_open")
+    #expect(try await Self.end(stack, .only([.breaker])).0 == "policy/circuit_open")
+    var (end, ledger) = try await Self.end(stack, ResilienceUse.none)
+    #expect(end == "200" && Self.notes(ledger).isEmpty)
+    (end, ledger) = try await Self.end(stack, .only([.limiter, .pacer]))
+    #expect(end == "200" && Self.notes(ledger).map(\.bound?.limit) == [1])
+    (end, ledger) = try await Self.end(stack, .with(Resilience(limiter: own)))
+    #expect(end == "200" && Self.notes(ledger).map(\.bound?.limit) == [7])
+    #expect(RequestOptions().layerUse == nil)
+  }
+
+  @Test("a stack explains how its server stands with each part")
+  func explanation() async throws {
+    let clock = ManualClock()
+    let breaker = try Self.breaker(clock)
+    let policy = PacingPolicy(pace: try .init(perSecond: 10, burst: 1))
+    let resilience = Resilience(
+      pacer: Pacer(policy, time: clock.timeSource), limiter: try ConcurrencyLimiter(.fixed(4), time: clock.timeSource),
+      breaker: breaker)
+    breaker.force(.open, for: ResilienceKey(try Origin("https://api.example.org")))
+    let stack = Self.stack(ScriptedTransport([]), resilience, clock)
+    let page = await stack.explain(try Self.resource()).description
+    for line in [
+      "  pace: 10.0 requests a second", "  concurrency: 0 of 4 under way, 0 wait", "  circuit: open, for 5 s",
+    ] { #expect(page.contains(line + "\n"), "\(line)\nin\n\(page)") }
+    let unheeding = await stack.explain(try Self.resource(ResilienceUse.none)).description
+    #expect(unheeding.contains("  resilience: none for this request\n") && !unheeding.contains("circuit"))
+    let plain = await Self.stack(ScriptedTransport([]), nil, clock).explain(try Self.resource()).description
+    #expect(!plain.contains("circuit") && !plain.contains("resilience"))
+  }
+}
