@@ -35,6 +35,8 @@ public enum ResilienceUse: Sendable {
     case limiter
     /// ``Resilience/breaker``.
     case breaker
+    /// ``Resilience/hedger``.
+    case hedger
   }
 
   /// All that the stack has.
@@ -68,7 +70,8 @@ extension Resilience {
     case .only(let parts):
       return Resilience(
         pacer: parts.contains(.pacer) ? pacer : nil, limiter: parts.contains(.limiter) ? limiter : nil,
-        breaker: parts.contains(.breaker) ? breaker : nil, onEvent: onEvent)
+        breaker: parts.contains(.breaker) ? breaker : nil, hedger: parts.contains(.hedger) ? hedger : nil,
+        onEvent: onEvent)
     }
   }
 }

@@ -16,25 +16,28 @@ public struct Resilience: Sendable {
   public var limiter: ConcurrencyLimiter?
   /// Whether any is sent at all. Default `nil`: all are.
   public var breaker: CircuitBreaker?
+  /// Whether one that takes long is sent a second time. Default `nil`: none is.
+  public var hedger: Hedger?
   /// Is told of what the parts did, on the task of the request, which waits for it. Default `nil`.
   public var onEvent: (@Sendable (ResilienceEvent) -> Void)?
 
   /// Makes a choice of parts.
   public init(
     pacer: Pacer? = nil, limiter: ConcurrencyLimiter? = nil, breaker: CircuitBreaker? = nil,
-    onEvent: (@Sendable (ResilienceEvent) -> Void)? = nil
+    hedger: Hedger? = nil, onEvent: (@Sendable (ResilienceEvent) -> Void)? = nil
   ) {
     self.pacer = pacer
     self.limiter = limiter
     self.breaker = breaker
+    self.hedger = hedger
     self.onEvent = onEvent
   }
 
-  /// Whether it lets everything through.
+  /// Whether it lets every try through.
   var isEmpty: Bool { pacer == nil && limiter == nil && breaker == nil }
 
-  /// A breaker, and a pacer that follows `Retry-After` and the `RateLimit` fields of servers. No limiter: what is right
-  /// for it depends on the service.
+  /// A breaker, and a pacer that follows `Retry-After` and the `RateLimit` fields of servers. No limiter and no hedger:
+  /// what is right for them depends on the service.
   public static func standard() -> Resilience { Resilience(pacer: Pacer(), breaker: CircuitBreaker()) }
 }
 
@@ -51,6 +54,12 @@ public struct ResilienceEvent: Sendable, Hashable {
     case refused(FailureCode)
     /// The circuit changed: by its end, or because it is the first to be let through again.
     case circuit(from: CircuitState, to: CircuitState)
+    /// A hedge was sent: its number, from 1, and how long after the first try.
+    case hedgeSent(Int, after: Duration)
+    /// A hedge ended: its number, how, and how long after the first try it had been sent.
+    case hedgeEnded(Int, HedgeEnd, sentAfter: Duration)
+    /// It was time for a hedge, and none was sent.
+    case hedgeWithheld(HedgeVeto)
   }
 
   /// What happened.

@@ -29,6 +29,9 @@ struct ResilienceTelling {
       TransferFacts.Note("limiter", detail: key.part, bound: .init(inUse: snapshot.inUse, limit: snapshot.limit)))
   }
 
+  /// Takes what was told of a try, which was told to others already.
+  mutating func take(_ other: ResilienceTelling) { notes += other.notes }
+
   func noted(_ response: TransferResponse) -> TransferResponse {
     guard !notes.isEmpty else { return response }
     var response = response
@@ -52,9 +55,13 @@ extension ResilienceEvent.Kind {
     switch self {
     case .paced(let wait): TransferFacts.Note("paced", text: "waited \(wait.brief) for its pace", wait: wait)
     case .queued(let wait): TransferFacts.Note("queued", text: "waited \(wait.brief) for room", wait: wait)
-    case .refused: nil
+    case .refused, .hedgeSent: nil
     case .circuit(let old, let new):
       TransferFacts.Note("circuit", detail: "\(new)", text: "circuit from \(old) to \(new)")
+    case .hedgeEnded(let number, let end, let sentAfter):
+      TransferFacts.Note("hedged", detail: end.rawValue, text: "hedge \(number) at \(sentAfter.brief), \(end)")
+    case .hedgeWithheld(let veto):
+      TransferFacts.Note("unhedged", detail: veto.rawValue, text: "no hedge: \(veto.rawValue)")
     }
   }
 }

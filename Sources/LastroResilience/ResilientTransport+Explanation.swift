@@ -25,6 +25,16 @@ extension ResilientTransport {
       if case .open(let left) = state { words += ", for \(left.brief)" }
       facts.append(.init("circuit", words))
     }
+    if let hedger = resilience.hedger { facts.append(.init("hedging", hedger.words(for: request))) }
     return facts
+  }
+}
+
+extension Hedger {
+  fileprivate func words(for request: TransferRequest) -> String {
+    guard let key = key(of: request) else { return "no: it must not be under way twice" }
+    let status = status(of: key)
+    guard let delay = status.delay else { return "not yet: too few answers are known" }
+    return "after \(delay.brief), of \(policy.additional) at most; \(status.budget) can be paid for"
   }
 }

@@ -8,6 +8,7 @@ public import Lastro
 /// request goes through pacing, then the limiter, then the breaker. What is refused fails with stage `policy`, is not
 /// retried by `RetryInterceptor.standard`, and costs no retry quota. Waits count against the attempt and total
 /// timeouts, but not against those of connecting and idleness. An answer whose body is streamed is judged by its head.
+/// With a ``Hedger`` an attempt may be several tries, each of which goes through all of it by itself.
 ///
 /// A stack puts it around its transport by ``Lastro/StackConfiguration/resilience``.
 public struct ResilientTransport: Transport {
@@ -15,7 +16,7 @@ public struct ResilientTransport: Transport {
   public let base: any Transport
   /// What lets them out.
   public let resilience: Resilience
-  private let time: TimeSource
+  let time: TimeSource
 
   /// Wraps a transport.
   ///
@@ -35,6 +36,9 @@ public struct ResilientTransport: Transport {
   ///   deadline passed while it waited. Nothing was sent in the latter two.
   public func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
     let resilience = resilience.used(by: request)
+    if let hedger = resilience.hedger, let key = hedger.key(of: request) {
+      return try await hedged(request, by: resilience, hedger, key)
+    }
     if resilience.isEmpty { return try await base.execute(request) }
     var telling = ResilienceTelling(resilience.onEvent)
     do throws(TransportError) {
@@ -45,7 +49,8 @@ public struct ResilientTransport: Transport {
     }
   }
 
-  private func execute(
+  /// Sends one try.
+  func execute(
     _ request: TransferRequest, by resilience: Resilience, _ telling: inout ResilienceTelling
   ) async throws(TransportError) -> TransferResponse {
     let start = time.now()
@@ -60,7 +65,7 @@ public struct ResilientTransport: Transport {
     } catch {
       result = .failure(error)
     }
-    let outcome = outcome(of: result)
+    let outcome = AttemptOutcome(result, sinceEpoch: time.sinceEpoch())
     if let slot, case .success(let answer) = result { resilience.pacer?.learn(slot, from: answer.head) }
     if let room {
       let key = room.key
@@ -127,16 +132,6 @@ public struct ResilientTransport: Transport {
       return permit
     } catch {
       throw telling.told(error, key)
-    }
-  }
-
-  private func outcome(of result: Result<TransferResponse, TransportError>) -> AttemptOutcome {
-    switch result {
-    case .failure(let error): return AttemptOutcome(error)
-    case .success(let answer):
-      var outcome = AttemptOutcome(code: answer.head.statusCode)
-      outcome.retryAfter = answer.head.retryAfter(time.sinceEpoch())
-      return outcome
     }
   }
 }

@@ -72,6 +72,18 @@ private func limits() throws -> StackConfiguration {
   return configuration
 }
 
+private func hedging() async throws {
+  let transport = ScriptedTransport([.hang, .respond(status: 200)])
+  // sample: hedging
+  var configuration = StackConfiguration()
+  configuration.resilience = Resilience(
+    hedger: Hedger(try HedgingPolicy(delay: .percentile(0.95, fallback: .milliseconds(50)))))
+  let stack = TransportNetworkStack(transport: transport, configuration: configuration)
+  let answer = try await stack.fetch(.raw(try ResourceRequest(url: "https://api.example.org/")))
+  print("\(transport.requests.count) were sent, the hedge \(answer.response.facts.notes.map(\.detail))")
+  // end
+}
+
 private func endpoints(_ stack: TransportNetworkStack) async throws {
   // sample: endpoints
   let apis = try EndpointSet([
@@ -119,6 +131,7 @@ extension Page {
     try await endpoints(TransportNetworkStack(transport: transport, configuration: try limits()))
     try await stage.prints("breaker") { try await breaker() }
     try await stage.prints("told") { try await told() }
+    try await stage.prints("hedging") { try await hedging() }
     try await stage.prints("guarded") { try await fetchingWhatUsersName() }
     try await stage.prints("egress") { try egress() }
   }

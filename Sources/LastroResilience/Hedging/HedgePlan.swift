@@ -9,6 +9,7 @@ import Lastro
 /// a try ends: acceptable, or fatal ─▶ that is the answer; the others are cancelled
 ///             unacceptable ─▶ the next try at once │ others still run: wait │ none: the first failure
 ///             asked for patience ─▶ as unacceptable, and there are no more tries
+/// a hedge is refused ─▶ no more tries │ others still run: wait │ none: the first failure
 /// ```
 struct HedgePlan: Sendable, Hashable {
   enum Step: Sendable, Hashable {
@@ -45,6 +46,14 @@ struct HedgePlan: Sendable, Hashable {
     guard verdict == .unacceptable else { return finish(number) }
     if firstFailure == nil { firstFailure = number }
     if awaitsDelay, let step = next(pay) { return step }
+    return running.isEmpty ? finish(firstFailure ?? number) : .wait
+  }
+
+  /// A hedge ended without saying anything of the server, as where there was no room for it: the call goes on as if it
+  /// had not been tried.
+  mutating func refused(_ number: Int) -> Step {
+    guard !isOver, running.remove(number) != nil else { return .wait }
+    mayHedge = false
     return running.isEmpty ? finish(firstFailure ?? number) : .wait
   }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import HTTPTypes
 import Lastro
 
 /// What the hedges of one key have in common: how long first tries take, and what pays.
@@ -24,6 +25,10 @@ struct HedgingMachine: Sendable, ForgettableMachine {
   mutating func begin(now: Duration, left: Duration?) -> Duration? {
     lastUse = now
     budget.firstTry()
+    return delay(now: now, left: left)
+  }
+
+  mutating func delay(now: Duration, left: Duration?) -> Duration? {
     let delay: Duration?
     switch policy.delay {
     case .fixed(let fixed): delay = fixed
@@ -45,11 +50,15 @@ struct HedgingMachine: Sendable, ForgettableMachine {
 }
 
 extension HedgingPolicy {
-  /// Whether a request may be under way twice at once: safe methods, with a body that can be sent again and is small.
+  /// Whether a request may be under way twice at once: safe methods with a small body, where the request may be sent
+  /// again, and where it is not watched how the one transfer goes.
   static func mayHedge(_ request: TransferRequest) -> Bool {
-    guard case .collected = request.delivery else { return false }
+    guard case .collected = request.delivery, request.allowsResend else { return false }
+    guard request.progress == nil, request.onInterimResponse == nil else { return false }
     let method = request.head.method
     guard [.get, .head, .options].contains(method) || method.rawValue == "QUERY" else { return false }
+    // Two copies at once is what servers take such keys worst.
+    guard request.head.headerFields[.idempotencyKey] == nil else { return false }
     switch request.body.source {
     case .empty: return true
     case .bytes(let bytes): return bytes.count <= 64 * 1024

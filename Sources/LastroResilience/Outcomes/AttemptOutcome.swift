@@ -92,6 +92,16 @@ public struct AttemptOutcome: Sendable, Hashable {
     }
   }
 
+  /// The outcome of what a transport brought.
+  init(_ result: Result<TransferResponse, TransportError>, sinceEpoch: Duration) {
+    switch result {
+    case .failure(let error): self.init(error)
+    case .success(let answer):
+      self.init(code: answer.head.statusCode)
+      retryAfter = answer.head.retryAfter(sinceEpoch)
+    }
+  }
+
   /// What says nothing of the server.
   static let silent = AttemptOutcome(verdict: .ignored, load: .ignored, hedge: .ends)
 }

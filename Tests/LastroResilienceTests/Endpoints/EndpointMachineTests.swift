@@ -102,28 +102,6 @@ struct EndpointMachineTests {
       machine.end(chosen, .ignored, latency: .zero, now: .zero)
     }
   }
-
-  @Test("random histories: what is under way is counted right, and there is always one to choose")
-  func histories() throws {
-    for seed in 0..<10_000 {
-      let random = RandomSource.seeded(UInt64(seed))
-      var machine = try Self.machine([0, 0, 1], policy: BalancingPolicy.allCases[seed % 3])
-      var out: [Int] = []
-      var now = Duration.zero
-      for _ in 0..<30 {
-        now += .milliseconds(Int(random.next() % 3_000))
-        if out.isEmpty || random.next() % 2 == 0 {
-          let tried = Set((0..<3).filter { _ in random.next() % 4 == 0 })
-          out.append(machine.choose(avoiding: tried, now: now) { random.unit() })
-        } else {
-          let ended = out.remove(at: Int(random.next() % UInt64(out.count)))
-          machine.end(ended, AttemptVerdict.allCases[Int(random.next() % 3)], latency: .milliseconds(5), now: now)
-        }
-        let counts = machine.members.indices.map { index in out.count { $0 == index } }
-        if machine.members.map(\.inUse) != counts { Issue.record("seed \(seed): \(counts)") }
-      }
-    }
-  }
 }
 
 @Suite("Endpoint set")

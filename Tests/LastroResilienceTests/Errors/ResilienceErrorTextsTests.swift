@@ -35,6 +35,7 @@ struct ResilienceErrorTextsTests {
       { _ = try ConcurrencyLimiter(.fixed(0)) }, { _ = try ConcurrencyLimiter(.fixed(.max)) },
       { _ = try ConcurrencyLimiter(.aimd(range: 1...Int.max)) }, { _ = try ConcurrencyLimiter(.aimd(backoff: 1)) },
       { _ = try ConcurrencyLimiter(.gradient(initial: 500)) }, { _ = try HedgingPolicy(additional: 5) },
+      { _ = try HedgingPolicy(delay: .percentile(0.9, fallback: .zero)) },
       { _ = try PacingPolicy.Pace(perSecond: 0) }, { _ = try PacingPolicy.Pace(perSecond: 1, burst: 2_000_000) },
       { _ = try Endpoint("https://a.example.org", weight: 0) }, { _ = try Endpoint("ftp://a.example.org") },
       { _ = try EndpointSet([]) }, { _ = try EndpointSet(Array(repeating: endpoint, count: 1_001)) },

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import HTTPTypes
 import Lastro
 import Testing
@@ -58,35 +59,17 @@ struct HedgePlanTests {
     #expect(poor.ended(0, .unacceptable, asksForPatience: false) { false } == .answer(0, cancelling: []))
   }
 
-  @Test("random histories: each ends with one answer, and no try runs after it")
-  func histories() {
-    for seed in 0..<10_000 {
-      let random = RandomSource.seeded(UInt64(seed))
-      var plan = HedgePlan(additional: 1 + seed % 4)
-      var running: Set<Int> = [0]
-      var answers = 0
-      for _ in 0..<30 where !running.isEmpty {
-        let canPay = random.next() % 3 > 0
-        let step: HedgePlan.Step
-        if random.next() % 2 == 0 {
-          step = plan.delayPassed { canPay }
-        } else {
-          let ended = running.sorted()[Int(random.next() % UInt64(running.count))]
-          running.remove(ended)
-          let verdict: HedgeVerdict = random.next() % 4 == 0 ? .acceptable : .unacceptable
-          step = plan.ended(ended, verdict, asksForPatience: random.next() % 8 == 0) { canPay }
-        }
-        switch step {
-        case .wait: break
-        case .send(let number): running.insert(number)
-        case .answer(_, let cancelled):
-          if Set(cancelled) != running { Issue.record("seed \(seed): \(cancelled) are cancelled, \(running) run") }
-          running = []
-          answers += 1
-        }
-      }
-      if answers != 1 && running.isEmpty { Issue.record("seed \(seed): \(answers) answers") }
-    }
+  @Test("a hedge is refused: the first goes on alone; where it has failed already, that is the answer")
+  func refused() {
+    var plan = Self.plan(sent: 2, additional: 2)
+    #expect(plan.refused(1) == .wait)
+    #expect(plan.refused(1) == .wait)
+    #expect(!plan.awaitsDelay)
+    #expect(plan.ended(0, .acceptable, asksForPatience: false) { true } == .answer(0, cancelling: []))
+    #expect(plan.refused(0) == .wait)
+    var failed = Self.plan(sent: 2)
+    #expect(failed.ended(0, .unacceptable, asksForPatience: false) { true } == .wait)
+    #expect(failed.refused(1) == .answer(0, cancelling: []))
   }
 
   @Test("the percentile is of first tries, of the last 60 s, and needs 50 of them")
@@ -119,12 +102,24 @@ struct HedgePlanTests {
   func eligible() {
     func request(_ method: HTTPRequest.Method, _ body: RequestBody = .empty) -> TransferRequest {
       TransferRequest(
-        head: HTTPRequest(method: method, scheme: "https", authority: "api.example.org", path: "/"), body: body)
+        head: HTTPRequest(method: method, scheme: "https", authority: "api.example.org", path: "/"), body: body,
+        allowsResend: true)
     }
     for method in [HTTPRequest.Method.get, .head, .options] { #expect(HedgingPolicy.mayHedge(request(method))) }
     for method in [HTTPRequest.Method.post, .put, .delete, .patch] { #expect(!HedgingPolicy.mayHedge(request(method))) }
     var streamed = request(.get)
     streamed.delivery = .streamed(maximumBytes: nil)
     #expect(!HedgingPolicy.mayHedge(streamed))
+    var once = request(.get)
+    once.allowsResend = false
+    #expect(!HedgingPolicy.mayHedge(once))
+    var keyed = request(.get)
+    keyed.head.headerFields[.idempotencyKey] = "\"8e03978e\""
+    #expect(!HedgingPolicy.mayHedge(keyed))
+    var watched = request(.get)
+    watched.onInterimResponse = { _ in }
+    #expect(!HedgingPolicy.mayHedge(watched))
+    #expect(HedgingPolicy.mayHedge(request(.get, RequestBody(source: .bytes(Data(count: 64 * 1024))))))
+    #expect(!HedgingPolicy.mayHedge(request(.get, RequestBody(source: .bytes(Data(count: 64 * 1024 + 1))))))
   }
 }

@@ -24,7 +24,9 @@ enum SimulationPage {
 
       """
     var plots: [String: String] = [:]
-    for section in [overload(), try outage(), try slowPeer(), try replica(), try storm()] {
+    let sections = [overload(), try outage(), try slowPeer(), try replica(), try storm()]
+    page += summary(sections.flatMap(\.measures))
+    for section in sections {
       page += "\n## \(section.title)\n\n\(section.text)\n\n" + section.table.joined(separator: "\n") + "\n"
       for (plot, caption) in section.plots {
         plots[plot.name] = plot.svg
@@ -34,11 +36,44 @@ enum SimulationPage {
     return (page, plots)
   }
 
+  /// What was measured without any mechanism, with the settings of Polly and resilience4j, and with Lastro's.
+  private struct Measure {
+    var name: String
+    var values: [String]
+
+    /// - Parameter values: of none, Polly, resilience4j and Lastro; of the first and last where only we have the
+    ///   mechanism.
+    init(_ name: String, _ values: [String]) {
+      self.name = name
+      self.values = values.count == 2 ? [values[0], "as none", "as none", values[1]] : Array(values.prefix(4))
+    }
+  }
+
+  private static func summary(_ measures: [Measure]) -> String {
+    let rows = measures.map { "| \($0.name) | \($0.values.joined(separator: " | ")) |" }.joined(separator: "\n")
+    return """
+
+      ## All in one table
+
+      | | none | Polly 8 | resilience4j | Lastro |
+      |---|---|---|---|---|
+      \(rows)
+
+      The settings are those that each publishes as its defaults. Polly 8 (`CircuitBreakerStrategyOptions`, as in its documentation, and
+      `HttpStandardResilienceOptions` of Microsoft.Extensions.Http.Resilience): a circuit opens at a ratio of 0.1 of at least 100 in 30 s,
+      for 5 s, with one probe; 1000 permits; 3 retries, 2 s exponential with jitter; a hedge after 2 s. resilience4j
+      (`CircuitBreakerConfig`, `BulkheadConfig`, `RetryConfig`): at 50 % of the last 100, for 60 s, with 10 probes; 25 permits; 2 retries
+      after 500 ms.
+
+      """
+  }
+
   private struct Section {
     var title: String
     var text: String
     var table: [String]
     var plots: [(plot: Plot, caption: String)]
+    var measures: [Measure]
   }
 
   private static func number(_ value: Double, _ digits: Int = 0) -> String {
@@ -51,9 +86,11 @@ enum SimulationPage {
     var table = ["| limiter | goodput, of the capacity | p99 of those served |", "|---|---|---|"]
     var goodput: [(String, [Double])] = []
     var latency: [(String, [Double])] = []
+    var shares: [String] = []
     for (name, algorithm) in Overload.settings {
       let outcome = Overload.run(algorithm)
       let share = Double(outcome.goodput.reduce(0, +)) / Overload.capacity / Double(Overload.seconds)
+      shares.append("\(number(share * 100)) %")
       table.append("| \(name) | \(number(share * 100)) % | \(milliseconds(outcome.percentile(0.99))) |")
       goodput.append((name, outcome.goodput.dropLast().map(Double.init)))
       latency.append((name, outcome.latencyBySecond.dropLast().map { Outcome.percentile(0.99, of: $0) * 1000 }))
@@ -67,7 +104,7 @@ enum SimulationPage {
       plots: [
         (Plot(name: "overload-goodput", unit: "served in time, a second", series: goodput), "Goodput under overload"),
         (Plot(name: "overload-latency", unit: "p99, ms", series: latency), "Latency under overload"),
-      ])
+      ], measures: [Measure("overload: goodput, of the capacity", shares)])
   }
 
   private static func outage() throws -> Section {
@@ -76,8 +113,12 @@ enum SimulationPage {
       "|---|---|---|---|---|",
     ]
     var load: [(String, [Double])] = []
+    var wasted: [String] = []
+    var recovery: [String] = []
     for setting in try Outage.settings() {
       let result = Outage.run(setting.policy)
+      wasted.append("\(result.wasted)")
+      recovery.append("\(number(result.recovery, 1)) s")
       table.append(
         "| \(setting.name) | \(result.wasted) | \(setting.policy == nil ? "–" : "\(result.wastedOpen)") | \(result.breaks) | "
           + "\(number(result.recovery, 1)) s |")
@@ -88,33 +129,43 @@ enum SimulationPage {
       text:
         "A client calls 50 times a second; the server is down from second 30 to second 90, and refuses connections.",
       table: table,
-      plots: [(Plot(name: "outage-load", unit: "requests a second", series: load), "Load in an outage")])
+      plots: [(Plot(name: "outage-load", unit: "requests a second", series: load), "Load in an outage")],
+      measures: [Measure("outage: sent to the dead server", wasted), Measure("outage: back after", recovery)])
   }
 
   private static func slowPeer() throws -> Section {
     var table = ["| hedging | more requests | p50 | p99 | p99.9 |", "|---|---|---|---|---|"]
     var latency: [(String, [Double])] = []
-    for (name, policy) in try SlowPeer.settings() {
-      let result = SlowPeer.run(policy)
+    var p99: [String] = []
+    var extra: [String] = []
+    for (name, result) in try SlowPeer.results.get() {
       let shares = [0.5, 0.99, 0.999].map { milliseconds(result.outcome.percentile($0)) }
       table.append("| \(name) | \(number(result.extra * 100, 1)) % | \(shares.joined(separator: " | ")) |")
+      p99.append(shares[1])
+      extra.append("\(number(result.extra * 100, 1)) %")
       latency.append((name, result.outcome.latencyBySecond.dropLast().map { Outcome.percentile(0.99, of: $0) * 1000 }))
     }
     return Section(
       title: "Slow peer",
       text: """
-        200 calls a second; answers take 20 ms in the mean, and a second for one in a hundred. No stack hedges yet: what is simulated is
-        the plan and the budget.
+        200 calls a second; answers take 20 ms in the mean, and a second for one in a hundred. The calls go through a
+        `ResilientTransport`, as those of a stack do. resilience4j does not hedge.
         """, table: table,
-      plots: [(Plot(name: "slow-peer-latency", unit: "p99, ms", series: latency), "Latency with a slow peer")])
+      plots: [(Plot(name: "slow-peer-latency", unit: "p99, ms", series: latency), "Latency with a slow peer")],
+      measures: [
+        Measure("slow peer: p99", [p99[0], p99[1], "as none", p99[2]]),
+        Measure("slow peer: more requests", [extra[0], extra[1], "as none", extra[2]]),
+      ])
   }
 
   private static func replica() throws -> Section {
     var table = ["| balancing | failures | of the calls meanwhile |", "|---|---|---|"]
     var load: [(String, [Double])] = []
+    var shares: [String] = []
     for (name, policy, outliers) in try HalfDeadReplica.settings() {
       let result = try HalfDeadReplica.run(policy, outliers)
       let share = Double(result.failures) / Double(result.callsWhileIll) * 100
+      shares.append("\(number(share, 1)) %")
       table.append("| \(name) | \(result.failures) | \(number(share, 1)) % |")
       load.append((name, result.outcome.load.map(Double.init)))
     }
@@ -124,7 +175,8 @@ enum SimulationPage {
         100 calls a second go to three replicas; from second 30 to second 90 one of them fails four of five, at once. Polly and
         resilience4j have no such mechanism. The plot shows what the ill one gets.
         """, table: table,
-      plots: [(Plot(name: "replica-load", unit: "requests a second", series: load), "Load of the ill replica")])
+      plots: [(Plot(name: "replica-load", unit: "requests a second", series: load), "Load of the ill replica")],
+      measures: [Measure("half-dead replica: calls that fail", [shares[0], shares[3]])])
   }
 
   private static func storm() throws -> Section {
@@ -134,8 +186,12 @@ enum SimulationPage {
     ]
     var load: [(String, [Double])] = []
     var goodput: [(String, [Double])] = []
+    var spikes: [String] = []
+    var served: [String] = []
     for setting in try RetryStorm.settings() {
       let result = RetryStorm.run(setting)
+      spikes.append(number(result.spike, 2))
+      served.append(number(result.goodput))
       table.append("| \(setting.name) | \(number(result.spike, 2)) | \(number(result.goodput)) |")
       load.append((setting.name, result.outcome.load.map(Double.init)))
       goodput.append((setting.name, result.outcome.goodput.dropLast().map(Double.init)))
@@ -150,6 +206,10 @@ enum SimulationPage {
       plots: [
         (Plot(name: "storm-load", unit: "requests a second", series: load), "Load in a retry storm"),
         (Plot(name: "storm-goodput", unit: "served in time, a second", series: goodput), "Goodput in a retry storm"),
+      ],
+      measures: [
+        Measure("retry storm: spike, of the capacity", spikes),
+        Measure("retry storm: served a second at the end", served),
       ])
   }
 }

@@ -68,10 +68,15 @@ final class Simulator {
   }
 
   /// A random time with a mean, as between calls of many independent callers.
-  func exponential(_ mean: Double) -> Double { -mean * logarithm(1 - random.unit()) }
+  func exponential(_ mean: Double) -> Double { random.exponential(mean) }
+}
+
+extension RandomSource {
+  /// A random time with a mean, as between calls of many independent callers.
+  func exponential(_ mean: Double) -> Double { -mean * Self.logarithm(1 - unit()) }
 
   /// ln x for 0 < x ≤ 1, of operations alone that give the same on every machine.
-  private func logarithm(_ x: Double) -> Double {
+  private static func logarithm(_ x: Double) -> Double {
     var mantissa = x
     var exponent = 0.0
     while mantissa < 0.75 {

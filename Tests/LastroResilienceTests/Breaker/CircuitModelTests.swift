@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+import Testing
+
+@testable import LastroResilience
+
+/// Ten thousand random histories of a machine beside a model of it, each with a seed of its own.
+enum Histories {
+  static let count = 10_000
+
+  /// A history in which machine and model differ.
+  struct Difference: Error {
+    let seed: Int
+    let what: String
+  }
+
+  /// - Parameter play: plays one history, and says how often each kind of step came to pass.
+  /// - Returns: the same, of all.
+  static func play(_ play: (_ seed: Int, _ random: RandomSource) throws -> [String]) rethrows -> [String: Int] {
+    var seen: [String: Int] = [:]
+    for seed in 0..<count {
+      for step in try play(seed, .seeded(UInt64(seed))) { seen[step, default: 0] += 1 }
+    }
+    return seen
+  }
+}
+
+extension RandomSource {
+  func roll(_ sides: Int) -> Int { Int(next() % UInt64(sides)) }
+}
+
+/// A circuit as one would write it without a thought of cost: every outcome is kept, and every permit is known by name.
+private struct CircuitModel {
+  enum Mode: Equatable { case closed, open(until: Int), trying }
+
+  /// Milliseconds, as all times here.
+  static let window = 10_000
+  static let length = 10_000
+
+  var mode = Mode.closed
+  /// Permits of the present mode that are out.
+  var out: Set<Int> = []
+  var successes = 0
+  var lastIssue = 0
+  var recoveries = 0
+  var ends: [(slice: Int, failed: Bool)] = []
+  var names = 0
+
+  mutating func change(_ mode: Mode) { (self.mode, out, successes) = (mode, [], 0) }
+
+  /// The name of the permit; `nil` where there is none.
+  mutating func ask(_ now: Int) -> Int? {
+    if case .open(let until) = mode {
+      guard now >= until else { return nil }
+      change(.trying)
+    }
+    if mode == .trying, out.count + successes == 2, now - lastIssue >= Self.length { change(.trying) }
+    if mode == .trying {
+      guard out.count + successes < 2 else { return nil }
+      lastIssue = now
+    }
+    names += 1
+    out.insert(names)
+    return names
+  }
+
+  mutating func end(_ name: Int, _ verdict: AttemptVerdict, _ now: Int) {
+    guard out.remove(name) != nil, verdict != .ignored else { return }
+    switch mode {
+    case .open: break
+    case .closed:
+      ends.append((now / 1_000, verdict == .failure))
+      let counted = ends.filter { $0.slice > now / 1_000 - 10 }
+      let failures = counted.count { $0.failed }
+      if verdict == .failure, counted.count >= 4, 2 * failures >= counted.count {
+        recoveries = 0
+        change(.open(until: now + Self.length))
+      }
+    case .trying:
+      if verdict == .failure {
+        recoveries += 1
+        change(.open(until: now + min(60_000, Self.length << recoveries)))
+        return
+      }
+      successes += 1
+      if successes == 2 {
+        (recoveries, ends) = (0, [])
+        change(.closed)
+      }
+    }
+  }
+}
+
+@Suite("Circuit model")
+struct CircuitModelTests {
+  private static func word(_ machine: CircuitMachine) -> String {
+    switch machine.phase {
+    case .closed: "closed"
+    case .open(let until): "open \(Int((until / .milliseconds(1)).rounded()))"
+    case .halfOpen(let issued, let successes, _): "trying \(issued - successes) \(successes)"
+    }
+  }
+
+  private static func word(_ model: CircuitModel) -> String {
+    switch model.mode {
+    case .closed: "closed"
+    case .open(let until): "open \(until)"
+    case .trying: "trying \(model.out.count) \(model.successes)"
+    }
+  }
+
+  @Test("10,000 random histories: a circuit does what its model does, and every permit comes back")
+  func histories() throws {
+    let policy = try CircuitBreakerPolicy(
+      window: .time(.seconds(10)), minimumCalls: 4, failureRatio: 0.5, breakDuration: .seconds(10), probes: 2)
+    let seen = try Histories.play { seed, random in
+      var (machine, model) = (CircuitMachine(policy), CircuitModel())
+      var out: [(generation: UInt64?, name: Int)] = []
+      var steps: [String] = []
+      var now = 0
+      // Some histories are of a server that works, others of one that does not.
+      let verdicts: [AttemptVerdict] = [.success, .failure, .ignored] + (seed % 2 == 0 ? [.failure] : [.success])
+      for _ in 0..<60 {
+        now += random.roll(3) == 0 ? random.roll(9_000) : random.roll(600)
+        let before = Self.word(model).prefix { $0 != " " }
+        if out.isEmpty || random.roll(2) == 0 {
+          let name = model.ask(now)
+          switch machine.ask(now: .milliseconds(now)) {
+          case .admitted(let generation):
+            guard let name else { throw Histories.Difference(seed: seed, what: "admitted at \(now)") }
+            out.append((generation, name))
+          case .refused:
+            guard name == nil else { throw Histories.Difference(seed: seed, what: "refused at \(now)") }
+            steps.append("refused")
+          }
+        } else {
+          let ended = out.remove(at: random.roll(out.count))
+          let verdict = verdicts[random.roll(verdicts.count)]
+          if !model.out.contains(ended.name) { steps.append("straggler") }
+          model.end(ended.name, verdict, now)
+          // With a half the length of a break is what was asked for.
+          machine.end(ended.generation, verdict, duration: .zero, now: .milliseconds(now), unit: 0.5)
+        }
+        guard Self.word(machine) == Self.word(model) else {
+          throw Histories.Difference(seed: seed, what: "\(Self.word(machine)), not \(Self.word(model))")
+        }
+        let after = Self.word(model).prefix { $0 != " " }
+        if before != after { steps.append("\(before) to \(after)") }
+      }
+      return steps
+    }
+    for step in ["refused", "straggler", "closed to open", "open to trying", "trying to open", "trying to closed"] {
+      #expect(seen[step, default: 0] > 1_000, "\(step)")
+    }
+  }
+}

@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import LastroSupport
+import LastroTesting
+import Testing
+
+@testable import Lastro
+@testable import LastroResilience
+
+/// Every order of ends, against what a reader of the rules would say.
+@Suite("Hedged race", .timeLimit(.minutes(5)))
+struct HedgedRaceTests {
+  /// Milliseconds.
+  private struct Try: Hashable {
+    var end: TimedTransport.End
+    var after: Int
+  }
+
+  private enum Stop: Hashable {
+    case none
+    case cancel(Int)
+    case deadline(Int, isTotal: Bool)
+  }
+
+  private struct Scene: Hashable {
+    var first: Try
+    var hedge: Try
+    var stop: Stop
+    var hasBudget: Bool
+  }
+
+  /// What came of it.
+  private struct Course: Hashable {
+    var answer: String
+    var starts: [Int]
+    var end: Int
+  }
+
+  private static let delay = 100
+  private static let never = 1_000_000
+
+  private static func scenes() -> [Scene] {
+    let ends: [TimedTransport.End] = [
+      .status(200), .status(404), .status(503), .status(503, retryAfter: true), .fails(.response, .connectionLost),
+      .fails(.trust, .untrustedCertificate),
+    ]
+    func tries(_ lengths: [Int]) -> [Try] {
+      ends.flatMap { end in lengths.map { Try(end: end, after: $0) } } + [Try(end: .hangs, after: never)]
+    }
+    let stops: [Stop] =
+      [.none] + [0, 10, 40, 110, 140, 160, 240].map { .cancel($0) }
+      + [200, 2_000].flatMap { [.deadline($0, isTotal: true), .deadline($0, isTotal: false)] }
+    var scenes: [Scene] = []
+    for first in tries([30, 155, 270]) {
+      for hedge in tries([25, 120, 400]) {
+        for stop in stops {
+          scenes.append(Scene(first: first, hedge: hedge, stop: stop, hasBudget: true))
+        }
+      }
+      scenes.append(Scene(first: first, hedge: Try(end: .status(200), after: 25), stop: .none, hasBudget: false))
+    }
+    return scenes
+  }
+
+  // MARK: - The rules, read by eye
+
+  private enum Kind { case good, bad, over }
+
+  private static func expected(_ scene: Scene) -> Course {
+    var deadline = never * 10
+    if case .deadline(let limit, _) = scene.stop { deadline = limit }
+    func end(_ start: Int, _ attempt: Try, _ number: Int) -> (time: Int, word: String, kind: Kind) {
+      let time = start + attempt.after
+      if case .deadline(_, let isTotal) = scene.stop, time > deadline {
+        return (deadline, isTotal ? "timeout/total_timeout" : "timeout/attempt_timeout", isTotal ? .over : .bad)
+      }
+      return switch attempt.end {
+      case .status(let code, _): (time, "\(code) try \(number)", code == 503 ? .bad : .good)
+      case .fails(.trust, _): (time, "trust/untrusted_certificate", .over)
+      case .fails, .hangs: (time, "response/connection_lost", .bad)
+      }
+    }
+    func cut(_ course: Course) -> Course {
+      guard case .cancel(let moment) = scene.stop, moment < course.end else { return course }
+      return Course(answer: "cancelled/cancelled", starts: course.starts.filter { $0 == 0 || $0 < moment }, end: moment)
+    }
+    let first = end(0, scene.first, 0)
+    let delay = min(Self.delay, deadline / 4)
+    var start: Int? = first.time > delay ? delay : nil
+    if first.time < delay, first.kind == .bad, scene.first.end != .status(503, retryAfter: true) { start = first.time }
+    guard scene.hasBudget, let start else { return cut(Course(answer: first.word, starts: [0], end: first.time)) }
+    let hedge = end(start, scene.hedge, 1)
+    let winner: (time: Int, word: String)
+    if first.kind != .bad, hedge.kind != .good || first.time < hedge.time {
+      winner = (first.time, first.word)
+    } else if hedge.kind == .good {
+      winner = (hedge.time, hedge.word)
+    } else {
+      let isHedge = hedge.kind == .bad && hedge.time < first.time
+      winner = (max(first.time, hedge.time), isHedge ? hedge.word : first.word)
+    }
+    return cut(Course(answer: winner.word, starts: [0, start], end: winner.time))
+  }
+
+  // MARK: - What happens
+
+  private struct Parts {
+    var breaker: CircuitBreaker
+    var limiter: ConcurrencyLimiter
+    var hedger: Hedger
+  }
+
+  private static func milliseconds(_ time: Duration) -> Int { Int((time / .milliseconds(1)).rounded()) }
+
+  private static func course(_ scene: Scene) throws -> (course: Course, leaks: [String]) {
+    let tasks = SimulatedTasks()
+    let time = tasks.clock.timeSource
+    let scripted = TimedTransport(time) { number in
+      let attempt = number == 0 ? scene.first : scene.hedge
+      return (attempt.end, .milliseconds(attempt.after))
+    }
+    let limiter = try ConcurrencyLimiter(.fixed(2), time: time)
+    let breaker = CircuitBreaker(time: time, random: .seeded(1))
+    let hedger = Hedger(
+      try HedgingPolicy(delay: .fixed(.milliseconds(delay)), budgetRatio: 0.01, budgetBurst: 1), time: time)
+    var request = hedgeable()
+    let key = try #require(ResilienceKeyRule.origin.key(of: request))
+    if !scene.hasBudget { _ = hedger.pay(hedger.begin(key, left: nil).place, key.origin) }
+    if case .deadline(let limit, let isTotal) = scene.stop {
+      request.deadline = .milliseconds(limit)
+      request.deadlineCode = isTotal ? .totalTimeout : .attemptTimeout
+    }
+    let transport = ResilientTransport(
+      over: scripted, Resilience(limiter: limiter, breaker: breaker, hedger: hedger), time: time)
+    let sent = request
+    let made = tasks.run {
+      let call = Task(executorPreference: tasks) {
+        let word: String
+        do throws(TransportError) {
+          word = TimedTransport.word(.success(try await transport.execute(sent)))
+        } catch {
+          word = TimedTransport.word(.failure(error))
+        }
+        return (word, tasks.clock.now, scripted.records)
+      }
+      if case .cancel(let moment) = scene.stop {
+        if moment > 0 { try? await time.limit(.milliseconds(moment)) }
+        call.cancel()
+      }
+      return await call.value
+    }
+    let (answer, end, records) = try #require(made)
+    var leaks: [String] = []
+    if records.contains(where: { $0.end == nil }) { leaks.append("a try runs on") }
+    if limiter.snapshot(of: key).inUse != 0 { leaks.append("a permit is out") }
+    return (
+      Course(
+        answer: answer, starts: records.map { milliseconds($0.start) }, end: milliseconds(end)),
+      leaks
+    )
+  }
+
+  @Test("every order of ends, cancelled and out of time at every point: as the rules say, and nothing is left behind")
+  func orders() throws {
+    let scenes = Self.scenes()
+    var seen: [String: Int] = [:]
+    for scene in scenes {
+      let expected = Self.expected(scene)
+      let (course, leaks) = try Self.course(scene)
+      if course != expected || !leaks.isEmpty { Issue.record("\(scene): \(course), expected \(expected), \(leaks)") }
+      seen["\(course.answer), \(course.starts.count) sent", default: 0] += 1
+    }
+    #expect(scenes.count > 4_000)
+    // An empty run would show nothing.
+    for course in [
+      "200 try 0, 1 sent", "200 try 0, 2 sent", "200 try 1, 2 sent", "404 try 1, 2 sent", "503 try 0, 2 sent",
+      "503 try 1, 2 sent", "cancelled/cancelled, 1 sent", "cancelled/cancelled, 2 sent",
+      "timeout/total_timeout, 2 sent",
+      "timeout/attempt_timeout, 2 sent", "response/connection_lost, 2 sent", "trust/untrusted_certificate, 2 sent",
+    ] {
+      #expect(seen[course, default: 0] > 0, "\(course)")
+    }
+  }
+
+  // MARK: - One by one
+
+  private static func hedgeable(_ method: HTTPRequest.Method = .get) -> TransferRequest {
+    TransferRequest(
+      head: HTTPRequest(method: method, scheme: "https", authority: "api.example.org", path: "/"), allowsResend: true)
+  }
+
+  /// What requests get, one after the other, and what was told of them.
+  private static func run(
+    _ requests: [TransferRequest], _ hedging: HedgingPolicy,
+    parts: (inout Resilience, TimeSource) throws -> Void = { _, _ in },
+    _ script: @escaping @Sendable (_ number: Int) -> (end: TimedTransport.End, after: Int)
+  ) throws -> (answers: [String], records: [TimedTransport.Record], events: [ResilienceEvent.Kind], all: Resilience) {
+    let tasks = SimulatedTasks()
+    let time = tasks.clock.timeSource
+    let scripted = TimedTransport(time) { number in
+      let (end, after) = script(number)
+      return (end, .milliseconds(after))
+    }
+    let events = Lock<[ResilienceEvent.Kind]>([])
+    var resilience = Resilience(hedger: Hedger(hedging, time: time)) { event in
+      events.withLock { $0.append(event.kind) }
+    }
+    try parts(&resilience, time)
+    let transport = ResilientTransport(over: scripted, resilience, time: time)
+    let answers = tasks.run {
+      var answers: [String] = []
+      for request in requests {
+        do throws(TransportError) {
+          answers.append(TimedTransport.word(.success(try await transport.execute(request))))
+        } catch {
+          answers.append(TimedTransport.word(.failure(error)) + (error.requestSent ? "" : ", not sent"))
+        }
+      }
+      return answers
+    }
+    return (try #require(answers), scripted.records, events.withLock { $0 }, resilience)
+  }
+
+  private static func fixed(additional: Int = 1, burst: Int = 10) throws -> HedgingPolicy {
+    try HedgingPolicy(
+      additional: additional, delay: .fixed(.milliseconds(delay)), budgetRatio: 0.001, budgetBurst: burst)
+  }
+
+  @Test("a hedge that wins, one that loses, one that fails: each is told")
+  func told() throws {
+    let run = try Self.run(Array(repeating: Self.hedgeable(), count: 3), try Self.fixed()) { number in
+      [
+        (.hangs, 0), (.status(200), 20), (.status(200), 110), (.hangs, 0), (.status(200), 150), (.status(500), 10),
+      ][number]
+    }
+    #expect(run.answers == ["200 try 1", "200 try 2", "200 try 4"])
+    #expect(run.records.compactMap(\.end).filter { $0 == "cancelled/cancelled" }.count == 2)
+    func ended(_ end: HedgeEnd) -> ResilienceEvent.Kind { .hedgeEnded(1, end, sentAfter: .milliseconds(100)) }
+    let sent = ResilienceEvent.Kind.hedgeSent(1, after: .milliseconds(100))
+    #expect(
+      run.events == [
+        sent, ended(.won), sent, ended(.lost), sent, ended(.useless),
+      ])
+  }
+
+  @Test("of four hedges each has the delay to itself; the last one's answer cancels all others")
+  func several() throws {
+    let run = try Self.run([Self.hedgeable()], try Self.fixed(additional: 4)) { number in
+      number == 4 ? (.status(200), 30) : (.hangs, 0)
+    }
+    #expect(run.answers == ["200 try 4"])
+    #expect(run.records.map(\.start) == (0...4).map { .milliseconds(100 * $0) })
+    #expect(run.records.count { $0.end == "cancelled/cancelled" } == 4)
+  }
+
+  @Test("a try that fails is followed at once, and the delay begins anew with it")
+  func atOnce() throws {
+    let run = try Self.run([Self.hedgeable()], try Self.fixed(additional: 2)) { number in
+      [(.status(500), 60), (.hangs, 0), (.status(200), 5)][number]
+    }
+    #expect(run.answers == ["200 try 2"])
+    #expect(run.records.map(\.start) == [.zero, .milliseconds(60), .milliseconds(160)])
+  }
+
+  @Test("what must not be under way twice is sent once")
+  func once() throws {
+    var streamed = Self.hedgeable()
+    streamed.delivery = .streamed(maximumBytes: nil)
+    var keyed = Self.hedgeable()
+    keyed.head.headerFields[.idempotencyKey] = "\"1\""
+    let requests = [Self.hedgeable(.post), Self.hedgeable(.delete), streamed, keyed]
+    let run = try Self.run(requests, try Self.fixed()) { _ in (.status(200), 5_000) }
+    #expect(run.records.count == requests.count)
+    #expect(run.events.isEmpty)
+    let chosen = try Self.run([Self.hedgeable()], try Self.fixed()) { resilience, time in
+      resilience.hedger = Hedger(try Self.fixed(), time: time) { $0.path != "/" }
+    } _: { _ in
+      (.status(200), 5_000)
+    }
+    #expect(chosen.records.count == 1)
+  }
+
+  @Test(
+    "no hedge without budget, with half of the retry quota gone, with a circuit that is not closed, after Retry-After")
+  func withheld() async throws {
+    let slow: @Sendable (Int) -> (end: TimedTransport.End, after: Int) = { _ in (.status(200), 5_000) }
+    let poor = try Self.run(Array(repeating: Self.hedgeable(), count: 3), try Self.fixed(burst: 2), slow)
+    #expect(poor.records.count == 5)
+    #expect(poor.events.last == .hedgeWithheld(.budget))
+    let key = try #require(ResilienceKeyRule.origin.key(of: Self.hedgeable()))
+    for (spent, expected) in [(50, 2), (51, 1)] {
+      let quota = try RetryQuota(capacity: 100)
+      _ = quota.pay(spent, for: key.origin)
+      let run = try Self.run([Self.hedgeable()], try Self.fixed()) { resilience, time in
+        resilience.hedger = Hedger(try Self.fixed(), retryQuota: quota, time: time)
+      } _: {
+        slow($0)
+      }
+      #expect(run.records.count == expected)
+      if expected == 1 { #expect(run.events == [.hedgeWithheld(.retryQuota)]) }
+    }
+    let broken = try Self.run([Self.hedgeable()], try Self.fixed()) { resilience, time in
+      let breaker = CircuitBreaker(
+        policy: try CircuitBreakerPolicy(minimumCalls: 2), time: time, random: .seeded(1))
+      for _ in 0..<2 { try breaker.permit(for: key).end(.failure) }
+      breaker.force(.observing, for: key)
+      resilience.breaker = breaker
+    } _: {
+      slow($0)
+    }
+    #expect(broken.answers == ["200 try 0"])
+    #expect(broken.events == [.hedgeWithheld(.circuit)])
+    // While the first is under way, another request is told to come back later.
+    let pacer = Pacer(key: .origin, time: ManualClock().timeSource)
+    let slot = try await pacer.slot(for: key)
+    let paced = try Self.run([Self.hedgeable()], try Self.fixed()) { resilience, _ in
+      resilience.pacer = pacer
+    } _: { number in
+      pacer.learn(slot, from: HTTPResponse(status: .tooManyRequests, headerFields: [.retryAfter: "9"]))
+      return slow(number)
+    }
+    #expect(paced.answers == ["200 try 0"])
+    #expect(paced.events == [.hedgeWithheld(.pace)])
+  }
+
+  @Test("a hedge that is refused is no end of the call, and its refusal is not the answer; without room there is none")
+  func refused() throws {
+    for (first, answer) in [(TimedTransport.End.status(200), "200 try 0"), (.status(500), "500 try 0")] {
+      let run = try Self.run([Self.hedgeable()], try Self.fixed()) { resilience, time in
+        let policy = PacingPolicy(pace: try .init(perSecond: 1), whenClosed: .refuse)
+        resilience.pacer = Pacer(policy, time: time, random: .seeded(1))
+      } _: { _ in
+        (first, 300)
+      }
+      #expect(run.answers == [answer])
+      #expect(run.records.count == 1)
+      #expect(run.events.last == .hedgeEnded(1, .useless, sentAfter: .milliseconds(100)))
+      let full = try Self.run([Self.hedgeable()], try Self.fixed()) { resilience, time in
+        resilience.limiter = try ConcurrencyLimiter(.fixed(1), time: time)
+      } _: { _ in
+        (first, 300)
+      }
+      #expect(full.answers == [answer])
+      #expect(full.events.first == .hedgeWithheld(.room))
+    }
+  }
+
+  @Test("losers are no failures: a circuit that opens with one in a hundred stays closed, an adaptive limit grows")
+  func losers() throws {
+    let run = try Self.run(Array(repeating: Self.hedgeable(), count: 40), try Self.fixed(burst: 100)) {
+      resilience, time in
+      let policy = try CircuitBreakerPolicy(minimumCalls: 2, failureRatio: 0.01)
+      resilience.breaker = CircuitBreaker(policy: policy, time: time, random: .seeded(1))
+      resilience.limiter = try ConcurrencyLimiter(.aimd(initial: 2, range: 2...9), time: time)
+    } _: { number in
+      // In turn the hedge wins, and the first.
+      switch number % 4 {
+      case 0, 3: (.hangs, 0)
+      case 1: (.status(200), 10)
+      default: (.status(200), 120)
+      }
+    }
+    #expect(run.records.count == 80)
+    #expect(run.answers.allSatisfy { $0.hasPrefix("200") })
+    #expect(run.records.count { $0.end == "cancelled/cancelled" } == 40)
+    let key = try #require(ResilienceKeyRule.origin.key(of: Self.hedgeable()))
+    #expect(run.all.breaker?.state(of: key) == .closed)
+    #expect(run.all.limiter?.snapshot(of: key).inUse == 0)
+    #expect(run.all.limiter?.snapshot(of: key).limit ?? 0 > 2)
+  }
+
+  @Test("explain tells whether a request is hedged, and when")
+  func explained() throws {
+    func words(_ request: TransferRequest, _ policy: HedgingPolicy) -> String? {
+      let base = TimedTransport(.continuous) { _ in (.hangs, .zero) }
+      let transport = ResilientTransport(over: base, Resilience(hedger: Hedger(policy)))
+      return transport.explain(request).first { $0.name == "hedging" }?.value
+    }
+    #expect(words(Self.hedgeable(.post), try Self.fixed()) == "no: it must not be under way twice")
+    #expect(words(Self.hedgeable(), .standard) == "not yet: too few answers are known")
+    #expect(words(Self.hedgeable(), try Self.fixed()) == "after 100 ms, of 1 at most; 10 can be paid for")
+  }
+
+  @Test("a failure that was not sent is told as sent where another try was")
+  func sent() throws {
+    let lost = TimedTransport.End.fails(.response, .connectionLost)
+    let unreachable = TimedTransport.End.fails(.connect, .connectFailed)
+    let run = try Self.run([Self.hedgeable()], try Self.fixed()) { $0 == 0 ? (lost, 300) : (unreachable, 20) }
+    #expect(run.answers == ["connect/connect_failed"])
+    let never = try Self.run([Self.hedgeable()], try Self.fixed()) { _ in (unreachable, 20) }
+    #expect(never.answers == ["connect/connect_failed, not sent"])
+  }
+
+  @Test("what a hedge has left is what the attempt has left")
+  func deadline() throws {
+    var request = Self.hedgeable()
+    request.deadline = .milliseconds(1_000)
+    let tasks = SimulatedTasks()
+    let time = tasks.clock.timeSource
+    let seen = Lock<[Duration?]>([])
+    let base = DeadlineTransport(base: TimedTransport(time) { _ in (.hangs, .zero) }, seen: seen)
+    let transport = ResilientTransport(over: base, Resilience(hedger: Hedger(try Self.fixed(), time: time)), time: time)
+    let sent = request
+    let word = tasks.run { () -> String in
+      do throws(TransportError) {
+        return TimedTransport.word(.success(try await transport.execute(sent)))
+      } catch {
+        return TimedTransport.word(.failure(error))
+      }
+    }
+    #expect(word == "timeout/total_timeout")
+    #expect(seen.withLock { $0 } == [.milliseconds(1_000), .milliseconds(900)])
+    #expect(tasks.clock.now == .milliseconds(1_000))
+  }
+
+  private struct DeadlineTransport: Transport {
+    let base: TimedTransport
+    let seen: Lock<[Duration?]>
+
+    func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
+      seen.withLock { $0.append(request.deadline) }
+      return try await base.execute(request)
+    }
+  }
+
+  @Test("first tries are learned from: answers, and those that lost after the delay; hedges and quick failures are not")
+  func samples() throws {
+    // Fifty answers of 40 ms: from then on a first try has some 40 ms to itself.
+    let policy = try HedgingPolicy(budgetRatio: 1, budgetBurst: 1_000)
+    let quick = try Self.run(Array(repeating: Self.hedgeable(), count: 52), policy) { number in
+      switch number {
+      case ..<50: (.status(200), 40)
+      case 50: (.hangs, 0)
+      default: (.status(200), 1)
+      }
+    }
+    #expect(quick.records.count == 53)
+    let key = try #require(ResilienceKeyRule.origin.key(of: Self.hedgeable()))
+    let delay = try #require(quick.all.hedger?.status(of: key).delay)
+    #expect((.milliseconds(40)...(.milliseconds(48))).contains(delay))
+    // Fifty failures of 1 ms teach nothing.
+    let failing = try Self.run(Array(repeating: Self.hedgeable(), count: 60), policy) { _ in (.status(500), 1) }
+    #expect(failing.records.count == 60)
+    #expect(failing.all.hedger?.status(of: key).delay == nil)
+    // Those that lose are counted as long as they lasted: were they missing, the delay would shrink.
+    let losing = try Self.run(Array(repeating: Self.hedgeable(), count: 150), policy) { number in
+      switch number < 50 ? 0 : (number - 50) % 11 {
+      case 9: (.hangs, 0)
+      case 10: (.status(200), 200)
+      default: (.status(200), 40)
+      }
+    }
+    #expect(losing.records.count == 160)
+    let longer = try #require(losing.all.hedger?.status(of: key).delay)
+    #expect(longer > .milliseconds(200))
+  }
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+import Testing
+
+@testable import LastroResilience
+
+/// A pace as one would write it without a thought of cost: every place that was taken is kept.
+private struct PaceModel {
+  static let interval = 100
+  static let burst = 3
+
+  var places: [Int] = []
+
+  /// As if each place that was taken had used up an interval, from its time or from the end of the one before it.
+  mutating func reserve(_ now: Int) -> Int {
+    let used = places.indices.map { places[$0] + (places.count - $0) * Self.interval }.max() ?? 0
+    let place = max(now, used - (Self.burst - 1) * Self.interval)
+    places.append(place)
+    return place
+  }
+}
+
+@Suite("Pacing model")
+struct PacingModelTests {
+  private static func milliseconds(_ time: Duration) -> Int { Int((time / .milliseconds(1)).rounded()) }
+
+  @Test("10,000 random histories: a pace gives the places of its model, and a place that is given back is given again")
+  func pace() throws {
+    let seen = try Histories.play { seed, random in
+      var machine = PacingMachine(bucket: TokenBucket(perSecond: 10, burst: PaceModel.burst))
+      var model = PaceModel()
+      var newest: PacingMachine.Reservation?
+      var steps: [String] = []
+      var now = 1_000
+      for _ in 0..<40 {
+        now += random.roll(8) == 0 ? random.roll(900) : random.roll(120)
+        if random.roll(4) > 0 {
+          let place = machine.reserve(now: .milliseconds(now), unit: 0)
+          let expected = model.reserve(now)
+          guard Self.milliseconds(place.slot) == expected else {
+            throw Histories.Difference(seed: seed, what: "\(place.slot) at \(now), not \(expected)")
+          }
+          newest = place
+          steps.append(expected > now ? "waits" : "at once")
+        } else if let last = newest.take() {
+          machine.giveBack(last)
+          model.places.removeLast()
+          steps.append("given back")
+        }
+      }
+      return steps
+    }
+    for step in ["waits", "at once", "given back"] { #expect(seen[step, default: 0] > 1_000, "\(step)") }
+  }
+
+  @Test("10,000 random histories: nothing goes out while the server asks for patience, nor beyond its quota")
+  func server() throws {
+    let seen = try Histories.play { seed, random in
+      var machine = PacingMachine()
+      var blockedUntil = 0
+      var quota: (left: Int, until: Int)?
+      var steps: [String] = []
+      var now = 1_000
+      for _ in 0..<40 {
+        now += random.roll(700)
+        let place = machine.reserve(now: .milliseconds(now), unit: 0)
+        let slot = Self.milliseconds(place.slot)
+        guard slot >= max(now, blockedUntil) else {
+          throw Histories.Difference(seed: seed, what: "\(slot) before \(blockedUntil)")
+        }
+        if blockedUntil > now { steps.append("closed") }
+        if let told = quota, slot < told.until {
+          guard told.left > 0 else { throw Histories.Difference(seed: seed, what: "\(slot) beyond the quota") }
+          quota = (told.left - 1, told.until)
+          steps.append("of the quota")
+        }
+        switch random.roll(12) {
+        case 0:
+          let wait = 1 + random.roll(3)
+          machine.learn(
+            number: place.number, quota: nil, retryAfter: .seconds(wait), now: .milliseconds(now))
+          blockedUntil = max(blockedUntil, now + wait * 1_000)
+        case 1:
+          let (left, reset) = (random.roll(6), 1 + random.roll(4))
+          machine.learn(
+            number: place.number, quota: ServerQuota(left: left, reset: .seconds(reset), whole: 100), retryAfter: nil,
+            now: .milliseconds(now))
+          quota = (left, now + reset * 1_000)
+        default: break
+        }
+      }
+      return steps
+    }
+    for step in ["closed", "of the quota"] { #expect(seen[step, default: 0] > 1_000, "\(step)") }
+  }
+}
