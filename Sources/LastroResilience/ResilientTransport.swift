@@ -10,7 +10,7 @@ public import Lastro
 /// timeouts, but not against those of connecting and idleness. An answer whose body is streamed is judged by its head.
 /// With a ``Hedger`` an attempt may be several tries, each of which goes through all of it by itself.
 ///
-/// A stack puts it around its transport by ``Lastro/StackConfiguration/resilience``.
+/// A stack puts it around its transport by `StackConfiguration.resilience`.
 public struct ResilientTransport: Transport {
   /// What carries requests.
   public let base: any Transport
