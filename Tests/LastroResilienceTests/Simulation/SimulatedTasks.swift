@@ -120,7 +120,7 @@ final class TimedTransport: Transport {
 
 @Suite("Simulated tasks", .timeLimit(.minutes(5)))
 struct SimulatedTasksTests {
-  @Test("tasks of a group run in turn, and time jumps to the next that is due")
+  @Test("tasks of a group run in turn, time jumps to the next that is due, and what waits for ever is found out")
   func order() {
     let tasks = SimulatedTasks()
     let time = tasks.clock.timeSource
@@ -137,5 +137,10 @@ struct SimulatedTasksTests {
     }
     #expect(order == [1, 2, 3])
     #expect(tasks.clock.now == .seconds(3))
+    let never = OneAnswer<Void>()
+    #expect(tasks.run { await never.wait() } == nil)
+    never.give(())
+    // A task that never ends is never freed: what went on waits for its turn.
+    #expect(tasks.run { true } == true)
   }
 }
