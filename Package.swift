@@ -217,7 +217,8 @@ let package = Package(
     .testTarget(
       name: "LastroResilienceTests",
       dependencies: [
-        "Lastro", "LastroObservability", "LastroResilience", "LastroSupport", "LastroTesting", "LastroWire", httpTypes,
+        "Lastro", "LastroObservability", "LastroResilience", "LastroSupport", "LastroTesting", "LastroWire",
+        "TestSupport", httpTypes,
         .product(name: "MetricsTestKit", package: "swift-metrics"),
       ],
       exclude: ["Errors/ResilienceErrorTexts.txt"],

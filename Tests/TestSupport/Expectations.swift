@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
+package import Foundation
 package import Lastro
 package import Testing
 
@@ -149,5 +149,26 @@ package enum SecretNotation {
   private static func html(_ text: String) -> String {
     text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing("\"", with: "&quot;")
       .replacing("'", with: "&#39;")
+  }
+}
+
+/// Compares a text with the file that keeps it, and names each line that differs. `LASTRO_RENEW=1` writes the file
+/// anew, and then fails, so that what changed is read.
+package func expectGolden(_ made: String, keptIn file: URL, sourceLocation: SourceLocation = #_sourceLocation) throws {
+  if ProcessInfo.processInfo.environment["LASTRO_RENEW"] == "1" {
+    try Data(made.utf8).write(to: file)
+    Issue.record(
+      "\(file.path()) was written anew: read what changed, then run without LASTRO_RENEW",
+      sourceLocation: sourceLocation)
+    return
+  }
+  let kept = (try? String(contentsOf: file, encoding: .utf8)) ?? ""
+  for change in made.components(separatedBy: "\n").difference(from: kept.components(separatedBy: "\n")) {
+    switch change {
+    case .insert(_, let line, _):
+      Issue.record("not in the file: \(line)\nLASTRO_RENEW=1 writes it anew", sourceLocation: sourceLocation)
+    case .remove(_, let line, _):
+      Issue.record("only in the file: \(line)\nLASTRO_RENEW=1 writes it anew", sourceLocation: sourceLocation)
+    }
   }
 }

@@ -3,6 +3,7 @@
 import Foundation
 import LastroStreamsTesting
 import LastroTesting
+import TestSupport
 import Testing
 
 /// What the program says of command lines and inputs that it refuses, as `CommandErrorTexts.txt` beside this file has
@@ -148,19 +149,7 @@ struct CommandErrorTextsTests {
 
   @Test("are those of the file; LASTRO_RENEW=1 writes it anew")
   func golden() async throws {
-    let made = try await Self.texts()
-    if ProcessInfo.processInfo.environment["LASTRO_RENEW"] == "1" {
-      try Data((made.joined(separator: "\n") + "\n").utf8).write(to: Self.file)
-      Issue.record("\(Self.file.path()) was written anew: read what changed, then run without LASTRO_RENEW")
-      return
-    }
-    let kept = try String(contentsOf: Self.file, encoding: .utf8).components(separatedBy: "\n").filter { !$0.isEmpty }
-    for change in made.difference(from: kept) {
-      switch change {
-      case .insert(_, let line, _): Issue.record("not in the file: \(line)\nLASTRO_RENEW=1 writes it anew")
-      case .remove(_, let line, _): Issue.record("only in the file: \(line)\nLASTRO_RENEW=1 writes it anew")
-      }
-    }
+    try expectGolden(try await Self.texts().map { $0 + "\n" }.joined(), keptIn: Self.file)
   }
 
   @Test("teach the remedy, in words that Docs/Names.md allows")

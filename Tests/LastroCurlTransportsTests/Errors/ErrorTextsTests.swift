@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 
 /// Every text that an error prints, as `ErrorTexts.txt` beside this file has it: people read it, and what changes in it
@@ -37,19 +38,7 @@ struct ErrorTextsTests {
   func golden() async throws {
     let made = try await Self.sections().map { "# \($0.name)\n" + $0.texts.lines.map { $0 + "\n" }.joined() }
       .joined(separator: "\n")
-    let kept = (try? String(contentsOf: Self.file, encoding: .utf8)) ?? ""
-    if ProcessInfo.processInfo.environment["LASTRO_RENEW"] == "1" {
-      try Data(made.utf8).write(to: Self.file)
-      Issue.record("\(Self.file.path()) was written anew: read what changed, then run without LASTRO_RENEW")
-      return
-    }
-    let difference = made.components(separatedBy: "\n").difference(from: kept.components(separatedBy: "\n"))
-    for change in difference {
-      switch change {
-      case .insert(_, let line, _): Issue.record("not in the file: \(line)\nLASTRO_RENEW=1 writes it anew")
-      case .remove(_, let line, _): Issue.record("only in the file: \(line)\nLASTRO_RENEW=1 writes it anew")
-      }
-    }
+    try expectGolden(made, keptIn: Self.file)
   }
 
   /// The lines of the file: the error's type, and its text.

@@ -2,6 +2,7 @@
 
 import Foundation
 import Lastro
+import TestSupport
 import Testing
 
 @testable import LastroResilience
@@ -16,13 +17,7 @@ struct ResilienceErrorTextsTests {
   @Test("are those of the file; LASTRO_RENEW=1 writes it anew")
   func golden() throws {
     let made = (try Self.configurations() + Self.refusals() + Self.reasons()).map { $0 + "\n" }.joined()
-    let kept = (try? String(contentsOf: Self.file, encoding: .utf8)) ?? ""
-    if ProcessInfo.processInfo.environment["LASTRO_RENEW"] == "1" {
-      try Data(made.utf8).write(to: Self.file)
-      Issue.record("\(Self.file.path()) was written anew: read what changed, then run without LASTRO_RENEW")
-      return
-    }
-    #expect(made.components(separatedBy: "\n") == kept.components(separatedBy: "\n"))
+    try expectGolden(made, keptIn: Self.file)
   }
 
   private static func configurations() throws -> [String] {
