@@ -23,6 +23,7 @@ public final class CachingResolver: NameResolver {
   private struct State {
     var memory = NameMemory<HostName, ResolvedName, TransportError>()
     var lookUps: [HostName: LookUp] = [:]
+    var nextID: UInt64 = 0
   }
 
   /// One that is under way, and those that wait for it.
@@ -34,7 +35,7 @@ public final class CachingResolver: NameResolver {
 
   private let resolver: any NameResolver
   private let now: @Sendable () -> Duration
-  private let state = Lock((State(), nextID: UInt64(0)))
+  private let state = Lock(State())
 
   /// Makes one that knows nothing.
   ///
@@ -47,7 +48,7 @@ public final class CachingResolver: NameResolver {
   }
 
   /// How many names something is kept of.
-  public var keptNames: Int { state.withLock { $0.0.memory.count } }
+  public var keptNames: Int { state.withLock { $0.memory.count } }
 
   /// Answers from memory, or asks.
   ///
@@ -56,15 +57,15 @@ public final class CachingResolver: NameResolver {
     let answer = OneAnswer<Answer>()
     let time = now()
     let (step, begun) = state.withLock { state -> (NameMemory<HostName, ResolvedName, TransportError>.Step, UInt64?) in
-      let step = state.0.memory.ask(name, now: time)
+      let step = state.memory.ask(name, now: time)
       switch step {
       case .answered, .failed: return (step, nil)
       case .wait: break
       case .lookUp:
         state.nextID += 1
-        state.0.lookUps[name] = LookUp(id: state.nextID)
+        state.lookUps[name] = LookUp(id: state.nextID)
       }
-      state.0.lookUps[name]?.waiters[ObjectIdentifier(answer)] = answer
+      state.lookUps[name]?.waiters[ObjectIdentifier(answer)] = answer
       if case .lookUp = step { return (step, state.nextID) }
       return (step, nil)
     }
@@ -91,8 +92,8 @@ public final class CachingResolver: NameResolver {
       }
     }
     let isWanted = state.withLock { state in
-      guard state.0.lookUps[name]?.id == id else { return false }
-      state.0.lookUps[name]?.task = task
+      guard state.lookUps[name]?.id == id else { return false }
+      state.lookUps[name]?.task = task
       return true
     }
     // Over already, or given up.
@@ -102,16 +103,16 @@ public final class CachingResolver: NameResolver {
   private func end(_ name: HostName, id: UInt64, _ outcome: Answer) {
     let time = now()
     let (answer, waiters) = state.withLock { state -> (Answer, [OneAnswer<Answer>]) in
-      guard state.0.lookUps[name]?.id == id, let lookUp = state.0.lookUps.removeValue(forKey: name) else {
+      guard state.lookUps[name]?.id == id, let lookUp = state.lookUps.removeValue(forKey: name) else {
         return (outcome, [])
       }
       var answer = outcome
       switch outcome {
       case .success(let found):
-        state.0.memory.note(
+        state.memory.note(
           found, of: name, timeToLive: found.timeToLive, isAbsence: found.addresses.isEmpty, now: time)
       case .failure(let error):
-        if let stale = state.0.memory.note(error, of: name, now: time) { answer = .success(stale) }
+        if let stale = state.memory.note(error, of: name, now: time) { answer = .success(stale) }
       }
       return (answer, Array(lookUp.waiters.values))
     }
@@ -120,20 +121,20 @@ public final class CachingResolver: NameResolver {
 
   private func giveUp(_ name: HostName, _ answer: OneAnswer<Answer>) {
     let task = state.withLock { state -> Task<Void, Never>? in
-      guard state.0.lookUps[name]?.waiters.removeValue(forKey: ObjectIdentifier(answer)) != nil,
-        state.0.lookUps[name]?.waiters.isEmpty == true
+      guard state.lookUps[name]?.waiters.removeValue(forKey: ObjectIdentifier(answer)) != nil,
+        state.lookUps[name]?.waiters.isEmpty == true
       else { return nil }
-      state.0.memory.noteGivenUp(name)
-      return state.0.lookUps.removeValue(forKey: name)?.task
+      state.memory.noteGivenUp(name)
+      return state.lookUps.removeValue(forKey: name)?.task
     }
     task?.cancel()
   }
 
   /// Forgets a name. What is being looked up is kept when it comes.
-  public func flush(_ name: HostName) { state.withLock { $0.0.memory.forget(name) } }
+  public func flush(_ name: HostName) { state.withLock { $0.memory.forget(name) } }
 
   /// Forgets all names.
-  public func flush() { state.withLock { $0.0.memory.forgetAll() } }
+  public func flush() { state.withLock { $0.memory.forgetAll() } }
 
   /// Forgets the name, and tells the other resolver.
   public func noteUnreachable(_ name: HostName, port: Int) {

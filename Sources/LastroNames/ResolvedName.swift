@@ -25,12 +25,4 @@ public struct ResolvedName: Sendable, Hashable {
     self.addresses = canonical
     self.timeToLive = timeToLive
   }
-
-  /// A name without an address.
-  static func none(for time: Duration?) -> Self { Self(time) }
-
-  private init(_ time: Duration?) {
-    addresses = []
-    timeToLive = time
-  }
 }

@@ -57,7 +57,7 @@ public struct SystemResolver: NameResolver {
     let code = getaddrinfo(name.text, nil, &hints, &list)
     defer { if let list { freeaddrinfo(list) } }
     guard code == 0 else {
-      if code == EAI_NONAME || code == noData { return .none(for: nil) }
+      if code == EAI_NONAME || code == noData { return try ResolvedName(addresses: []) }
       throw .lookUpFailed(name, String(cString: gai_strerror(code)), code)
     }
     var found: [String] = []

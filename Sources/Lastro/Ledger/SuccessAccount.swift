@@ -25,6 +25,7 @@ struct SuccessAccount: Sendable {
   let duration: Duration
   let preparation: Duration
   let cause: AttemptCause?
+
   func ledger(
     of method: HTTPRequest.Method?, _ url: String?, _ status: HTTPResponse.Status, _ redirects: [String],
     _ facts: TransferFacts, _ redaction: Redaction

@@ -87,8 +87,8 @@ final class OptionApplier {
     let request = transfer.job.request
     applyBasics(easy, timeout: request.connectTimeout)
     let proxy = proxy(for: transfer.host.key)
-    try checkEgress(to: transfer.host.gate.target, proxy: proxy)
     let target = transfer.host.gate.target
+    try checkEgress(to: target, proxy: proxy)
     if options.reach.names != nil, resolvesName(of: target.host, port: target.port, isTLS: transfer.host.key.isTLS) {
       throw .unaskedResolver
     }
