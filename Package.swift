@@ -28,6 +28,12 @@ let package = Package(
     .library(name: "LastroObservability", targets: ["LastroObservability"]),
     .library(name: "LastroResilience", targets: ["LastroResilience"]),
     .library(name: "LastroNames", targets: ["LastroNames"]),
+    .library(name: "LastroEvents", targets: ["LastroEvents"]),
+    .library(name: "LastroMultipart", targets: ["LastroMultipart"]),
+    .library(name: "LastroFiles", targets: ["LastroFiles"]),
+    .library(name: "LastroCookies", targets: ["LastroCookies"]),
+    .library(name: "LastroCache", targets: ["LastroCache"]),
+    .library(name: "LastroPages", targets: ["LastroPages"]),
     .library(name: "LastroCurl", targets: ["LastroCurl"]),
     .library(name: "LastroCurlTransports", targets: ["LastroCurlTransports"]),
     .library(name: "LastroLifecycle", targets: ["LastroLifecycle"]),
@@ -100,6 +106,28 @@ let package = Package(
     // Resolvers of names, which the engine asks. May not know the engine, streams nor metrics.
     .target(
       name: "LastroNames", dependencies: ["Lastro", "LastroSupport", "LastroWire"], swiftSettings: settings),
+    // Server-sent events, JSON lines, and streams of models made of them. Below here, up to the engine, stands what a
+    // service does with HTTP every day: none of it may know the engine, streams nor metrics.
+    .target(
+      name: "LastroEvents", dependencies: ["Lastro", "LastroSupport", "LastroWire", httpTypes], swiftSettings: settings),
+    // Forms of several parts, and answers of several parts.
+    .target(
+      name: "LastroMultipart", dependencies: ["Lastro", "LastroSupport", "LastroWire", httpTypes],
+      swiftSettings: settings),
+    // Downloads to files and uploads of files, which go on where they were cut.
+    .target(
+      name: "LastroFiles", dependencies: ["Lastro", "LastroSupport", "LastroWire", httpTypes], swiftSettings: settings),
+    // Jars of cookies.
+    .target(
+      name: "LastroCookies", dependencies: ["Lastro", "LastroSupport", "LastroWire", httpTypes],
+      swiftSettings: settings),
+    // A private cache.
+    .target(
+      name: "LastroCache",
+      dependencies: ["CLastroCrypto", "Lastro", "LastroSupport", "LastroWire", httpTypes], swiftSettings: settings),
+    // Sequences of pages, operations that take long, and many questions in one.
+    .target(
+      name: "LastroPages", dependencies: ["Lastro", "LastroSupport", "LastroWire", httpTypes], swiftSettings: settings),
     // The engine. Only a composition root imports it.
     .target(
       name: "LastroCurl",
@@ -227,6 +255,54 @@ let package = Package(
       name: "LastroNamesTests",
       dependencies: ["Lastro", "LastroNames", "LastroSupport", "LastroTesting", "TestSupport"],
       exclude: ["Errors/NameErrorTexts.txt"], swiftSettings: settings),
+    .testTarget(
+      name: "LastroEventsTests",
+      dependencies: [
+        "Lastro", "LastroCurl", "LastroEvents", "LastroSupport", "LastroTesting", "LastroWire", "PeerSupport",
+        "TestSupport",
+        httpTypes,
+      ],
+      swiftSettings: settings),
+    .testTarget(
+      name: "LastroMultipartTests",
+      dependencies: [
+        "Lastro", "LastroCurl", "LastroMultipart", "LastroSupport", "LastroTesting", "LastroWire", "PeerSupport",
+        "TestSupport",
+        httpTypes,
+      ],
+      swiftSettings: settings),
+    .testTarget(
+      name: "LastroFilesTests",
+      dependencies: [
+        "Lastro", "LastroCurl", "LastroFiles", "LastroSupport", "LastroTesting", "LastroWire", "PeerSupport",
+        "TestSupport",
+        httpTypes,
+      ],
+      swiftSettings: settings),
+    .testTarget(
+      name: "LastroCookiesTests",
+      dependencies: [
+        "ConformanceData", "Lastro", "LastroCurl", "LastroCookies", "LastroSupport", "LastroTesting", "LastroWire",
+        "PeerSupport", "TestSupport",
+        httpTypes,
+      ],
+      swiftSettings: settings),
+    .testTarget(
+      name: "LastroCacheTests",
+      dependencies: [
+        "ConformanceData", "Lastro", "LastroCurl", "LastroCache", "LastroSupport", "LastroTesting", "LastroWire",
+        "PeerSupport", "TestSupport",
+        httpTypes,
+      ],
+      swiftSettings: settings),
+    .testTarget(
+      name: "LastroPagesTests",
+      dependencies: [
+        "Lastro", "LastroCurl", "LastroPages", "LastroSupport", "LastroTesting", "LastroWire", "PeerSupport",
+        "TestSupport",
+        httpTypes,
+      ],
+      swiftSettings: settings),
     .testTarget(
       name: "LastroCurlTests",
       dependencies: [

@@ -14,8 +14,8 @@ extension StackConfiguration {
   /// Stacks that are made with the same value share its parts. It bounds fetches and streams; WebSocket, Gemini and
   /// other dials of the same engine go past it.
   public var resilience: Resilience? {
-    get { layer as? Resilience }
-    set { layer = newValue }
+    get { layers[.resilience] as? Resilience }
+    set { layers[.resilience] = newValue }
   }
 }
 
@@ -54,15 +54,15 @@ extension RequestOptions {
   ///
   /// It is for the stack's ``ResilientTransport``: in a stack that has none it says nothing.
   public var resilience: ResilienceUse {
-    get { layerUse as? ResilienceUse ?? .stack }
-    set { layerUse = newValue }
+    get { layerUses[.resilience] as? ResilienceUse ?? .stack }
+    set { layerUses[.resilience] = newValue }
   }
 }
 
 extension Resilience {
   /// The parts that a request goes through.
   func used(by request: TransferRequest) -> Resilience {
-    guard let use = request.layerUse as? ResilienceUse else { return self }
+    guard let use = request.layerUses[.resilience] as? ResilienceUse else { return self }
     switch use {
     case .stack: return self
     case .none: return Resilience()

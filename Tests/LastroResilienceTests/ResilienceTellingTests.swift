@@ -170,7 +170,7 @@ struct ResilienceTellingTests {
     #expect(end == "200" && Self.notes(ledger).map(\.bound?.limit) == [1])
     (end, ledger) = try await Self.end(stack, .with(Resilience(limiter: own)))
     #expect(end == "200" && Self.notes(ledger).map(\.bound?.limit) == [7])
-    #expect(RequestOptions().layerUse == nil)
+    #expect(RequestOptions().layerUses[.resilience] == nil)
   }
 
   @Test("a stack explains how its server stands with each part")

@@ -43,7 +43,7 @@ public struct RequestOptions: Sendable {
     var secrets: Set<Secret> = []
     var requiresBody: Bool = false
     var hostField: String?
-    var layerUse: (any Sendable)?
+    var layerUses = ByLayerPlace<any Sendable>()
     var onInterimResponse: (@Sendable (HTTPResponse) -> Void)?
   }
 
@@ -119,10 +119,10 @@ public struct RequestOptions: Sendable {
     _modify { yield &storage.value.hostField }
   }
 
-  /// What the stack's layer is asked to do with the request: a value that it knows.
-  package var layerUse: (any Sendable)? {
-    get { storage.value.layerUse }
-    _modify { yield &storage.value.layerUse }
+  /// What the stack's layers are asked to do with the request: values that they know.
+  package var layerUses: ByLayerPlace<any Sendable> {
+    get { storage.value.layerUses }
+    _modify { yield &storage.value.layerUses }
   }
 
   /// Is told of each interim response (RFC 9110 §15.2) as it comes, such as 103 (Early Hints, RFC 8297), but not of

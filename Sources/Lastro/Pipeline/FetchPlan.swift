@@ -17,7 +17,7 @@ final class StackCore: Sendable {
   let hasMeaningfulLimits: Bool
 
   init(transport: any Transport, configuration: StackConfiguration) {
-    self.transport = configuration.layer?.transport(over: transport, for: configuration) ?? transport
+    self.transport = configuration.layered(transport)
     self.configuration = configuration
     interceptors = InterceptorChain(configuration.interceptors)
     hasMeaningfulLimits =

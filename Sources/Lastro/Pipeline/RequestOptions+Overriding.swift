@@ -17,7 +17,7 @@ extension RequestOptions {
     if let progress { result.progress = progress }
     if !secrets.isEmpty { result.secrets.formUnion(secrets) }
     if requiresBody { result.requiresBody = true }
-    if let layerUse { result.layerUse = layerUse }
+    result.layerUses.override(by: layerUses)
     if let hostField { result.hostField = hostField }
     if let onInterimResponse { result.onInterimResponse = onInterimResponse }
     return result

@@ -48,8 +48,8 @@ public struct StackConfiguration: Sendable {
   /// Where time comes from. Default: the continuous clock.
   public var timeSource: TimeSource = .continuous
 
-  /// Stands around the transport. Default: nothing does.
-  package var layer: (any TransportLayer)?
+  /// What stands around the transport. Default: nothing does.
+  package var layers = ByLayerPlace<any TransportLayer>()
 
   /// Makes a configuration; everything else is a property, with a default.
   ///

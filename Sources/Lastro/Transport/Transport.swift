@@ -134,8 +134,8 @@ public struct TransferRequest: Sendable {
     _modify { yield &parts.value.request.options.onInterimResponse }
   }
 
-  /// What the stack's layer is asked to do with the request, as ``RequestOptions/layerUse`` says.
-  package var layerUse: (any Sendable)? { parts.value.request.options.layerUse }
+  /// What the stack's layers are asked to do with the request, as ``RequestOptions/layerUses`` says.
+  package var layerUses: ByLayerPlace<any Sendable> { parts.value.request.options.layerUses }
 
   /// Makes a request.
   public init(
