@@ -32,6 +32,8 @@ final class DirectConnection {
 
   /// What of a TLS record may be had at once.
   static let recordBytes = 16 * 1024
+  /// A read that brings fewer is likely to have brought all there is. Servers fill records to anything above it.
+  static let partBytes = 4 * 1024
   /// Reads before others have their turn: 256 KiB, as over HTTP/2.
   private static let turnReads = 4
 
@@ -205,7 +207,7 @@ final class DirectConnection {
         return end(session.readingEnd(code))
       }
       total += count
-      if count < Self.recordBytes, !isNested { break }
+      if count < Self.partBytes, !isNested { break }
     }
     return total > 0 ? .moved(total) : .wait
   }

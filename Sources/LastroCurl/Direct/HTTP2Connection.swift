@@ -143,7 +143,7 @@ final class HTTP2Connection {
         budget -= max(count, 1024)
         // What is left, if anything, makes the descriptor ready again. But where more answers are waited for, more may
         // lie here, each a record of its own: read one a turn, they would be answered, and asked for, one by one.
-        if !isLast, count < DirectConnection.recordBytes, !connection.isNested, openCount < 2 { return }
+        if !isLast, count < DirectConnection.partBytes, !connection.isNested, openCount < 2 { return }
       case .wait: return
       case .end: return end(nil)
       case .failed(let error): return end(error)
