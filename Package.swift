@@ -253,7 +253,10 @@ let package = Package(
       swiftSettings: settings),
     .testTarget(
       name: "LastroNamesTests",
-      dependencies: ["Lastro", "LastroNames", "LastroSupport", "LastroTesting", "TestSupport"],
+      dependencies: [
+        "Lastro", "LastroCurl", "LastroNames", "LastroSupport", "LastroTesting", "LastroWire", "PeerSupport",
+        "TestSupport",
+      ],
       exclude: ["Errors/NameErrorTexts.txt"], swiftSettings: settings),
     .testTarget(
       name: "LastroEventsTests",

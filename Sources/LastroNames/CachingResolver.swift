@@ -11,17 +11,19 @@ internal import LastroSupport
 /// | that a name has none | its time to live, 60 s at most; where it is not known, 5 s |
 /// | a failure | 1 s |
 ///
-/// All who ask for one name meanwhile have one look-up, which is cancelled when none of them waits any more. Where it
-/// fails, addresses serve for an hour longer (RFC 8767), and the name is looked up again 30 s later at the earliest. At
-/// most 4,096 names are kept; what ends first gives way. A name is forgotten when none of its addresses could be
+/// All who ask for one name meanwhile have one look-up, which is cancelled when none of them waits any more. Who asks
+/// in the last tenth of the time to live is answered from memory, and has the name looked up anew. Where a look-up
+/// fails, addresses serve for an hour longer (RFC 8767), and the name is looked up again 30 s later at the earliest.
+/// At most 4,096 names are kept; what ends first gives way. A name is forgotten when none of its addresses could be
 /// connected to.
 ///
 /// Ports are not told apart: a resolver whose answer depends on the port is not for it. Any thread may call it.
 public final class CachingResolver: NameResolver {
   private typealias Answer = Result<ResolvedName, TransportError>
+  private typealias Memory = NameMemory<HostName, ResolvedName, TransportError>
 
   private struct State {
-    var memory = NameMemory<HostName, ResolvedName, TransportError>()
+    var memory = Memory()
     var lookUps: [HostName: LookUp] = [:]
     var nextID: UInt64 = 0
   }
@@ -34,16 +36,25 @@ public final class CachingResolver: NameResolver {
   }
 
   private let resolver: any NameResolver
+  private let order: AddressOrder
   private let now: @Sendable () -> Duration
+  private let random: RandomSource
   private let state = Lock(State())
 
   /// Makes one that knows nothing.
   ///
   /// - Parameters:
   ///   - resolver: who is asked for what is not known.
+  ///   - order: in which order addresses are given. Default: as the resolver gives them.
   ///   - time: default the system's clock.
-  public init(over resolver: any NameResolver, time: TimeSource = .continuous) {
+  ///   - random: shuffles, where that is the order. Default the system's generator.
+  public init(
+    over resolver: any NameResolver, order: AddressOrder = .asGiven, time: TimeSource = .continuous,
+    random: RandomSource = .system
+  ) {
     self.resolver = resolver
+    self.order = order
+    self.random = random
     now = time.now
   }
 
@@ -55,31 +66,45 @@ public final class CachingResolver: NameResolver {
   /// - Throws: `TransportError`, the other resolver's; stage `cancelled`, when the task is.
   public func resolve(_ name: HostName, port: Int) async throws(TransportError) -> ResolvedName {
     let answer = OneAnswer<Answer>()
-    let time = now()
-    let (step, begun) = state.withLock { state -> (NameMemory<HostName, ResolvedName, TransportError>.Step, UInt64?) in
-      let step = state.memory.ask(name, now: time)
-      switch step {
-      case .answered, .failed: return (step, nil)
-      case .wait: break
-      case .lookUp:
-        state.nextID += 1
-        state.lookUps[name] = LookUp(id: state.nextID)
-      }
-      state.lookUps[name]?.waiters[ObjectIdentifier(answer)] = answer
-      if case .lookUp = step { return (step, state.nextID) }
-      return (step, nil)
-    }
+    let (step, begun) = ask(name, answer)
+    if let begun { begin(name, port: port, id: begun) }
     switch step {
-    case .answered(let known): return known
+    case .answered(let known), .refresh(let known): return ordered(known, name)
     case .failed(let error): throw error
     case .wait, .lookUp: break
     }
-    if let begun { begin(name, port: port, id: begun) }
-    return try await withTaskCancellationHandler {
+    let found = try await withTaskCancellationHandler {
       await answer.value()
     } onCancel: {
       if answer.offer(.failure(.cancelled())) { giveUp(name, answer) }
     }.get()
+    return ordered(found, name)
+  }
+
+  /// - Returns: what becomes of the question, and the number of the look-up that it begins.
+  private func ask(_ name: HostName, _ answer: OneAnswer<Answer>) -> (Memory.Step, begun: UInt64?) {
+    let time = now()
+    return state.withLock { state in
+      let step = state.memory.ask(name, now: time)
+      var begun: UInt64?
+      switch step {
+      case .lookUp, .refresh:
+        state.nextID += 1
+        begun = state.nextID
+        state.lookUps[name] = LookUp(id: state.nextID)
+      case .answered, .failed, .wait: break
+      }
+      switch step {
+      case .lookUp, .wait: state.lookUps[name]?.waiters[ObjectIdentifier(answer)] = answer
+      case .answered, .failed, .refresh: break
+      }
+      return (step, begun)
+    }
+  }
+
+  private func ordered(_ found: ResolvedName, _ name: HostName) -> ResolvedName {
+    let turn = order == .rotated ? state.withLock { $0.memory.turn(of: name) } : 0
+    return order.applied(to: found, turn: turn, random: random)
   }
 
   /// Not a child of the task that asks: others may wait for it, too.

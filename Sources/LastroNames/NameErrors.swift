@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Lastro
+internal import LastroWire
 
 extension TransportError {
   static func notAnAddress(_ text: String) -> Self {
@@ -20,6 +21,32 @@ extension TransportError {
   static func tooManyLookUps(_ limit: Int) -> Self {
     Self(
       stage: .limit, code: .queueFull, message: "\(limit) requests wait for the system to resolve names already",
+      hint: "ask for fewer at once, or keep answers with CachingResolver")
+  }
+
+  /// - Parameters:
+  ///   - reason: a sentence that begins with the server.
+  ///   - hint: default what helps with a server that answers wrongly.
+  static func noAnswer(to name: HostName, by server: Origin, _ reason: String, hint: String? = nil) -> Self {
+    Self(
+      stage: .resolve, code: .hostNotFound, message: "\(server) does not tell the addresses of \(name): \(reason)",
+      hint: hint ?? "check the URL of the server, or give DoHResolver a second one")
+  }
+
+  static func wrongResponse(to name: HostName, by server: Origin, _ violation: DNSViolation) -> Self {
+    noAnswer(to: name, by: server, "its response cannot be believed: \(violation.rawValue)")
+  }
+
+  static func ownServer(_ name: HostName) -> Self {
+    Self(
+      stage: .resolve, code: .invalidOption,
+      message: "a DoHResolver was asked for \(name), of which it would ask \(name) itself",
+      hint: "give its stack another resolver, or the address by ConnectionOptions.resolutions")
+  }
+
+  static func tooManyNames(_ limit: Int) -> Self {
+    Self(
+      stage: .limit, code: .queueFull, message: "\(limit) names are being looked up already",
       hint: "ask for fewer at once, or keep answers with CachingResolver")
   }
 

@@ -5,6 +5,8 @@ struct NameMemory<Name: Hashable & Sendable, Answer: Sendable, Failure: Sendable
   /// What is to become of a question.
   enum Step {
     case answered(Answer)
+    /// Answered, and a look-up is to be begun for those who ask later.
+    case refresh(Answer)
     case failed(Failure)
     /// A look-up is under way.
     case wait
@@ -22,6 +24,10 @@ struct NameMemory<Name: Hashable & Sendable, Answer: Sendable, Failure: Sendable
     var freshUntil: Duration
     /// Until then an answer serves where a look-up fails.
     var usableUntil: Duration
+    /// From then on who asks has it looked up anew; `nil`: never.
+    var refreshFrom: Duration?
+    /// How often the answer was used, and those before it.
+    var turns = 0
   }
 
   static var timesToLive: ClosedRange<Duration> { .seconds(1)...(.seconds(3_600)) }
@@ -37,6 +43,8 @@ struct NameMemory<Name: Hashable & Sendable, Answer: Sendable, Failure: Sendable
   /// After a failure a stale answer serves for so long before the name is looked up again (RFC 8767 §5).
   static var pauseWithStale: Duration { .seconds(30) }
   static var most: Int { 4_096 }
+  /// The share of its time after which an answer that is used is looked up anew.
+  static var refreshShare: Double { 0.9 }
 
   private var entries: [Name: Entry] = [:]
   private var underWay: Set<Name> = []
@@ -46,7 +54,9 @@ struct NameMemory<Name: Hashable & Sendable, Answer: Sendable, Failure: Sendable
   mutating func ask(_ name: Name, now: Duration) -> Step {
     if let entry = entries[name], now < entry.freshUntil {
       switch entry.outcome {
-      case .answer(let answer): return .answered(answer)
+      case .answer(let answer):
+        let isDue = entry.refreshFrom.map { now >= $0 } ?? false
+        return isDue && underWay.insert(name).inserted ? .refresh(answer) : .answered(answer)
       case .failure(let failure): return .failed(failure)
       }
     }
@@ -62,7 +72,10 @@ struct NameMemory<Name: Hashable & Sendable, Answer: Sendable, Failure: Sendable
     let told = timeToLive ?? (isAbsence ? Self.unknownAbsence : Self.unknownTimeToLive)
     let until = now + min(max(told, Self.timesToLive.lowerBound), longest)
     let usableUntil = isAbsence ? until : until + Self.staleTime
-    keep(Entry(outcome: .answer(answer), freshUntil: until, usableUntil: usableUntil), of: name, now: now)
+    let refreshFrom = isAbsence ? nil : now + (until - now) * Self.refreshShare
+    keep(
+      Entry(outcome: .answer(answer), freshUntil: until, usableUntil: usableUntil, refreshFrom: refreshFrom), of: name,
+      now: now)
   }
 
   /// A look-up failed.
@@ -71,7 +84,9 @@ struct NameMemory<Name: Hashable & Sendable, Answer: Sendable, Failure: Sendable
   mutating func note(_ failure: Failure, of name: Name, now: Duration) -> Answer? {
     guard underWay.remove(name) != nil else { return nil }
     if var entry = entries[name], case .answer(let answer) = entry.outcome, now < entry.usableUntil {
-      entry.freshUntil = min(now + Self.pauseWithStale, entry.usableUntil)
+      // One that was looked up ahead of its time stays until then.
+      if now >= entry.freshUntil { entry.freshUntil = min(now + Self.pauseWithStale, entry.usableUntil) }
+      entry.refreshFrom = nil
       entries[name] = entry
       return answer
     }
@@ -86,6 +101,13 @@ struct NameMemory<Name: Hashable & Sendable, Answer: Sendable, Failure: Sendable
   /// What a look-up that is under way brings is kept nevertheless.
   mutating func forget(_ name: Name) { entries[name] = nil }
 
+  /// How often what is kept of a name was used before.
+  mutating func turn(of name: Name) -> Int {
+    guard let turns = entries[name]?.turns else { return 0 }
+    entries[name]?.turns = turns &+ 1
+    return turns
+  }
+
   mutating func forgetAll() { entries = [:] }
 
   private mutating func keep(_ entry: Entry, of name: Name, now: Duration) {
@@ -98,6 +120,8 @@ struct NameMemory<Name: Hashable & Sendable, Answer: Sendable, Failure: Sendable
         }
       }
     }
+    var entry = entry
+    entry.turns = entries[name]?.turns ?? 0
     entries[name] = entry
   }
 }

@@ -25,4 +25,9 @@ public struct ResolvedName: Sendable, Hashable {
     self.addresses = canonical
     self.timeToLive = timeToLive
   }
+  /// The same addresses in another order.
+  init(_ addresses: [String], of name: ResolvedName) {
+    self.addresses = addresses
+    timeToLive = name.timeToLive
+  }
 }

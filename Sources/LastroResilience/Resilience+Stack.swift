@@ -65,13 +65,13 @@ extension Resilience {
     guard let use = request.layerUses[.resilience] as? ResilienceUse else { return self }
     switch use {
     case .stack: return self
-    case .none: return Resilience()
+    case .none: return Resilience(endpoints: endpoints)
     case .with(let other): return other
     case .only(let parts):
       return Resilience(
         pacer: parts.contains(.pacer) ? pacer : nil, limiter: parts.contains(.limiter) ? limiter : nil,
         breaker: parts.contains(.breaker) ? breaker : nil, hedger: parts.contains(.hedger) ? hedger : nil,
-        onEvent: onEvent)
+        endpoints: endpoints, onEvent: onEvent)
     }
   }
 }

@@ -18,18 +18,22 @@ public struct Resilience: Sendable {
   public var breaker: CircuitBreaker?
   /// Whether one that takes long is sent a second time. Default `nil`: none is.
   public var hedger: Hedger?
+  /// The servers that requests are spread over, where there are several. Their choice and what comes of it are the
+  /// ``EndpointLease``'s: here `explain` learns how the chosen one stands beside the others. Default `nil`.
+  public var endpoints: EndpointSet?
   /// Is told of what the parts did, on the task of the request, which waits for it. Default `nil`.
   public var onEvent: (@Sendable (ResilienceEvent) -> Void)?
 
   /// Makes a choice of parts.
   public init(
     pacer: Pacer? = nil, limiter: ConcurrencyLimiter? = nil, breaker: CircuitBreaker? = nil,
-    hedger: Hedger? = nil, onEvent: (@Sendable (ResilienceEvent) -> Void)? = nil
+    hedger: Hedger? = nil, endpoints: EndpointSet? = nil, onEvent: (@Sendable (ResilienceEvent) -> Void)? = nil
   ) {
     self.pacer = pacer
     self.limiter = limiter
     self.breaker = breaker
     self.hedger = hedger
+    self.endpoints = endpoints
     self.onEvent = onEvent
   }
 

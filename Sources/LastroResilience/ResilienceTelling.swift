@@ -23,6 +23,13 @@ struct ResilienceTelling {
     return error
   }
 
+  /// Asks a part, and tells where it refuses.
+  mutating func asked<Answer: ~Copyable>(
+    _ key: ResilienceKey, _ ask: () throws(TransportError) -> Answer
+  ) throws(TransportError) -> Answer {
+    do throws(TransportError) { return try ask() } catch { throw told(error, key) }
+  }
+
   /// Notes how a limiter stands, which no page of a ledger shows.
   mutating func note(_ snapshot: ConcurrencyLimiter.Snapshot, _ key: ResilienceKey) {
     notes.append(

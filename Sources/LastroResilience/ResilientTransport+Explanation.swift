@@ -8,6 +8,7 @@ extension ResilientTransport {
     var facts = base.explain(request)
     let resilience = resilience.used(by: request)
     if resilience.isEmpty { facts.append(.init("resilience", "none for this request")) }
+    if let words = resilience.endpoints?.words(for: request) { facts.append(.init("endpoint", words)) }
     if let pacer = resilience.pacer, let key = pacer.keyRule.key(of: request) {
       let status = pacer.status(of: key)
       var words = pacer.policy.pace.map { "\($0.perSecond) requests a second" } ?? "as the server asks"
@@ -27,6 +28,19 @@ extension ResilientTransport {
     }
     if let hedger = resilience.hedger { facts.append(.init("hedging", hedger.words(for: request))) }
     return facts
+  }
+}
+
+extension EndpointSet {
+  /// How the endpoint of a request stands beside the others; `nil` where it is none of them.
+  fileprivate func words(for request: TransferRequest) -> String? {
+    guard let origin = Origin(request.head) else { return nil }
+    let health = health()
+    guard let chosen = health.first(where: { $0.endpoint.origin == origin }) else { return nil }
+    let ejected = health.filter { $0.isEjected && $0.endpoint.origin != origin }.map { "\($0.endpoint.origin)" }
+    var words = "\(origin), one of \(health.count), in tier \(chosen.endpoint.tier); \(chosen.inUse) under way"
+    if chosen.isEjected { words += "; ejected" }
+    return words + (ejected.isEmpty ? "" : "; ejected of the others: \(ejected.joined(separator: ", "))")
   }
 }
 

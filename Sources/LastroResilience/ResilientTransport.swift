@@ -54,9 +54,24 @@ public struct ResilientTransport: Transport {
     _ request: TransferRequest, by resilience: Resilience, _ telling: inout ResilienceTelling
   ) async throws(TransportError) -> TransferResponse {
     let start = time.now()
-    let slot = try await pace(request, by: resilience.pacer, &telling)
-    let room = try await room(for: request, since: start, by: resilience.limiter, &telling)
-    let circuit = try circuit(for: request, by: resilience.breaker, &telling)
+    let origin = Origin(request.head)
+    var slot: Pacer.Slot?
+    if let pacer = resilience.pacer, let key = pacer.keyRule.key(of: request, to: origin) {
+      switch try telling.asked(key, { () throws(TransportError) in try pacer.turn(for: key, left: request.deadline) }) {
+      case .slot(let free): slot = free
+      case .wait(let wait): slot = try await self.slot(after: wait, for: key, by: pacer, &telling)
+      }
+    }
+    var room: ConcurrencyPermit?
+    if let limiter = resilience.limiter, let key = limiter.keyRule.key(of: request, to: origin) {
+      let asked = time.now()
+      let left = request.deadline.map { $0 - (asked - start) }
+      switch try telling.asked(key, { () throws(TransportError) in try limiter.ask(key, left) }) {
+      case .admitted(let place, let grant): room = limiter.permit(for: key, at: place, grant)
+      case .waits(let wait): room = try await self.room(after: wait, for: key, since: asked, by: limiter, &telling)
+      }
+    }
+    let circuit = try circuit(for: request, to: origin, by: resilience.breaker, &telling)
     // Where nothing waited, the deadline stays as it is: to change it copies the request.
     let request = telling.hasWaited ? try remaining(of: request, since: start) : request
     let result: Result<TransferResponse, TransportError>
@@ -67,16 +82,22 @@ public struct ResilientTransport: Transport {
     }
     let outcome = AttemptOutcome(result, sinceEpoch: time.sinceEpoch())
     if let slot, case .success(let answer) = result { resilience.pacer?.learn(slot, from: answer.head) }
-    if let room {
+    tell(outcome, room, circuit, &telling)
+    return try result.get()
+  }
+
+  private func tell(
+    _ outcome: AttemptOutcome, _ room: consuming ConcurrencyPermit?, _ circuit: consuming CircuitPermit?,
+    _ telling: inout ResilienceTelling
+  ) {
+    if let room = room.take() {
       let key = room.key
       if let snapshot = room.ended(outcome.load) { telling.note(snapshot, key) }
     }
-    if let circuit, let change = circuit.end(outcome.verdict, retryAfter: outcome.retryAfter),
-      let key = resilience.breaker?.keyRule.key(of: request)
-    {
-      telling.tell(.circuit(from: change.from, to: change.to), key)
-    }
-    return try result.get()
+    guard let circuit = circuit.take() else { return }
+    let key = circuit.key
+    guard let change = circuit.end(outcome.verdict, retryAfter: outcome.retryAfter) else { return }
+    telling.tell(.circuit(from: change.from, to: change.to), key)
   }
 
   /// The request with what its waits left of its deadline.
@@ -94,12 +115,11 @@ public struct ResilientTransport: Transport {
     return request
   }
 
-  private func pace(
-    _ request: TransferRequest, by pacer: Pacer?, _ telling: inout ResilienceTelling
-  ) async throws(TransportError) -> Pacer.Slot? {
-    guard let pacer, let key = pacer.keyRule.key(of: request) else { return nil }
+  private func slot(
+    after wait: Pacer.Wait, for key: ResilienceKey, by pacer: Pacer, _ telling: inout ResilienceTelling
+  ) async throws(TransportError) -> Pacer.Slot {
     do throws(TransportError) {
-      let slot = try await pacer.slot(for: key, left: request.deadline)
+      let slot = try await pacer.slot(after: wait, for: key)
       if slot.waited > .zero { telling.tell(.paced(slot.waited), key) }
       return slot
     } catch {
@@ -108,14 +128,12 @@ public struct ResilientTransport: Transport {
   }
 
   private func room(
-    for request: TransferRequest, since start: Duration, by limiter: ConcurrencyLimiter?,
-    _ telling: inout ResilienceTelling
-  ) async throws(TransportError) -> ConcurrencyPermit? {
-    guard let limiter, let key = limiter.keyRule.key(of: request) else { return nil }
+    after wait: ConcurrencyLimiter.Wait, for key: ResilienceKey, since asked: Duration,
+    by limiter: ConcurrencyLimiter, _ telling: inout ResilienceTelling
+  ) async throws(TransportError) -> ConcurrencyPermit {
     do throws(TransportError) {
-      let asked = time.now()
-      let permit = try await limiter.permit(for: key, left: request.deadline.map { $0 - (asked - start) })
-      if permit.hasWaited { telling.tell(.queued(time.now() - asked), key) }
+      let permit = try await limiter.permit(after: wait, for: key)
+      telling.tell(.queued(time.now() - asked), key)
       return permit
     } catch {
       throw telling.told(error, key)
@@ -123,15 +141,11 @@ public struct ResilientTransport: Transport {
   }
 
   private func circuit(
-    for request: TransferRequest, by breaker: CircuitBreaker?, _ telling: inout ResilienceTelling
+    for request: TransferRequest, to origin: Origin?, by breaker: CircuitBreaker?, _ telling: inout ResilienceTelling
   ) throws(TransportError) -> CircuitPermit? {
-    guard let breaker, let key = breaker.keyRule.key(of: request) else { return nil }
-    do throws(TransportError) {
-      let permit = try breaker.permit(for: key)
-      if permit.isFirstProbe { telling.tell(.circuit(from: .open(left: .zero), to: .halfOpen), key) }
-      return permit
-    } catch {
-      throw telling.told(error, key)
-    }
+    guard let breaker, let key = breaker.keyRule.key(of: request, to: origin) else { return nil }
+    let permit = try telling.asked(key) { () throws(TransportError) in try breaker.permit(for: key) }
+    if permit.isFirstProbe { telling.tell(.circuit(from: .open(left: .zero), to: .halfOpen), key) }
+    return permit
   }
 }

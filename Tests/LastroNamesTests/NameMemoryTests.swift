@@ -14,6 +14,7 @@ struct NameMemoryTests {
   private static func word(_ step: Memory.Step) -> String {
     switch step {
     case .answered(let answer): "answer \(answer)"
+    case .refresh(let answer): "answer \(answer), look up"
     case .failed(let failure): failure
     case .wait: "wait"
     case .lookUp: "look up"
@@ -30,7 +31,14 @@ struct NameMemoryTests {
     var memory = Memory()
     #expect(Self.word(memory.ask("a", now: .zero)) == "look up")
     memory.note(1, of: "a", timeToLive: told.map(Self.seconds), isAbsence: isAbsence, now: .zero)
-    #expect(Self.word(memory.ask("a", now: Self.seconds(kept - 0.001))) == "answer 1")
+    // In the last tenth an answer that is used is looked up anew, but not that there is none.
+    let refreshFrom = Self.seconds(0.9 * kept)
+    #expect(Self.word(memory.ask("a", now: refreshFrom - .milliseconds(1))) == "answer 1")
+    let late = isAbsence ? "answer 1" : "answer 1, look up"
+    #expect(Self.word(memory.ask("a", now: refreshFrom)) == late)
+    memory.noteGivenUp("a")
+    #expect(Self.word(memory.ask("a", now: Self.seconds(kept - 0.001))) == late)
+    memory.noteGivenUp("a")
     #expect(Self.word(memory.ask("a", now: Self.seconds(kept))) == "look up")
   }
 
@@ -52,6 +60,45 @@ struct NameMemoryTests {
     #expect(Self.word(memory.ask("a", now: Self.seconds(now + 1))) == "look up")
   }
 
+  @Test("what is looked up ahead of its time: one look-up, whose answer counts anew, and whose failure changes nothing")
+  func refreshing() {
+    var memory = Memory()
+    _ = memory.ask("a", now: .zero)
+    memory.note(1, of: "a", timeToLive: .seconds(10), isAbsence: false, now: .zero)
+    #expect(Self.word(memory.ask("a", now: .seconds(9))) == "answer 1, look up")
+    #expect(Self.word(memory.ask("a", now: .seconds(9))) == "answer 1")
+    memory.note(2, of: "a", timeToLive: .seconds(10), isAbsence: false, now: Self.seconds(9.5))
+    #expect(Self.word(memory.ask("a", now: .seconds(18))) == "answer 2")
+    #expect(Self.word(memory.ask("a", now: Self.seconds(18.5))) == "answer 2, look up")
+    #expect(memory.note("down", of: "a", now: .seconds(19)) == 2)
+    // Not again before its time is over, and not beyond it without another look-up.
+    #expect(Self.word(memory.ask("a", now: Self.seconds(19.4))) == "answer 2")
+    #expect(Self.word(memory.ask("a", now: Self.seconds(19.5))) == "look up")
+    #expect(memory.note("down", of: "a", now: .seconds(20)) == 2)
+    // A stale one is not looked up ahead of its time.
+    #expect(Self.word(memory.ask("a", now: .seconds(49))) == "answer 2")
+    // One that is still under way when the time is over is waited for.
+    memory.forget("a")
+    _ = memory.ask("a", now: .seconds(50))
+    memory.note(3, of: "a", timeToLive: .seconds(10), isAbsence: false, now: .seconds(50))
+    _ = memory.ask("a", now: .seconds(59))
+    #expect(Self.word(memory.ask("a", now: .seconds(60))) == "wait")
+  }
+
+  @Test("turns go on from answer to answer, each name's by itself")
+  func turns() {
+    var memory = Memory()
+    #expect(memory.turn(of: "a") == 0)
+    for round in 0..<2 {
+      for name in ["a", "b"] {
+        _ = memory.ask(name, now: .seconds(round * 100))
+        memory.note(1, of: name, timeToLive: .seconds(10), isAbsence: false, now: .seconds(round * 100))
+      }
+      #expect((0..<3).map { _ in memory.turn(of: "a") } == [0, 1, 2].map { $0 + 3 * round })
+    }
+    #expect(memory.turn(of: "b") == 0)
+  }
+
   @Test("that a name has none is not used any longer than it holds")
   func absence() {
     var memory = Memory()
@@ -61,7 +108,7 @@ struct NameMemoryTests {
     #expect(memory.note("down", of: "a", now: .seconds(6)) == nil)
   }
 
-  private enum Event: CaseIterable { case ask, answer, absence, fail, giveUp, forget, later }
+  private enum Event: CaseIterable { case ask, answer, absence, fail, giveUp, forget, almost, later }
 
   @Test("whatever happens, in any order: one look-up at a time, and what is told is what came last")
   func everyHistory() {
@@ -75,7 +122,11 @@ struct NameMemoryTests {
       for event in history {
         switch event {
         case .ask:
-          let step = Self.word(memory.ask("a", now: now))
+          var step = Self.word(memory.ask("a", now: now))
+          if step == "answer 1, look up" {
+            #expect(known == "answer 1" && !isUnderWay, "\(history)")
+            (step, isUnderWay) = ("answer 1", true)
+          }
           if let known { #expect(step == known || step == (isUnderWay ? "wait" : "look up"), "\(history)") }
           if known == nil { #expect(step == (isUnderWay ? "wait" : "look up"), "\(history)") }
           isUnderWay = isUnderWay || step == "look up"
@@ -94,6 +145,7 @@ struct NameMemoryTests {
         case .forget:
           memory.forget("a")
           known = nil
+        case .almost: now += .milliseconds(9_500)
         case .later: now += .seconds(20)
         }
         #expect(memory.count <= 1)

@@ -67,15 +67,77 @@ struct ResolverTests {
       return try await group.reduce(into: []) { $0.append($1) }
     }
     #expect(answers == Array(repeating: found, count: 100))
-    clock.advance(by: .seconds(9))
+    clock.advance(by: .milliseconds(8_999))
     #expect(try await resolver.resolve(name, port: 2) == found)
     #expect(slow.counts.read { $0 }.asked == 1 && resolver.keptNames == 1)
-    clock.advance(by: .seconds(1))
+    clock.advance(by: .milliseconds(1_001))
     async let again = resolver.resolve(name, port: 1)
     #expect(await slow.counts.wait { $0.asked == 2 })
     slow.answer(.failure(Self.down))
     // Stale, for the look-up failed.
     #expect(try await again == found)
+  }
+
+  @Test("who asks in the last tenth is answered at once, and has it looked up for those who come later")
+  func refreshing() async throws {
+    let clock = ManualClock(), slow = Slow()
+    let resolver = CachingResolver(over: slow, time: clock.timeSource)
+    async let first = resolver.resolve(name, port: 1)
+    #expect(await slow.counts.wait { $0.asked == 1 })
+    slow.answer(.success(found))
+    _ = try await first
+    clock.advance(by: .seconds(9))
+    for _ in 0..<10 { #expect(try await resolver.resolve(name, port: 1) == found) }
+    #expect(await slow.counts.wait { $0.asked == 2 })
+    clock.advance(by: .seconds(1))
+    // Its time is over: the look-up that is under way is waited for.
+    let later = try ResolvedName(addresses: ["10.0.0.9"], timeToLive: .seconds(10))
+    async let second = resolver.resolve(name, port: 1)
+    slow.answer(.success(later))
+    #expect(try await second == later)
+    #expect(slow.counts.read { $0 }.asked == 2)
+  }
+
+  @Test("addresses are given as they came, in turn, or at random, within their families")
+  func orders() async throws {
+    let name = name
+    let addresses = ["2001:db8::1", "2001:db8::2", "10.0.0.1", "10.0.0.2", "10.0.0.3"]
+    func firsts(_ order: AddressOrder, _ random: RandomSource = .seeded(1)) async throws -> [[String]] {
+      let slow = Slow()
+      let resolver = CachingResolver(over: slow, order: order, time: ManualClock().timeSource, random: random)
+      async let first = resolver.resolve(name, port: 1)
+      #expect(await slow.counts.wait { $0.asked == 1 })
+      slow.answer(.success(try ResolvedName(addresses: addresses)))
+      var answers = [try await first.addresses]
+      for _ in 0..<5 { answers.append(try await resolver.resolve(name, port: 1).addresses) }
+      return answers
+    }
+    #expect(try await firsts(.asGiven) == Array(repeating: addresses, count: 6))
+    let rotated = try await firsts(.rotated)
+    #expect(rotated.map { $0[0] } == [1, 2, 1, 2, 1, 2].map { "2001:db8::\($0)" })
+    #expect(rotated.map { $0[2] } == [1, 2, 3, 1, 2, 3].map { "10.0.0.\($0)" })
+    let shuffled = try await firsts(.shuffled)
+    for answer in rotated + shuffled {
+      #expect(Set(answer.prefix(2)) == Set(addresses.prefix(2)))
+      #expect(Set(answer) == Set(addresses) && answer.count == 5)
+    }
+    #expect(Set(shuffled).count > 2)
+    #expect(try await firsts(.shuffled, .seeded(1)) == shuffled)
+  }
+
+  @Test("all orders come up when addresses are shuffled, none much more often than another")
+  func shuffling() throws {
+    let given = try ResolvedName(addresses: ["10.0.0.1", "10.0.0.2", "10.0.0.3"], timeToLive: .seconds(7))
+    let random = RandomSource.seeded(17)
+    var counts: [ResolvedName: Int] = [:]
+    for _ in 0..<6_000 { counts[AddressOrder.shuffled.applied(to: given, turn: 0, random: random), default: 0] += 1 }
+    #expect(counts.count == 6 && counts.values.allSatisfy { (850...1_150).contains($0) })
+    #expect(counts.keys.allSatisfy { $0.timeToLive == .seconds(7) })
+    for order in AddressOrder.allCases {
+      let one = try ResolvedName(addresses: ["10.0.0.1"]), none = try ResolvedName(addresses: [])
+      #expect(order.applied(to: one, turn: 5, random: random) == one)
+      #expect(order.applied(to: none, turn: 5, random: random) == none)
+    }
   }
 
   @Test("what is flushed, or could not be reached, is asked for again")

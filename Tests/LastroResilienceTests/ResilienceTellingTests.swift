@@ -192,4 +192,35 @@ struct ResilienceTellingTests {
     let plain = await Self.stack(ScriptedTransport([]), nil, clock).explain(try Self.resource()).description
     #expect(!plain.contains("circuit") && !plain.contains("resilience"))
   }
+
+  @Test("a stack explains which of several servers was chosen, and how it stands beside the others")
+  func endpoints() async throws {
+    let clock = ManualClock()
+    let urls = ["https://api.example.org", "https://eu.example.org", "https://us.example.org"]
+    let endpoints = try EndpointSet(
+      try urls.map { try Endpoint($0) }, outliers: try OutlierPolicy(consecutiveFailures: 1), time: clock.timeSource,
+      random: .seeded(1))
+    func page(_ use: ResilienceUse? = nil) async throws -> String {
+      await Self.stack(ScriptedTransport([]), Resilience(endpoints: endpoints), clock).explain(try Self.resource(use))
+        .description
+    }
+    func lease(_ url: String) throws -> EndpointLease {
+      let others = try urls.filter { $0 != url }.map { try Endpoint($0) }
+      return endpoints.lease(avoiding: others)
+    }
+    #expect(try await page().contains("  endpoint: https://api.example.org, one of 3, in tier 0; 0 under way\n"))
+    try lease(urls[1]).end(.failure, latency: .zero)
+    let own = try lease(urls[0])
+    for use in [nil, ResilienceUse.none, .only([.breaker])] {
+      #expect(
+        try await page(use).contains("; 1 under way; ejected of the others: https://eu.example.org\n"), "\(use as Any)")
+    }
+    own.end(.success, latency: .milliseconds(1))
+    clock.advance(by: .seconds(60))
+    try lease(urls[0]).end(.failure, latency: .zero)
+    #expect(try await page().contains("; 0 under way; ejected\n"))
+    let elsewhere = Resilience(endpoints: try EndpointSet([try Endpoint("https://other.example.org")]))
+    let other = await Self.stack(ScriptedTransport([]), elsewhere, clock).explain(try Self.resource()).description
+    #expect(!other.contains("endpoint"))
+  }
 }

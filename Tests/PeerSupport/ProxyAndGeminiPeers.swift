@@ -389,3 +389,106 @@ extension Peer {
     "ss://\(method):pass%3Aword%2F%C3%9F@127.0.0.1:\(port)"
   }
 }
+
+/// A server of DNS over HTTPS on Python's standard library, in the clear, at any path. What is no proper query, as RFC
+/// 8484 and RFC 8467 have it, is answered 400.
+///
+/// | name | answer |
+/// |---|---|
+/// | `far.test` | `127.0.0.1` for 30 s, and no IPv6, which names are compressed in |
+/// | `alias.test` | an alias of `far.test`, for 20 s |
+/// | `both.test` | `::1` and `127.0.0.1`, for 30 s; an `Age` of 10 |
+/// | `broken.test` | SERVFAIL |
+/// | any other | NXDOMAIN, for 40 s |
+package enum PythonDoHPeer {
+  package static func start() async throws -> Peer {
+    let program = try PeerProcess.find(["python3"], package: "python3")
+    return try await Peer.start { directory, ports in
+      let file = try directory.write(script, to: "doh.py")
+      return PeerProcess.Launch(program: program, arguments: ["-I", file, "\(ports[0])"])
+    }
+  }
+
+  private static let script = #"""
+    import http.server, ipaddress, struct, sys
+
+    A, CNAME, SOA, AAAA, OPT = 1, 5, 6, 28, 41
+    ZONE = {
+        ("far.test", A): ["127.0.0.1"], ("both.test", A): ["127.0.0.1"], ("both.test", AAAA): ["::1"],
+    }
+
+    def encoded(name):
+        return b"".join(bytes([len(label)]) + label.encode() for label in name.split(".")) + b"\0"
+
+    def record(owner, kind, ttl, data):
+        return owner + struct.pack(">HHIH", kind, 1, ttl, len(data)) + data
+
+    def read(query):
+        """The name and type of a proper query."""
+        ident, flags, questions, answers, zones, others = struct.unpack_from(">6H", query)
+        if (ident, flags, questions, answers, zones, others) != (0, 0x0100, 1, 0, 0, 1) or len(query) % 128:
+            raise ValueError("header")
+        labels, at = [], 12
+        while query[at]:
+            labels.append(query[at + 1:at + 1 + query[at]].decode())
+            at += 1 + query[at]
+        kind, group = struct.unpack_from(">HH", query, at + 1)
+        root, opt, size, code, length = struct.unpack_from(">BHHIH", query, at + 5)
+        option, padding = struct.unpack_from(">HH", query, at + 16)
+        if (group, root, opt, size, code, option) != (1, 0, OPT, 1232, 0, 12) or at + 16 + length != len(query):
+            raise ValueError("question or options")
+        if padding != length - 4 or any(query[at + 20:]):
+            raise ValueError("padding")
+        return ".".join(labels), kind, query[12:at + 5]
+
+    def answer(name, kind, question):
+        here = b"\xc0\x0c"
+        soa = record(encoded("test"), SOA, 50, encoded("ns.test") + encoded("root.test") + struct.pack(">5I", 1, 2, 3, 4, 40))
+        records, code, owner = [], 0, here
+        if name == "alias.test":
+            records.append(record(here, CNAME, 20, b"\x03far" + struct.pack(">H", 0xc000 + 12 + 6)))
+            name, owner = "far.test", struct.pack(">H", 0xc000 + 12 + len(question) + 12)
+        if name == "broken.test":
+            code = 2
+        elif (name, A) not in ZONE:
+            code = 3
+        for address in ZONE.get((name, kind), []):
+            records.append(record(owner, kind, 30, ipaddress.ip_address(address).packed))
+        zones = [] if code == 2 or ZONE.get((name, kind)) else [soa]
+        opt = b"\0" + struct.pack(">HHIH", OPT, 1232, 0, 0)
+        head = struct.pack(">6H", 0, 0x8180 | code, 1, len(records), len(zones), 1)
+        return head + question + b"".join(records + zones) + opt
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def reply(self, status, kind, content, age=None):
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(content)))
+            if age:
+                self.send_header("Age", age)
+            self.end_headers()
+            self.wfile.write(content)
+
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            kind = "application/dns-message"
+            try:
+                if self.headers.get("Content-Type") != kind or kind not in (self.headers.get("Accept") or ""):
+                    raise ValueError("type")
+                name, wanted, question = read(body)
+            except Exception as error:
+                return self.reply(400, "text/plain", repr(error).encode())
+            print(name, wanted, flush=True)
+            self.reply(200, kind, answer(name, wanted, question), "10" if name == "both.test" else None)
+
+        def log_message(self, *arguments):
+            pass
+
+    class Server(http.server.ThreadingHTTPServer):
+        request_queue_size = 256
+
+    Server(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+    """#
+}

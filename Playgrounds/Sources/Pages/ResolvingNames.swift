@@ -26,9 +26,23 @@ private func set(port: Int) async throws {
   // end
 }
 
+private func doh() throws -> CurlNetworkStack {
+  // sample: doh
+  var direct = CurlConfiguration()
+  direct.connection.resolutions = [.init(host: "dns.example", port: 443, addresses: ["192.0.2.53"])]
+  let names = try DoHResolver(["https://dns.example/dns-query"], over: CurlNetworkStack(direct))
+
+  var configuration = CurlConfiguration()
+  configuration.connection.resolver = CachingResolver(over: names, order: .rotated)
+  let stack = try CurlNetworkStack(configuration)
+  // end
+  return stack
+}
+
 extension Page {
   static let resolvingNames = Page("ResolvingNames") { stage in
     let server = try LoopbackServer.http { _ in .text("none yet") }
+    _ = try doh()
     try await stage.prints("set") { try await set(port: server.port) }
   }
 }

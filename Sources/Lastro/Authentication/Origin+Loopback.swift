@@ -10,5 +10,5 @@ extension Origin {
   }
 
   /// Whether what is sent there stays on this machine, where no network can read it.
-  var keepsSecrets: Bool { scheme == "https" || isLoopback }
+  package var keepsSecrets: Bool { scheme == "https" || isLoopback }
 }

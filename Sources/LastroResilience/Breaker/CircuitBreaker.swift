@@ -65,7 +65,7 @@ public final class CircuitBreaker: Sendable {
     switch answer {
     case .admitted(let generation):
       return CircuitPermit(
-        breaker: self, place: place, generation: generation, start: now, isFirstProbe: isFirst)
+        breaker: self, key: key, place: place, generation: generation, start: now, isFirstProbe: isFirst)
     case .refused(let wait): throw .circuitOpen(key, wait)
     }
   }
@@ -90,6 +90,7 @@ public final class CircuitBreaker: Sendable {
 /// One attempt that a ``CircuitBreaker`` let through. It cannot be copied, and so its outcome is told once; where it is
 /// told none, because the attempt was given up, the permit goes back by itself.
 public struct CircuitPermit: ~Copyable, Sendable {
+  let key: ResilienceKey
   private let breaker: CircuitBreaker
   private let place: KeyedMachines<CircuitMachine>.Place
   /// `nil` once its outcome is told, or where none counts.
@@ -99,9 +100,10 @@ public struct CircuitPermit: ~Copyable, Sendable {
   let isFirstProbe: Bool
 
   init(
-    breaker: CircuitBreaker, place: KeyedMachines<CircuitMachine>.Place, generation: UInt64?, start: Duration,
-    isFirstProbe: Bool
+    breaker: CircuitBreaker, key: ResilienceKey, place: KeyedMachines<CircuitMachine>.Place, generation: UInt64?,
+    start: Duration, isFirstProbe: Bool
   ) {
+    self.key = key
     self.isFirstProbe = isFirstProbe
     self.breaker = breaker
     self.place = place

@@ -8,7 +8,7 @@ import Lastro
 /// closed   ─ failure, enough calls, too many failed ─▶ open       generation + 1, as with each change of phase
 /// open     ─ asked, its time is over ────────────────▶ halfOpen
 /// halfOpen ─ asked, probes left ─────────────────────▶ admitted, else refused
-/// halfOpen ─ failure ─▶ open for twice as long │ all probes succeed ─▶ closed │ ignored ─▶ the probe is given back
+/// halfOpen ─ failure ─▶ open │ all probes succeed ─▶ closed │ ignored ─▶ the probe is given back
 /// ```
 ///
 /// An outcome counts in the generation only in which it was admitted: a straggler changes nothing.
@@ -28,11 +28,19 @@ struct CircuitMachine: Sendable, ForgettableMachine {
   let policy: CircuitBreakerPolicy
   private(set) var phase = Phase.closed
   private(set) var generation: UInt64 = 0
-  /// How many times in a row probes have failed.
-  private(set) var failedRecoveries = 0
+  /// When it opened, of all breaks in a row the first.
+  private var openedAt = Duration.zero
+  /// Failures since the last success, and when the first of them ended.
+  private var row = (failures: 0, since: Duration.zero)
   private(set) var window: CircuitWindow
   var forced: CircuitState.Forced?
   private var lastUse = Duration.zero
+
+  /// The failures of one moment, as those of one connection, are one sign: in a row they count if they go on for so
+  /// long.
+  private static let shortestRow = Duration.seconds(1)
+  /// A break is so small a part of the outage.
+  private static let partOfOutage = 20
 
   init(_ policy: CircuitBreakerPolicy) {
     self.policy = policy
@@ -86,8 +94,9 @@ struct CircuitMachine: Sendable, ForgettableMachine {
     case (.closed, .ignored), (.open, _): break
     case (.closed, _):
       window.add(failed: verdict == .failure, slow: isSlow, now: now)
-      if verdict == .failure || isSlow, isTooMuch(window.counts(now: now)) {
-        failedRecoveries = 0
+      noteInRow(verdict, now)
+      if verdict == .failure || isSlow, isTooMuch(window.counts(now: now), now) {
+        openedAt = now
         open(now, retryAfter, unit)
       }
     case (.halfOpen(let issued, let successes, let lastIssue), .ignored):
@@ -96,25 +105,31 @@ struct CircuitMachine: Sendable, ForgettableMachine {
       if successes + 1 < policy.probes {
         phase = .halfOpen(issued: issued, successes: successes + 1, lastIssue: lastIssue)
       } else {
-        failedRecoveries = 0
+        row.failures = 0
         window.clear()
         enter(.closed)
       }
-    case (.halfOpen, _):
-      failedRecoveries += 1
-      open(now, retryAfter, unit)
+    case (.halfOpen, _): open(now, retryAfter, unit)
     }
   }
 
-  private func isTooMuch(_ counts: CircuitWindow.Counts) -> Bool {
+  private mutating func noteInRow(_ verdict: AttemptVerdict, _ now: Duration) {
+    guard verdict == .failure else { return row.failures = 0 }
+    if row.failures == 0 { row.since = now }
+    row.failures += 1
+  }
+
+  private func isTooMuch(_ counts: CircuitWindow.Counts, _ now: Duration) -> Bool {
     guard counts.calls >= policy.minimumCalls else { return false }
+    if let limit = policy.consecutiveFailures, row.failures >= limit, now - row.since >= Self.shortestRow {
+      return true
+    }
     return Double(counts.failures) >= policy.failureRatio * Double(counts.calls)
       || policy.slowCallDuration != nil && Double(counts.slow) >= policy.slowCallRatio * Double(counts.calls)
   }
 
   private mutating func open(_ now: Duration, _ retryAfter: Duration?, _ unit: Double) {
-    var length = policy.breakDuration
-    for _ in 0..<failedRecoveries where length < policy.maximumBreakDuration { length = length * 2 }
+    var length = max(policy.breakDuration, (now - openedAt) / Self.partOfOutage)
     length = min(length * (0.9 + 0.2 * unit), policy.maximumBreakDuration)
     enter(.open(until: now + max(length, min(retryAfter ?? .zero, .seconds(3600)))))
   }

@@ -30,15 +30,22 @@ public final class ConcurrencyLimiter: Sendable {
     var waiters: [Waiter: OneAnswer<LimiterMachine.Grant?>] = [:]
   }
 
-  private struct Waiter: Hashable {
+  fileprivate struct Waiter: Hashable {
     var place: Place
     var ticket: UInt64
   }
 
-  private enum Admission {
+  /// What becomes of an attempt that asks.
+  enum Admission {
     case admitted(Place, LimiterMachine.Grant)
-    case waits(Waiter, OneAnswer<LimiterMachine.Grant?>)
-    case refused(inUse: Int, waiting: Int)
+    case waits(Wait)
+  }
+
+  /// A place in the queue.
+  struct Wait {
+    fileprivate let waiter: Waiter
+    fileprivate let answer: OneAnswer<LimiterMachine.Grant?>
+    fileprivate let limit: Duration
   }
 
   let keyRule: ResilienceKeyRule
@@ -85,42 +92,47 @@ public final class ConcurrencyLimiter: Sendable {
   /// - Throws: `TransportError`, stage `policy`, code `concurrency_limited`; the cancelled error when the task is
   ///   cancelled. Nothing was sent.
   public func permit(for key: ResilienceKey, left: Duration? = nil) async throws(TransportError) -> ConcurrencyPermit {
-    switch ask(key, left) {
-    case .admitted(let place, let grant):
-      return ConcurrencyPermit(limiter: self, key: key, place: place, grant: grant, hasWaited: false)
-    case .refused(let inUse, let waiting): throw .concurrencyLimited(key, inUse: inUse, waiting: waiting)
-    case .waits(let waiter, let answer):
-      let limit = min(maximumWait, left ?? maximumWait)
-      let outcome = await interruptible(within: limit, time: time) { await answer.wait() }
-      // What was admitted meanwhile is a permit, whatever ended the wait.
-      if let grant = leave(waiter, answer) {
-        let permit = ConcurrencyPermit(
-          limiter: self, key: key, place: waiter.place, grant: grant, hasWaited: true)
-        if case .failure(.cancelled) = outcome { throw .cancelled() }
-        return permit
-      }
-      if case .failure(.cancelled) = outcome { throw .cancelled() }
-      let snapshot = snapshot(of: key)
-      throw .concurrencyLimited(key, inUse: snapshot.inUse, waiting: snapshot.waiting)
+    switch try ask(key, left) {
+    case .admitted(let place, let grant): return permit(for: key, at: place, grant)
+    case .waits(let wait): return try await permit(after: wait, for: key)
     }
   }
 
-  private func ask(_ key: ResilienceKey, _ left: Duration?) -> Admission {
+  func permit(for key: ResilienceKey, at place: Place, _ grant: LimiterMachine.Grant) -> ConcurrencyPermit {
+    ConcurrencyPermit(limiter: self, key: key, place: place, grant: grant)
+  }
+
+  func permit(after wait: Wait, for key: ResilienceKey) async throws(TransportError) -> ConcurrencyPermit {
+    let (waiter, answer) = (wait.waiter, wait.answer)
+    let outcome = await interruptible(within: wait.limit, time: time) { await answer.wait() }
+    // What was admitted meanwhile is a permit, whatever ended the wait.
+    if let grant = leave(waiter, answer) {
+      let permit = ConcurrencyPermit(limiter: self, key: key, place: waiter.place, grant: grant)
+      if case .failure(.cancelled) = outcome { throw .cancelled() }
+      return permit
+    }
+    if case .failure(.cancelled) = outcome { throw .cancelled() }
+    let snapshot = snapshot(of: key)
+    throw .concurrencyLimited(key, inUse: snapshot.inUse, waiting: snapshot.waiting)
+  }
+
+  /// Asks without a suspension, for most wait for nothing.
+  func ask(_ key: ResilienceKey, _ left: Duration?) throws(TransportError) -> Admission {
     let now = time.now()
-    return state.withLock { state in
+    let (admission, refusal) = state.withLock { state -> (Admission?, Snapshot?) in
       let place = state.machines.place(of: key, now: now)
       switch state.machines[place].ask(now: now, left: left) {
-      case .admitted(let grant): return .admitted(place, grant)
-      case .refused:
-        let machine = state.machines[place]
-        return .refused(inUse: machine.inUse, waiting: machine.waitingCount)
+      case .admitted(let grant): return (.admitted(place, grant), nil)
+      case .refused: return (nil, state.machines[place].snapshot)
       case .queued(let ticket):
         let waiter = Waiter(place: place, ticket: ticket)
         let answer = OneAnswer<LimiterMachine.Grant?>()
         state.waiters[waiter] = answer
-        return .waits(waiter, answer)
+        return (.waits(Wait(waiter: waiter, answer: answer, limit: min(maximumWait, left ?? maximumWait))), nil)
       }
     }
+    if let admission { return admission }
+    throw .concurrencyLimited(key, inUse: refusal?.inUse ?? 0, waiting: refusal?.waiting ?? 0)
   }
 
   private func leave(_ waiter: Waiter, _ answer: OneAnswer<LimiterMachine.Grant?>) -> LimiterMachine.Grant? {
@@ -157,14 +169,11 @@ public struct ConcurrencyPermit: ~Copyable, Sendable {
   private let place: ConcurrencyLimiter.Place
   /// `nil` once it went back.
   private var grant: LimiterMachine.Grant?
-  let hasWaited: Bool
 
   init(
-    limiter: ConcurrencyLimiter, key: ResilienceKey, place: ConcurrencyLimiter.Place, grant: LimiterMachine.Grant,
-    hasWaited: Bool
+    limiter: ConcurrencyLimiter, key: ResilienceKey, place: ConcurrencyLimiter.Place, grant: LimiterMachine.Grant
   ) {
     self.key = key
-    self.hasWaited = hasWaited
     self.limiter = limiter
     self.place = place
     self.grant = grant

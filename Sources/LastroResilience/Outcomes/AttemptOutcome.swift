@@ -93,12 +93,12 @@ public struct AttemptOutcome: Sendable, Hashable {
   }
 
   /// The outcome of what a transport brought.
-  init(_ result: Result<TransferResponse, TransportError>, sinceEpoch: Duration) {
+  init(_ result: Result<TransferResponse, TransportError>, sinceEpoch: @autoclosure () -> Duration) {
     switch result {
     case .failure(let error): self.init(error)
     case .success(let answer):
       self.init(code: answer.head.statusCode)
-      retryAfter = answer.head.retryAfter(sinceEpoch)
+      retryAfter = answer.head.retryAfter(sinceEpoch())
     }
   }
 

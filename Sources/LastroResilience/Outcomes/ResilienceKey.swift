@@ -50,7 +50,10 @@ public struct ResilienceKeyRule: Sendable {
   public init(part: @escaping @Sendable (TransferRequest) -> String) { self.part = part }
 
   /// The key of a request; `nil` where the request has no `http` or `https` URL.
-  func key(of request: TransferRequest) -> ResilienceKey? {
-    Origin(request.head).map { ResilienceKey($0, part: part(request)) }
+  func key(of request: TransferRequest) -> ResilienceKey? { key(of: request, to: Origin(request.head)) }
+
+  /// - Parameter origin: the request's, which is read once for all parts.
+  func key(of request: TransferRequest, to origin: Origin?) -> ResilienceKey? {
+    origin.map { ResilienceKey($0, part: part(request)) }
   }
 }

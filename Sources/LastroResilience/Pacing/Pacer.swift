@@ -28,10 +28,29 @@ public final class Pacer: Sendable {
 
   /// A request that may go out: what its answer is told by.
   public struct Slot: Sendable {
-    let place: KeyedMachines<PacingMachine>.Place
+    let place: Place
     let number: UInt64
     /// How long the request waited.
     public let waited: Duration
+  }
+
+  typealias Place = KeyedMachines<PacingMachine>.Place
+
+  /// What becomes of a request that asks.
+  enum Turn {
+    case slot(Slot)
+    case wait(Wait)
+  }
+
+  /// A place that is still to come.
+  struct Wait: Sendable {
+    fileprivate let place: Place
+    fileprivate let reservation: PacingMachine.Reservation
+    /// When it was asked for first, and how long it may take from then on.
+    fileprivate let start: Duration
+    fileprivate let limit: Duration
+    /// When the place was taken.
+    fileprivate let now: Duration
   }
 
   /// How fast requests go out.
@@ -81,31 +100,57 @@ public final class Pacer: Sendable {
   /// - Throws: `TransportError`, stage `policy`, code `rate_limited`; the cancelled error when the task is cancelled.
   ///   Nothing was sent.
   public func slot(for key: ResilienceKey, left: Duration? = nil) async throws(TransportError) -> Slot {
+    switch try turn(for: key, left: left) {
+    case .slot(let slot): return slot
+    case .wait(let wait): return try await slot(after: wait, for: key)
+    }
+  }
+
+  /// A request that may go out at once, or later: without a suspension, for most wait for nothing.
+  func turn(for key: ResilienceKey, left: Duration?) throws(TransportError) -> Turn {
     let start = time.now()
     let limit = min(policy.whenClosed == .wait ? policy.maximumWait : .zero, left ?? .seconds(1_000_000_000))
-    let place = machines.withLock { $0.place(of: key, now: start) }
-    var now = start
+    return try turn(for: key, since: start, limit: limit, now: start, at: nil)
+  }
+
+  /// - Parameter known: the place of the key's machine, where the request has had one.
+  private func turn(
+    for key: ResilienceKey, since start: Duration, limit: Duration, now: Duration, at known: Place?
+  ) throws(TransportError) -> Turn {
+    // Under one lock: a place that is refused goes back before another is taken behind it.
+    let (place, reservation, fits) = machines.withLock { machines in
+      let place = known ?? machines.place(of: key, now: now)
+      let reservation = machines[place].reserve(now: now, unit: random.unit())
+      let fits = reservation.slot <= now || reservation.slot - start <= limit
+      if !fits { machines[place].giveBack(reservation) }
+      return (place, reservation, fits)
+    }
+    if reservation.slot <= now {
+      return .slot(Slot(place: place, number: reservation.number, waited: now - start))
+    }
+    guard fits else {
+      throw .rateLimited(
+        key, reservation.slot - now, limit: policy.whenClosed == .wait ? limit - (now - start) : nil)
+    }
+    return .wait(Wait(place: place, reservation: reservation, start: start, limit: limit, now: now))
+  }
+
+  func slot(after first: Wait, for key: ResilienceKey) async throws(TransportError) -> Slot {
+    var wait = first
     while true {
-      // Under one lock: a place that is refused goes back before another is taken behind it.
-      let (reservation, fits) = machines.withLock { machines in
-        let reservation = machines[place].reserve(now: now, unit: random.unit())
-        let fits = reservation.slot <= now || reservation.slot - start <= limit
-        if !fits { machines[place].giveBack(reservation) }
-        return (reservation, fits)
-      }
-      let wait = reservation.slot - now
-      if wait <= .zero { return Slot(place: place, number: reservation.number, waited: now - start) }
-      guard fits else {
-        throw .rateLimited(key, wait, limit: policy.whenClosed == .wait ? limit - (now - start) : nil)
-      }
-      do { try await time.sleep(wait) } catch {
+      let (place, reservation) = (wait.place, wait.reservation)
+      do { try await time.sleep(reservation.slot - wait.now) } catch {
         machines.withLock { $0[place].giveBack(reservation) }
         throw .cancelled()
       }
       // The server may have closed the gate meanwhile; else the place is this request's.
       let blockedUntil = machines.withLock { $0[place].blockedUntil }
-      now = time.now()
-      if blockedUntil <= now { return Slot(place: place, number: reservation.number, waited: now - start) }
+      let now = time.now()
+      if blockedUntil <= now { return Slot(place: place, number: reservation.number, waited: now - wait.start) }
+      switch try turn(for: key, since: wait.start, limit: wait.limit, now: now, at: place) {
+      case .slot(let slot): return slot
+      case .wait(let next): wait = next
+      }
     }
   }
 

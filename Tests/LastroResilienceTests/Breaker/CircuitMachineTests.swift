@@ -74,8 +74,8 @@ struct CircuitMachineTests {
       .closed: [.success: "closed", .failure: "closed", .ignored: "closed"],
       .open: [.success: "open until 10 s", .failure: "open until 10 s", .ignored: "open until 10 s"],
       .due: [.success: "open until 10 s", .failure: "open until 10 s", .ignored: "open until 10 s"],
-      .probing: [.success: "half-open 1/1", .failure: "open until 31 s", .ignored: "half-open 0/0"],
-      .spent: [.success: "half-open 2/1", .failure: "open until 31 s", .ignored: "half-open 1/0"],
+      .probing: [.success: "half-open 1/1", .failure: "open until 21 s", .ignored: "half-open 0/0"],
+      .spent: [.success: "half-open 2/1", .failure: "open until 21 s", .ignored: "half-open 1/0"],
     ]
     for start in Start.allCases {
       for verdict in AttemptVerdict.allCases {
@@ -100,23 +100,61 @@ struct CircuitMachineTests {
     #expect(machine.phase == .closed)
   }
 
-  @Test("each failed recovery doubles its time, up to the maximum; success starts anew; a Retry-After is longer")
+  @Test("a break is a twentieth of the outage, within its limits; success starts anew; a Retry-After is longer")
   func breaks() throws {
-    var (machine, _, now) = try Self.circuit(.open)
-    var lengths: [Duration] = []
-    for _ in 0..<5 {
-      guard case .open(let until) = machine.phase else { throw Unexpected() }
-      lengths.append(until - now)
-      now = until
-      guard case .admitted(let generation) = machine.ask(now: now) else { throw Unexpected() }
-      machine.end(generation, .failure, duration: .zero, now: now, unit: 0.5)
+    var (machine, _, _) = try Self.circuit(.open)
+    func isOpen(until time: Int) -> Bool { machine.phase == .open(until: .seconds(time)) }
+    for (failure, until) in [(10, 20), (200, 210), (240, 252), (1_000, 1_050), (2_000, 2_060), (9_000, 9_060)] {
+      guard case .admitted(let generation) = machine.ask(now: .seconds(failure)) else { throw Unexpected() }
+      machine.end(generation, .failure, duration: .zero, now: .seconds(failure), unit: 0.5)
+      #expect(isOpen(until: until), "\(failure): \(machine.phase)")
     }
-    #expect(lengths == [5, 20, 40, 60, 60].map { Duration.seconds($0) })
+    for _ in 0..<2 {
+      guard case .admitted(let generation) = machine.ask(now: .seconds(9_100)) else { throw Unexpected() }
+      machine.end(generation, .success, duration: .zero, now: .seconds(9_100), unit: 0.5)
+    }
+    for _ in 0..<4 { machine.end(machine.generation, .failure, duration: .zero, now: .seconds(9_200), unit: 0.5) }
+    #expect(isOpen(until: 9_210))
     var asked = CircuitMachine(try Self.policy())
     for _ in 0..<4 {
       asked.end(0, .failure, duration: .zero, now: .zero, retryAfter: .seconds(90), unit: 0.5)
     }
     #expect(asked.phase == .open(until: .seconds(90)))
+  }
+
+  @Test("a break is a tenth longer or shorter at random")
+  func jitter() throws {
+    for (unit, until) in [(0.0, 9_000), (0.25, 9_500), (1, 11_000)] {
+      var machine = CircuitMachine(try Self.policy())
+      for _ in 0..<4 { machine.end(0, .failure, duration: .zero, now: .zero, unit: unit) }
+      guard case .open(let time) = machine.phase else { throw Unexpected() }
+      #expect(abs((time - .milliseconds(until)).inSeconds) < 0.001)
+    }
+  }
+
+  @Test(
+    "failures in a row open it, whatever their share: so many, for a second, and none of them a success",
+    arguments: [
+      (20, 1_000, nil, 20, true), (19, 1_000, nil, 20, false), (20, 999, nil, 20, false), (30, 5_000, nil, 20, true),
+      (30, 5_000, 15, 20, false), (30, 5_000, 5, 20, true), (30, 5_000, nil, nil, false), (5, 5_000, nil, 5, true),
+    ] as [(Int, Int, Int?, Int?, Bool)])
+  func rows(failures: Int, milliseconds: Int, success: Int?, limit: Int?, opens: Bool) throws {
+    var machine = CircuitMachine(try CircuitBreakerPolicy(minimumCalls: 20, consecutiveFailures: limit))
+    for _ in 0..<1_000 { machine.end(0, .success, duration: .zero, now: .zero, unit: 0.5) }
+    for index in 0..<failures {
+      let now = Duration.milliseconds(100 + milliseconds * index / (failures - 1))
+      machine.end(0, .failure, duration: .zero, now: now, unit: 0.5)
+      // One that says nothing interrupts no row.
+      machine.end(0, index == success ? .success : .ignored, duration: .zero, now: now, unit: 0.5)
+    }
+    #expect((machine.phase != .closed) == opens, "\(machine.phase)")
+  }
+
+  @Test("failures in a row say nothing while the window has too few attempts")
+  func rowOfFew() throws {
+    var machine = CircuitMachine(.standard)
+    for minute in 0..<60 { machine.end(0, .failure, duration: .zero, now: .seconds(60 * minute), unit: 0.5) }
+    #expect(machine.phase == .closed)
   }
 
   @Test("probes without a verdict for one break are issued anew, and become stragglers")
@@ -155,7 +193,7 @@ struct CircuitMachineTests {
     #expect(Self.word(machine) == "open until 10 s")
     guard case .admitted(let generation) = machine.ask(now: .seconds(10)) else { throw Unexpected() }
     machine.end(generation, .success, duration: .seconds(2), now: .seconds(12), unit: 0.5)
-    #expect(Self.word(machine) == "open until 32 s")
+    #expect(Self.word(machine) == "open until 22 s")
   }
 
   @Test("a quiet window leaves stale counts out; a window of calls keeps the last ones")

@@ -36,16 +36,18 @@ private struct CircuitModel {
 
   /// Milliseconds, as all times here.
   static let window = 10_000
-  static let length = 10_000
+  static let length = 2_000
 
   var mode = Mode.closed
   /// Permits of the present mode that are out.
   var out: Set<Int> = []
   var successes = 0
   var lastIssue = 0
-  var recoveries = 0
-  var ends: [(slice: Int, failed: Bool)] = []
+  var openedAt = 0
+  var ends: [(time: Int, failed: Bool)] = []
   var names = 0
+  /// Breaks by failures in a row alone, and those that are longer than the shortest.
+  var (rowBreaks, longBreaks) = (0, 0)
 
   mutating func change(_ mode: Mode) { (self.mode, out, successes) = (mode, [], 0) }
 
@@ -70,22 +72,25 @@ private struct CircuitModel {
     switch mode {
     case .open: break
     case .closed:
-      ends.append((now / 1_000, verdict == .failure))
-      let counted = ends.filter { $0.slice > now / 1_000 - 10 }
+      ends.append((now, verdict == .failure))
+      let counted = ends.filter { $0.time / 1_000 > now / 1_000 - 10 }
       let failures = counted.count { $0.failed }
-      if verdict == .failure, counted.count >= 4, 2 * failures >= counted.count {
-        recoveries = 0
+      let row = ends.reversed().prefix { $0.failed }
+      let isRow = row.count >= 3 && now - (row.last?.time ?? now) >= 1_000
+      if verdict == .failure, counted.count >= 4, 4 * failures >= 3 * counted.count || isRow {
+        if 4 * failures < 3 * counted.count { rowBreaks += 1 }
+        openedAt = now
         change(.open(until: now + Self.length))
       }
     case .trying:
       if verdict == .failure {
-        recoveries += 1
-        change(.open(until: now + min(60_000, Self.length << recoveries)))
+        if now - openedAt > 20 * Self.length { longBreaks += 1 }
+        change(.open(until: now + min(60_000, max(Self.length, (now - openedAt) / 20))))
         return
       }
       successes += 1
       if successes == 2 {
-        (recoveries, ends) = (0, [])
+        ends = []
         change(.closed)
       }
     }
@@ -113,7 +118,8 @@ struct CircuitModelTests {
   @Test("10,000 random histories: a circuit does what its model does, and every permit comes back")
   func histories() throws {
     let policy = try CircuitBreakerPolicy(
-      window: .time(.seconds(10)), minimumCalls: 4, failureRatio: 0.5, breakDuration: .seconds(10), probes: 2)
+      window: .time(.seconds(10)), minimumCalls: 4, failureRatio: 0.75, consecutiveFailures: 3,
+      breakDuration: .seconds(2), probes: 2)
     let seen = try Histories.play { seed, random in
       var (machine, model) = (CircuitMachine(policy), CircuitModel())
       var out: [(generation: UInt64?, name: Int)] = []
@@ -122,7 +128,8 @@ struct CircuitModelTests {
       // Some histories are of a server that works, others of one that does not.
       let verdicts: [AttemptVerdict] = [.success, .failure, .ignored] + (seed % 2 == 0 ? [.failure] : [.success])
       for _ in 0..<60 {
-        now += random.roll(3) == 0 ? random.roll(9_000) : random.roll(600)
+        // So that a twentieth is a whole number.
+        now += 20 * (random.roll(3) == 0 ? random.roll(450) : random.roll(30))
         let before = Self.word(model).prefix { $0 != " " }
         if out.isEmpty || random.roll(2) == 0 {
           let name = model.ask(now)
@@ -148,8 +155,10 @@ struct CircuitModelTests {
         let after = Self.word(model).prefix { $0 != " " }
         if before != after { steps.append("\(before) to \(after)") }
       }
+      steps += Array(repeating: "row", count: model.rowBreaks) + Array(repeating: "long", count: model.longBreaks)
       return steps
     }
+    for step in ["row", "long"] { #expect(seen[step, default: 0] > 100, "\(step) \(seen)") }
     for step in ["refused", "straggler", "closed to open", "open to trying", "trying to open", "trying to closed"] {
       #expect(seen[step, default: 0] > 1_000, "\(step)")
     }

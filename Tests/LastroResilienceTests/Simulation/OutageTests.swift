@@ -5,11 +5,16 @@ import Testing
 
 @testable import LastroResilience
 
-/// A client that calls 50 times a second, and a server that is down for a minute.
+/// A client that calls 50 times a second, and a server that is down for 30 s to 87 s.
+///
+/// Of twenty lengths, for how soon a client is back depends on when in a break the server is.
 enum Outage {
   static let rate = 50.0
-  static let down = 30.0..<90.0
-  static let seconds = 150
+  static let start = 30.0
+  static let lengths = (0..<20).map { 30 + 3 * Double($0) }
+  /// The one that is drawn.
+  static let drawn = 60.0
+  static let seconds = 200
 
   struct Setting {
     var name: String
@@ -22,15 +27,15 @@ enum Outage {
       Setting(
         name: "Polly 8: 10 % of 100 in 30 s, 5 s, 1 probe",
         policy: try CircuitBreakerPolicy(
-          minimumCalls: 100, failureRatio: 0.1, breakDuration: .seconds(5), maximumBreakDuration: .seconds(5), probes: 1
-        )
+          minimumCalls: 100, failureRatio: 0.1, consecutiveFailures: nil, breakDuration: .seconds(5),
+          maximumBreakDuration: .seconds(5), probes: 1)
       ),
       Setting(
         name: "resilience4j: 50 % of the last 100, 60 s, 10 probes",
         policy: try CircuitBreakerPolicy(
-          window: .calls(100), minimumCalls: 100, failureRatio: 0.5, breakDuration: .seconds(60),
-          maximumBreakDuration: .seconds(60), probes: 10)),
-      Setting(name: "Lastro: 50 % of 20 in 30 s, 5 s to 60 s, 3 probes", policy: .standard),
+          window: .calls(100), minimumCalls: 100, failureRatio: 0.5, consecutiveFailures: nil,
+          breakDuration: .seconds(60), maximumBreakDuration: .seconds(60), probes: 10)),
+      Setting(name: "Lastro: 50 % of 20 in 30 s, or 20 in a row, 5 s to 60 s, 3 probes", policy: .standard),
     ]
   }
 
@@ -45,14 +50,38 @@ enum Outage {
     var recovery = Double.infinity
   }
 
-  static func run(_ policy: CircuitBreakerPolicy?) -> Result {
-    let simulator = Simulator(seed: 3)
+  /// What the outages have in common: means, and the longest recovery.
+  struct Summary {
+    var wasted = 0.0
+    var wastedOpen = 0.0
+    var breaks = 0.0
+    var recovery = 0.0
+    var longestRecovery = 0.0
+  }
+
+  static func runAll(_ policy: CircuitBreakerPolicy?) -> Summary {
+    var summary = Summary()
+    let count = Double(lengths.count)
+    for length in lengths {
+      let result = run(policy, length: length)
+      summary.wasted += Double(result.wasted) / count
+      summary.wastedOpen += Double(result.wastedOpen) / count
+      summary.breaks += Double(result.breaks) / count
+      summary.recovery += result.recovery / count
+      summary.longestRecovery = max(summary.longestRecovery, result.recovery)
+    }
+    return summary
+  }
+
+  static func run(_ policy: CircuitBreakerPolicy?, length: Double = drawn) -> Result {
+    let end = start + length
+    let simulator = Simulator(seed: UInt64(length))
     let server = SimulatedServer(simulator, workers: 50) { simulator.exponential(0.05) }
     var circuit = policy.map(CircuitMachine.init)
     var result = Result(outcome: Outcome(seconds: seconds))
     func arrive() {
       simulator.after(simulator.exponential(1 / rate)) { arrive() }
-      let start = simulator.now
+      let began = simulator.now
       var generation: UInt64?
       if circuit != nil {
         guard case .admitted(let admitted)? = circuit?.ask(now: simulator.time) else { return }
@@ -69,13 +98,13 @@ enum Outage {
           unit: simulator.random.unit())
         if case .open = circuit?.phase, before != circuit?.generation { result.breaks += 1 }
         guard isGood else { return }
-        result.outcome.good(at: simulator.now, latency: simulator.now - start)
-        if start >= down.upperBound { result.recovery = min(result.recovery, simulator.now - down.upperBound) }
+        result.outcome.good(at: simulator.now, latency: simulator.now - began)
+        if began >= end { result.recovery = min(result.recovery, simulator.now - end) }
       }
     }
     arrive()
-    simulator.after(down.lowerBound) { server.isDown = true }
-    simulator.after(down.upperBound) { server.isDown = false }
+    simulator.after(start) { server.isDown = true }
+    simulator.after(end) { server.isDown = false }
     simulator.run(until: Double(seconds))
     result.outcome.load = server.load
     return result
@@ -84,15 +113,25 @@ enum Outage {
 
 @Suite("Outage, simulated")
 struct OutageTests {
-  @Test("a minute: once the circuit is open, no more than its probes are sent in each break")
+  @Test("once the circuit is open, no more than its probes are sent in each break; the server is missed for a break")
   func probes() throws {
     let without = Outage.run(nil)
     #expect(without.wasted > 2_500)
     let with = Outage.run(.standard)
     #expect(with.breaks >= 3)
     #expect(with.wastedOpen <= with.breaks * CircuitBreakerPolicy.standard.probes)
-    // Half of the window has to fail before it opens.
-    #expect(with.wasted < without.wasted / 3)
-    #expect(with.recovery < 60)
+    // Twenty in a row, for a second.
+    #expect(with.wasted - with.wastedOpen < 2 * Int(Outage.rate))
+    #expect(with.recovery < 6)
+  }
+
+  @Test("no breaker that others ship sends less to a dead server and is back sooner, in the mean and at worst")
+  func comparison() throws {
+    let settings = try Outage.settings()
+    let own = Outage.runAll(.standard)
+    let polly = Outage.runAll(settings[1].policy)
+    #expect(own.wasted <= polly.wasted && own.recovery <= polly.recovery)
+    let resilience4j = Outage.runAll(settings[2].policy)
+    #expect(own.recovery <= resilience4j.recovery && own.longestRecovery < resilience4j.longestRecovery)
   }
 }

@@ -36,14 +36,14 @@ enum RetryStorm {
         name: "Polly, as .NET has it: 3 retries, 2 s exponential; breaker 10 % of 100", retries: 3,
         delay: { number, unit in Double(2 << (number - 1)) * (0.5 + unit) },
         breaker: try CircuitBreakerPolicy(
-          minimumCalls: 100, failureRatio: 0.1, breakDuration: .seconds(5), maximumBreakDuration: .seconds(5), probes: 1
-        )
+          minimumCalls: 100, failureRatio: 0.1, consecutiveFailures: nil, breakDuration: .seconds(5),
+          maximumBreakDuration: .seconds(5), probes: 1)
       ),
       Setting(
         name: "resilience4j: 2 retries after 500 ms; breaker 50 % of the last 100", retries: 2, delay: { _, _ in 0.5 },
         breaker: try CircuitBreakerPolicy(
-          window: .calls(100), minimumCalls: 100, breakDuration: .seconds(60), maximumBreakDuration: .seconds(60),
-          probes: 10)),
+          window: .calls(100), minimumCalls: 100, consecutiveFailures: nil, breakDuration: .seconds(60),
+          maximumBreakDuration: .seconds(60), probes: 10)),
       Setting(
         name: "Lastro: 2 retries, full jitter, quota; standard breaker", retries: 2,
         delay: { number, unit in 0.05 * Double(1 << (number - 1)) * unit }, breaker: .standard, hasQuota: true),

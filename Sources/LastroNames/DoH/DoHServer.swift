@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+internal import LastroWire
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// A server of DNS over HTTPS, and one question to it (RFC 8484 §4).
+struct DoHServer: Sendable {
+  private static let contentType = "application/dns-message"
+  /// Messages are as long as a multiple of it (RFC 8467 §4.1).
+  private static let block = 128
+
+  /// As it stands in errors: a path may be the secret of an account.
+  let origin: Origin
+  /// A name, or an address without brackets.
+  let host: String
+  private let request: ResourceRequest
+
+  init(_ url: String, limit: Duration) throws(ConfigurationError) {
+    // What is sent by POST has no variable in its URL (RFC 8484 §4.1).
+    let plain = url.hasSuffix("{?dns}") ? String(url.dropLast(6)) : url
+    origin = try Origin(plain)
+    host = try HostName(origin.host).text
+    guard origin.keepsSecrets else {
+      throw ConfigurationError(
+        "names would be asked of \(origin) in the clear", hint: "give an https URL, or one of this machine")
+    }
+    do throws(TransportError) {
+      request = try ResourceRequest(
+        method: .post, url: plain, headers: ["Accept": Self.contentType], options: Self.options(limit))
+    } catch {
+      throw ConfigurationError(error.message, hint: error.hint)
+    }
+  }
+
+  private static func options(_ limit: Duration) -> RequestOptions {
+    var options = RequestOptions()
+    options.operation = "dns"
+    options.timeouts = Timeouts.standard
+    options.timeouts?.total = limit
+    options.maximumBodyBytes = DNSReader.mostBytes
+    options.redirects = RedirectPolicy.none
+    // To ask twice changes nothing.
+    options.idempotency = .idempotent
+    return options
+  }
+
+  func ask(
+    _ question: DNSQuestion, _ name: HostName, over stack: any HTTPNetworkStack
+  ) async throws(TransportError) -> FamilyAnswers.Answer {
+    var request = request
+    request.body = .raw(question.query(id: 0, paddedTo: Self.block), contentType: Self.contentType)
+    let answer: Network.Value<Data, ResourceResponse>
+    do throws(HTTPFetchError<any Error>) {
+      answer = try await stack.fetch(RawHTTPResource(request: request))
+    } catch {
+      if case .cancelled = error.reason { throw .cancelled() }
+      throw .noAnswer(to: name, by: origin, Self.reason(error), hint: error.hint)
+    }
+    return try read([UInt8](answer.value), answer.response.headerFields, question, name)
+  }
+
+  /// Without the URL, which a status would be told with.
+  static func reason(_ error: HTTPFetchError<any Error>) -> String {
+    if case .http(let status, _) = error.reason { return "it answered with status \(status.code)" }
+    return error.message
+  }
+
+  func read(
+    _ bytes: [UInt8], _ fields: HTTPFields, _ question: DNSQuestion, _ name: HostName
+  ) throws(TransportError) -> FamilyAnswers.Answer {
+    let type = fields[.contentType] ?? ""
+    guard Self.isMessage(type) else {
+      throw .noAnswer(to: name, by: origin, "what it sent is of type \"\(String(type.prefix(60)).onOneLine)\"")
+    }
+    let response: DNSResponse
+    do throws(DNSViolation) {
+      response = try DNSReader.read(bytes, answering: question, id: 0)
+    } catch {
+      throw .wrongResponse(to: name, by: origin, error)
+    }
+    let age = Self.age(fields)
+    switch response {
+    case .addresses(let addresses, let time):
+      return .init(addresses: addresses.map(\.text), timeToLive: .seconds(max(0, Int64(time) - age)))
+    case .none(_, let time):
+      return .init(addresses: [], timeToLive: time.map { .seconds(max(0, Int64($0) - age)) })
+    case .failure(let code): throw .noAnswer(to: name, by: origin, "it answered with code \(Self.word(code))")
+    case .truncated: throw .noAnswer(to: name, by: origin, "its answer is truncated")
+    }
+  }
+
+  private static func isMessage(_ type: String) -> Bool {
+    let media = type.prefix { $0 != ";" }
+    return media.lowercased().filter { $0 != " " && $0 != "\t" } == contentType
+  }
+
+  /// For how many seconds caches have had the answer (RFC 9111 §5.1); 0 where that cannot be read.
+  private static func age(_ fields: HTTPFields) -> Int64 {
+    guard let text = fields[values: .age].first, !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) })
+    else { return 0 }
+    return Int64(text) ?? .max
+  }
+
+  private static func word(_ code: UInt16) -> String {
+    let names: [UInt16: String] = [1: "FORMERR", 2: "SERVFAIL", 4: "NOTIMP", 5: "REFUSED", 16: "BADVERS"]
+    return names[code].map { "\(code), \($0)" } ?? "\(code)"
+  }
+}
+
+extension IPAddress {
+  /// A text of the address, though not the canonical one.
+  fileprivate var text: String {
+    if isIPv4 { return (0..<4).map { "\(low >> UInt64(24 - 8 * $0) & 0xFF)" }.joined(separator: ".") }
+    return [high, low].flatMap { half in (0..<4).map { String(half >> UInt64(48 - 16 * $0) & 0xFFFF, radix: 16) } }
+      .joined(separator: ":")
+  }
+}
