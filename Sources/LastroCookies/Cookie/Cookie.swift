@@ -17,8 +17,8 @@ public import Lastro
 ///
 /// Its value is a `Secret`: nothing that describes the cookie shows it.
 public struct Cookie: Sendable, Hashable {
-  /// What it says of requests that pages of other sites make. A client without pages has none to hold to it: it is kept,
-  /// and not enforced.
+  /// What it says of requests that pages of other sites make. A client without pages has none to hold to it: it is
+  /// kept, and not enforced.
   public enum SameSite: String, Sendable, Hashable {
     /// Nothing.
     case unspecified

@@ -8,9 +8,9 @@ import Lastro
   import Foundation
 #endif
 
-/// The format of Netscape's `cookies.txt`: a line for each cookie, of seven fields with tabs between them: domain, `TRUE`
-/// where it is for hosts below it too, path, `TRUE` where it is secure, expiry in seconds since 1970 (0 for the
-/// session), name, value.
+/// The format of Netscape's `cookies.txt`: a line for each cookie, of seven fields with tabs between them. They are the
+/// domain, `TRUE` where it is for hosts below it too, path, `TRUE` where it is secure, expiry in seconds since 1970 (0
+/// for the session), name, value.
 enum NetscapeCookies {
   struct Entry {
     var line: Int

@@ -6,8 +6,8 @@
 /// let jar = try CookieJar(store: CookieFile(path: "/var/lib/agent/cookies.txt"))
 /// ```
 ///
-/// A save writes a new file beside it and puts that in its place at once. Only the owner may read it (0600), as it holds
-/// sessions. ``Cookie/sameSite`` is lost, and so is a value with a tab.
+/// A save writes a new file beside it and puts that in its place at once. Only the owner may read it (0600), as it
+/// holds sessions. ``Cookie/sameSite`` is lost, and so is a value with a tab.
 public struct CookieFile: CookieStore, Hashable {
   /// Its path. A symbolic link there is replaced, and not followed.
   public let path: String
@@ -17,8 +17,8 @@ public struct CookieFile: CookieStore, Hashable {
 
   /// Reads it; none where there is no file.
   ///
-  /// - Throws: ``CookieError`` where it cannot be read, has more than 16 MiB, is not UTF-8, or has a line that is not of
-  ///   the format: what is not a file of cookies is not written over.
+  /// - Throws: ``CookieError`` where it cannot be read, has more than 16 MiB, is not UTF-8, or has a line that is not
+  ///   of the format: what is not a file of cookies is not written over.
   public func load() throws(CookieError) -> [Cookie] {
     guard let text = try PrivateFile(path).read() else { return [] }
     let (entries, problems) = NetscapeCookies.entries(of: text)

@@ -76,7 +76,8 @@ struct CookieSendingRulesTests {
     #expect(jar.jar.cookies.count == 3000)
     jar.advance(by: 6)
     try jar.set("a=1", from: "https://third.com/")
-    #expect(jar.jar.cookies.count == 3000 && (try jar.sent(to: "https://host1.com/")) == "a=1")
+    #expect(jar.jar.cookies.count == 3000)
+    #expect(try jar.sent(to: "https://host1.com/") == "a=1")
     // What was asked for last but one goes first.
     for number in 0..<2 { try jar.set("a=1", from: "https://more\(number).com/") }
     #expect(try jar.sent(to: "https://host2.com/") == "")

@@ -4,6 +4,7 @@ import Foundation
 import Lastro
 import LastroSupport
 import LastroTesting
+import PeerSupport
 import TestSupport
 import Testing
 
@@ -83,7 +84,7 @@ struct CookieStoreTests {
 
   @Test("a file is replaced as a whole, and only its owner may read it")
   func file() async throws {
-    let directory = try TemporaryDirectory()
+    let directory = try PeerDirectory()
     let path = directory.file("cookies.txt")
     try Data("# old\n".utf8).write(to: URL(filePath: path))
     #expect(chmod(path, 0o644) == 0)
@@ -101,7 +102,7 @@ struct CookieStoreTests {
 
   @Test("what is not a file of cookies is not taken for one, and stays as it is")
   func unfit() throws {
-    let directory = try TemporaryDirectory()
+    let directory = try PeerDirectory()
     let path = directory.file("notes")
     for content in [Data("export PATH=/bin\n".utf8), Data([0xFF, 0xFE, 0x0A])] {
       try content.write(to: URL(filePath: path))

@@ -24,7 +24,8 @@ struct MetricsObserverTests {
     _ steps: ScriptedTransport.Step..., limit: Int = 2000, interceptors: [any HTTPResourceInterceptor] = []
   ) -> TransportNetworkStack {
     .observed(
-      ScriptedTransport(steps), by: MetricsObserver(factory: metrics, maximumAttributeSets: limit), clock: clock,
+      ScriptedTransport(steps), by: MetricsObserver(factory: metrics, maximumAttributeSets: limit, recordsBodySizes: true),
+      clock: clock,
       interceptors: interceptors)
   }
 
