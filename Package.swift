@@ -288,6 +288,7 @@ let package = Package(
         "PeerSupport", "TestSupport",
         httpTypes,
       ],
+      exclude: ["Errors/CookieErrorTexts.txt"],
       swiftSettings: settings),
     .testTarget(
       name: "LastroCacheTests",

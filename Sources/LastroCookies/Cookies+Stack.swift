@@ -33,7 +33,7 @@ public enum CookieUse: Sendable {
 }
 
 extension RequestOptions {
-  /// Which jar the request gets its cookies from, and puts those into that its answer sets. Default ``CookieUse/stack``.
+  /// Which jar the request gets its cookies from, and its answer's are put into. Default ``CookieUse/stack``.
   ///
   /// It is for stacks that have a jar (`StackConfiguration.cookies`, which may be one that stays empty): in a stack
   /// without one it says nothing. A request with a `Cookie` field of its own is sent as it is; what its answer sets is

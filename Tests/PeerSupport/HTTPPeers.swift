@@ -16,7 +16,7 @@ import Glibc
 /// | `/count/NAME` | JSON: `count`, how many requests for this target came so far, this one included |
 /// | `/status/NNN` | that status, with a short text |
 /// | `/drip/N` | N chunks of `drip\n`, chunked |
-/// | `/cookies/…` | JSON: `cookies`, those of the request as `http.cookies` reads them; counts `visits` up, in a cookie |
+/// | `/cookies/…` | JSON: `cookies`, those of the request as `http.cookies` reads them; counts `visits` in a cookie |
 package enum PythonPeer {
   package static func start() async throws -> Peer {
     let program = try PeerProcess.find(["python3"], package: "python3")
@@ -71,7 +71,8 @@ package enum PythonPeer {
                 self.reply(200, json.dumps({"count": count}).encode())
             elif parts[0] == "cookies":
                 read = http.cookies.SimpleCookie(self.headers.get("Cookie", ""))
-                made = http.cookies.SimpleCookie(visits=str(int(read["visits"].value if "visits" in read else 0) + 1))
+                made = http.cookies.SimpleCookie()
+                made["visits"] = int(read["visits"].value if "visits" in read else 0) + 1
                 made["visits"].update({"path": "/cookies", "max-age": 60, "httponly": True})
                 made["place"] = self.path
                 values = {name: morsel.value for name, morsel in read.items()}

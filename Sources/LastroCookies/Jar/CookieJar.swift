@@ -228,5 +228,8 @@ public final class CookieJar: Sendable {
 
 extension CookieJar: CustomStringConvertible {
   /// How many cookies it has; never one of them.
-  public var description: String { "a jar with \(shelf.withLock { $0.count }) cookies" }
+  public var description: String {
+    let count = shelf.withLock { $0.count }
+    return "a jar with \(count) \(count == 1 ? "cookie" : "cookies")"
+  }
 }

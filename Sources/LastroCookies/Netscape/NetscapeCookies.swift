@@ -76,7 +76,9 @@ enum NetscapeCookies {
     var fields = line.utf8.split(separator: 0x09, omittingEmptySubsequences: false).map { String(Substring($0)) }
     // Some programs leave the tab out before an empty value.
     if fields.count == 6 { fields.append("") }
-    guard fields.count == 7 else { return .failure(Flaw(reason: "has \(fields.count) fields, and not 7")) }
+    guard fields.count == 7 else {
+      return .failure(Flaw(reason: "has \(fields.count) \(fields.count == 1 ? "field" : "fields"), and not 7"))
+    }
     guard let isForSubdomains = flag(fields[1]), let isSecure = flag(fields[3]) else {
       return .failure(Flaw(reason: "has another word where TRUE or FALSE stands"))
     }

@@ -25,25 +25,28 @@ internal import LastroSupport
 ///
 /// The first four have the attributes `http.request.method` (`_OTHER` for methods that no standard knows),
 /// `server.address`, `server.port`, `url.scheme` and, where the request has them, `url.template`
-/// (`RequestOptions.urlTemplate`) and `lastro.operation` (`RequestOptions.operation`); when a request has ended also `http.response.status_code`, `network.protocol.version`, and
-/// `error.type` (the status from 400 on, or stage and code such as `timeout/total_timeout`; none for what the caller
-/// cancelled). A request that a cache answered, or that was refused on this side, counts in none of the first four but
-/// while it was under way. The duration of a streamed
-/// answer ends with its body. The two of calls, which no convention has, have `http.request.method`, `server.address`,
-/// `server.port`, `url.scheme`, `lastro.operation` and `error.type`; without the first four when not even a base
-/// request could be made.
+/// (`RequestOptions.urlTemplate`) and `lastro.operation` (`RequestOptions.operation`). When a request has ended they
+/// have also `http.response.status_code`, `network.protocol.version`, and `error.type` (the status from 400 on, or
+/// stage and code such as `timeout/total_timeout`; none for what the caller cancelled). A request that a cache
+/// answered, or that was refused on this side, is only active while it is under way, and is not measured. The duration
+/// of a streamed answer ends with its body.
+///
+/// The two of calls, which no convention has, have `http.request.method`, `server.address`, `server.port`,
+/// `url.scheme`, `lastro.operation` and `error.type`; without the first four when not even a base request could be
+/// made.
 ///
 /// The last seven are there where something stands around the transport that notes what it does
-/// (`TransferFacts.notes`): `LastroCache`, `LastroResilience`. They have the first five attributes; refusals also `error.type` (such
-/// as `policy/circuit_open`), waits `lastro.wait` (`paced`, `queued`), changes `lastro.circuit.state` (`open`,
-/// `half-open`, `closed`), hedges `lastro.hedge.outcome` (`won`, `lost`, `useless`), look-ups `lastro.cache.outcome`. Limiters, which requests share,
-/// have `server.address`, `server.port` and `url.scheme` alone, and `lastro.limiter.part` where their keys have parts.
+/// (`TransferFacts.notes`): `LastroCache`, `LastroResilience`. They have the attributes of requests that have not
+/// ended; refusals also `error.type` (such as `policy/circuit_open`), waits `lastro.wait` (`paced`, `queued`), changes
+/// `lastro.circuit.state` (`open`, `half-open`, `closed`), hedges `lastro.hedge.outcome` (`won`, `lost`, `useless`),
+/// look-ups `lastro.cache.outcome`. Limiters, which requests share, have `server.address`, `server.port` and
+/// `url.scheme` alone, and `lastro.limiter.part` where their keys have parts.
 ///
 /// swift-metrics has no place for the boundaries of histograms that the conventions advise; the guide *Observing* has
 /// them.
 ///
-/// No URL is in an attribute. Hosts and operations may still be many: beyond ``init(factory:maximumAttributeSets:)``'s
-/// limit of distinct sets of a metric, values go to one set, `otel.metric.overflow` = `true`.
+/// No URL is in an attribute. Hosts and operations may still be many: beyond `maximumAttributeSets` distinct sets of a
+/// metric, values go to one set, `otel.metric.overflow` = `true`.
 ///
 /// Register it once, in `StackConfiguration.observers`.
 public final class MetricsObserver: FetchObserver {

@@ -13,8 +13,8 @@ public import Tracing
 ///   retry         event      one for each wait between attempts
 /// ```
 ///
-/// Each request carries on the trace with the span of its own: it has its own `traceparent`, or whatever field the tracer
-/// injects.
+/// Each request carries on the trace with the span of its own: it has its own `traceparent`, or whatever field the
+/// tracer injects.
 ///
 /// A span of a request has `http.request.method`, `url.full`, `server.address`, `server.port`, `url.scheme`,
 /// `url.template` (`RequestOptions.urlTemplate`), `lastro.operation`, `lastro.attempt`, `http.request.resend_count`
@@ -38,8 +38,8 @@ public final class TracingObserver: FetchObserver {
   /// - Parameters:
   ///   - tracer: makes the spans. Default: the one bootstrapped when this is called, `InstrumentationSystem.tracer`.
   ///   - redaction: what is masked, besides what a request's options name. Default: the usual names.
-  ///   - propagatesTo: the origins whose requests carry the trace on. Default `nil`: all do. Identifiers and baggage of a
-  ///     trace tell third parties what they need not know.
+  ///   - propagatesTo: the origins whose requests carry the trace on. Default `nil`: all do. Identifiers and baggage of
+  ///     a trace tell third parties what they need not know.
   ///   - knownMethods: methods that are not `_OTHER`. Default: those of the environment.
   public init(
     tracer: any Tracer = InstrumentationSystem.tracer, redaction: Redaction = .standard,

@@ -2,7 +2,8 @@
 
 /// Dates of `Expires` (RFC 6265 §5.1.1): whatever order and punctuation servers write them in.
 ///
-/// It is another grammar than that of ``HTTPDate``: the first token that fits is the time, the day, the month, the year.
+/// It is another grammar than that of ``HTTPDate``: of the time, the day, the month and the year the first token that
+/// fits counts.
 package struct CookieDate {
   private var time: (hour: Int, minute: Int, second: Int)?
   private var day: Int?

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the name of a cookie promises by its beginning (draft-ietf-httpbis-rfc6265bis §4.1.3), in any case; the two with
-/// `Http` as draft-ietf-httpbis-layered-cookies has them.
+/// What the name of a cookie promises by its beginning, in any case (draft-ietf-httpbis-rfc6265bis §4.1.3); the two
+/// with `Http` as draft-ietf-httpbis-layered-cookies has them.
 package enum CookiePrefix: Sendable, CaseIterable {
   case secure, host, http, hostHTTP
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import Lastro
+import LastroSupport
 import Testing
 
+@testable import Lastro
 @testable import LastroCookies
 
 /// The rules of draft-ietf-httpbis-rfc6265bis §5.7 for what a server sets, one by one.
@@ -51,7 +52,7 @@ struct CookieAdmissionTests {
     Case(line: "a=b; Secure", url: "http://localhost/", refusal: .secureInTheClear),
     Case(line: "a=b; SameSite=None", refusal: .sameSiteNone), Case(line: "a=b; SameSite=None; Secure"),
     Case(line: "__Secure-a=b", refusal: .prefix), Case(line: "__sEcUrE-a=b", refusal: .prefix),
-    Case(line: "__Secure-a=b; Secure; Domain=example.com; Path=/x"),
+    Case(line: "__Secure-a=b; Secure; Domain=example.com; Path=/x", url: "https://www.example.com/x/"),
     Case(line: "__Host-a=b; Secure; Path=/"), Case(line: "__Host-a=b; Path=/", refusal: .prefix),
     Case(line: "__Host-a=b; Secure", refusal: .prefix), Case(line: "__Host-a=b; Secure; Path=/x", refusal: .prefix),
     Case(line: "__host-a=b; Secure; Path=/; Domain=www.example.com", refusal: .prefix),
@@ -158,5 +159,38 @@ struct CookieAdmissionTests {
     #expect(try jar.sent() == "b=1; c=1")
     #expect(try jar.set("b=; Max-Age=-1") == .removed)
     #expect(jar.jar.cookies.map(\.name) == ["c"])
+  }
+}
+
+/// A jar on a clock of its own, with a small list of public suffixes.
+struct TestJar {
+  static let suffixes = PublicSuffixList(text: "com\norg\nuk\nco.uk\nexample\ngithub.io\n")
+  static let epoch: TimeInterval = 1_000_000_000
+
+  let jar: CookieJar
+  private let seconds: Lock<TimeInterval>
+
+  init(
+    _ rules: CookieRules = .standard, at start: TimeInterval = epoch, suffixes: PublicSuffixList = suffixes
+  ) {
+    let seconds = Lock(start)
+    self.seconds = seconds
+    let time = TimeSource(
+      now: { .seconds(seconds.withLock { $0 }) }, sleep: { _ in },
+      sinceEpoch: { .seconds(seconds.withLock { $0 }) })
+    jar = CookieJar(rules: rules, store: nil, time: time, suffixes: suffixes)
+  }
+
+  func advance(by more: TimeInterval) { seconds.withLock { $0 += more } }
+
+  /// The outcome of one line.
+  @discardableResult
+  func set(_ line: String, from url: String = "https://www.example.com/") throws -> CookieVerdict.Outcome? {
+    try jar.receive([line], from: url).first?.outcome
+  }
+
+  /// What stands in `Cookie` for a URL.
+  func sent(to url: String = "https://www.example.com/") throws -> String {
+    jar.selection(for: try CookieSource(url: url, jar.rules), isUse: true).field
   }
 }

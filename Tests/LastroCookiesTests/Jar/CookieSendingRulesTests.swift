@@ -118,7 +118,7 @@ struct CookieSendingRulesTests {
     jar.jar.endSession()
     jar.jar.remove { $0.name == "c" }
     #expect(try jar.sent() == "b=1")
-    #expect("\(jar.jar)" == "a jar with 1 cookies")
+    #expect("\(jar.jar)" == "a jar with 1 cookie")
   }
 
   @Test("no description shows a value")

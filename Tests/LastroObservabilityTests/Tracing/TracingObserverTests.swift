@@ -71,13 +71,15 @@ struct TracingObserverTests {
     #expect(
       attempts[0].attributes.text == [
         "http.request.method": "GET", "url.full": "https://example.com/a?q=1&token=REDACTED", "url.scheme": "https",
-        "url.template": "/{letter}", "lastro.operation": "getThing", "server.address": "example.com", "server.port": "443", "lastro.attempt": "1",
+        "url.template": "/{letter}", "lastro.operation": "getThing", "server.address": "example.com",
+        "server.port": "443", "lastro.attempt": "1",
         "http.response.status_code": "503", "error.type": "503",
       ])
     #expect(
       attempts[1].attributes.text == [
         "http.request.method": "GET", "url.full": "https://example.com/a?q=1&token=REDACTED", "url.scheme": "https",
-        "url.template": "/{letter}", "lastro.operation": "getThing", "server.address": "example.com", "server.port": "443", "lastro.attempt": "2",
+        "url.template": "/{letter}", "lastro.operation": "getThing", "server.address": "example.com",
+        "server.port": "443", "lastro.attempt": "2",
         "http.response.status_code": "200", "http.request.resend_count": "1", "network.protocol.version": "1.1",
         "network.peer.address": "192.0.2.1", "network.peer.port": "443",
       ])
@@ -113,7 +115,7 @@ struct TracingObserverTests {
     let tokens = EventRecorder<Int>()
     let source = CustomAccessTokenSource { _ in
       tokens.record(1)
-      return AccessToken("token-\(tokens.events.count)")
+      return try AccessToken(Secret("token-\(tokens.events.count)"))
     }
     let bearer = try BearerAuthenticator(
       source: source, origins: [try Origin("https://example.com")], timeSource: clock.timeSource)
@@ -142,7 +144,8 @@ struct TracingObserverTests {
     #expect(spans().attempts.count == 2)
   }
 
-  @Test("what carries the trace on is checked like the rest of the request, and ends the spans where it may not be sent")
+  @Test(
+    "what carries the trace on is checked like the rest of the request, and ends the spans where it may not be sent")
   func badPropagation() async throws {
     struct Framing: FetchObserver {
       func observe(_ event: FetchEvent) {}
@@ -160,7 +163,8 @@ struct TracingObserverTests {
     let transport = ScriptedTransport([.redirect(to: "https://b.example/x?sig=abc"), .respond(status: 404)])
     await #expect(throws: (any Error).self) { _ = try await stack(transport).fetch(.test()) }
     let (call, requests) = spans()
-    #expect(requests.map { $0.attributes.text["url.full"] } == ["https://example.com/a", "https://b.example/x?sig=REDACTED"])
+    #expect(
+      requests.map { $0.attributes.text["url.full"] } == ["https://example.com/a", "https://b.example/x?sig=REDACTED"])
     #expect(requests.map { $0.attributes.text["server.address"] } == ["example.com", "b.example"])
     #expect(requests.map { $0.attributes.text["error.type"] } == [nil, "404"])
     #expect(call?.status?.code == .error)
@@ -194,7 +198,7 @@ struct TracingObserverTests {
 
   @Test("what was refused on this side, or answered by a cache, was not sent, and is not counted as such")
   func notSent() async throws {
-    let refusal = TransportError(stage: .policy, code: .egressDenied, message: "no")
+    let refusal = TransportError(stage: .policy, code: FailureCode("rate_limited"), message: "no")
     let hit = TransferResponse(
       head: HTTPResponse(status: .init(code: 500)), body: ResponseBody(Data()),
       facts: TransferFacts(notes: [.init("cache", detail: "hit", text: "Lastro; hit")]))
