@@ -29,6 +29,7 @@ let package = Package(
       name: "Pages",
       dependencies: [
         .product(name: "Lastro", package: "Lastro"),
+        .product(name: "LastroCookies", package: "Lastro"),
         .product(name: "LastroCurl", package: "Lastro"),
         .product(name: "LastroCurlTransports", package: "Lastro"),
         .product(name: "LastroExchange", package: "Lastro"),

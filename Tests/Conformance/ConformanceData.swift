@@ -8,6 +8,13 @@ package enum ConformanceData {
   package static func file(_ path: String) throws -> Data {
     try Data(contentsOf: URL(filePath: #filePath).deletingLastPathComponent().appending(path: path))
   }
+
+  /// The content of a file that may not stand in this folder, from the folder `shared` beside the repository; `nil` on
+  /// machines that do not have that.
+  package static func sharedFile(_ path: String) -> Data? {
+    let repository = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..").standardized
+    return try? Data(contentsOf: repository.appending(path: "../shared/data/conformance/\(path)").standardized)
+  }
 }
 
 /// An entry of data that has comments, which are strings, between its cases.

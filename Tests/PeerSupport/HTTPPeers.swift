@@ -16,6 +16,7 @@ import Glibc
 /// | `/count/NAME` | JSON: `count`, how many requests for this target came so far, this one included |
 /// | `/status/NNN` | that status, with a short text |
 /// | `/drip/N` | N chunks of `drip\n`, chunked |
+/// | `/cookies/…` | JSON: `cookies`, those of the request as `http.cookies` reads them; counts `visits` in a cookie |
 package enum PythonPeer {
   package static func start() async throws -> Peer {
     let program = try PeerProcess.find(["python3"], package: "python3")
@@ -26,7 +27,7 @@ package enum PythonPeer {
   }
 
   private static let script = #"""
-    import base64, collections, hashlib, http.server, json, sys, threading
+    import base64, collections, hashlib, http.cookies, http.server, json, sys, threading
 
     counts, lock = collections.Counter(), threading.Lock()
 
@@ -44,9 +45,11 @@ package enum PythonPeer {
                 return b"".join(parts)
             return self.rfile.read(int(self.headers.get("Content-Length") or 0))
 
-        def reply(self, status, content, kind="application/json"):
+        def reply(self, status, content, kind="application/json", cookies=()):
             self.send_response(status)
             self.send_header("Content-Type", kind)
+            for cookie in cookies:
+                self.send_header("Set-Cookie", cookie)
             if status != 204 and status != 304:
                 self.send_header("Content-Length", str(len(content)))
             self.end_headers()
@@ -66,6 +69,15 @@ package enum PythonPeer {
                     counts[self.path] += 1
                     count = counts[self.path]
                 self.reply(200, json.dumps({"count": count}).encode())
+            elif parts[0] == "cookies":
+                read = http.cookies.SimpleCookie(self.headers.get("Cookie", ""))
+                made = http.cookies.SimpleCookie()
+                made["visits"] = int(read["visits"].value if "visits" in read else 0) + 1
+                made["visits"].update({"path": "/cookies", "max-age": 60, "httponly": True})
+                made["place"] = self.path
+                values = {name: morsel.value for name, morsel in read.items()}
+                lines = [morsel.OutputString() for morsel in made.values()]
+                self.reply(200, json.dumps({"cookies": values}).encode(), cookies=lines)
             elif parts[0] == "status":
                 self.reply(int(parts[1]), b"status " + parts[1].encode(), "text/plain")
             elif parts[0] == "drip":

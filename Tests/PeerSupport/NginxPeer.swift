@@ -159,6 +159,8 @@ package final class NginxPeer: Sendable {
 /// | `/connection` | connection number, how many requests it has served, protocol |
 /// | `/echo` | a line each: method, target, protocol, `Host`, `User-Agent`, `Authorization`, `X-Test`, client's DN |
 /// | `/client` | the client's address |
+/// | `/cookies` | a line each: `Cookie`, its `session` as nginx reads it; sets `session` and, `Secure`, `proof` |
+/// | `/cookies/503` | 503, and sets `busy` |
 /// | `/close` | as `/json`, and the connection is closed |
 /// | `/basic` | as `/text`, for user `lastro`, password `secret` |
 /// | `PUT /upload/NAME` | stores the body, up to 64 MiB (``NginxPeer/uploaded(_:)``); `DELETE` removes it |
@@ -305,6 +307,14 @@ package enum NginxConfiguration {
       "location = /redirect-to { return 302 $arg_to; }",
       #"location = /connection { default_type text/plain; return 200 "$connection $connection_requests $server_protocol"; }"#,
       "location = /echo { default_type text/plain; return 200 \"\(echo)\"; }",
+      """
+      location = /cookies {
+        add_header Set-Cookie "session=31d4; Path=/; HttpOnly";
+        add_header Set-Cookie "proof=a=b; Secure; SameSite=Lax";
+        default_type text/plain; return 200 "$http_cookie\n$cookie_session";
+      }
+      """,
+      "location = /cookies/503 { add_header Set-Cookie busy=1 always; return 503; }",
       "location = /client { default_type text/plain; return 200 $remote_addr; }",
       "location = /close { keepalive_timeout 0; \(json) }",
       "location = /basic { auth_basic lastro; auth_basic_user_file htpasswd; \(content)/text; }",

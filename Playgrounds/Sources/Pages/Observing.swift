@@ -23,6 +23,15 @@ private func observers(
   return configuration
 }
 
+private func template() -> RequestOptions {
+  // sample: template
+  var options = RequestOptions()
+  options.operation = "getUser"
+  options.urlTemplate = "/users/{id}"
+  // end
+  return options
+}
+
 // sample: own
 /// Prints the ledgers of calls that take long.
 struct SlowCalls: FetchObserver {
@@ -73,6 +82,7 @@ extension Page {
     let metrics = TestMetrics()
     let tracer = InMemoryTracer()
     let recorder = HARRecorder()
+    _ = template()
     let github = try stage.github(observers(metrics: metrics, tracer: tracer, recorder: recorder))
     let flaky = HTTPResource.text(
       at: "/flaky/observed?failures=1", through: [RetryInterceptor(policy: .maxRetries(1))])

@@ -24,8 +24,8 @@ public protocol FetchObserver: Sendable {
   /// call waits for it, so that what takes long is to be handed over.
   func observe(_ event: FetchEvent)
 
-  /// Header fields that carry a trace on, such as `traceparent`, set on the requests of an attempt before interceptors
-  /// see them. Default: none.
+  /// Header fields that carry a trace on, such as `traceparent`: set on the request whose start was told last, as it
+  /// goes out, behind interceptors and signers. Default: none.
   func propagationFields(callID: UInt64, attempt: Int) -> HTTPFields
 }
 

@@ -50,9 +50,10 @@ extension AttemptRun {
     var tracker = redirects ?? RedirectTracker()
     do throws(TransportError) {
       let policy = exchange.request.options.redirects ?? plan.configuration.redirects
-      guard let next = try tracker.next(after: exchange.response.head, to: exchange.request, policy: policy) else {
-        return nil
-      }
+      let (head, notes) = (exchange.response.head, exchange.response.facts.notes)
+      let changes = notes.contains { $0.name == "cookies" && $0.detail == "changed" }
+      guard let next = try tracker.next(after: head, to: exchange.request, policy: policy, changesCookies: changes)
+      else { return nil }
       tracker.notes += exchange.response.facts.notes
       redirects = tracker
       redirectedFrom = exchange.response

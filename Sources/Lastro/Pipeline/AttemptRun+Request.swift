@@ -33,11 +33,6 @@ extension AttemptRun {
     try addIdempotencyKey(to: &request)
     // Where nothing comes of it, this is what could not be sent.
     if self.request == nil { self.request = request }
-    for observer in plan.configuration.observers {
-      for field in observer.propagationFields(callID: call.callID, attempt: earlier + 1) {
-        request.head.headerFields[field.name] = field.value
-      }
-    }
     return request
   }
 
@@ -117,11 +112,21 @@ extension AttemptRun {
     stopPreparing(at: now)
     let limit = deadline(at: now)
     try check(limit, request)
-    let transfer = transferRequest(request, limit)
     if firstRequest == nil { firstRequest = request }
     wasTransferred = true
     call.emit(.transferStarted(request), of: self)
-    return transfer
+    return transferRequest(try propagating(request), limit)
+  }
+
+  private func propagating(_ request: ResourceRequest) throws(AttemptFailure) -> ResourceRequest {
+    var request = request
+    for observer in plan.configuration.observers {
+      for field in observer.propagationFields(callID: call.callID, attempt: earlier + 1) {
+        request.head.headerFields[field.name] = field.value
+      }
+    }
+    do throws(TransportError) { try RequestCheck.check(request) } catch { throw failure(of: error, request) }
+    return request
   }
 
   private func transferRequest(_ request: ResourceRequest, _ limit: Deadline?) -> TransferRequest {

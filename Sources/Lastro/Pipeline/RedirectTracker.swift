@@ -37,9 +37,10 @@ struct RedirectTracker {
 
   /// The request that an answer redirects to; `nil` when the answer is the response.
   ///
+  /// - Parameter changesCookies: whether it changed those that go along: a place may answer otherwise then.
   /// - Throws: stage `redirect` when it may not be followed.
   mutating func next(
-    after head: HTTPResponse, to request: ResourceRequest, policy: RedirectPolicy
+    after head: HTTPResponse, to request: ResourceRequest, policy: RedirectPolicy, changesCookies: Bool = false
   ) throws(TransportError) -> ResourceRequest? {
     guard policy.limit > 0, head.isRedirect else { return nil }
     let locations = head.headerFields[values: .location]
@@ -67,7 +68,7 @@ struct RedirectTracker {
         .insecureRedirect, "the server redirects from https to http, to \(target.target.authority)",
         hint: "set RedirectPolicy.follow(allowsInsecure: true) to allow it")
     }
-    visited.insert(Visit(method: request.head.method.rawValue, url: base.absolute))
+    visited = changesCookies ? [] : visited.union([Visit(method: request.head.method.rawValue, url: base.absolute)])
     let next = try rewritten(request, status: head.status.code, target: target, from: base)
     guard visited.insert(Visit(method: next.head.method.rawValue, url: target.urlWithoutFragment)).inserted else {
       throw Self.refusal(

@@ -9,9 +9,9 @@ package protocol TransportLayer: Sendable {
 /// Where a ``TransportLayer`` stands, from the pipeline down to the engine. Each place has room for one.
 ///
 /// An answer from the cache spends no permit of resilience; `Cookie` is there before the cache compares `Vary`;
-/// `Set-Cookie` is taken from the network alone, and of each try of a hedge.
+/// `Set-Cookie` is taken from the network alone, and of each try of a hedge; telemetry is of what is sent.
 package enum TransportLayerPlace: Int, CaseIterable, Sendable {
-  case cookieSending, cache, resilience, cookieReceipt
+  case cookieSending, cache, resilience, cookieReceipt, telemetry
 }
 
 /// A value for each place that has one; most have none, which costs nothing.

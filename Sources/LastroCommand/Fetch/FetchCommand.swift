@@ -3,6 +3,7 @@
 import ArgumentParser
 import Glibc
 import Lastro
+import LastroCookies
 import LastroCurl
 
 struct FetchCommand: AsyncParsableCommand {
@@ -13,6 +14,7 @@ struct FetchCommand: AsyncParsableCommand {
   @Argument(help: "URL, http or https.")
   var url: String
   @OptionGroup var flags: FetchFlags
+  @OptionGroup var cookies: CookieFlags
   @Option(name: [.customShort("o"), .customLong("output")], help: "File for the body, instead of standard output.")
   var output: String?
   @Flag(help: "Print one JSON object that tells how it went, instead of the body.")
@@ -23,16 +25,16 @@ struct FetchCommand: AsyncParsableCommand {
   var verbose = false
 
   func run() async throws {
-    let specification = try flags.specification(url: url)
+    var specification = try flags.specification(url: url)
+    let jar: CookieFlags.Jar
     let judge: PinJudge?
     let engine: CurlTransport
     let stack: TransportNetworkStack
     do {
+      jar = try cookies.jar(for: &specification)
       judge = try flags.pins.judge()
-      var configuration = flags.pins.engine(judge)
-      configuration.decompresses = !raw
-      engine = try CurlTransport(configuration)
-      stack = try flags.way.stack(on: engine)
+      engine = try CurlTransport(configuration(judge))
+      stack = try flags.way.stack(on: engine, configuration: jar.configuration)
     } catch let error as ConfigurationError {
       var report = Report(url: Runner.withoutUserInformation(url))
       report.error = .init(error)
@@ -51,11 +53,27 @@ struct FetchCommand: AsyncParsableCommand {
       bar?.finish()
       await engine.shutDown(cancelling: true)
       await judge?.finish()
+      try save(jar)
       try finish(report, hint: hint)
     } catch let error as BodySink.WriteFailure {
       bar?.finish()
       await judge?.finish()
       throw Console.give(up: error)
+    }
+  }
+
+  private func configuration(_ judge: PinJudge?) -> CurlConfiguration {
+    var configuration = flags.pins.engine(judge)
+    configuration.decompresses = !raw
+    return configuration
+  }
+
+  private func save(_ jar: CookieFlags.Jar) throws {
+    do {
+      try cookies.save(jar)
+    } catch let error as CookieError {
+      Console.error("lastro: \("\(error)".onOneLine)")
+      throw ExitCode(1)
     }
   }
 

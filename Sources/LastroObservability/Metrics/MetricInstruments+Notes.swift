@@ -17,6 +17,7 @@ extension MetricInstruments {
     switch note.name {
     case "circuit": count("lastro.client.circuit.changes", request.with("lastro.circuit.state", note.detail))
     case "hedged": count("lastro.client.hedges", request.with("lastro.hedge.outcome", note.detail))
+    case "cache": count("lastro.client.cache.lookups", request.with("lastro.cache.outcome", note.detail))
     default: break
     }
   }
@@ -26,19 +27,6 @@ extension MetricInstruments {
     var attributes = request
     attributes.errorType = HTTPAttributes.errorType(of: error)
     count("lastro.client.refusals", attributes)
-  }
-}
-
-extension Result where Success == FetchEvent.Answer, Failure == TransportError {
-  var notes: [TransferFacts.Note] {
-    switch self {
-    case .success(let answer): answer.response.facts.notes
-    case .failure(let error): error.facts?.notes ?? []
-    }
-  }
-
-  var refusal: TransportError? {
-    if case .failure(let error) = self, error.stage == .policy { error } else { nil }
   }
 }
 

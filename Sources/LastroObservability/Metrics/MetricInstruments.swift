@@ -16,6 +16,7 @@ struct MetricAttributes: Hashable, Sendable {
   var address: String?
   var port: Int?
   var scheme: String?
+  var template: String?
   var operation: String?
   var status: Int?
   var errorType: String?
@@ -25,7 +26,8 @@ struct MetricAttributes: Hashable, Sendable {
   var dimensions: [(String, String)] {
     let all: [(String, String?)] = [
       ("http.request.method", method), ("server.address", address), ("server.port", port.map(String.init)),
-      ("url.scheme", scheme), ("lastro.operation", operation), ("http.response.status_code", status.map(String.init)),
+      ("url.scheme", scheme), ("url.template", template), ("lastro.operation", operation),
+      ("http.response.status_code", status.map(String.init)),
       ("error.type", errorType), ("network.protocol.version", version),
     ]
     return all.compactMap { name, value in value.map { (name, $0) } } + (own.map { [($0.name, $0.value)] } ?? [])

@@ -10,10 +10,12 @@ internal import LastroSupport
 /// |---|---|---|
 /// | `http.client.request.duration` | recorder, seconds | each request on the wire, redirects and retries included |
 /// | `http.client.active_requests` | meter | requests on the wire now |
-/// | `http.client.request.body.size` | recorder, bytes | each request with a body of known length |
-/// | `http.client.response.body.size` | recorder, bytes | each answer, before decompression |
+/// | `http.client.request.body.size` | recorder, bytes | where asked for: each request with a body of known length |
+/// | `http.client.response.body.size` | recorder, bytes | where asked for: each answer, before decompression |
 /// | `lastro.client.call.duration` | recorder, seconds | each call; of a stream, until it was open |
 /// | `lastro.client.attempts` | recorder | number of attempts of each call |
+/// | `lastro.client.queue.duration` | recorder, seconds | each wait in the queue in front of the engine |
+/// | `lastro.client.cache.lookups` | counter | requests that a cache was asked for, with what came of each |
 /// | `lastro.client.refusals` | counter | requests refused on this side, such as by an open circuit |
 /// | `lastro.client.wait.duration` | recorder, seconds | each wait before a request, for a pace or for room |
 /// | `lastro.client.circuit.changes` | counter | changes of circuits, with the state that came of each |
@@ -22,21 +24,29 @@ internal import LastroSupport
 /// | `lastro.client.limiter.in_use` | gauge | requests under way then, without the one that ended |
 ///
 /// The first four have the attributes `http.request.method` (`_OTHER` for methods that no standard knows),
-/// `server.address`, `server.port`, `url.scheme` and, where the request has an `RequestOptions.operation`,
-/// `lastro.operation`; when a request has ended also `http.response.status_code`, `network.protocol.version`, and
-/// `error.type` (the status from 400 on, or stage and code such as `timeout/total_timeout`). The duration of a streamed
-/// answer ends with its body. The two of calls, which no convention has, have `http.request.method`, `server.address`,
-/// `server.port`, `url.scheme`, `lastro.operation` and `error.type`; without the first four when not even a base
-/// request could be made.
+/// `server.address`, `server.port`, `url.scheme` and, where the request has them, `url.template`
+/// (`RequestOptions.urlTemplate`) and `lastro.operation` (`RequestOptions.operation`). When a request has ended they
+/// have also `http.response.status_code`, `network.protocol.version`, and `error.type` (the status from 400 on, or
+/// stage and code such as `timeout/total_timeout`; none for what the caller cancelled). A request that a cache
+/// answered, or that was refused on this side, is only active while it is under way, and is not measured. The duration
+/// of a streamed answer ends with its body.
 ///
-/// The last six are there where something stands around the transport that notes what it does
-/// (`TransferFacts.notes`): `LastroResilience`. They have the first five attributes; refusals also `error.type` (such
-/// as `policy/circuit_open`), waits `lastro.wait` (`paced`, `queued`), changes `lastro.circuit.state` (`open`,
-/// `half-open`, `closed`), hedges `lastro.hedge.outcome` (`won`, `lost`, `useless`). Limiters, which requests share,
-/// have `server.address`, `server.port` and `url.scheme` alone, and `lastro.limiter.part` where their keys have parts.
+/// The two of calls, which no convention has, have `http.request.method`, `server.address`, `server.port`,
+/// `url.scheme`, `lastro.operation` and `error.type`; without the first four when not even a base request could be
+/// made.
 ///
-/// No URL is in an attribute. Hosts and operations may still be many: beyond ``init(factory:maximumAttributeSets:)``'s
-/// limit of distinct sets of a metric, values go to one set, `otel.metric.overflow` = `true`.
+/// The last seven are there where something stands around the transport that notes what it does
+/// (`TransferFacts.notes`): `LastroCache`, `LastroResilience`. They have the attributes of requests that have not
+/// ended; refusals also `error.type` (such as `policy/circuit_open`), waits `lastro.wait` (`paced`, `queued`), changes
+/// `lastro.circuit.state` (`open`, `half-open`, `closed`), hedges `lastro.hedge.outcome` (`won`, `lost`, `useless`),
+/// look-ups `lastro.cache.outcome`. Limiters, which requests share, have `server.address`, `server.port` and
+/// `url.scheme` alone, and `lastro.limiter.part` where their keys have parts.
+///
+/// swift-metrics has no place for the boundaries of histograms that the conventions advise; the guide *Observing* has
+/// them.
+///
+/// No URL is in an attribute. Hosts and operations may still be many: beyond `maximumAttributeSets` distinct sets of a
+/// metric, values go to one set, `otel.metric.overflow` = `true`.
 ///
 /// Register it once, in `StackConfiguration.observers`.
 public final class MetricsObserver: FetchObserver {
@@ -64,6 +74,9 @@ public final class MetricsObserver: FetchObserver {
   }
 
   private let instruments: MetricInstruments
+  private let recordsBodySizes: Bool
+  private let includesScheme: Bool
+  private let knownMethods: KnownMethods
   private let calls = Lock<[UInt64: Call]>([:])
 
   /// Makes an observer.
@@ -72,7 +85,17 @@ public final class MetricsObserver: FetchObserver {
   ///   - factory: makes the metrics. Default: the one bootstrapped when this is called, `MetricsSystem.factory`.
   ///   - maximumAttributeSets: most sets of attributes that a metric may have. Default 2000, OpenTelemetry's limit;
   ///     fewer than one counts as one.
-  public init(factory: any MetricsFactory = MetricsSystem.factory, maximumAttributeSets: Int = 2000) {
+  ///   - recordsBodySizes: whether the sizes of bodies are recorded. Default false: the conventions have them for those
+  ///     who ask.
+  ///   - includesScheme: whether `url.scheme` is an attribute. Default true, and the conventions leave it open.
+  ///   - knownMethods: methods that are not `_OTHER`. Default: those of the environment.
+  public init(
+    factory: any MetricsFactory = MetricsSystem.factory, maximumAttributeSets: Int = 2000,
+    recordsBodySizes: Bool = false, includesScheme: Bool = true, knownMethods: KnownMethods = .environment
+  ) {
+    self.recordsBodySizes = recordsBodySizes
+    self.includesScheme = includesScheme
+    self.knownMethods = knownMethods
     instruments = MetricInstruments(factory: factory, limit: max(1, maximumAttributeSets))
   }
 
@@ -96,21 +119,21 @@ public final class MetricsObserver: FetchObserver {
 
   private func begin(_ request: ResourceRequest, _ event: FetchEvent) {
     finish(event)
-    let attributes = HTTPAttributes(request, operation: event.operation)
+    let attributes = HTTPAttributes(request, operation: event.operation, known: knownMethods)
     let running = Running(
       request: attributes, start: event.time, bodyLength: request.body.isEmpty ? nil : request.body.length)
     calls.withLock { calls in
       if calls[event.callID]?.request == nil { calls[event.callID]?.request = attributes }
       calls[event.callID]?.running = running
     }
-    instruments.addActive(1, attributes.metric)
+    instruments.addActive(1, metric(attributes))
   }
 
   private func recordNotes(of result: Result<FetchEvent.Answer, TransportError>, _ event: FetchEvent) {
     let notes = result.notes
     let refusal = result.refusal
     guard !notes.isEmpty || refusal != nil else { return }
-    guard let request = calls.withLock({ $0[event.callID]?.running?.request.metric }) else { return }
+    guard let request = calls.withLock({ $0[event.callID]?.running?.request }).map(metric) else { return }
     for note in notes { instruments.record(note, request) }
     if let refusal { instruments.record(refusal: refusal, request) }
   }
@@ -140,8 +163,9 @@ public final class MetricsObserver: FetchObserver {
   private func take(_ callID: UInt64) -> Running? { calls.withLock { $0[callID]?.running.take() } }
 
   private func record(_ ended: Ended) {
-    var attributes = ended.running.request.metric
+    var attributes = metric(ended.running.request)
     instruments.addActive(-1, attributes)
+    guard ended.result.wasSent else { return }
     var answer = ended.running.answer
     var facts = ended.end?.facts
     switch ended.result {
@@ -158,7 +182,11 @@ public final class MetricsObserver: FetchObserver {
       facts = facts ?? answer.response.facts
     }
     attributes.version = facts?.httpVersion
+    if let queued = facts?.timings.queued, queued > .zero {
+      instruments.record(queued.inSeconds, "lastro.client.queue.duration", metric(ended.running.request))
+    }
     instruments.record((ended.time - ended.running.start).inSeconds, "http.client.request.duration", attributes)
+    guard recordsBodySizes else { return }
     if let length = ended.running.bodyLength {
       instruments.record(Double(length), "http.client.request.body.size", attributes)
     }
@@ -185,16 +213,18 @@ public final class MetricsObserver: FetchObserver {
     }
     let call = calls.withLock { isOpen ? $0[event.callID] : $0.removeValue(forKey: event.callID) }
     guard let call else { return }
-    var attributes = (call.request ?? ledger.flatMap(HTTPAttributes.init))?.metric ?? MetricAttributes()
+    let request = call.request ?? ledger.flatMap { HTTPAttributes($0, known: knownMethods) }
+    var attributes = request.map(metric) ?? MetricAttributes()
+    attributes.template = nil
     attributes.operation = event.operation
     attributes.errorType = errorType
     instruments.record((event.time - call.start).inSeconds, "lastro.client.call.duration", attributes)
     instruments.record(Double(count), "lastro.client.attempts", attributes)
   }
-}
 
-extension HTTPAttributes {
-  fileprivate var metric: MetricAttributes {
-    MetricAttributes(method: method, address: address, port: port, scheme: scheme, operation: operation)
+  private func metric(_ request: HTTPAttributes) -> MetricAttributes {
+    MetricAttributes(
+      method: request.method, address: request.address, port: request.port,
+      scheme: includesScheme ? request.scheme : nil, template: request.template, operation: request.operation)
   }
 }

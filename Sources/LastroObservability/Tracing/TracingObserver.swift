@@ -5,27 +5,32 @@ public import Lastro
 internal import LastroSupport
 public import Tracing
 
-/// Spans of calls, by OpenTelemetry's conventions for HTTP clients, over swift-distributed-tracing.
+/// Spans of calls, by OpenTelemetry's conventions for HTTP clients (1.44), over swift-distributed-tracing.
 ///
 /// ```
 /// call            internal   named by RequestOptions.operation; child of the caller's ServiceContext.current
-///   attempt       client     one for each; `GET operation`
-///     redirect    event      one for each that was followed
+///   request       client     one for each that goes out, redirects and retries included; `GET /users/{id}`
 ///   retry         event      one for each wait between attempts
 /// ```
 ///
-/// A span of an attempt has `http.request.method`, `url.full`, `server.address`, `server.port`, `url.scheme`,
-/// `lastro.operation`, `http.request.resend_count` (requests that the call sent before this one),
-/// `http.response.status_code`, `network.protocol.version`, `network.peer.address`, `network.peer.port` and
-/// `error.type`; after redirects those of the last request. Where a redirect goes is told by its event, as the attempt
-/// is what the trace is propagated from: all its requests carry the same `traceparent`, whatever field the tracer
-/// injects.
+/// Each request carries on the trace with the span of its own: it has its own `traceparent`, or whatever field the
+/// tracer injects.
 ///
-/// Status is *error* for failures, cancellation included, and for answers from 400 on. URLs and messages are masked.
-/// Spans of a stream end when its body does: read, failed, or dropped. Every span ends.
+/// A span of a request has `http.request.method`, `url.full`, `server.address`, `server.port`, `url.scheme`,
+/// `url.template` (`RequestOptions.urlTemplate`), `lastro.operation`, `lastro.attempt`, `http.request.resend_count`
+/// (requests that the call sent before this one), `http.response.status_code`, `network.protocol.version`,
+/// `network.peer.address`, `network.peer.port` and `error.type`. It begins when the request is handed to the transport,
+/// and ends with the answer, as `http.client.request.duration` does. One that a cache answered, or that was refused on
+/// this side, has `lastro.sent` = false, and is not counted.
+///
+/// Status is *error* for failures, and for answers from 400 on. A call that the caller cancelled has neither status nor
+/// `error.type`. Secrets in URLs are `REDACTED`, and messages are masked. Spans of a stream end when its body does:
+/// read, failed, or dropped. Every span ends.
 public final class TracingObserver: FetchObserver {
   private let tracer: any Tracer
   private let redaction: Redaction
+  private let knownMethods: KnownMethods
+  private let propagated: [Origin]?
   private let calls = Lock<[UInt64: TracedCall]>([:])
 
   /// Makes an observer.
@@ -33,31 +38,43 @@ public final class TracingObserver: FetchObserver {
   /// - Parameters:
   ///   - tracer: makes the spans. Default: the one bootstrapped when this is called, `InstrumentationSystem.tracer`.
   ///   - redaction: what is masked, besides what a request's options name. Default: the usual names.
-  public init(tracer: any Tracer = InstrumentationSystem.tracer, redaction: Redaction = .standard) {
+  ///   - propagatesTo: the origins whose requests carry the trace on. Default `nil`: all do. Identifiers and baggage of
+  ///     a trace tell third parties what they need not know.
+  ///   - knownMethods: methods that are not `_OTHER`. Default: those of the environment.
+  public init(
+    tracer: any Tracer = InstrumentationSystem.tracer, redaction: Redaction = .standard,
+    propagatesTo: [Origin]? = nil, knownMethods: KnownMethods = .environment
+  ) {
     self.tracer = tracer
     self.redaction = redaction
+    self.knownMethods = knownMethods
+    propagated = propagatesTo
   }
 
   /// Starts, describes and ends spans. Takes a lock, and calls the tracer outside of it.
   public func observe(_ event: FetchEvent) {
     switch event.kind {
     case .callStarted: start(event)
-    case .attemptStarted(let number): startAttempt(number, event)
-    case .transferStarted(let request): change(event) { $0.describe(request, event) }
-    case .transferEnded(let result): change(event) { $0.describe(result) }
+    case .transferStarted(let request): change(event) { $0.begin(request, event, tracer, knownMethods) }
+    case .transferEnded(let result): change(event) { $0.answer(result, event) }
     case .attemptEnded(let attempt): end(attempt, event)
     case .retryScheduled(let delay, let source, let reason): retry(delay, source, reason, event)
     case .callEnded(let result): end(result, event)
     case .bodyEnded(let end):
       guard let call = calls.withLock({ $0.removeValue(forKey: event.callID) }) else { return }
       call.end(end, at: call.instant(event))
+    default: break
     }
   }
 
-  /// What the tracer injects for the span of the attempt. Names that no header field may have are left out.
+  /// What the tracer injects for the span of the request that goes out; nothing for an origin that the trace is not
+  /// propagated to. Names that no header field may have are left out.
   public func propagationFields(callID: UInt64, attempt: Int) -> HTTPFields {
     var fields = HTTPFields()
-    guard let span = calls.withLock({ $0[callID]?.attempt }) else { return fields }
+    guard let call = calls.withLock({ $0[callID] }), let span = call.request else { return fields }
+    if let propagated {
+      guard let target = call.target, propagated.contains(target) else { return fields }
+    }
     tracer.inject(span.context, into: &fields, using: FieldInjector())
     return fields
   }
@@ -68,14 +85,6 @@ public final class TracingObserver: FetchObserver {
       event.operation ?? TracedCall.unnamed, context: ServiceContext.current ?? .topLevel, ofKind: .internal,
       at: TracedCall.instant(origin + event.time))
     calls.withLock { $0[event.callID] = TracedCall(span: span, origin: origin, redaction: self.redaction) }
-  }
-
-  private func startAttempt(_ number: Int, _ event: FetchEvent) {
-    guard let call = calls.withLock({ $0[event.callID] }) else { return }
-    let span = tracer.startSpan(
-      TracedCall.unnamedAttempt, context: call.span.context, ofKind: .client, at: call.instant(event))
-    span.attributes["lastro.attempt"] = Int64(number)
-    calls.withLock { $0[event.callID]?.attempt = span }
   }
 
   /// The events of one call come one after another: nothing else changes it meanwhile.
@@ -89,9 +98,8 @@ public final class TracingObserver: FetchObserver {
     change(event) { call in
       // A stream is open: its reader ends it.
       if attempt.outcome == .succeeded, event.isStream { return }
-      if let error = attempt.error { call.attempt?.fail(error, call.redaction.text("\(error)", of: error)) }
-      call.attempt?.end(at: call.instant(event))
-      call.attempt = nil
+      if let error = attempt.error { call.request?.fail(error, call.redaction.text("\(error)", of: error)) }
+      call.endRequest(event)
     }
   }
 
@@ -109,13 +117,13 @@ public final class TracingObserver: FetchObserver {
   private func end(_ result: Result<ResourceResponse, HTTPFetchError<any Error>>, _ event: FetchEvent) {
     change(event) { $0.name(event.operation) }
     if case .success = result, event.isStream { return }
-    guard let call = calls.withLock({ $0.removeValue(forKey: event.callID) }) else { return }
-    if case .failure(let error) = result {
-      call.span.attributes["error.type"] = HTTPAttributes.errorType(of: error)
+    guard var call = calls.withLock({ $0.removeValue(forKey: event.callID) }) else { return }
+    if case .failure(let error) = result, let type = HTTPAttributes.errorType(of: error) {
+      call.span.attributes["error.type"] = type
       call.span.setStatus(SpanStatus(code: .error, message: call.redaction.text(error.description, of: error)))
     }
     // A stream that was opened, and given up before the call was over.
-    call.attempt?.end(at: call.instant(event))
+    call.endRequest(event)
     call.span.end(at: call.instant(event))
   }
 }

@@ -42,6 +42,8 @@ struct CommandErrorTextsTests {
     fetch URL --report-only
     fetch URL --pin-policy /nowhere/pins.json
     fetch ftp://localhost
+    fetch URL -b FOLDER/text.pem
+    fetch URL -b a=1;b;c=2 -c /nowhere/jar
     fetch URL --via localhost:1
     fetch URL --via socks5://localhost:1 --resolve localhost:1:127.0.0.1
     fetch URL --via socks5://localhost:1 --unix-socket /nowhere/socket

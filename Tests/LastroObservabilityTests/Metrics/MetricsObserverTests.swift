@@ -24,7 +24,9 @@ struct MetricsObserverTests {
     _ steps: ScriptedTransport.Step..., limit: Int = 2000, interceptors: [any HTTPResourceInterceptor] = []
   ) -> TransportNetworkStack {
     .observed(
-      ScriptedTransport(steps), by: MetricsObserver(factory: metrics, maximumAttributeSets: limit), clock: clock,
+      ScriptedTransport(steps),
+      by: MetricsObserver(factory: metrics, maximumAttributeSets: limit, recordsBodySizes: true),
+      clock: clock,
       interceptors: interceptors)
   }
 
@@ -132,11 +134,11 @@ struct MetricsObserverTests {
     #expect(metrics.meters.map(\.lastValue) == [0])
   }
 
-  @Test("a dropped stream counts as cancelled")
+  @Test("a stream that its reader drops has its status, and no error")
   func aDroppedStreamIsCancelled() async throws {
     let stack = stack(.stream(["abc", "de"]))
     _ = try await stack.stream(.test())
-    let expected = Self.base + [("http.response.status_code", "200"), ("error.type", "cancelled/cancelled")]
+    let expected = Self.base + [("http.response.status_code", "200")]
     #expect(values("http.client.request.duration", expected) == [0])
     #expect(metrics.meters.map(\.lastValue) == [0])
   }
@@ -154,7 +156,7 @@ struct MetricsObserverTests {
     #expect(metrics.meters.allSatisfy { $0.lastValue == 0 })
   }
 
-  @Test("a cancelled request is no longer active")
+  @Test("a cancelled request is no longer active, and has no error")
   func aCancelledRequestIsNoLongerActive() async throws {
     let transport = ScriptedTransport([.hang])
     let stack = TransportNetworkStack.observed(transport, by: MetricsObserver(factory: metrics), clock: clock)
@@ -163,6 +165,60 @@ struct MetricsObserverTests {
     task.cancel()
     await #expect(throws: (any Error).self) { _ = try await task.value }
     #expect(metrics.meters.map(\.lastValue) == [0])
-    #expect(values("http.client.request.duration", Self.base + [("error.type", "cancelled/cancelled")]).count == 1)
+    #expect(values("http.client.request.duration", Self.base).count == 1)
+  }
+
+  @Test("sizes of bodies are recorded where asked for, and the scheme is left out where asked for")
+  func options() async throws {
+    let observer = MetricsObserver(factory: metrics, includesScheme: false)
+    let transport = ScriptedTransport([.respond(status: 200, body: "hello")])
+    _ = try await TransportNetworkStack.observed(transport, by: observer, clock: clock).fetch(
+      .test(.post, body: .raw("12345")))
+    #expect(!metrics.recorders.contains { $0.label.hasSuffix("body.size") })
+    let labels = ["http.client.request.duration", "lastro.client.attempts", "lastro.client.call.duration"]
+    #expect(Set(metrics.recorders.map(\.label)) == Set(labels))
+    #expect(!metrics.recorders.contains { $0.dimensions.contains { $0.0 == "url.scheme" } })
+  }
+
+  @Test("a template is an attribute of requests, known methods may be others, and the queue's waits are recorded")
+  func template() async throws {
+    var options = RequestOptions()
+    options.urlTemplate = "/{letter}"
+    let observer = MetricsObserver(factory: metrics, knownMethods: KnownMethods(["PURGE"]))
+    let facts = TransferFacts(timings: .init(queued: .milliseconds(500)))
+    let transport = ScriptedTransport([.slow(clock, .zero, facts: facts), .respond(status: 200)])
+    let stack = TransportNetworkStack.observed(transport, by: observer, clock: clock)
+    for method in ["PURGE", "GET"] { _ = try await stack.fetch(.test(try #require(.init(method)), options: options)) }
+    for method in ["PURGE", "_OTHER"] {
+      var expected = Self.base + [("url.template", "/{letter}")]
+      expected[0].1 = method
+      #expect(values("lastro.client.queue.duration", expected) == (method == "PURGE" ? [0.5] : []))
+      #expect(values("http.client.request.duration", expected + [("http.response.status_code", "200")]).count == 1)
+    }
+  }
+
+  @Test("what was refused on this side, or answered by a cache, is no request; what a cache asked about is one")
+  func notSent() async throws {
+    func cached(_ detail: String, _ text: String) -> ScriptedTransport.Step {
+      .reply(
+        TransferResponse(
+          head: HTTPResponse(status: .ok), body: ResponseBody(Data()),
+          facts: TransferFacts(notes: [.init("cache", detail: detail, text: text)])))
+    }
+    let stack = stack(
+      cached("hit", "Lastro; hit"), cached("stale_served", "Lastro; hit; ttl=-3"),
+      cached("stale_served", "Lastro; fwd=stale"), cached("missed", "Lastro; fwd=uri-miss; stored"),
+      .fail(TransportError(stage: .policy, code: .egressDenied, message: "no")))
+    for _ in 0..<4 { _ = try await stack.fetch(.test()) }
+    _ = try await stack.failure(of: .test())
+    #expect(metrics.recorders(label: "http.client.request.duration").flatMap(\.values).count == 2)
+    for (outcome, count) in [("hit", 1), ("stale_served", 2), ("missed", 1)] {
+      let counters = metrics.counters.filter { counter in
+        counter.label == "lastro.client.cache.lookups"
+          && counter.dimensions.contains { $0 == ("lastro.cache.outcome", outcome) }
+      }
+      #expect(counters.flatMap(\.values).reduce(0, +) == count)
+    }
+    #expect(metrics.meters.allSatisfy { $0.lastValue == 0 })
   }
 }

@@ -50,6 +50,7 @@ struct TracingObserverTests {
   func aCallAndItsAttempts() async throws {
     var options = RequestOptions()
     options.operation = "getThing"
+    options.urlTemplate = "/{letter}"
     let facts = TransferFacts(httpVersion: "1.1", remoteAddress: "192.0.2.1", remotePort: 443)
     let transport = ScriptedTransport([
       .respond(status: 503), .slow(clock, .milliseconds(20), body: "{}", facts: facts),
@@ -64,19 +65,21 @@ struct TracingObserverTests {
     #expect(span.events.map(\.name) == ["retry"])
     #expect(span.events.first?.attributes["lastro.retry.delay"]?.toSpanAttribute() == .double(2))
     #expect(span.events.first?.attributes["lastro.retry.reason"]?.toSpanAttribute() == .string("status 503"))
-    #expect(attempts.map(\.operationName) == ["GET getThing", "GET getThing"])
+    #expect(attempts.map(\.operationName) == ["GET /{letter}", "GET /{letter}"])
     #expect(attempts.allSatisfy { $0.parentSpanID == span.spanID && $0.traceID == span.traceID })
     #expect(attempts.map { $0.status?.code } == [.error, nil])
     #expect(
       attempts[0].attributes.text == [
-        "http.request.method": "GET", "url.full": "https://example.com/a?q=1&token=***", "url.scheme": "https",
-        "lastro.operation": "getThing", "server.address": "example.com", "server.port": "443", "lastro.attempt": "1",
+        "http.request.method": "GET", "url.full": "https://example.com/a?q=1&token=REDACTED", "url.scheme": "https",
+        "url.template": "/{letter}", "lastro.operation": "getThing", "server.address": "example.com",
+        "server.port": "443", "lastro.attempt": "1",
         "http.response.status_code": "503", "error.type": "503",
       ])
     #expect(
       attempts[1].attributes.text == [
-        "http.request.method": "GET", "url.full": "https://example.com/a?q=1&token=***", "url.scheme": "https",
-        "lastro.operation": "getThing", "server.address": "example.com", "server.port": "443", "lastro.attempt": "2",
+        "http.request.method": "GET", "url.full": "https://example.com/a?q=1&token=REDACTED", "url.scheme": "https",
+        "url.template": "/{letter}", "lastro.operation": "getThing", "server.address": "example.com",
+        "server.port": "443", "lastro.attempt": "2",
         "http.response.status_code": "200", "http.request.resend_count": "1", "network.protocol.version": "1.1",
         "network.peer.address": "192.0.2.1", "network.peer.port": "443",
       ])
@@ -103,32 +106,107 @@ struct TracingObserverTests {
     #expect(spans().call?.parentSpanID == outer.spanID)
   }
 
-  @Test("requests carry the span of their attempt")
-  func requestsCarryTheSpanOfTheirAttempt() async throws {
-    let transport = ScriptedTransport([.redirect(to: "/b"), .respond(status: 503), .respond(status: 200)])
-    _ = try await stack(transport, interceptors: [AlwaysRetry()]).fetch(.test())
+  @Test("each request that goes out has a span of its own: a redirect, a retry, and a 401 answered with a new token")
+  func aSpanForEachRequest() async throws {
+    let transport = ScriptedTransport([
+      .redirect(to: "/b"), .respond(status: 503), .respond(status: 401, headers: [.wwwAuthenticate: "Bearer"]),
+      .respond(status: 200),
+    ])
+    let tokens = EventRecorder<Int>()
+    let source = CustomAccessTokenSource { _ in
+      tokens.record(1)
+      return try AccessToken(Secret("token-\(tokens.events.count)"))
+    }
+    let bearer = try BearerAuthenticator(
+      source: source, origins: [try Origin("https://example.com")], timeSource: clock.timeSource)
+    let retry = Hooks(failed: { failure in failure.error.statusCode?.code == 503 ? .retryAfter(.seconds(1)) : .none })
+    _ = try await stack(transport, interceptors: [retry, bearer]).fetch(.test())
+    let (call, requests) = spans()
+    #expect(requests.count == 4 && transport.requests.count == 4)
+    #expect(requests.allSatisfy { $0.parentSpanID == call?.spanID })
+    #expect(requests.map { $0.attributes.text["http.response.status_code"] } == ["302", "503", "401", "200"])
+    #expect(requests.map { $0.attributes.text["http.request.resend_count"] } == [nil, "1", "2", "3"])
+    #expect(requests.map { $0.attributes.text["lastro.attempt"] } == ["1", "1", "2", "3"])
+    #expect(requests.map { $0.status?.code } == [nil, .error, .error, nil])
     let name = try #require(HTTPField.Name(InMemoryTracer.spanIDKey))
-    let attempts = spans().attempts.map(\.spanID)
-    #expect(attempts.count == 2)
-    #expect(transport.requests.map { $0.head.headerFields[name] } == [attempts[0], attempts[0], attempts[1]])
+    #expect(transport.requests.map { $0.head.headerFields[name] } == requests.map(\.spanID))
+    #expect(Set(requests.map(\.spanID)).count == 4)
+    #expect(call?.status == nil && tracer.activeSpans.isEmpty)
   }
 
-  @Test("redirects are events of the attempt's span")
-  func redirectsAreEvents() async throws {
+  @Test("a trace is carried on to the origins that are named, and to no others")
+  func propagatesTo() async throws {
+    let transport = ScriptedTransport([.redirect(to: "https://other.example/b"), .respond(status: 200)])
+    let observer = TracingObserver(tracer: tracer, propagatesTo: [try Origin("https://example.com")])
+    _ = try await TransportNetworkStack.observed(transport, by: observer, clock: clock).fetch(.test())
+    let name = try #require(HTTPField.Name(InMemoryTracer.spanIDKey))
+    #expect(transport.requests.map { $0.head.headerFields[name] != nil } == [true, false])
+    #expect(spans().attempts.count == 2)
+  }
+
+  @Test(
+    "what carries the trace on is checked like the rest of the request, and ends the spans where it may not be sent")
+  func badPropagation() async throws {
+    struct Framing: FetchObserver {
+      func observe(_ event: FetchEvent) {}
+      func propagationFields(callID: UInt64, attempt: Int) -> HTTPFields { [.transferEncoding: "chunked"] }
+    }
+    let transport = ScriptedTransport([.respond(status: 200)])
+    let stack = TransportNetworkStack.observed(
+      transport, by: TracingObserver(tracer: tracer), Framing(), clock: clock)
+    #expect(try await stack.failure(of: .test()).code == .conflictingFraming)
+    #expect(transport.requests.isEmpty && tracer.activeSpans.isEmpty)
+  }
+
+  @Test("a redirect has a span, and so has what it leads to")
+  func redirectsHaveSpans() async throws {
     let transport = ScriptedTransport([.redirect(to: "https://b.example/x?sig=abc"), .respond(status: 404)])
     await #expect(throws: (any Error).self) { _ = try await stack(transport).fetch(.test()) }
-    let (call, attempts) = spans()
-    let attempt = try #require(attempts.first)
-    #expect(attempt.events.map(\.name) == ["redirect"])
+    let (call, requests) = spans()
     #expect(
-      attempt.events.first?.attributes.text == [
-        "url.full": "https://b.example/x?sig=***", "http.response.status_code": "302",
-      ])
-    #expect(attempt.attributes.text["server.address"] == "b.example")
-    #expect(attempt.attributes.text["http.request.resend_count"] == "1")
-    #expect(attempt.status?.code == .error)
+      requests.map { $0.attributes.text["url.full"] } == ["https://example.com/a", "https://b.example/x?sig=REDACTED"])
+    #expect(requests.map { $0.attributes.text["server.address"] } == ["example.com", "b.example"])
+    #expect(requests.map { $0.attributes.text["error.type"] } == [nil, "404"])
     #expect(call?.status?.code == .error)
     #expect(call?.attributes.text["error.type"] == "404")
+  }
+
+  @Test(
+    "the query values that the conventions list are redacted, and nothing else of a URL",
+    arguments: [
+      "AWSAccessKeyId", "Signature", "sig", "X-Goog-Signature", "X-Amz-Signature", "X-Amz-Credential",
+      "X-Amz-Security-Token",
+    ])
+  func redactedQueries(name: String) async throws {
+    _ = try await stack(ScriptedTransport([.respond(status: 200)])).fetch(
+      .test(url: "https://example.com/a?page=2&\(name)=hunter2"))
+    #expect(spans().attempts.first?.attributes.text["url.full"] == "https://example.com/a?page=2&\(name)=REDACTED")
+  }
+
+  @Test("the methods that are known can be others, as the environment may say")
+  func knownMethods() async throws {
+    #expect(KnownMethods.listed(in: nil) == .usual && KnownMethods.listed(in: " , ") == .usual)
+    #expect(KnownMethods.listed(in: "GET, PROPFIND") == KnownMethods(["GET", "PROPFIND"]))
+    let observer = TracingObserver(tracer: tracer, knownMethods: KnownMethods(["PROPFIND"]))
+    let stack = TransportNetworkStack.observed(
+      ScriptedTransport(repeatingLast: .respond(status: 200)), by: observer, clock: clock)
+    for method in ["PROPFIND", "GET"] { _ = try await stack.fetch(.test(try #require(.init(method)))) }
+    #expect(spans().attempts.map(\.operationName) == ["PROPFIND", "HTTP"])
+    #expect(spans().attempts.map { $0.attributes.text["http.request.method"] } == ["PROPFIND", "_OTHER"])
+    #expect(spans().attempts.map { $0.attributes.text["http.request.method_original"] } == [nil, "GET"])
+  }
+
+  @Test("what was refused on this side, or answered by a cache, was not sent, and is not counted as such")
+  func notSent() async throws {
+    let refusal = TransportError(stage: .policy, code: FailureCode("rate_limited"), message: "no")
+    let hit = TransferResponse(
+      head: HTTPResponse(status: .init(code: 500)), body: ResponseBody(Data()),
+      facts: TransferFacts(notes: [.init("cache", detail: "hit", text: "Lastro; hit")]))
+    let transport = ScriptedTransport([.fail(refusal), .reply(hit), .respond(status: 200)])
+    _ = try await stack(transport, interceptors: [AlwaysRetry()]).fetch(.test())
+    let requests = spans().attempts
+    #expect(requests.map { $0.attributes.text["lastro.sent"] != nil } == [true, true, false])
+    #expect(requests.allSatisfy { $0.attributes.text["http.request.resend_count"] == nil })
   }
 
   @Test("failures are errors of both spans, their texts masked")
@@ -147,16 +225,15 @@ struct TracingObserverTests {
     #expect(tracer.activeSpans.isEmpty)
   }
 
-  @Test("a request that cannot be made has a span")
-  func aRequestThatCannotBeMadeHasASpan() async throws {
+  @Test("a request that cannot be made has no span, and its call has one")
+  func aRequestThatCannotBeMadeHasNoSpan() async throws {
     let resource = RawHTTPResource(baseRequestMaking: .init { throw TestError() })
     await #expect(throws: (any Error).self) { _ = try await stack(ScriptedTransport()).fetch(resource) }
-    #expect(spans().attempts.map(\.operationName) == ["HTTP"])
-    #expect(spans().attempts.map { $0.status?.code } == [.error])
+    #expect(spans().attempts.isEmpty && spans().call?.status?.code == .error)
     #expect(tracer.activeSpans.isEmpty)
   }
 
-  @Test("cancellation ends every span")
+  @Test("cancellation ends every span, and is no error")
   func cancellationEndsEverySpan() async throws {
     let stack = stack(ScriptedTransport([.hang]))
     let task = Task { try await stack.fetch(.test()) }
@@ -164,7 +241,8 @@ struct TracingObserverTests {
     task.cancel()
     await #expect(throws: (any Error).self) { _ = try await task.value }
     #expect(tracer.activeSpans.isEmpty)
-    #expect(spans().call?.attributes.text["error.type"] == "cancelled/cancelled")
+    let all = tracer.finishedSpans
+    #expect(all.count == 2 && all.allSatisfy { $0.status == nil && $0.attributes.text["error.type"] == nil })
   }
 
   @Test("the spans of a stream end with its body")
@@ -190,7 +268,7 @@ struct TracingObserverTests {
       _ = try await stack(transport).stream(.test())
     }
     #expect(tracer.activeSpans.isEmpty)
-    let expected = breaks ? "response/truncated_body" : "cancelled/cancelled"
+    let expected = breaks ? "response/truncated_body" : nil
     #expect(spans().call?.attributes.text["error.type"] == expected)
     #expect(spans().attempts.map { $0.attributes.text["error.type"] } == [expected])
   }

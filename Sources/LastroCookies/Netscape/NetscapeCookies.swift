@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// The format of Netscape's `cookies.txt`: a line for each cookie, of seven fields with tabs between them. They are the
+/// domain, `TRUE` where it is for hosts below it too, path, `TRUE` where it is secure, expiry in seconds since 1970 (0
+/// for the session), name, value.
+enum NetscapeCookies {
+  struct Entry {
+    var line: Int
+    var cookie: Cookie
+  }
+
+  /// Stands before the domain of a cookie that scripts may not read; it is no comment.
+  private static let httpOnly = "#HttpOnly_"
+  /// 9999-12-31: a date behind it is none.
+  private static let lastSecond = 253_402_300_799
+
+  // MARK: Writing
+
+  static func text(of cookies: [Cookie]) -> String {
+    var text = "# Netscape HTTP Cookie File\n# Made by Lastro: each line is a cookie, and the key to a session.\n\n"
+    for cookie in cookies { text += line(of: cookie) ?? "# left out, for a tab in it: \(cookie)\n" }
+    return text
+  }
+
+  private static func line(of cookie: Cookie) -> String? {
+    let fields = [
+      (cookie.isHTTPOnly ? httpOnly : "") + (cookie.isHostOnly ? "" : ".") + cookie.domain,
+      flag(!cookie.isHostOnly), cookie.path, flag(cookie.isSecure), "\(seconds(of: cookie.expiry))", cookie.name,
+      cookie.value.reveal(),
+    ]
+    guard fields.allSatisfy({ !$0.utf8.contains(UInt8(ascii: "\t")) }) else { return nil }
+    return fields.joined(separator: "\t") + "\n"
+  }
+
+  private static func flag(_ value: Bool) -> String { value ? "TRUE" : "FALSE" }
+
+  /// Rounded up, as 0 would be a cookie of the session.
+  private static func seconds(of expiry: Date?) -> Int {
+    guard let expiry else { return 0 }
+    return Int(min(max(expiry.timeIntervalSince1970.rounded(.up), 1), Double(lastSecond)))
+  }
+
+  // MARK: Reading
+
+  /// The cookies of a text, and the lines that are not of the format.
+  static func entries(of text: String) -> (entries: [Entry], problems: [CookieImportProblem]) {
+    var entries: [Entry] = []
+    var problems: [CookieImportProblem] = []
+    // By bytes: a line that ends in CRLF is one.
+    for (index, bytes) in text.utf8.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated() {
+      let line = Substring(bytes.last == 0x0D ? bytes.dropLast() : bytes)
+      let isMarked = line.utf8.starts(with: httpOnly.utf8)
+      guard isMarked || line.utf8.first != UInt8(ascii: "#"), !line.withoutBlanks.isEmpty else { continue }
+      let fields = line.dropFirst(isMarked ? httpOnly.utf8.count : 0)
+      switch cookie(of: fields) {
+      case .success(var cookie):
+        cookie.isHTTPOnly = isMarked
+        entries.append(Entry(line: index + 1, cookie: cookie))
+      case .failure(let flaw): problems.append(CookieImportProblem(line: index + 1, reason: flaw.reason))
+      }
+    }
+    return (entries, problems)
+  }
+
+  private struct Flaw: Error { var reason: String }
+
+  private static func cookie(of line: Substring) -> Result<Cookie, Flaw> {
+    var fields = line.utf8.split(separator: 0x09, omittingEmptySubsequences: false).map { String(Substring($0)) }
+    // Some programs leave the tab out before an empty value.
+    if fields.count == 6 { fields.append("") }
+    guard fields.count == 7 else {
+      return .failure(Flaw(reason: "has \(fields.count) \(fields.count == 1 ? "field" : "fields"), and not 7"))
+    }
+    guard let isForSubdomains = flag(fields[1]), let isSecure = flag(fields[3]) else {
+      return .failure(Flaw(reason: "has another word where TRUE or FALSE stands"))
+    }
+    guard let seconds = Int(fields[4]), (0...lastSecond).contains(seconds) else {
+      return .failure(Flaw(reason: "has an expiry that is not a number of seconds since 1970"))
+    }
+    let domain = fields[0].utf8.first == UInt8(ascii: ".") ? String(fields[0].dropFirst()) : fields[0]
+    return .success(
+      Cookie(
+        fields[5], Secret(fields[6]), domain: domain, path: fields[2], isHostOnly: !isForSubdomains,
+        isSecure: isSecure, expiry: seconds == 0 ? nil : Date(timeIntervalSince1970: Double(seconds))))
+  }
+
+  private static func flag(_ text: String) -> Bool? {
+    switch text.uppercased() {
+    case "TRUE": true
+    case "FALSE": false
+    default: nil
+    }
+  }
+}

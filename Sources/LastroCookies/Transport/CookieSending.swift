@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Lastro
+
+/// Gives requests their cookies.
+struct CookieSending: TransportLayer {
+  let jar: CookieJar
+
+  init(_ jar: CookieJar) { self.jar = jar }
+
+  package func transport(over base: any Transport, for configuration: StackConfiguration) -> any Transport {
+    CookieSendingTransport(base: base, jar: jar)
+  }
+}
+
+private struct CookieSendingTransport: Transport {
+  let base: any Transport
+  let jar: CookieJar
+
+  func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
+    guard let selection = selection(for: request, isUse: true), !selection.field.isEmpty else {
+      return try await base.execute(request)
+    }
+    var request = request
+    request.head.headerFields[fields: .cookie] = [HTTPField(name: .cookie, value: selection.field)]
+    // What transports log has them masked by value as well.
+    request.secrets.formUnion(selection.cookies.map(\.value))
+    do throws(TransportError) {
+      var response = try await base.execute(request)
+      response.facts.notes.append(selection.note)
+      return response
+    } catch {
+      var error = error
+      error.facts?.notes.append(selection.note)
+      throw error
+    }
+  }
+
+  func explain(_ request: TransferRequest) -> [FetchExplanation.Fact] {
+    base.explain(request) + [FetchExplanation.Fact("cookies", words(for: request))]
+  }
+
+  private func words(for request: TransferRequest) -> String {
+    guard jar.used(by: request) != nil else { return "none for this request" }
+    guard let selection = selection(for: request, isUse: false) else { return "those of the request itself" }
+    return selection.cookies.isEmpty ? "no cookie is for this request" : selection.words(as: "sends")
+  }
+
+  /// `nil` for a request that is to be left alone.
+  private func selection(for request: TransferRequest, isUse: Bool) -> CookieSelection? {
+    guard let jar = jar.used(by: request), !request.head.headerFields.contains(where: { $0.name == .cookie }),
+      let source = CookieSource(request.head, jar.rules)
+    else { return nil }
+    return jar.selection(for: source, isUse: isUse)
+  }
+}
+
+extension CookieSelection {
+  fileprivate var note: TransferFacts.Note { TransferFacts.Note("cookies", detail: "sent", text: words(as: "sent")) }
+
+  /// By their names, of which there may be many.
+  fileprivate func words(as verb: String) -> String {
+    let names = cookies.prefix(5).map { $0.name.isEmpty ? "a nameless one" : $0.name.escapedForDisplay }
+    var words = "\(verb) \(cookies.count) \(cookies.count == 1 ? "cookie" : "cookies"): "
+    words += names.joined(separator: ", ") + (cookies.count > 5 ? ", …" : "")
+    if leftOut > 0 { words += "; \(leftOut) more have no room in the field" }
+    return words
+  }
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Dates of `Expires` (RFC 6265 §5.1.1): whatever order and punctuation servers write them in.
+///
+/// It is another grammar than that of ``HTTPDate``: of the time, the day, the month and the year the first token that
+/// fits counts.
+package struct CookieDate {
+  private var time: (hour: Int, minute: Int, second: Int)?
+  private var day: Int?
+  private var month: String?
+  private var year: Int?
+
+  /// Seconds since 1970-01-01 00:00:00 UTC; `nil` for text that is not such a date, is of no day that was or will be,
+  /// or lies before 1601.
+  package static func seconds(_ text: some Collection<UInt8>) -> Int64? {
+    var date = CookieDate()
+    for token in text.split(whereSeparator: isDelimiter) { date.take(Array(token)[...]) }
+    return date.seconds
+  }
+
+  private static func isDelimiter(_ byte: UInt8) -> Bool {
+    switch byte {
+    case 0x09, 0x20...0x2F, 0x3B...0x40, 0x5B...0x60, 0x7B...0x7E: true
+    default: false
+    }
+  }
+
+  private mutating func take(_ token: ArraySlice<UInt8>) {
+    if time == nil, let found = Self.time(token) {
+      time = found
+    } else if day == nil, let found = Self.number(token, digits: 1...2) {
+      day = found
+    } else if month == nil, let found = Self.month(token) {
+      month = found
+    } else if year == nil, let found = Self.number(token, digits: 2...4) {
+      year = found
+    }
+  }
+
+  private var seconds: Int64? {
+    guard let time, let day, let month, let year, time.hour < 24, time.minute < 60, time.second < 60 else { return nil }
+    let full =
+      switch year {
+      case 70...99: year + 1900
+      case 0...69: year + 2000
+      default: year
+      }
+    guard full >= 1601 else { return nil }
+    // In the one form that may be sent, whose reader knows the calendar, and does not ask which day of the week it was.
+    let clock = [time.hour, time.minute, time.second].map(Self.twoDigits).joined(separator: ":")
+    return HTTPDate.seconds("Mon, \(Self.twoDigits(day)) \(month) \(full) \(clock) GMT", now: 0)
+  }
+
+  private static func twoDigits(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
+
+  /// Three numbers of one or two digits, and then no digit.
+  private static func time(_ token: ArraySlice<UInt8>) -> (hour: Int, minute: Int, second: Int)? {
+    var rest = token
+    var fields: [Int] = []
+    while fields.count < 3 {
+      let digits = rest.prefix { isDigit($0) }
+      guard (1...2).contains(digits.count) else { return nil }
+      fields.append(value(digits))
+      rest = rest.dropFirst(digits.count)
+      if fields.count < 3 {
+        guard rest.popFirst() == UInt8(ascii: ":") else { return nil }
+      }
+    }
+    return (fields[0], fields[1], fields[2])
+  }
+
+  /// So many digits, and then no digit.
+  private static func number(_ token: ArraySlice<UInt8>, digits count: ClosedRange<Int>) -> Int? {
+    let digits = token.prefix { isDigit($0) }
+    return count.contains(digits.count) ? value(digits) : nil
+  }
+
+  private static func month(_ token: ArraySlice<UInt8>) -> String? {
+    let start = token.prefix(3).map { $0 | 0x20 }
+    return months.first { $0.utf8.elementsEqual(start, by: { $0 | 0x20 == $1 }) }
+  }
+
+  private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+
+  private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
+
+  private static func value(_ digits: ArraySlice<UInt8>) -> Int { digits.reduce(0) { $0 * 10 + Int($1 - 0x30) } }
+}
