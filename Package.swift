@@ -165,7 +165,7 @@ let package = Package(
     .executableTarget(
       name: "LastroCommand",
       dependencies: [
-        "Lastro", "LastroCurl", "LastroCurlTransports", "LastroGemini",
+        "Lastro", "LastroCurl", "LastroCurlTransports", "LastroFiles", "LastroGemini",
         "LastroSupport", "LastroTunnels", "LastroWebSocket", httpTypes, logging,
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
@@ -180,7 +180,10 @@ let package = Package(
     // Public test data, read from its folder. In no product.
     .target(
       name: "ConformanceData", path: "Tests/Conformance",
-      exclude: ["README.md", "curl", "llhttp", "publicsuffix", "transports", "uritemplate", "url", "x509-limbo"],
+      exclude: [
+        "README.md", "curl", "llhttp", "publicsuffix", "structured-fields", "transports", "uritemplate", "url",
+        "x509-limbo",
+      ],
       swiftSettings: settings),
     .testTarget(
       name: "LastroWireTests", dependencies: ["CLastroZlib", "ConformanceData", "LastroWire"], swiftSettings: settings),
