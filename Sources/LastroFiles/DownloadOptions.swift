@@ -47,7 +47,7 @@ public struct DownloadOptions: Sendable {
   /// Decides about a further request after a loss. It is asked with the losses in a row that brought no byte: each byte
   /// more resets their count. Default: the standard policy, which ends after two of them.
   ///
-  /// It also retries requests that fail before their answer, as a ``/Lastro/RetryInterceptor`` of the resource.
+  /// It also retries requests that fail before their answer, as a `RetryInterceptor` of the resource.
   public var retries: HTTPRetryPolicy = .standard
   /// Is told how many bytes of the file are there, and how many it will have; the count goes on where an earlier
   /// download was cut. Default `nil`.

@@ -124,7 +124,7 @@ struct DownloadMachine {
     case (.receiving, .chunk(let count, let time)): return take(count, time)
     case (.receiving, .ended): return bodyEnded()
     case (.receiving, .lost(let isFinal)): return lose(isFinal)
-    case (.receiving, .saved(let time)), (.waiting, .saved(let time)):
+    case (.receiving, .saved(let time)), (.waiting, .saved(let time)), (.over, .saved(let time)):
       (synced, syncedAt) = (written, time)
       return []
     case (.waiting, .waited): return goOn()

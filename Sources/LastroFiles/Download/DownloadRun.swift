@@ -19,9 +19,11 @@ struct DownloadRun<Model: Sendable, APIError: Error> {
   /// Masked, for the state.
   let url: String
   let source: String
+  private let rules: DownloadMachine.Rules
   private var machine: DownloadMachine
   private var progress: TransferProgressReporter.Transfer?
 
+  private var answered: ResponseBody?
   private var body: ResponseBody.AsyncIterator?
   private var chunk = Data()
   private var contentDigest: ContentDigestCheck?
@@ -30,6 +32,11 @@ struct DownloadRun<Model: Sendable, APIError: Error> {
   private var requests = 0
   private var delay: Retry.Delay = .zero
   private var verified: [Digest] = []
+  private var segments = 1
+  /// Whether what is there is kept however it ends: the machine knows nothing of segments.
+  private var keepsPart = false
+  /// How often segments found that the server has something else.
+  private var changes = 0
 
   init(
     _ resource: HTTPResource<Model, APIError>, by stack: any HTTPNetworkStack, to part: PartFile, url: String,
@@ -46,6 +53,8 @@ struct DownloadRun<Model: Sendable, APIError: Error> {
     if case .restart(let limit) = options.onChange { rules.maximumRestarts = limit } else { rules.maximumRestarts = 0 }
     rules.maximumBytes = options.maximumBytes
     rules.bytesPerSync = options.bytesPerSync
+    rules.probesRanges = options.segments > 1
+    self.rules = rules
     machine = DownloadMachine(rules)
     progress = options.progress?.beginTransfer(totalBytesToSend: 0)
   }
@@ -54,7 +63,7 @@ struct DownloadRun<Model: Sendable, APIError: Error> {
     do throws(Failure) {
       return try await goThrough()
     } catch {
-      if !machine.isResumable || machine.synced == 0 { try? part.discard() }
+      if !keepsPart, !machine.isResumable || machine.synced == 0 { try? part.discard() }
       throw error
     }
   }
@@ -63,12 +72,21 @@ struct DownloadRun<Model: Sendable, APIError: Error> {
     var left: DownloadRecord?
     switch part.left {
     case .nothing: break
-    case .part(let record): left = record
+    case .part(let record):
+      left = record
+      if options.resumes, let file = try await goOnInSegments(record) { return file }
+      if changes > 0 { left = nil }
     case .whole(let record): return try await finishPlaced(record)
     }
     var pending = machine.handle(.found(left?.representation, synced: left?.prefix ?? 0))[...]
     while let action = pending.popFirst() {
-      if let event = try await perform(action) { pending += machine.handle(event) }
+      guard let event = try await perform(action) else { continue }
+      if case .head(let answer, _) = event, let total = totalOfSegments(answer.representation, answer) {
+        if let file = try await runSegments(answer.representation, total, done: []) { return file }
+        pending = machine.handle(.found(nil, synced: 0))[...]
+      } else {
+        pending += machine.handle(event)
+      }
     }
     return downloaded(machine.representation, length: machine.written)
   }
@@ -82,13 +100,13 @@ struct DownloadRun<Model: Sendable, APIError: Error> {
       try onDisk { [chunk] part throws(FileFailure) in try part.write(chunk, at: offset) }
       progress?.report(received: machine.written, of: machine.representation?.total)
     case .read: return await read()
-    case .drop: (body, contentDigest) = (nil, nil)
+    case .drop: (answered, body, contentDigest) = (nil, nil, nil)
     case .save:
       try await save()
       return .saved(at: options.timeSource.now())
     case .wait(let fruitless): return try await wait(fruitless)
     case .place:
-      try await place()
+      try await place(machine.representation, length: machine.written)
       return .placed
     case .fail(let reason): throw error(for: reason)
     }
@@ -129,6 +147,7 @@ extension DownloadRun {
       let answer = try await stack.stream(asking)
       requests += 1
       response = answer.response
+      answered = answer.value
       body = answer.value.makeAsyncIterator()
       let fields = answer.response.headerFields
       contentDigest = ContentDigestCheck(fields[.contentDigest])
@@ -179,7 +198,7 @@ extension DownloadRun {
 
 extension TransportError {
   /// Whether it may be otherwise the next time: the connection was lost, or stalled.
-  fileprivate var mayBeGoneOnAfter: Bool {
+  var mayBeGoneOnAfter: Bool {
     switch (stage, code) {
     case (.response, .digestMismatch), (.timeout, .totalTimeout): false
     case (.response, _), (.send, _), (.connect, _), (.timeout, _): true
@@ -188,20 +207,75 @@ extension TransportError {
   }
 }
 
+// MARK: segments
+
+extension DownloadRun {
+  /// How many bytes several parts at the same time are of; `nil` where one is better, or nothing proves that ranges are
+  /// served.
+  private func totalOfSegments(_ representation: Representation, _ answer: RangeAnswer?) -> Int64? {
+    guard options.segments > 1, options.resumes, let total = representation.total,
+      total >= 4 * options.leastSegmentBytes, options.maximumBytes.map({ total <= $0 }) ?? true,
+      // A date is no proof that parts belong together: it has a second.
+      let validator = representation.validator, validator == representation.entityTag
+    else { return nil }
+    guard let answer else { return total }
+    return answer.mismatch(from: 0) == nil ? total : nil
+  }
+
+  /// Goes on with what an earlier download left, in segments.
+  ///
+  /// - Returns: `nil` where segments are not worth it, or the server has something else.
+  private mutating func goOnInSegments(_ record: DownloadRecord) async throws(Failure) -> DownloadedFile? {
+    guard let total = totalOfSegments(record.representation, nil), record.prefix < total else { return nil }
+    return try await runSegments(record.representation, total, done: record.done)
+  }
+
+  private mutating func runSegments(
+    _ representation: Representation, _ total: Int64, done: [DownloadRecord.ByteRange]
+  ) async throws(Failure) -> DownloadedFile? {
+    keepsPart = true
+    let (url, source, identity) = (url, source, part.identity)
+    let run = SegmentedRun(
+      resource, by: stack, to: part, of: representation, total: total, done: done, options: options, progress: progress
+    ) { done in
+      DownloadRecord(url: url, source: source, representation: representation, done: done, file: identity)
+    }
+    segments = run.segments
+    let first = answered
+    (answered, body) = (nil, nil)
+    defer { requests += run.requests }
+    guard try await run.run(first) == .complete else {
+      changes += 1
+      guard changes <= rules.maximumRestarts else { throw self.error(for: .changed(times: changes)) }
+      // In one part from here on, from the first byte.
+      var rules = rules
+      rules.probesRanges = false
+      (machine, keepsPart, segments) = (DownloadMachine(rules), false, 1)
+      return nil
+    }
+    try await place(representation, length: total)
+    return downloaded(
+      representation, length: total, resumedFrom: done.reduce(0) { $0 + $1.to - $1.from })
+  }
+}
+
 // MARK: the disk
 
 extension DownloadRun {
-  private func record(isVerified: Bool = false) -> DownloadRecord? {
-    machine.representation.map {
-      DownloadRecord(
-        url: url, source: source, representation: $0, done: [.init(from: 0, to: machine.written)], file: part.identity,
-        isVerified: isVerified)
-    }
+  private func record(
+    of representation: Representation, done: [DownloadRecord.ByteRange], isVerified: Bool = false
+  ) -> DownloadRecord {
+    var representation = representation
+    if isVerified { representation.total = done.last?.to }
+    return DownloadRecord(
+      url: url, source: source, representation: representation, done: done, file: part.identity,
+      isVerified: isVerified)
   }
 
   /// First the bytes, then what tells of them.
   private func save() async throws(Failure) {
-    guard let record = record() else { return }
+    guard let representation = machine.representation else { return }
+    let record = record(of: representation, done: [.init(from: 0, to: machine.written)])
     try await blocking { part throws(FileFailure) in
       try part.sync()
       try part.save(record)
@@ -219,19 +293,21 @@ extension DownloadRun {
     }
   }
 
-  private mutating func place() async throws(Failure) {
-    let length = machine.written
+  private mutating func place(_ representation: Representation?, length: Int64) async throws(Failure) {
     try await blocking { part throws(FileFailure) in
       // What a crash had left behind the end.
       try part.cut(to: length)
       try part.sync()
     }
-    try await verify(machine.representation, length)
+    try await verify(representation, length)
     if Task.isCancelled { throw ended(by: .cancelled(requestSent: requests > 0)) }
-    let record = machine.isResumable ? record(isVerified: true) : nil
-    try await blocking { part throws(FileFailure) in
+    var last: DownloadRecord?
+    if options.resumes, let representation, representation.validator != nil {
+      last = record(of: representation, done: [.init(from: 0, to: length)], isVerified: true)
+    }
+    try await blocking { [last] part throws(FileFailure) in
       // Told before, so that one that is cut between the name and the end is found whole.
-      if let record { try part.save(record) }
+      if let record = last { try part.save(record) }
       try part.place()
     }
   }
@@ -262,16 +338,16 @@ extension DownloadRun {
   /// All had its place already, and only the state had not been removed.
   private mutating func finishPlaced(_ record: DownloadRecord) async throws(Failure) -> DownloadedFile {
     try await blocking { part throws(FileFailure) in try part.tidy() }
-    return downloaded(record.representation, length: record.representation.total ?? 0, resumed: true)
+    return downloaded(record.representation, length: record.prefix, resumedFrom: record.prefix)
   }
 
   private func downloaded(
-    _ representation: Representation?, length: Int64, resumed isWhole: Bool = false
+    _ representation: Representation?, length: Int64, resumedFrom: Int64? = nil
   ) -> DownloadedFile {
     DownloadedFile(
       path: part.path, length: length, verified: verified.map { "\($0.algorithm) \($0.value)" },
-      resumedFrom: isWhole ? length : machine.resumedFrom, requests: requests, restarts: machine.restarts,
-      entityTag: representation?.entityTag, contentType: representation?.contentType,
+      resumedFrom: resumedFrom ?? machine.resumedFrom, requests: requests, restarts: machine.restarts + changes,
+      segments: segments, entityTag: representation?.entityTag, contentType: representation?.contentType,
       contentEncoding: representation?.contentEncoding, offeredName: representation?.offeredName, response: response)
   }
 }

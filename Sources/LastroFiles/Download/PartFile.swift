@@ -61,7 +61,12 @@ final class PartFile: Sendable {
       left = .nothing
     }
     if case .whole = left { return }
-    guard target == nil || replaces else { throw FileFailure(operation: "make", path: path, code: EEXIST) }
+    guard target == nil || replaces else {
+      if opened.status.length == 0 { try files.remove(path + ".part") }
+      throw FileFailure(operation: "make", path: path, code: EEXIST)
+    }
+    // What is gone on with has to outlast a loss of power, also where it was killed before it was sure of that.
+    if case .part = left { try files.syncFolder(of: path) }
   }
 
   /// Opens and locks the part file. Another download may just have given it its name, or removed it.
@@ -143,6 +148,7 @@ final class PartFile: Sendable {
 
   /// Removes the leftovers of a download that had come to its end.
   func tidy() throws(FileFailure) {
+    try files.syncFolder(of: path)
     try files.remove(part)
     try files.remove(state)
   }
