@@ -165,7 +165,7 @@ let package = Package(
     .executableTarget(
       name: "LastroCommand",
       dependencies: [
-        "Lastro", "LastroCookies", "LastroCurl", "LastroCurlTransports", "LastroGemini",
+        "Lastro", "LastroCookies", "LastroCurl", "LastroCurlTransports", "LastroFiles", "LastroGemini",
         "LastroSupport", "LastroTunnels", "LastroWebSocket", httpTypes, logging,
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
@@ -181,7 +181,8 @@ let package = Package(
     .target(
       name: "ConformanceData", path: "Tests/Conformance",
       exclude: [
-        "README.md", "curl", "http-state", "llhttp", "publicsuffix", "transports", "uritemplate", "url", "x509-limbo",
+        "README.md", "curl", "http-state", "llhttp", "publicsuffix", "structured-fields", "transports", "uritemplate",
+        "url", "x509-limbo",
       ],
       swiftSettings: settings),
     .testTarget(

@@ -26,6 +26,7 @@ struct DigestAlgorithm: Sendable, Hashable {
     let base =
       switch hash {
       case .sha256: "SHA-256"
+      case .sha512: "SHA-512"
       case .sha512_256: "SHA-512-256"
       case .md5: "MD5"
       }

@@ -4,6 +4,8 @@
 package enum HashAlgorithm: String, Sendable, Hashable, CaseIterable, CustomStringConvertible {
   /// SHA-256 (FIPS 180-4): 32 bytes.
   case sha256 = "SHA-256"
+  /// SHA-512 (FIPS 180-4): 64 bytes.
+  case sha512 = "SHA-512"
   /// SHA-512/256 (FIPS 180-4): 32 bytes, with initial values of its own.
   case sha512_256 = "SHA-512/256"
   /// MD5 (RFC 1321): 16 bytes. Broken (RFC 6151); only for protocols that know nothing better.
@@ -16,6 +18,7 @@ package enum HashAlgorithm: String, Sendable, Hashable, CaseIterable, CustomStri
   var nameInOpenSSL: String {
     switch self {
     case .sha256: "SHA256"
+    case .sha512: "SHA512"
     case .sha512_256: "SHA512-256"
     case .md5: "MD5"
     }

@@ -23,6 +23,13 @@ struct FetchCommand: AsyncParsableCommand {
   var raw = false
   @Flag(name: .shortAndLong, help: "Tell on standard error what is sent and received, without secrets.")
   var verbose = false
+  @OptionGroup var downloadFlags: DownloadFlags
+
+  func validate() throws {
+    if downloadFlags.download != nil, output != nil {
+      throw ValidationError("--download and -o exclude each other.")
+    }
+  }
 
   func run() async throws {
     var specification = try flags.specification(url: url)
@@ -39,6 +46,13 @@ struct FetchCommand: AsyncParsableCommand {
       var report = Report(url: Runner.withoutUserInformation(url))
       report.error = .init(error)
       return try finish(report, hint: nil)
+    }
+    if let path = downloadFlags.download {
+      let (report, hint) = await download(
+        specification, to: path, by: stack, interceptors: verbose ? [VerboseInterceptor()] : [])
+      await engine.shutDown(cancelling: true)
+      await judge?.finish()
+      return try finish(report, hint: hint)
     }
     let runner = Runner(stack: stack, interceptors: verbose ? [VerboseInterceptor()] : [])
     let (sink, descriptor) = try makeSink()

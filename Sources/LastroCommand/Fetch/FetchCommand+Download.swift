@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Lastro
+import LastroCurl
+import LastroFiles
+
+/// Where the body goes as a file that is whole or not there.
+struct DownloadFlags: ParsableArguments {
+  @Option(
+    help: """
+      File for the body, which has its name when all is there; one that is there is replaced. What comes stands in \
+      FILE.part until then. A connection that is lost is gone on with.
+      """)
+  var download: String?
+  @Option(
+    name: [.customShort("C"), .customLong("continue-at")],
+    help: "With --download, '-': go on where an earlier run was cut, if the server has the same file still.")
+  var continueAt: String?
+  @Option(name: .customLong("expect-sha256"), help: "With --download: the file's SHA-256, in hexadecimal.")
+  var expectSHA256: String?
+  @Option(help: "With --download: parts at the same time, 1 to 4. Default 1.")
+  var segments: Int?
+
+  func validate() throws {
+    if let continueAt, continueAt != "-" {
+      throw ValidationError("-C \(continueAt.onOneLine) is not supported; write '-C -' to go on where it was cut.")
+    }
+    guard download == nil else { return }
+    for (name, isSet) in [
+      ("-C", continueAt != nil), ("--expect-sha256", expectSHA256 != nil), ("--segments", segments != nil),
+    ] where isSet {
+      throw ValidationError("\(name) needs --download FILE.")
+    }
+  }
+
+  /// - Parameter limit: `--max-body`.
+  func options(limit: Int?) -> DownloadOptions {
+    var options = DownloadOptions()
+    options.resumes = continueAt != nil
+    options.replaces = true
+    options.maximumBytes = limit.map(Int64.init)
+    options.digest = expectSHA256.map { .sha256($0) }
+    options.segments = segments ?? 1
+    return options
+  }
+}
+
+extension FetchCommand {
+  /// Downloads to a file, and accounts for it as a fetch is accounted for.
+  func download(
+    _ specification: RequestSpecification, to path: String, by stack: TransportNetworkStack,
+    interceptors: [any HTTPResourceInterceptor]
+  ) async -> (report: Report, hint: String?) {
+    var report = Report(url: Runner.withoutUserInformation(specification.url))
+    let resource: RawHTTPResource
+    do {
+      resource = .raw(try specification.request(), interceptors: interceptors + (try specification.interceptors()))
+    } catch let error as TransportError {
+      report.fail(error.stage, error.code, error.message)
+      return (report, error.hint)
+    } catch {
+      report.fail(.request, .invalidOption, "\(error)")
+      return (report, nil)
+    }
+    var options = downloadFlags.options(limit: specification.maxBody)
+    let progress = TransferProgressReporter()
+    options.progress = progress
+    async let bar: Void = show(progress)
+    let result = await Self.result(of: resource, to: path, by: stack, options)
+    await bar
+    return (report, add(result, to: &report))
+  }
+
+  private static func result(
+    of resource: RawHTTPResource, to path: String, by stack: TransportNetworkStack, _ options: DownloadOptions
+  ) async -> Result<DownloadedFile, HTTPFetchError<any Error>> {
+    do throws(HTTPFetchError<any Error>) {
+      return .success(try await stack.download(resource, to: path, options: options))
+    } catch {
+      return .failure(error)
+    }
+  }
+
+  /// - Returns: the hint of a failure.
+  private func add(
+    _ result: Result<DownloadedFile, HTTPFetchError<any Error>>, to report: inout Report
+  ) -> String? {
+    switch result {
+    case .success(let file):
+      report.bodyBytes = file.length
+      if let response = file.response {
+        report.add(response, facts: nil)
+        report.add(response.ledger)
+      }
+      return nil
+    case .failure(let error):
+      if let response = error.response { report.add(response, facts: nil) }
+      report.add(error.ledger)
+      report.fail(error.stage, error.code, error.message)
+      report.trustFailure = error.trustFailure
+      return error.hint
+    }
+  }
+
+  private func show(_ progress: TransferProgressReporter) async {
+    var bar: ProgressBar?
+    for await step in progress.updates {
+      if bar == nil {
+        bar = ProgressBar(total: step.totalBytesToReceive, isEnabled: Console.errorIsTerminal && !json && !verbose)
+      }
+      bar?.update(step.bytesReceived)
+    }
+    bar?.finish()
+  }
+}

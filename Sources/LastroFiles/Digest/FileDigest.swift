@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// The digest of a file, read piece by piece.
+enum FileDigest {
+  private static let pieceBytes: Int64 = 4 << 20
+
+  /// - Parameters:
+  ///   - length: how many bytes count.
+  ///   - read: gives some bytes, from an offset on.
+  /// - Returns: `nil` where it was cancelled, the file is shorter, or OpenSSL cannot compute the digest.
+  static func compute<Failure: Error>(
+    _ algorithm: HashAlgorithm, length: Int64, isCancelled: () -> Bool,
+    _ read: (_ offset: Int64, _ count: Int) async throws(Failure) -> Data
+  ) async throws(Failure) -> MessageDigest? {
+    guard let hasher = try? MessageHasher(algorithm) else { return nil }
+    var offset: Int64 = 0
+    while offset < length {
+      if isCancelled() { return nil }
+      let bytes = try await read(offset, Int(min(pieceBytes, length - offset)))
+      if bytes.isEmpty { return nil }
+      hasher.update(bytes)
+      offset += Int64(bytes.count)
+    }
+    return try? hasher.digest()
+  }
+}
+
+/// Compares what a message brings with its `Content-Digest` (RFC 9530 §2).
+struct ContentDigestCheck {
+  private let digest: Digest
+  private let hasher: MessageHasher
+
+  /// `nil` where there is nothing to compare with.
+  init?(_ field: String?) {
+    guard let field, let digest = DigestField.digests(field).first, let hasher = try? MessageHasher(digest.algorithm)
+    else { return nil }
+    self.digest = digest
+    self.hasher = hasher
+  }
+
+  func add(_ bytes: Data) { hasher.update(bytes) }
+
+  func check() throws(TransportError) {
+    guard let found = try? hasher.digest(), found != digest.value else { return }
+    throw TransportError(
+      stage: .response, code: .digestMismatch,
+      message: "the body has the \(digest.algorithm) digest \(found), and its Content-Digest says \(digest.value)",
+      hint: "look at what between the server and here changes bodies", requestSent: true)
+  }
+}

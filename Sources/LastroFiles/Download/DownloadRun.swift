@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Performs what the machine of a download decides.
+struct DownloadRun<Model: Sendable, APIError: Error> {
+  typealias Failure = HTTPFetchError<APIError>
+
+  let stack: any HTTPNetworkStack
+  let resource: HTTPResource<Model, APIError>
+  let options: DownloadOptions
+  let part: PartFile
+  /// Masked, for the state.
+  let url: String
+  let source: String
+  private let rules: DownloadMachine.Rules
+  private var machine: DownloadMachine
+  private var progress: TransferProgressReporter.Transfer?
+
+  private var answered: ResponseBody?
+  private var body: ResponseBody.AsyncIterator?
+  private var chunk = Data()
+  private var contentDigest: ContentDigestCheck?
+  private var failure: Failure?
+  private var response: ResourceResponse?
+  private var requests = 0
+  private var delay: Retry.Delay = .zero
+  private var verified: [Digest] = []
+  private var segments = 1
+  /// Whether what is there is kept however it ends: the machine knows nothing of segments.
+  private var keepsPart = false
+  /// How often segments found that the server has something else.
+  private var changes = 0
+
+  init(
+    _ resource: HTTPResource<Model, APIError>, by stack: any HTTPNetworkStack, to part: PartFile, url: String,
+    source: String, options: DownloadOptions
+  ) {
+    self.stack = stack
+    self.resource = resource
+    self.options = options
+    self.part = part
+    self.url = url
+    self.source = source
+    var rules = DownloadMachine.Rules()
+    rules.resumes = options.resumes
+    if case .restart(let limit) = options.onChange { rules.maximumRestarts = limit } else { rules.maximumRestarts = 0 }
+    rules.maximumBytes = options.maximumBytes
+    rules.bytesPerSync = options.bytesPerSync
+    rules.probesRanges = options.segments > 1
+    self.rules = rules
+    machine = DownloadMachine(rules)
+    progress = options.progress?.beginTransfer(totalBytesToSend: 0)
+  }
+
+  mutating func run() async throws(Failure) -> DownloadedFile {
+    do throws(Failure) {
+      return try await goThrough()
+    } catch {
+      if !keepsPart, !machine.isResumable || machine.synced == 0 { try? part.discard() }
+      throw error
+    }
+  }
+
+  private mutating func goThrough() async throws(Failure) -> DownloadedFile {
+    var left: DownloadRecord?
+    switch part.left {
+    case .nothing: break
+    case .part(let record):
+      left = record
+      if options.resumes, let file = try await goOnInSegments(record) { return file }
+      if changes > 0 { left = nil }
+    case .whole(let record): return try await finishPlaced(record)
+    }
+    var pending = machine.handle(.found(left?.representation, synced: left?.prefix ?? 0))[...]
+    while let action = pending.popFirst() {
+      guard let event = try await perform(action) else { continue }
+      if case .head(let answer, _) = event, let total = totalOfSegments(answer.representation, answer) {
+        if let file = try await runSegments(answer.representation, total, done: []) { return file }
+        pending = machine.handle(.found(nil, synced: 0))[...]
+      } else {
+        pending += machine.handle(event)
+      }
+    }
+    return downloaded(machine.representation, length: machine.written)
+  }
+
+  private mutating func perform(_ action: DownloadMachine.Action) async throws(Failure) -> DownloadMachine.Event? {
+    switch action {
+    case .cut(let length): try onDisk { part throws(FileFailure) in try part.cut(to: length) }
+    case .forget: try onDisk { part throws(FileFailure) in try part.forget() }
+    case .ask(let range): return await ask(range)
+    case .write(let offset):
+      try onDisk { [chunk] part throws(FileFailure) in try part.write(chunk, at: offset) }
+      progress?.report(received: machine.written, of: machine.representation?.total)
+    case .read: return await read()
+    case .drop: (answered, body, contentDigest) = (nil, nil, nil)
+    case .save:
+      try await save()
+      return .saved(at: options.timeSource.now())
+    case .wait(let fruitless): return try await wait(fruitless)
+    case .place:
+      try await place(machine.representation, length: machine.written)
+      return .placed
+    case .fail(let reason): throw error(for: reason)
+    }
+    return nil
+  }
+
+  /// What the file system refuses ends the download.
+  private func onDisk<Value>(_ body: (PartFile) throws(FileFailure) -> Value) throws(Failure) -> Value {
+    do throws(FileFailure) {
+      return try body(part)
+    } catch {
+      throw ended(by: error.transportError(requestSent: requests > 0))
+    }
+  }
+
+  private func ended(by error: TransportError) -> Failure {
+    Failure(.transport(error), request: "GET \(url)", response: response, attempts: response?.attempts ?? [])
+  }
+
+  private func error(for reason: DownloadMachine.Failure) -> Failure {
+    if reason.discards { try? part.discard() }
+    if let error = reason.transportError { return ended(by: error) }
+    if case .unexpectedStatus = reason, let response {
+      return Failure(
+        .http(response.status, nil), request: "GET \(url)", response: response, attempts: response.attempts)
+    }
+    return failure ?? ended(by: .cancelled(requestSent: requests > 0))
+  }
+}
+
+// MARK: the network
+
+extension DownloadRun {
+  private mutating func ask(_ range: DownloadMachine.AskedRange?) async -> DownloadMachine.Event {
+    let asking = resource.asking(
+      for: range.map { "bytes=\($0.from)-" }, if: range?.validator, retries: options.retries)
+    do throws(Failure) {
+      let answer = try await stack.stream(asking)
+      requests += 1
+      response = answer.response
+      answered = answer.value
+      body = answer.value.makeAsyncIterator()
+      let fields = answer.response.headerFields
+      contentDigest = ContentDigestCheck(fields[.contentDigest])
+      return .head(RangeAnswer(answer.response.head), asked: range)
+    } catch {
+      failure = error
+      guard case .http = error.reason, let answer = error.response else { return .lost(isFinal: true) }
+      response = answer
+      requests += 1
+      return .refused(RangeAnswer(answer.head), asked: range)
+    }
+  }
+
+  private mutating func read() async -> DownloadMachine.Event {
+    do throws(TransportError) {
+      guard let next = try await body?.next() else {
+        try contentDigest?.check()
+        return .ended
+      }
+      chunk = next
+      contentDigest?.add(next)
+      return .chunk(next.count, at: options.timeSource.now())
+    } catch {
+      failure = ended(by: error)
+      return .lost(isFinal: !error.mayBeGoneOnAfter)
+    }
+  }
+
+  private mutating func wait(_ fruitless: Int) async throws(Failure) -> DownloadMachine.Event {
+    let failure = failure ?? ended(by: .cancelled(requestSent: true))
+    let state = Retry.State(errors: Array(repeating: failure.erased, count: fruitless), totalDelay: delay)
+    switch options.retries.shouldRetry(
+      with: failure.erased, state: state, metadata: HTTPRetryMetadata(response: response))
+    {
+    case .none, .noRetry: throw failure
+    case .retry: break
+    case .retryAfter(let pause):
+      delay = fruitless == 0 ? pause : delay + pause
+      do {
+        if pause > .zero { try await options.timeSource.sleep(pause) }
+      } catch {
+        throw ended(by: .cancelled(requestSent: true))
+      }
+    }
+    return .waited
+  }
+}
+
+extension TransportError {
+  /// Whether it may be otherwise the next time: the connection was lost, or stalled.
+  var mayBeGoneOnAfter: Bool {
+    switch (stage, code) {
+    case (.response, .digestMismatch), (.timeout, .totalTimeout): false
+    case (.response, _), (.send, _), (.connect, _), (.timeout, _): true
+    default: false
+    }
+  }
+}
+
+// MARK: segments
+
+extension DownloadRun {
+  /// How many bytes several parts at the same time are of; `nil` where one is better, or nothing proves that ranges are
+  /// served.
+  private func totalOfSegments(_ representation: Representation, _ answer: RangeAnswer?) -> Int64? {
+    guard options.segments > 1, options.resumes, let total = representation.total,
+      total >= 4 * options.leastSegmentBytes, options.maximumBytes.map({ total <= $0 }) ?? true,
+      // A date is no proof that parts belong together: it has a second.
+      let validator = representation.validator, validator == representation.entityTag
+    else { return nil }
+    guard let answer else { return total }
+    return answer.mismatch(from: 0) == nil ? total : nil
+  }
+
+  /// Goes on with what an earlier download left, in segments.
+  ///
+  /// - Returns: `nil` where segments are not worth it, or the server has something else.
+  private mutating func goOnInSegments(_ record: DownloadRecord) async throws(Failure) -> DownloadedFile? {
+    guard let total = totalOfSegments(record.representation, nil), record.prefix < total else { return nil }
+    return try await runSegments(record.representation, total, done: record.done)
+  }
+
+  private mutating func runSegments(
+    _ representation: Representation, _ total: Int64, done: [DownloadRecord.ByteRange]
+  ) async throws(Failure) -> DownloadedFile? {
+    keepsPart = true
+    let (url, source, identity) = (url, source, part.identity)
+    let run = SegmentedRun(
+      resource, by: stack, to: part, of: representation, total: total, done: done, options: options, progress: progress
+    ) { done in
+      DownloadRecord(url: url, source: source, representation: representation, done: done, file: identity)
+    }
+    segments = run.segments
+    let first = answered
+    (answered, body) = (nil, nil)
+    defer { requests += run.requests }
+    guard try await run.run(first) == .complete else {
+      changes += 1
+      guard changes <= rules.maximumRestarts else { throw self.error(for: .changed(times: changes)) }
+      // In one part from here on, from the first byte.
+      var rules = rules
+      rules.probesRanges = false
+      (machine, keepsPart, segments) = (DownloadMachine(rules), false, 1)
+      return nil
+    }
+    try await place(representation, length: total)
+    return downloaded(
+      representation, length: total, resumedFrom: done.reduce(0) { $0 + $1.to - $1.from })
+  }
+}
+
+// MARK: the disk
+
+extension DownloadRun {
+  private func record(
+    of representation: Representation, done: [DownloadRecord.ByteRange], isVerified: Bool = false
+  ) -> DownloadRecord {
+    var representation = representation
+    if isVerified { representation.total = done.last?.to }
+    return DownloadRecord(
+      url: url, source: source, representation: representation, done: done, file: part.identity,
+      isVerified: isVerified)
+  }
+
+  /// First the bytes, then what tells of them.
+  private func save() async throws(Failure) {
+    guard let representation = machine.representation else { return }
+    let record = record(of: representation, done: [.init(from: 0, to: machine.written)])
+    try await blocking { part throws(FileFailure) in
+      try part.sync()
+      try part.save(record)
+    }
+  }
+
+  private func blocking<Value: Sendable>(
+    _ body: @escaping @Sendable (PartFile) throws(FileFailure) -> Value
+  ) async throws(Failure) -> Value {
+    let part = part
+    do throws(FileFailure) {
+      return try await BlockingCall.run { () throws(FileFailure) in try body(part) }
+    } catch {
+      throw ended(by: error.transportError(requestSent: requests > 0))
+    }
+  }
+
+  private mutating func place(_ representation: Representation?, length: Int64) async throws(Failure) {
+    try await blocking { part throws(FileFailure) in
+      // What a crash had left behind the end.
+      try part.cut(to: length)
+      try part.sync()
+    }
+    try await verify(representation, length)
+    if Task.isCancelled { throw ended(by: .cancelled(requestSent: requests > 0)) }
+    var last: DownloadRecord?
+    if options.resumes, let representation, representation.validator != nil {
+      last = record(of: representation, done: [.init(from: 0, to: length)], isVerified: true)
+    }
+    try await blocking { [last] part throws(FileFailure) in
+      // Told before, so that one that is cut between the name and the end is found whole.
+      if let record = last { try part.save(record) }
+      try part.place()
+    }
+  }
+
+  /// Reads the file back, and compares its digest with what the caller, or else the server, says.
+  private mutating func verify(_ representation: Representation?, _ length: Int64) async throws(Failure) {
+    let expected =
+      if let digest = options.digest?.digest { [digest] } else {
+        Array((representation?.digest.map(DigestField.digests) ?? []).prefix(1))
+      }
+    for digest in expected {
+      let found = try await FileDigest.compute(digest.algorithm, length: length, isCancelled: { Task.isCancelled }) {
+        (offset, count) throws(Failure) in
+        try await blocking { part throws(FileFailure) in try part.read(upTo: count, at: offset) }
+      }
+      guard let found else {
+        if Task.isCancelled { throw ended(by: .cancelled(requestSent: requests > 0)) }
+        throw ended(by: .undigested(digest.algorithm, part.path))
+      }
+      guard found == digest.value else {
+        try? part.discard()
+        throw ended(by: .digestMismatch(digest, found: found, of: part.path))
+      }
+    }
+    verified = expected
+  }
+
+  /// All had its place already, and only the state had not been removed.
+  private mutating func finishPlaced(_ record: DownloadRecord) async throws(Failure) -> DownloadedFile {
+    try await blocking { part throws(FileFailure) in try part.tidy() }
+    return downloaded(record.representation, length: record.prefix, resumedFrom: record.prefix)
+  }
+
+  private func downloaded(
+    _ representation: Representation?, length: Int64, resumedFrom: Int64? = nil
+  ) -> DownloadedFile {
+    DownloadedFile(
+      path: part.path, length: length, verified: verified.map { "\($0.algorithm) \($0.value)" },
+      resumedFrom: resumedFrom ?? machine.resumedFrom, requests: requests, restarts: machine.restarts + changes,
+      segments: segments, entityTag: representation?.entityTag, contentType: representation?.contentType,
+      contentEncoding: representation?.contentEncoding, offeredName: representation?.offeredName, response: response)
+  }
+}

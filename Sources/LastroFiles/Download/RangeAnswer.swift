@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Lastro
+
+/// The head of an answer to a download's request, as far as it says which bytes follow.
+struct RangeAnswer: Hashable, Sendable {
+  var status: Int
+  var representation: Representation
+  /// Of an answer with a part.
+  var range: ContentRange?
+  /// `Content-Length`; `nil` where it is not told.
+  var length: Int64?
+  /// Whether the body is made of several parts.
+  var isMultipart: Bool
+
+  init(_ head: HTTPResponse) {
+    status = head.status.code
+    range = head.headerFields[.contentRange].flatMap(ContentRange.init)
+    length = head.headerFields[.contentLength].flatMap { text in
+      text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int64(text) : nil
+    }
+    isMultipart = (head.headerFields[.contentType] ?? "").lowercased().hasPrefix("multipart/byteranges")
+    let total: Int64? = status == 206 || status == 416 ? range?.total : length
+    representation = Representation(head.headerFields, total: total)
+  }
+
+  /// Why a 206 is not the part that was asked for; `nil` where it is.
+  func mismatch(from start: Int64) -> String? {
+    guard status == 206 else { return "the status is \(status), not 206" }
+    if isMultipart { return "the answer has several parts where one was asked for" }
+    guard let range, let bytes = range.bytes else {
+      return "the answer with a part has no Content-Range that can be read"
+    }
+    if bytes.lowerBound != start { return "the part begins at byte \(bytes.lowerBound), not at \(start)" }
+    if let length, length != Int64(bytes.count) {
+      return "the part has \(length) bytes, and its Content-Range \(bytes.count)"
+    }
+    return nil
+  }
+}
+
+/// `Content-Range` in bytes (RFC 9110 §14.4).
+struct ContentRange: Hashable, Sendable {
+  /// The bytes that follow; `nil` for an answer that has none of them (`*`).
+  var bytes: Range<Int64>?
+  /// Length of the whole; `nil` where it is not told (`*`).
+  var total: Int64?
+
+  init?(_ text: String) {
+    let words = text.split(separator: " ", omittingEmptySubsequences: true)
+    guard words.count == 2, words[0].lowercased() == "bytes" else { return nil }
+    let parts = words[1].split(separator: "/", omittingEmptySubsequences: false)
+    guard parts.count == 2 else { return nil }
+    if parts[1] != "*" {
+      guard let number = Self.number(parts[1]) else { return nil }
+      total = number
+    }
+    if parts[0] == "*" {
+      guard total != nil else { return nil }
+      return
+    }
+    let ends = parts[0].split(separator: "-", omittingEmptySubsequences: false)
+    guard ends.count == 2, let first = Self.number(ends[0]), let last = Self.number(ends[1]), first <= last,
+      last < .max, total.map({ last < $0 }) ?? true
+    else { return nil }
+    bytes = first..<(last + 1)
+  }
+
+  private static func number(_ text: Substring) -> Int64? {
+    guard (1...19).contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+    return Int64(text)
+  }
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Which bytes of a file are there, and which are asked for by whom: for parts that come at the same time.
+struct SegmentPlan {
+  /// Bytes from one on, up to but not including another.
+  struct Segment: Hashable {
+    /// The next byte that is missing.
+    var next: Int64
+    var end: Int64
+    var rest: Int64 { end - next }
+  }
+
+  /// A segment is not cut into parts smaller than this.
+  let least: Int64
+  let total: Int64
+  private(set) var segments: [Segment] = []
+  /// What is there, in order, without gaps between two that touch.
+  private(set) var done: [DownloadRecord.ByteRange] = []
+
+  /// Divides what is missing.
+  ///
+  /// - Parameters:
+  ///   - done: what is there, in any order.
+  ///   - count: how many segments there are at most at the same time.
+  init(total: Int64, done: [DownloadRecord.ByteRange], count: Int, least: Int64) {
+    self.total = total
+    self.least = max(1, least)
+    for range in done { add(range) }
+    var missing: [Segment] = []
+    var start: Int64 = 0
+    for range in self.done + [.init(from: total, to: total)] {
+      if range.from > start { missing.append(Segment(next: start, end: range.from)) }
+      start = max(start, range.to)
+    }
+    segments = missing
+    while segments.count < count, split() {}
+  }
+
+  /// How many bytes are there.
+  var count: Int64 { done.reduce(0) { $0 + $1.to - $1.from } }
+
+  var isComplete: Bool { done == [.init(from: 0, to: total)] || total == 0 }
+
+  /// Notes that bytes were written at the start of a segment's rest.
+  mutating func take(_ count: Int64, of index: Int) {
+    let segment = segments[index]
+    let taken = min(count, segment.rest)
+    guard taken > 0 else { return }
+    add(.init(from: segment.next, to: segment.next + taken))
+    segments[index].next += taken
+  }
+
+  /// Gives a segment that has come to its end a part of the largest rest.
+  ///
+  /// - Returns: false where no rest is worth it.
+  mutating func refill(_ index: Int) -> Bool {
+    guard segments[index].rest == 0, split() else { return false }
+    segments[index] = segments.removeLast()
+    return true
+  }
+
+  /// Divides the largest rest in two.
+  private mutating func split() -> Bool {
+    guard let index = segments.indices.max(by: { segments[$0].rest < segments[$1].rest }),
+      segments[index].rest >= 2 * least
+    else { return false }
+    let middle = segments[index].next + segments[index].rest / 2
+    segments.append(Segment(next: middle, end: segments[index].end))
+    segments[index].end = middle
+    return true
+  }
+
+  private mutating func add(_ range: DownloadRecord.ByteRange) {
+    guard range.to > range.from else { return }
+    var merged = range
+    var kept: [DownloadRecord.ByteRange] = []
+    for other in done {
+      if other.to < merged.from || other.from > merged.to {
+        kept.append(other)
+      } else {
+        merged.from = min(merged.from, other.from)
+        merged.to = max(merged.to, other.to)
+      }
+    }
+    kept.append(merged)
+    done = kept.sorted { $0.from < $1.from }
+  }
+}

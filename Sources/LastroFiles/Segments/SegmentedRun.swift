@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+import LastroSupport
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Downloads parts of one representation at the same time. Its validator is strong, and each part is asked for under the
+/// condition that it holds.
+struct SegmentedRun<Model: Sendable, APIError: Error>: Sendable {
+  typealias Failure = HTTPFetchError<APIError>
+
+  /// How it ended.
+  enum End: Sendable {
+    /// All is written.
+    case complete
+    /// The server has something else, or does not serve ranges any more.
+    case changed
+  }
+
+  fileprivate struct State {
+    var plan: SegmentPlan
+    /// What was written since the last sync.
+    var unsynced: Int64 = 0
+    var syncedAt: Duration
+    var isSaving = false
+    var requests = 0
+  }
+
+  let stack: any HTTPNetworkStack
+  let resource: HTTPResource<Model, APIError>
+  let options: DownloadOptions
+  let part: PartFile
+  let representation: Representation
+  let progress: TransferProgressReporter.Transfer?
+  let record: @Sendable (_ done: [DownloadRecord.ByteRange]) -> DownloadRecord
+  private let state: Lock<State>
+
+  init(
+    _ resource: HTTPResource<Model, APIError>, by stack: any HTTPNetworkStack, to part: PartFile,
+    of representation: Representation, total: Int64, done: [DownloadRecord.ByteRange], options: DownloadOptions,
+    progress: TransferProgressReporter.Transfer?,
+    record: @escaping @Sendable (_ done: [DownloadRecord.ByteRange]) -> DownloadRecord
+  ) {
+    self.resource = resource
+    self.stack = stack
+    self.part = part
+    self.representation = representation
+    self.options = options
+    self.progress = progress
+    self.record = record
+    let plan = SegmentPlan(total: total, done: done, count: options.segments, least: options.leastSegmentBytes)
+    state = Lock(State(plan: plan, syncedAt: options.timeSource.now()))
+  }
+
+  var requests: Int { state.withLock { $0.requests } }
+  var segments: Int { state.withLock { $0.plan.segments.count } }
+
+  /// Runs all segments to their end.
+  ///
+  /// - Parameter first: a body that begins at the first byte, where one is open already.
+  func run(_ first: ResponseBody?) async throws(Failure) -> End {
+    do throws(FileFailure) {
+      let total = state.withLock { $0.plan.total }
+      try await BlockingCall.run { [part] () throws(FileFailure) in try part.reserve(total) }
+    } catch {
+      throw ended(by: error.transportError(requestSent: true))
+    }
+    let end = await withTaskGroup(of: Result<End, Failure>.self) { group in
+      for index in 0..<segments {
+        group.addTask { await result(of: index, index == 0 ? first : nil) }
+      }
+      var end: Result<End, Failure> = .success(.complete)
+      for await result in group {
+        // The first that says otherwise counts, and ends the others.
+        guard case .success(.complete) = end else { continue }
+        end = result
+        if case .success(.complete) = result { continue }
+        group.cancelAll()
+      }
+      return end
+    }
+    // What came is kept, however it ended.
+    if case .success(.changed) = end { return .changed }
+    try await save()
+    return try end.get()
+  }
+
+  private func result(of index: Int, _ first: ResponseBody?) async -> Result<End, Failure> {
+    do throws(Failure) {
+      return .success(try await download(index, first))
+    } catch {
+      return .failure(error)
+    }
+  }
+
+  private func ended(by error: TransportError) -> Failure { Failure(.transport(error)) }
+
+  /// One segment after the other, as long as there are any.
+  private func download(_ index: Int, _ first: ResponseBody?) async throws(Failure) -> End {
+    var body = first
+    var fruitless = 0
+    while true {
+      let segment = state.withLock { $0.plan.segments[index] }
+      if segment.rest == 0 {
+        guard state.withLock({ $0.plan.refill(index) }) else { return .complete }
+        (body, fruitless) = (nil, 0)
+        continue
+      }
+      let before = segment.next
+      do throws(Failure) {
+        if body == nil {
+          guard let asked = try await ask(segment) else { return .changed }
+          body = asked
+        }
+        try await write(body, index)
+        body = nil
+      } catch {
+        body = nil
+        let isProgress = state.withLock { $0.plan.segments[index].next } > before
+        fruitless = isProgress ? 0 : fruitless + 1
+        try await wait(after: error, fruitless)
+      }
+    }
+  }
+
+  /// - Returns: the body of a part; `nil` where there is another representation.
+  private func ask(_ segment: SegmentPlan.Segment) async throws(Failure) -> ResponseBody? {
+    state.withLock { $0.requests += 1 }
+    let range = "bytes=\(segment.next)-\(segment.end - 1)"
+    let asking = resource.asking(for: range, if: representation.validator, retries: options.retries)
+    let answer: Network.Value<ResponseBody, ResourceResponse>
+    do throws(Failure) {
+      answer = try await stack.stream(asking)
+    } catch {
+      if [412, 416].contains(error.statusCode?.code) { return nil }
+      throw error
+    }
+    let head = RangeAnswer(answer.response.head)
+    guard head.status == 206 else { return nil }
+    if let reason = head.mismatch(from: segment.next) ?? representation.mismatch(with: head.representation) {
+      throw ended(by: .resumeMismatch(reason, hint: "download it in one segment"))
+    }
+    return answer.value
+  }
+
+  /// Writes what comes, up to where the segment ends by then.
+  private func write(_ body: ResponseBody?, _ index: Int) async throws(Failure) {
+    var iterator = body?.makeAsyncIterator()
+    while true {
+      let segment = state.withLock { $0.plan.segments[index] }
+      if segment.rest == 0 { return }
+      let chunk: Data
+      do throws(TransportError) {
+        // A part may be shorter than was asked for: the rest is asked for again.
+        guard let next = try await iterator?.next() else { throw .endedEarly }
+        chunk = next.prefix(Int(clamping: segment.rest))
+      } catch {
+        throw ended(by: error)
+      }
+      do throws(FileFailure) {
+        try part.write(chunk, at: segment.next)
+      } catch {
+        throw ended(by: error.transportError(requestSent: true))
+      }
+      let (count, isDue) = state.withLock { $0.note(Int64(chunk.count), index, options) }
+      progress?.report(received: count, of: representation.total)
+      if isDue { try await save() }
+    }
+  }
+
+  private func wait(after failure: Failure, _ fruitless: Int) async throws(Failure) {
+    guard let error = failure.transportError, error.mayBeGoneOnAfter else { throw failure }
+    let retryState = Retry.State(errors: Array(repeating: failure.erased, count: fruitless))
+    switch options.retries.shouldRetry(with: failure.erased, state: retryState, metadata: HTTPRetryMetadata()) {
+    case .none, .noRetry: throw failure
+    case .retry: return
+    case .retryAfter(let pause):
+      do {
+        if pause > .zero { try await options.timeSource.sleep(pause) }
+      } catch {
+        throw ended(by: .cancelled(requestSent: true))
+      }
+    }
+  }
+
+  /// What was written before the sync is what the state tells of after it.
+  private func save() async throws(Failure) {
+    let done = state.withLock { $0.plan.done }
+    let record = record(done)
+    do throws(FileFailure) {
+      try await BlockingCall.run { [part] () throws(FileFailure) in
+        try part.sync()
+        try part.save(record)
+      }
+    } catch {
+      throw ended(by: error.transportError(requestSent: true))
+    }
+    let now = options.timeSource.now()
+    state.withLock { ($0.isSaving, $0.syncedAt) = (false, now) }
+  }
+}
+
+extension TransportError {
+  fileprivate static let endedEarly = TransportError(
+    stage: .response, code: .truncatedBody, message: "the part ended before what was asked for", hint: cutHint,
+    requestSent: true)
+}
+
+extension SegmentedRun.State {
+  /// - Returns: how many bytes are there, and whether they are to be synced.
+  fileprivate mutating func note(_ count: Int64, _ index: Int, _ options: DownloadOptions) -> (Int64, Bool) {
+    plan.take(count, of: index)
+    unsynced += count
+    let isLate = options.timeSource.now() - syncedAt >= .seconds(5)
+    guard !isSaving, unsynced >= options.bytesPerSync || isLate else { return (plan.count, false) }
+    (unsynced, isSaving) = (0, true)
+    return (plan.count, true)
+  }
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Lastro
+
+#if canImport(Glibc)
+  internal import Glibc
+#else
+  internal import Darwin
+#endif
+
+/// What the file system refused.
+struct FileFailure: Error, Hashable {
+  /// Such as `open`.
+  var operation: String
+  var path: String
+  /// An `errno`.
+  var code: Int32
+
+  /// As the error of a transfer.
+  ///
+  /// - Parameter requestSent: whether a request was on its way before.
+  func transportError(requestSent: Bool) -> TransportError {
+    let reason = String(cString: strerror(code))
+    var error = TransportError(
+      stage: requestSent ? .response : .request, code: failureCode,
+      message: "cannot \(operation) \(path.escapedForDisplay): \(reason)", hint: hint, requestSent: requestSent)
+    error.systemCode = code
+    return error
+  }
+
+  private var failureCode: FailureCode {
+    switch code {
+    case ENOSPC, EDQUOT: .diskFull
+    case EEXIST: .fileExists
+    default: .fileFailed
+    }
+  }
+
+  private var hint: String {
+    switch code {
+    case ENOSPC, EDQUOT: "free some room: what was synced before is kept, and gone on with"
+    case EEXIST: "choose another path, or let the download replace the file (replaces)"
+    case ELOOP: "name a file that is not a symbolic link"
+    default: "check that the folder exists, and that this process may write to it"
+    }
+  }
+}
+
+extension FailureCode {
+  /// The file system has no room left, or the user's share of it is used up.
+  public static let diskFull = Self("disk_full")
+  /// A file is where the transfer's file is to be, and must not be replaced.
+  public static let fileExists = Self("file_exists")
+  /// The file system refused a file; `systemCode` says why.
+  public static let fileFailed = Self("file_failed")
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Lastro
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// How the requests of a protocol are written.
+extension UploadProtocol {
+  private static let interopVersion = "8"
+
+  /// What every request carries.
+  private func mark(_ request: inout ResourceRequest) throws(TransportError) {
+    switch self {
+    case .tus: try request.setHeader("Tus-Resumable", "1.0.0")
+    case .draft: try request.setHeader("Upload-Draft-Interop-Version", Self.interopVersion)
+    }
+  }
+
+  /// Makes the first request of the caller's.
+  ///
+  /// - Parameter content: the whole, where it is sent at once.
+  func create(
+    _ request: inout ResourceRequest, length: Int64, metadata: [String: String], content: RequestBody?
+  ) throws(TransportError) {
+    try mark(&request)
+    request.options.idempotency = .notIdempotent
+    try request.setHeader("Upload-Length", "\(length)")
+    switch self {
+    case .tus:
+      request.head.method = .post
+      let pairs = metadata.sorted { $0.key < $1.key }.map { name, value in
+        value.isEmpty ? name : "\(name) \(Data(value.utf8).base64EncodedString())"
+      }
+      if !pairs.isEmpty { try request.setHeader("Upload-Metadata", pairs.joined(separator: ",")) }
+    case .draft:
+      if request.head.method == .get { request.head.method = .post }
+      try request.setHeader("Upload-Complete", content == nil ? "?0" : "?1")
+    }
+    // `Content-Length: 0`, rather than none.
+    request.body = content ?? .raw(Data())
+  }
+
+  func probe(_ request: inout ResourceRequest) throws(TransportError) {
+    try mark(&request)
+    request.head.method = .head
+  }
+
+  func append(
+    _ request: inout ResourceRequest, from offset: Int64, isLast: Bool, content: RequestBody
+  ) throws(TransportError) {
+    try mark(&request)
+    request.options.idempotency = .notIdempotent
+    request.head.method = .patch
+    try request.setHeader("Upload-Offset", "\(offset)")
+    switch self {
+    case .tus: try request.setHeader("Content-Type", "application/offset+octet-stream")
+    case .draft:
+      try request.setHeader("Content-Type", "application/partial-upload")
+      try request.setHeader("Upload-Complete", isLast ? "?1" : "?0")
+    }
+    request.body = content
+  }
+
+  func cancel(_ request: inout ResourceRequest) throws(TransportError) {
+    try mark(&request)
+    request.head.method = .delete
+  }
+
+  /// Where an interim answer says that the upload is; `nil` for one of another version, or of another kind.
+  func location(ofInterim head: HTTPResponse) -> String? {
+    guard self == .draft, head.status.code == 104, head.headerFields[.interopVersion] == Self.interopVersion else {
+      return nil
+    }
+    return head.headerFields[.location]
+  }
+}

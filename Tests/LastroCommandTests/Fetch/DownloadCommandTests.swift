@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import LastroTesting
+import PeerSupport
+import TestSupport
+import Testing
+
+@Suite("lastro fetch --download", .timeLimit(.minutes(5)))
+struct DownloadCommandTests {
+  private static let count = 20 << 20
+  private static let content: [UInt8] = {
+    var generator = SeededGenerator(seed: 18)
+    return (0..<count / 8).flatMap { _ in withUnsafeBytes(of: generator.next()) { Array($0) } }
+  }()
+
+  /// A server of one file, which serves ranges.
+  private static func server(fault: LoopbackResponse.Fault? = nil) throws -> LoopbackServer {
+    try .http { request in
+      var response = LoopbackResponse(headers: ["ETag": "\"1\"", "Accept-Ranges": "bytes"], fault: fault)
+      let from = request.head.values("Range").first.flatMap { Int($0.dropFirst("bytes=".count).dropLast()) }
+      guard let from, request.head.values("If-Range") == ["\"1\""] else {
+        response.body = content
+        return response
+      }
+      response.status = from < count ? 206 : 416
+      let range = from < count ? "\(from)-\(count - 1)" : "*"
+      response.body = Array(content.dropFirst(from))
+      return response.adding("Content-Range", "bytes \(range)/\(count)")
+    }
+  }
+
+  private static func folder() throws -> String {
+    let path = FileManager.default.temporaryDirectory.appending(path: "lastro-\(UUID().uuidString)").path
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    return path
+  }
+
+  private static func names(_ folder: String) throws -> [String] {
+    try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
+  }
+
+  private static func start(_ arguments: [String]) throws -> Process {
+    let process = Process()
+    process.executableURL = URL(filePath: Lastro.path)
+    process.arguments = ["fetch"] + arguments
+    process.environment = ProcessInfo.processInfo.environment.filter { !$0.key.lowercased().hasSuffix("_proxy") }
+    process.standardOutput = FileHandle.nullDevice
+    process.standardError = FileHandle.nullDevice
+    process.standardInput = FileHandle.nullDevice
+    try process.run()
+    return process
+  }
+
+  /// Kills it as nothing can be caught, and reaps it.
+  private static func kill9(_ process: Process) async {
+    kill(process.processIdentifier, SIGKILL)
+    #expect(await eventually { !process.isRunning })
+  }
+
+  @Test("a file is whole under its name, one that is there is replaced, and --json accounts for it")
+  func whole() async throws {
+    let folder = try Self.folder()
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    try Data("old".utf8).write(to: URL(filePath: folder + "/f"))
+    let server = try LoopbackServer.http { _ in .text("answer") }
+    let result = try await Lastro.run(["fetch", "--json", "--download", folder + "/f", server.baseURL])
+    let json = try result.json()
+    #expect(result.status == 0 && json["body_bytes"] as? Int == 6 && json["status"] as? Int == 200)
+    #expect(try Data(contentsOf: URL(filePath: folder + "/f")) == Data("answer".utf8))
+    #expect(try Self.names(folder) == ["f"])
+  }
+
+  @Test("a wrong digest leaves no file, and has its exit status and its words")
+  func digest() async throws {
+    let folder = try Self.folder()
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let server = try LoopbackServer.http { _ in .text("answer") }
+    let wrong = String(repeating: "0", count: 64)
+    let result = try await Lastro.run([
+      "fetch", "--download", folder + "/f", "--expect-sha256", wrong, server.baseURL,
+    ])
+    #expect(result.status == 56 && result.errors.contains("response/digest_mismatch"))
+    #expect(try Self.names(folder).isEmpty)
+  }
+
+  @Test(
+    "flags that do not go together are refused",
+    arguments: [
+      ["-C", "-"], ["--segments", "2"], ["--expect-sha256", "0"], ["--download", "f", "-C", "7"],
+      ["--download", "f", "-o", "g"],
+    ])
+  func flags(arguments: [String]) async throws {
+    let result = try await Lastro.run(["fetch"] + arguments + ["http://127.0.0.1:1/"])
+    #expect(result.status == 64)
+  }
+
+  @Test("a process that is killed after a sync leaves what another goes on with: -C -")
+  func resumed() async throws {
+    let folder = try Self.folder()
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let stalling = try Self.server(fault: .stallBody(after: 17 << 20))
+    let flags = ["--download", folder + "/f", "-C", "-"]
+    let process = try Self.start(flags + [stalling.baseURL])
+    let state = folder + "/f.part.json"
+    #expect(await eventually { FileManager.default.fileExists(atPath: state) })
+    await Self.kill9(process)
+    let port = stalling.port
+    stalling.stop()
+    #expect(try Self.names(folder) == ["f.part", "f.part.json"])
+    let server = try LoopbackServer.http(.port(UInt16(port))) { request in
+      guard let from = request.head.values("Range").first else { return LoopbackResponse(status: 500) }
+      let start = Int(from.dropFirst("bytes=".count).dropLast()) ?? 0
+      var response = LoopbackResponse(status: 206, headers: ["ETag": "\"1\""])
+      response.body = Array(Self.content.dropFirst(start))
+      return response.adding("Content-Range", "bytes \(start)-\(Self.count - 1)/\(Self.count)")
+    }
+    let result = try await Lastro.run(["fetch"] + flags + [server.baseURL])
+    #expect(result.status == 0, "\(result.errors)")
+    #expect(try Data(contentsOf: URL(filePath: folder + "/f")) == Data(Self.content))
+    #expect(try Self.names(folder) == ["f"])
+  }
+
+  @Test("a process that is killed at random points never leaves a wrong file, and the last one has all")
+  func killed() async throws {
+    let folder = try Self.folder()
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let server = try Self.server()
+    let flags = ["--download", folder + "/f", "-C", "-", server.baseURL]
+    var generator = SeededGenerator(seed: 7)
+    for _ in 0..<12 {
+      let process = try Self.start(flags)
+      try await Task.sleep(for: .milliseconds(Int.random(in: 0...250, using: &generator)))
+      await Self.kill9(process)
+      if let found = try? Data(contentsOf: URL(filePath: folder + "/f")) { #expect(found == Data(Self.content)) }
+    }
+    let result = try await Lastro.run(["fetch"] + flags)
+    #expect(result.status == 0, "\(result.errors)")
+    #expect(try Data(contentsOf: URL(filePath: folder + "/f")) == Data(Self.content))
+    #expect(try Self.names(folder) == ["f"])
+  }
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Testing
+
+@testable import LastroFiles
+
+@Suite("What answers say of ranges")
+struct RangeAnswerTests {
+  @Test(
+    "Content-Range is read by its grammar, and nothing else is",
+    arguments: [
+      ("bytes 0-9/10", "0..<10 of 10"), ("BYTES 5-5/*", "5..<6 of *"), ("bytes */10", "none of 10"),
+      ("bytes 0-9223372036854775806/*", "0..<9223372036854775807 of *"), ("bytes */*", "nil"), ("bytes 0-10/10", "nil"),
+      ("bytes 5-4/10", "nil"), ("bytes -5/10", "nil"), ("bytes 0-/10", "nil"), ("items 0-9/10", "nil"),
+      ("bytes 0-9", "nil"), ("bytes 0-9/", "nil"), ("bytes +0-9/10", "nil"), ("bytes 0-9/10/11", "nil"), ("", "nil"),
+      ("bytes 0-9223372036854775807/*", "nil"), ("bytes 0-99999999999999999999/*", "nil"), ("bytes=0-9/10", "nil"),
+    ])
+  func contentRange(text: String, read: String) {
+    let range = ContentRange(text)
+    let found = range.map { range in
+      "\(range.bytes.map { "\($0)" } ?? "none") of \(range.total.map { "\($0)" } ?? "*")"
+    }
+    #expect(found ?? "nil" == read)
+  }
+
+  @Test(
+    "a validator is a strong tag, or a date that is a second older than Date, and nothing where ranges are not served",
+    arguments: [
+      (["ETag": "\"a\""], "\"a\""), (["ETag": "W/\"a\""], nil), (["ETag": "a"], nil), (["ETag": "\"a\"b\""], nil),
+      (["ETag": "\"a\"", "Accept-Ranges": "none"], nil), (["ETag": "\"a\"", "Accept-Ranges": "bytes"], "\"a\""),
+      (["ETag": "\"a\"", "Content-Encoding": "gzip"], nil),
+      (["ETag": "\"a\"", "Content-Encoding": "identity"], "\"a\""),
+      (["Last-Modified": "Wed, 25 Nov 2026 08:00:00 GMT"], nil),
+      (
+        ["Last-Modified": "Wed, 25 Nov 2026 08:00:00 GMT", "Date": "Wed, 25 Nov 2026 08:00:01 GMT"],
+        "Wed, 25 Nov 2026 08:00:00 GMT"
+      ),
+      (["Last-Modified": "Wed, 25 Nov 2026 08:00:00 GMT", "Date": "Wed, 25 Nov 2026 08:00:00 GMT"], nil),
+      (["Last-Modified": "yesterday", "Date": "Wed, 25 Nov 2026 08:00:00 GMT"], nil),
+      // A weak tag says that the date is no better.
+      (
+        [
+          "ETag": "W/\"a\"", "Last-Modified": "Wed, 25 Nov 2026 07:00:00 GMT", "Date": "Wed, 25 Nov 2026 08:00:00 GMT",
+        ], nil
+      ), ([:], nil),
+    ] as [([String: String], String?)])
+  func validator(fields: [String: String], validator: String?) throws {
+    var head = HTTPFields()
+    for (name, value) in fields { head[try #require(HTTPField.Name(name))] = value }
+    #expect(Representation(head, total: 10).validator == validator)
+  }
+
+  @Test(
+    "a file name that is offered is the last part of a path, without what misleads",
+    arguments: [
+      ("attachment; filename=\"a.txt\"", "a.txt"), ("attachment; filename=a.txt", "a.txt"),
+      ("attachment; filename=\"../../etc/passwd\"", "passwd"), ("attachment; filename=\"C:\\\\x\\\\y.exe\"", "y.exe"),
+      ("attachment; filename=\".bashrc\"", "bashrc"), ("attachment; filename=\"a\\\"b\"", "a\"b"),
+      ("attachment; filename*=UTF-8''%e2%82%ac%20rates; filename=\"EUR\"", "€ rates"),
+      ("attachment; filename=\"EUR\"; filename*=utf-8'en'a%2Fb", "b"),
+      ("attachment; filename*=ISO-8859-1''%e4; filename=x", "x"), ("attachment; filename*=UTF-8''%ff; filename=x", "x"),
+      ("attachment; filename*=UTF-8''a%00b%0ac", "abc"), ("attachment; filename=\"a\u{202E}txt.exe\"", "atxt.exe"),
+      ("attachment; filename=\"..\"", nil), ("attachment; filename=\"\"", nil), ("attachment", nil),
+      ("attachment; filename=\"a/\"", "a"), ("attachment; FileName=\"x. \"", "x"), ("inline; filename", nil),
+      ("attachment; filename=\"unclosed", "unclosed"), ("", nil), (";;;=;filename==", "="),
+    ] as [(String, String?)])
+  func offeredName(field: String, name: String?) { #expect(OfferedName.read(field) == name) }
+
+  @Test("a file name that is offered has 255 bytes at most, and ends between letters")
+  func longName() throws {
+    let name = try #require(OfferedName.read("attachment; filename=\"\(String(repeating: "ä", count: 300))\""))
+    #expect(name.utf8.count == 254 && name.allSatisfy { $0 == "ä" })
+  }
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import Lastro
+import TestSupport
+import Testing
+
+@testable import LastroFiles
+
+@Suite("Segments", .timeLimit(.minutes(5)))
+struct SegmentTests {
+  typealias ByteRange = DownloadRecord.ByteRange
+
+  @Test("what is missing is divided, and no part is smaller than the least")
+  func plan() {
+    let whole = SegmentPlan(total: 100, done: [], count: 4, least: 10)
+    #expect(whole.segments.map(\.rest).reduce(0, +) == 100 && whole.segments.count == 4)
+    #expect(SegmentPlan(total: 100, done: [], count: 4, least: 40).segments.count == 2)
+    #expect(SegmentPlan(total: 19, done: [], count: 4, least: 10).segments.count == 1)
+    #expect(SegmentPlan(total: 0, done: [], count: 4, least: 10).segments.isEmpty)
+    let gaps = SegmentPlan(total: 100, done: [.init(from: 50, to: 60), .init(from: 0, to: 20)], count: 2, least: 10)
+    #expect(gaps.segments == [.init(next: 20, end: 50), .init(next: 60, end: 100)])
+    #expect(gaps.count == 30)
+  }
+
+  @Test("any order of bytes makes the file whole, no byte is asked for twice, and ranges that touch are one")
+  func model() {
+    for seed in 0..<500 as Range<UInt64> {
+      var generator = SeededGenerator(seed: seed)
+      let total = Int64.random(in: 0...2_000, using: &generator)
+      var plan = SegmentPlan(total: total, done: [], count: Int.random(in: 1...4, using: &generator), least: 16)
+      var taken = [Int](repeating: 0, count: Int(total))
+      while let index = plan.segments.indices.filter({ plan.segments[$0].rest > 0 }).randomElement(using: &generator) {
+        let segment = plan.segments[index]
+        let count = Int64.random(in: 1...64, using: &generator)
+        for byte in segment.next..<min(segment.end, segment.next + count) { taken[Int(byte)] += 1 }
+        plan.take(count, of: index)
+        if plan.segments[index].rest == 0 { _ = plan.refill(index) }
+        #expect(zip(plan.done, plan.done.dropFirst()).allSatisfy { $0.to < $1.from })
+      }
+      #expect(taken.allSatisfy { $0 == 1 } && plan.isComplete && plan.count == total)
+    }
+  }
+
+  private static func segmented(_ count: Int) -> (inout DownloadOptions) -> Void {
+    { options in
+      options.segments = count
+      options.leastSegmentBytes = 1_000
+      options.bytesPerSync = 2_000
+    }
+  }
+
+  @Test("parts come at the same time, each under the condition that nothing changed", arguments: [2, 3, 4])
+  func parallel(count: Int) async throws {
+    let origin = RangeOrigin(bytes: 20_000, chunk: 100)
+    let files = SimulatedFiles()
+    let file = try await origin.download(to: "/d/file", in: files, Self.segmented(count))
+    #expect(files.content("/d/file") == origin.content && files.names == ["/d/file"])
+    #expect(file.segments == count && file.resumedFrom == 0)
+    #expect(origin.requests.first?.head.headerFields[.range] == "bytes=0-")
+    #expect(origin.requests.dropFirst().allSatisfy { $0.head.headerFields[.ifRange] == "\"v1\"" })
+    #expect(origin.requests.count >= count)
+  }
+
+  @Test("there is one part where nothing proves that ranges are served, and for small files")
+  func single() async throws {
+    for (fields, bytes) in [(["ETag": "W/\"v1\""], 20_000), (["ETag": ""], 20_000), ([:], 3_999)]
+      as [([String: String], Int)]
+    {
+      let edit: @Sendable (inout HTTPResponse) -> Void = { head in
+        for (name, value) in fields { HTTPField.Name(name).map { head.headerFields[$0] = value.isEmpty ? nil : value } }
+      }
+      let origin = RangeOrigin(bytes: bytes, [.answer { request, origin in origin.serve(request, edit: edit) }])
+      let files = SimulatedFiles()
+      let file = try await origin.download(to: "/d/file", in: files, Self.segmented(4))
+      #expect(files.content("/d/file") == origin.content && file.segments == 1 && file.requests == 1)
+    }
+    // A server without ranges, and an empty file.
+    let whole = RangeOrigin(
+      bytes: 20_000,
+      [
+        .answer { request, origin in
+          var request = request
+          request.head.headerFields[.range] = nil
+          return origin.serve(request)
+        }
+      ])
+    for origin in [whole, RangeOrigin(bytes: 0)] {
+      let files = SimulatedFiles()
+      #expect(try await origin.download(to: "/d/file", in: files, Self.segmented(4)).segments == 1)
+      #expect(files.content("/d/file") == origin.content)
+    }
+  }
+
+  @Test("a segment that is lost is gone on with; a process that is killed leaves all that was synced")
+  func losses() async throws {
+    let origin = RangeOrigin(bytes: 20_000, chunk: 100, [.cut(after: 300), .cut(after: 1_500), .cut(after: 100)])
+    let files = SimulatedFiles()
+    _ = try await origin.download(to: "/d/file", in: files, Self.segmented(3))
+    #expect(files.content("/d/file") == origin.content)
+    for seed in SeedStride.some(of: Array(0..<60 as Range<UInt64>)) {
+      var generator = SeededGenerator(seed: seed)
+      let origin = RangeOrigin(bytes: 20_000, chunk: 100)
+      let files = SimulatedFiles(seed: seed)
+      for kill in 0..<6 {
+        files.restart(
+          afterLossOfPower: kill > 0 && Bool.random(using: &generator),
+          killedAt: kill == 5 ? nil : Int.random(in: 1...250, using: &generator))
+        let found = files.content("/d/file")
+        #expect(found == nil || found == origin.content, "seed \(seed)")
+        if found != nil { break }
+        // One segment goes on with what several left, and several with what one left.
+        _ = try? await origin.download(
+          to: "/d/file", in: files, Self.segmented(Int.random(in: 1...4, using: &generator)))
+      }
+      if files.content("/d/file") == nil {
+        files.restart(afterLossOfPower: false)
+        _ = try await origin.download(to: "/d/file", in: files, Self.segmented(2))
+      }
+      #expect(files.content("/d/file") == origin.content, "seed \(seed)")
+    }
+  }
+
+  @Test("another representation ends all segments, and comes in one part")
+  func changed() async throws {
+    let origin = RangeOrigin(bytes: 20_000, chunk: 100)
+    let other = RangeOrigin(bytes: 15_000).content
+    origin.script(
+      .answer { request, origin in
+        let answer = origin.serve(request)
+        origin.change(to: other, tag: "\"v2\"")
+        return answer
+      })
+    let files = SimulatedFiles()
+    let file = try await origin.download(to: "/d/file", in: files, Self.segmented(3))
+    #expect(files.content("/d/file") == other && file.restarts == 1 && file.segments == 1)
+  }
+
+  @Test("a disk without room for all of it is told before the parts come")
+  func fullDisk() async throws {
+    let origin = RangeOrigin(bytes: 20_000, chunk: 100)
+    let files = SimulatedFiles(capacity: 10_000)
+    let error = await #expect(throws: HTTPFetchError<any Error>.self) {
+      try await origin.download(to: "/d/file", in: files, Self.segmented(3))
+    }
+    #expect(error?.words == "response/disk_full" && origin.sent == 0)
+  }
+}
