@@ -165,7 +165,7 @@ let package = Package(
     .executableTarget(
       name: "LastroCommand",
       dependencies: [
-        "Lastro", "LastroCurl", "LastroCurlTransports", "LastroGemini",
+        "Lastro", "LastroCurl", "LastroCurlTransports", "LastroGemini", "LastroMultipart", "LastroPages",
         "LastroSupport", "LastroTunnels", "LastroWebSocket", httpTypes, logging,
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
@@ -270,7 +270,7 @@ let package = Package(
         "TestSupport",
         httpTypes,
       ],
-      swiftSettings: settings),
+      exclude: ["Errors/MultipartErrorTexts.txt"], swiftSettings: settings),
     .testTarget(
       name: "LastroFilesTests",
       dependencies: [
@@ -302,7 +302,7 @@ let package = Package(
         "TestSupport",
         httpTypes,
       ],
-      swiftSettings: settings),
+      exclude: ["Errors/PagesErrorTexts.txt"], swiftSettings: settings),
     .testTarget(
       name: "LastroCurlTests",
       dependencies: [

@@ -40,7 +40,7 @@ package enum PythonPeer {
         return {
             "name": disposition.get_param("name", header="content-disposition"),
             "filename": disposition.get_param("filename", header="content-disposition"), "type": fields.get("content-type"),
-            "body_base64": base64.b64encode(message.get_payload().encode("ascii", "surrogateescape")).decode()}
+            "body_base64": base64.b64encode(message.get_payload(decode=True)).decode()}
 
     def mixed(count):
         message = email.mime.multipart.MIMEMultipart("mixed")

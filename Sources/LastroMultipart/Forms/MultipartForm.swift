@@ -30,7 +30,7 @@ public struct MultipartForm: Sendable {
   ///
   /// - Parameters:
   ///   - boundary: what separates the parts: 1 to 70 of the characters that RFC 2046 §5.1.1 allows, and found in no
-  ///     part. ``Lastro/RequestBody/multipart(_:)`` refuses others. Default: one that is drawn, of 142 bits.
+  ///     part. `RequestBody.multipart(_:)` refuses others. Default: one that is drawn, of 142 bits.
   ///   - randomSource: what draws it. Default: the system's.
   public init(boundary: String? = nil, randomSource: RandomSource = .system) {
     self.boundary = FormBoundary(boundary, randomSource)

@@ -15,8 +15,8 @@ extension RequestBody {
   /// Up to a megabyte that is in memory is sent as bytes; any other form is put together while it is sent, in pieces
   /// of 64 KiB. Its length is announced where each part has one.
   ///
-  /// - Throws: stage `request`: code `invalid_body` for a boundary that cannot be one, a part with trailers, or a length
-  ///   that no number holds; `invalid_header` for a type or a field of a part that cannot be sent.
+  /// - Throws: stage `request`: code `invalid_body` for a boundary that cannot be one, a part with trailers, or a
+  ///   length that no number holds; `invalid_header` for a type or a field of a part that cannot be sent.
   public static func multipart(_ form: MultipartForm) throws(TransportError) -> RequestBody {
     var parts: [(head: FormPartHead, length: Int64?)] = []
     for part in form.parts { parts.append((try part.head(), part.body.length)) }

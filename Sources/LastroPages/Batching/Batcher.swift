@@ -46,8 +46,8 @@ public final class Batcher<Key: Hashable & Sendable, Value: Sendable>: Sendable 
 
   /// The value of a key.
   ///
-  /// - Throws: what the load throws; ``BatchKeyMissing`` where it has no value for the key; `CancellationError` when the
-  ///   task is cancelled.
+  /// - Throws: what the load throws; ``BatchKeyMissing`` where it has no value for the key; `CancellationError` when
+  ///   the task is cancelled.
   public func value(for key: Key) async throws -> Value {
     try Task.checkCancellation()
     let answer = OneAnswer<Result<Value, any Error>>()

@@ -33,8 +33,8 @@ struct FormBoundaryTests {
       waits
       ? BaseRequestMaking { () async throws -> ResourceRequest in
         await Task.yield()
-        return try ResourceRequest(method: .post, url: url, body: .multipart(make()))
-      } : BaseRequestMaking { try ResourceRequest(method: .post, url: url, body: .multipart(make())) }
+        return try ResourceRequest(method: .put, url: url, body: .multipart(make()))
+      } : BaseRequestMaking { try ResourceRequest(method: .put, url: url, body: .multipart(make())) }
     _ = try await stack.fetch(RawHTTPResource(baseRequestMaking: making))
     for request in transport.requests {
       let boundary = try #require(request.body.contentType?.split(separator: "=").last)

@@ -63,9 +63,9 @@ struct BatcherTests {
   @Test("a load that fails fails for all")
   func failed() async throws {
     let batcher = Batcher<Int, Int>(maximum: 2) { _ in throw TestError(name: "down") }
-    async let first = batcher.value(for: 1)
+    let first = Task { try await batcher.value(for: 1) }
     await #expect(throws: TestError(name: "down")) { try await batcher.value(for: 2) }
-    await #expect(throws: TestError(name: "down")) { _ = try await first }
+    await #expect(throws: TestError(name: "down")) { try await first.value }
   }
 
   @Test("cancelling one who waits leaves the others; when none is left, the load is cancelled")

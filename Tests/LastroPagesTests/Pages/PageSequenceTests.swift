@@ -36,13 +36,11 @@ struct PageSequenceTests {
   /// The pages, and stage and code of what ended them.
   private func all<Page, E>(_ pages: PageSequence<Page, E>) async -> (pages: [Page], end: String?) {
     var read: [Page] = []
-    do {
+    do throws(HTTPFetchError<E>) {
       for try await page in pages { read.append(page.value) }
       return (read, nil)
-    } catch let error as HTTPFetchError<E> {
-      return (read, error.words)
     } catch {
-      return (read, "\(error)")
+      return (read, error.words)
     }
   }
 
