@@ -165,7 +165,7 @@ let package = Package(
     .executableTarget(
       name: "LastroCommand",
       dependencies: [
-        "Lastro", "LastroCookies", "LastroCurl", "LastroCurlTransports", "LastroFiles", "LastroGemini",
+        "Lastro", "LastroCookies", "LastroCurl", "LastroCurlTransports", "LastroFiles", "LastroGemini", "LastroMultipart", "LastroPages",
         "LastroSupport", "LastroTunnels", "LastroWebSocket", httpTypes, logging,
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
@@ -276,7 +276,7 @@ let package = Package(
         "TestSupport",
         httpTypes,
       ],
-      swiftSettings: settings),
+      exclude: ["Errors/MultipartErrorTexts.txt"], swiftSettings: settings),
     .testTarget(
       name: "LastroFilesTests",
       dependencies: [
@@ -309,7 +309,7 @@ let package = Package(
         "TestSupport",
         httpTypes,
       ],
-      swiftSettings: settings),
+      exclude: ["Errors/PagesErrorTexts.txt"], swiftSettings: settings),
     .testTarget(
       name: "LastroCurlTests",
       dependencies: [

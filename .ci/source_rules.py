@@ -27,6 +27,8 @@ FORBIDDEN = {
     "LastroResilience": _LEAF | _OTHER_SYSTEMS | {"LastroExchange"},
     "LastroNames": _LEAF | _OTHER_SYSTEMS | {"LastroExchange", "LastroResilience"},
     "LastroCookies": _LEAF | _OTHER_SYSTEMS | {"LastroExchange", "LastroNames", "LastroResilience"},
+    "LastroMultipart": _LEAF | _OTHER_SYSTEMS | {"LastroExchange", "LastroResilience"},
+    "LastroPages": _LEAF | _OTHER_SYSTEMS | {"LastroExchange", "LastroResilience"},
     "LastroCurl": _TESTS | _OTHER_SYSTEMS | _OBSERVABILITY | {"CLastroCrypto", "ServiceLifecycle"},
     "LastroLifecycle": _TESTS | _OTHER_SYSTEMS | _OBSERVABILITY | {"CLastro", "CLastroCrypto", "Dispatch"},
     "LastroCurlTransports": _TESTS | _OBSERVABILITY | {"CLastro", "CLastroCrypto", "LastroWebSocket", "LastroGemini"},

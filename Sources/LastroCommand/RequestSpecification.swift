@@ -3,12 +3,14 @@
 import FoundationEssentials
 import HTTPTypes
 import Lastro
+import LastroMultipart
 
 /// One request as asked for on the command line or on a line of a batch: the words both share.
 struct RequestSpecification: Sendable {
   enum Body: Sendable {
     case bytes([UInt8])
     case file(String)
+    case form([FormField])
   }
 
   enum Backoff: Sendable, Equatable {
@@ -102,6 +104,10 @@ struct RequestSpecification: Sendable {
     case nil: return .empty
     case .bytes(let bytes): return .raw(Data(bytes), contentType: type)
     case .file(let path): return try .file(path: path, contentType: type)
+    case .form(let fields):
+      var form = MultipartForm()
+      for field in fields { try field.add(to: &form) }
+      return try .multipart(form)
     }
   }
 

@@ -3,6 +3,7 @@
 import FoundationEssentials
 import HTTPTypes
 import Lastro
+import LastroPages
 
 /// Performs one request as specified and reports it: the common part of `fetch` and `batch`.
 struct Runner: Sendable {
@@ -10,6 +11,8 @@ struct Runner: Sendable {
   var interceptors: [any HTTPResourceInterceptor] = []
   /// Whether bodies are collected before anything is written: a body that breaks off can then be retried.
   var collects = false
+  /// Whether links to next pages are followed.
+  var paginates = false
 
   /// - Parameter progress: told of the bytes so far and the length announced, once a chunk.
   func run(
@@ -27,7 +30,8 @@ struct Runner: Sendable {
       report.fail(.request, .invalidOption, "\(error)")
       return (report, nil)
     }
-    return try await fetch(resource, &report, sink, progress)
+    return try await paginates
+      ? fetchPages(resource, &report, sink, progress) : fetch(resource, &report, sink, progress)
   }
 
   private func fetch(
@@ -43,14 +47,7 @@ struct Runner: Sendable {
         answer = try await stack.stream(resource)
       }
     } catch {
-      if let response = error.response { report.add(response, facts: nil) }
-      report.add(error.ledger)
-      report.fail(error.stage, error.code, error.message)
-      report.trustFailure = error.trustFailure
-      if let body = error.body { try sink.write(body) }
-      report.bodyBytes = sink.count
-      report.bodySHA256 = error.response == nil ? nil : sink.hexDigest()
-      return (report, error.hint)
+      return (report, try Self.fail(&report, error, sink))
     }
     do {
       try await copy(answer, into: sink, progress)
@@ -71,6 +68,47 @@ struct Runner: Sendable {
     report.bodyBytes = sink.count
     report.bodySHA256 = sink.hexDigest()
     return (report, hint)
+  }
+
+  /// Prints the bodies of pages, and reports the last one.
+  private func fetchPages(
+    _ resource: RawHTTPResource, _ report: inout Report, _ sink: BodySink, _ progress: ((Int64, Int64?) -> Void)?
+  ) async throws(BodySink.WriteFailure) -> (report: Report, hint: String?) {
+    var pages = stack.pages(resource, by: .link).makeAsyncIterator()
+    var last: ResourceResponse?
+    while true {
+      let page: FetchedPage<Data>?
+      do throws(HTTPFetchError<any Error>) {
+        page = try await pages.next()
+      } catch {
+        return (report, try Self.fail(&report, error, sink))
+      }
+      guard let page else { break }
+      try sink.write(page.value)
+      progress?(sink.count, nil)
+      last = page.response
+    }
+    if let last {
+      report.add(last, facts: nil)
+      report.add(last.ledger)
+    }
+    report.bodyBytes = sink.count
+    report.bodySHA256 = sink.hexDigest()
+    return (report, nil)
+  }
+
+  /// - Returns: the hint.
+  private static func fail(
+    _ report: inout Report, _ error: HTTPFetchError<any Error>, _ sink: BodySink
+  ) throws(BodySink.WriteFailure) -> String? {
+    if let response = error.response { report.add(response, facts: nil) }
+    report.add(error.ledger)
+    report.fail(error.stage, error.code, error.message)
+    report.trustFailure = error.trustFailure
+    if let body = error.body { try sink.write(body) }
+    report.bodyBytes = sink.count
+    report.bodySHA256 = error.response == nil ? nil : sink.hexDigest()
+    return error.hint
   }
 
   /// Such a URL is refused; what refuses it must not print the password.

@@ -99,6 +99,18 @@ public struct CurlNetworkStack: HTTPNetworkStack {
     try await stack.stream(resource)
   }
 
+  /// Sends a request, and gives the last answer whatever its status; see `TransportNetworkStack.exchange`.
+  ///
+  /// - Parameters:
+  ///   - request: sent by every attempt.
+  ///   - streamed: whether the body is still to be read. Default: it is in memory.
+  /// - Throws: `HTTPFetchError` where there is no answer; never for a status.
+  public func exchange(
+    _ request: ResourceRequest, streamed: Bool = false
+  ) async throws(HTTPFetchError<any Error>) -> Network.Value<ResponseBody, ResourceResponse> {
+    try await stack.exchange(request, streamed: streamed)
+  }
+
   /// Works out what fetching a resource would do, without network; see `TransportNetworkStack.explain`.
   ///
   /// - Parameters:

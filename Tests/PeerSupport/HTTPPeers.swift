@@ -17,6 +17,8 @@ import Glibc
 /// | `/status/NNN` | that status, with a short text |
 /// | `/drip/N` | N chunks of `drip\n`, chunked |
 /// | `/cookies/…` | JSON: `cookies`, those of the request as `http.cookies` reads them; counts `visits` in a cookie |
+/// | `/form` | JSON: the parts of a multipart body as `email` reads them: `name`, `filename`, `type`, `body_base64` |
+/// | `/mixed/N` | `multipart/mixed` of N parts as `email` writes it; part I has I lines `part I`, and a file name |
 package enum PythonPeer {
   package static func start() async throws -> Peer {
     let program = try PeerProcess.find(["python3"], package: "python3")
@@ -27,9 +29,28 @@ package enum PythonPeer {
   }
 
   private static let script = #"""
-    import base64, collections, hashlib, http.cookies, http.server, json, sys, threading
+    import base64, collections, email, email.message, email.mime.multipart, email.mime.text, email.policy
+    import hashlib, http.cookies, http.server, json, sys, threading
 
     counts, lock = collections.Counter(), threading.Lock()
+
+    def part(message):
+        fields = {name.lower(): value.encode("ascii", "surrogateescape").decode() for name, value in message.raw_items()}
+        disposition = email.message.Message()
+        disposition["content-disposition"] = fields["content-disposition"]
+        return {
+            "name": disposition.get_param("name", header="content-disposition"),
+            "filename": disposition.get_param("filename", header="content-disposition"), "type": fields.get("content-type"),
+            "body_base64": base64.b64encode(message.get_payload(decode=True)).decode()}
+
+    def mixed(count):
+        message = email.mime.multipart.MIMEMultipart("mixed")
+        for number in range(count):
+            text = email.mime.text.MIMEText(f"part {number}\n" * number, _charset="us-ascii")
+            text.add_header("Content-Disposition", "attachment", filename=f'a "{number}"\\.txt')
+            message.attach(text)
+        raw = message.as_bytes(policy=email.policy.compat32.clone(linesep="\r\n"))
+        return message["Content-Type"], raw.partition(b"\r\n\r\n")[2]
 
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -64,6 +85,13 @@ package enum PythonPeer {
                     "method": self.command, "target": self.path, "headers": self.headers.items(),
                     "body_base64": base64.b64encode(body).decode(), "body_sha256": hashlib.sha256(body).hexdigest(),
                     "peer": self.client_address[1]}).encode())
+            elif parts[0] == "form":
+                head = b"Content-Type: " + self.headers["Content-Type"].encode() + b"\r\n\r\n"
+                message = email.message_from_bytes(head + body)
+                self.reply(200, json.dumps([part(found) for found in message.get_payload()]).encode())
+            elif parts[0] == "mixed":
+                kind, content = mixed(int(parts[1]))
+                self.reply(200, content, kind)
             elif parts[0] == "count":
                 with lock:
                     counts[self.path] += 1

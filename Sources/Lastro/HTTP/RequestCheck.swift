@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import HTTPTypes
+internal import LastroWire
 
 /// Refuses requests that must not reach the wire. libcurl checks none of it.
 package enum RequestCheck {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LastroWire
+
 extension RequestTarget {
   /// Takes a URL apart whose parts go on the wire as they are written, in one pass; `nil` for any other.
   static func plain(_ url: UnsafeBufferPointer<UInt8>) -> RequestTarget? {

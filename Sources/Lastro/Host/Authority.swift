@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LastroWire
+
 /// Host and port of a URL, checked.
 package struct Authority: Sendable, Hashable {
   /// Lower case and ASCII, as ``HostName`` has it, but for a final dot, which stays; an IPv6 address in brackets.

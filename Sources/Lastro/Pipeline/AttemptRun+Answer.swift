@@ -11,7 +11,7 @@ import HTTPTypes
 // The stages from the transport on, in their order.
 
 /// What the last transfer of an attempt brought.
-struct Exchange {
+struct Exchange: Sendable {
   let request: ResourceRequest
   let status: Int
   var response: ResourceResponse
@@ -68,7 +68,7 @@ extension AttemptRun {
 
   /// Tells failures of the answer from success.
   func isSuccess(_ exchange: Exchange) -> Bool {
-    (200...299).contains(exchange.status) || plan.acceptsUpgrade && exchange.status == 101
+    (200...299).contains(exchange.status) || plan.acceptance == .upgrade && exchange.status == 101
   }
 
   private func isEmpty(_ exchange: Exchange) -> Bool {
@@ -136,6 +136,29 @@ extension AttemptRun {
       attempt: earlier + 1, hop: hops, operation: options.operation, progress: options.progress)
     observedBody = observed
     return ResponseBody(source: observed)
+  }
+
+  /// The failure of an answer that is a value if no interceptor wants another attempt: whole, or to be streamed.
+  func unsettled(_ exchange: Exchange) async throws(AttemptFailure) -> AttemptFailure {
+    var exchange = exchange
+    if !isWhole(exchange) { try await collect(&exchange) }
+    if isEmpty(exchange) {
+      exchange.body.cancel()
+      exchange.body = ResponseBody(Data())
+    }
+    return failure(
+      .http(exchange.response.status), exchange.request, exchange.response, body: plan.kept(exchange.body.bytes),
+      facts: exchange.response.facts, answer: exchange)
+  }
+
+  /// Hands over the answer that a call ended with.
+  func settle(_ answer: Exchange, _ error: HTTPFetchError<any Error>) -> Exchange {
+    var answer = answer
+    answer.response.ledger = error.ledger
+    if plan.isStream { answer.body = observed(answer.body) }
+    call.emit(.callEnded(.success(answer.response)), of: self)
+    if let observedBody { observedBody.begin() } else { options.progress?.finish() }
+    return answer
   }
 
   func badStatus(_ exchange: Exchange, _ decodeError: FetchCall.DecodeError) async -> AttemptFailure {

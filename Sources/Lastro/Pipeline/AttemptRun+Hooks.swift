@@ -10,8 +10,13 @@ extension AttemptRun {
   /// The base request, where its maker may wait.
   func makeBaseInTime() async throws(AttemptFailure) -> Result<ResourceRequest, any Error> {
     let making = plan.baseRequestMaking
+    let callID = call.callID
     let made = try await inTime("the base request maker") { () -> Result<ResourceRequest, any Error> in
-      do { return .success(try await making.make()) } catch { return .failure(error) }
+      do {
+        return .success(try await CallContext.$callID.withValue(callID) { try await making.make() })
+      } catch {
+        return .failure(error)
+      }
     }
     do { return .success(try based(on: made.get())) } catch { return .failure(error) }
   }

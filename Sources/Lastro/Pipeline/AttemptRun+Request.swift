@@ -15,7 +15,11 @@ extension AttemptRun {
 
   /// The base request, as interceptors get it.
   func makeBase(by make: () throws -> ResourceRequest) -> Result<ResourceRequest, any Error> {
-    do { return .success(try based(on: make())) } catch { return .failure(error) }
+    do {
+      return .success(try based(on: CallContext.$callID.withValue(call.callID) { try make() }))
+    } catch {
+      return .failure(error)
+    }
   }
 
   /// The same, with what the call adds.

@@ -111,14 +111,15 @@ final class AttemptRun {
   /// A failure of this attempt. Once the task is cancelled, every failure is the cancelled one.
   func failure(
     _ kind: FailureRecord.Kind, _ request: ResourceRequest? = nil, _ response: ResourceResponse? = nil,
-    body: Data? = nil, apiError: (any Error)? = nil, decodingFailure: (any Error)? = nil, facts: TransferFacts? = nil
+    body: Data? = nil, apiError: (any Error)? = nil, decodingFailure: (any Error)? = nil, facts: TransferFacts? = nil,
+    answer: Exchange? = nil
   ) -> AttemptFailure {
     let kind = Task.isCancelled ? .cancelled(.cancelled(requestSent: requestSent)) : kind
     let record = FailureRecord(
       kind, request: request?.summary(redaction), response: response, apiError: apiError,
       apiErrorDecodingFailure: decodingFailure, bodySnippet: plan.snippet(body, redaction), body: body,
       redaction: redaction)
-    return AttemptFailure(record: record, request: request, body: body, facts: facts)
+    return AttemptFailure(record: record, request: request, body: body, facts: facts, answer: answer)
   }
 
   /// The attempt as it is accounted for once it has failed.
@@ -150,11 +151,14 @@ final class AttemptFailure: Error, Sendable {
   let request: ResourceRequest?
   let body: Data?
   let facts: TransferFacts?
+  /// The answer where it is a value unless there is another attempt.
+  let answer: Exchange?
 
-  init(record: FailureRecord, request: ResourceRequest?, body: Data?, facts: TransferFacts?) {
+  init(record: FailureRecord, request: ResourceRequest?, body: Data?, facts: TransferFacts?, answer: Exchange?) {
     self.record = record
     self.request = request
     self.body = body
     self.facts = facts
+    self.answer = answer
   }
 }

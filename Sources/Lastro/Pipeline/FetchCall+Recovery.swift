@@ -5,10 +5,11 @@ import HTTPTypes
 // The stages after a failed attempt, in their order.
 
 extension FetchCall {
-  /// Asks the interceptors, and returns when it is time for the next attempt, which is then in the place of the last.
+  /// Asks the interceptors, and returns when it is time for the next attempt, which is then in the place of the last;
+  /// or the answer that is the call's value, because nothing asks for another attempt.
   func recover(
     from failure: AttemptFailure, of attempt: inout AttemptRun
-  ) async throws(HTTPFetchError<any Error>) {
+  ) async throws(HTTPFetchError<any Error>) -> Exchange? {
     do throws(HTTPFetchError<any Error>) {
       let error = account(for: failure, of: attempt)
       let opinion = await attempt.opinion(on: failure, error, attempt.context)
@@ -17,8 +18,11 @@ extension FetchCall {
       let facts = RetryDecision.Facts(
         failed(error, failure, attempt), action: opinion, rules: plan.configuration,
         spread: plan.configuration.randomSource.unit())
-      try await perform(.on(facts), after: error, of: &attempt)
+      try await perform(.on(facts), after: error, dropping: failure.answer?.body, of: &attempt)
+      return nil
     } catch {
+      if let answer = failure.answer, !error.isCancelled { return attempt.settle(answer, error) }
+      failure.answer?.body.cancel()
       throw ended(error, attempt)
     }
   }
@@ -57,12 +61,14 @@ extension FetchCall {
   }
 
   private func perform(
-    _ decision: RetryDecision, after failure: HTTPFetchError<any Error>, of attempt: inout AttemptRun
+    _ decision: RetryDecision, after failure: HTTPFetchError<any Error>, dropping body: ResponseBody?,
+    of attempt: inout AttemptRun
   ) async throws(HTTPFetchError<any Error>) {
     switch decision {
     case .end(let end): throw ending(failure, attempt, because: end)
     case .again(let delay, let source, let price):
       let payment = try pay(price, after: failure, of: attempt)
+      body?.cancel()
       let cause = AttemptCause(
         delay: delay, delaySource: source, reason: failure.reasonOfRetry, quotaLeft: payment?.left)
       attempt = AttemptRun(of: self, after: attempt, because: cause, for: payment)

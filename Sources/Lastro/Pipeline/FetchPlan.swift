@@ -38,12 +38,20 @@ final class FetchPlan: Sendable {
   let options: RequestOptions
   let retryActionPriority: Retry.Action.CompareClosure
   let isStream: Bool
-  /// Whether 101 is a success: the transport hands on the connection.
-  let acceptsUpgrade: Bool
+  let acceptance: Acceptance
+
+  /// Which statuses are successes.
+  enum Acceptance {
+    case successful
+    /// 101 too: the transport hands on the connection.
+    case upgrade
+    /// What follows on another status is asked as ever, but the last answer is a value.
+    case all
+  }
 
   fileprivate init(
     core: StackCore, interceptors: InterceptorChain, making: BaseRequestMaking<ResourceRequest>,
-    options: RequestOptions, priority: @escaping Retry.Action.CompareClosure, isStream: Bool, acceptsUpgrade: Bool
+    options: RequestOptions, priority: @escaping Retry.Action.CompareClosure, isStream: Bool, acceptance: Acceptance
   ) {
     self.core = core
     self.interceptors = interceptors
@@ -52,7 +60,7 @@ final class FetchPlan: Sendable {
     self.options = options
     retryActionPriority = priority
     self.isStream = isStream
-    self.acceptsUpgrade = acceptsUpgrade
+    self.acceptance = acceptance
   }
 
   var configuration: StackConfiguration { _read { yield core.configuration } }
@@ -78,11 +86,13 @@ final class FetchPlan: Sendable {
   }
 
   private func delivery(for options: RequestOptions) -> TransferRequest.Delivery {
-    isStream
+    let maximum = options.maximumBodyBytes ?? (isStream ? nil : configuration.maximumBodyBytes)
+    // Collecting cuts the bodies of errors.
+    if acceptance == .all { return .streamed(maximumBytes: maximum.map { max(0, $0) }) }
+    return isStream
       ? .streamedOnSuccess(
-        maximumBytes: options.maximumBodyBytes.map { max(0, $0) },
-        errorBytes: max(0, configuration.maximumErrorBodyBytes))
-      : .collected(maximumBytes: max(0, options.maximumBodyBytes ?? configuration.maximumBodyBytes))
+        maximumBytes: maximum.map { max(0, $0) }, errorBytes: max(0, configuration.maximumErrorBodyBytes))
+      : .collected(maximumBytes: max(0, maximum ?? 0))
   }
 
   /// Refuses limits that mean nothing.
@@ -110,10 +120,10 @@ final class FetchPlan: Sendable {
 
 extension HTTPResource {
   /// The plan of a call. An initializer would be handed a copy of the resource: a reference to each of its closures.
-  func plan(by core: StackCore, isStream: Bool, acceptsUpgrade: Bool = false) -> FetchPlan {
+  func plan(by core: StackCore, isStream: Bool, acceptance: FetchPlan.Acceptance = .successful) -> FetchPlan {
     FetchPlan(
       core: core, interceptors: core.interceptors.followed(by: interceptors), making: baseRequestMaking,
-      options: options, priority: retryActionPriority, isStream: isStream, acceptsUpgrade: acceptsUpgrade)
+      options: options, priority: retryActionPriority, isStream: isStream, acceptance: acceptance)
   }
 }
 

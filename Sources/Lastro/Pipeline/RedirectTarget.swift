@@ -4,7 +4,7 @@ private import LastroWire
 
 /// Where a `Location` leads: a reference resolved against the URL that was asked (RFC 3986 §5.2, RFC 9110 §10.2.2).
 package struct RedirectTarget: Equatable {
-  var target: RequestTarget
+  package var target: RequestTarget
   /// The reference's own, else the one that came along.
   var fragment: String?
 

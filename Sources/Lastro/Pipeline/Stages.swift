@@ -27,8 +27,10 @@ extension FetchCall {
       do throws(AttemptFailure) {
         response = try await attempt.run(decode, decodeError)
       } catch {
-        try await recover(from: error, of: &attempt)
-        continue
+        guard let answer = try await recover(from: error, of: &attempt) else { continue }
+        // It takes any: what it throws would leave the call without a value.
+        try? decode(answer.body, answer.response)
+        return answer.response
       }
       return try end(with: response, of: attempt)
     }
@@ -58,7 +60,9 @@ extension AttemptRun {
       guard let next = try redirect(exchange) else { break }
       base = .success(next)
     }
-    guard isSuccess(exchange) else { throw await badStatus(exchange, decodeError) }
+    guard isSuccess(exchange) else {
+      throw plan.acceptance == .all ? try await unsettled(exchange) : await badStatus(exchange, decodeError)
+    }
     if !isWhole(exchange) { try await collect(&exchange) }
     try finish(&exchange, decode, decodeError)
     if plan.hooks.contains(.succeeded) { await tellSucceeded(exchange) }

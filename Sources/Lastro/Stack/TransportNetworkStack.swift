@@ -59,6 +59,34 @@ public struct TransportNetworkStack: HTTPNetworkStack {
     }
   }
 
+  /// Sends a request, and gives the last answer whatever its status: for callers that judge statuses themselves, such
+  /// as other clients' interfaces over this stack, or a conditional request that may be answered with 304.
+  ///
+  /// Interceptors, signers, redirects, retries, quota and limits in time are those of a fetch, which interceptors see
+  /// fail with each status outside 200–299; only when none of them wants another attempt, or a rule forbids it, the
+  /// answer is the value. Its body is whole, of whatever status, and no longer than the limit of bodies. Runs on the
+  /// concurrent pool.
+  ///
+  /// ```swift
+  /// let answer = try await stack.exchange(try ResourceRequest(url: url, headers: [.ifNoneMatch: tag]))
+  /// if answer.response.status == .notModified { return kept }
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - request: sent by every attempt.
+  ///   - streamed: whether the body is still to be read, as that of a stream is, with the limits of streams;
+  ///     interceptors then see no body of a status outside 200–299. Default: the body is in memory.
+  /// - Throws: ``HTTPFetchError`` where there is no answer, or none that may be followed; never for a status.
+  @concurrent
+  public func exchange(
+    _ request: ResourceRequest, streamed: Bool = false
+  ) async throws(HTTPFetchError<any Error>) -> Network.Value<ResponseBody, ResourceResponse> {
+    let resource = RawHTTPResource(request: request)
+    return try await run(resource.plan(by: core, isStream: streamed, acceptance: .all), resource.errorDecoding) {
+      body, _ in body
+    }
+  }
+
   private func run<Value, APIError>(
     _ plan: FetchPlan, _ errorDecoding: ErrorDecoding<APIError, Data, ResourceResponse>,
     finish: (ResponseBody, ResourceResponse) throws -> Value
@@ -100,7 +128,7 @@ extension TransportNetworkStack {
   ) async throws(HTTPFetchError<any Error>) -> Network.Value<(any ByteStream)?, ResourceResponse> {
     var stream: (any ByteStream)?
     let errorDecoding = resource.errorDecoding
-    let plan = resource.plan(by: core, isStream: false, acceptsUpgrade: true)
+    let plan = resource.plan(by: core, isStream: false, acceptance: .upgrade)
     let response = try await FetchCall(plan).run { body, _ in
       stream = body.upgraded
     } _: {

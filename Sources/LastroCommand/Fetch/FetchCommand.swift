@@ -21,6 +21,9 @@ struct FetchCommand: AsyncParsableCommand {
   var json = false
   @Flag(help: "Ask for no content coding, and print the body as it comes: compressed where the server compresses it.")
   var raw = false
+  @Flag(
+    help: "Follow links to next pages (RFC 8288) on the same server, and print their bodies one after another.")
+  var paginate = false
   @Flag(name: .shortAndLong, help: "Tell on standard error what is sent and received, without secrets.")
   var verbose = false
   @OptionGroup var downloadFlags: DownloadFlags
@@ -54,7 +57,7 @@ struct FetchCommand: AsyncParsableCommand {
       await judge?.finish()
       return try finish(report, hint: hint)
     }
-    let runner = Runner(stack: stack, interceptors: verbose ? [VerboseInterceptor()] : [])
+    let runner = Runner(stack: stack, interceptors: verbose ? [VerboseInterceptor()] : [], paginates: paginate)
     let (sink, descriptor) = try makeSink()
     defer { if let descriptor { close(descriptor) } }
     var bar: ProgressBar?

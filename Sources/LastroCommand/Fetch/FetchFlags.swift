@@ -17,6 +17,16 @@ struct FetchFlags: ParsableArguments {
     help: "Body, or @FILE, or @- for standard input. Repeated texts are joined with '&'. A file is sent as it is.")
   var data: [String] = []
 
+  @Option(
+    name: [.customShort("F"), .customLong("form")],
+    help: """
+      Part of a form: NAME=TEXT, NAME=@FILE, or NAME=<FILE for the text of a file; behind it ';type=TYPE' and \
+      ';filename=NAME'. - for standard input. Repeatable.
+      """)
+  var form: [String] = []
+  @Option(name: .customLong("form-string"), help: "Part of a form: NAME=TEXT, whatever the text has. Repeatable.")
+  var formStrings: [String] = []
+
   @OptionGroup var connection: ConnectionFlags
   @OptionGroup var pins: PinFlags
   @OptionGroup var way: ViaFlags
@@ -101,6 +111,10 @@ struct FetchFlags: ParsableArguments {
   }
 
   private func body() throws -> RequestSpecification.Body? {
+    guard form.isEmpty, formStrings.isEmpty else {
+      guard data.isEmpty else { throw ValidationError("-F and -d exclude each other.") }
+      return .form(try form.map { try FormField($0) } + formStrings.map { try FormField($0, isLiteral: true) })
+    }
     guard let first = data.first else { return nil }
     if data == ["@-"] { return .bytes(try StandardInput.readToEnd()) }
     if data.count == 1, first.hasPrefix("@") { return .file(String(first.dropFirst())) }

@@ -22,6 +22,12 @@ struct CommandErrorTextsTests {
     fetch URL -H Accept
     fetch URL -d @a -d b
     fetch URL -d @/nowhere/body
+    fetch URL -F a=b -d c
+    fetch URL -F a
+    fetch URL -F =a
+    fetch URL -F a=b;c=d
+    fetch URL -F a="b
+    fetch URL -F a=@/nowhere/file
     fetch URL -o /nowhere/body
     fetch URL --cacert a --capath b
     fetch URL --tlsv1.2 --tlsv1.3

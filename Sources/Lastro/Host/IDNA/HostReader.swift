@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LastroWire
+
 #if canImport(Glibc)
   internal import Glibc
 #else

@@ -4,18 +4,18 @@
 ///
 /// One pass over the bytes says so, without an allocation. What is not plain is not wrong: it goes the long way, which
 /// knows the reasons. Both ways make the same of what is plain.
-struct PlainAuthority: Hashable {
+package struct PlainAuthority: Hashable {
   /// The host, in bytes from the start.
-  let hostLength: Int
+  package let hostLength: Int
   /// Whether the host is an IPv4 address.
-  let isAddress: Bool
+  package let isAddress: Bool
   /// Whether the host has no upper case: it is in its canonical form then.
-  let isLowerCase: Bool
+  package let isLowerCase: Bool
   /// `nil` where none is written.
-  let port: Int?
+  package let port: Int?
 
   /// Reads `host`, `host:` or `host:port`; `nil` for what is not plain.
-  init?(_ bytes: UnsafeBufferPointer<UInt8>) {
+  package init?(_ bytes: UnsafeBufferPointer<UInt8>) {
     let colon = UInt8(ascii: ":")
     var label = 0
     var end = 0
@@ -33,7 +33,7 @@ struct PlainAuthority: Hashable {
     }
     guard end <= 253, Self.isPlainLabel(bytes, label, end) else { return nil }
     // A host whose last label is a number must be an address. Names such as a.1b are rare enough for the long way.
-    isAddress = bytes[label].isDigit
+    isAddress = Self.isDigit(bytes[label])
     guard !isAddress || Self.isIPv4(bytes, end) else { return nil }
     hostLength = end
     isLowerCase = !hasUpperCase
@@ -45,9 +45,11 @@ struct PlainAuthority: Hashable {
     }
   }
 
+  private static func isDigit(_ byte: UInt8) -> Bool { byte &- 48 < 10 }
+
   /// `unreserved` of RFC 3986 §2.3, but for the dot.
   private static func isLabelByte(_ byte: UInt8) -> Bool {
-    byte | 32 &- 97 < 26 || byte.isDigit || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
+    byte | 32 &- 97 < 26 || Self.isDigit(byte) || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
       || byte == UInt8(ascii: "~")
   }
 
@@ -69,7 +71,7 @@ struct PlainAuthority: Hashable {
         digits = 0
         value = 0
       } else {
-        guard bytes[index].isDigit, digits == 0 || value > 0 else { return false }
+        guard Self.isDigit(bytes[index]), digits == 0 || value > 0 else { return false }
         digits += 1
         value = value * 10 + Int(bytes[index] - 48)
         guard value < 256 else { return false }
@@ -82,7 +84,7 @@ struct PlainAuthority: Hashable {
     guard bytes.count - start <= 5 else { return nil }
     var port = 0
     for index in start..<bytes.count {
-      guard bytes[index].isDigit else { return nil }
+      guard Self.isDigit(bytes[index]) else { return nil }
       port = port * 10 + Int(bytes[index] - 48)
     }
     return 1...65_535 ~= port ? port : nil
@@ -91,7 +93,7 @@ struct PlainAuthority: Hashable {
 
 extension PlainAuthority {
   /// Reads a text; `nil` also for one that is not stored as UTF-8.
-  init?(_ text: String) {
+  package init?(_ text: String) {
     guard let plain = text.utf8.withContiguousStorageIfAvailable({ PlainAuthority($0) }) ?? nil else { return nil }
     self = plain
   }

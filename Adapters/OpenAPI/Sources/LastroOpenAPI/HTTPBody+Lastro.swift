@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import HTTPTypes
+internal import Lastro
+internal import OpenAPIRuntime
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+extension HTTPBody {
+  /// The body as a request sends it.
+  var requestBody: RequestBody {
+    let length: Int64? = if case .known(let count) = length { Int64(count) } else { nil }
+    let isReplayable = if case .multiple = iterationBehavior { true } else { false }
+    return RequestBody(
+      source: .stream(length: length, isReplayable: isReplayable) {
+        let reader = BodyReader(self)
+        return { try await reader.next() }
+      })
+  }
+
+  /// The body of an answer, to be read once; `nil` where none may follow the head.
+  convenience init?(_ answer: Network.Value<ResponseBody, ResourceResponse>, to method: HTTPRequest.Method) {
+    let head = answer.response.head
+    guard method != .head, head.status.code != 204, head.status.code != 304 else { return nil }
+    // What is read of a coded body is longer than what was sent.
+    let isCoded = head.headerFields[.contentEncoding] != nil
+    let announced = isCoded ? nil : head.headerFields[.contentLength].flatMap { Int64($0) }
+    self.init(
+      Slices(body: answer.value), length: announced.map { .known($0) } ?? .unknown, iterationBehavior: .single)
+  }
+}
+
+/// Reads a body of the runtime's, whose iterator is bound to no task.
+// Unchecked, because a request body is read by one task at a time.
+private final class BodyReader: @unchecked Sendable {
+  private var iterator: HTTPBody.Iterator
+
+  init(_ body: HTTPBody) { iterator = body.makeAsyncIterator() }
+
+  func next() async throws -> Data? { try await iterator.next().map { Data($0) } }
+}
+
+/// The chunks of a body as the runtime takes them.
+private struct Slices: AsyncSequence, Sendable {
+  let body: ResponseBody
+
+  struct AsyncIterator: AsyncIteratorProtocol {
+    var chunks: ResponseBody.AsyncIterator
+
+    mutating func next() async throws -> ArraySlice<UInt8>? { try await chunks.next().map { ArraySlice($0) } }
+  }
+
+  func makeAsyncIterator() -> AsyncIterator { AsyncIterator(chunks: body.makeAsyncIterator()) }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import HTTPTypes
+public import Lastro
+public import OpenAPIRuntime
+
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
+/// Sends what a client of swift-openapi-generator asks for by a Lastro stack.
+///
+/// ```swift
+/// let transport = LastroClientTransport { try await stack.exchange($0, streamed: $1) }
+/// ```
+///
+/// Every status is a value, after the stack's interceptors, redirects and retries; bodies of answers are streamed.
+public struct LastroClientTransport: ClientTransport {
+  /// Sends a request, and gives the answer whatever its status: `exchange` of a stack.
+  public typealias Exchange =
+    @Sendable (_ request: ResourceRequest, _ streamed: Bool) async throws ->
+    Network.Value<
+      ResponseBody, ResourceResponse
+    >
+
+  private let exchange: Exchange
+  private let options: RequestOptions
+
+  /// Makes a transport over any stack that has an exchange.
+  ///
+  /// - Parameters:
+  ///   - options: of every request; its operation is that of the API's description. Default: nothing set.
+  ///   - exchange: sends a request.
+  public init(options: RequestOptions = RequestOptions(), exchange: @escaping Exchange) {
+    self.exchange = exchange
+    self.options = options
+  }
+
+  /// Makes a transport over a stack.
+  ///
+  /// - Parameters:
+  ///   - stack: sends the requests.
+  ///   - options: of every request; its operation is that of the API's description. Default: nothing set.
+  public init(_ stack: TransportNetworkStack, options: RequestOptions = RequestOptions()) {
+    self.init(options: options) { try await stack.exchange($0, streamed: $1) }
+  }
+
+  /// Sends a request of an operation.
+  ///
+  /// - Throws: `HTTPFetchError<any Error>` where there is no answer; `TransportError` with code `invalid_url` or
+  ///   `invalid_header` for a request that cannot be sent, such as one whose server URL has a query.
+  public func send(
+    _ request: HTTPRequest, body: HTTPBody?, baseURL: URL, operationID: String
+  ) async throws -> (HTTPResponse, HTTPBody?) {
+    var options = options
+    options.operation = operationID
+    let resource = try ResourceRequest(
+      method: request.method, url: try Self.url(baseURL, request.path), headers: RawHeaders(request.headerFields),
+      body: body?.requestBody ?? .empty, options: options)
+    let answer = try await exchange(resource, true)
+    return (answer.response.head, HTTPBody(answer, to: request.method))
+  }
+
+  /// As text: `URL` would encode again what is encoded.
+  private static func url(_ base: URL, _ path: String?) throws(TransportError) -> String {
+    var text = base.absoluteString
+    guard !text.contains("?"), !text.contains("#") else {
+      throw .refused(
+        .invalidURL, "the server URL has a query or a fragment", hint: "give it in the operation's own parameters")
+    }
+    while text.hasSuffix("/") { text.removeLast() }
+    return text + (path ?? "")
+  }
+}

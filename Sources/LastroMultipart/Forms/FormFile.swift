@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+#if canImport(Glibc)
+  internal import Glibc
+#else
+  internal import Darwin
+#endif
+
+/// An open file of a form. It ends where it ended when the form was made. Closed with the object.
+final class FormFile {
+  private let descriptor: Int32
+  private let path: String
+  private let length: Int64
+  private var left: Int64
+
+  /// - Throws: code `invalid_body`, when it cannot be opened, or is not a regular file any more.
+  init(_ path: String, length: Int64) throws(TransportError) {
+    // What was put in its place since may be a pipe, which no process writes to: opening that must not wait.
+    descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+    self.path = path
+    self.length = length
+    left = length
+    guard descriptor >= 0 else { throw Self.failure("cannot be opened: \(String(cString: strerror(errno)))", path) }
+    var status = stat()
+    guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+      throw Self.failure("is not a regular file any more", path)
+    }
+  }
+
+  deinit { if descriptor >= 0 { close(descriptor) } }
+
+  /// The next piece; `nil` where the file ended when the form was made.
+  func next() throws(TransportError) -> Data? {
+    guard left > 0 else { return nil }
+    let wanted = Int(min(left, Int64(FormSending.chunkBytes)))
+    var data = Data(count: wanted)
+    var count = 0
+    repeat {
+      count = data.withUnsafeMutableBytes { read(descriptor, $0.baseAddress, wanted) }
+    } while count < 0 && errno == EINTR
+    guard count >= 0 else { throw Self.failure("cannot be read: \(String(cString: strerror(errno)))", path) }
+    guard count > 0 else {
+      throw Self.failure("has \(length - left) bytes, and had \(length) when the form was made", path)
+    }
+    left -= Int64(count)
+    return count == wanted ? data : Data(data.prefix(count))
+  }
+
+  private static func failure(_ message: String, _ path: String) -> TransportError {
+    .refused(
+      .invalidBody, "the form's file \(path.escapedForDisplay) \(message)",
+      hint: "do not move or change a file while it is sent")
+  }
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import HTTPTypes
+public import Lastro
+internal import LastroWire
+
+/// One part of an answer of several (RFC 2046 §5.1).
+public struct MultipartPart: Sendable {
+  /// Which bytes of the whole a part of `multipart/byteranges` has (RFC 9110 §14.4).
+  public struct ByteRange: Sendable, Hashable {
+    /// Positions of the first byte and of the last.
+    public let bounds: ClosedRange<Int64>
+    /// The length of the whole; `nil` where the server does not say.
+    public let total: Int64?
+  }
+
+  /// The fields of the part's head.
+  public let fields: HTTPFields
+  /// The name that `Content-Disposition` has.
+  public let name: String?
+  /// The file name that `Content-Disposition` has, as the server wrote it: no path to be trusted.
+  public let filename: String?
+  /// The range that `Content-Range` has; of `multipart/byteranges` every part has one. Ranges may come in any order,
+  /// and overlap.
+  public let byteRange: ByteRange?
+  /// The bytes, to be read before the next part is asked for. Left unread, they are passed over.
+  public let body: ResponseBody
+
+  init(_ lines: [ResponseHead.Field], body: ResponseBody) throws(TransportError) {
+    var fields = HTTPFields()
+    for line in lines { fields.append(try HTTPField(line)) }
+    let disposition = fields[.contentDisposition].map(Disposition.init)
+    self.fields = fields
+    name = disposition?.name
+    filename = disposition?.filename
+    byteRange = fields[.contentRange].flatMap { ContentRange($0) }.map {
+      ByteRange(bounds: $0.first...$0.last, total: $0.total)
+    }
+    self.body = body
+  }
+}
+
+/// The two parameters of `Content-Disposition` that matter.
+private struct Disposition {
+  let name: String?
+  let filename: String?
+
+  init(_ value: String) {
+    let isForm = value.lowercased().drop { $0 == " " }.hasPrefix("form-data")
+    // Forms are written as browsers do it, other parts as RFC 6266 has it.
+    guard let disposition = ParameterizedValue(value, escapes: !isForm) else {
+      (name, filename) = (nil, nil)
+      return
+    }
+    let parameters = disposition.parameters
+    let undo = { (text: String) in isForm ? Self.unescaped(text) : text }
+    name = parameters["name"].map(undo)
+    filename = parameters["filename*"].flatMap(Self.extended) ?? parameters["filename"].map(undo)
+  }
+
+  /// Undoes what the HTML standard escapes, and nothing else.
+  private static func unescaped(_ text: String) -> String {
+    let bytes = Array(text.utf8)
+    var result: [UInt8] = []
+    var index = 0
+    while index < bytes.count {
+      let escape = bytes[index...].prefix(3)
+      if let byte = escapes.first(where: { escape.elementsEqual($0.key.utf8) })?.value {
+        result.append(byte)
+        index += 3
+      } else {
+        result.append(bytes[index])
+        index += 1
+      }
+    }
+    return String(decoding: result, as: UTF8.self)
+  }
+
+  private static let escapes: KeyValuePairs<String, UInt8> = ["%22": 0x22, "%0D": 0x0D, "%0A": 0x0A]
+
+  /// `UTF-8'en'a%20b` (RFC 8187); `nil` for other charsets, which no server needs.
+  private static func extended(_ text: String) -> String? {
+    let parts = text.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
+    guard parts.count == 3, parts[0].lowercased() == "utf-8", let bytes = parts[2].percentDecodedBytes else {
+      return nil
+    }
+    return String(validating: bytes, as: UTF8.self)
+  }
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+internal import LastroSupport
+internal import LastroWire
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// What parts and their bodies are read from, by one task at a time.
+final class PartReader: Sendable {
+  private struct Position {
+    var iterator: ResponseBody.AsyncIterator
+    var machine: MultipartMachine
+    /// Number of the part whose body comes next.
+    var part = 0
+    /// Whether that body has not ended.
+    var isInBody = false
+  }
+
+  private enum State {
+    case open(Position)
+    /// A task reads.
+    case taken
+    case failed(TransportError)
+    case ended
+  }
+
+  /// Bytes behind the last delimiter that are read so that the connection can be used again.
+  private static let maximumEpilogueBytes = 64 * 1024
+
+  private let body: ResponseBody
+  private let isByteRanges: Bool
+  private let state: Lock<State>
+
+  init(_ body: ResponseBody, _ machine: MultipartMachine, isByteRanges: Bool) {
+    self.body = body
+    self.isByteRanges = isByteRanges
+    state = Lock(.open(Position(iterator: body.makeAsyncIterator(), machine: machine)))
+  }
+
+  func nextPart() async throws(TransportError) -> MultipartPart? {
+    guard var position = try take() else { return nil }
+    return try await kept(&position) { (position) throws(TransportError) in
+      while position.isInBody { _ = try await Self.chunk(&position) }
+      guard case .head(let fields)? = try await Self.event(&position) else {
+        await self.passEpilogue(&position)
+        return nil
+      }
+      position.part += 1
+      position.isInBody = true
+      let source = PartBody(self, part: position.part)
+      let part = try MultipartPart(fields, body: ResponseBody(source: source))
+      guard !self.isByteRanges || part.byteRange != nil else { throw .partWithoutRange(position.part) }
+      return part
+    }
+  }
+
+  /// The next piece of a part's body; `nil` at its end.
+  func nextChunk(of part: Int) async throws(TransportError) -> Data? {
+    guard var position = try take() else { return nil }
+    return try await kept(&position) { (position) throws(TransportError) in
+      guard position.part == part else { throw .partPassedOver(part) }
+      return position.isInBody ? try await Self.chunk(&position) : nil
+    }
+  }
+
+  var finalFacts: TransferFacts? { body.finalFacts }
+
+  /// The position, for one task alone; `nil` at the end.
+  private func take() throws(TransportError) -> Position? {
+    try state.withLock { (state) throws(TransportError) in
+      switch state {
+      case .open(let position):
+        state = .taken
+        return position
+      case .taken: throw .twoReaders
+      case .failed(let error): throw error
+      case .ended: return nil
+      }
+    }
+  }
+
+  /// Reads, and puts back where that ended.
+  private func kept<Value>(
+    _ position: inout Position, _ read: (inout Position) async throws(TransportError) -> Value
+  ) async throws(TransportError) -> Value {
+    do throws(TransportError) {
+      let value = try await read(&position)
+      let position = position
+      state.withLock { $0 = position.machine.hasEnded ? .ended : .open(position) }
+      return value
+    } catch {
+      // A stale body breaks nothing.
+      let isHarmless = error.stage == .request
+      let position = position
+      state.withLock { $0 = isHarmless ? .open(position) : .failed(error) }
+      if !isHarmless { body.cancel() }
+      throw error
+    }
+  }
+
+  private static func chunk(_ position: inout Position) async throws(TransportError) -> Data? {
+    switch try await event(&position) {
+    case .body(let bytes): return Data(bytes)
+    default:
+      position.isInBody = false
+      return nil
+    }
+  }
+
+  private static func event(_ position: inout Position) async throws(TransportError) -> MultipartMachine.Event? {
+    while true {
+      do throws(MultipartViolation) {
+        if let event = try position.machine.next() { return event }
+      } catch {
+        throw error.transportError
+      }
+      guard let chunk = try await position.iterator.next() else {
+        do throws(MultipartViolation) {
+          try position.machine.finish()
+          return nil
+        } catch {
+          throw error.transportError
+        }
+      }
+      chunk.withUnsafeBytes { position.machine.append($0) }
+    }
+  }
+
+  /// All parts are there: what fails behind them is no failure of theirs.
+  private func passEpilogue(_ position: inout Position) async {
+    var passed = 0
+    while passed <= Self.maximumEpilogueBytes, let chunk = try? await position.iterator.next() { passed += chunk.count }
+    if passed > Self.maximumEpilogueBytes { body.cancel() }
+  }
+}
+
+/// The body of one part. Dropping it ends nothing: the rest is passed over.
+private final class PartBody: ResponseBodySource {
+  private let reader: PartReader
+  private let part: Int
+
+  init(_ reader: PartReader, part: Int) {
+    self.reader = reader
+    self.part = part
+  }
+
+  var finalFacts: TransferFacts? { reader.finalFacts }
+
+  func next() async throws(TransportError) -> Data? { try await reader.nextChunk(of: part) }
+
+  func cancel() {}
+}

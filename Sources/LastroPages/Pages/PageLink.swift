@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import HTTPTypes
+internal import Lastro
+internal import LastroWire
+
+/// Links between pages.
+enum PageLink {
+  /// The target of the first link of a relation, as written.
+  static func target(of relation: String, in response: ResourceResponse) -> String? {
+    guard let name = HTTPField.Name("Link") else { return nil }
+    return WebLink.links(in: response.headerFields[values: name]).first { link in
+      guard link.relations.contains(relation) else { return false }
+      guard let anchor = link.anchor else { return true }
+      return resolved(anchor, against: response.url)?.urlWithoutFragment
+        == resolved("", against: response.url)?.urlWithoutFragment
+        && !anchor.contains("#")
+    }?.target
+  }
+
+  /// The absolute URL of a reference; `nil` where there is none that may be asked for.
+  static func resolved(_ reference: String, against url: String) -> RedirectTarget? {
+    guard let base = try? RequestTarget(url) else { return nil }
+    return try? RedirectTarget(reference, base: base, fragment: nil)
+  }
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import HTTPTypes
+internal import Lastro
+
+extension NextPage {
+  /// The request with what this has in its place.
+  func applied(to request: ResourceRequest) throws(TransportError) -> ResourceRequest {
+    var request = request
+    switch self {
+    case .url(let url):
+      let target = try RequestTarget(url)
+      request.head.scheme = target.scheme
+      request.head.authority = target.authority
+      request.head.path = target.pathAndQuery
+    case .query(let items):
+      var target = try RequestTarget(request.url)
+      target.replace(items)
+      request.head.path = target.pathAndQuery
+    case .header(let name, let value): try request.setHeader(name, value)
+    }
+    return request
+  }
+}
+
+extension RequestTarget {
+  /// Puts query items in the place of those with their names; new ones follow the others, by name.
+  fileprivate mutating func replace(_ items: [String: String]) {
+    var parts = (query ?? "").split(separator: "&").map(String.init).filter { part in
+      let name = part.prefix { $0 != "=" }
+      let plain = Substring(name.replacing("+", with: " ")).percentDecodedBytes ?? Array(name.utf8)
+      return items[String(decoding: plain, as: UTF8.self)] == nil
+    }
+    for (name, value) in items.sorted(by: { $0.key < $1.key }) {
+      parts.append("\(name.percentEncoded(keeping: .unreserved))=\(value.percentEncoded(keeping: .unreserved))")
+    }
+    query = parts.joined(separator: "&")
+  }
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Reads the value of a field from left to right: words, quoted texts, parameters (RFC 9110 §5.6).
+struct FieldScanner {
+  private static let quote = UInt8(ascii: "\"")
+  private static let backslash = UInt8(ascii: "\\")
+
+  private let bytes: [UInt8]
+  private var index = 0
+
+  init(_ text: String) { bytes = Array(text.utf8) }
+
+  var isAtEnd: Bool { index == bytes.count }
+
+  var peek: UInt8? { index < bytes.count ? bytes[index] : nil }
+
+  mutating func passBlanks() {
+    while let byte = peek, FieldSyntax.isSpace(byte) { index += 1 }
+  }
+
+  /// Goes behind a byte, if it is the next one.
+  mutating func pass(_ character: Unicode.Scalar) -> Bool {
+    guard peek == UInt8(ascii: character) else { return false }
+    index += 1
+    return true
+  }
+
+  mutating func text(while isPart: (UInt8) -> Bool) -> String {
+    let start = index
+    while let byte = peek, isPart(byte) { index += 1 }
+    return String(decoding: bytes[start..<index], as: UTF8.self)
+  }
+
+  /// The text in quotes that begins here; `nil` where they are not closed.
+  ///
+  /// - Parameter escapes: whether a backslash stands for what follows it (§5.6.4). Browsers write it as it is.
+  mutating func quoted(escapes: Bool) -> String? {
+    guard pass("\"") else { return nil }
+    var text: [UInt8] = []
+    while let byte = peek {
+      index += 1
+      if byte == Self.quote { return String(decoding: text, as: UTF8.self) }
+      guard byte == Self.backslash, escapes, let escaped = peek else {
+        text.append(byte)
+        continue
+      }
+      index += 1
+      text.append(escaped)
+    }
+    return nil
+  }
+
+  /// `; name=value` again and again, with blanks wherever servers put them; names in lower case. It ends in front of
+  /// what is no parameter. `nil` where quotes are not closed.
+  mutating func parameters(escapes: Bool = true) -> [FieldParameter]? {
+    var parameters: [FieldParameter] = []
+    while true {
+      passBlanks()
+      guard pass(";") else { return parameters }
+      passBlanks()
+      let name = text { !FieldSyntax.isSpace($0) && !"=;,".utf8.contains($0) }.lowercased()
+      passBlanks()
+      var value = ""
+      if pass("=") {
+        passBlanks()
+        if peek == Self.quote {
+          guard let quoted = quoted(escapes: escapes) else { return nil }
+          value = quoted
+        } else {
+          value = text { !FieldSyntax.isSpace($0) && !";,".utf8.contains($0) }
+        }
+      }
+      if !name.isEmpty { parameters.append(FieldParameter(name: name, value: value)) }
+    }
+  }
+}
+
+/// A parameter of a field's value: its name in lower case, its value without quotes.
+package struct FieldParameter: Equatable, Sendable {
+  package var name: String
+  package var value: String
+
+  package init(name: String, value: String) {
+    self.name = name
+    self.value = value
+  }
+}
+
+extension [FieldParameter] {
+  /// The value of the first one of that name.
+  package subscript(name: String) -> String? { first { $0.name == name }?.value }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import LastroWire
+
+@Suite("Values of fields, read")
+struct FieldValueTests {
+  @Test(
+    "a type has parameters, in quotes or not",
+    arguments: [
+      ("multipart/mixed", "multipart/mixed", []), ("A/B;Charset=utf-8", "a/b", ["charset=utf-8"]),
+      (#"a/b ; x = "1;2,\"3\\" ; ;y=z;"#, "a/b", [#"x=1;2,"3\"#, "y=z"]), ("a/b;x", "a/b", ["x="]),
+      ("form-data; name=a; NAME=b", "form-data", ["name=a", "name=b"]),
+    ])
+  func parameters(text: String, essence: String, parameters: [String]) throws {
+    let value = try #require(ParameterizedValue(text))
+    #expect(value.essence == essence)
+    #expect(value.parameters.map { "\($0.name)=\($0.value)" } == parameters)
+  }
+
+  @Test(
+    "what is not such a value is refused",
+    arguments: ["", " ", ";a=b", "a/b;c=\"d", "a/b c", "a/b;c=\"d\"e", "a/b,c/d"])
+  func malformed(text: String) { #expect(ParameterizedValue(text) == nil) }
+
+  @Test("browsers' backslashes stand for themselves")
+  func backslashes() throws {
+    let value = try #require(ParameterizedValue(#"form-data; name="a\"; filename="c:\b""#, escapes: false))
+    #expect(value.parameters["name"] == #"a\"# && value.parameters["filename"] == #"c:\b"#)
+  }
+
+  @Test("of two values of one parameter that differ, none counts")
+  func only() throws {
+    #expect(ParameterizedValue("a/b;x=1;x=1")?.only("x") == "1")
+    #expect(ParameterizedValue("a/b;x=1;x=2")?.only("x") == nil)
+    #expect(ParameterizedValue("a/b")?.only("x") == nil)
+  }
+
+  @Test(
+    "links are told apart by commas outside of <> and quotes, and have the first rel alone",
+    arguments: [
+      (["<https://a/?p=2>; rel=\"next\", <https://a/?p=9>; rel=last"], ["https://a/?p=2 next", "https://a/?p=9 last"]),
+      (["</a,b>; title=\"x, <y>; rel=prev\"; rel=NEXT"], ["/a,b next"]),
+      (["<a>;rel=\"prev Next\"  ,,<b>"], ["a prev,next", "b "]),
+      (["<a>; rel=next; rel=prev"], ["a next"]), (["<a>; rel=next", "<b>; rel=prev"], ["a next", "b prev"]),
+      (["<a>;rel=next junk, <b>;rel=next"], ["a next"]), (["a; rel=next"], []), (["<a; rel=next"], []), ([""], []),
+      (["<a>; rel=\"next"], []), (["<>; rel=next"], [" next"]), (["<a>; Rel = next ; anchor=\"#x\""], ["a next #x"]),
+    ])
+  func links(values: [String], links: [String]) {
+    let read = WebLink.links(in: values).map { link in
+      "\(link.target) \(link.relations.joined(separator: ","))" + (link.anchor.map { " \($0)" } ?? "")
+    }
+    #expect(read == links)
+  }
+
+  @Test("a field beyond 64 KiB has no links")
+  func hugeLinks() {
+    let link = "<a>;rel=next,"
+    #expect(WebLink.links(in: [String(repeating: link, count: 5_041)]).count == 5_041)
+    #expect(WebLink.links(in: [String(repeating: link, count: 5_042)]).isEmpty)
+  }
+
+  @Test(
+    "a range of content is two positions and perhaps a length",
+    arguments: [
+      ("bytes 0-0/1", "0-0/1"), ("Bytes 5-9/*", "5-9/-1"),
+      ("bytes 0-9223372036854775806/9223372036854775807", "0-9223372036854775806/9223372036854775807"),
+      ("bytes 5-4/10", nil), ("bytes 0-10/10", nil), ("bytes */10", nil), ("bytes 0-9", nil), ("items 0-9/10", nil),
+      ("bytes +0-9/10", nil), ("bytes -9/10", nil), ("bytes 0-99999999999999999999/*", nil), ("bytes 0-9/10/11", nil),
+      ("", nil),
+    ])
+  func contentRanges(text: String, range: String?) {
+    #expect(ContentRange(text).map { "\($0.first)-\($0.last)/\($0.total ?? -1)" } == range)
+  }
+}
