@@ -86,7 +86,7 @@ extension Page {
     try await stage.prints("kept") { try await kept(in: file) }
     try FileManager.default.removeItem(atPath: file)
     try await stage.prints("netscape") {
-      netscape("example.org\tFALSE\t/\tTRUE\t0\tsession\n.org\tTRUE\t/\tFALSE\t0\ta\tb\n")
+      netscape("example.org\tFALSE\t/\tTRUE\t0\tsession\t31d4d96e\n.org\tTRUE\t/\tFALSE\t0\ta\tb\n")
     }
   }
 }

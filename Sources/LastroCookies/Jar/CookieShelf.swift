@@ -44,9 +44,9 @@ struct CookieShelf {
   init(_ rules: CookieRules, _ suffixes: PublicSuffixList) { (self.rules, self.suffixes) = (rules, suffixes) }
 
   /// All of them, the oldest first.
-  var entries: [Entry] {
-    sites.values.flatMap { site in site.domains.values.flatMap(\.values) }.sorted { $0.order < $1.order }
-  }
+  var entries: [Entry] { unordered.sorted { $0.order < $1.order } }
+
+  private var unordered: [Entry] { sites.values.flatMap { site in site.domains.values.flatMap(\.values) } }
 
   private func site(of host: HostName) -> String { suffixes.registrableDomain(of: host)?.text ?? host.text }
 
@@ -152,7 +152,7 @@ struct CookieShelf {
       }
     }
     guard count > rules.maximumCookies else { return }
-    let entries = entries
+    let entries = unordered
     if !removeExpired(entries, now) { removeOldest(of: entries) }
   }
 
