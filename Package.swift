@@ -165,7 +165,7 @@ let package = Package(
     .executableTarget(
       name: "LastroCommand",
       dependencies: [
-        "Lastro", "LastroCurl", "LastroCurlTransports", "LastroGemini",
+        "Lastro", "LastroCurl", "LastroCurlTransports", "LastroEvents", "LastroGemini",
         "LastroSupport", "LastroTunnels", "LastroWebSocket", httpTypes, logging,
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
@@ -262,7 +262,7 @@ let package = Package(
         "TestSupport",
         httpTypes,
       ],
-      swiftSettings: settings),
+      exclude: ["Errors/EventErrorTexts.txt"], swiftSettings: settings),
     .testTarget(
       name: "LastroMultipartTests",
       dependencies: [

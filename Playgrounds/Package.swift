@@ -31,6 +31,7 @@ let package = Package(
         .product(name: "Lastro", package: "Lastro"),
         .product(name: "LastroCurl", package: "Lastro"),
         .product(name: "LastroCurlTransports", package: "Lastro"),
+        .product(name: "LastroEvents", package: "Lastro"),
         .product(name: "LastroExchange", package: "Lastro"),
         .product(name: "LastroGemini", package: "Lastro"),
         .product(name: "LastroNames", package: "Lastro"),
