@@ -76,7 +76,7 @@ func attempting<T>(_ body: () async throws -> T) async throws -> T {
 /// The servers of other projects that run while a suite runs.
 package struct Peers: Sendable {
   package enum Kind: Sendable {
-    case nginx, squid, dante, python, mollyBrown, jetforce, webSocket, events
+    case nginx, squid, dante, python, mollyBrown, jetforce, webSocket
     /// One of each ``PeerSite/Server``.
     case sites
   }
@@ -94,7 +94,6 @@ package struct Peers: Sendable {
   package static var mollyBrown: Peer { get throws { try peer(.mollyBrown) } }
   package static var jetforce: Peer { get throws { try peer(.jetforce) } }
   package static var webSocket: Peer { get throws { try peer(.webSocket) } }
-  package static var events: Peer { get throws { try peer(.events) } }
 
   package static func site(_ server: PeerSite.Server) throws -> PeerSite { try #require(current.sites[server]) }
 
@@ -110,7 +109,6 @@ package struct Peers: Sendable {
     case .mollyBrown: others[kind] = try await MollyBrownPeer.start()
     case .jetforce: others[kind] = try await JetforcePeer.start()
     case .webSocket: others[kind] = try await WebSocketPeer.start()
-    case .events: others[kind] = try await EventPeer.start()
     }
   }
 

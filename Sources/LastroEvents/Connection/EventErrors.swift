@@ -47,6 +47,11 @@ extension HTTPFetchError {
       response: response, attempts: response?.attempts ?? [])
   }
 
+  /// The same failure without the answer's body: states are kept, and bodies may be large.
+  var withoutBody: Self {
+    Self(reason, request: request, response: response, attempts: attempts, retryEnd: retryEnd)
+  }
+
   /// Whether it is a loss that time may heal. Statuses are those for which services restart or shed load: the
   /// standard's event source gives up with any.
   var mayPass: Bool {

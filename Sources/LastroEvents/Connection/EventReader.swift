@@ -18,7 +18,8 @@ struct EventReader<APIError: Error>: Sendable {
   let endsAtClose: Bool
   private let lease: EventLease
   private let facts = Lock<StreamFacts?>(nil)
-  private let start: Duration
+  /// When the first connection was begun.
+  private var start: Duration?
   private var connection: Connection?
   private var lastEventID: String
   private var schedule = ReconnectionSchedule()
@@ -30,7 +31,6 @@ struct EventReader<APIError: Error>: Sendable {
     endsAtClose = stream.endsAtClose
     lease = EventLease(stream.board)
     lastEventID = stream.options.lastEventID
-    start = stream.call.configuration.timeSource.now()
   }
 
   private var time: TimeSource { call.configuration.timeSource }
@@ -84,6 +84,7 @@ extension EventReader {
   /// False where the server says that there is nothing more.
   private mutating func connect() async throws(HTTPFetchError<APIError>) -> Bool {
     do throws(TransportError) { try options.check() } catch { throw HTTPFetchError(.noRequest(error)) }
+    start = start ?? time.now()
     lease.board.change { $0.post(.connecting) }
     let id = lastEventID
     let answer = try await call.open(firstByte: options.firstEvent, left: timeLeft, facts: facts) {
@@ -151,7 +152,7 @@ extension EventReader {
 
   /// What is left of the total timeout; `nil` before the first request, which says it itself, and without one.
   private var timeLeft: Duration? {
-    guard let total = facts.withLock({ $0?.timeouts.total }) else { return nil }
+    guard let start, let total = facts.withLock({ $0?.timeouts.total }) else { return nil }
     return total - (time.now() - start)
   }
 
@@ -170,7 +171,7 @@ extension EventReader {
       throw loss
         ?? failure(.deadlinePassed(.totalTimeout, of: total, "before the next connection", requestSent: true))
     }
-    let reason = loss.map { EventStreamState.Loss.failed($0.erased) } ?? .ended
+    let reason = loss.map { EventStreamState.Loss.failed($0.erased.withoutBody) } ?? .ended
     lease.board.change { $0.post(.waiting(for: wait, because: reason)) }
     do {
       if wait > .zero { try await time.sleep(wait) }

@@ -16,18 +16,6 @@ extension ResourceRequest {
   }
 }
 
-extension ResourceRequest {
-  /// Says what is read, unless the caller did.
-  mutating func askForJSON(_ framing: JSONStreamOptions.Framing) {
-    guard head.headerFields[.accept] == nil else { return }
-    head.headerFields[.accept] =
-      switch framing {
-      case .lines: "application/x-ndjson, application/jsonl, application/json;q=0.5"
-      case .textSequence: "application/json-seq"
-      }
-  }
-}
-
 extension HTTPField.Name {
   // Forced: letters and hyphens are a field name (RFC 9110 §5.6.2), and no other name could stand in.
   // swift-format-ignore: NeverForceUnwrap

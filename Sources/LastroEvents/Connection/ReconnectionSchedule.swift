@@ -2,10 +2,9 @@
 
 /// When the next connection is made. A value; time and randomness come from outside.
 ///
-/// `wait = base + U(0, min(30 s, base · (2ⁿ − 1)))`, with `n` connections in a row that ended without an event, the
-/// latest one that had events counted as the first. The base is what the server set last. With a base below 1 s the
-/// addition is counted from 1 s where `n` is 2 or more: a server that asks for no wait is not knocked at without end
-/// while it is down.
+/// `wait = base + U(0, min(30 s, base · (2ⁿ − 1)))`, with `n` connections lost since the latest event, its own
+/// included. The base is what the server set last. With a base below 1 s the addition is counted from 1 s where `n` is
+/// 2 or more: a server that asks for no wait is not knocked at without end while it is down.
 struct ReconnectionSchedule: Sendable {
   private static let longestAddition = Duration.seconds(30)
 

@@ -16,8 +16,8 @@ internal import LastroWire
 /// takes. Leaving the loop ends the connection, and so does cancelling the task. The content type does not matter:
 /// services give many. Iterate it once: another iterator asks for itself.
 ///
-/// Besides what opening a stream throws it throws: an end before the last model, code `truncated_stream`; a text over the
-/// limit, stage `limit`, code `event_too_large`; one that does not decode, reason `decode`.
+/// Besides what opening a stream throws it throws: an end before the last model, code `truncated_stream`; a text over
+/// the limit, stage `limit`, code `event_too_large`; one that does not decode, reason `decode`.
 public struct JSONStream<Model: Decodable & Sendable, APIError: Error>: AsyncSequence, Sendable {
   /// A model.
   public typealias Element = Model

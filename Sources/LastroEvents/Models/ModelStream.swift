@@ -12,8 +12,9 @@ extension EventStream {
   /// The models in the events' data, as JSON.
   ///
   /// ```swift
-  /// let words = stack.events(.completion(of: prompt)).decoding(Chunk.self, until: .data("[DONE]"), failure: .key("error"))
-  /// for try await chunk in words { print(chunk.text, terminator: "") }
+  /// let answer = stack.events(.completion(of: prompt))
+  ///   .decoding(Chunk.self, until: .data("[DONE]"), failure: .key("error"))
+  /// for try await chunk in answer { print(chunk.text, terminator: "") }
   /// ```
   ///
   /// - Parameters:

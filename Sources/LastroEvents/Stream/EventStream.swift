@@ -22,8 +22,8 @@ internal import LastroSupport
 /// An error is thrown when what failed does not pass by itself, such as a status 401 or another content type (code
 /// `unexpected_content_type`), or may not be tried again; then it is the latest failure. Lost connections, idle
 /// timeouts, and the statuses 429 and 5xx pass: the next connection comes after what the server set by `retry` (3 s
-/// where it set nothing, 5 min at most) and a random addition, from zero up to that time doubled with each connection
-/// in a row that brings no event, 30 s at most. A `Retry-After` is not undercut. `Timeouts.total` is for all
+/// where it set nothing, 5 min at most) and a random addition, below that time multiplied by 2ⁿ − 1 and below 30 s,
+/// where `n` connections were lost since the latest event. A `Retry-After` is not undercut. `Timeouts.total` is for all
 /// connections together: no wait is begun that cannot end before.
 public struct EventStream<APIError: Error>: AsyncSequence, Sendable {
   /// An event.

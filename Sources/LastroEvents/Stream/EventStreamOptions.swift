@@ -10,13 +10,13 @@
 public struct EventStreamOptions: Sendable {
   /// Whether a stream that was lost, or that the server ended, is connected anew.
   public enum Reconnection: Sendable, Hashable {
-    /// A GET is, until 20 connections in a row brought no event; another method never: a POST that is sent again may be
-    /// acted on, and paid for, twice.
+    /// A GET is, until more than 20 connections were lost since the latest event; another method never: a POST that is
+    /// sent again may be acted on, and paid for, twice.
     case byMethod
     /// Never: a clean end ends the stream, and a loss is thrown.
     case never
-    /// Whatever the method, until more than so many connections in a row brought no event. `nil`: no limit. A negative
-    /// number is refused.
+    /// Whatever the method, until more than so many connections were lost since the latest event. `nil`: no limit. A
+    /// negative number is refused.
     case always(failures: Int?)
   }
 

@@ -2,8 +2,8 @@
 
 /// Cuts JSON Lines, also known as NDJSON, into JSON texts, however the bytes are split.
 ///
-/// A line ends in LF or CRLF, and the last one may have no end. Lines of blanks alone are skipped, and a byte order mark
-/// at the start is dropped (RFC 8259 §8.1). Whether a line is JSON is for its decoder to say.
+/// A line ends in LF or CRLF, and the last one may have no end. Lines of blanks alone are skipped, and a byte order
+/// mark at the start is dropped (RFC 8259 §8.1). Whether a line is JSON is for its decoder to say.
 ///
 /// Rules for editing: no I/O; keeps one line of no more than the maximum.
 package struct JSONLinesMachine: Sendable {

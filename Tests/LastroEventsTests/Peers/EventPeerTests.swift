@@ -8,7 +8,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("Event streams of a server on Python's library", .peers(.events), .timeLimit(.minutes(5)))
+@Suite("Event streams of a server on Python's library", .peers(.python), .timeLimit(.minutes(5)))
 struct EventPeerTests {
   private struct Order: Decodable, Sendable { var number: Int }
   private struct Word: Decodable, Sendable { var text: String }
@@ -16,7 +16,7 @@ struct EventPeerTests {
   private func request(
     _ path: String, method: String = "GET", body: RequestBody = .empty
   ) throws -> ResourceRequest {
-    try ResourceRequest(method: method, url: "http://127.0.0.1:\(try Peers.events.port)\(path)", body: body)
+    try ResourceRequest(method: method, url: "http://127.0.0.1:\(try Peers.python.port)\(path)", body: body)
   }
 
   /// A stack without a proxy, over the system's clock.
@@ -59,7 +59,7 @@ struct EventPeerTests {
   }
 
   private func posts(_ name: String) async throws -> String {
-    String(decoding: try await stack().fetch(.raw(try request("/count/\(name)"))).value, as: UTF8.self)
+    String(decoding: try await stack().fetch(.raw(try request("/asked/\(name)"))).value, as: UTF8.self)
   }
 
   @Test("a POST is whole with its mark, and sent once")
@@ -76,7 +76,7 @@ struct EventPeerTests {
   @Test("a POST that is ended politely without its mark is no whole answer, and sent once")
   func half() async throws {
     let name = "\(UInt64.random(in: 0 ... .max))"
-    let request = try request("/chat-cut/\(name)", method: "POST", body: .raw(Data("half a word".utf8)))
+    let request = try request("/half/\(name)", method: "POST", body: .raw(Data("half a word".utf8)))
     let words = try stack().events(request).decoding(Word.self, until: .data("[DONE]"))
     let (elements, error) = await words.outcome()
     #expect(error?.words == "response/truncated_stream")

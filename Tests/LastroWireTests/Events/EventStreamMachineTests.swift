@@ -4,7 +4,7 @@ import Testing
 
 @testable import LastroWire
 
-@Suite("Event streams", .timeLimit(.minutes(5)))
+@Suite("The machine of event streams", .timeLimit(.minutes(5)))
 struct EventStreamMachineTests {
   typealias Event = EventStreamMachine.Event
   static let limits = EventStreamMachine.Limits(lineBytes: 1 << 20, eventBytes: 8 << 20, idBytes: 4 << 10)
@@ -31,55 +31,6 @@ struct EventStreamMachineTests {
     outcome.lastEventID = machine.lastEventID
     outcome.retry = machine.retry
     return outcome
-  }
-
-  @Test("a document, in every split into two and byte by byte", arguments: EventStreamDocuments.all)
-  func documents(document: EventStreamDocuments.Document) {
-    let expected = Outcome(events: document.events, lastEventID: document.lastEventID, retry: document.retry)
-    let bytes = document.bytes
-    #expect(Self.read([bytes]) == expected)
-    #expect(Self.read(bytes.map { [$0] }) == expected)
-    for split in 0...bytes.count {
-      #expect(Self.read([Array(bytes[..<split]), [], Array(bytes[split...])]) == expected, "split at \(split)")
-    }
-  }
-
-  @Test("there are sixty documents at least, and the second reader reads them alike")
-  func secondReader() {
-    #expect(EventStreamDocuments.all.count >= 60)
-    for document in EventStreamDocuments.all {
-      let reader = SimpleEventReader(document.bytes)
-      #expect(reader.events == document.events, "\(document)")
-      #expect(reader.lastEventID == document.lastEventID, "\(document)")
-      #expect(reader.retry == document.retry, "\(document)")
-    }
-  }
-
-  /// Pieces of which documents are drawn: those on which readers differ.
-  private static let words: [[UInt8]] =
-    [
-      "data", "event", "id", "retry", ":", ": ", " ", "\n", "\r", "\r\n", "\n\n", "\r\r", "a", "42", "é", "\u{FEFF}",
-      "\u{0}", "data: x\n", "id: 7\n", "event: e\n", "retry: 9\n", ":c\n", "\u{1F600}",
-    ].map { Array($0.utf8) } + [[0xFF], [0xC3], [0xE2, 0x82], [0xED, 0xA0, 0x80]]
-
-  @Test(
-    "a document drawn from a seed, in pieces drawn from it, is read as the second reader reads it", arguments: 0..<40)
-  func drawn(seed: UInt64) {
-    var random = SplitMix(seed: seed)
-    for _ in 0..<250 {
-      var bytes: [UInt8] = []
-      for _ in 0..<Int.random(in: 0..<60, using: &random) { bytes += Self.words.randomElement(using: &random) ?? [] }
-      var pieces: [[UInt8]] = []
-      var rest = bytes[...]
-      while !rest.isEmpty {
-        let count = Int.random(in: 1...8, using: &random)
-        pieces.append(Array(rest.prefix(count)))
-        rest = rest.dropFirst(count)
-      }
-      let reader = SimpleEventReader(bytes)
-      let expected = Outcome(events: reader.events, lastEventID: reader.lastEventID, retry: reader.retry)
-      #expect(Self.read(pieces) == expected, "seed \(seed): \(bytes)")
-    }
   }
 
   @Test("an event is given at the CR of its empty line, and the LF that follows begins nothing")

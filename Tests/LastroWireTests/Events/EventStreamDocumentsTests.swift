@@ -1,9 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Testing
+
 @testable import LastroWire
 
 /// Event streams, and what a reader has to make of them (WHATWG HTML §9.2.6).
-enum EventStreamDocuments {
+@Suite("Documents of event streams", .timeLimit(.minutes(5)))
+struct EventStreamDocumentsTests {
+  @Test("a document, in every split into two and byte by byte", arguments: all)
+  func documents(document: Document) {
+    let expected = EventStreamMachineTests.Outcome(
+      events: document.events, lastEventID: document.lastEventID, retry: document.retry)
+    let bytes = document.bytes
+    #expect(EventStreamMachineTests.read([bytes]) == expected)
+    #expect(EventStreamMachineTests.read(bytes.map { [$0] }) == expected)
+    for split in 0...bytes.count {
+      #expect(
+        EventStreamMachineTests.read([Array(bytes[..<split]), [], Array(bytes[split...])]) == expected,
+        "split at \(split)")
+    }
+  }
+
   struct Document: Sendable, CustomStringConvertible {
     var bytes: [UInt8]
     var events: [EventStreamMachine.Event]

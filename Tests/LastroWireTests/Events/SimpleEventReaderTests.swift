@@ -1,6 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Testing
+
 @testable import LastroWire
+
+@Suite("A second reader of event streams", .timeLimit(.minutes(5)))
+struct SimpleEventReaderTests {
+  @Test("there are sixty documents at least, and the second reader reads them alike")
+  func secondReader() {
+    #expect(EventStreamDocumentsTests.all.count >= 60)
+    for document in EventStreamDocumentsTests.all {
+      let reader = SimpleEventReader(document.bytes)
+      #expect(reader.events == document.events, "\(document)")
+      #expect(reader.lastEventID == document.lastEventID, "\(document)")
+      #expect(reader.retry == document.retry, "\(document)")
+    }
+  }
+
+  /// Pieces of which documents are drawn: those on which readers differ.
+  private static let words: [[UInt8]] =
+    [
+      "data", "event", "id", "retry", ":", ": ", " ", "\n", "\r", "\r\n", "\n\n", "\r\r", "a", "42", "é", "\u{FEFF}",
+      "\u{0}", "data: x\n", "id: 7\n", "event: e\n", "retry: 9\n", ":c\n", "\u{1F600}",
+    ].map { Array($0.utf8) } + [[0xFF], [0xC3], [0xE2, 0x82], [0xED, 0xA0, 0x80]]
+
+  @Test(
+    "a document drawn from a seed, in pieces drawn from it, is read as the second reader reads it", arguments: 0..<40)
+  func drawn(seed: UInt64) {
+    var random = SplitMix(seed: seed)
+    for _ in 0..<250 {
+      var bytes: [UInt8] = []
+      for _ in 0..<Int.random(in: 0..<60, using: &random) { bytes += Self.words.randomElement(using: &random) ?? [] }
+      var pieces: [[UInt8]] = []
+      var rest = bytes[...]
+      while !rest.isEmpty {
+        let count = Int.random(in: 1...8, using: &random)
+        pieces.append(Array(rest.prefix(count)))
+        rest = rest.dropFirst(count)
+      }
+      let reader = SimpleEventReader(bytes)
+      let expected = EventStreamMachineTests.Outcome(
+        events: reader.events, lastEventID: reader.lastEventID, retry: reader.retry)
+      #expect(EventStreamMachineTests.read(pieces) == expected, "seed \(seed): \(bytes)")
+    }
+  }
+}
 
 /// A second reader, by the letter of WHATWG HTML §9.2.6: the whole text at once, lines by replacement, no limits.
 struct SimpleEventReader {
