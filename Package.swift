@@ -165,7 +165,8 @@ let package = Package(
     .executableTarget(
       name: "LastroCommand",
       dependencies: [
-        "Lastro", "LastroCookies", "LastroCurl", "LastroCurlTransports", "LastroFiles", "LastroGemini", "LastroMultipart", "LastroPages",
+        "Lastro", "LastroCookies", "LastroCurl", "LastroCurlTransports", "LastroEvents", "LastroFiles", "LastroGemini",
+        "LastroMultipart", "LastroPages",
         "LastroSupport", "LastroTunnels", "LastroWebSocket", httpTypes, logging,
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
@@ -268,7 +269,7 @@ let package = Package(
         "TestSupport",
         httpTypes,
       ],
-      swiftSettings: settings),
+      exclude: ["Errors/EventErrorTexts.txt"], swiftSettings: settings),
     .testTarget(
       name: "LastroMultipartTests",
       dependencies: [

@@ -29,6 +29,7 @@ FORBIDDEN = {
     "LastroCookies": _LEAF | _OTHER_SYSTEMS | {"LastroExchange", "LastroNames", "LastroResilience"},
     "LastroMultipart": _LEAF | _OTHER_SYSTEMS | {"LastroExchange", "LastroResilience"},
     "LastroPages": _LEAF | _OTHER_SYSTEMS | {"LastroExchange", "LastroResilience"},
+    "LastroEvents": _LEAF | _OTHER_SYSTEMS | {"LastroExchange", "LastroResilience", "LastroNames"},
     "LastroCurl": _TESTS | _OTHER_SYSTEMS | _OBSERVABILITY | {"CLastroCrypto", "ServiceLifecycle"},
     "LastroLifecycle": _TESTS | _OTHER_SYSTEMS | _OBSERVABILITY | {"CLastro", "CLastroCrypto", "Dispatch"},
     "LastroCurlTransports": _TESTS | _OBSERVABILITY | {"CLastro", "CLastroCrypto", "LastroWebSocket", "LastroGemini"},

@@ -32,6 +32,7 @@ let package = Package(
         .product(name: "LastroCookies", package: "Lastro"),
         .product(name: "LastroCurl", package: "Lastro"),
         .product(name: "LastroCurlTransports", package: "Lastro"),
+        .product(name: "LastroEvents", package: "Lastro"),
         .product(name: "LastroExchange", package: "Lastro"),
         .product(name: "LastroGemini", package: "Lastro"),
         .product(name: "LastroMultipart", package: "Lastro"),

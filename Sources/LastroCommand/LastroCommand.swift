@@ -11,7 +11,8 @@ struct LastroCommand: AsyncParsableCommand {
     abstract: "Fetches resources over HTTP, and speaks WebSocket, Gemini and plain streams, with Lastro.",
     version: LastroVersion.current,
     subcommands: [
-      FetchCommand.self, ExplainCommand.self, BatchCommand.self, BenchCommand.self, PinsCommand.self,
+      FetchCommand.self, EventsCommand.self, ExplainCommand.self, BatchCommand.self, BenchCommand.self,
+      PinsCommand.self,
       WebSocketCommand.self, GeminiCommand.self, ConnectCommand.self, DoctorCommand.self,
     ])
 }

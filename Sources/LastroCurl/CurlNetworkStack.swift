@@ -141,3 +141,7 @@ public struct CurlNetworkStack: HTTPNetworkStack {
   /// - Parameter cancelling: whether running transfers are cancelled (code `shut_down`) instead of awaited.
   public func shutDown(cancelling: Bool = false) async { await engine.shutDown(cancelling: cancelling) }
 }
+
+extension CurlNetworkStack: ConfiguredStack {
+  package var configuration: StackConfiguration { stack.configuration }
+}

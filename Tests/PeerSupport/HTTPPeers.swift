@@ -19,6 +19,12 @@ import Glibc
 /// | `/cookies/…` | JSON: `cookies`, those of the request as `http.cookies` reads them; counts `visits` in a cookie |
 /// | `/form` | JSON: the parts of a multipart body as `email` reads them: `name`, `filename`, `type`, `body_base64` |
 /// | `/mixed/N` | `multipart/mixed` of N parts as `email` writes it; part I has I lines `part I`, and a file name |
+/// | `/orders/N` | three events with the identifiers that follow `Last-Event-ID`, after `retry: 10`; 204 behind N |
+/// | `/cut/N` | the same, but the connection is cut within the third |
+/// | `/gzip/NAME` | three events as gzip, each flushed, each after a `/pass/NAME`, which is answered 204 |
+/// | `/chat/NAME` | the words of the body as events, `{"text": WORD}`, then `[DONE]` |
+/// | `/half/NAME`, `/lines/NAME` | the same without the last word and `[DONE]`; all words as JSON Lines |
+/// | `/asked/NAME` | as text, how often one of these three was asked for |
 package enum PythonPeer {
   package static func start() async throws -> Peer {
     let program = try PeerProcess.find(["python3"], package: "python3")
@@ -30,9 +36,13 @@ package enum PythonPeer {
 
   private static let script = #"""
     import base64, collections, email, email.message, email.mime.multipart, email.mime.text, email.policy
-    import hashlib, http.cookies, http.server, json, sys, threading
+    import hashlib, http.cookies, http.server, json, sys, threading, zlib
 
-    counts, lock = collections.Counter(), threading.Lock()
+    counts, gates, lock = collections.Counter(), {}, threading.Lock()
+
+    def gate(name):
+        with lock:
+            return gates.setdefault(name, threading.Semaphore(0))
 
     def part(message):
         fields = {name.lower(): value.encode("ascii", "surrogateescape").decode() for name, value in message.raw_items()}
@@ -115,8 +125,63 @@ package enum PythonPeer {
                 for _ in range(int(parts[1])):
                     self.wfile.write(b"5\r\ndrip\n\r\n")
                 self.wfile.write(b"0\r\n\r\n")
+            elif parts[0] in ("orders", "cut"):
+                self.orders(int(parts[1]), parts[0] == "cut")
+            elif parts[0] == "gzip":
+                self.gzip(parts[1])
+            elif parts[0] == "pass":
+                gate(parts[1]).release()
+                self.reply(204, b"")
+            elif parts[0] in ("chat", "half", "lines"):
+                self.words(parts[0], parts[1], body.decode().split())
+            elif parts[0] == "asked":
+                self.reply(200, b"%d" % counts[parts[1]], "text/plain")
             else:
                 self.reply(404, b"{}")
+
+        def start(self, kind, *fields):
+            self.send_response(200)
+            for field in ("Content-Type", kind), ("Transfer-Encoding", "chunked"), *fields:
+                self.send_header(*field)
+            self.end_headers()
+
+        def chunk(self, data):
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+
+        def orders(self, last, cut):
+            first = int(self.headers.get("Last-Event-ID") or 0) + 1
+            if first > last:
+                return self.reply(204, b"")
+            self.start("Text/Event-Stream; charset=utf-8")
+            self.chunk(b"retry: 10\n: hello\n\n")
+            for number in range(first, first + 3):
+                event = b"event: order\r\nid: %d\r\ndata: {\"number\": %d}\r\n\r\n" % (number, number)
+                if cut and number == first + 2:
+                    self.wfile.write(b"ff\r\n" + event[:20])
+                    self.close_connection = True
+                    return
+                self.chunk(event)
+            self.chunk(b"")
+
+        def gzip(self, name):
+            self.start("text/event-stream", ("Content-Encoding", "gzip"))
+            coder = zlib.compressobj(wbits=31)
+            for number in range(3):
+                gate(name).acquire()
+                self.chunk(coder.compress(b"data: %d\n\n" % number) + coder.flush(zlib.Z_SYNC_FLUSH))
+            self.chunk(coder.flush())
+            self.chunk(b"")
+
+        def words(self, kind, name, words):
+            with lock:
+                counts[name] += 1
+            self.start("application/x-ndjson" if kind == "lines" else "text/event-stream")
+            for word in words[:-1] if kind == "half" else words:
+                text = json.dumps({"text": word})
+                self.chunk((text + "\n" if kind == "lines" else "data: %s\n\n" % text).encode())
+            if kind == "chat":
+                self.chunk(b"data: [DONE]\n\n")
+            self.chunk(b"")
 
         def do_GET(self):
             self.answer()

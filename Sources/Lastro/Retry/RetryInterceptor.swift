@@ -85,7 +85,7 @@ public struct RetryInterceptor: HTTPResourceInterceptor {
   private static let statuses: Set<Int> = [425, 429, 500, 502, 503, 504]
   private static let statusesOnce: Set<Int> = [408, 421]
 
-  private static func isEligible(
+  package static func isEligible(
     _ error: HTTPFetchError<any Error>, _ earlier: ArraySlice<HTTPFetchError<any Error>>, isIdempotent: Bool,
     hasKey: Bool
   ) -> Bool {

@@ -137,3 +137,8 @@ extension TransportNetworkStack {
     return Network.Value(value: stream, response: response)
   }
 }
+
+/// A stack whose configuration the features above it follow.
+package protocol ConfiguredStack { var configuration: StackConfiguration { get } }
+
+extension TransportNetworkStack: ConfiguredStack {}

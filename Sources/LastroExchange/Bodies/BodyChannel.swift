@@ -132,7 +132,6 @@ package final class BodyChannel: Sendable {
   private func takeNow(_ resume: () -> Void, _ reader: CheckedContinuation<Chunk, Never>?) -> Chunk? {
     enum Now { case piece(BodyPiece, mustResume: Bool), chunk(Chunk), later }
     let now: Now = state.withLock { state in
-      // None is left where the body stream failed.
       if let piece = state.takePiece() { return .piece(piece, mustResume: state.mustResume(capacity)) }
       switch state.end {
       case .success: return .chunk(.success(nil))
@@ -161,7 +160,7 @@ package final class BodyChannel: Sendable {
       if state.facts == nil { state.facts = facts }
       guard state.end == nil else { return nil }
       state.end = end
-      if Self.isFailure(end) { state.removeAll() }
+      if Self.drops(end) { state.removeAll() }
       guard let reader = state.reader else { return nil }
       state.reader = nil
       return (reader, state.takePiece())
@@ -170,7 +169,9 @@ package final class BodyChannel: Sendable {
     reader.resume(returning: piece.map { .success($0.data()) } ?? end.map { nil })
   }
 
-  private static func isFailure(_ end: Result<Void, TransportError>?) -> Bool {
-    if case .failure = end { true } else { false }
+  /// Whether what lies here is of no use: the reader has left, or its time is over. What a server cuts off is read up
+  /// to the cut: of a stream of events each one counts.
+  private static func drops(_ end: Result<Void, TransportError>) -> Bool {
+    if case .failure(let error) = end { error.stage != .response } else { false }
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Lastro
 import Testing
 
 @testable import LastroExchange
@@ -27,5 +28,20 @@ struct BodyChannelTests {
     }
     #expect(taken == bytes)
     #expect(pieces < 40)
+  }
+
+  @Test(
+    "what came before a server's cut is read, and then why there is no more; after any other end nothing is",
+    arguments: [
+      (FailureStage.response, FailureCode.truncatedBody, true), (.cancelled, .cancelled, false),
+      (.timeout, .totalTimeout, false),
+    ])
+  func unreadAtFailure(stage: FailureStage, code: FailureCode, isRead: Bool) async throws {
+    let channel = BodyChannel(capacity: 1 << 20)
+    _ = Data("last".utf8).withUnsafeBytes { channel.offer($0) }
+    channel.finish(.failure(TransportError(stage: stage, code: code, message: "cut")))
+    if isRead { #expect(try await channel.take(resume: {}).get() == Data("last".utf8)) }
+    let end = await channel.take(resume: {})
+    #expect(throws: TransportError.self) { try end.get() }
   }
 }

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Lastro
+import LastroCurl
+import LastroEvents
+import LastroTesting
+
+private func follow(stack: any HTTPNetworkStack, url: String) async throws {
+  // sample: follow
+  let orders = stack.events(try ResourceRequest(url: url))
+  for try await event in orders {
+    print(event.lastEventID, event.name, event.data)
+  }
+  // end
+}
+
+private func goOn(stack: any HTTPNetworkStack, url: String, saved: String) throws -> EventStream<TextAPIError> {
+  // sample: options
+  var options = EventStreamOptions()
+  options.lastEventID = saved
+  options.reconnection = .always(failures: nil)
+  let orders = stack.events(try ResourceRequest(url: url), options: options)
+  // end
+  return orders
+}
+
+private func watch(_ orders: EventStream<TextAPIError>) {
+  // sample: states
+  let watching = Task {
+    for await state in orders.states {
+      if case .waiting(let wait, _) = state { print("again in \(wait)") }
+    }
+  }
+  // end
+  watching.cancel()
+}
+
+// sample: models
+struct Chunk: Decodable {
+  struct Choice: Decodable {
+    struct Delta: Decodable {
+      var content: String?
+    }
+
+    var delta: Delta
+  }
+
+  var choices: [Choice]
+}
+
+struct ModelError: Error, Decodable {
+  struct Details: Decodable {
+    var message: String
+  }
+
+  var error: Details
+}
+
+extension HTTPResource where Model == ResponseBody, APIError == ModelError {
+  static func completion(of prompt: String, at url: String) -> Self {
+    HTTPResource(
+      baseRequestMaking: BaseRequestMaking {
+        let body = ["model": "small", "prompt": prompt, "stream": "true"]
+        return try ResourceRequest(method: .post, url: url, body: .json(body))
+      }, decoding: .streamed, errorDecoding: .json())
+  }
+}
+// end
+
+private func talk(stack: any HTTPNetworkStack, url: String) async throws {
+  // sample: talk
+  let answer = stack.events(.completion(of: "Why is the sky blue?", at: url))
+    .decoding(Chunk.self, until: .data("[DONE]"), failure: .key("error"))
+  var text = ""
+  do {
+    for try await chunk in answer { text += chunk.choices.first?.delta.content ?? "" }
+    print("whole:", text)
+  } catch  where error.code == .truncatedStream {
+    print("cut:", text)
+  } catch {
+    print("failed: \(error.apiError?.error.message ?? error.message), after: \(text)")
+  }
+  // end
+}
+
+private struct Part: Decodable {
+  var response: String
+  var done: Bool
+}
+
+private func lines(stack: any HTTPNetworkStack, url: String) async throws {
+  // sample: lines
+  let resource = RawHTTPResource(request: try ResourceRequest(url: url))
+  for try await part in stack.jsonLines(Part.self, of: resource, until: \.done) {
+    print(part.response)
+  }
+  // end
+}
+
+/// A service of orders that restarts after its second event, and one of a model that is asked three times.
+private struct Service {
+  let orders: LoopbackServer
+  let model: LoopbackServer
+  let parts: LoopbackServer
+
+  init() throws {
+    let type: KeyValuePairs<String, String> = ["Content-Type": "text/event-stream"]
+    orders = try LoopbackServer.http { request in
+      switch request.head["Last-Event-ID"] {
+      case nil:
+        let text = "retry: 10\n\nid: 1\nevent: placed\ndata: tea\n\nid: 2\nevent: placed\ndata: cups\n\n"
+        return LoopbackResponse(headers: type, body: Array(text.utf8))
+      case "2": return LoopbackResponse(headers: type, body: Array("id: 3\nevent: paid\ndata: tea\n\n".utf8))
+      default: return LoopbackResponse(status: 204)
+      }
+    }
+    let asked = EventRecorder<Int>()
+    model = try LoopbackServer.http { _ in
+      asked.record(1)
+      let end = ["data: [DONE]\n\n", "", "data: {\"error\":{\"message\":\"overloaded\"}}\n\n"][asked.count - 1]
+      let words = ["Light", " scatters."].prefix(asked.count == 1 ? 2 : 1).map { "data: {\"choices\":[{\"delta\":{\"content\":\"\($0)\"}}]}\n\n" }
+      return LoopbackResponse(headers: type, body: Array((words.joined() + end).utf8))
+    }
+    parts = try LoopbackServer.http { _ in
+      let text = "{\"response\":\"Light\",\"done\":false}\n{\"response\":\"scatters.\",\"done\":true}\n"
+      return LoopbackResponse(headers: ["Content-Type": "application/x-ndjson"], body: Array(text.utf8))
+    }
+  }
+}
+
+extension Page {
+  static let eventStreams = Page("EventStreams") { stage in
+    let service = try Service()
+    var engine = CurlConfiguration()
+    engine.connection.proxy = .none
+    let stack = try CurlNetworkStack(engine)
+    try await stage.prints("follow") { try await follow(stack: stack, url: service.orders.baseURL) }
+    stage.check("the server was asked three times", service.orders.requests.count == 3)
+    try await stage.prints("talk") {
+      for _ in 0..<3 { try await talk(stack: stack, url: service.model.baseURL) }
+    }
+    stage.check("each question was sent once", service.model.requests.count == 3)
+    try await stage.prints("lines") { try await lines(stack: stack, url: service.parts.baseURL) }
+    let orders = try goOn(stack: stack, url: service.orders.baseURL, saved: "2")
+    watch(orders)
+    var events = orders.makeAsyncIterator()
+    stage.check("it goes on after what was saved", try await events.next()?.lastEventID == "3")
+  }
+}

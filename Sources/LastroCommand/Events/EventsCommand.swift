@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Lastro
+import LastroCurl
+import LastroEvents
+
+struct EventsCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "events",
+    abstract: "Prints the server-sent events of a URL, a JSON object each.",
+    discussion: """
+      Takes the flags of fetch; --retries and --backoff are for each connection, --timeout is for all of them. The objects \
+      have the keys data, event and id. A GET goes on over lost connections until the server answers 204, with waits that \
+      the server may set; another method is sent once.
+
+      EXIT STATUS: 0 when the events ended, else as of fetch.
+      """)
+
+  @Argument(help: "URL, http or https.")
+  var url: String
+  @OptionGroup var flags: FetchFlags
+  @Option(name: .customLong("last-event-id"), help: "Identifier of the event to go on after.")
+  var lastEventID = ""
+  @Flag(name: .customLong("no-reconnect"), help: "End when the connection does.")
+  var noReconnect = false
+  @Flag(name: .customLong("reconnect"), help: "Go on over lost connections whatever the method: a POST is sent again.")
+  var reconnect = false
+  @Option(help: "End after so many events.")
+  var count: Int?
+
+  func validate() throws {
+    if reconnect, noReconnect { throw ValidationError("--reconnect and --no-reconnect exclude each other.") }
+    if let count, count < 1 { throw ValidationError("--count \(count) is out of range; give 1 or more.") }
+  }
+
+  func run() async throws {
+    let specification = try flags.specification(url: url)
+    let judge = try Console.checked { try flags.pins.judge() }
+    let engine = try Console.checked { try CurlTransport(flags.pins.engine(judge)) }
+    var failure: HTTPFetchError<any Error>?
+    do {
+      let stack = try Console.checked { try flags.way.stack(on: engine) }
+      failure = try await print(events(of: try resource(specification), on: stack))
+    } catch let error as TransportError {
+      failure = HTTPFetchError(.noRequest(error))
+    } catch let error as BodySink.WriteFailure {
+      await judge?.finish()
+      throw Console.give(up: error)
+    }
+    await engine.shutDown(cancelling: true)
+    await judge?.finish()
+    guard let failure else { return }
+    Console.tell(
+      .init(failure.stage, failure.code, failure.message), hint: failure.hint, trust: failure.trustFailure,
+      retryEnd: failure.retryEnd)
+    throw ExitStatus.of(failure.stage)
+  }
+
+  private func resource(_ specification: RequestSpecification) throws -> RawHTTPResource {
+    .raw(
+      try Console.checked { try specification.request() },
+      interceptors: try Console.checked { try specification.interceptors() })
+  }
+
+  private func events(of resource: RawHTTPResource, on stack: TransportNetworkStack) -> EventStream<any Error> {
+    var options = EventStreamOptions()
+    options.lastEventID = lastEventID
+    options.reconnection = noReconnect ? .never : reconnect ? .always(failures: 20) : .byMethod
+    return stack.events(resource, options: options)
+  }
+
+  /// Why there are no more, where that is a failure.
+  private func print(
+    _ events: EventStream<any Error>
+  ) async throws(BodySink.WriteFailure) -> HTTPFetchError<any Error>? {
+    var iterator = events.makeAsyncIterator()
+    var left = count ?? .max
+    while left > 0 {
+      let event: ServerSentEvent
+      do throws(HTTPFetchError<any Error>) {
+        guard let next = try await iterator.next() else { return nil }
+        event = next
+      } catch {
+        return error
+      }
+      try Console.out(EventLine(event).text)
+      left -= 1
+    }
+    return nil
+  }
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Reads a body, and gives it up when it is silent for too long: the engine's idle timeout is that of the first byte.
+struct BodyReader: Sendable {
+  private let body: ResponseBody
+  private let time: TimeSource
+  private let idle: Duration?
+  private let firstByte: Duration
+  private var isAtStart = true
+
+  init(_ body: ResponseBody, idle: Duration?, firstByte: Duration, time: TimeSource) {
+    self.body = body
+    self.idle = idle
+    self.firstByte = firstByte
+    self.time = time
+  }
+
+  func cancel() { body.cancel() }
+
+  /// The next bytes; `nil` at the proper end.
+  mutating func next() async throws(TransportError) -> [UInt8]? {
+    defer { isAtStart = false }
+    if let bytes = body.bytes { return isAtStart && !bytes.isEmpty ? Array(bytes) : nil }
+    guard let idle else { return try await Self.read(body).get() }
+    let limit = isAtStart ? max(idle, firstByte) : idle
+    let body = body
+    switch await interruptible(within: limit, time: time, { await Self.read(body) }) {
+    case .success(let outcome): return try outcome.get()
+    case .failure(.cancelled):
+      body.cancel()
+      throw .cancelled(requestSent: true)
+    case .failure(.limit):
+      body.cancel()
+      throw TransportError(
+        stage: .timeout, code: .idleTimeout, message: "the server sent no byte of the stream for \(limit.brief)",
+        hint: isAtStart
+          ? "raise the limit of the first byte, if the server works for so long"
+          : "raise Timeouts.idle, or have the server send comments", requestSent: true, facts: body.finalFacts)
+    }
+  }
+
+  private static func read(_ body: ResponseBody) async -> Result<[UInt8]?, TransportError> {
+    var iterator = body.makeAsyncIterator()
+    do throws(TransportError) {
+      return .success(try await iterator.next().map { Array($0) })
+    } catch {
+      return .failure(error)
+    }
+  }
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Lastro
+internal import LastroWire
+
+extension FailureCode {
+  /// The answer's content type is not that of an event stream. The stage is `response`.
+  public static let unexpectedContentType = Self("unexpected_content_type")
+  /// An event, one of its lines, or its identifier is larger than the limit; also a JSON text of a stream. The stage is
+  /// `limit`.
+  public static let eventTooLarge = Self("event_too_large")
+}
+
+extension TransportError {
+  static func tooLarge(_ violation: EventStreamMachine.Violation) -> Self {
+    let (what, limit, option) =
+      switch violation {
+      case .line(let limit): ("a line of the event stream", limit, "maximumLineBytes")
+      case .event(let limit): ("an event", limit, "maximumEventBytes")
+      case .id(let limit): ("an event's identifier", limit, "maximumIDBytes")
+      }
+    return Self(
+      stage: .limit, code: .eventTooLarge, message: "\(what) is longer than \(limit) bytes",
+      hint: "raise EventStreamOptions.\(option)", requestSent: true)
+  }
+
+  static func endedTooOften(_ limit: Int) -> Self {
+    Self(
+      stage: .response, code: .connectionLost,
+      message: "the server ended \(limit + 1) event streams in a row without an event",
+      hint: "allow more failures in EventStreamOptions.reconnection, or look at the server", requestSent: true)
+  }
+
+  /// The end came before what says that everything has come.
+  static func cutBeforeEnd(_ mark: String) -> Self {
+    Self(
+      stage: .response, code: .truncatedStream, message: "the stream ended before \(mark), which ends a whole one",
+      hint: "take what came as a part, and ask again if that is safe", requestSent: true)
+  }
+}
+
+extension HTTPFetchError {
+  /// A failure while the answer's body was read.
+  init(_ error: TransportError, of response: ResourceResponse?) {
+    self.init(
+      error.stage == .cancelled ? .cancelled : .transport(error), request: response?.ledger.request,
+      response: response, attempts: response?.attempts ?? [])
+  }
+
+  /// The same failure without the answer's body: states are kept, and bodies may be large.
+  var withoutBody: Self {
+    Self(reason, request: request, response: response, attempts: attempts, retryEnd: retryEnd)
+  }
+
+  /// Whether it is a loss that time may heal. Statuses are those for which services restart or shed load: the
+  /// standard's event source gives up with any.
+  var mayPass: Bool {
+    switch reason {
+    case .http(let status, _): status.code == 429 || (500...599).contains(status.code)
+    case .transport(let error) where error.stage == .policy: error.code != .egressDenied
+    case .transport, .noRequest: RetryInterceptor.isEligible(erased, [], isIdempotent: true, hasKey: false)
+    default: false
+    }
+  }
+}

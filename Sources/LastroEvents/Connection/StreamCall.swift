@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import HTTPTypes
+internal import Lastro
+internal import LastroSupport
+
+/// A resource that is opened as a stream, once or again and again.
+struct StreamCall<APIError: Error>: Sendable {
+  let resource: HTTPResource<ResponseBody, APIError>
+  let configuration: StackConfiguration
+  private let stack: any HTTPNetworkStack
+
+  init<Model>(_ resource: HTTPResource<Model, APIError>, by stack: any HTTPNetworkStack) {
+    self.stack = stack
+    self.resource = HTTPResource(
+      baseRequestMaking: resource.baseRequestMaking, decoding: .streamed, errorDecoding: resource.errorDecoding,
+      interceptors: resource.interceptors, retryActionPriority: resource.retryActionPriority,
+      options: resource.options)
+    configuration = (stack as? any ConfiguredStack)?.configuration ?? StackConfiguration()
+  }
+
+  /// Opens it.
+  ///
+  /// - Parameters:
+  ///   - firstByte: the longest silence before the body's first byte, where it is longer than the idle timeout.
+  ///   - left: what is left of the total timeout; `nil` where the request says it.
+  ///   - facts: where what is known of the request is kept, also when opening it fails.
+  ///   - prepare: completes the request.
+  func open(
+    firstByte: Duration, left: Duration?, facts: Lock<StreamFacts?>,
+    prepare: @escaping @Sendable (inout ResourceRequest) -> Void
+  ) async throws(HTTPFetchError<APIError>) -> Network.Value<ResponseBody, ResourceResponse> {
+    var resource = resource
+    let making = resource.baseRequestMaking
+    let given = resource.options.timeouts
+    let standard = configuration.streamTimeouts
+    // They take precedence over the request's, into which these limits are written.
+    resource.options.timeouts = nil
+    resource.baseRequestMaking = BaseRequestMaking {
+      var request = try await making.make()
+      var timeouts = given ?? request.options.timeouts ?? standard
+      facts.withLock { $0 = StreamFacts(method: request.head.method, timeouts: timeouts) }
+      if let idle = timeouts.idle { timeouts.idle = max(idle, firstByte) }
+      if let left { timeouts.total = left }
+      request.options.timeouts = timeouts
+      prepare(&request)
+      return request
+    }
+    return try await stack.stream(resource)
+  }
+}
+
+/// What a request says that decides what follows on its answer.
+struct StreamFacts: Sendable {
+  var method: HTTPRequest.Method
+  /// As they were given.
+  var timeouts: Timeouts
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LastroSupport
+
+/// The states of an ``EventStream``, from the current one on; it ends after ``EventStreamState/ended``. A slow reader
+/// gets the latest 16. It neither connects nor keeps the stream open.
+public struct EventStreamStates: AsyncSequence, Sendable {
+  /// A state.
+  public typealias Element = EventStreamState
+  /// It does not fail, but ends early in a cancelled task.
+  public typealias Failure = Never
+
+  let board: Watched<EventBoard>
+
+  /// Reads states; for one task at a time.
+  public struct AsyncIterator: AsyncIteratorProtocol {
+    let board: Watched<EventBoard>
+    var number: Int
+
+    /// The next state; `nil` after the last.
+    public mutating func next() async -> EventStreamState? { await next(isolation: nil) }
+
+    /// The next state; `nil` after the last.
+    public mutating func next(isolation actor: isolated (any Actor)?) async -> EventStreamState? {
+      let number = number
+      guard await board.wait(until: { $0.count > number || $0.isOver }) else { return nil }
+      guard let (state, next) = board.read({ $0.state(from: number) }) else { return nil }
+      self.number = next
+      return state
+    }
+  }
+
+  /// Begins with the current state, if there is one.
+  public func makeAsyncIterator() -> AsyncIterator {
+    AsyncIterator(board: board, number: board.read { Swift.max(0, $0.count - 1) })
+  }
+}

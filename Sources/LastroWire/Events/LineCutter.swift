@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Cuts bytes into lines, however they come in pieces.
+///
+/// Rules for editing: no I/O; keeps one line of no more than the maximum, and the piece that was fed last.
+struct LineCutter: Sendable {
+  /// A line is longer than the maximum, which is the value.
+  struct LineTooLong: Error, Equatable {
+    var maximum: Int
+  }
+
+  private let maximumBytes: Int
+  /// Whether CR ends a line as well, with the LF that may follow it; else LF alone does.
+  private let endsAtReturn: Bool
+  private var piece: [UInt8] = []
+  private var offset = 0
+  /// The beginning of a line whose end has not come.
+  private var begun: [UInt8] = []
+  /// Whether the line that was given last ended in CR at the end of a piece: its LF may be still to come.
+  private var skipsLineFeed = false
+
+  init(maximumBytes: Int, endsAtReturn: Bool) {
+    self.maximumBytes = maximumBytes
+    self.endsAtReturn = endsAtReturn
+  }
+
+  mutating func feed(_ bytes: [UInt8]) {
+    piece = offset == piece.count ? bytes : Array(piece[offset...]) + bytes
+    offset = 0
+  }
+
+  /// The next line without its end; `nil` until more is fed.
+  mutating func next() throws(LineTooLong) -> ArraySlice<UInt8>? {
+    if skipsLineFeed, offset < piece.count {
+      if piece[offset] == 0x0A { offset += 1 }
+      skipsLineFeed = false
+    }
+    let start = offset
+    let end = piece.withUnsafeBufferPointer { Self.end(in: $0, from: start, atReturn: endsAtReturn) }
+    guard begun.count + (end ?? piece.count) - start <= maximumBytes else { throw LineTooLong(maximum: maximumBytes) }
+    guard let end else {
+      begun += piece[start...]
+      (piece, offset) = ([], 0)
+      return nil
+    }
+    skipsLineFeed = piece[end] == 0x0D
+    offset = end + 1
+    guard !begun.isEmpty else { return piece[start..<end] }
+    begun += piece[start..<end]
+    defer { begun = [] }
+    return begun[...]
+  }
+
+  /// What came behind the last end of a line. To be called when nothing more is fed.
+  mutating func takeRest() -> ArraySlice<UInt8> {
+    defer { (begun, piece, offset) = ([], [], 0) }
+    return (begun + piece[offset...])[...]
+  }
+
+  private static func end(in bytes: UnsafeBufferPointer<UInt8>, from start: Int, atReturn: Bool) -> Int? {
+    var index = start
+    while index < bytes.count {
+      let byte = bytes[index]
+      if byte == 0x0A || byte == 0x0D && atReturn { return index }
+      index += 1
+    }
+    return nil
+  }
+}
