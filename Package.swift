@@ -180,7 +180,7 @@ let package = Package(
     // Public test data, read from its folder. In no product.
     .target(
       name: "ConformanceData", path: "Tests/Conformance",
-      exclude: ["README.md", "curl", "llhttp", "publicsuffix", "transports", "uritemplate", "url", "x509-limbo"],
+      exclude: ["README.md", "cache-tests", "curl", "llhttp", "publicsuffix", "transports", "uritemplate", "url", "x509-limbo"],
       swiftSettings: settings),
     .testTarget(
       name: "LastroWireTests", dependencies: ["CLastroZlib", "ConformanceData", "LastroWire"], swiftSettings: settings),

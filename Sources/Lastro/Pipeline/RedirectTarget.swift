@@ -3,8 +3,8 @@
 private import LastroWire
 
 /// Where a `Location` leads: a reference resolved against the URL that was asked (RFC 3986 §5.2, RFC 9110 §10.2.2).
-struct RedirectTarget: Equatable {
-  var target: RequestTarget
+package struct RedirectTarget: Equatable {
+  package var target: RequestTarget
   /// The reference's own, else the one that came along.
   var fragment: String?
 
@@ -12,7 +12,7 @@ struct RedirectTarget: Equatable {
   var url: String { urlWithoutFragment + (fragment.map { "#" + $0 } ?? "") }
 
   /// What is requested: URLs that differ in their fragments only are one resource.
-  var urlWithoutFragment: String { target.absolute }
+  package var urlWithoutFragment: String { target.absolute }
 
   /// Resolves a reference.
   ///
@@ -20,7 +20,7 @@ struct RedirectTarget: Equatable {
   /// characters outside ASCII are percent-encoded, because servers send them.
   ///
   /// - Throws: stage `request`, for what is no `http` or `https` URL that may be followed.
-  init(_ location: String, base: RequestTarget, fragment inherited: String?) throws(TransportError) {
+  package init(_ location: String, base: RequestTarget, fragment inherited: String?) throws(TransportError) {
     // By bytes: a combining mark makes another `Character` of a delimiter, but no other delimiter.
     var reference = location.trimmedWithoutSpaces[...]
     guard reference.utf8.allSatisfy({ !$0.isControl && $0 != 0x20 }) else {
