@@ -33,6 +33,7 @@ let package = Package(
     .library(name: "LastroFiles", targets: ["LastroFiles"]),
     .library(name: "LastroCookies", targets: ["LastroCookies"]),
     .library(name: "LastroCache", targets: ["LastroCache"]),
+    .library(name: "LastroSQLiteCache", targets: ["LastroSQLiteCache"]),
     .library(name: "LastroPages", targets: ["LastroPages"]),
     .library(name: "LastroCurl", targets: ["LastroCurl"]),
     .library(name: "LastroCurlTransports", targets: ["LastroCurlTransports"]),
@@ -125,6 +126,12 @@ let package = Package(
     .target(
       name: "LastroCache",
       dependencies: ["CLastroCrypto", "Lastro", "LastroSupport", "LastroWire", httpTypes], swiftSettings: settings),
+    // The only door to SQLite. Holds no policy.
+    .target(name: "CLastroSQLite", linkerSettings: [.linkedLibrary("sqlite3")]),
+    // The cache's store on disk, a product of its own: who does not use it needs no SQLite.
+    .target(
+      name: "LastroSQLiteCache", dependencies: ["CLastroSQLite", "Lastro", "LastroCache", "LastroSupport", httpTypes],
+      swiftSettings: settings),
     // Sequences of pages, operations that take long, and many questions in one.
     .target(
       name: "LastroPages", dependencies: ["Lastro", "LastroSupport", "LastroWire", httpTypes], swiftSettings: settings),
@@ -165,7 +172,7 @@ let package = Package(
     .executableTarget(
       name: "LastroCommand",
       dependencies: [
-        "Lastro", "LastroCurl", "LastroCurlTransports", "LastroGemini",
+        "Lastro", "LastroCache", "LastroCurl", "LastroCurlTransports", "LastroGemini", "LastroSQLiteCache",
         "LastroSupport", "LastroTunnels", "LastroWebSocket", httpTypes, logging,
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
@@ -180,7 +187,9 @@ let package = Package(
     // Public test data, read from its folder. In no product.
     .target(
       name: "ConformanceData", path: "Tests/Conformance",
-      exclude: ["README.md", "cache-tests", "curl", "llhttp", "publicsuffix", "transports", "uritemplate", "url", "x509-limbo"],
+      exclude: [
+        "README.md", "cache-tests", "curl", "llhttp", "publicsuffix", "transports", "uritemplate", "url", "x509-limbo",
+      ],
       swiftSettings: settings),
     .testTarget(
       name: "LastroWireTests", dependencies: ["CLastroZlib", "ConformanceData", "LastroWire"], swiftSettings: settings),
@@ -293,6 +302,12 @@ let package = Package(
         "ConformanceData", "Lastro", "LastroCurl", "LastroCache", "LastroSupport", "LastroTesting", "LastroWire",
         "PeerSupport", "TestSupport",
         httpTypes,
+      ],
+      swiftSettings: settings),
+    .testTarget(
+      name: "LastroSQLiteCacheTests",
+      dependencies: [
+        "Lastro", "LastroCache", "LastroSQLiteCache", "LastroSupport", "LastroTesting", "TestSupport", httpTypes,
       ],
       swiftSettings: settings),
     .testTarget(

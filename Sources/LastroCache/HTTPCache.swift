@@ -55,6 +55,9 @@ public final class HTTPCache: Sendable {
   /// answered.
   public func shutDown() { revalidations.shutDown() }
 
+  /// How many requests wait for transfers that they share, those that carry them out among them.
+  package var waiting: Int { flights.waiting }
+
   /// Waits until nothing is being validated behind answers.
   package func revalidated() async { await revalidations.ended() }
 }

@@ -33,6 +33,8 @@ final class Flight: Sendable {
     }
   }
 
+  var waiting: Int { state.read { $0.waiting } }
+
   var hasFollowers: Bool { state.read { $0.hadFollowers } }
 
   /// The task that carries the transfer out.

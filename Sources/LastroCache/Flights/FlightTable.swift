@@ -37,6 +37,8 @@ final class FlightTable: Sendable {
   /// Changes whenever a flight ends: who read the store before may read it again.
   var landings: UInt64 { state.withLock { $0.landings } }
 
+  var waiting: Int { state.withLock { $0.flights.values.reduce(0) { $0 + $1.waiting } } }
+
   func join(_ key: Key, now: Duration) -> Place {
     state.withLock { state in
       if let until = state.unshareable[key.key] {

@@ -57,10 +57,14 @@ struct CacheWorld {
     var options = RequestOptions()
     edit(&options)
     let resource = try RawHTTPResource.test(method, url: url, fields: fields, body: body, options: options)
-    do {
+    return try await result(of: resource)
+  }
+
+  private func result(of resource: RawHTTPResource) async throws -> Got {
+    do throws(HTTPFetchError<any Error>) {
       let value = try await stack.fetch(resource)
       return Got(value.value, value.response)
-    } catch let error as HTTPFetchError<any Error> {
+    } catch {
       guard let response = error.response, error.transportError == nil else { throw error }
       return Got(error.body ?? Data(), response)
     }
