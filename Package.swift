@@ -125,7 +125,7 @@ let package = Package(
     // A private cache.
     .target(
       name: "LastroCache",
-      dependencies: ["CLastroCrypto", "Lastro", "LastroSupport", "LastroWire", httpTypes], swiftSettings: settings),
+      dependencies: ["Lastro", "LastroSupport", "LastroWire", httpTypes], swiftSettings: settings),
     // The only door to SQLite. Holds no policy.
     .target(name: "CLastroSQLite", linkerSettings: [.linkedLibrary("sqlite3")]),
     // The cache's store on disk, a product of its own: who does not use it needs no SQLite.

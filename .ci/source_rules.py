@@ -26,6 +26,8 @@ FORBIDDEN = {
     "LastroObservability": _TESTS | _ENGINE | _OTHER_SYSTEMS | {"CLastroCrypto", "Dispatch", "LastroWire"},
     "LastroResilience": _LEAF | _OTHER_SYSTEMS | {"LastroExchange"},
     "LastroNames": _LEAF | _OTHER_SYSTEMS | {"LastroExchange", "LastroResilience"},
+    "LastroCache": _LEAF | _OTHER_SYSTEMS | {"LastroExchange", "LastroResilience", "CLastroSQLite"},
+    "LastroSQLiteCache": _LEAF | _OTHER_SYSTEMS | {"LastroExchange", "LastroResilience"},
     "LastroCurl": _TESTS | _OTHER_SYSTEMS | _OBSERVABILITY | {"CLastroCrypto", "ServiceLifecycle"},
     "LastroLifecycle": _TESTS | _OTHER_SYSTEMS | _OBSERVABILITY | {"CLastro", "CLastroCrypto", "Dispatch"},
     "LastroCurlTransports": _TESTS | _OBSERVABILITY | {"CLastro", "CLastroCrypto", "LastroWebSocket", "LastroGemini"},

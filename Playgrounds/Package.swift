@@ -29,6 +29,7 @@ let package = Package(
       name: "Pages",
       dependencies: [
         .product(name: "Lastro", package: "Lastro"),
+        .product(name: "LastroCache", package: "Lastro"),
         .product(name: "LastroCurl", package: "Lastro"),
         .product(name: "LastroCurlTransports", package: "Lastro"),
         .product(name: "LastroExchange", package: "Lastro"),
@@ -36,6 +37,7 @@ let package = Package(
         .product(name: "LastroNames", package: "Lastro"),
         .product(name: "LastroObservability", package: "Lastro"),
         .product(name: "LastroResilience", package: "Lastro"),
+        .product(name: "LastroSQLiteCache", package: "Lastro"),
         .product(name: "LastroStreamsTesting", package: "Lastro"),
         .product(name: "LastroTesting", package: "Lastro"),
         .product(name: "LastroTransports", package: "Lastro"),

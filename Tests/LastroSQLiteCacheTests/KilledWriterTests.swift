@@ -39,7 +39,7 @@ struct KilledWriterTests {
     let folder = SQLiteCacheStoreTests.Folder()
     let path = folder.path
     let name = step.rawValue
-    await #expect(processExitsWith: .signal(SIGKILL)) { [path, name] in
+    await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String, name = name as String] in
       let count = Lock(0)
       let store = try SQLiteCacheStore(
         directory: path, maximumBytes: 1 << 28, maximumEntryBytes: 1 << 24, persistsCredentialed: false,
@@ -65,7 +65,7 @@ struct KilledWriterTests {
   func anyMoment(round: Int) async throws {
     let folder = SQLiteCacheStoreTests.Folder()
     let path = folder.path
-    await #expect(processExitsWith: .signal(SIGKILL)) { [path, round] in
+    await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String, round = round as Int] in
       let store = try SQLiteCacheStore(directory: path)
       let killer = Thread {
         usleep(UInt32(2_000 + round * 7_919))

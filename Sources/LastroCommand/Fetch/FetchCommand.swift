@@ -3,6 +3,7 @@
 import ArgumentParser
 import Glibc
 import Lastro
+import LastroCache
 import LastroCurl
 
 struct FetchCommand: AsyncParsableCommand {
@@ -19,20 +20,30 @@ struct FetchCommand: AsyncParsableCommand {
   var json = false
   @Flag(help: "Ask for no content coding, and print the body as it comes: compressed where the server compresses it.")
   var raw = false
+  @OptionGroup var cached: CacheFlags
   @Flag(name: .shortAndLong, help: "Tell on standard error what is sent and received, without secrets.")
   var verbose = false
+
+  func validate() throws {
+    if raw, cached.directory != nil {
+      throw ValidationError(
+        "--raw and --cache exclude each other: what is kept has its content coding undone; fetch with --raw alone.")
+    }
+  }
 
   func run() async throws {
     let specification = try flags.specification(url: url)
     let judge: PinJudge?
     let engine: CurlTransport
     let stack: TransportNetworkStack
+    let cache: HTTPCache?
     do {
+      cache = try cached.cache()
       judge = try flags.pins.judge()
       var configuration = flags.pins.engine(judge)
       configuration.decompresses = !raw
       engine = try CurlTransport(configuration)
-      stack = try flags.way.stack(on: engine)
+      stack = try flags.way.stack(on: engine, CacheFlags.stack(cache))
     } catch let error as ConfigurationError {
       var report = Report(url: Runner.withoutUserInformation(url))
       report.error = .init(error)
@@ -49,6 +60,7 @@ struct FetchCommand: AsyncParsableCommand {
         bar?.update(count)
       }
       bar?.finish()
+      await cache?.finishRevalidations()
       await engine.shutDown(cancelling: true)
       await judge?.finish()
       try finish(report, hint: hint)

@@ -27,8 +27,12 @@ struct ViaFlags: ParsableArguments {
   }
 
   /// What fetches: the engine, or HTTP over what --via puts over it.
-  func stack(on engine: CurlTransport) throws(ConfigurationError) -> TransportNetworkStack {
-    isEmpty ? TransportNetworkStack(transport: engine) : try chain().stack(on: engine)
+  func stack(
+    on engine: CurlTransport, _ configuration: StackConfiguration = StackConfiguration()
+  ) throws(ConfigurationError) -> TransportNetworkStack {
+    isEmpty
+      ? TransportNetworkStack(transport: engine, configuration: configuration)
+      : try chain().stack(on: engine, configuration: configuration)
   }
 
   /// Refuses flags that have no effect on a fetch behind the first hop.

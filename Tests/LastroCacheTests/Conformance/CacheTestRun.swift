@@ -49,7 +49,7 @@ struct CacheTestRun {
       answers.append(answer)
       try check(answer, step, index + 1)
       // What is validated behind an answer does not take three seconds.
-      await cache.revalidated()
+      await cache.finishRevalidations()
       if step.values["pause_after"] != nil { clock.advance(by: .seconds(3)) }
     }
     try checkRequests(answers)

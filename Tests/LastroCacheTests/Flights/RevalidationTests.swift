@@ -30,7 +30,7 @@ struct RevalidationTests {
     }
     #expect(await eventually { world.transfers == 2 })
     gate.change { $0 = true }
-    await world.cache.revalidated()
+    await world.cache.finishRevalidations()
     #expect(world.transfers == 2)
     #expect(try await world.get(fields: [.authorization: "ann"]).body == "1")
     let request = world.origin.requests[1]
@@ -48,7 +48,7 @@ struct RevalidationTests {
     for (advance, transfers) in [(0, 2), (4, 2), (1, 3), (0, 3)] {
       world.clock.advance(by: .seconds(advance))
       #expect(try await world.get().body == "0")
-      await world.cache.revalidated()
+      await world.cache.finishRevalidations()
       #expect(world.transfers == transfers)
     }
   }
@@ -67,7 +67,7 @@ struct RevalidationTests {
     #expect(await eventually { world.transfers == 20 })
     #expect(await valueAtRest { world.transfers } == 20)
     gate.change { $0 = true }
-    await world.cache.revalidated()
+    await world.cache.finishRevalidations()
   }
 
   @Test("after shutDown none begins, those that run are cancelled, and answers go on")
@@ -83,7 +83,7 @@ struct RevalidationTests {
     try await world.get()
     #expect(await eventually { world.transfers == 2 })
     world.cache.shutDown()
-    await world.cache.revalidated()
+    await world.cache.finishRevalidations()
     #expect(world.origin.runningRequests == 0)
     #expect(try await world.get().body == "0")
     #expect(await valueAtRest { world.transfers } == 2)
