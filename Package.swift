@@ -309,6 +309,7 @@ let package = Package(
       dependencies: [
         "Lastro", "LastroCache", "LastroSQLiteCache", "LastroSupport", "LastroTesting", "TestSupport", httpTypes,
       ],
+      exclude: ["Errors/CacheErrorTexts.txt"],
       swiftSettings: settings),
     .testTarget(
       name: "LastroPagesTests",

@@ -14,7 +14,8 @@ GOLDEN = [pathlib.Path("Tests/LastroCurlTransportsTests/Errors/ErrorTexts.txt"),
           pathlib.Path("Tests/LastroCommandTests/Errors/CommandErrorTexts.txt"),
           pathlib.Path("Tests/LastroHTTP2Tests/Endings/HTTP2ErrorTexts.txt"),
           pathlib.Path("Tests/LastroResilienceTests/Errors/ResilienceErrorTexts.txt"),
-          pathlib.Path("Tests/LastroNamesTests/Errors/NameErrorTexts.txt")]
+          pathlib.Path("Tests/LastroNamesTests/Errors/NameErrorTexts.txt"),
+          pathlib.Path("Tests/LastroSQLiteCacheTests/Errors/CacheErrorTexts.txt")]
 ALLOWED = pathlib.Path(".ci/error_texts.txt")
 ROW = re.compile(r'^(\S+)(?: "(.*)")?: (.+)$')
 # Help of the command line, names of tests, log messages and the like.

@@ -11,8 +11,8 @@ extension StackConfiguration {
   /// let stack = try CurlNetworkStack(configuration: configuration)
   /// ```
   ///
-  /// Stacks that are made with the same one share what it keeps. They must reach the same servers by the same names, and
-  /// trust the same: what one of them fetched answers the others.
+  /// Stacks that are made with the same one share what it keeps. They must reach the same servers by the same names,
+  /// and trust the same: what one of them fetched answers the others.
   public var cache: HTTPCache? {
     get { layers[.cache] as? HTTPCache }
     set { layers[.cache] = newValue }

@@ -21,6 +21,7 @@ public final class HTTPCache: Sendable {
   public let policy: HTTPCachePolicy
   let flights = FlightTable()
   let revalidations = Revalidations()
+  let changes = ChangeCounts()
 
   /// Makes a cache.
   ///
@@ -58,7 +59,7 @@ public final class HTTPCache: Sendable {
   /// How many requests wait for transfers that they share, those that carry them out among them.
   package var waiting: Int { flights.waiting }
 
-  /// Waits until nothing is being validated behind answers: for a program that is about to end. Ends soon when the task is
-  /// cancelled.
+  /// Waits until nothing is being validated behind answers: for a program that is about to end. Ends soon
+  /// when the task is cancelled.
   public func finishRevalidations() async { await revalidations.ended() }
 }

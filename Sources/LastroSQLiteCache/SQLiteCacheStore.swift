@@ -20,7 +20,8 @@ internal import LastroSupport
 ///
 /// Bodies over 64 KiB are files. An answer is found when all of it is on the disk: the end of a process at any moment
 /// leaves no half of one. What is not byte for byte what was written does not answer, and goes; a database that is none
-/// is begun anew. A disk that is full or slow keeps nothing, and fails no fetch. Several processes may share the folder.
+/// is begun anew. A disk that is full or slow keeps nothing, and fails no fetch. Several processes may share the
+/// folder.
 ///
 /// What was asked for with credentials, or sets a cookie, stays in memory, unless `persistsCredentialed`. Nothing is
 /// encrypted: the folder is for its owner alone (0700).

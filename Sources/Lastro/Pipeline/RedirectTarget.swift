@@ -12,7 +12,7 @@ package struct RedirectTarget: Equatable {
   var url: String { urlWithoutFragment + (fragment.map { "#" + $0 } ?? "") }
 
   /// What is requested: URLs that differ in their fragments only are one resource.
-  package var urlWithoutFragment: String { target.absolute }
+  var urlWithoutFragment: String { target.absolute }
 
   /// Resolves a reference.
   ///

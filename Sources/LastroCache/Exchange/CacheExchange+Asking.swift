@@ -21,6 +21,8 @@ extension CacheExchange {
   /// Asks the server, by what the situation demands, and keeps what comes.
   func ask(_ situation: Situation) async throws(TransportError) -> Asked {
     let request = try outgoing(situation.decision)
+    let changes = cache.changes.begin(keys.own.url)
+    defer { cache.changes.end(keys.own.url) }
     let requested = time.sinceEpoch()
     let response: TransferResponse
     do throws(TransportError) {
@@ -44,7 +46,7 @@ extension CacheExchange {
       return Asked(response: stale, isShareable: true)
     }
     if asked.method == "HEAD" { await learn(from: response, situation, times) }
-    return await kept(response, situation, times)
+    return await kept(response, situation, times) { cache.changes.count(keys.own.url) == changes }
   }
 
   /// The request as it goes on: with conditions, and what the mode says.
@@ -94,7 +96,10 @@ extension CacheExchange {
     var report = CacheReport(.staleServed)
     report.forwardReason = .stale
     report.forwardStatus = status
-    return try await served(situation.stored[index], serving, report, facts: facts ?? TransferFacts())
+    var facts = facts ?? TransferFacts()
+    // It tells of the body that is not given.
+    facts.bodyCut = nil
+    return try await served(situation.stored[index], serving, report, facts: facts)
   }
 
   /// What a 304 makes of what is stored; `nil` where it is about none of it, or the body is gone.

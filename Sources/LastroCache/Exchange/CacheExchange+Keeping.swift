@@ -6,13 +6,17 @@ import LastroWire
 
 extension CacheExchange {
   /// The server's answer, which is kept where it may be: at once, or while its body is read.
-  func kept(_ response: TransferResponse, _ situation: Situation, _ times: Times) async -> Asked {
+  ///
+  /// - Parameter isTrue: whether nothing changed at the server since the request was handed over, as far as is known.
+  func kept(
+    _ response: TransferResponse, _ situation: Situation, _ times: Times, _ isTrue: () -> Bool
+  ) async -> Asked {
     var report = CacheReport(.missed)
     report.forwardReason = situation.forwardReason
     report.forwardStatus = response.head.status.code
     var response = response
     let (head, key, mayStore) = head(of: response, times)
-    if mayStore, let writing = await store.begin(head, for: key) {
+    if mayStore, isTrue(), let writing = await store.begin(head, for: key) {
       let old = situation.chosen.map { situation.stored[$0].id }
       if let bytes = response.body.bytes {
         if bytes.count <= cache.policy.maximumEntryBytes, await writing.write(bytes), await writing.commit() {

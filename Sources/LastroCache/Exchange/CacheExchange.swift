@@ -109,6 +109,7 @@ struct CacheExchange: Sendable {
     report.forwardReason = .method
     report.forwardStatus = response.head.status.code
     if CacheInvalidation.isCaused(byMethod: asked.method, status: response.head.status.code) {
+      cache.changes.note(keys.own.url)
       await store.removeAll(ofURL: keys.own.url)
       if let base = try? RequestTarget(request.url) {
         for reference in CacheInvalidation.references(CacheFields(response.head.headerFields)) {

@@ -4,6 +4,7 @@ import Foundation
 import HTTPTypes
 import Lastro
 import LastroCache
+import LastroSupport
 import LastroTesting
 import LastroWire
 import TestSupport
@@ -143,6 +144,21 @@ struct CachingTransportTests {
     #expect(world.transfers == before + 4)
   }
 
+  @Test("an answer that was asked for before a change, and comes behind it, is not kept")
+  func lateAnswer() async throws {
+    let gate = Watched(false)
+    let world = CacheWorld { (request, number) throws(TransportError) in
+      if request.head.method == .get, number == 0 { _ = await gate.wait { $0 } }
+      return .answer(200, fields: Self.fresh, body: "\(number)")
+    }
+    let early = Task { try await world.get() }
+    #expect(await eventually { world.transfers == 1 })
+    try await world.get(method: .put)
+    gate.change { $0 = true }
+    #expect(try await early.value.report?.isStored == false)
+    #expect(try await world.get().body == "2")
+  }
+
   @Test("HEAD is answered from GET, and a forwarded one freshens or removes what is kept")
   func head() async throws {
     let world = CacheWorld { (request, number) throws(TransportError) in
@@ -187,10 +203,10 @@ struct CachingTransportTests {
     let world = CacheWorld([.cacheControl: "max-age=60", .vary: "Accept-Encoding, X"])
     try await world.get()
     #expect(try await world.get().outcome == .hit)
-    let other = try await world.get(fields: [HTTPField.Name("X")!: "1"])
+    let other = try await world.get(fields: [HTTPField.Name.of("X"): "1"])
     #expect(other.report?.forwardReason == .varyMiss)
     #expect(try await world.get().body == "body 0")
-    #expect(try await world.get(fields: [HTTPField.Name("X")!: "1"]).body == "body 1")
+    #expect(try await world.get(fields: [HTTPField.Name.of("X"): "1"]).body == "body 1")
   }
 
   @Test("stale-if-error serves for 5xx and for no answer, and not where the server forbids it")
@@ -273,7 +289,7 @@ struct CachingTransportTests {
 
   @Test("Cache-Status is added where it is asked for, behind what others added; the report survives its note")
   func cacheStatus() async throws {
-    let name = HTTPField.Name("Cache-Status")!
+    let name = HTTPField.Name.of("Cache-Status")
     let fields: HTTPFields = [.cacheControl: "max-age=60", name: "Edge; hit"]
     let world = CacheWorld(policy: HTTPCachePolicy(addsCacheStatus: true), fields)
     #expect(
@@ -312,4 +328,82 @@ struct CachingTransportTests {
 
 extension TransportError {
   static let cutForTest = TransportError(stage: .response, code: .truncatedBody, message: "cut", requestSent: true)
+}
+
+/// A stack with a cache over an origin in memory, on a clock of its own.
+struct CacheWorld {
+  typealias Answer = @Sendable (TransferRequest, Int) async throws(TransportError) -> TransferResponse
+
+  let clock = ManualClock()
+  let cache: HTTPCache
+  let origin: ScriptedTransport
+  let stack: TransportNetworkStack
+
+  init(
+    store: any HTTPCacheStore = MemoryCacheStore(), policy: HTTPCachePolicy = HTTPCachePolicy(),
+    configuration: StackConfiguration = StackConfiguration(), _ answer: @escaping Answer
+  ) {
+    cache = HTTPCache(store: store, policy: policy)
+    origin = ScriptedTransport(time: clock.timeSource, answering: answer)
+    var configuration = configuration
+    configuration.timeSource = clock.timeSource
+    configuration.cache = cache
+    stack = TransportNetworkStack(transport: origin, configuration: configuration)
+  }
+
+  /// An origin that answers the same with the number of the request in the body.
+  init(
+    store: any HTTPCacheStore = MemoryCacheStore(), policy: HTTPCachePolicy = HTTPCachePolicy(), _ fields: HTTPFields
+  ) {
+    self.init(store: store, policy: policy) { (_, number) throws(TransportError) in
+      .answer(200, fields: fields, body: "body \(number)")
+    }
+  }
+
+  struct Got: Equatable {
+    var status: Int
+    var body: String
+    var outcome: CacheReport.Outcome?
+    var report: CacheReport?
+    var fields: HTTPFields
+
+    static func == (lhs: Self, rhs: Self) -> Bool { lhs.status == rhs.status && lhs.body == rhs.body }
+  }
+
+  /// Fetches, whatever the status.
+  @discardableResult
+  func get(
+    _ url: String = "https://example.com/a", method: HTTPRequest.Method = .get, fields: HTTPFields = [:],
+    body: RequestBody = .empty, _ edit: (inout RequestOptions) -> Void = { _ in }
+  ) async throws -> Got {
+    var options = RequestOptions()
+    edit(&options)
+    let resource = try RawHTTPResource.test(method, url: url, fields: fields, body: body, options: options)
+    return try await result(of: resource)
+  }
+
+  private func result(of resource: RawHTTPResource) async throws -> Got {
+    do throws(HTTPFetchError<any Error>) {
+      let value = try await stack.fetch(resource)
+      return Got(value.value, value.response)
+    } catch {
+      guard let response = error.response, error.transportError == nil else { throw error }
+      return Got(error.body ?? Data(), response)
+    }
+  }
+
+  var transfers: Int { origin.requests.count }
+}
+
+extension CacheWorld.Got {
+  init(_ body: Data, _ response: ResourceResponse) {
+    self.init(
+      status: response.status.code, body: String(decoding: body, as: UTF8.self), outcome: response.facts.cache?.outcome,
+      report: response.facts.cache, fields: response.headerFields)
+  }
+}
+
+extension HTTPField.Name {
+  /// A name that is one.
+  static func of(_ name: String) -> HTTPField.Name { HTTPField.Name(name) ?? .accept }
 }

@@ -157,6 +157,6 @@ extension ConnectionOptions {
 }
 
 extension HTTPField.Name {
-  static let apiKey = Self("X-Api-Key")!
-  static let other = Self("X-Other")!
+  static let apiKey = Self.of("X-Api-Key")
+  static let other = Self.of("X-Other")
 }
