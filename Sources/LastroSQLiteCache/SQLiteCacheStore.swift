@@ -23,8 +23,8 @@ internal import LastroSupport
 /// is begun anew. A disk that is full or slow keeps nothing, and fails no fetch. Several processes may share the
 /// folder.
 ///
-/// What was asked for with credentials, or sets a cookie, stays in memory, unless `persistsCredentialed`. Nothing is
-/// encrypted: the folder is for its owner alone (0700).
+/// While its body comes, and when it answers, an answer is in memory. What was asked for with credentials, or sets a
+/// cookie, stays there, unless `persistsCredentialed`. Nothing is encrypted: the folder is for its owner alone (0700).
 public final class SQLiteCacheStore: HTTPCacheStore {
   /// The folder.
   public let directory: String

@@ -104,7 +104,7 @@ final class SQLiteContents {
     guard let row = try database.rows("SELECT length, body, file, digest FROM entry WHERE id = ?", .integer(id)).first
     else { return nil }
     let length = row[0].integer ?? -1
-    let body = row[1].blob.map { Data($0) } ?? row[2].text.flatMap { files.read($0, length: length) }
+    let body = row[1].blob.map { Data($0) } ?? row[2].text.flatMap { files.body(of: $0, length: length) }
     guard let body, Int64(body.count) == length, row[3].blob == Self.digest(body) else {
       try remove(id)
       return nil
@@ -135,7 +135,7 @@ final class SQLiteContents {
     guard size <= maximumBytes else { return false }
     var file: String?
     if body.count > Self.maximumBlobBytes {
-      file = files.write(body)
+      file = files.add(body)
       guard file != nil else { throw SQLiteFailure(SQLITE_FULL) }
     }
     do throws(SQLiteFailure) {
@@ -143,6 +143,8 @@ final class SQLiteContents {
         place, head.selecting, Array(bytes), size, body, file, digest, seal)
     } catch {
       if let file { files.remove(file) }
+      // What was counted off is there again.
+      try? sum()
       throw error
     }
     self.bytes += size
@@ -156,7 +158,7 @@ final class SQLiteContents {
   ) throws(SQLiteFailure) {
     var replaced: [String] = []
     try database.transaction { () throws(SQLiteFailure) in
-      replaced = try delete("url = ? AND partition = ? AND selecting = ?", place, selecting)
+      replaced = try deleteForOneMore(place, selecting)
       try database.rows(
         """
         INSERT INTO entry(url, partition, selecting, head, size, length, body, file, digest, seal, used) \
@@ -169,11 +171,14 @@ final class SQLiteContents {
     for name in replaced { files.remove(name) }
   }
 
-  /// Deletes rows of a place, and gives the files that nothing names any more.
-  private func delete(_ condition: String, _ place: CacheKey, _ selecting: [UInt8]) throws(SQLiteFailure) -> [String] {
+  /// Deletes the row that is replaced, and what has no room beside one more; gives the files that nothing names any
+  /// more.
+  private func deleteForOneMore(_ place: CacheKey, _ selecting: [UInt8]) throws(SQLiteFailure) -> [String] {
     try database.rows(
-      "DELETE FROM entry WHERE \(condition) RETURNING file, size", .blob(place.url), .blob(place.partition),
-      .blob(selecting)
+      """
+      DELETE FROM entry WHERE url = ?1 AND partition = ?2 AND (selecting = ?3 OR id NOT IN (SELECT id FROM entry \
+      WHERE url = ?1 AND partition = ?2 ORDER BY id DESC LIMIT \(Self.maximumVariants - 1))) RETURNING file, size
+      """, .blob(place.url), .blob(place.partition), .blob(selecting)
     ).compactMap { row in
       bytes -= row[1].integer ?? 0
       return row[0].text

@@ -235,6 +235,17 @@ struct SQLiteCacheStoreTests {
     }
   }
 
+  @Test("twenty variants of a URL are kept, the latest, with their files")
+  func variants() async throws {
+    let folder = Folder()
+    let store = try SQLiteCacheStore(directory: folder.path)
+    for selecting in 0..<30 {
+      await Self.add(store, Self.key(1), Self.large, Self.head(selecting: [UInt8(selecting)]))
+    }
+    #expect(await store.heads(for: Self.key(1)).map { $0.selecting[0] } == (10..<30).reversed().map { UInt8($0) })
+    #expect(folder.bodies.count == 20)
+  }
+
   @Test("over the limit, what was used longest ago goes, until nine tenths are left")
   func limit() async throws {
     let folder = Folder()

@@ -22,9 +22,11 @@ extension CacheExchange {
     }
   }
 
+  /// Only requests that say nothing of caching are equal: what another was content with may be too old for one that
+  /// does.
   private var mayShare: Bool {
-    cache.policy.collapsesEqualRequests && asked.method == "GET" && !asked.isConditional
-      && !asked.fields.contains("range") && !asked.forbidsStoring && mode != .reload
+    cache.policy.collapsesEqualRequests && asked.method == "GET" && !asked.isConditional && asked.control.isEmpty
+      && !asked.fields.contains("range") && mode != .reload
   }
 
   /// Carries the transfer out in a task of its own, so that it goes on for others when this one is cancelled.

@@ -31,7 +31,7 @@ package struct BodyFiles {
   /// Writes a body.
   ///
   /// - Returns: the file's name; `nil` where the disk is full, or does not take it.
-  func write(_ body: Data) -> String? {
+  func add(_ body: Data) -> String? {
     let name = DigestName.make(random)
     let temporary = "\(directory)/\(name).new"
     let file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
@@ -48,7 +48,7 @@ package struct BodyFiles {
   }
 
   /// Reads a body of a known length; `nil` where the file is not there, or not of that length.
-  func read(_ name: String, length: Int64) -> Data? {
+  func body(of name: String, length: Int64) -> Data? {
     guard DigestName.isOne(name) else { return nil }
     let file = open("\(directory)/\(name)", O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
     guard file >= 0 else { return nil }
@@ -61,7 +61,7 @@ package struct BodyFiles {
     let count = body.withUnsafeMutableBytes { buffer in
       var count = 0
       while count < buffer.count {
-        let got = Glibc.read(file, buffer.baseAddress?.advanced(by: count), buffer.count - count)
+        let got = read(file, buffer.baseAddress?.advanced(by: count), buffer.count - count)
         if got < 0, errno == EINTR { continue }
         if got <= 0 { break }
         count += got
@@ -104,7 +104,7 @@ package struct BodyFiles {
     body.withUnsafeBytes { bytes in
       var sent = 0
       while sent < bytes.count {
-        let count = Glibc.write(file, bytes.baseAddress?.advanced(by: sent), bytes.count - sent)
+        let count = write(file, bytes.baseAddress?.advanced(by: sent), bytes.count - sent)
         if count < 0, errno == EINTR { continue }
         if count <= 0 { return false }
         sent += count

@@ -161,6 +161,20 @@ struct EqualRequestsTests {
     #expect(world.transfers == 2)
   }
 
+  @Test("a request that says something of caching, has conditions or asks for a range, waits for no other")
+  func unequal() async throws {
+    let held = Held()
+    let fields: [HTTPFields] = [
+      [:], [.cacheControl: "no-cache"], [.ifNoneMatch: "\"x\""], [.range: "bytes=0-1"], [.cacheControl: "max-age=0"],
+    ]
+    try await withThrowingTaskGroup(of: CacheWorld.Got.self) { group in
+      for fields in fields { group.addTask { try await held.world.get(fields: fields) } }
+      #expect(await eventually { held.world.transfers == fields.count })
+      held.open()
+      try await group.waitForAll()
+    }
+  }
+
   @Test("where the policy says so, each asks by itself")
   func off() async throws {
     let held = Held(policy: HTTPCachePolicy(collapsesEqualRequests: false))
