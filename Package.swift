@@ -33,6 +33,7 @@ let package = Package(
     .library(name: "LastroFiles", targets: ["LastroFiles"]),
     .library(name: "LastroCookies", targets: ["LastroCookies"]),
     .library(name: "LastroCache", targets: ["LastroCache"]),
+    .library(name: "LastroSQLiteCache", targets: ["LastroSQLiteCache"]),
     .library(name: "LastroPages", targets: ["LastroPages"]),
     .library(name: "LastroCurl", targets: ["LastroCurl"]),
     .library(name: "LastroCurlTransports", targets: ["LastroCurlTransports"]),
@@ -124,7 +125,13 @@ let package = Package(
     // A private cache.
     .target(
       name: "LastroCache",
-      dependencies: ["CLastroCrypto", "Lastro", "LastroSupport", "LastroWire", httpTypes], swiftSettings: settings),
+      dependencies: ["Lastro", "LastroSupport", "LastroWire", httpTypes], swiftSettings: settings),
+    // The only door to SQLite. Holds no policy.
+    .target(name: "CLastroSQLite", linkerSettings: [.linkedLibrary("sqlite3")]),
+    // The cache's store on disk, a product of its own: who does not use it needs no SQLite.
+    .target(
+      name: "LastroSQLiteCache", dependencies: ["CLastroSQLite", "Lastro", "LastroCache", "LastroSupport", httpTypes],
+      swiftSettings: settings),
     // Sequences of pages, operations that take long, and many questions in one.
     .target(
       name: "LastroPages", dependencies: ["Lastro", "LastroSupport", "LastroWire", httpTypes], swiftSettings: settings),
@@ -165,8 +172,8 @@ let package = Package(
     .executableTarget(
       name: "LastroCommand",
       dependencies: [
-        "Lastro", "LastroCookies", "LastroCurl", "LastroCurlTransports", "LastroEvents", "LastroFiles", "LastroGemini",
-        "LastroMultipart", "LastroPages",
+        "Lastro", "LastroCache", "LastroCookies", "LastroCurl", "LastroCurlTransports", "LastroEvents", "LastroFiles",
+        "LastroGemini", "LastroMultipart", "LastroPages", "LastroSQLiteCache",
         "LastroSupport", "LastroTunnels", "LastroWebSocket", httpTypes, logging,
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
@@ -182,8 +189,8 @@ let package = Package(
     .target(
       name: "ConformanceData", path: "Tests/Conformance",
       exclude: [
-        "README.md", "curl", "http-state", "llhttp", "publicsuffix", "structured-fields", "transports", "uritemplate",
-        "url", "x509-limbo",
+        "README.md", "cache-tests", "curl", "http-state", "llhttp", "publicsuffix", "structured-fields", "transports",
+        "uritemplate", "url", "x509-limbo",
       ],
       swiftSettings: settings),
     .testTarget(
@@ -302,6 +309,13 @@ let package = Package(
         "PeerSupport", "TestSupport",
         httpTypes,
       ],
+      swiftSettings: settings),
+    .testTarget(
+      name: "LastroSQLiteCacheTests",
+      dependencies: [
+        "Lastro", "LastroCache", "LastroSQLiteCache", "LastroSupport", "LastroTesting", "TestSupport", httpTypes,
+      ],
+      exclude: ["Errors/CacheErrorTexts.txt"],
       swiftSettings: settings),
     .testTarget(
       name: "LastroPagesTests",

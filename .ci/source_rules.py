@@ -30,6 +30,8 @@ FORBIDDEN = {
     "LastroMultipart": _LEAF | _OTHER_SYSTEMS | {"LastroExchange", "LastroResilience"},
     "LastroPages": _LEAF | _OTHER_SYSTEMS | {"LastroExchange", "LastroResilience"},
     "LastroEvents": _LEAF | _OTHER_SYSTEMS | {"LastroExchange", "LastroResilience", "LastroNames"},
+    "LastroCache": _LEAF | _OTHER_SYSTEMS | {"LastroExchange", "LastroResilience", "CLastroSQLite"},
+    "LastroSQLiteCache": _LEAF | _OTHER_SYSTEMS | {"LastroExchange", "LastroResilience"},
     "LastroCurl": _TESTS | _OTHER_SYSTEMS | _OBSERVABILITY | {"CLastroCrypto", "ServiceLifecycle"},
     "LastroLifecycle": _TESTS | _OTHER_SYSTEMS | _OBSERVABILITY | {"CLastro", "CLastroCrypto", "Dispatch"},
     "LastroCurlTransports": _TESTS | _OBSERVABILITY | {"CLastro", "CLastroCrypto", "LastroWebSocket", "LastroGemini"},

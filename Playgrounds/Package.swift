@@ -29,6 +29,7 @@ let package = Package(
       name: "Pages",
       dependencies: [
         .product(name: "Lastro", package: "Lastro"),
+        .product(name: "LastroCache", package: "Lastro"),
         .product(name: "LastroCookies", package: "Lastro"),
         .product(name: "LastroCurl", package: "Lastro"),
         .product(name: "LastroCurlTransports", package: "Lastro"),
@@ -40,6 +41,7 @@ let package = Package(
         .product(name: "LastroObservability", package: "Lastro"),
         .product(name: "LastroPages", package: "Lastro"),
         .product(name: "LastroResilience", package: "Lastro"),
+        .product(name: "LastroSQLiteCache", package: "Lastro"),
         .product(name: "LastroStreamsTesting", package: "Lastro"),
         .product(name: "LastroTesting", package: "Lastro"),
         .product(name: "LastroTransports", package: "Lastro"),

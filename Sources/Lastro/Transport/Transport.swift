@@ -135,7 +135,12 @@ public struct TransferRequest: Sendable {
   }
 
   /// What the stack's layers are asked to do with the request, as ``RequestOptions/layerUses`` says.
-  package var layerUses: ByLayerPlace<any Sendable> { parts.value.request.options.layerUses }
+  package var layerUses: ByLayerPlace<any Sendable> {
+    get { parts.value.request.options.layerUses }
+    _modify { yield &parts.value.request.options.layerUses }
+  }
+
+  package var sensitiveHeaders: Set<HTTPField.Name> { parts.value.request.options.sensitiveHeaders }
 
   /// Makes a request.
   public init(

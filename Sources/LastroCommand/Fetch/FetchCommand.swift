@@ -3,6 +3,7 @@
 import ArgumentParser
 import Glibc
 import Lastro
+import LastroCache
 import LastroCookies
 import LastroCurl
 
@@ -24,6 +25,7 @@ struct FetchCommand: AsyncParsableCommand {
   @Flag(
     help: "Follow links to next pages (RFC 8288) on the same server, and print their bodies one after another.")
   var paginate = false
+  @OptionGroup var cached: CacheFlags
   @Flag(name: .shortAndLong, help: "Tell on standard error what is sent and received, without secrets.")
   var verbose = false
   @OptionGroup var downloadFlags: DownloadFlags
@@ -32,49 +34,76 @@ struct FetchCommand: AsyncParsableCommand {
     if downloadFlags.download != nil, output != nil {
       throw ValidationError("--download and -o exclude each other.")
     }
+    if raw, cached.directory != nil {
+      throw ValidationError(
+        "--raw and --cache exclude each other: what is kept has its content coding undone; fetch with --raw alone.")
+    }
   }
 
   func run() async throws {
     var specification = try flags.specification(url: url)
-    let jar: CookieFlags.Jar
-    let judge: PinJudge?
-    let engine: CurlTransport
-    let stack: TransportNetworkStack
+    let parts: Parts
     do {
-      jar = try cookies.jar(for: &specification)
-      judge = try flags.pins.judge()
-      engine = try CurlTransport(configuration(judge))
-      stack = try flags.way.stack(on: engine, configuration: jar.configuration)
+      parts = try assemble(for: &specification)
     } catch let error as ConfigurationError {
       var report = Report(url: Runner.withoutUserInformation(url))
       report.error = .init(error)
       return try finish(report, hint: nil)
     }
-    if let path = downloadFlags.download {
-      let (report, hint) = await download(
-        specification, to: path, by: stack, interceptors: verbose ? [VerboseInterceptor()] : [])
+    let (report, hint) = try await perform(specification, by: parts)
+    await parts.finish()
+    try save(parts.jar)
+    try finish(report, hint: hint)
+  }
+
+  /// What the flags put together.
+  private struct Parts {
+    let jar: CookieFlags.Jar
+    let cache: HTTPCache?
+    let judge: PinJudge?
+    let engine: CurlTransport
+    let stack: TransportNetworkStack
+
+    func finish() async {
+      await cache?.finishRevalidations()
       await engine.shutDown(cancelling: true)
       await judge?.finish()
-      return try finish(report, hint: hint)
     }
-    let runner = Runner(stack: stack, interceptors: verbose ? [VerboseInterceptor()] : [], paginates: paginate)
+  }
+
+  private func assemble(for specification: inout RequestSpecification) throws -> Parts {
+    let jar = try cookies.jar(for: &specification)
+    let cache = try cached.cache()
+    let judge = try flags.pins.judge()
+    let engine = try CurlTransport(configuration(judge))
+    var configuration = jar.configuration
+    configuration.cache = cache
+    let stack = try flags.way.stack(on: engine, configuration: configuration)
+    return Parts(jar: jar, cache: cache, judge: judge, engine: engine, stack: stack)
+  }
+
+  private func perform(
+    _ specification: RequestSpecification, by parts: Parts
+  ) async throws -> (report: Report, hint: String?) {
+    let interceptors: [any HTTPResourceInterceptor] = verbose ? [VerboseInterceptor()] : []
+    if let path = downloadFlags.download {
+      return await download(specification, to: path, by: parts.stack, interceptors: interceptors)
+    }
+    let runner = Runner(stack: parts.stack, interceptors: interceptors, paginates: paginate)
     let (sink, descriptor) = try makeSink()
     defer { if let descriptor { close(descriptor) } }
     var bar: ProgressBar?
     let showsBar = Console.errorIsTerminal && !json && !verbose
     do {
-      let (report, hint) = try await runner.run(specification, into: sink) { count, total in
+      let told = try await runner.run(specification, into: sink) { count, total in
         if bar == nil { bar = ProgressBar(total: total, isEnabled: showsBar) }
         bar?.update(count)
       }
       bar?.finish()
-      await engine.shutDown(cancelling: true)
-      await judge?.finish()
-      try save(jar)
-      try finish(report, hint: hint)
+      return told
     } catch let error as BodySink.WriteFailure {
       bar?.finish()
-      await judge?.finish()
+      await parts.judge?.finish()
       throw Console.give(up: error)
     }
   }

@@ -54,6 +54,8 @@ struct CommandErrorTextsTests {
     fetch URL --via socks5://localhost:1 --resolve localhost:1:127.0.0.1
     fetch URL --via socks5://localhost:1 --unix-socket /nowhere/socket
     fetch URL --via socks5://localhost:1 --cert-status
+    fetch URL --raw --cache a
+    fetch URL --cache /nowhere/cache
     events URL --reconnect --no-reconnect
     events URL --count 0
     batch --concurrency 0

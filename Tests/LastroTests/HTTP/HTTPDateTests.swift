@@ -82,12 +82,41 @@ struct HTTPDateTests {
       "", " ", "0", "GMT", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 UTC",
       "Sun, 06 Nov 1994 24:00:00 GMT",
       "Sun, 06 Nov 1994 08:60:00 GMT", "Sun, 06 Nov 1994 8:49:37 GMT", "Sun, 06 Nov 1994 08:49 GMT",
-      "Sun, 06 Nov 19940 08:49:37 GMT", "Sun, 06 nov 1994 08:49:37 GMT", "Sun, 06 Nov -994 08:49:37 GMT",
+      "Sun, 06 Nov 19940 08:49:37 GMT", "Sun, 06 Nov -994 08:49:37 GMT",
       "Sun, +6 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 194 08:49:37 GMT", "Sun Nov  6 08:49:37 94",
       "Sun, 06 Nov 1994 08:49:37 GMT GMT", "1994-11-06T08:49:37Z", "Sun, ٠٦ Nov 1994 08:49:37 GMT",
       "Sun, 06 Nov 1994 08::49:37 GMT", "Sun, 06 Nov 1994 08:49:+7 GMT",
     ])
   func garbage(text: String) { #expect(Self.read(text) == nil) }
+
+  @Test(
+    "names and GMT are read in any case (RFC 9111 §4.2)",
+    arguments: ["SUN, 06 nov 1994 08:49:37 gMT", "sunday, 06-NOV-94 08:49:37 gmt", "sUN NOV  6 08:49:37 1994"])
+  func anyCase(text: String) { #expect(Self.read(text) == 784_111_777) }
+
+  @Test(
+    "what mixes the grammars, or has other blanks, is no date",
+    arguments: [
+      "Sun, 06 Nov 94 08:49:37 GMT", "Sun, 06-Nov-1994 08:49:37 GMT", "Sun, 06-Nov-94 08:49:37 GMT",
+      "Sunday, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-1994 08:49:37 GMT", "Sun 06 Nov 1994 08:49:37 GMT",
+      "Sun, 06  Nov  1994 08:49:37 GMT", "Sun,06 Nov 1994 08:49:37 GMT", " Sun, 06 Nov 1994 08:49:37 GMT",
+      "Sun, 06 Nov 1994 08:49:37 GMT ", "Sun, 06 Nov 1994 08.49.37 GMT", "Sun, 6 Nov 1994 08:49:37 GMT",
+      "Sun Nov 6 08:49:37 1994", "Sun Nov  6 08:49:37 1994 GMT", "Sun, Nov  6 08:49:37 1994",
+      "Day, 06 Nov 1994 08:49:37 GMT",
+      "Sun, 06 Now 1994 08:49:37 GMT",
+    ])
+  func mixtures(text: String) { #expect(Self.read(text) == nil) }
+
+  @Test("what is written is read again, and is what the calendar writes")
+  func written() {
+    let dice = Dice(4)
+    for _ in 0..<5_000 {
+      let instant = Int64(dice.random.next() % 253_402_300_800)
+      #expect(HTTPDate.text(instant) == WrittenDate.text(instant))
+    }
+    #expect(HTTPDate.text(-1) == "Thu, 01 Jan 1970 00:00:00 GMT")
+    #expect(HTTPDate.text(.max) == "Fri, 31 Dec 9999 23:59:59 GMT")
+  }
 
   @Test("a hundred thousand texts out of a date's pieces, and any clock, trap nothing")
   func fuzz() {

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import HTTPTypes
+import Lastro
+import LastroCache
+import LastroCurl
+import LastroSQLiteCache
+import LastroTesting
+
+private func standard() throws -> CurlNetworkStack {
+  // sample: standard
+  var configuration = StackConfiguration()
+  configuration.cache = HTTPCache()
+  let stack = try CurlNetworkStack(configuration: configuration)
+  // end
+  return stack
+}
+
+private func report() async throws {
+  let clock = ManualClock()
+  var configuration = StackConfiguration()
+  configuration.timeSource = clock.timeSource
+  configuration.cache = HTTPCache()
+  let transport = ScriptedTransport { (request, _) throws(TransportError) in
+    let fields: HTTPFields = [.cacheControl: "max-age=60", .eTag: "\"7\""]
+    let isKnown = request.head.headerFields[.ifNoneMatch] == "\"7\""
+    return TransferResponse(
+      head: HTTPResponse(status: isKnown ? .notModified : .ok, headerFields: fields),
+      body: ResponseBody(Data((isKnown ? "" : "1.08").utf8)))
+  }
+  let stack = TransportNetworkStack(transport: transport, configuration: configuration)
+  // sample: report
+  for seconds in [0, 30, 31] {
+    clock.advance(by: .seconds(seconds))
+    let answer = try await stack.fetch(.raw(try ResourceRequest(url: "https://api.example.org/rates")))
+    print(answer.response.facts.cache?.description ?? "no cache")
+  }
+  // end
+}
+
+private func principal() -> RequestOptions {
+  // sample: principal
+  var options = RequestOptions()
+  options.principal = "account-4711"
+  // end
+  return options
+}
+
+private func mode() -> RequestOptions {
+  // sample: mode
+  var options = RequestOptions()
+  options.cache = .revalidate
+  // end
+  return options
+}
+
+private func disk(_ directory: String) throws -> StackConfiguration {
+  var configuration = StackConfiguration()
+  // sample: disk
+  let store = try SQLiteCacheStore(directory: directory + "/http-cache")
+  configuration.cache = HTTPCache(store: store)
+  // end
+  return configuration
+}
+
+extension Page {
+  static let caching = Page("Caching") { stage in
+    _ = try standard()
+    _ = (principal(), mode())
+    let folder = FileManager.default.temporaryDirectory.appending(
+      path: "lastro-caching-\(UInt64.random(in: 0 ... .max))")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    _ = try disk(folder.path)
+    try await stage.prints("report") { try await report() }
+  }
+}

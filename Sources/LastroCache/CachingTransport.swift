@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Lastro
+internal import LastroWire
+
+/// A transport that answers from an ``HTTPCache`` what it may, and sends the rest through another one.
+///
+/// A stack puts it around its transport by `StackConfiguration.cache`. What it did is in `TransferFacts.cache`, in the
+/// ledger and in metrics, as a note called `cache`.
+public struct CachingTransport: Transport {
+  /// What carries the requests that go on.
+  public let base: any Transport
+  /// Where answers are kept.
+  public let cache: HTTPCache
+  let time: TimeSource
+
+  /// Wraps a transport.
+  ///
+  /// - Parameters:
+  ///   - base: carries the requests that go on.
+  ///   - cache: where answers are kept.
+  ///   - time: tells how old answers are. Default: the system's.
+  public init(over base: any Transport, _ cache: HTTPCache, time: TimeSource = .continuous) {
+    self.base = base
+    self.cache = cache
+    self.time = time
+  }
+
+  /// Answers a request.
+  ///
+  /// - Throws: `TransportError`: that of the base; stage `limit` where the answer is longer than the request allows;
+  ///   stage `timeout` where its deadline passed while it waited for an equal request, with nothing sent.
+  public func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
+    let use = CacheUse(request.layerUses[.cache])
+    let asked = CacheRequest(
+      method: request.head.method.rawValue, fields: CacheFields(request.head.headerFields),
+      wish: (use.mode ?? .standard).wish)
+    guard let keys = await CacheKeys(of: request, principal: use.principal, cache) else {
+      return try await base.execute(request)
+    }
+    let exchange = CacheExchange(
+      request: request, asked: asked, mode: use.mode ?? .standard, keys: keys, start: time.now(), transport: self)
+    return try await exchange.run()
+  }
+
+  /// The facts of the base, and how the request would use the cache. What is kept is not looked at.
+  public func explain(_ request: TransferRequest) -> [FetchExplanation.Fact] {
+    let use = CacheUse(request.layerUses[.cache])
+    var words = (use.mode ?? .standard).rawValue
+    switch cache.policy.partitioning {
+    case .byPrincipal:
+      words += use.principal != nil ? "; for its principal" : "; for those with its credentials, or anyone without"
+    case .common: words += "; for anyone"
+    case .shared: words += "; for anyone, as a shared cache"
+    }
+    return base.explain(request) + [.init("cache", words)]
+  }
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Lastro
+import LastroWire
+
+extension CacheExchange {
+  /// What came of asking the server.
+  struct Asked: Sendable {
+    var response: TransferResponse
+    /// Whether other requests may get the same answer, as far as the server said.
+    var isShareable: Bool
+  }
+
+  /// The times of an exchange with the server.
+  struct Times: Sendable {
+    var requested: Duration
+    var received: Duration
+  }
+
+  /// Asks the server, by what the situation demands, and keeps what comes.
+  func ask(_ situation: Situation) async throws(TransportError) -> Asked {
+    let request = try outgoing(situation.decision)
+    let changes = cache.changes.begin(keys.own.url)
+    defer { cache.changes.end(keys.own.url) }
+    let requested = time.sinceEpoch()
+    let response: TransferResponse
+    do throws(TransportError) {
+      response = try await transport.base.execute(request)
+    } catch {
+      if error.isUnreachable, let stale = try await stale(situation, isUnreachable: true, status: nil, error.facts) {
+        return Asked(response: stale, isShareable: true)
+      }
+      throw error
+    }
+    let times = Times(requested: requested, received: time.sinceEpoch())
+    let status = response.head.status.code
+    if status == 304, case .validate(let index, _) = situation.decision {
+      if let answer = try await validated(index, situation, response, times) { return answer }
+      return try await ask(situation.asking(.stale))
+    }
+    if CacheReuse.failureStatuses.contains(status),
+      let stale = try await stale(situation, isUnreachable: false, status: status, response.facts)
+    {
+      response.body.cancel()
+      return Asked(response: stale, isShareable: true)
+    }
+    if asked.method == "HEAD" { await learn(from: response, situation, times) }
+    return await kept(response, situation, times) { cache.changes.count(keys.own.url) == changes }
+  }
+
+  /// The request as it goes on: with conditions, and what the mode says.
+  private func outgoing(_ decision: CacheDecision) throws(TransportError) -> TransferRequest {
+    var request = try remaining()
+    // What is kept is to be whole.
+    if asked.method == "GET" { request.dropsRedirectBodies = false }
+    var fields = asked.fields
+    if case .validate(_, let conditions) = decision { fields.lines += conditions }
+    if !fields.contains("cache-control") {
+      if mode == .revalidate { fields.set("Cache-Control", "max-age=0") }
+      if mode == .reload {
+        fields.set("Cache-Control", "no-cache")
+        if !fields.contains("pragma") { fields.set("Pragma", "no-cache") }
+      }
+    }
+    if fields != asked.fields { request.head.headerFields = fields.httpFields }
+    return request
+  }
+
+  /// The request with what is left of its deadline.
+  private func remaining() throws(TransportError) -> TransferRequest {
+    let waited = time.now() - start
+    guard waited > .zero, let deadline = request.deadline else { return request }
+    guard deadline > waited else { throw deadlinePassed }
+    var request = request
+    request.deadline = deadline - waited
+    return request
+  }
+
+  var deadlinePassed: TransportError {
+    .deadlinePassed(
+      request.deadlineCode, of: request.wholeTimeout ?? request.deadline, "while waiting for the cache",
+      requestSent: false)
+  }
+
+  /// What is stored, where it may serve because the server failed.
+  private func stale(
+    _ situation: Situation, isUnreachable: Bool, status: Int?, _ facts: TransferFacts?
+  ) async throws(TransportError) -> TransferResponse? {
+    guard let index = situation.chosen,
+      CacheReuse.isAllowed(
+        afterFailureOf: asked, for: situation.entries[index], isUnreachable: isUnreachable, now: time.sinceEpoch(),
+        rules),
+      let serving = CacheServing(of: situation.entries[index], to: asked)
+    else { return nil }
+    var report = CacheReport(.staleServed)
+    report.forwardReason = .stale
+    report.forwardStatus = status
+    var facts = facts ?? TransferFacts()
+    // It tells of the body that is not given.
+    facts.bodyCut = nil
+    return try await served(situation.stored[index], serving, report, facts: facts)
+  }
+
+  /// What a 304 makes of what is stored; `nil` where it is about none of it, or the body is gone.
+  private func validated(
+    _ index: Int, _ situation: Situation, _ response: TransferResponse, _ times: Times
+  ) async throws(TransportError) -> Asked? {
+    let fields = CacheFields(response.head.headerFields)
+    let matches = CacheFreshening.matches(fields, among: situation.entries, asked: index)
+    var heads = situation.stored
+    for match in matches {
+      heads[match] = heads[match].freshened(
+        CacheFreshening.freshened(
+          situation.entries[match], by: fields, requested: times.requested, received: times.received))
+      await store.freshen(heads[match])
+    }
+    guard let serving = matches.contains(index) ? index : matches.first,
+      let part = CacheServing(of: heads[serving].entry, to: asked)
+    else { return nil }
+    var report = CacheReport(.revalidated)
+    report.forwardReason = .stale
+    report.forwardStatus = 304
+    report.isStored = true
+    guard let answer = try await served(heads[serving], part, report, facts: response.facts) else {
+      await store.remove(heads[serving].id)
+      return nil
+    }
+    if heads[serving].entry.control.noStore { await store.remove(heads[serving].id) }
+    return Asked(response: answer, isShareable: true)
+  }
+
+  /// What an answer to HEAD says of stored answers to GET (RFC 9111 §4.3.5).
+  private func learn(from response: TransferResponse, _ situation: Situation, _ times: Times) async {
+    guard response.head.status == .ok, !asked.forbidsStoring else { return }
+    let fields = CacheFields(response.head.headerFields)
+    for index in situation.matching where situation.entries[index].status == 200 {
+      guard CacheFreshening.agrees(fields, with: situation.entries[index]) else {
+        await store.remove(situation.stored[index].id)
+        continue
+      }
+      let entry = CacheFreshening.freshened(
+        situation.entries[index], by: fields, requested: times.requested, received: times.received)
+      await store.freshen(situation.stored[index].freshened(entry))
+    }
+  }
+}
+
+extension TransportError {
+  /// Whether it tells that the server cannot be reached. A refused certificate tells of a server that must not be.
+  fileprivate var isUnreachable: Bool {
+    switch stage {
+    case .resolve, .connect, .proxy, .send, .response, .timeout, .policy: true
+    default: false
+    }
+  }
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+#if canImport(Glibc)
+  import Glibc
+#else
+  import Darwin
+#endif
+
+/// Large bodies, a file each. A file has its name once it is whole, and on the disk.
+package struct BodyFiles {
+  /// A step of writing one, at which a test may fail it or end the process.
+  package enum Step: String, CaseIterable, Sendable {
+    case opened, written, synced, renamed, inserted
+  }
+
+  /// Files without a row are left alone for as long: another process may be writing them.
+  private static let patience: Int64 = 600
+
+  let directory: String
+  let random: RandomSource
+  /// Gives an `errno` in place of the step's success; 0 for none.
+  let onStep: @Sendable (Step) -> Int32
+
+  /// Writes a body.
+  ///
+  /// - Returns: the file's name; `nil` where the disk is full, or does not take it.
+  func add(_ body: Data) -> String? {
+    let name = DigestName.make(random)
+    let temporary = "\(directory)/\(name).new"
+    let file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    guard file >= 0 else { return nil }
+    let isWritten = onStep(.opened) == 0 && Self.writeAll(body, to: file) && onStep(.written) == 0
+    // Without it, a power cut can leave a file of the right length full of zeros.
+    let isSynced = isWritten && fdatasync(file) == 0 && onStep(.synced) == 0
+    guard close(file) == 0, isSynced, rename(temporary, "\(directory)/\(name)") == 0, onStep(.renamed) == 0 else {
+      unlink(temporary)
+      unlink("\(directory)/\(name)")
+      return nil
+    }
+    return name
+  }
+
+  /// Reads a body of a known length; `nil` where the file is not there, or not of that length.
+  func body(of name: String, length: Int64) -> Data? {
+    guard DigestName.isOne(name) else { return nil }
+    let file = open("\(directory)/\(name)", O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+    guard file >= 0 else { return nil }
+    defer { close(file) }
+    var status = stat()
+    guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG, Int64(status.st_size) == length else {
+      return nil
+    }
+    var body = Data(count: Int(length))
+    let count = body.withUnsafeMutableBytes { buffer in
+      var count = 0
+      while count < buffer.count {
+        let got = read(file, buffer.baseAddress?.advanced(by: count), buffer.count - count)
+        if got < 0, errno == EINTR { continue }
+        if got <= 0 { break }
+        count += got
+      }
+      return count
+    }
+    return count == body.count ? body : nil
+  }
+
+  func remove(_ name: String) { if DigestName.isOne(name) { unlink("\(directory)/\(name)") } }
+
+  /// All names; those that were begun and not ended have a suffix.
+  private var names: [String] {
+    guard let stream = opendir(directory) else { return [] }
+    defer { closedir(stream) }
+    var names: [String] = []
+    while let entry = readdir(stream) {
+      let name = withUnsafePointer(to: &entry.pointee.d_name) {
+        $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+      }
+      if name != ".", name != ".." { names.append(name) }
+    }
+    return names
+  }
+
+  /// Removes files that no row names.
+  func sweep(keeping kept: Set<String>, now: Int64) {
+    for name in names where !kept.contains(name) {
+      var status = stat()
+      guard lstat("\(directory)/\(name)", &status) == 0, now - Int64(status.st_mtim.tv_sec) > Self.patience else {
+        continue
+      }
+      unlink("\(directory)/\(name)")
+    }
+  }
+
+  func removeAll() { for name in names { unlink("\(directory)/\(name)") } }
+
+  private static func writeAll(_ body: Data, to file: Int32) -> Bool {
+    body.withUnsafeBytes { bytes in
+      var sent = 0
+      while sent < bytes.count {
+        let count = write(file, bytes.baseAddress?.advanced(by: sent), bytes.count - sent)
+        if count < 0, errno == EINTR { continue }
+        if count <= 0 { return false }
+        sent += count
+      }
+      return true
+    }
+  }
+}
+
+/// Names of files: 32 hexadecimal digits, so that none leads elsewhere.
+enum DigestName {
+  static func make(_ random: RandomSource) -> String {
+    MessageDigest((0..<2).flatMap { _ in withUnsafeBytes(of: random.next(), Array.init) }).hexadecimal
+  }
+
+  static func isOne(_ name: String) -> Bool {
+    name.utf8.count == 32 && name.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
+  }
+}

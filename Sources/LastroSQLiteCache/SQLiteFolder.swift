@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+import LastroCache
+import LastroSupport
+
+#if canImport(Glibc)
+  import Glibc
+#else
+  import Darwin
+#endif
+
+/// The folder of a store, and what is done when something in it fails.
+final class SQLiteFolder: Sendable {
+  private static let failuresBeforePause = 3
+  private static let pause = Duration.seconds(60)
+
+  // Unchecked because the lock of the state is held whenever the contents are used.
+  private struct State: @unchecked Sendable {
+    var contents: SQLiteContents?
+    /// What is to be told when the lock is free again.
+    var events: [SQLiteCacheEvent] = []
+  }
+
+  private let path: String
+  private let files: BodyFiles
+  private let maximumBytes: Int64
+  private let time: TimeSource
+  private let onEvent: (@Sendable (SQLiteCacheEvent) -> Void)?
+  private let state: Lock<State>
+  /// Beside the state, whose lock is held while the disk works.
+  private let digestKey: Lock<[UInt8]>
+  /// Failures in a row, and until when nothing is written.
+  private let failures = Lock((count: 0, until: Duration?.none))
+
+  init(
+    directory: String, maximumBytes: Int64, time: TimeSource, random: RandomSource,
+    onEvent: (@Sendable (SQLiteCacheEvent) -> Void)?, onStep: @escaping @Sendable (BodyFiles.Step) -> Int32
+  ) throws(ConfigurationError) {
+    try Self.make(directory)
+    try Self.make("\(directory)/bodies")
+    path = "\(directory)/cache.sqlite3"
+    files = BodyFiles(directory: "\(directory)/bodies", random: random, onStep: onStep)
+    self.maximumBytes = maximumBytes
+    self.time = time
+    self.onEvent = onEvent
+    state = Lock(State())
+    // Without a folder that can be read there is a key all the same: memory needs one.
+    digestKey = Lock(DigestKey.bytes(from: random))
+    state.withLock { open(&$0) }
+    tell()
+  }
+
+  var key: [UInt8] { digestKey.withLock { $0 } }
+
+  private func tell() {
+    let events = state.withLock { state in
+      defer { state.events = [] }
+      return state.events
+    }
+    for event in events { onEvent?(event) }
+  }
+
+  /// False for a while after failures in a row.
+  var mayWrite: Bool { failures.withLock { $0.until.map { time.now() >= $0 } ?? true } }
+
+  /// Does something with the contents, on the thread of the queue.
+  ///
+  /// - Returns: `nil` where it failed.
+  func perform<Value>(
+    isWriting: Bool, _ body: (SQLiteContents) throws(SQLiteFailure) -> Value
+  ) -> Value? {
+    let result: Result<Value?, SQLiteFailure> = state.withLock { state in
+      if state.contents == nil { open(&state) }
+      guard let contents = state.contents else { return .success(nil) }
+      do throws(SQLiteFailure) {
+        return .success(try body(contents))
+      } catch {
+        if error.isCorruption { rebuild(&state, error) } else { state.events.append(.failed(reason: error.text)) }
+        return .failure(error)
+      }
+    }
+    defer { tell() }
+    switch result {
+    case .success(let value):
+      if isWriting { failures.withLock { $0 = (0, nil) } }
+      return value
+    case .failure:
+      if isWriting { noteFailure() }
+      return nil
+    }
+  }
+
+  private func noteFailure() {
+    let isPaused = failures.withLock { failures in
+      failures.count += 1
+      guard failures.count >= Self.failuresBeforePause else { return false }
+      failures = (0, time.now() + Self.pause)
+      return true
+    }
+    if isPaused { state.withLock { $0.events.append(.paused(Self.pause)) } }
+  }
+
+  private func open(_ state: inout State) {
+    do throws(SQLiteFailure) {
+      try openOnce(&state)
+    } catch {
+      if error.isCorruption { rebuild(&state, error) } else { state.events.append(.failed(reason: error.text)) }
+    }
+  }
+
+  private func openOnce(_ state: inout State) throws(SQLiteFailure) {
+    let time = time
+    let contents = try SQLiteContents(path: path, files: files, maximumBytes: maximumBytes) {
+      let now = min(max(time.sinceEpoch(), .zero), .seconds(1_000_000_000_000)).components
+      return now.seconds * 1_000_000 + now.attoseconds / 1_000_000_000_000
+    }
+    state.contents = contents
+    digestKey.withLock { $0 = contents.key }
+  }
+
+  /// Begins anew, with an empty folder.
+  private func rebuild(_ state: inout State, _ failure: SQLiteFailure) {
+    state.contents = nil
+    for suffix in ["", "-wal", "-shm", "-journal"] { unlink(path + suffix) }
+    files.removeAll()
+    do throws(SQLiteFailure) {
+      try openOnce(&state)
+      state.events.append(.rebuilt(reason: failure.text))
+    } catch {
+      state.events.append(.failed(reason: error.text))
+    }
+  }
+
+  /// Makes a folder that is for its owner alone.
+  private static func make(_ directory: String) throws(ConfigurationError) {
+    if mkdir(directory, 0o700) != 0, errno != EEXIST {
+      throw ConfigurationError(
+        "the cache's folder \(directory) cannot be made: \(String(cString: strerror(errno)))",
+        hint: "make its parent, or name a folder in one that can be written to")
+    }
+    var status = stat()
+    guard lstat(directory, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
+      throw ConfigurationError("\(directory) is not a folder", hint: "name one for the cache alone")
+    }
+    guard status.st_uid == geteuid(), status.st_mode & 0o022 == 0 else {
+      throw ConfigurationError(
+        "other users may write to the cache's folder \(directory)",
+        hint: "give it to this user alone: chmod 700, or name another one")
+    }
+  }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LastroSupport
+
+#if canImport(Glibc)
+  import Glibc
+#else
+  import Darwin
+#endif
+
+/// Runs what blocks, one after another, on a thread of its own, which is there as long as there is something to do.
+final class StoreQueue: Sendable {
+  /// What waits beyond that is not done: a disk that slow is of no use to a cache.
+  private static let maximumWaiting = 4_096
+
+  private struct State {
+    var waiting: [@Sendable () -> Void] = []
+    var isRunning = false
+  }
+
+  private let state = Lock(State())
+
+  /// Runs `body` behind what was given before.
+  ///
+  /// - Returns: its value; `nil` where there is too much to do, or the system starts no thread.
+  func run<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value? {
+    await withCheckedContinuation { continuation in
+      if !submit({ continuation.resume(returning: body()) }) { continuation.resume(returning: nil) }
+    }
+  }
+
+  private func submit(_ work: @escaping @Sendable () -> Void) -> Bool {
+    let (isTaken, mustStart) = state.withLock { state in
+      guard state.waiting.count < Self.maximumWaiting else { return (false, false) }
+      state.waiting.append(work)
+      if state.isRunning { return (true, false) }
+      state.isRunning = true
+      return (true, true)
+    }
+    guard mustStart else { return isTaken }
+    if startThread() { return true }
+    // Without a thread of its own what is there is done here, so that none waits for ever.
+    drain()
+    return true
+  }
+
+  private func startThread() -> Bool {
+    var attributes = pthread_attr_t()
+    guard pthread_attr_init(&attributes) == 0 else { return false }
+    defer { pthread_attr_destroy(&attributes) }
+    pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
+    let context = Unmanaged.passRetained(self)
+    var thread = pthread_t()
+    let code = pthread_create(
+      &thread, &attributes,
+      { context in
+        guard let context else { return nil }
+        Unmanaged<StoreQueue>.fromOpaque(context).takeRetainedValue().drain()
+        return nil
+      }, context.toOpaque())
+    if code != 0 { context.release() }
+    return code == 0
+  }
+
+  private func drain() {
+    while true {
+      let batch = state.withLock { state in
+        defer { state.waiting = [] }
+        if state.waiting.isEmpty { state.isRunning = false }
+        return state.waiting
+      }
+      if batch.isEmpty { return }
+      for work in batch { work() }
+    }
+  }
+}

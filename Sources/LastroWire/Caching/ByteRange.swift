@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The one range of bytes that a request asks for (RFC 9110 §14.1.2).
+package enum ByteRange: Sendable, Hashable {
+  case from(Int64, to: Int64?)
+  case last(Int64)
+
+  /// What a `Range` field asks for.
+  package enum Request: Sendable, Hashable {
+    case one(ByteRange)
+    /// Several ranges, or ones that are not of bytes.
+    case other
+  }
+
+  /// Reads the field. What is not by the grammar is as good as not there: `nil`.
+  package static func request(_ value: String) -> Request? {
+    guard let equals = value.firstIndex(of: "=") else { return nil }
+    guard value[..<equals].lowercased() == "bytes" else { return .other }
+    let specs = FieldSyntax.elements(String(value[value.index(after: equals)...]))
+    guard specs.count == 1 else { return specs.isEmpty ? nil : .other }
+    let ends = specs[0].split(separator: "-", omittingEmptySubsequences: false).map(String.init)
+    guard ends.count == 2 else { return nil }
+    if ends[0].isEmpty { return number(ends[1]).map { .one(.last($0)) } }
+    guard let first = number(ends[0]) else { return nil }
+    if ends[1].isEmpty { return .one(.from(first, to: nil)) }
+    guard let last = number(ends[1]), last >= first else { return nil }
+    return .one(.from(first, to: last))
+  }
+
+  /// Which bytes of a body these are; `nil` where it has none of them.
+  package func bytes(of length: Int64) -> Range<Int64>? {
+    switch self {
+    case .from(let first, let last):
+      guard first < length else { return nil }
+      return first..<(min(last ?? .max, length - 1) + 1)
+    case .last(let count):
+      guard count > 0, length > 0 else { return nil }
+      return max(0, length - count)..<length
+    }
+  }
+
+  private static func number(_ text: String) -> Int64? {
+    guard !text.isEmpty, text.utf8.allSatisfy({ $0 &- 0x30 < 10 }) else { return nil }
+    // No body is longer.
+    return Int64(text) ?? .max
+  }
+}

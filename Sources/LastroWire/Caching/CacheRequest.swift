@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a request asks of a cache, by its fields and by its caller.
+package struct CacheRequest: Sendable, Hashable {
+  /// What the caller asks beside the fields.
+  package enum Wish: Sendable, Hashable {
+    case none
+    /// Neither read nor write.
+    case bypass
+    /// Do not read.
+    case reload
+    /// Validate what is there.
+    case revalidate
+    /// Answer with what is there, however old.
+    case prefer
+    /// The same, and do not ask the server.
+    case only
+  }
+
+  package var method: String
+  package var fields: CacheFields
+  package var wish: Wish
+
+  package init(method: String = "GET", fields: CacheFields = CacheFields(), wish: Wish = .none) {
+    self.method = method
+    self.fields = fields
+    self.wish = wish
+  }
+
+  /// Without `Cache-Control` the old `Pragma` counts (RFC 9111 §5.4).
+  package var control: CacheControl {
+    let lines = fields.values("cache-control")
+    if lines.isEmpty, fields.members("pragma").contains(where: { $0.lowercased() == "no-cache" }) {
+      return CacheControl(["no-cache"])
+    }
+    return CacheControl(lines)
+  }
+
+  package var isReading: Bool { method == "GET" || method == "HEAD" }
+
+  /// Whether its sender has an answer already, which the server is to judge.
+  package var isConditional: Bool {
+    ["if-none-match", "if-modified-since", "if-match", "if-unmodified-since"].contains { fields.contains($0) }
+      || fields.contains("if-range") && !fields.contains("range")
+  }
+
+  /// Whether the answer, whichever, is not kept.
+  package var forbidsStoring: Bool { wish == .bypass || control.noStore }
+}

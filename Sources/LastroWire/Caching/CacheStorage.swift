@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Which answers are kept, and what of them (RFC 9111 §3).
+package enum CacheStorage {
+  /// Fields that are for one connection, beside those that `Connection` names (§3.1).
+  private static let connectionFields: Set<String> = [
+    "connection", "keep-alive", "proxy-connection", "te", "transfer-encoding", "upgrade", "proxy-authenticate",
+    "proxy-authentication-info", "proxy-authorization",
+  ]
+
+  /// Whether an answer, once its body is whole, may be kept.
+  package static func mayStore(_ request: CacheRequest, _ entry: CacheEntry, _ rules: CacheRules) -> Bool {
+    guard request.method == "GET", !request.forbidsStoring, entry.status >= 200,
+      !CacheRules.transientStatuses.contains(entry.status), !VaryRule(entry.fields).matchesNone
+    else { return false }
+    let control = entry.control
+    guard isAllowed(control, entry.status), !rules.isShared || isAllowedShared(control, request) else { return false }
+    return (isExplicit(control, entry, rules) || CacheRules.heuristicStatuses.contains(entry.status))
+      && isUseful(control, entry, rules)
+  }
+
+  private static func isAllowed(_ control: CacheControl, _ status: Int) -> Bool {
+    if control.mustUnderstand { return CacheRules.understoodStatuses.contains(status) }
+    return !control.noStore
+  }
+
+  /// §3.5, §5.2.2.7.
+  private static func isAllowedShared(_ control: CacheControl, _ request: CacheRequest) -> Bool {
+    if control.isPrivate { return false }
+    return !request.fields.contains("authorization") || control.isPublic || control.mustRevalidate
+      || control.sharedMaxAge != nil
+  }
+
+  private static func isExplicit(_ control: CacheControl, _ entry: CacheEntry, _ rules: CacheRules) -> Bool {
+    control.isPublic || control.isPrivate || control.maxAge != nil || entry.fields.contains("expires")
+      || rules.isShared && control.sharedMaxAge != nil
+  }
+
+  /// What can be neither reused nor validated would only take room.
+  private static func isUseful(_ control: CacheControl, _ entry: CacheEntry, _ rules: CacheRules) -> Bool {
+    entry.tag != nil || entry.lastModified != nil || entry.lifetime(rules) > .zero
+      || control.staleIfError != nil || control.staleWhileRevalidate != nil
+  }
+
+  /// The fields to keep. An answer without `Date` gets that of its receipt (RFC 9110 §6.6.1).
+  package static func fieldsToStore(_ fields: CacheFields, received: Duration) -> CacheFields {
+    var result = withoutConnectionFields(fields)
+    if !result.contains("date") { result.set("Date", HTTPDate.text(received.components.seconds)) }
+    return result
+  }
+
+  static func withoutConnectionFields(_ fields: CacheFields) -> CacheFields {
+    let named = connectionFields.union(fields.members("connection").map { $0.lowercased() })
+    return CacheFields(fields.lines.filter { !named.contains($0.name.lowercased()) })
+  }
+}

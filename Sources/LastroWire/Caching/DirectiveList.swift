@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Lists whose members may have quoted strings in them (RFC 9110 §5.6.1, §5.6.4).
+enum DirectiveList {
+  /// The members, without blanks around them. A quoted string that does not end is none: its commas part members, so
+  /// that a directive behind it is not hidden.
+  static func parts(of line: String) -> [Substring] {
+    var parts: [Substring] = []
+    var start = line.startIndex
+    var index = start
+    while index < line.endIndex {
+      let byte = line.utf8[index]
+      if byte == UInt8(ascii: "\""), let end = endOfQuoted(line[index...]) {
+        index = end
+      } else {
+        if byte == UInt8(ascii: ",") {
+          append(line[start..<index], to: &parts)
+          start = line.utf8.index(after: index)
+        }
+        index = line.utf8.index(after: index)
+      }
+    }
+    append(line[start...], to: &parts)
+    return parts
+  }
+
+  /// What stands between the quotes of a text that is a quoted string and nothing else; `nil` for another text.
+  static func unquoted(_ text: Substring) -> String? {
+    guard text.utf8.first == UInt8(ascii: "\""), endOfQuoted(text) == text.endIndex else { return nil }
+    var bytes: [UInt8] = []
+    var isEscaped = false
+    for byte in text.utf8.dropFirst().dropLast() {
+      if !isEscaped, byte == UInt8(ascii: "\\") {
+        isEscaped = true
+      } else {
+        bytes.append(byte)
+        isEscaped = false
+      }
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  private static func append(_ part: Substring, to parts: inout [Substring]) {
+    let isBlank = { (byte: UInt8) in FieldSyntax.isSpace(byte) }
+    guard let first = part.utf8.firstIndex(where: { !isBlank($0) }),
+      let last = part.utf8.lastIndex(where: { !isBlank($0) })
+    else { return }
+    parts.append(Substring(part.utf8[first...last]))
+  }
+
+  /// The place behind the quote that ends a string, whose first byte is a quote.
+  private static func endOfQuoted(_ text: Substring) -> Substring.Index? {
+    var isEscaped = false
+    var index = text.utf8.index(after: text.startIndex)
+    while index < text.endIndex {
+      let byte = text.utf8[index]
+      index = text.utf8.index(after: index)
+      if isEscaped {
+        isEscaped = false
+      } else if byte == UInt8(ascii: "\\") {
+        isEscaped = true
+      } else if byte == UInt8(ascii: "\"") {
+        return index
+      }
+    }
+    return nil
+  }
+}

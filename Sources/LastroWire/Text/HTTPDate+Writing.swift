@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension HTTPDate {
+  /// The date as IMF-fixdate, which is the one format that may be sent: `Sun, 06 Nov 1994 08:49:37 GMT`.
+  ///
+  /// - Parameter seconds: since 1970; what has no such date becomes the first or the last one.
+  package static func text(_ seconds: Int64) -> String {
+    let seconds = min(max(seconds, 0), lastSecond)
+    let days = seconds / 86_400
+    let (year, month, day) = date(ofDay: days)
+    // 1970 began on a Thursday.
+    let weekday = capitalized(dayNames[Int((days + 4) % 7)].prefix(3))
+    let time = seconds % 86_400
+    return "\(weekday), \(two(day)) \(capitalized(monthNames[Int(month) - 1][...])) \(four(year)) "
+      + "\(two(time / 3_600)):\(two(time % 3_600 / 60)):\(two(time % 60)) GMT"
+  }
+
+  /// The inverse of the count of days, in eras of 400 years that begin in March.
+  private static func date(ofDay days: Int64) -> (year: Int64, month: Int64, day: Int64) {
+    let shifted = days + 719_468
+    let era = shifted / 146_097
+    let dayOfEra = shifted % 146_097
+    let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+    let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+    let shiftedMonth = (5 * dayOfYear + 2) / 153
+    let month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
+    let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
+    return (year, month, dayOfYear - (153 * shiftedMonth + 2) / 5 + 1)
+  }
+
+  private static func capitalized(_ name: Substring) -> String { name.prefix(1).uppercased() + name.dropFirst() }
+
+  private static func two(_ number: Int64) -> String { number < 10 ? "0\(number)" : "\(number)" }
+
+  private static func four(_ number: Int64) -> String { String("000\(number)".suffix(4)) }
+}

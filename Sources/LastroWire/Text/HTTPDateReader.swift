@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Reads one date byte by byte, by one of the grammars of RFC 9110 §5.6.7. To be used for one grammar.
+struct HTTPDateReader {
+  struct Parts {
+    var year = 0
+    var month = 0
+    var day = 0
+    var hour = 0
+    var minute = 0
+    var second = 0
+  }
+
+  private var bytes: ArraySlice<UInt8>
+
+  init(_ bytes: [UInt8]) { self.bytes = bytes[...] }
+
+  /// `Sun, 06 Nov 1994 08:49:37 GMT`
+  mutating func fixdate() -> Parts? {
+    var parts = Parts()
+    guard takeDay(ofLetters: 3), take(", "), let day = number(2), take(" "), let month = month(), take(" "),
+      let year = number(4), take(" "), time(&parts), take(" gmt"), bytes.isEmpty
+    else { return nil }
+    (parts.day, parts.month, parts.year) = (day, month, year)
+    return parts
+  }
+
+  /// `Sunday, 06-Nov-94 08:49:37 GMT`, with the year's two digits as they are.
+  mutating func rfc850() -> Parts? {
+    var parts = Parts()
+    guard takeDay(ofLetters: nil), take(", "), let day = number(2), take("-"), let month = month(), take("-"),
+      let year = number(2), take(" "), time(&parts), take(" gmt"), bytes.isEmpty
+    else { return nil }
+    (parts.day, parts.month, parts.year) = (day, month, year)
+    return parts
+  }
+
+  /// `Sun Nov  6 08:49:37 1994`
+  mutating func asctime() -> Parts? {
+    var parts = Parts()
+    guard takeDay(ofLetters: 3), take(" "), let month = month(), take(" "),
+      let day = take(" ") ? number(1) : number(2), take(" "), time(&parts), take(" "), let year = number(4),
+      bytes.isEmpty
+    else { return nil }
+    (parts.day, parts.month, parts.year) = (day, month, year)
+    return parts
+  }
+
+  private mutating func time(_ parts: inout Parts) -> Bool {
+    guard let hour = number(2), take(":"), let minute = number(2), take(":"), let second = number(2) else {
+      return false
+    }
+    (parts.hour, parts.minute, parts.second) = (hour, minute, second)
+    return true
+  }
+
+  /// A name of a day: its first letters, or all of them.
+  private mutating func takeDay(ofLetters count: Int?) -> Bool {
+    for name in HTTPDate.dayNames where take(name.utf8.prefix(count ?? name.utf8.count)) { return true }
+    return false
+  }
+
+  private mutating func month() -> Int? {
+    for (index, name) in HTTPDate.monthNames.enumerated() where take(name.utf8.prefix(3)) { return index + 1 }
+    return nil
+  }
+
+  private mutating func number(_ digits: Int) -> Int? {
+    guard bytes.count >= digits else { return nil }
+    var value = 0
+    for byte in bytes.prefix(digits) {
+      guard byte &- 0x30 < 10 else { return nil }
+      value = value * 10 + Int(byte &- 0x30)
+    }
+    bytes = bytes.dropFirst(digits)
+    return value
+  }
+
+  private mutating func take(_ text: StaticString) -> Bool {
+    take(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+  }
+
+  /// Lower-case letters are taken in either case.
+  private mutating func take(_ text: some Collection<UInt8>) -> Bool {
+    guard bytes.count >= text.count, bytes.prefix(text.count).elementsEqual(text, by: Self.isSame) else { return false }
+    bytes = bytes.dropFirst(text.count)
+    return true
+  }
+
+  private static func isSame(_ byte: UInt8, _ expected: UInt8) -> Bool {
+    (byte &- 0x41 < 26 ? byte | 0x20 : byte) == expected
+  }
+}

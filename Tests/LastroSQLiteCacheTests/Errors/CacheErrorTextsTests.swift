@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import Lastro
+import LastroCache
+import LastroSQLiteCache
+import LastroSupport
+import LastroTesting
+import TestSupport
+import Testing
+
+/// What cache and store on disk say, as `CacheErrorTexts.txt` beside this file has it.
+@Suite("Error texts of the cache", .timeLimit(.minutes(5)))
+struct CacheErrorTextsTests {
+  private static let file = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "CacheErrorTexts.txt")
+
+  @Test("are those of the file; LASTRO_RENEW=1 writes it anew")
+  func golden() async throws {
+    let folder = SQLiteCacheStoreTests.Folder()
+    try FileManager.default.createDirectory(atPath: folder.path, withIntermediateDirectories: true)
+    try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: folder.path)
+    try Data().write(to: URL(filePath: folder.path + "/file"))
+    var lines: [String] = []
+    for (path, bytes) in [("", 0), ("", 1), ("/file", 1), ("/a/b", 1)] {
+      let error = #expect(throws: ConfigurationError.self) {
+        try SQLiteCacheStore(directory: folder.path + path, maximumBytes: bytes)
+      }
+      lines.append("ConfigurationError | \(error.map { "\($0)" } ?? "")".replacing(folder.path, with: "FOLDER"))
+    }
+    for error in [try await Self.tooLong(), try await Self.late()] { lines.append("HTTPFetchError | \(error)") }
+    try expectGolden(lines.map { $0 + "\n" }.joined(), keptIn: Self.file)
+  }
+
+  private static func stack(
+    _ clock: ManualClock, _ answer: @escaping ScriptedTransport.Handler
+  ) -> TransportNetworkStack {
+    var configuration = StackConfiguration()
+    configuration.timeSource = clock.timeSource
+    configuration.cache = HTTPCache()
+    return TransportNetworkStack(
+      transport: ScriptedTransport(time: clock.timeSource, handler: answer), configuration: configuration)
+  }
+
+  private static func answer() -> TransferResponse { .answer(200, fields: [.cacheControl: "max-age=60"], body: "body") }
+
+  private static func tooLong() async throws -> HTTPFetchError<any Error> {
+    let stack = stack(ManualClock()) { _ throws(TransportError) in answer() }
+    _ = try await stack.fetch(.test())
+    var options = RequestOptions()
+    options.maximumBodyBytes = 3
+    return try await stack.failure(of: try RawHTTPResource.test(options: options))
+  }
+
+  private static func late() async throws -> HTTPFetchError<any Error> {
+    let (clock, gate) = (ManualClock(), Watched(false))
+    let stack = stack(clock) { _ throws(TransportError) in
+      _ = await gate.wait { $0 }
+      return answer()
+    }
+    let leader = Task { try await stack.fetch(.test()) }
+    #expect(await eventually { stack.configuration.cache?.waiting == 1 })
+    var options = RequestOptions()
+    options.timeouts = try Timeouts(total: .seconds(2))
+    let resource = try RawHTTPResource.test(options: options)
+    let follower = Task { try await stack.failure(of: resource) }
+    // The leader's own, and this one.
+    try await clock.waitForLimits(count: 2)
+    clock.advance(by: .seconds(3))
+    let error = try await follower.value
+    gate.change { $0 = true }
+    _ = try await leader.value
+    return error
+  }
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LastroWire
+import Testing
+
+@Suite("Cache-Control, as it is read")
+struct CacheControlTests {
+  @Test(
+    "seconds: digits alone count, quoted too; anything else is zero",
+    arguments: [
+      ("max-age=3600", 3_600), ("MAX-AGE=3600", 3_600), ("max-age=\"3600\"", 3_600), ("max-age=003600", 3_600),
+      ("max-age=99999999999999999999999", CacheControl.maximumSeconds), ("max-age=2147483649", 2_147_483_648),
+      ("max-age='3600'", 0), ("max-age=3600.5", 0), ("max-age=a1", 0), ("max-age=-1", 0), ("max-age =3600", 0),
+      ("max-age= 3600", 0), ("max-age=", 0), ("max-age", 0), ("max-age=\"36\\00\"", 3_600), ("max-age=\"\"", 0),
+      ("max-age=1, max-age=2", 1), (", ,max-age=7 ,", 7), ("\tmax-age=7\t", 7),
+    ] as [(String, Int64)])
+  func seconds(line: String, expected: Int64) { #expect(CacheControl([line]).maxAge == expected) }
+
+  @Test("what stands in a quoted string is no directive, and what follows it is one")
+  func quoted() {
+    let control = CacheControl(["ext=\"max-age=3600, no-store\", no-cache, other=\"a\\\"b, public\""])
+    #expect(control.maxAge == nil && !control.noStore && !control.isPublic)
+    #expect(control.noCache)
+  }
+
+  @Test("a quoted string that does not end hides no directive")
+  func unterminated() { #expect(CacheControl(["ext=\"abc, no-store"]).noStore) }
+
+  @Test("lines are joined, unknown directives ignored, and names of fields taken as none")
+  func lines() {
+    let control = CacheControl(["x-y=1, no-cache=\"set-cookie\"", "private=\"a\"", "@=1, =5", "must-revalidate"])
+    #expect(control.noCache && control.isPrivate && control.mustRevalidate)
+    #expect(!CacheControl(["x, y=2"]).isEmpty)
+    #expect(CacheControl([]).isEmpty && CacheControl([", ,"]).isEmpty)
+  }
+
+  @Test("every directive is found by its name, and by no other")
+  func names() {
+    let rows: [(String, KeyPath<CacheControl, Bool>)] = [
+      ("no-store", \.noStore), ("no-cache", \.noCache), ("must-revalidate", \.mustRevalidate),
+      ("proxy-revalidate", \.proxyRevalidate), ("must-understand", \.mustUnderstand), ("public", \.isPublic),
+      ("private", \.isPrivate), ("immutable", \.isImmutable), ("only-if-cached", \.onlyIfCached),
+    ]
+    for (name, path) in rows {
+      for (other, _) in rows { #expect(CacheControl([other])[keyPath: path] == (other == name)) }
+    }
+    #expect(CacheControl(["max-stale"]).maxStale == CacheControl.maximumSeconds)
+    #expect(CacheControl(["max-stale=5"]).maxStale == 5)
+    #expect(CacheControl(["stale-while-revalidate=5, stale-if-error=6, s-maxage=7, min-fresh=8"]).staleIfError == 6)
+    #expect(CacheControl(["stale-while-revalidate=5"]).staleWhileRevalidate == 5)
+    #expect(CacheControl(["s-maxage=7"]).sharedMaxAge == 7)
+    #expect(CacheControl(["min-fresh=8"]).minFresh == 8)
+  }
+
+  @Test("any bytes trap nothing")
+  func hostile() {
+    let pieces = ["\"", "\\", ",", "=", " ", "max-age", "no-store", "\u{0}", "é", "9999999999999999999", "\t", "'"]
+    var state: UInt64 = 7
+    for _ in 0..<20_000 {
+      var text = ""
+      for _ in 0..<8 {
+        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+        text += pieces[Int(state >> 33) % pieces.count]
+      }
+      let control = CacheControl([text])
+      #expect((control.maxAge ?? 0) >= 0)
+    }
+  }
+}
