@@ -115,8 +115,7 @@ enum SimulationPage {
     var load: [(String, [Double])] = []
     var wasted: [String] = []
     var recovery: [String] = []
-    for setting in try Outage.settings() {
-      let result = Outage.runAll(setting.policy)
+    for (setting, result) in try Outage.summaries.get() {
       wasted.append(number(result.wasted))
       recovery.append("\(number(result.recovery, 1)) s")
       let open = setting.policy == nil ? "–" : number(result.wastedOpen, 1)
