@@ -74,7 +74,8 @@ struct CookieFlags: ParsableArguments {
     // A URL that cannot be used is refused as such.
     guard let text, let origin = try? Origin(url) else { return [] }
     let host = origin.host.filter { $0 != "[" && $0 != "]" }
-    return text.split(separator: ";").map { pair in
+    let pairs = text.split(separator: ";").filter { !$0.allSatisfy(\.isWhitespace) }
+    return pairs.map { pair in
       let sides = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map { side in
         side.trimmingCharacters(in: .whitespaces)
       }
