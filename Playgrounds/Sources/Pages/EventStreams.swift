@@ -123,7 +123,7 @@ private struct Service {
       return LoopbackResponse(headers: type, body: Array((words.joined() + end).utf8))
     }
     parts = try LoopbackServer.http { _ in
-      let text = "{\"response\":\"Light\",\"done\":false}\n{\"response\":\"scatters.\",\"done\":true}\n"
+      let text = #"{"response":"Light","done":false}"# + "\n" + #"{"response":"scatters.","done":true}"# + "\n"
       return LoopbackResponse(headers: ["Content-Type": "application/x-ndjson"], body: Array(text.utf8))
     }
   }
