@@ -119,11 +119,12 @@ private struct Service {
     model = try LoopbackServer.http { _ in
       asked.record(1)
       let end = ["data: [DONE]\n\n", "", "data: {\"error\":{\"message\":\"overloaded\"}}\n\n"][asked.count - 1]
-      let words = ["Light", " scatters."].prefix(asked.count == 1 ? 2 : 1).map { "data: {\"choices\":[{\"delta\":{\"content\":\"\($0)\"}}]}\n\n" }
+      let words = ["Light", " scatters."].prefix(asked.count == 1 ? 2 : 1)
+        .map { "data: {\"choices\":[{\"delta\":{\"content\":\"\($0)\"}}]}\n\n" }
       return LoopbackResponse(headers: type, body: Array((words.joined() + end).utf8))
     }
     parts = try LoopbackServer.http { _ in
-      let text = "{\"response\":\"Light\",\"done\":false}\n{\"response\":\"scatters.\",\"done\":true}\n"
+      let text = #"{"response":"Light","done":false}"# + "\n" + #"{"response":"scatters.","done":true}"# + "\n"
       return LoopbackResponse(headers: ["Content-Type": "application/x-ndjson"], body: Array(text.utf8))
     }
   }
