@@ -47,7 +47,8 @@ struct Runner: Sendable {
         answer = try await stack.stream(resource)
       }
     } catch {
-      return (report, try Self.fail(&report, error, sink))
+      let hint = try Self.fail(&report, error, sink)
+      return (report, hint)
     }
     do {
       try await copy(answer, into: sink, progress)
@@ -81,7 +82,8 @@ struct Runner: Sendable {
       do throws(HTTPFetchError<any Error>) {
         page = try await pages.next()
       } catch {
-        return (report, try Self.fail(&report, error, sink))
+        let hint = try Self.fail(&report, error, sink)
+        return (report, hint)
       }
       guard let page else { break }
       try sink.write(page.value)

@@ -94,14 +94,14 @@ struct FetchCommand: AsyncParsableCommand {
     defer { if let descriptor { close(descriptor) } }
     var bar: ProgressBar?
     let showsBar = Console.errorIsTerminal && !json && !verbose
-    do {
+    do throws(BodySink.WriteFailure) {
       let told = try await runner.run(specification, into: sink) { count, total in
         if bar == nil { bar = ProgressBar(total: total, isEnabled: showsBar) }
         bar?.update(count)
       }
       bar?.finish()
       return told
-    } catch let error as BodySink.WriteFailure {
+    } catch {
       bar?.finish()
       await parts.judge?.finish()
       throw Console.give(up: error)
