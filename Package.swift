@@ -281,6 +281,7 @@ let package = Package(
         "TestSupport",
         httpTypes,
       ],
+      exclude: ["Errors/FileErrorTexts.txt"],
       swiftSettings: settings),
     .testTarget(
       name: "LastroCookiesTests",

@@ -14,6 +14,7 @@ GOLDEN = [pathlib.Path("Tests/LastroCurlTransportsTests/Errors/ErrorTexts.txt"),
           pathlib.Path("Tests/LastroCommandTests/Errors/CommandErrorTexts.txt"),
           pathlib.Path("Tests/LastroHTTP2Tests/Endings/HTTP2ErrorTexts.txt"),
           pathlib.Path("Tests/LastroResilienceTests/Errors/ResilienceErrorTexts.txt"),
+          pathlib.Path("Tests/LastroFilesTests/Errors/FileErrorTexts.txt"),
           pathlib.Path("Tests/LastroNamesTests/Errors/NameErrorTexts.txt")]
 ALLOWED = pathlib.Path(".ci/error_texts.txt")
 ROW = re.compile(r'^(\S+)(?: "(.*)")?: (.+)$')

@@ -32,6 +32,7 @@ let package = Package(
         .product(name: "LastroCurl", package: "Lastro"),
         .product(name: "LastroCurlTransports", package: "Lastro"),
         .product(name: "LastroExchange", package: "Lastro"),
+        .product(name: "LastroFiles", package: "Lastro"),
         .product(name: "LastroGemini", package: "Lastro"),
         .product(name: "LastroNames", package: "Lastro"),
         .product(name: "LastroObservability", package: "Lastro"),

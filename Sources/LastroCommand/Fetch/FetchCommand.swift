@@ -46,8 +46,7 @@ struct FetchCommand: AsyncParsableCommand {
       return try finish(report, hint: nil)
     }
     if let path = downloadFlags.download {
-      let (report, hint) = await download(
-        specification, to: path, by: stack, interceptors: verbose ? [VerboseInterceptor()] : [])
+      let (report, hint) = await download(specification, to: path, by: stack)
       await engine.shutDown(cancelling: true)
       await judge?.finish()
       return try finish(report, hint: hint)
@@ -56,7 +55,6 @@ struct FetchCommand: AsyncParsableCommand {
     let (sink, descriptor) = try makeSink()
     defer { if let descriptor { close(descriptor) } }
     var bar: ProgressBar?
-    let showsBar = Console.errorIsTerminal && !json && !verbose
     do {
       let (report, hint) = try await runner.run(specification, into: sink) { count, total in
         if bar == nil { bar = ProgressBar(total: total, isEnabled: showsBar) }
@@ -72,6 +70,8 @@ struct FetchCommand: AsyncParsableCommand {
       throw Console.give(up: error)
     }
   }
+
+  var showsBar: Bool { Console.errorIsTerminal && !json && !verbose }
 
   private func makeSink() throws -> (BodySink, Int32?) {
     if let output {

@@ -5,7 +5,7 @@ enum Pages {
   static let all: [Page] = [
     .gettingStarted, .resources, .interceptors, .retrying, .authentication, .signing, .secrets, .deadlines, .errors,
     .observing, .testing, .streaming, .bytesAndCallbacks, .pinning, .tls, .dialing, .tunnels, .hidingTraffic,
-    .httpOverDialers, .keepingUp, .resolvingNames,
+    .httpOverDialers, .keepingUp, .resolvingNames, .downloads, .uploads,
     .transports, .webSockets, .gemini, .engine, .chains, .testingStreams, .comingFromOtherClients, .comingFromAlicerce,
   ]
 
