@@ -292,6 +292,7 @@ let package = Package(
         "TestSupport",
         httpTypes,
       ],
+      exclude: ["Errors/FileErrorTexts.txt"],
       swiftSettings: settings),
     .testTarget(
       name: "LastroCookiesTests",

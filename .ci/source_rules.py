@@ -25,6 +25,7 @@ FORBIDDEN = {
     "LastroTransports": _TESTS | _ENGINE | _OBSERVABILITY | {"CLastroCrypto"},
     "LastroObservability": _TESTS | _ENGINE | _OTHER_SYSTEMS | {"CLastroCrypto", "Dispatch", "LastroWire"},
     "LastroResilience": _LEAF | _OTHER_SYSTEMS | {"LastroExchange"},
+    "LastroFiles": _LEAF | _OTHER_SYSTEMS | {"LastroExchange", "LastroResilience"},
     "LastroNames": _LEAF | _OTHER_SYSTEMS | {"LastroExchange", "LastroResilience"},
     "LastroCookies": _LEAF | _OTHER_SYSTEMS | {"LastroExchange", "LastroNames", "LastroResilience"},
     "LastroMultipart": _LEAF | _OTHER_SYSTEMS | {"LastroExchange", "LastroResilience"},

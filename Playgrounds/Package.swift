@@ -35,6 +35,7 @@ let package = Package(
         .product(name: "LastroCurlTransports", package: "Lastro"),
         .product(name: "LastroEvents", package: "Lastro"),
         .product(name: "LastroExchange", package: "Lastro"),
+        .product(name: "LastroFiles", package: "Lastro"),
         .product(name: "LastroGemini", package: "Lastro"),
         .product(name: "LastroMultipart", package: "Lastro"),
         .product(name: "LastroNames", package: "Lastro"),

@@ -49,13 +49,13 @@ struct DownloadFlags: ParsableArguments {
 extension FetchCommand {
   /// Downloads to a file, and accounts for it as a fetch is accounted for.
   func download(
-    _ specification: RequestSpecification, to path: String, by stack: TransportNetworkStack,
-    interceptors: [any HTTPResourceInterceptor]
+    _ specification: RequestSpecification, to path: String, by stack: TransportNetworkStack
   ) async -> (report: Report, hint: String?) {
     var report = Report(url: Runner.withoutUserInformation(specification.url))
     let resource: RawHTTPResource
     do {
-      resource = .raw(try specification.request(), interceptors: interceptors + (try specification.interceptors()))
+      let own: [any HTTPResourceInterceptor] = verbose ? [VerboseInterceptor()] : []
+      resource = .raw(try specification.request(), interceptors: own + (try specification.interceptors()))
     } catch let error as TransportError {
       report.fail(error.stage, error.code, error.message)
       return (report, error.hint)
@@ -69,7 +69,8 @@ extension FetchCommand {
     async let bar: Void = show(progress)
     let result = await Self.result(of: resource, to: path, by: stack, options)
     await bar
-    return (report, add(result, to: &report))
+    let hint = add(result, to: &report)
+    return (report, hint)
   }
 
   private static func result(
@@ -107,7 +108,7 @@ extension FetchCommand {
     var bar: ProgressBar?
     for await step in progress.updates {
       if bar == nil {
-        bar = ProgressBar(total: step.totalBytesToReceive, isEnabled: Console.errorIsTerminal && !json && !verbose)
+        bar = ProgressBar(total: step.totalBytesToReceive, isEnabled: showsBar)
       }
       bar?.update(step.bytesReceived)
     }

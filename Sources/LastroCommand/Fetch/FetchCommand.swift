@@ -85,15 +85,14 @@ struct FetchCommand: AsyncParsableCommand {
   private func perform(
     _ specification: RequestSpecification, by parts: Parts
   ) async throws -> (report: Report, hint: String?) {
-    let interceptors: [any HTTPResourceInterceptor] = verbose ? [VerboseInterceptor()] : []
     if let path = downloadFlags.download {
-      return await download(specification, to: path, by: parts.stack, interceptors: interceptors)
+      return await download(specification, to: path, by: parts.stack)
     }
-    let runner = Runner(stack: parts.stack, interceptors: interceptors, paginates: paginate)
+    let runner = Runner(
+      stack: parts.stack, interceptors: verbose ? [VerboseInterceptor()] : [], paginates: paginate)
     let (sink, descriptor) = try makeSink()
     defer { if let descriptor { close(descriptor) } }
     var bar: ProgressBar?
-    let showsBar = Console.errorIsTerminal && !json && !verbose
     do throws(BodySink.WriteFailure) {
       let told = try await runner.run(specification, into: sink) { count, total in
         if bar == nil { bar = ProgressBar(total: total, isEnabled: showsBar) }
@@ -122,6 +121,8 @@ struct FetchCommand: AsyncParsableCommand {
       throw ExitCode(1)
     }
   }
+
+  var showsBar: Bool { Console.errorIsTerminal && !json && !verbose }
 
   private func makeSink() throws -> (BodySink, Int32?) {
     if let output {

@@ -206,7 +206,7 @@ struct SegmentedRun<Model: Sendable, APIError: Error>: Sendable {
 }
 
 extension TransportError {
-  fileprivate static let endedEarly = TransportError(
+  static let endedEarly = TransportError(
     stage: .response, code: .truncatedBody, message: "the part ended before what was asked for", hint: cutHint,
     requestSent: true)
 }

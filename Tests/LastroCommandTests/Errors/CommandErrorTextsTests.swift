@@ -29,6 +29,9 @@ struct CommandErrorTextsTests {
     fetch URL -F a="b
     fetch URL -F a=@/nowhere/file
     fetch URL -o /nowhere/body
+    fetch URL --download f -o g
+    fetch URL --download f -C 7
+    fetch URL -C -
     fetch URL --cacert a --capath b
     fetch URL --tlsv1.2 --tlsv1.3
     fetch URL --attempt-timeout 0

@@ -60,7 +60,7 @@ struct DownloadKillTests {
     "more than a thousand kills at random points: no file is ever wrong, and each costs what came since the last sync")
   func kills() async {
     var kills = 0
-    for seed in SeedStride.some(of: Array(0..<500 as Range<UInt64>)) {
+    for seed in SeedStride.some(of: Array(0..<700 as Range<UInt64>)) {
       let (count, problem) = await Self.run(seed: seed)
       kills += count
       if let problem { Issue.record("\(problem)") }

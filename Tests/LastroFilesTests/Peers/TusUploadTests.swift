@@ -74,10 +74,11 @@ struct TusUploadTests {
     var options = UploadOptions(.tus)
     options.onToken = { token in kept.withLock { $0 = token } }
     _ = try await stack.upload(file: folder.file("f"), to: .get(files), options: options)
-    var token = try #require(kept.withLock { $0 })
-    token.url += "0"
-    let error = await #expect(throws: HTTPFetchError<any Error>.self) { [token] in
-      try await stack.resumeUpload(token, of: folder.file("f"), as: .get(files))
+    let token = try #require(kept.withLock { $0 })
+    let gone = UploadToken(
+      url: token.url + "0", uploadProtocol: .tus, length: token.length, modified: token.modified)
+    let error = await #expect(throws: HTTPFetchError<any Error>.self) {
+      try await stack.resumeUpload(gone, of: folder.file("f"), as: .get(files))
     }
     #expect(error?.statusCode == .notFound)
     await stack.shutDown(cancelling: true)

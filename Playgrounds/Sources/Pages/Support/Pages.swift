@@ -6,6 +6,7 @@ enum Pages {
     .gettingStarted, .resources, .interceptors, .retrying, .authentication, .signing, .secrets, .deadlines, .errors,
     .observing, .testing, .streaming, .bytesAndCallbacks, .pinning, .tls, .dialing, .tunnels, .hidingTraffic,
     .httpOverDialers, .keepingUp, .cookies, .resolvingNames, .forms, .pagesAndOperations, .eventStreams, .caching,
+    .downloads, .uploads,
     .transports, .webSockets, .gemini, .engine, .chains, .testingStreams, .comingFromOtherClients, .comingFromAlicerce,
   ]
 
