@@ -72,7 +72,7 @@ private func netscape(_ text: String) {
   // sample: netscape
   let jar = CookieJar()
   for problem in jar.importNetscape(text) { print(problem) }
-  print(jar.netscapeText().split(separator: "\n").last ?? "")
+  for line in jar.netscapeText().split(separator: "\n") where !line.hasPrefix("# ") { print(line) }
   // end
 }
 
