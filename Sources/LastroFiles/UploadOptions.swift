@@ -38,7 +38,8 @@ public struct UploadOptions: Sendable {
   public var retries: HTTPRetryPolicy = .standard
   /// Is told how many bytes were handed over. Default `nil`.
   public var progress: TransferProgressReporter?
-  /// Is told once where the upload is, for another process to go on (`resumeUpload(_:of:as:options:)`). Called on the task of the upload. Default `nil`.
+  /// Is told once where the upload is, for another process to go on (`resumeUpload(_:of:as:options:)`). Called on
+  /// the task of the upload. Default `nil`.
   public var onToken: (@Sendable (UploadToken) -> Void)?
   /// Where the times of waits come from. Default: the continuous clock.
   public var timeSource: TimeSource = .continuous

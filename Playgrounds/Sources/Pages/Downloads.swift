@@ -79,7 +79,8 @@ private func digest(_ stack: any HTTPNetworkStack, _ path: String, _ hash: Strin
 
 extension Page {
   static let downloads = Page("Downloads") { stage in
-    let folder = FileManager.default.temporaryDirectory.appending(path: "lastro-page-\(UInt64.random(in: .min ... .max))")
+    let folder = FileManager.default.temporaryDirectory.appending(
+      path: "lastro-page-\(UInt64.random(in: .min ... .max))")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: folder) }
     let hash = try MessageDigest(of: Data("0123456789".utf8)).hexadecimal

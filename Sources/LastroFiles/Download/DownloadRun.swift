@@ -200,7 +200,8 @@ extension TransportError {
   /// Whether it may be otherwise the next time: the connection was lost, or stalled.
   var mayBeGoneOnAfter: Bool {
     switch (stage, code) {
-    case (.response, .digestMismatch), (.timeout, .totalTimeout): false
+    case (.timeout, .totalTimeout): false
+    case (.response, let code) where [.digestMismatch, .resumeMismatch, .diskFull, .fileFailed].contains(code): false
     case (.response, _), (.send, _), (.connect, _), (.timeout, _): true
     default: false
     }

@@ -9,8 +9,8 @@ import LastroSupport
   import Foundation
 #endif
 
-/// Downloads parts of one representation at the same time. Its validator is strong, and each part is asked for under the
-/// condition that it holds.
+/// Downloads parts of one representation at the same time. Its validator is strong, and each part is asked for under
+/// the condition that it holds.
 struct SegmentedRun<Model: Sendable, APIError: Error>: Sendable {
   typealias Failure = HTTPFetchError<APIError>
 

@@ -146,4 +146,19 @@ struct SegmentTests {
     }
     #expect(error?.words == "response/disk_full" && origin.sent == 0)
   }
+
+  @Test("a part that does not fit ends all segments, and is not asked for again")
+  func misfit() async throws {
+    let origin = RangeOrigin(bytes: 20_000, chunk: 100)
+    let wrong = RangeOrigin.Deed.answer { request, origin in
+      origin.serve(request) { $0.headerFields[.contentRange] = "bytes 1-2/20000" }
+    }
+    origin.script(.serve, wrong, wrong, wrong, wrong, wrong, wrong)
+    let files = SimulatedFiles()
+    let error = await #expect(throws: HTTPFetchError<any Error>.self) {
+      try await origin.download(to: "/d/file", in: files, Self.segmented(2))
+    }
+    #expect(error?.words == "response/resume_mismatch" && origin.requests.count <= 3)
+    #expect(files.names == ["/d/file.part", "/d/file.part.json"])
+  }
 }

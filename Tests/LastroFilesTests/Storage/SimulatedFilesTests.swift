@@ -133,7 +133,8 @@ final class SimulatedFiles: FileLayer {
 
   var operations: Int { state.withLock { $0.operations } }
 
-  /// The process is gone, and another begins; with a loss of power, what was not synced is there or not, piece by piece.
+  /// The process is gone, and another begins; after a loss of power, what was not synced is there or
+  /// not, piece by piece.
   func restart(afterLossOfPower: Bool, killedAt: Int? = nil) {
     state.withLock { state in
       state.process += 1

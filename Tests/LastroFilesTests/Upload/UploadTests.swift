@@ -194,6 +194,8 @@ struct UploadTests {
 }
 
 extension HTTPField.Name {
+  // Forced: letters and a hyphen are a field name.
+  // swift-format-ignore: NeverForceUnwrap
   fileprivate static let xKey = HTTPField.Name("X-Key")!
 }
 
