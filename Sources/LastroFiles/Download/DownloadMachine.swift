@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LastroWire
+
 /// Decides what follows on what in a download to a file, and performs nothing: no clock, no file, no network.
 ///
 /// Its owner performs the actions in order, and tells what came of them.

@@ -2,6 +2,7 @@
 
 import HTTPTypes
 import Lastro
+import LastroWire
 
 /// The head of an answer to a download's request, as far as it says which bytes follow.
 struct RangeAnswer: Hashable, Sendable {
@@ -37,38 +38,5 @@ struct RangeAnswer: Hashable, Sendable {
       return "the part has \(length) bytes, and its Content-Range \(bytes.count)"
     }
     return nil
-  }
-}
-
-/// `Content-Range` in bytes (RFC 9110 §14.4).
-struct ContentRange: Hashable, Sendable {
-  /// The bytes that follow; `nil` for an answer that has none of them (`*`).
-  var bytes: Range<Int64>?
-  /// Length of the whole; `nil` where it is not told (`*`).
-  var total: Int64?
-
-  init?(_ text: String) {
-    let words = text.split(separator: " ", omittingEmptySubsequences: true)
-    guard words.count == 2, words[0].lowercased() == "bytes" else { return nil }
-    let parts = words[1].split(separator: "/", omittingEmptySubsequences: false)
-    guard parts.count == 2 else { return nil }
-    if parts[1] != "*" {
-      guard let number = Self.number(parts[1]) else { return nil }
-      total = number
-    }
-    if parts[0] == "*" {
-      guard total != nil else { return nil }
-      return
-    }
-    let ends = parts[0].split(separator: "-", omittingEmptySubsequences: false)
-    guard ends.count == 2, let first = Self.number(ends[0]), let last = Self.number(ends[1]), first <= last,
-      last < .max, total.map({ last < $0 }) ?? true
-    else { return nil }
-    bytes = first..<(last + 1)
-  }
-
-  private static func number(_ text: Substring) -> Int64? {
-    guard (1...19).contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
-    return Int64(text)
   }
 }

@@ -33,8 +33,8 @@ public struct MultipartPart: Sendable {
     self.fields = fields
     name = disposition?.name
     filename = disposition?.filename
-    byteRange = fields[.contentRange].flatMap { ContentRange($0) }.map {
-      ByteRange(bounds: $0.first...$0.last, total: $0.total)
+    byteRange = fields[.contentRange].flatMap { ContentRange($0) }.flatMap { range in
+      range.bytes.map { ByteRange(bounds: ClosedRange($0), total: range.total) }
     }
     self.body = body
   }

@@ -1,33 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which bytes of how many a part or an answer has: `Content-Range` (RFC 9110 §14.4).
-package struct ContentRange: Equatable, Sendable {
-  package let first: Int64
-  package let last: Int64
-  /// `nil` where the server does not know.
+/// `Content-Range` in bytes (RFC 9110 §14.4).
+package struct ContentRange: Hashable, Sendable {
+  /// The bytes that follow; `nil` for an answer that has none of them (`*`).
+  package let bytes: Range<Int64>?
+  /// Length of the whole; `nil` where it is not told (`*`).
   package let total: Int64?
 
-  /// Reads `bytes 0-499/1234` or `bytes 0-499/*`; `nil` for anything else, and for a range that cannot be.
+  /// `nil` for anything else, and for a range that cannot be.
   package init?(_ text: String) {
-    let words = text.split(separator: " ", maxSplits: 1)
+    let words = text.split(separator: " ", omittingEmptySubsequences: true)
     guard words.count == 2, words[0].lowercased() == "bytes" else { return nil }
     let parts = words[1].split(separator: "/", omittingEmptySubsequences: false)
     guard parts.count == 2 else { return nil }
-    let ends = parts[0].split(separator: "-", omittingEmptySubsequences: false)
-    guard ends.count == 2, let first = Self.number(ends[0]), let last = Self.number(ends[1]), first <= last else {
-      return nil
-    }
-    self.first = first
-    self.last = last
     if parts[1] == "*" {
       total = nil
     } else {
-      guard let total = Self.number(parts[1]), last < total else { return nil }
-      self.total = total
+      guard let number = Self.number(parts[1]) else { return nil }
+      total = number
     }
+    if parts[0] == "*" {
+      guard total != nil else { return nil }
+      bytes = nil
+      return
+    }
+    let ends = parts[0].split(separator: "-", omittingEmptySubsequences: false)
+    guard ends.count == 2, let first = Self.number(ends[0]), let last = Self.number(ends[1]), first <= last,
+      last < .max, last < total ?? .max
+    else { return nil }
+    bytes = first..<(last + 1)
   }
 
   private static func number(_ text: Substring) -> Int64? {
-    text.utf8.allSatisfy { $0 &- 48 < 10 } ? Int64(text) : nil
+    guard (1...19).contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+    return Int64(text)
   }
 }

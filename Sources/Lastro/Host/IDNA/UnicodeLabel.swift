@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LastroSupport
 internal import LastroWire
 
 /// Which labels may stand in a name before they are encoded (RFC 5891 §5.4, RFC 5892, UTS 46 §4.1).
@@ -81,16 +82,6 @@ enum UnicodeLabel {
       HostProblem(
         "the host has the character \(name), which host names cannot have",
         hint: "use letters, marks, digits and hyphens; RFC 5892")
-    }
-  }
-}
-
-extension Unicode.Scalar {
-  /// Whether it combines with what stands before it (general category M, but enclosing marks, which no name has).
-  var isCombiningMark: Bool {
-    switch properties.generalCategory {
-    case .nonspacingMark, .spacingMark: true
-    default: false
     }
   }
 }

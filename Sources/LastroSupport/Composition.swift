@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import LastroSupport
-
 /// Normalization form C (UAX 15) of labels, out of what the standard library tells of a scalar, and of the equality of
 /// its strings, which is canonical equivalence.
 ///
 /// Works for scalars that NFKC case folding leaves alone, as labels have them: none of them is a singleton or a
 /// composition exclusion, so each is in NFC by itself, and a pair composes exactly if one of them is equal to it.
-enum Composition {
+package enum Composition {
   /// The label in NFC; `nil` where that would need decompositions, which the standard library does not tell.
-  static func nfc(_ label: [Unicode.Scalar]) -> [Unicode.Scalar]? {
+  package static func nfc(_ label: [Unicode.Scalar]) -> [Unicode.Scalar]? {
     guard label.contains(where: mayFollow) else { return label }
     var result: [Unicode.Scalar] = []
     /// Where the last starter stands, and the class of what stands between it and the end; 0 for nothing.
@@ -113,4 +111,12 @@ enum Composition {
 extension Unicode.Scalar {
   /// Canonical combining class.
   fileprivate var canonicalOrder: UInt8 { properties.canonicalCombiningClass.rawValue }
+
+  /// Whether it combines with what stands before it (general category M, but enclosing marks, which no name has).
+  package var isCombiningMark: Bool {
+    switch properties.generalCategory {
+    case .nonspacingMark, .spacingMark: true
+    default: false
+    }
+  }
 }
