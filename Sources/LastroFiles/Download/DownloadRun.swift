@@ -60,6 +60,7 @@ struct DownloadRun<Model: Sendable, APIError: Error> {
   }
 
   mutating func run() async throws(Failure) -> DownloadedFile {
+    defer { part.release() }
     do throws(Failure) {
       return try await goThrough()
     } catch {

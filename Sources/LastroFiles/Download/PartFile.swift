@@ -98,6 +98,9 @@ final class PartFile: Sendable {
     return DownloadRecord(bytes)
   }
 
+  /// Lets another download have the files.
+  func release() { file.unlock() }
+
   func write(_ bytes: Data, at offset: Int64) throws(FileFailure) { try file.write(bytes, at: offset) }
 
   func cut(to length: Int64) throws(FileFailure) {

@@ -41,6 +41,8 @@ protocol OpenFile: AnyObject, Sendable {
   func status() throws(FileFailure) -> FileStatus
   /// Takes the lock that only one open file may have, until it is closed; false where another has it.
   func lock() throws(FileFailure) -> Bool
+  /// Gives the lock back, where it has it, though a call that blocks may hold the file a little longer.
+  func unlock()
   /// All bytes are written, or the call fails.
   func write(_ bytes: Data, at offset: Int64) throws(FileFailure)
   /// Some bytes, `count` at most; empty at the end.

@@ -41,6 +41,8 @@ final class SystemFile: OpenFile {
     return true
   }
 
+  func unlock() { flock(descriptor, LOCK_UN) }
+
   func write(_ bytes: Data, at offset: Int64) throws(FileFailure) {
     let code = bytes.withUnsafeBytes { bytes -> Int32 in
       var done = 0

@@ -37,12 +37,13 @@ struct ServerTableTests {
       continuation.finish()
     }
     for body in [RequestBody.raw(content), .stream(chunks)] {
-      if body.length == nil, ServerTable.wantsLength(cell) {
-        let refused = try await failure { try await stack.send(.post, site.base + "/mirror", body: body) }
-        #expect(refused.statusCode?.code == 411)
+      let mirrored: RawAnswer
+      do throws(RawFailure) {
+        mirrored = try await stack.send(.post, site.base + "/mirror", body: body)
+      } catch {
+        guard body.length == nil, ServerTable.mayWantLength(cell), error.statusCode?.code == 411 else { throw error }
         continue
       }
-      let mirrored = try await stack.send(.post, site.base + "/mirror", body: body)
       #expect(sha256(mirrored.value) == sha256(content))
       #expect(mirrored.response.facts.resends == 0)
     }
@@ -286,7 +287,7 @@ struct ServerTable {
   }
 
   /// Whether it refuses (411) a body for the server behind it that comes without a length.
-  static func wantsLength(_ cell: Cell) -> Bool { cell.server == .lighttpd && cell.version == .http2 }
+  static func mayWantLength(_ cell: Cell) -> Bool { cell.server == .lighttpd && cell.version == .http2 }
 
   /// Those that hand a request's trailers on; their trailer is what it had.
   static func passesTrailersOn(_ cell: Cell) -> Bool { [.node, .haproxy].contains(cell.server) }

@@ -80,6 +80,17 @@ struct DownloadRowsTests {
     #expect(file.resumedFrom == 6_000 && files.content("/d/file") == origin.content)
   }
 
+  @Test("the files are free when a download has ended, though something still has them open")
+  func lockGivenBack() async throws {
+    let origin = RangeOrigin(bytes: 10_000)
+    let files = SimulatedFiles()
+    files.holdOpened(true)
+    defer { files.holdOpened(false) }
+    try await Self.begun(origin, files)
+    let file = try await origin.download(to: "/d/file", in: files)
+    #expect(file.resumedFrom == 6_000 && files.content("/d/file") == origin.content)
+  }
+
   @Test("a server without ranges sends all of it, which is taken as it comes")
   func noRanges() async throws {
     let origin = RangeOrigin(bytes: 10_000)

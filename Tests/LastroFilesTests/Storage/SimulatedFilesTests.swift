@@ -104,6 +104,8 @@ final class SimulatedFiles: FileLayer {
     var capacity = Int.max
     var generator: SeededGenerator
     var log: [String] = []
+    /// Files that somebody else has open, too, such as a thread that is about to let go of one.
+    var held: [SimulatedFile]?
 
     var used: Int { contents.values.reduce(0) { $0 + $1.now.count } }
     func names(of number: Int) -> Int { names.values.filter { $0 == number }.count }
@@ -129,6 +131,16 @@ final class SimulatedFiles: FileLayer {
       state.names[path] = number
       state.durableNames[path] = number
     }
+  }
+
+  /// Has all files that are opened stay open until told otherwise.
+  func holdOpened(_ holds: Bool) {
+    // Let go of outside the lock, which their end takes.
+    let before = state.withLock { state in
+      defer { state.held = holds ? [] : nil }
+      return state.held
+    }
+    _ = before
   }
 
   var operations: Int { state.withLock { $0.operations } }
@@ -183,15 +195,21 @@ final class SimulatedFiles: FileLayer {
           state.contents[number]?.now = Data()
           state.contents[number]?.pending.append(.resize(0))
         }
-        return SimulatedFile(self, number, path, state.process)
+        return opened(number, path, &state)
       }
       guard use != .reading else { throw FileFailure(operation: "open", path: path, code: ENOENT) }
       let number = state.contents.count + 1
       state.contents[number] = Contents()
       state.names[path] = number
       state.pendingNames.append(.link(path, number))
-      return SimulatedFile(self, number, path, state.process)
+      return opened(number, path, &state)
     }
+  }
+
+  private func opened(_ number: Int, _ path: String, _ state: inout State) -> SimulatedFile {
+    let file = SimulatedFile(self, number, path, state.process)
+    state.held?.append(file)
+    return file
   }
 
   func status(of path: String) throws(FileFailure) -> FileStatus? {
@@ -248,8 +266,14 @@ final class SimulatedFile: OpenFile {
     (self.files, self.number, self.path, self.process) = (files, number, path, process)
   }
 
-  deinit {
-    guard holdsLock.withLock({ $0 }) else { return }
+  deinit { unlock() }
+
+  func unlock() {
+    let heldLock = holdsLock.withLock { holds in
+      defer { holds = false }
+      return holds
+    }
+    guard heldLock else { return }
     files.state.withLock { state in
       if state.process == process { state.contents[number]?.isLocked = false }
     }

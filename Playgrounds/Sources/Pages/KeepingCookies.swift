@@ -77,7 +77,7 @@ private func netscape(_ text: String) {
 }
 
 extension Page {
-  static let cookies = Page("Cookies") { stage in
+  static let keepingCookies = Page("KeepingCookies") { stage in
     _ = try given()
     _ = use(CookieJar())
     try await stage.prints("sent") { try await sent(login()) }
