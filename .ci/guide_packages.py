@@ -46,11 +46,12 @@ def may_hide():
     return command if subprocess.run(trial, stderr=subprocess.DEVNULL).returncode == 0 else None
 
 
-def see_only_those_of(page, stage):
-    """Runs this program anew in a view of its own, or says why it does not. `stage` is a folder of this program's alone."""
+def see_only_those_of(page, stage, others_of=()):
+    """Runs this program anew in a view of its own, or says why it does not. `stage` is a folder of this program's alone,
+    `others_of` are pages of products that need more packages."""
     named = packages(page)
     if MARK in os.environ:
-        hide_others(named, stage)
+        hide_others(named + [package for other in others_of for package in packages(other)], stage)
         return
     if others := disagreements(named):
         sys.exit(f"The guide names {' '.join(named)}, but:\n" + "\n".join(others))

@@ -29,7 +29,7 @@ func bounded(github: any HTTPNetworkStack) async throws -> Data {
 }
 // end
 
-private func uploads() throws -> [RequestBody] {
+private func bodies() throws -> [RequestBody] {
   // sample: upload
   let file = try RequestBody.file(path: "/etc/hostname", contentType: "text/plain")
   let (chunks, writer) = AsyncStream.makeStream(of: Data.self)
@@ -84,7 +84,7 @@ extension Page {
       stage.check("a body over the limit is refused", error.code == .bodyTooLarge)
     }
     stage.check("progress comes to its end", try await progress(github: github) == 1_000_000)
-    let bodies = try uploads()
+    let bodies = try bodies()
     stage.check("a file knows its length and may be sent again", bodies[0].length != nil && bodies[0].isReplayable)
     stage.check("a stream does neither", bodies[1].length == nil && !bodies[1].isReplayable)
     _ = try? await github.fetch(.send(.post, "https://api.github.com/echo", body: bodies[1]))

@@ -104,7 +104,7 @@ final class SimulatedFiles: FileLayer {
     var capacity = Int.max
     var generator: SeededGenerator
     var log: [String] = []
-    /// Files that somebody else has open, too, such as a thread that is about to let go of one.
+    /// Files that stay open, as by a thread that is about to let go of them.
     var held: [SimulatedFile]?
 
     var used: Int { contents.values.reduce(0) { $0 + $1.now.count } }

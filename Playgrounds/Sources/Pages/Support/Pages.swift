@@ -5,7 +5,8 @@ enum Pages {
   static let all: [Page] = [
     .gettingStarted, .resources, .interceptors, .retrying, .authentication, .signing, .secrets, .deadlines, .errors,
     .observing, .testing, .streaming, .bytesAndCallbacks, .pinning, .tls, .dialing, .tunnels, .hidingTraffic,
-    .httpOverDialers, .keepingUp, .keepingCookies, .resolvingNames, .forms, .pagesAndOperations, .eventStreams, .caching,
+    .httpOverDialers, .keepingUp, .keepingCookies, .resolvingNames, .forms, .pagesAndOperations, .eventStreams,
+    .caching,
     .downloads, .uploads,
     .transports, .webSockets, .gemini, .engine, .chains, .testingStreams, .comingFromOtherClients, .comingFromAlicerce,
   ]
