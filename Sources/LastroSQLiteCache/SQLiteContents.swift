@@ -72,7 +72,9 @@ final class SQLiteContents {
   }
 
   private func sum() throws(SQLiteFailure) {
-    bytes = try database.rows("SELECT COALESCE(SUM(size), 0) FROM entry").first?.first?.integer ?? 0
+    bytes =
+      try database.rows("SELECT CAST(TOTAL(MIN(MAX(size, 0), 1 << 40)) AS INTEGER) FROM entry").first?.first?.integer
+      ?? 0
   }
 
   func heads(for key: CacheKey) throws(SQLiteFailure) -> [StoredHead] {
@@ -110,7 +112,7 @@ final class SQLiteContents {
       return nil
     }
     uses[id] = now()
-    if uses.count >= Self.maximumUses { try writeUses() }
+    if uses.count >= Self.maximumUses { try? writeUses() }
     return body
   }
 
@@ -180,7 +182,7 @@ final class SQLiteContents {
       WHERE url = ?1 AND partition = ?2 ORDER BY id DESC LIMIT \(Self.maximumVariants - 1))) RETURNING file, size
       """, .blob(place.url), .blob(place.partition), .blob(selecting)
     ).compactMap { row in
-      bytes -= row[1].integer ?? 0
+      bytes -= Self.plausible(row[1].integer)
       return row[0].text
     }
   }
@@ -228,9 +230,12 @@ final class SQLiteContents {
     try database.execute("PRAGMA incremental_vacuum")
   }
 
+  /// A size as the sum counts it: what another wrote into the file may be any number.
+  private static func plausible(_ size: Int64?) -> Int64 { min(max(size ?? 0, 0), 1 << 40) }
+
   private func removeRows(_ condition: String, _ value: SQLiteConnection.Value) throws(SQLiteFailure) {
     for row in try database.rows("DELETE FROM entry WHERE \(condition) RETURNING file, size", value) {
-      bytes -= row[1].integer ?? 0
+      bytes -= Self.plausible(row[1].integer)
       if let file = row[0].text { files.remove(file) }
     }
   }

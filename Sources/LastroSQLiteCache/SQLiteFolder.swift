@@ -143,9 +143,9 @@ final class SQLiteFolder: Sendable {
     guard lstat(directory, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
       throw ConfigurationError("\(directory) is not a folder", hint: "name one for the cache alone")
     }
-    guard status.st_uid == geteuid(), status.st_mode & 0o022 == 0 else {
+    guard status.st_uid == geteuid(), status.st_mode & 0o077 == 0 else {
       throw ConfigurationError(
-        "other users may write to the cache's folder \(directory)",
+        "other users may read or write the cache's folder \(directory)",
         hint: "give it to this user alone: chmod 700, or name another one")
     }
   }

@@ -181,6 +181,8 @@ struct SQLiteCacheStoreTests {
       for number in 1...40 { await Self.add(store, Self.key(UInt8(number)), Data(repeating: 1, count: 5_000)) }
       await Self.add(store, Self.key(0), Self.large)
     }
+    // The store's thread closes the database, which writes to it, when the store is gone.
+    #expect(await eventually { !FileManager.default.fileExists(atPath: folder.database + "-wal") })
     switch way {
     case "garbage": try Data(repeating: 0x41, count: 10_000).write(to: URL(filePath: folder.database))
     case "version": try SQLiteConnection(path: folder.database).execute("PRAGMA user_version=99")

@@ -106,7 +106,7 @@ extension CacheExchange {
   private func validated(
     _ index: Int, _ situation: Situation, _ response: TransferResponse, _ times: Times
   ) async throws(TransportError) -> Asked? {
-    let fields = CacheFields(response.head.headerFields)
+    let fields = fieldsForEntries(of: response)
     let matches = CacheFreshening.matches(fields, among: situation.entries, asked: index)
     var heads = situation.stored
     for match in matches {
@@ -130,10 +130,23 @@ extension CacheExchange {
     return Asked(response: answer, isShareable: true)
   }
 
+  /// A jar that has no cookie for this yet: what is set begins its session, and is no other's, though the request has
+  /// nothing that would tell the two apart.
+  var isOfNewSession: Bool {
+    request.layerUses[.cookieSending] != nil && !keys.own.isPersonal && cache.policy.partitioning == .byPrincipal
+  }
+
+  /// What an answer without a body tells of entries, which may be everyone's: not the cookies that it sets for one.
+  private func fieldsForEntries(of response: TransferResponse) -> CacheFields {
+    var fields = CacheFields(response.head.headerFields)
+    if keys.own.isPersonal || isOfNewSession { fields.remove("set-cookie") }
+    return fields
+  }
+
   /// What an answer to HEAD says of stored answers to GET (RFC 9111 §4.3.5).
   private func learn(from response: TransferResponse, _ situation: Situation, _ times: Times) async {
     guard response.head.status == .ok, !asked.forbidsStoring else { return }
-    let fields = CacheFields(response.head.headerFields)
+    let fields = fieldsForEntries(of: response)
     for index in situation.matching where situation.entries[index].status == 200 {
       guard CacheFreshening.agrees(fields, with: situation.entries[index]) else {
         await store.remove(situation.stored[index].id)

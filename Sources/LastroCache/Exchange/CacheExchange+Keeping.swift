@@ -54,7 +54,8 @@ extension CacheExchange {
     let isForAll = entry.control.isPublic && !fields.contains("set-cookie")
     return (
       head, isForAll ? keys.common : keys.own,
-      selecting != nil && isWhole && CacheStorage.mayStore(asked, entry, rules)
+      selecting != nil && isWhole && !(isOfNewSession && fields.contains("set-cookie"))
+        && CacheStorage.mayStore(asked, entry, rules)
     )
   }
 }

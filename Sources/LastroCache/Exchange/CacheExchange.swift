@@ -90,11 +90,16 @@ struct CacheExchange: Sendable {
     var stored = await store.heads(for: keys.own)
     if keys.own != keys.common {
       // What was answered to one without credentials is not for one with them, unless it is for all.
-      stored += await store.heads(for: keys.common).filter { CacheControl(CacheFields($0.head.headerFields)).isPublic }
+      stored += await store.heads(for: keys.common).filter { stored in
+        let fields = CacheFields(stored.head.headerFields)
+        return CacheControl(fields).isPublic && !fields.contains("set-cookie")
+      }
     }
     let entries = stored.map(\.entry)
     let matching = stored.indices.filter { index in
-      let selection = VaryRule(entries[index].fields).selection(from: asked.fields)
+      let rule = VaryRule(entries[index].fields)
+      guard !rule.matchesNone else { return false }
+      let selection = rule.selection(from: asked.fields)
       return (try? keys.keyring.digest(ofSelection: selection)) == stored[index].selecting
     }
     let decision = CacheDecision.decide(

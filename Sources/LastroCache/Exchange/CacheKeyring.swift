@@ -59,7 +59,25 @@ struct CacheKeyring: Sendable {
     case .directory(let path): parts.append("roots in \(path)")
     case .pem(let bytes): parts.append("roots \(String(decoding: bytes, as: UTF8.self))")
     }
-    return parts.map { $0 + "\n" }.joined()
+    return (parts + rules(options)).map { $0 + "\n" }.joined()
+  }
+
+  /// What of them decides which connections may be: an answer from the cache is by none, and asks no rule.
+  private static func rules(_ options: ConnectionOptions) -> [String] {
+    var parts: [String] = []
+    switch options.proxy {
+    case .environment: break
+    case .environmentBypassing(let hosts): parts.append("proxy but for \(hosts)")
+    case .none: parts.append("no proxy")
+    case .url(let url, let bypass): parts.append("proxy \(url) but for \(bypass)")
+    }
+    if let interface = options.localInterface { parts.append("from \(interface)") }
+    if let egress = options.reach.egress { parts.append("egress \(egress)") }
+    let tls = options.tls
+    if tls.minimumVersion != .v1_2 || tls.chainChecks != .standard || tls.requiresStapledStatus {
+      parts.append("tls \(tls.minimumVersion) \(tls.chainChecks) \(tls.requiresStapledStatus)")
+    }
+    return parts
   }
 
   private static func text(_ pem: TLSOptions.PEM) -> String {

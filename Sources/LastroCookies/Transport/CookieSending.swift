@@ -19,13 +19,16 @@ private struct CookieSendingTransport: Transport {
   let jar: CookieJar
 
   func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
+    var request = request
+    // A cache sees that what is set is one session's, though none has a cookie yet.
+    if let jar = jar.used(by: request) { request.layerUses[.cookieSending] = CookieUse.jar(jar) }
     guard let selection = selection(for: request, isUse: true), !selection.field.isEmpty else {
       return try await base.execute(request)
     }
-    var request = request
     request.head.headerFields[fields: .cookie] = [HTTPField(name: .cookie, value: selection.field)]
     // What transports log has them masked by value as well.
-    request.secrets.formUnion(selection.cookies.map(\.value))
+    // Shorter ones are not looked for, and stand by chance in fields that a cache would take for credentials.
+    request.secrets.formUnion(selection.cookies.map(\.value).filter { $0.reveal().utf8.count >= 4 })
     do throws(TransportError) {
       var response = try await base.execute(request)
       response.facts.notes.append(selection.note)

@@ -35,6 +35,8 @@ struct DownloadRun<Model: Sendable, APIError: Error> {
   private var segments = 1
   /// Whether what is there is kept however it ends: the machine knows nothing of segments.
   private var keepsPart = false
+  /// Whether what came is not what its digest says: then none of it is kept.
+  private var isDamaged = false
   /// How often segments found that the server has something else.
   private var changes = 0
 
@@ -64,7 +66,7 @@ struct DownloadRun<Model: Sendable, APIError: Error> {
     do throws(Failure) {
       return try await goThrough()
     } catch {
-      if !keepsPart, !machine.isResumable || machine.synced == 0 { try? part.discard() }
+      if isDamaged || !keepsPart && (!machine.isResumable || machine.synced == 0) { try? part.discard() }
       throw error
     }
   }
@@ -79,6 +81,7 @@ struct DownloadRun<Model: Sendable, APIError: Error> {
       if changes > 0 { left = nil }
     case .whole(let record): return try await finishPlaced(record)
     }
+    if let record = left { try await forgetBehindGap(record) }
     var pending = machine.handle(.found(left?.representation, synced: left?.prefix ?? 0))[...]
     while let action = pending.popFirst() {
       guard let event = try await perform(action) else { continue }
@@ -90,6 +93,16 @@ struct DownloadRun<Model: Sendable, APIError: Error> {
       }
     }
     return downloaded(machine.representation, length: machine.written)
+  }
+
+  /// What is behind the first gap is about to be cut off: the state says so first, or segments of a later call would
+  /// take what is filled with zeros for what has come.
+  private func forgetBehindGap(_ record: DownloadRecord) async throws(Failure) {
+    guard record.done.count > 1 || record.done.first.map({ $0.from > 0 }) ?? false else { return }
+    var shorter = record
+    shorter.done = record.prefix > 0 ? [.init(from: 0, to: record.prefix)] : []
+    shorter.isVerified = false
+    try await blocking { [shorter] part throws(FileFailure) in try part.save(shorter) }
   }
 
   private mutating func perform(_ action: DownloadMachine.Action) async throws(Failure) -> DownloadMachine.Event? {
@@ -173,6 +186,7 @@ extension DownloadRun {
       return .chunk(next.count, at: options.timeSource.now())
     } catch {
       failure = ended(by: error)
+      isDamaged = error.code == .digestMismatch
       return .lost(isFinal: !error.mayBeGoneOnAfter)
     }
   }

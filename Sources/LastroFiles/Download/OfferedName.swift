@@ -15,17 +15,23 @@ enum OfferedName {
 
   /// The last part of the path that it may be; without what a shell or a file system would misread.
   static func cleaned(_ name: String) -> String? {
-    let last = name.split(whereSeparator: { $0 == "/" || $0 == "\\" }).last ?? ""
-    let kept = last.unicodeScalars.filter { scalar in
+    // By scalars: a joiner or a combining mark behind a slash makes another `Character` of it, and no other slash.
+    let last = name.unicodeScalars.split { $0 == "/" || $0 == "\\" }.last.map(Array.init) ?? []
+    let kept = last.filter { scalar in
       switch scalar.properties.generalCategory {
       // Format characters turn the reading around: what looks like `.txt` may be `.exe`.
       case .control, .format, .surrogate, .lineSeparator, .paragraphSeparator: false
       default: scalar != ":"
       }
     }
-    var text = String(String.UnicodeScalarView(kept.drop { $0 == "." || $0 == " " }))
+    var text = ""
+    var bytes = 0
+    for character in String(String.UnicodeScalarView(kept.drop { $0 == "." || $0 == " " })) {
+      bytes += character.utf8.count
+      guard bytes <= maximumBytes else { break }
+      text.append(character)
+    }
     while let end = text.last, end == "." || end == " " { text.removeLast() }
-    while text.utf8.count > maximumBytes { text.removeLast() }
     return text.isEmpty ? nil : text
   }
 

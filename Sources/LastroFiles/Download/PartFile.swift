@@ -55,7 +55,7 @@ final class PartFile: Sendable {
       target.length == record.representation.total
     {
       left = .whole(record)
-    } else if let record, record.file == identity, opened.status.length >= record.prefix {
+    } else if let record, record.file == identity, opened.status.length >= record.done.map(\.to).max() ?? 0 {
       left = .part(record)
     } else {
       left = .nothing

@@ -54,9 +54,10 @@ struct PageFetcher<Page: Sendable, APIError: Error>: Sendable {
     var resource = first
     let make = first.baseRequestMaking.make
     let step: NextPage? = if case .next(let next) = progress.step { next } else { pagination.first }
+    let origins = options.origins
     resource.baseRequestMaking = BaseRequestMaking { () async throws -> ResourceRequest in
       let base = try await make()
-      let request = try step?.applied(to: base) ?? base
+      let request = try step?.applied(to: base, origins) ?? base
       asked.withLock { $0 = request.head }
       return request
     }

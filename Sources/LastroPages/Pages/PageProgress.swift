@@ -58,12 +58,19 @@ struct PageProgress: Sendable {
   private static func target(
     _ reference: String, _ asked: HTTPRequest, _ answered: String, _ origins: Set<Origin>
   ) throws(TransportError) -> String {
-    guard let target = PageLink.resolved(reference, against: answered),
-      let origin = try? Origin(target.urlWithoutFragment), let own = Origin(asked)
-    else {
-      throw .refused(
-        .invalidURL, "the link to the next page is not an http or https URL", hint: "report it to the server's owner")
-    }
+    guard let target = PageLink.resolved(reference, against: answered) else { throw noPage }
+    try check(target.urlWithoutFragment, askedOf: asked, origins)
+    return target.urlWithoutFragment
+  }
+
+  private static var noPage: TransportError {
+    .refused(
+      .invalidURL, "the link to the next page is not an http or https URL", hint: "report it to the server's owner")
+  }
+
+  /// Whether a page may be asked for with what was made for another request, credentials too.
+  static func check(_ url: String, askedOf asked: HTTPRequest, _ origins: Set<Origin>) throws(TransportError) {
+    guard let origin = try? Origin(url), let own = Origin(asked) else { throw noPage }
     guard own.scheme != "https" || origin.scheme == "https" else {
       throw .refused(
         .insecureRedirect, "the link to the next page leads from https to http",
@@ -74,7 +81,6 @@ struct PageProgress: Sendable {
         .foreignPage, "the link to the next page leads from \(own) to \(origin)",
         hint: "name that origin in PageOptions.origins if it may have the request's credentials")
     }
-    return target.urlWithoutFragment
   }
 }
 

@@ -4,11 +4,12 @@ internal import HTTPTypes
 internal import Lastro
 
 extension NextPage {
-  /// The request with what this has in its place.
-  func applied(to request: ResourceRequest) throws(TransportError) -> ResourceRequest {
+  /// The request with what this has in its place. A URL that somebody kept is judged as one that a server names.
+  func applied(to request: ResourceRequest, _ origins: Set<Origin>) throws(TransportError) -> ResourceRequest {
     var request = request
     switch self {
     case .url(let url):
+      try PageProgress.check(url, askedOf: request.head, origins)
       let target = try RequestTarget(url)
       request.head.scheme = target.scheme
       request.head.authority = target.authority

@@ -50,7 +50,7 @@ package struct BodyFiles {
   /// Reads a body of a known length; `nil` where the file is not there, or not of that length.
   func body(of name: String, length: Int64) -> Data? {
     guard DigestName.isOne(name) else { return nil }
-    let file = open("\(directory)/\(name)", O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+    let file = open("\(directory)/\(name)", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
     guard file >= 0 else { return nil }
     defer { close(file) }
     var status = stat()
@@ -91,7 +91,7 @@ package struct BodyFiles {
   func sweep(keeping kept: Set<String>, now: Int64) {
     for name in names where !kept.contains(name) {
       var status = stat()
-      guard lstat("\(directory)/\(name)", &status) == 0, now - Int64(status.st_mtim.tv_sec) > Self.patience else {
+      guard lstat("\(directory)/\(name)", &status) == 0, Int64(status.st_mtim.tv_sec) < now - Self.patience else {
         continue
       }
       unlink("\(directory)/\(name)")

@@ -22,5 +22,5 @@ package struct CacheRules: Sendable, Hashable {
   /// Statuses whose meaning for a cache is known, as `must-understand` asks (RFC 9111 §5.2.2.3).
   static let understoodStatuses = heuristicStatuses.union([302, 303, 307])
   /// Statuses of which none is kept, whatever the answer says: parts of answers, and answers to conditions.
-  static let transientStatuses: Set<Int> = [206, 304, 416]
+  static let transientStatuses: Set<Int> = [206, 304, 412, 416]
 }

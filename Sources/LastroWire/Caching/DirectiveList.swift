@@ -8,11 +8,15 @@ enum DirectiveList {
     var parts: [Substring] = []
     var start = line.startIndex
     var index = start
+    // Where one string does not end, none behind it does: it is looked for once.
+    var mayQuote = true
     while index < line.endIndex {
       let byte = line.utf8[index]
-      if byte == UInt8(ascii: "\""), let end = endOfQuoted(line[index...]) {
+      let end = mayQuote && byte == UInt8(ascii: "\"") ? endOfQuoted(line[index...]) : nil
+      if let end {
         index = end
       } else {
+        if byte == UInt8(ascii: "\"") { mayQuote = false }
         if byte == UInt8(ascii: ",") {
           append(line[start..<index], to: &parts)
           start = line.utf8.index(after: index)

@@ -100,7 +100,8 @@ struct EqualRequestsTests {
     #expect(await eventually { held.world.transfers == 1 })
     let follower = Task { try await held.world.get { $0.timeouts = try? Timeouts(total: .seconds(2)) } }
     #expect(await eventually { held.world.cache.waiting == 2 })
-    try await held.world.clock.waitForLimits(count: 1)
+    // The leader's, and the follower's own.
+    try await held.world.clock.waitForLimits(count: 2)
     held.world.clock.advance(by: .seconds(3))
     let error = await #expect(throws: HTTPFetchError<any Error>.self) { try await follower.value }
     #expect(error?.code == .totalTimeout)
