@@ -11,8 +11,8 @@ struct CacheKeys: Sendable {
   /// For anyone.
   let common: CacheKey
 
-  /// `nil` where the request has no URL, OpenSSL no SHA-256, or its connection options a judge or a resolver of their own: then
-  /// nothing is kept.
+  /// `nil` where the request has no URL, OpenSSL no SHA-256, or its connection options a judge or a resolver of
+  /// their own: then nothing is kept.
   init?(of request: TransferRequest, principal: String?, _ cache: HTTPCache) async {
     guard let scheme = request.head.scheme, let authority = request.head.authority else { return nil }
     // Objects of a request's own, which have no text that would tell two of them apart: it goes past the cache.

@@ -4,7 +4,7 @@ internal import HTTPTypes
 internal import Lastro
 
 extension NextPage {
-  /// The request with what this has in its place. A URL that somebody kept is judged as one that a server names.
+  /// The request with what this has in its place. A URL that was kept is judged as one that a server names.
   func applied(to request: ResourceRequest, _ origins: Set<Origin>) throws(TransportError) -> ResourceRequest {
     var request = request
     switch self {
