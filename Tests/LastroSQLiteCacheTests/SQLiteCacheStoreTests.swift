@@ -173,6 +173,22 @@ struct SQLiteCacheStoreTests {
     for selecting in await store.heads(for: Self.key(1)) { #expect(selecting.selecting != [1]) }
   }
 
+  @Test(
+    "sizes that another wrote neither end the process nor hide what is kept",
+    arguments: ["9223372036854775807", "-9223372036854775808", "-1000000000000000000"])
+  func impossibleSizes(size: String) async throws {
+    let folder = Folder()
+    do {
+      let store = try SQLiteCacheStore(directory: folder.path)
+      for number in 1...3 { await Self.add(store, Self.key(UInt8(number)), Self.small) }
+    }
+    #expect(await eventually { !FileManager.default.fileExists(atPath: folder.database + "-wal") })
+    try SQLiteConnection(path: folder.database).execute("UPDATE entry SET size = \(size)")
+    let store = try SQLiteCacheStore(directory: folder.path)
+    for number in 4...8 { await Self.add(store, Self.key(UInt8(number)), Self.small) }
+    #expect(await Self.body(store, Self.key(8)) == Self.small)
+  }
+
   @Test("a database that is none, or of another version, is begun anew", arguments: ["garbage", "version", "middle"])
   func rebuilt(way: String) async throws {
     let folder = Folder()
@@ -302,6 +318,9 @@ struct SQLiteCacheStoreTests {
     try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: folder.path)
     let error = #expect(throws: ConfigurationError.self) { try SQLiteCacheStore(directory: folder.path) }
     #expect(error?.hint?.contains("chmod 700") == true)
+    // Those of others may not even read it.
+    try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: folder.path)
+    #expect(throws: ConfigurationError.self) { try SQLiteCacheStore(directory: folder.path) }
     #expect(throws: ConfigurationError.self) { try SQLiteCacheStore(directory: folder.path + "/a/b") }
     try Data().write(to: URL(filePath: folder.path + "/file"))
     #expect(throws: ConfigurationError.self) { try SQLiteCacheStore(directory: folder.path + "/file") }

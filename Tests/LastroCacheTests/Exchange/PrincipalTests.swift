@@ -6,6 +6,7 @@ import Lastro
 import LastroCache
 import LastroSupport
 import LastroTesting
+import LastroWire
 import TestSupport
 import Testing
 
@@ -39,6 +40,10 @@ struct PrincipalTests {
       "a fixed address", [:],
       { $0.connection = .edited { $0.resolutions = [.init(host: "example.com", port: 443, addresses: ["10.0.0.1"])] } }
     ),
+    ("a proxy", [:], { $0.connection = .edited { $0.proxy = .url("http://p.example:1") } }),
+    ("no proxy", [:], { $0.connection = .edited { $0.proxy = .none } }),
+    ("egress rules", [:], { $0.connection = .edited { $0.reach.egress = EgressRules() } }),
+    ("a later TLS", [:], { $0.connection = .edited { $0.tls.minimumVersion = .v1_3 } }),
     ("other roots", [:], { $0.connection = .edited { $0.tls.roots = .file("/roots.pem") } }),
   ]
 
@@ -54,6 +59,30 @@ struct PrincipalTests {
         #expect(world.transfers == 2)
       }
     }
+  }
+
+  @Test("a cookie that a validation sets for one is in no answer to another")
+  func validated() async throws {
+    let world = CacheWorld { (request, number) throws(TransportError) in
+      var fields: HTTPFields = [.cacheControl: "public, max-age=60", .eTag: "\"v\""]
+      if request.head.headerFields[.ifNoneMatch] == nil { return .answer(200, fields: fields, body: "all") }
+      fields[.setCookie] = "s=bob"
+      return .answer(304, fields: fields, body: "")
+    }
+    _ = try await world.get()
+    world.clock.advance(by: .seconds(61))
+    _ = try await world.get(fields: [.authorization: "bob"])
+    #expect(world.transfers == 2)
+    let after = try await world.get()
+    #expect(world.transfers == 2 && after.fields[.setCookie] == nil)
+  }
+
+  @Test("a request with a judge of its own goes past what others were given")
+  func judged() async throws {
+    let world = CacheWorld(Self.fields)
+    _ = try await world.get()
+    _ = try await world.get { $0.connection = .edited { $0.tls.trustJudge = ScriptedJudge(accepts: { _ in true }) } }
+    #expect(world.transfers == 2)
   }
 
   @Test("equal requests of two principals at once are two transfers")

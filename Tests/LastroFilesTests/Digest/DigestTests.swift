@@ -82,7 +82,12 @@ struct DigestTests {
     _ = await Self.words { try await origin.download(to: "/d/file", in: files) { $0.retries = .maxRetries(0) } }
     // Of the part, not of the whole (RFC 9530 §2).
     origin.add([.contentDigest: try Self.field(.sha256, of: origin.content)])
-    #expect(await Self.words { try await origin.download(to: "/d/file", in: files) } == "response/digest_mismatch")
+    for _ in 0..<2 {
+      #expect(await Self.words { try await origin.download(to: "/d/file", in: files) } == "response/digest_mismatch")
+      // What broke its digest is not gone on with.
+      #expect(files.names.isEmpty)
+      origin.add([.contentDigest: try Self.field(.sha256, of: Data("other".utf8))])
+    }
     let other = RangeOrigin(bytes: 10_000)
     other.add([.contentDigest: try Self.field(.sha256, of: other.content)])
     #expect(await Self.words { try await other.download(to: "/d/other", in: files) } == "")

@@ -46,9 +46,18 @@ struct RangeAnswerTests {
       ("attachment; filename*=UTF-8''a%00b%0ac", "abc"), ("attachment; filename=\"a\u{202E}txt.exe\"", "atxt.exe"),
       ("attachment; filename=\"..\"", nil), ("attachment; filename=\"\"", nil), ("attachment", nil),
       ("attachment; filename=\"a/\"", "a"), ("attachment; FileName=\"x. \"", "x"), ("inline; filename", nil),
+      ("attachment; filename*=UTF-8''%2F%E2%80%8Detc%2F%E2%80%8Dpasswd", "passwd"),
+      ("attachment; filename*=UTF-8''a%2F%E2%80%8D..%2F%E2%80%8D..%2F%E2%80%8Dx", "x"),
+      ("attachment; filename*=UTF-8''a%2F%CC%81b", "\u{301}b"),
       ("attachment; filename=\"unclosed", "unclosed"), ("", nil), (";;;=;filename==", "="),
     ] as [(String, String?)])
   func offeredName(field: String, name: String?) { #expect(OfferedName.read(field) == name) }
+
+  @Test("a file name that is as long as a head may be is cut like any other")
+  func hugeName() {
+    let flags = String(repeating: "\u{1F1E6}", count: 60_000)
+    #expect(OfferedName.read("attachment; filename=\"\(flags)\"")?.utf8.count == 248)
+  }
 
   @Test("a file name that is offered has 255 bytes at most, and ends between letters")
   func longName() throws {

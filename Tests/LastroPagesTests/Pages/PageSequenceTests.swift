@@ -255,6 +255,19 @@ struct PageSequenceTests {
     #expect(targets(transport).last == "api.example.org/items?page=2")
   }
 
+  @Test(
+    "a resume point that leads to an origin that was not declared, or to http, asks for nothing",
+    arguments: [
+      ("https://evil.example.org/2", "request/foreign_page"), ("http://api.example.org/2", "request/insecure_redirect"),
+    ])
+  func forged(url: String, words: String) async throws {
+    let point = try JSONDecoder().decode(
+      PageResumePoint.self, from: JSONEncoder().encode(PageResumePoint(next: .url(url), index: 1)))
+    let transport = ScriptedTransport([.answer(200, body: "[2]")])
+    let read = await all(TransportNetworkStack(transport).pages(Numbers.get(Self.url), by: .link, from: point))
+    #expect(read.pages == [] && read.end == words && transport.requests.isEmpty)
+  }
+
   @Test("retries are each page's own, and so is the ledger")
   func retries() async throws {
     let transport = ScriptedTransport([.answer(503), link("?page=2", "[1]"), .answer(503), .answer(200, body: "[2]")])

@@ -26,6 +26,11 @@ struct CacheControlTests {
   @Test("a quoted string that does not end hides no directive")
   func unterminated() { #expect(CacheControl(["ext=\"abc, no-store"]).noStore) }
 
+  @Test("a line of a hundred thousand quotes that end nothing is read once")
+  func manyQuotes() {
+    #expect(CacheControl(["x=" + String(repeating: "\"\\", count: 130_000) + ", no-store"]).noStore)
+  }
+
   @Test("lines are joined, unknown directives ignored, and names of fields taken as none")
   func lines() {
     let control = CacheControl(["x-y=1, no-cache=\"set-cookie\"", "private=\"a\"", "@=1, =5", "must-revalidate"])
