@@ -8,7 +8,7 @@ public enum CacheMode: String, Sendable, Hashable, CaseIterable {
   case standard
   /// Past the cache: nothing is read, and nothing kept (Fetch: `no-store`).
   case noStore
-  /// Nothing is read; the answer is kept (Fetch: `reload`).
+  /// Nothing is read, but where the server fails and a stale answer may stand in; the answer is kept (Fetch: `reload`).
   case reload
   /// What is there is validated first, however fresh, unless the server called it `immutable` (RFC 8246; Fetch:
   /// `no-cache`).

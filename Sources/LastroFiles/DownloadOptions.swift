@@ -34,7 +34,7 @@ public struct DownloadOptions: Sendable {
   /// How many parts are downloaded at the same time, from 1 to 4. Default 1.
   ///
   /// More than one helps where a server limits each connection; over HTTP/2 all share one, and nothing is gained. It
-  /// takes a server with ranges and a strong `ETag`, and a file of 64 MiB or more; else there is one part.
+  /// takes ``resumes``, a server with ranges and a strong `ETag`, and a file of 64 MiB or more; else there is one part.
   public var segments = 1
   /// Whether a file at the path is replaced, at once, when all is there. Default false: then the download fails before
   /// anything is sent, with `file_exists`.

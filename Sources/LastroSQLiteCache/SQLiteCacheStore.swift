@@ -20,11 +20,12 @@ internal import LastroSupport
 ///
 /// Bodies over 64 KiB are files. An answer is found when all of it is on the disk: the end of a process at any moment
 /// leaves no half of one. What is not byte for byte what was written does not answer, and goes; a database that is none
-/// is begun anew. A disk that is full or slow keeps nothing, and fails no fetch. Several processes may share the
-/// folder.
+/// is begun anew. A disk that is full keeps nothing, and fails no fetch; one that hangs holds up what looks into the
+/// store. Several processes may share the folder.
 ///
 /// While its body comes, and when it answers, an answer is in memory. What was asked for with credentials, or sets a
-/// cookie, stays there, unless `persistsCredentialed`. Nothing is encrypted: the folder is for its owner alone (0700).
+/// cookie, stays there, unless `persistsCredentialed`, or the cache's partitioning tells no credentials apart. Nothing
+/// is encrypted: the folder is for its owner alone (0700).
 public final class SQLiteCacheStore: HTTPCacheStore {
   /// The folder.
   public let directory: String

@@ -35,7 +35,7 @@ public struct OperationOptions: Sendable {
   public var maximumInterval: Duration = .seconds(30)
   /// Longest wait that a server or the caller's closure may ask for; more is cut to this. Default 5 min.
   public var maximumAskedInterval: Duration = .seconds(300)
-  /// How long a 404 is taken for an operation that is not visible yet. Default 2 s, from the first question.
+  /// How long a 404 is taken for an operation that is not visible yet. Default 2 s, from the beginning of the wait.
   public var grace: Duration = .seconds(2)
   /// The time limit of the whole. Default `nil`: none.
   public var total: Duration?
