@@ -24,9 +24,8 @@ final class StoreQueue: Sendable {
   ///
   /// - Returns: its value; `nil` where there is too much to do, or the system starts no thread.
   func run<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value? {
-    await withCheckedContinuation { continuation in
-      if !submit({ continuation.resume(returning: body()) }) { continuation.resume(returning: nil) }
-    }
+    let answer = OneAnswer<Value>()
+    return submit({ answer.give(body()) }) ? await answer.value() : nil
   }
 
   private func submit(_ work: @escaping @Sendable () -> Void) -> Bool {

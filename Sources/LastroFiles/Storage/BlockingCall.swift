@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LastroSupport
+
 #if canImport(Glibc)
   import Glibc
 #else
@@ -13,12 +15,11 @@ enum BlockingCall {
   static func run<Value: Sendable, Failure: Error>(
     _ body: @escaping @Sendable () throws(Failure) -> Value
   ) async throws(Failure) -> Value {
-    let result: Result<Value, Failure> = await withCheckedContinuation { continuation in
-      let work = Work { continuation.resume(returning: Result { () throws(Failure) in try body() }) }
-      // Where no thread can be made it runs here, which is slow rather than wrong.
-      if !start(work) { work.body() }
-    }
-    return try result.get()
+    let result = OneAnswer<Result<Value, Failure>>()
+    let work = Work { result.give(Result { () throws(Failure) in try body() }) }
+    // Where no thread can be made it runs here, which is slow rather than wrong.
+    if !start(work) { work.body() }
+    return try await result.value().get()
   }
 
   private final class Work: Sendable {

@@ -28,15 +28,13 @@ struct GeminiProtocolTests {
       identifier: "GeminiRequest", metadata: [ProtocolFramer.Message(geminiRequest: request)])
     connection.start(queue: DispatchQueue(label: "gemini"))
     connection.send(content: nil, contentContext: context, isComplete: true, completion: .idempotent)
-    let outcome: Outcome = await withCheckedContinuation { continuation in
-      connection.receiveMessage { content, context, _, error in
-        let message = context?.protocolMetadata(definition: GeminiProtocol.definition) as? ProtocolFramer.Message
-        continuation.resume(
-          returning: Outcome(header: message?.geminiResponseHeader, body: content, error: error))
-      }
+    let outcome = OneAnswer<Outcome>()
+    connection.receiveMessage { content, context, _, error in
+      let message = context?.protocolMetadata(definition: GeminiProtocol.definition) as? ProtocolFramer.Message
+      outcome.give(Outcome(header: message?.geminiResponseHeader, body: content, error: error))
     }
-    connection.cancel()
-    return outcome
+    defer { connection.cancel() }
+    return await outcome.value()
   }
 
   @Test("the debugging seed's hang: meta in one piece and its CRLF in another; and every other split")

@@ -31,21 +31,20 @@ struct WebSocketProtocolTests {
   private func send(
     _ connection: NetworkConnection, _ metadata: WebSocketProtocol.Metadata, _ text: String, isComplete: Bool = true
   ) async -> ConnectionError? {
-    await withCheckedContinuation { continuation in
-      connection.send(
-        content: Data(text.utf8), contentContext: .init(identifier: "test", metadata: [metadata]),
-        isComplete: isComplete, completion: .contentProcessed { continuation.resume(returning: $0) })
-    }
+    let answer = OneAnswer<ConnectionError?>()
+    connection.send(
+      content: Data(text.utf8), contentContext: .init(identifier: "test", metadata: [metadata]),
+      isComplete: isComplete, completion: .contentProcessed { answer.give($0) })
+    return await answer.value()
   }
 
   private func receive(_ connection: NetworkConnection) async -> (WebSocketProtocol.Metadata?, String) {
-    await withCheckedContinuation { continuation in
-      connection.receiveMessage { data, context, _, _ in
-        let metadata = context?.protocolMetadata(definition: WebSocketProtocol.definition)
-        continuation.resume(
-          returning: (metadata as? WebSocketProtocol.Metadata, String(decoding: data ?? Data(), as: UTF8.self)))
-      }
+    let answer = OneAnswer<(WebSocketProtocol.Metadata?, String)>()
+    connection.receiveMessage { data, context, _, _ in
+      let metadata = context?.protocolMetadata(definition: WebSocketProtocol.definition)
+      answer.give((metadata as? WebSocketProtocol.Metadata, String(decoding: data ?? Data(), as: UTF8.self)))
     }
+    return await answer.value()
   }
 
   @Test("messages go and come with their metadata, however the bytes are cut", arguments: [1, 2, 5, .max])
@@ -76,14 +75,13 @@ struct WebSocketProtocolTests {
     let record = LoopbackWebSocketRecord()
     let connection = open(behavior, record: record, autoReplyPing: autoReplyPing)
     connection.start(queue: .global())
-    let error: ConnectionError? = await withCheckedContinuation { continuation in
-      let metadata = WebSocketProtocol.Metadata(opcode: .ping)
-      metadata.setPongHandler(.global()) { continuation.resume(returning: $0) }
-      connection.send(
-        content: Data("ping".utf8), contentContext: .init(identifier: "ping", metadata: [metadata]), isComplete: true,
-        completion: .idempotent)
-    }
-    #expect(error == nil)
+    let pong = OneAnswer<ConnectionError?>()
+    let ping = WebSocketProtocol.Metadata(opcode: .ping)
+    ping.setPongHandler(.global()) { pong.give($0) }
+    connection.send(
+      content: Data("ping".utf8), contentContext: .init(identifier: "ping", metadata: [ping]), isComplete: true,
+      completion: .idempotent)
+    #expect(await pong.value() == nil)
     #expect(await send(connection, .init(opcode: .text), "x") == nil)
     if !autoReplyPing {
       let (metadata, payload) = await receive(connection)
@@ -141,19 +139,10 @@ struct WebSocketProtocolTests {
       (refusing, FailureCode.unexpectedStatus), (wrong, .protocolViolation), (breaking, .protocolViolation),
     ] {
       let connection = open(behavior)
-      let error: ConnectionError? = await withCheckedContinuation { continuation in
-        let once = Lock(false)
-        connection.stateUpdateHandler = { state in
-          guard case .failed(let error) = state else { return }
-          let isFirst = once.withLock { done in
-            defer { done = true }
-            return !done
-          }
-          if isFirst { continuation.resume(returning: error) }
-        }
-        connection.start(queue: .global())
-      }
-      #expect(error?.cause?.code == code)
+      let failure = OneAnswer<ConnectionError>()
+      connection.stateUpdateHandler = { if case .failed(let error) = $0 { failure.give(error) } }
+      connection.start(queue: .global())
+      #expect(await failure.value().cause?.code == code)
     }
   }
 }
