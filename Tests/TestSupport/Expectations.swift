@@ -77,8 +77,9 @@ package struct TestFailure: Error {
   package init(_ message: String) { self.message = message }
 }
 
-/// Tests with thousands of random or equal cases run all of them. Under a sanitizer, where each costs ten times as much
-/// and proves nothing new about what is computed, one of each `SEED_STRIDE` cases runs; `.ci/test` sets it.
+/// Tests with thousands of random or equal cases run all of them. Where a change waits for them, and under a sanitizer,
+/// where each costs ten times as much and proves nothing new about what is computed, one of each `SEED_STRIDE` cases
+/// runs; `.ci/run` and `.ci/test` set it.
 package enum SeedStride {
   package static let value = max(1, ProcessInfo.processInfo.environment["SEED_STRIDE"].flatMap { Int($0) } ?? 1)
 
