@@ -19,6 +19,35 @@ struct Exchange: Sendable {
 }
 
 extension AttemptRun {
+  /// Whether the transport left a body to be read that is the value, or that the value is made of.
+  func leavesBody(_ answer: TransferResponse, to request: ResourceRequest) -> Bool {
+    guard !plan.isStream, !answer.body.isCollected(upTo: limit(of: request)) else { return false }
+    let status = answer.head.statusCode
+    guard status != 101, !Self.isEmpty(status, request.head.method) else { return false }
+    guard plan.acceptance == .all else { return (200...299).contains(status) }
+    return (request.options.redirects ?? plan.configuration.redirects).limit == 0 || !answer.head.isRedirect
+  }
+
+  private func limit(of request: ResourceRequest) -> Int {
+    request.options.maximumBodyBytes ?? plan.configuration.maximumBodyBytes
+  }
+
+  /// Reads the body into memory: the answer is then as a transport that collects gives it, or fails to.
+  func collect(_ answer: inout TransferResponse, to request: ResourceRequest) async throws(TransportError) {
+    let body = answer.body
+    do throws(TransportError) {
+      answer.body = ResponseBody(try await body.collect(upTo: limit(of: request)))
+      answer.facts.complete(by: body.finalFacts)
+    } catch {
+      var error = error
+      error.requestSent = true
+      error.head = error.head ?? answer.head
+      answer.facts.complete(by: error.facts)
+      error.facts = answer.facts
+      throw error
+    }
+  }
+
   func receive(_ answer: TransferResponse, to request: ResourceRequest) -> Exchange {
     requestSent = true
     let response = self.response(answer.head, to: request, facts: answer.facts)
@@ -71,27 +100,10 @@ extension AttemptRun {
     (200...299).contains(exchange.status) || plan.acceptance == .upgrade && exchange.status == 101
   }
 
-  private func isEmpty(_ exchange: Exchange) -> Bool {
-    exchange.status == 204 || exchange.status == 205 || exchange.request.head.method == .head
-  }
+  private func isEmpty(_ exchange: Exchange) -> Bool { Self.isEmpty(exchange.status, exchange.request.head.method) }
 
-  private func limit(of request: ResourceRequest) -> Int {
-    request.options.maximumBodyBytes ?? plan.configuration.maximumBodyBytes
-  }
-
-  /// Whether nothing of the body is left to be read before it is decoded.
-  func isWhole(_ exchange: Exchange) -> Bool {
-    plan.isStream || isEmpty(exchange) || exchange.status == 101
-      || exchange.body.isCollected(upTo: limit(of: exchange.request))
-  }
-
-  /// Reads the body into memory.
-  func collect(_ exchange: inout Exchange) async throws(AttemptFailure) {
-    do throws(TransportError) {
-      exchange.body = ResponseBody(try await exchange.body.collect(upTo: limit(of: exchange.request)))
-    } catch {
-      throw failure(kind(of: error), exchange.request, exchange.response, facts: error.facts ?? exchange.response.facts)
-    }
+  private static func isEmpty(_ status: Int, _ method: HTTPRequest.Method) -> Bool {
+    status == 204 || status == 205 || method == .head
   }
 
   /// Makes the value of a 2xx answer, and accounts for the attempt.
@@ -139,9 +151,8 @@ extension AttemptRun {
   }
 
   /// The failure of an answer that is a value if no interceptor wants another attempt: whole, or to be streamed.
-  func unsettled(_ exchange: Exchange) async throws(AttemptFailure) -> AttemptFailure {
+  func unsettled(_ exchange: Exchange) -> AttemptFailure {
     var exchange = exchange
-    if !isWhole(exchange) { try await collect(&exchange) }
     if isEmpty(exchange) {
       exchange.body.cancel()
       exchange.body = ResponseBody(Data())

@@ -53,7 +53,9 @@ extension AttemptRun {
       if plan.hooks.contains(.scheduled) { try await tellScheduled(request) }
       let transfer = try handOver(request)
       do throws(TransportError) {
-        exchange = try receive(await send(transfer), to: request)
+        var answer = try await send(transfer)
+        if leavesBody(answer, to: request) { try await collect(&answer, to: request) }
+        exchange = receive(answer, to: request)
       } catch {
         throw failure(of: error, request)
       }
@@ -61,9 +63,8 @@ extension AttemptRun {
       base = .success(next)
     }
     guard isSuccess(exchange) else {
-      throw plan.acceptance == .all ? try await unsettled(exchange) : await badStatus(exchange, decodeError)
+      throw plan.acceptance == .all ? unsettled(exchange) : await badStatus(exchange, decodeError)
     }
-    if !isWhole(exchange) { try await collect(&exchange) }
     try finish(&exchange, decode, decodeError)
     if plan.hooks.contains(.succeeded) { await tellSucceeded(exchange) }
     return exchange.response

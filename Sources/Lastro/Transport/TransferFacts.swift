@@ -143,6 +143,16 @@ public struct TransferFacts: Sendable, Hashable {
   }
 }
 
+extension TransferFacts {
+  /// Goes on from the facts of the head to those of the whole transfer, where there are any. Layers note what they did
+  /// at the head.
+  mutating func complete(by whole: TransferFacts?) {
+    guard var whole else { return }
+    if whole.notes.isEmpty { whole.notes = notes }
+    self = whole
+  }
+}
+
 extension TransferFacts: CustomReflectable {
   /// Its properties.
   public var customMirror: Mirror {

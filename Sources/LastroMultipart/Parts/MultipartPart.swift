@@ -23,7 +23,8 @@ public struct MultipartPart: Sendable {
   /// The range that `Content-Range` has; of `multipart/byteranges` every part has one. Ranges may come in any order,
   /// and overlap.
   public let byteRange: ByteRange?
-  /// The bytes, to be read before the next part is asked for. Left unread, they are passed over.
+  /// The bytes, to be read before the next part is asked for. Left unread, they are passed over: reading them then
+  /// throws stage `request` with code `invalid_body`.
   public let body: ResponseBody
 
   init(_ lines: [ResponseHead.Field], body: ResponseBody) throws(TransportError) {

@@ -61,10 +61,10 @@ final class PartReader: Sendable {
 
   /// The next piece of a part's body; `nil` at its end.
   func nextChunk(of part: Int) async throws(TransportError) -> Data? {
-    guard var position = try take() else { return nil }
+    guard var position = try take() else { throw .partPassedOver(part) }
     return try await kept(&position) { (position) throws(TransportError) in
-      guard position.part == part else { throw .partPassedOver(part) }
-      return position.isInBody ? try await Self.chunk(&position) : nil
+      guard position.part == part, position.isInBody else { throw .partPassedOver(part) }
+      return try await Self.chunk(&position)
     }
   }
 
@@ -143,6 +143,8 @@ final class PartReader: Sendable {
 private final class PartBody: ResponseBodySource {
   private let reader: PartReader
   private let part: Int
+  /// Whether its end was read, which stays so when the parts go on.
+  private let isRead = Lock(false)
 
   init(_ reader: PartReader, part: Int) {
     self.reader = reader
@@ -151,7 +153,12 @@ private final class PartBody: ResponseBodySource {
 
   var finalFacts: TransferFacts? { reader.finalFacts }
 
-  func next() async throws(TransportError) -> Data? { try await reader.nextChunk(of: part) }
+  func next() async throws(TransportError) -> Data? {
+    if isRead.withLock({ $0 }) { return nil }
+    let chunk = try await reader.nextChunk(of: part)
+    if chunk == nil { isRead.withLock { $0 = true } }
+    return chunk
+  }
 
   func cancel() {}
 }

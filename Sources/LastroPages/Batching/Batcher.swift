@@ -8,14 +8,14 @@ internal import LastroSupport
 /// ```swift
 /// let users = Batcher<Int, User> { ids in
 ///   let found = try await stack.fetch(.users(ids)).value
-///   return Dictionary(uniqueKeysWithValues: found.map { ($0.id, $0) })
+///   return Dictionary(found.map { ($0.id, $0) }) { first, _ in first }
 /// }
 /// let author = try await users.value(for: 7)
 /// ```
 ///
 /// Keys that are asked for more than once in a batch are loaded once. A failure of the load is that of all who wait
 /// for it; a key that it has no value for fails those alone that asked for it. Cancelling one who waits leaves the
-/// others; when none is left, the load is cancelled. Nothing is kept: it is no cache.
+/// others; when none is left, the load is cancelled, or not begun. Nothing is kept: it is no cache.
 public final class Batcher<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   /// Loads the values of keys, of which none comes twice.
   public typealias Load = @Sendable (_ keys: [Key]) async throws -> [Key: Value]
@@ -55,7 +55,7 @@ public final class Batcher<Key: Hashable & Sendable, Value: Sendable>: Sendable 
     let result = await withTaskCancellationHandler {
       await answer.value()
     } onCancel: {
-      if answer.offer(.failure(CancellationError())) { batch.leave() }
+      if answer.offer(.failure(CancellationError())), batch.leave() { drop(batch) }
     }
     return try result.get()
   }
@@ -65,11 +65,12 @@ public final class Batcher<Key: Hashable & Sendable, Value: Sendable>: Sendable 
 
   private func join(_ key: Key, _ answer: OneAnswer<Result<Value, any Error>>) -> Batch<Key, Value> {
     let (batch, isNew, isFull) = open.withLock { open in
-      let batch = open ?? Batch()
-      let isNew = open == nil
-      let isFull = batch.add(key, answer) >= maximum
+      // One that all have left takes none.
+      let joined = open.flatMap { batch in batch.add(key, answer).map { (batch, $0) } }
+      let batch = joined?.0 ?? Batch(key, answer)
+      let isFull = (joined?.1 ?? 1) >= maximum
       open = isFull ? nil : batch
-      return (batch, isNew, isFull)
+      return (batch, joined == nil, isFull)
     }
     if isFull || window <= .zero {
       close(batch)
@@ -77,21 +78,24 @@ public final class Batcher<Key: Hashable & Sendable, Value: Sendable>: Sendable 
       let (time, window) = (timeSource, window)
       // It belongs to none of those who ask.
       batch.keep(
-        Task.detached {
-          try? await time.sleep(window)
+        window: Task.detached {
+          do { try await time.sleep(window) } catch { return }
           self.close(batch)
         })
     }
     return batch
   }
 
+  /// Takes no more keys for a batch.
+  private func drop(_ batch: Batch<Key, Value>) { open.withLock { if $0 === batch { $0 = nil } } }
+
   /// Takes no more keys, and loads those it has.
   private func close(_ batch: Batch<Key, Value>) {
-    open.withLock { if $0 === batch { $0 = nil } }
+    drop(batch)
     guard let keys = batch.begin() else { return }
     let load = load
     batch.keep(
-      Task.detached {
+      load: Task.detached {
         do {
           batch.end(with: .success(try await load(keys)))
         } catch {

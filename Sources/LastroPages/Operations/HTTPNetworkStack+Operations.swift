@@ -28,8 +28,9 @@ extension HTTPNetworkStack {
   ///   - resource: what is asked for. Its model decoding is not used.
   ///   - prefersAsync: whether to ask for a 202 by `Prefer: respond-async` (RFC 7240 §4.1). Default false.
   ///   - options: its origins and its clock are used. Default ``OperationOptions/init()``.
-  /// - Throws: `HTTPFetchError` of the call; stage `response` with code `no_operation` for a 202 that names no status;
-  ///   stage `request` with code `foreign_operation` or `invalid_url` for one that is not to be asked.
+  /// - Throws: `HTTPFetchError` of the call; stage `response` with code `no_operation` for a 202 that names no status,
+  ///   `foreign_operation` or `invalid_url` for one that is not to be asked. The request was accepted then, and the
+  ///   error has the answer with its body.
   public func begin<Model, APIError>(
     _ resource: HTTPResource<Model, APIError>, prefersAsync: Bool = false,
     options: OperationOptions = OperationOptions()
@@ -46,22 +47,21 @@ extension HTTPNetworkStack {
       }, decoding: .raw, errorDecoding: resource.errorDecoding, interceptors: resource.interceptors,
       retryActionPriority: resource.retryActionPriority, options: resource.options)
     let answer = try await fetch(raw)
-    let (response, status) = (answer.response, answer.response.status)
-    guard status == .accepted || status == .created, let request = asked.withLock({ $0 }) else {
-      return .done(answer.value, response)
-    }
+    let response = answer.response
+    // A 201 with a mere Location is the result's address, and the result is made.
+    let isRunning =
+      response.status == .accepted
+      || response.status == .created && RawHeaders(response.headerFields).namesMonitor
+    guard isRunning, let request = asked.withLock({ $0 }) else { return .done(answer.value, response) }
     do throws(TransportError) {
-      if let handle = try OperationHandle(
-        response, to: request, options.origins, sinceEpoch: options.timeSource.sinceEpoch)
-      {
-        // A 201 with a mere Location is the result's address, and the result is made.
-        if status == .accepted || RawHeaders(response.headerFields).namesMonitor { return .running(handle) }
-      }
+      return .running(
+        try OperationHandle(response, to: request, options.origins, sinceEpoch: options.timeSource.sinceEpoch))
     } catch {
-      throw HTTPFetchError(.noRequest(error), response: response)
+      // The server works on it: the answer is all that tells where.
+      throw HTTPFetchError(
+        .transport(error), request: response.ledger.request, response: response, body: answer.value,
+        attempts: response.attempts)
     }
-    guard status == .accepted else { return .done(answer.value, response) }
-    throw HTTPFetchError(.transport(.noOperation), response: response)
   }
 
   /// Asks for the state of an operation until it is done or has failed.
@@ -83,14 +83,14 @@ extension HTTPNetworkStack {
     for handle: OperationHandle, headers: RawHeaders = [:], options: OperationOptions = OperationOptions(),
     read: @escaping @Sendable (_ body: Data, _ response: ResourceResponse) throws -> OperationState<Value>
   ) async throws -> Value {
+    let question = RawHTTPResource(
+      baseRequestMaking: BaseRequestMaking { try ResourceRequest(url: handle.statusURL, headers: headers) })
     var polling = OperationPolling(handle, options)
     while true {
       try await polling.pause()
       let answer: Network.Value<Data, ResourceResponse>
       do throws(HTTPFetchError<any Error>) {
-        answer = try await fetch(
-          RawHTTPResource(
-            baseRequestMaking: BaseRequestMaking { try ResourceRequest(url: handle.statusURL, headers: headers) }))
+        answer = try await fetch(question, within: polling.limit)
       } catch {
         guard polling.forgives(error) else { throw error }
         continue
@@ -109,7 +109,8 @@ extension RawHeaders {
 }
 
 extension TransportError {
-  static let noOperation = TransportError(
-    stage: .response, code: .noOperation, message: "the server answered 202 and names no status to ask for",
-    hint: "fetch the request as any other: what follows on it is not told", requestSent: true)
+  /// Of a request that the server accepted.
+  static func accepted(_ code: FailureCode, _ message: String, hint: String) -> Self {
+    Self(stage: .response, code: code, message: message, hint: hint, requestSent: true)
+  }
 }

@@ -14,6 +14,9 @@ public struct OperationHandle: Sendable, Hashable, Codable {
   public let resultURL: String?
   /// How long the server asks to wait before the first question, in seconds; `nil` where it does not say.
   public let firstWait: Int64?
+  /// When the server accepted it, by the clock of the machine that asked, since 1970; `nil` where it is not known.
+  /// What a server does not know yet, and its wait, are counted from there.
+  public let acceptedAt: Duration?
 
   /// Makes a handle of a status URL that is known.
   ///
@@ -21,33 +24,40 @@ public struct OperationHandle: Sendable, Hashable, Codable {
   ///   - statusURL: absolute.
   ///   - resultURL: where the result is. Default: at the status URL.
   ///   - firstWait: in seconds. Default: `nil`.
-  public init(statusURL: String, resultURL: String? = nil, firstWait: Int64? = nil) {
+  ///   - acceptedAt: since 1970. Default: `nil`.
+  public init(statusURL: String, resultURL: String? = nil, firstWait: Int64? = nil, acceptedAt: Duration? = nil) {
     self.statusURL = statusURL
     self.resultURL = resultURL
     self.firstWait = firstWait
+    self.acceptedAt = acceptedAt
   }
 
-  /// The handle that an answer gives; `nil` where it names none.
+  /// The handle that an answer gives.
   ///
   /// `Operation-Location` and `Azure-AsyncOperation` name a status that is not the result; `Location` of a 202 both
   /// (RFC 9110 §15.3.3).
-  init?(
+  init(
     _ response: ResourceResponse, to request: HTTPRequest, _ origins: Set<Origin>, sinceEpoch: @Sendable () -> Duration
   ) throws(TransportError) {
     let fields = RawHeaders(response.headerFields)
     let location = fields["Location"]
-    guard let status = fields["Operation-Location"] ?? fields["Azure-AsyncOperation"] ?? location else { return nil }
+    guard let status = fields["Operation-Location"] ?? fields["Azure-AsyncOperation"] ?? location else {
+      throw .accepted(
+        .noOperation, "the server answered \(response.status.code) and names no status to ask for",
+        hint: "fetch the request as any other: what follows on it is not told")
+    }
     let isMonitor = status != location
     statusURL = try Self.target(status, response, request, origins)
     switch request.method {
     case _ where !isMonitor: resultURL = nil
-    case .put, .patch: resultURL = response.url
+    case .put, .patch: resultURL = try Self.target(response.url, response, request, origins)
     default:
       resultURL = try location.map { (location) throws(TransportError) in
         try Self.target(location, response, request, origins)
       }
     }
     firstWait = RetryAfter.wait(response.headerFields, sinceEpoch: sinceEpoch)?.components.seconds
+    acceptedAt = sinceEpoch()
   }
 
   private static func target(
@@ -56,14 +66,17 @@ public struct OperationHandle: Sendable, Hashable, Codable {
     guard let target = PageLink.resolved(reference, against: response.url),
       let origin = try? Origin(target.urlWithoutFragment), let own = Origin(request)
     else {
-      throw .refused(
+      throw .accepted(
         .invalidURL, "the server names an operation by what is not an http or https URL",
         hint: "report it to the server's owner")
     }
     guard origin == own || origins.contains(origin) && (own.scheme != "https" || origin.scheme == "https") else {
-      throw .refused(
-        .foreignOperation, "the server at \(own) names an operation at \(origin)",
-        hint: "name that origin in OperationOptions.origins if it may have the credentials; never from https to http")
+      throw .accepted(
+        .foreignOperation, "the server at \(own) accepted the request, and names an operation at \(origin)",
+        hint: """
+          name that origin in OperationOptions.origins if it may have the credentials, never from https to http; \
+          the operation goes on, and an OperationHandle made of the error's response waits for it
+          """)
     }
     return target.urlWithoutFragment
   }

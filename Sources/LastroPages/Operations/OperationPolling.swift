@@ -6,6 +6,8 @@ internal import Lastro
 struct OperationPolling {
   private let options: OperationOptions
   private let start: Duration
+  /// How long before that the operation was accepted.
+  private let age: Duration
   /// Waits that grew so far.
   private var interval: Duration
   private var wait: Duration
@@ -13,9 +15,20 @@ struct OperationPolling {
   init(_ handle: OperationHandle, _ options: OperationOptions) {
     self.options = options
     start = options.timeSource.now()
+    let date = options.timeSource.sinceEpoch()
+    // A handle may come from elsewhere, and its date be anything.
+    age = handle.acceptedAt.map { date - min(max($0, .zero), date) } ?? .zero
     interval = options.firstInterval
-    wait = handle.firstWait.map { .seconds($0) } ?? .zero
-    wait = Self.cut(wait, options)
+    wait = Self.cut(.seconds(handle.firstWait ?? 0) - age, options)
+  }
+
+  /// What is left for the next question; `nil` for no limit.
+  var limit: SharedLimit? {
+    options.total.map {
+      SharedLimit(
+        of: $0, since: start, options.timeSource, named: "OperationOptions.total",
+        "while the server worked on the operation")
+    }
   }
 
   private static func cut(_ wait: Duration, _ options: OperationOptions) -> Duration {
@@ -30,7 +43,7 @@ struct OperationPolling {
 
   /// Whether a failure may mean that the operation is not visible yet.
   mutating func forgives(_ error: HTTPFetchError<any Error>) -> Bool {
-    guard error.statusCode == .notFound, options.timeSource.now() - start < options.grace else { return false }
+    guard error.statusCode == .notFound, age + (options.timeSource.now() - start) < options.grace else { return false }
     grow()
     return true
   }
@@ -44,11 +57,7 @@ struct OperationPolling {
   ///
   /// - Throws: the cancelled error; stage `timeout` where it would be too late then.
   func pause() async throws(HTTPFetchError<any Error>) {
-    if let total = options.total, wait >= total - (options.timeSource.now() - start) {
-      throw HTTPFetchError(
-        .transport(
-          .deadlinePassed(.totalTimeout, of: total, "while the server worked on the operation", requestSent: true)))
-    }
+    if let limit, wait >= limit.left { throw HTTPFetchError(.transport(limit.passed(requestSent: true))) }
     do {
       if wait > .zero { try await options.timeSource.sleep(wait) }
       try Task.checkCancellation()

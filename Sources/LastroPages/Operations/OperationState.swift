@@ -35,9 +35,10 @@ public struct OperationOptions: Sendable {
   public var maximumInterval: Duration = .seconds(30)
   /// Longest wait that a server or the caller's closure may ask for; more is cut to this. Default 5 min.
   public var maximumAskedInterval: Duration = .seconds(300)
-  /// How long a 404 is taken for an operation that is not visible yet. Default 2 s, from the beginning of the wait.
+  /// How long a 404 is taken for an operation that is not visible yet. Default 2 s, from
+  /// ``OperationHandle/acceptedAt``; where that is not known, from the beginning of the wait.
   public var grace: Duration = .seconds(2)
-  /// The time limit of the whole. Default `nil`: none.
+  /// The time limit of the whole wait, the question that runs included. Default `nil`: none.
   public var total: Duration?
   /// Origins at which operations may be beside that of their request, which then get its credentials. Default: none.
   public var origins: Set<Origin> = []

@@ -8,7 +8,8 @@ public struct FetchedPage<Page: Sendable>: Sendable {
   public let value: Page
   /// The answer that it came in, with the account of its own call.
   public let response: ResourceResponse
-  /// Where another sequence goes on behind this page; `nil` behind the last.
+  /// Where another sequence goes on behind this page; `nil` behind the last, and where the page leads to what is not
+  /// asked for.
   public let resumePoint: PageResumePoint?
 }
 

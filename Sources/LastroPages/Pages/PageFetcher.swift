@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import HTTPTypes
 internal import Lastro
 internal import LastroSupport
 
@@ -24,7 +23,11 @@ struct PageFetcher<Page: Sendable, APIError: Error>: Sendable {
   }
 
   private func next(_ progress: PageProgress) async throws(HTTPFetchError<APIError>) -> Outcome? {
-    if case .end = progress.step { return nil }
+    switch progress.step {
+    case .end: return nil
+    case .refused(let error, let response): throw HTTPFetchError(.noRequest(error), response: response)
+    case .first, .next: break
+    }
     guard progress.index < options.maximumPages else {
       throw HTTPFetchError(
         .noRequest(
@@ -33,14 +36,15 @@ struct PageFetcher<Page: Sendable, APIError: Error>: Sendable {
             hint: "raise PageOptions.maximumPages, or go on from the last page's resume point")))
     }
     var progress = progress
-    let asked = Lock<HTTPRequest?>(nil)
-    let answer = try await fetch(resource(of: progress, noting: asked), &progress)
+    let asked = Lock<PageAsked?>(nil)
+    let answer = try await stack.fetch(resource(of: progress, noting: asked), within: limit(&progress))
     do {
       let next = try pagination.next(answer.value, answer.response, progress.index)
-      let request = asked.withLock { $0 } ?? HTTPRequest(method: .get, scheme: nil, authority: nil, path: nil)
-      try progress.pass(to: next, asked: request, answered: answer.response.url, options.origins)
+      let asked = asked.withLock { $0 } ?? PageAsked()
+      try progress.pass(to: next, asked, answered: answer.response.url, options.origins)
     } catch {
-      throw HTTPFetchError(.noRequest(error), response: answer.response)
+      // The page itself is good: it is given, and what it leads to fails when that is asked for.
+      progress.step = .refused(error, answer.response)
     }
     var resumePoint: PageResumePoint?
     if case .next(let next) = progress.step { resumePoint = PageResumePoint(next: next, index: progress.index) }
@@ -49,7 +53,7 @@ struct PageFetcher<Page: Sendable, APIError: Error>: Sendable {
 
   /// The first resource, with what the page has in place of the first one's.
   private func resource(
-    of progress: PageProgress, noting asked: Lock<HTTPRequest?>
+    of progress: PageProgress, noting asked: Lock<PageAsked?>
   ) -> HTTPResource<Page, APIError> {
     var resource = first
     let make = first.baseRequestMaking.make
@@ -58,36 +62,18 @@ struct PageFetcher<Page: Sendable, APIError: Error>: Sendable {
     resource.baseRequestMaking = BaseRequestMaking { () async throws -> ResourceRequest in
       let base = try await make()
       let request = try step?.applied(to: base, origins) ?? base
-      asked.withLock { $0 = request.head }
+      asked.withLock { $0 = PageAsked(origin: Origin(base.head), url: request.url) }
       return request
     }
     return resource
   }
 
-  private func fetch(
-    _ resource: HTTPResource<Page, APIError>, _ progress: inout PageProgress
-  ) async throws(HTTPFetchError<APIError>) -> Network.Value<Page, ResourceResponse> {
-    guard let total = options.total else { return try await stack.fetch(resource) }
-    let now = options.timeSource.now()
-    let start = progress.start ?? now
+  private func limit(_ progress: inout PageProgress) -> SharedLimit? {
+    guard let total = options.total else { return nil }
+    let start = progress.start ?? options.timeSource.now()
     progress.start = start
-    let late = TransportError.deadlinePassed(
-      .totalTimeout, of: total, "while page \(progress.index + 1) was fetched", requestSent: progress.index > 0)
-    let left = total - (now - start)
-    guard left > .zero else { throw HTTPFetchError(.transport(late)) }
-    let stack = stack
-    let outcome = await interruptible(within: left, time: options.timeSource) {
-      () -> Result<Network.Value<Page, ResourceResponse>, HTTPFetchError<APIError>> in
-      do throws(HTTPFetchError<APIError>) {
-        return .success(try await stack.fetch(resource))
-      } catch {
-        return .failure(error)
-      }
-    }
-    switch outcome {
-    case .success(let result): return try result.get()
-    case .failure(.limit): throw HTTPFetchError(.transport(late))
-    case .failure(.cancelled): throw HTTPFetchError(.cancelled)
-    }
+    return SharedLimit(
+      of: total, since: start, options.timeSource, named: "PageOptions.total",
+      "while page \(progress.index + 1) was fetched")
   }
 }

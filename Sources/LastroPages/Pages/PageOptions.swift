@@ -15,8 +15,9 @@ public struct PageOptions: Sendable {
   /// The time limit of the whole, from the first page asked for, beside the limits that each page's call has. Default
   /// `nil`: none.
   public var total: Duration?
-  /// Origins to which links may lead beside the first page's own. The requests carry what the first one carries,
-  /// credentials included. Default: none. From `https` to `http` no link is followed.
+  /// Origins to which links may lead beside that of the resource's own request, wherever the page came from. The
+  /// requests carry what the first one carries, credentials included. Default: none. A resource with an `https` URL
+  /// leads to no `http` one.
   public var origins: Set<Origin> = []
   /// Whether the next page is fetched while the caller works on one. Default false.
   public var fetchesAhead = false

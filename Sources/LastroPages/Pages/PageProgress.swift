@@ -1,13 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import HTTPTypes
 public import Lastro
+
+/// What a page was asked with.
+struct PageAsked: Sendable {
+  /// That of the resource's own request, whose credentials all pages carry; `nil` where it has none.
+  var origin: Origin?
+  /// The page's URL; empty where there is none.
+  var url = ""
+}
 
 /// How far a sequence of pages has come, and the guards against servers that lead astray.
 struct PageProgress: Sendable {
   enum Step: Sendable {
     case first
     case next(NextPage)
+    /// The last page, which this answer had, leads to what is not asked for.
+    case refused(any Error, ResourceResponse)
     case end
   }
 
@@ -30,18 +39,22 @@ struct PageProgress: Sendable {
   ///
   /// - Parameters:
   ///   - next: what the server says comes behind it.
-  ///   - asked: the request that the page was asked with.
+  ///   - asked: what the page was asked with.
   ///   - answered: the URL that answered it.
   mutating func pass(
-    to next: NextPage?, asked: HTTPRequest, answered: String, _ origins: Set<Origin>
+    to next: NextPage?, _ asked: PageAsked, answered: String, _ origins: Set<Origin>
   ) throws(TransportError) {
     index += 1
     guard var next else {
       step = .end
       return
     }
-    if case .url(let reference) = next { next = .url(try Self.target(reference, asked, answered, origins)) }
-    if let own = Self.url(of: asked) { visited.insert(.url(own)) }
+    if case .url(let reference) = next {
+      guard let target = PageLink.resolved(reference, against: answered) else { throw Self.noPage }
+      try Self.check(target.urlWithoutFragment, from: asked.origin, origins)
+      next = .url(target.urlWithoutFragment)
+    }
+    visited.insert(.url(asked.url))
     guard visited.insert(next).inserted else {
       throw .refused(
         .paginationLoop, "page \(index) names a next page that was fetched already",
@@ -50,27 +63,14 @@ struct PageProgress: Sendable {
     step = .next(next)
   }
 
-  private static func url(of request: HTTPRequest) -> String? {
-    guard let scheme = request.scheme, let authority = request.authority else { return nil }
-    return "\(scheme)://\(authority)\(request.path ?? "/")"
-  }
-
-  private static func target(
-    _ reference: String, _ asked: HTTPRequest, _ answered: String, _ origins: Set<Origin>
-  ) throws(TransportError) -> String {
-    guard let target = PageLink.resolved(reference, against: answered) else { throw noPage }
-    try check(target.urlWithoutFragment, askedOf: asked, origins)
-    return target.urlWithoutFragment
-  }
-
   private static var noPage: TransportError {
     .refused(
       .invalidURL, "the link to the next page is not an http or https URL", hint: "report it to the server's owner")
   }
 
-  /// Whether a page may be asked for with what was made for another request, credentials too.
-  static func check(_ url: String, askedOf asked: HTTPRequest, _ origins: Set<Origin>) throws(TransportError) {
-    guard let origin = try? Origin(url), let own = Origin(asked) else { throw noPage }
+  /// Whether a page may be asked for with what was made for a request to an origin, credentials too.
+  static func check(_ url: String, from own: Origin?, _ origins: Set<Origin>) throws(TransportError) {
+    guard let origin = try? Origin(url), let own else { throw noPage }
     guard own.scheme != "https" || origin.scheme == "https" else {
       throw .refused(
         .insecureRedirect, "the link to the next page leads from https to http",

@@ -9,7 +9,7 @@ extension NextPage {
     var request = request
     switch self {
     case .url(let url):
-      try PageProgress.check(url, askedOf: request.head, origins)
+      try PageProgress.check(url, from: Origin(request.head), origins)
       let target = try RequestTarget(url)
       request.head.scheme = target.scheme
       request.head.authority = target.authority

@@ -13,7 +13,8 @@ internal import LastroSupport
 ///
 /// Each page is a call of its own, with its retries, limits and ledger. A page that fails ends the sequence; the
 /// ``FetchedPage/resumePoint`` of the page before goes on there. A link that leads to another origin, to `http`, or
-/// back to what was fetched is not followed, and ends it with an error of stage `request`. ``PageOptions`` has the
+/// back to what was fetched is not followed: behind the page that has it, the sequence ends with an error of stage
+/// `request`. ``PageOptions`` has the
 /// limits. Each iterator begins anew.
 public struct PageSequence<Page: Sendable, APIError: Error>: AsyncSequence, Sendable {
   /// A page with its answer.

@@ -82,6 +82,26 @@ struct MultipartPartsTests {
     #expect(try await iterator.next() == nil)
   }
 
+  @Test("that were kept until the loop had ended fail, and do not look empty; those that were read stay read")
+  func kept() async throws {
+    var read: [MultipartPart] = []
+    var unread: [MultipartPart] = []
+    for try await part in try parts(Source(Self.message)) {
+      if read.isEmpty {
+        _ = try await part.body.collect(upTo: 100)
+        read.append(part)
+      } else {
+        unread.append(part)
+      }
+    }
+    #expect(unread.count == 2)
+    for part in unread {
+      #expect(
+        await words { () throws(TransportError) in try await part.body.collect(upTo: 100) } == "request/invalid_body")
+    }
+    #expect(try await read.first?.body.collect(upTo: 100) == Data())
+  }
+
   @Test("a part's body that is too long for its reader leaves the others")
   func limited() async throws {
     var iterator = try parts(Source(Self.message)).makeAsyncIterator()

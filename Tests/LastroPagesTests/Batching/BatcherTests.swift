@@ -46,6 +46,7 @@ struct BatcherTests {
     #expect(try await batcher.value(for: 2) == 4)
     #expect(try await first == 2)
     #expect(asked.withLock { $0 } == [[1, 2]])
+    #expect(await eventually { clock.sleepers == 0 })
     let single = Batcher<Int, Int>(window: .zero) { Dictionary(uniqueKeysWithValues: $0.map { ($0, $0) }) }
     #expect(try await single.value(for: 7) == 7)
     let none = Batcher<Int, Int>(maximum: 0) { Dictionary(uniqueKeysWithValues: $0.map { ($0, $0) }) }
@@ -92,7 +93,7 @@ struct BatcherTests {
     #expect(begun.events == ["begun", "released", "begun", "cancelled"])
   }
 
-  @Test("nothing is loaded for those who were cancelled before the window had passed")
+  @Test("nothing is loaded, nor waited for, when all were cancelled before the window had passed")
   func abandoned() async throws {
     let clock = ManualClock()
     let (batcher, asked) = doubling(clock)
@@ -100,8 +101,8 @@ struct BatcherTests {
     try await clock.waitForSleepers(count: 1)
     task.cancel()
     await #expect(throws: CancellationError.self) { try await task.value }
-    clock.advance(by: .milliseconds(2))
-    #expect(await eventually { batcher.waiting == 0 })
+    #expect(batcher.waiting == 0)
+    #expect(await eventually { clock.sleepers == 0 })
     async let other = batcher.value(for: 2)
     try await clock.waitForSleepers(count: 1)
     clock.advance(by: .milliseconds(2))

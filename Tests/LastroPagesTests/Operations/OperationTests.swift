@@ -50,7 +50,10 @@ struct OperationTests {
 
   @Test("an answer that is the result is given as it is")
   func atOnce() async throws {
-    for (code, fields) in [(200, [:]), (201, ["Location": "/reports/1"]), (204, ["Operation-Location": "/o"])] {
+    for (code, fields) in [
+      (200, [:]), (201, ["Location": "/reports/1"]), (201, ["Location": "https://other.example.org/1"]),
+      (204, ["Operation-Location": "/o"]),
+    ] {
       guard case .done(let body, let response) = try await begin(code, fields) else {
         Issue.record("\(code) has a handle")
         continue
@@ -60,16 +63,41 @@ struct OperationTests {
   }
 
   @Test(
-    "an operation elsewhere is not asked for, and a 202 without one is told",
+    "an operation elsewhere is not asked for, and a 202 without one is told; the answer is the error's",
     arguments: [
-      (["Location": "https://evil.example.org/"], "request/foreign_operation"),
-      (["Location": "http://api.example.org/"], "request/foreign_operation"),
-      (["Operation-Location": "/o", "Location": "https://evil.example.org/"], "request/foreign_operation"),
-      (["Location": "ftp://x"], "request/invalid_url"), ([:], "response/no_operation"),
+      (["Location": "https://evil.example.org/"], "response/foreign_operation"),
+      (["Location": "http://api.example.org/"], "response/foreign_operation"),
+      (["Operation-Location": "/o", "Location": "https://evil.example.org/"], "response/foreign_operation"),
+      (["Location": "ftp://x"], "response/invalid_url"), ([:], "response/no_operation"),
     ])
   func refused(fields: [String: String], failure: String) async throws {
     let error = await #expect(throws: HTTPFetchError<any Error>.self) { try await begin(202, fields) }
-    #expect(error?.words == failure)
+    #expect(error?.words == failure && error?.attempts.count == 1)
+    #expect(error?.response?.status == .accepted && error?.body == Data("body".utf8))
+    guard case .transport(let refusal)? = error?.reason else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    #expect(refusal.requestSent)
+  }
+
+  @Test("the result of a PUT that was redirected elsewhere is not at an origin that was not declared")
+  func redirected() async throws {
+    let name = try #require(HTTPField.Name("Azure-AsyncOperation"))
+    let steps: [ScriptedTransport.Step] = [
+      .redirect(307, to: "https://other.example.org/"), .answer(202, fields: [name: "https://api.example.org/o"]),
+    ]
+    let stack = TransportNetworkStack(ScriptedTransport(steps + steps))
+    let resource = HTTPResource<Data, any Error>.send(.put, Self.url)
+    let error = await #expect(throws: HTTPFetchError<any Error>.self) { try await stack.begin(resource) }
+    #expect(error?.words == "response/foreign_operation")
+    var options = OperationOptions()
+    options.origins = [try Origin("https://other.example.org")]
+    guard case .running(let handle) = try await stack.begin(resource, options: options) else {
+      Issue.record("there is no handle")
+      return
+    }
+    #expect(handle.resultURL == "https://other.example.org/")
   }
 
   @Test("a declared origin is asked, but for http below https")
@@ -99,13 +127,13 @@ struct OperationTests {
   /// What is read of the scripted statuses: a number of the result, or how long to wait.
   private func wait(
     _ steps: [ScriptedTransport.Step], _ clock: ManualClock, options: OperationOptions = .init(),
-    firstWait: Int64? = nil
+    firstWait: Int64? = nil, acceptedAt: Duration? = nil
   ) async throws -> String {
     var options = options
     options.timeSource = clock.timeSource
     options.randomSource = RandomSource { 1 << 63 }
     let stack = TransportNetworkStack(ScriptedTransport(steps, time: clock.timeSource), time: clock.timeSource)
-    let handle = OperationHandle(statusURL: "https://api.example.org/o", firstWait: firstWait)
+    let handle = OperationHandle(statusURL: "https://api.example.org/o", firstWait: firstWait, acceptedAt: acceptedAt)
     return try await stack.wait(for: handle, options: options) { body, _ in
       let text = String(decoding: body, as: UTF8.self)
       switch text {
@@ -170,6 +198,31 @@ struct OperationTests {
     #expect(late?.statusCode == .notFound)
   }
 
+  @Test("both count from when the operation was accepted, as far as that is known")
+  func age() async throws {
+    let clock = ManualClock(autoAdvance: true)
+    var options = OperationOptions()
+    options.timeSource = clock.timeSource
+    guard case .running(let handle) = try await begin(202, ["Location": "/o"], options: options) else {
+      Issue.record("there is no handle")
+      return
+    }
+    #expect(handle.acceptedAt == ManualClock.epoch)
+    let before = ManualClock.epoch - .seconds(3)
+    let late = await #expect(throws: HTTPFetchError<any Error>.self) {
+      try await wait([.answer(404)], ManualClock(autoAdvance: true), acceptedAt: before)
+    }
+    #expect(late?.statusCode == .notFound)
+    #expect(try await wait([.answer(200, body: "done")], clock, firstWait: 5, acceptedAt: before) == "done")
+    #expect(clock.sleeps == [.seconds(2)])
+    for far in [Int64.min, .max] {
+      let date = Duration(secondsComponent: far, attosecondsComponent: 0)
+      let steps: [ScriptedTransport.Step] =
+        far < 0 ? [.answer(200, body: "done")] : [.answer(404), .answer(200, body: "done")]
+      #expect(try await wait(steps, clock, acceptedAt: date) == "done")
+    }
+  }
+
   @Test("a redirect leads to the result")
   func seeOther() async throws {
     let steps: [ScriptedTransport.Step] = [.redirect(303, to: "/result"), .answer(200, body: "the result")]
@@ -185,6 +238,25 @@ struct OperationTests {
       try await wait([.answer(200, body: "3"), .answer(200, body: "2")], clock, options: options)
     }
     #expect(error?.words == "timeout/total_timeout" && clock.now == .seconds(3))
+  }
+
+  @Test("the time limit ends a question that stalls")
+  func stalled() async throws {
+    let clock = ManualClock()
+    var options = OperationOptions()
+    options.total = .seconds(5)
+    options.timeSource = clock.timeSource
+    let transport = ScriptedTransport([.hang])
+    let stack = TransportNetworkStack(transport)
+    let handle = OperationHandle(statusURL: "https://api.example.org/o")
+    let task = Task { [options] in
+      try await stack.wait(for: handle, options: options) { _, _ in OperationState<Int>.running() }
+    }
+    #expect(await eventually { transport.runningRequests == 1 && clock.nextLimit != nil })
+    clock.advance(by: .seconds(5))
+    let error = await #expect(throws: HTTPFetchError<any Error>.self) { try await task.value }
+    #expect(error?.words == "timeout/total_timeout")
+    #expect(await eventually { transport.runningRequests == 0 })
   }
 
   @Test("cancelling ends a wait with the cancelled error")

@@ -104,8 +104,10 @@ struct PageSequenceTests {
   func guards(target: String, end: String) async throws {
     let transport = ScriptedTransport([link(target, "[1]"), .answer(200, body: "[2]")])
     let read = await all(numbers(transport))
-    #expect(read.pages == [] && read.end == end)
+    #expect(read.pages == [[1]] && read.end == end)
     #expect(transport.requests.count == 1)
+    var iterator = numbers(ScriptedTransport([link(target, "[1]")])).makeAsyncIterator()
+    #expect(try await iterator.next()?.resumePoint == nil)
   }
 
   @Test("a declared origin is followed, but for http")
@@ -118,11 +120,26 @@ struct PageSequenceTests {
     #expect(await all(numbers(plain, options: options)).end == "request/insecure_redirect")
   }
 
+  @Test("a page at a declared origin leads back to the resource's own, and to no third one")
+  func ownOrigin() async throws {
+    var options = PageOptions()
+    options.origins = [try Origin("https://other.example.org")]
+    let back = ScriptedTransport([
+      link("https://other.example.org/2", "[1]"), link("https://api.example.org/3", "[2]"), .answer(200, body: "[3]"),
+    ])
+    let read = await all(numbers(back, options: options))
+    #expect(read.pages == [[1], [2], [3]] && read.end == nil)
+    let third = ScriptedTransport([
+      link("https://other.example.org/2", "[1]"), link("https://third.example.org/3", "[2]"),
+    ])
+    #expect(await all(numbers(third, options: options)).end == "request/foreign_page")
+  }
+
   @Test("a circle of pages is left where it closes")
   func loops() async throws {
     let transport = ScriptedTransport([link("?page=2", "[1]"), link("?page=3", "[2]"), link("?page=2", "[3]")])
     let read = await all(numbers(transport))
-    #expect(read.pages == [[1], [2]] && read.end == "request/pagination_loop")
+    #expect(read.pages == [[1], [2], [3]] && read.end == "request/pagination_loop")
   }
 
   @Test("no more pages are fetched than the limit allows")
@@ -152,7 +169,7 @@ struct PageSequenceTests {
       ])
     let same = ScriptedTransport(repeatingLast: .answer(200, body: pages[0]))
     let end = await all(TransportNetworkStack(same).pages(first, by: .cursor(\.next, into: "cursor")))
-    #expect(end.pages.count == 1 && end.end == "request/pagination_loop")
+    #expect(end.pages.count == 2 && end.end == "request/pagination_loop")
   }
 
   @Test("a token goes from the answer's field into the request's")
@@ -186,7 +203,7 @@ struct PageSequenceTests {
         return .query(["page": "\(index + 2)"])
       })
     let read = await all(pages)
-    #expect(read.pages == [[1]] && read.end == "request/request_making_failed")
+    #expect(read.pages == [[1], [2]] && read.end == "request/request_making_failed")
     #expect(targets(transport).last == "api.example.org/items?per_page=2&page=2")
   }
 
@@ -308,6 +325,9 @@ struct PageSequenceTests {
     var items: [Int] = []
     for try await item in numbers(transport).items { items.append(item) }
     #expect(items == [1, 2, 3])
+    var refused = numbers(ScriptedTransport([link("https://evil.example.org/", "[4]")])).items.makeAsyncIterator()
+    #expect(try await refused.next() == 4)
+    await #expect(throws: HTTPFetchError<TextAPIError>.self) { try await refused.next() }
     let cursored = ScriptedTransport([.answer(200, body: "{\"data\":[1,2]}")])
     let first = HTTPResource<Cursored, TextAPIError>.get(Self.url)
     items = []

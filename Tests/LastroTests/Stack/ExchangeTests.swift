@@ -53,6 +53,42 @@ struct ExchangeTests {
     }
   }
 
+  @Test("a body in memory has the facts of its whole transfer, as a fetch tells them", arguments: [200, 404])
+  func facts(status: Int) async throws {
+    let note = TransferFacts.Note("paced", text: "waited")
+    let transport = ScriptedTransport { (_, _) throws(TransportError) in
+      TransferResponse(
+        head: HTTPResponse(status: .init(code: status)), body: ResponseBody(source: ChunkSource([Data("abc".utf8)])),
+        facts: TransferFacts(notes: [note]))
+    }
+    let told = Lock<[String]>([])
+    let observer = TransferObserver { bytes, facts in
+      told.withLock { $0.append("\(bytes?.count ?? -1) of \(facts.bytesReceived)") }
+    }
+    let stack = TransportNetworkStack(transport) { $0.observers = [observer] }
+    let answer = try await stack.exchange(.test())
+    #expect(answer.value.bytes == Data("abc".utf8))
+    #expect(answer.response.facts == TransferFacts(bytesReceived: 77, notes: [note]))
+    #expect(answer.response.attempts.last?.facts?.bytesReceived == 77)
+    if status == 200 { #expect(try await stack.fetch(.get("https://example.com/")).response.facts.bytesReceived == 77) }
+    #expect(told.withLock { Set($0) } == ["3 of 77"])
+  }
+
+  @Test("the body of a redirect that is followed is not read")
+  func redirectBody() async throws {
+    let body = ChunkSource([Data("too long".utf8)])
+    let stack = TransportNetworkStack(
+      ScriptedTransport([
+        .reply(
+          TransferResponse(
+            head: HTTPResponse(status: .found, headerFields: [.location: "/b"]), body: ResponseBody(source: body))),
+        .answer(200, body: "b"),
+      ])
+    ) { $0.maximumBodyBytes = 1 }
+    #expect(try await stack.exchange(.test()).value.bytes == Data("b".utf8))
+    #expect(body.finalFacts == nil)
+  }
+
   @Test("retries are those of a fetch; the last answer is the value", arguments: [false, true])
   func retried(streamed: Bool) async throws {
     for (statuses, status) in [([503, 503, 404], 404), ([503, 200], 200), ([503, 503, 503, 503], 503)] {
@@ -172,6 +208,14 @@ struct ExchangeTests {
     _ = try await answer.value.collect(upTo: 10)
     let body = streamed ? ["body 3"] : []
     #expect(observer.events.withLock { $0 } == ["status 503", "status 404", "succeeded 404 of 2"] + body)
+  }
+}
+
+private struct TransferObserver: FetchObserver {
+  let told: @Sendable (_ body: Data?, _ facts: TransferFacts) -> Void
+
+  func observe(_ event: FetchEvent) {
+    if case .transferEnded(.success(let end)) = event.kind { told(end.body, end.response.facts) }
   }
 }
 

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Lastro
+
+/// What is left of a time limit that several calls share.
+struct SharedLimit: Sendable {
+  let total: Duration
+  let left: Duration
+  let time: TimeSource
+  /// The option that has it, for the hint.
+  let option: StaticString
+  /// What goes on meanwhile: "while …".
+  let place: String
+
+  init(
+    of total: Duration, since start: Duration, _ time: TimeSource, named option: StaticString, _ place: String
+  ) {
+    self.total = total
+    self.time = time
+    self.option = option
+    self.place = place
+    left = total - (time.now() - start)
+  }
+
+  func passed(requestSent: Bool) -> TransportError {
+    var error = TransportError.deadlinePassed(.totalTimeout, of: total, place, requestSent: requestSent)
+    error.hint = "raise \(option), or find what made it wait"
+    return error
+  }
+}
+
+extension HTTPNetworkStack {
+  /// Fetches within a limit of several calls, if there is one.
+  func fetch<Model, APIError>(
+    _ resource: HTTPResource<Model, APIError>, within limit: SharedLimit?
+  ) async throws(HTTPFetchError<APIError>) -> Network.Value<Model, ResourceResponse> {
+    guard let limit else { return try await fetch(resource) }
+    guard limit.left > .zero else { throw HTTPFetchError(.transport(limit.passed(requestSent: false))) }
+    let outcome = await interruptible(within: limit.left, time: limit.time) {
+      () -> Result<Network.Value<Model, ResourceResponse>, HTTPFetchError<APIError>> in
+      do throws(HTTPFetchError<APIError>) {
+        return .success(try await self.fetch(resource))
+      } catch {
+        return .failure(error)
+      }
+    }
+    switch outcome {
+    case .success(let result): return try result.get()
+    case .failure(.limit): throw HTTPFetchError(.transport(limit.passed(requestSent: true)))
+    case .failure(.cancelled): throw HTTPFetchError(.cancelled)
+    }
+  }
+}
