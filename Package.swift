@@ -297,7 +297,8 @@ let package = Package(
     .testTarget(
       name: "LastroCookiesTests",
       dependencies: [
-        "ConformanceData", "Lastro", "LastroCurl", "LastroCookies", "LastroSupport", "LastroTesting", "LastroWire",
+        "ConformanceData", "Lastro", "LastroCache", "LastroCurl", "LastroCookies", "LastroSupport", "LastroTesting",
+        "LastroWire",
         "PeerSupport", "TestSupport",
         httpTypes,
       ],

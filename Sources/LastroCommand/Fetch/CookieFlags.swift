@@ -20,13 +20,14 @@ struct CookieFlags: ParsableArguments {
   struct Jar {
     /// `nil` where none are kept.
     var jar: CookieJar?
-    /// Those of the command line, which are sent and not written.
-    var given: [Cookie] = []
+    /// Sends those of the command line, where a jar might send others.
+    var given: GivenCookies?
 
     /// A stack's, with the jar.
     var configuration: StackConfiguration {
       var configuration = StackConfiguration()
       configuration.cookies = jar
+      configuration.interceptors = given.map { [$0] } ?? []
       return configuration
     }
   }
@@ -38,7 +39,7 @@ struct CookieFlags: ParsableArguments {
   /// Reads the file, and takes the cookies of the command line. Without a file of either kind they are a field of the
   /// request, as curl has it, and nothing that the server sets is kept.
   ///
-  /// - Throws: `ConfigurationError` for a file that cannot be read, and a cookie that cannot be sent.
+  /// - Throws: `ConfigurationError` for a file that cannot be read.
   func jar(for specification: inout RequestSpecification) throws -> Jar {
     do {
       return try readJar(for: &specification)
@@ -48,10 +49,9 @@ struct CookieFlags: ParsableArguments {
   }
 
   private func readJar(for specification: inout RequestSpecification) throws -> Jar {
+    let text = specification.headers.contains { $0.name.lowercased() == "cookie" } ? nil : text
     guard jarFile != nil || file != nil else {
-      if let text, !specification.headers.contains(where: { $0.name.lowercased() == "cookie" }) {
-        specification.headers.append(("Cookie", text))
-      }
+      if let text { specification.headers.append(("Cookie", text)) }
       return Jar()
     }
     let jar = CookieJar()
@@ -64,33 +64,14 @@ struct CookieFlags: ParsableArguments {
         }
       }
     }
-    let given = try given(for: specification.url)
-    for cookie in given { try jar.insert(cookie) }
-    return Jar(jar: jar, given: given)
-  }
-
-  /// For the URL's host alone, so that no redirect takes them elsewhere.
-  private func given(for url: String) throws -> [Cookie] {
     // A URL that cannot be used is refused as such.
-    guard let text, let origin = try? Origin(url) else { return [] }
-    let host = origin.host.filter { $0 != "[" && $0 != "]" }
-    let pairs = text.split(separator: ";").filter { !$0.allSatisfy(\.isWhitespace) }
-    return pairs.map { pair in
-      let sides = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map { side in
-        side.trimmingCharacters(in: .whitespaces)
-      }
-      return Cookie(sides[0], Secret(sides.count == 2 ? sides[1] : ""), domain: host)
-    }
+    let origin = try? Origin(specification.url)
+    return Jar(jar: jar, given: text.flatMap { text in origin.map { GivenCookies(text, for: $0, beside: jar) } })
   }
 
   /// Writes the cookies that servers set, and those of the file, where that is asked for.
   func save(_ kept: Jar) throws {
     guard let jar = kept.jar, let jarFile else { return }
-    jar.remove { cookie in
-      kept.given.contains { given in
-        (given.name, given.domain, given.path, given.value) == (cookie.name, cookie.domain, cookie.path, cookie.value)
-      }
-    }
     if jarFile == "-" { return try Console.out(jar.netscapeText()) }
     try CookieFile(path: jarFile).save(jar.cookies)
   }

@@ -159,7 +159,9 @@ public final class CookieJar: Sendable {
       return CookieVerdict(line.name, .refused(error))
     }
     return shelf.withLock { shelf in
-      if !source.isSecure, shelf.hasSecure(hiddenBy: cookie) { return CookieVerdict(line.name, .refused(.overSecure)) }
+      if !source.isSecure, shelf.hasSecure(hiddenBy: cookie, now: now) {
+        return CookieVerdict(line.name, .refused(.overSecure))
+      }
       let known = shelf.known(cookie).flatMap { $0.hasExpired(now) ? nil : $0 }
       if cookie.hasExpired(now) {
         shelf.remove(cookie)

@@ -11,13 +11,16 @@ import LastroWire
 
 /// The cookies that a jar has, found by domain and not by a look at each.
 struct CookieShelf {
-  /// What makes two cookies of one domain the same (draft-ietf-httpbis-rfc6265bis §5.7).
+  /// What makes two cookies of one domain the same (draft-ietf-httpbis-rfc6265bis §5.7), in bytes: strings are equal in
+  /// more cases, and a server tells such names apart.
   struct Key: Hashable {
-    var name: String
-    var isHostOnly: Bool
-    var path: String
+    let name: [UInt8]
+    let isHostOnly: Bool
+    let path: [UInt8]
 
-    init(_ cookie: Cookie) { (name, isHostOnly, path) = (cookie.name, cookie.isHostOnly, cookie.path) }
+    init(_ cookie: Cookie) {
+      (name, isHostOnly, path) = (Array(cookie.name.utf8), cookie.isHostOnly, Array(cookie.path.utf8))
+    }
   }
 
   struct Entry {
@@ -88,15 +91,16 @@ struct CookieShelf {
 
   // MARK: Storing
 
-  /// Whether a cookie from a server asked in the clear would hide a secure one.
-  func hasSecure(hiddenBy cookie: Cookie) -> Bool {
+  /// Whether a cookie from a server asked in the clear would hide a secure one that has not expired.
+  func hasSecure(hiddenBy cookie: Cookie, now: Date) -> Bool {
     guard let domain = try? HostName(cookie.domain), let site = sites[site(of: domain)] else { return false }
     return site.domains.contains { name, entries in
       guard let other = try? HostName(name),
         other == domain || other.isSubdomain(of: domain) || domain.isSubdomain(of: other)
       else { return false }
       return entries.values.contains { known in
-        known.cookie.isSecure && known.cookie.name == cookie.name && CookiePath.covers(known.cookie.path, cookie.path)
+        known.cookie.isSecure && !known.cookie.hasExpired(now) && known.cookie.name.utf8.elementsEqual(cookie.name.utf8)
+          && CookiePath.covers(known.cookie.path, cookie.path)
       }
     }
   }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Lastro
+
 #if canImport(Glibc)
   import Glibc
 #else
@@ -48,13 +50,27 @@ struct PrivateFile {
     CookieError("\(path) is not a file of cookies", hint: "name a regular file of UTF-8, of at most 16 MiB")
   }
 
+  /// An empty file beside it, which only its owner may read, and which no program gets that is started meanwhile.
+  func neighbor() throws(CookieError) -> (name: String, descriptor: Int32) {
+    let name = "\(path).\(String(RandomSource.system.next(), radix: 36))"
+    let descriptor = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    guard descriptor >= 0 else { throw failure("cannot make a file beside", errno, hint: Self.writable) }
+    return (name, descriptor)
+  }
+
   /// Puts a new file in the place of the old one: a reader sees the one or the other.
   func replace(with text: String) throws(CookieError) {
-    // Made with 0600.
-    var name = Array("\(path).XXXXXX".utf8CString)
-    let descriptor = mkstemp(&name)
-    guard descriptor >= 0, let file = fdopen(descriptor, "w") else {
-      throw failure("cannot make a file beside", errno, hint: Self.writable)
+    guard text.utf8.count <= Self.maximumBytes else {
+      throw CookieError(
+        "the cookies for \(path) have \(text.utf8.count) bytes, above the maximum of 16 MiB",
+        hint: "remove cookies, or lower CookieRules.maximumCookies")
+    }
+    let (name, descriptor) = try neighbor()
+    guard let file = fdopen(descriptor, "w") else {
+      let reason = errno
+      close(descriptor)
+      unlink(name)
+      throw failure("cannot write", reason, hint: Self.writable)
     }
     var text = text
     var reason: Int32 = 0

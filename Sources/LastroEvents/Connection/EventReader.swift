@@ -53,6 +53,7 @@ struct EventReader<APIError: Error>: Sendable {
   /// Ends it, and its connection.
   mutating func end() {
     isOver = true
+    connection?.body.cancel()
     connection = nil
     lease.end()
   }
@@ -85,6 +86,8 @@ extension EventReader {
   private mutating func connect() async throws(HTTPFetchError<APIError>) -> Bool {
     do throws(TransportError) { try options.check() } catch { throw HTTPFetchError(.noRequest(error)) }
     start = start ?? time.now()
+    // A wait may have ended late.
+    if let left = timeLeft, left <= .zero { throw outOfTime }
     lease.board.change { $0.post(.connecting) }
     let id = lastEventID
     let answer = try await call.open(firstByte: options.firstEvent, left: timeLeft, facts: facts) {
@@ -94,13 +97,12 @@ extension EventReader {
     do throws(TransportError) {
       try answer.response.checkHasEvents()
     } catch {
-      answer.value.cancel()
+      answer.body.cancel()
       throw HTTPFetchError(error, of: answer.response)
     }
-    let body = BodyReader(
-      answer.value, idle: facts.withLock { $0?.timeouts.idle }, firstByte: options.firstEvent, time: time)
     connection = Connection(
-      response: answer.response, body: body, machine: EventStreamMachine(limits: options.limits, lastEventID: id))
+      response: answer.response, body: answer.body,
+      machine: EventStreamMachine(limits: options.limits, lastEventID: id))
     lease.board.change { board in
       board.response = answer.response
       board.post(.open)
@@ -166,11 +168,7 @@ extension EventReader {
       if let loss, asked > call.configuration.maximumRetryAfter { throw loss }
       wait = max(wait, asked)
     }
-    if let left = timeLeft, wait >= left {
-      let total = facts.withLock { $0?.timeouts.total }
-      throw loss
-        ?? failure(.deadlinePassed(.totalTimeout, of: total, "before the next connection", requestSent: true))
-    }
+    if let left = timeLeft, wait >= left { throw loss ?? outOfTime }
     let reason = loss.map { EventStreamState.Loss.failed($0.erased.withoutBody) } ?? .ended
     lease.board.change { $0.post(.waiting(for: wait, because: reason)) }
     do {
@@ -178,6 +176,11 @@ extension EventReader {
     } catch {
       throw HTTPFetchError(.cancelled, response: response, attempts: response?.attempts ?? [])
     }
+  }
+
+  private var outOfTime: HTTPFetchError<APIError> {
+    let total = facts.withLock { $0?.timeouts.total }
+    return failure(.deadlinePassed(.totalTimeout, of: total, "before the next connection", requestSent: true))
   }
 
   private func failure(_ error: TransportError) -> HTTPFetchError<APIError> {

@@ -29,7 +29,7 @@ struct StreamCall<APIError: Error>: Sendable {
   func open(
     firstByte: Duration, left: Duration?, facts: Lock<StreamFacts?>,
     prepare: @escaping @Sendable (inout ResourceRequest) -> Void
-  ) async throws(HTTPFetchError<APIError>) -> Network.Value<ResponseBody, ResourceResponse> {
+  ) async throws(HTTPFetchError<APIError>) -> (response: ResourceResponse, body: BodyReader) {
     var resource = resource
     let making = resource.baseRequestMaking
     let given = resource.options.timeouts
@@ -46,7 +46,12 @@ struct StreamCall<APIError: Error>: Sendable {
       prepare(&request)
       return request
     }
-    return try await stack.stream(resource)
+    let answer = try await stack.stream(resource)
+    let idle = facts.withLock { $0?.timeouts.idle }
+    return (
+      answer.response,
+      BodyReader(answer.value, idle: idle, firstByte: firstByte, time: configuration.timeSource)
+    )
   }
 }
 

@@ -88,15 +88,13 @@ extension JSONStream.AsyncIterator {
   }
 
   private mutating func open() async throws(HTTPFetchError<APIError>) {
-    let (options, time) = (stream.options, stream.call.configuration.timeSource)
+    let options = stream.options
     do throws(TransportError) { try options.check() } catch { throw HTTPFetchError(.noRequest(error)) }
-    let facts = Lock<StreamFacts?>(nil)
-    let answer = try await stream.call.open(firstByte: options.firstText, left: nil, facts: facts) {
+    let answer = try await stream.call.open(firstByte: options.firstText, left: nil, facts: Lock(nil)) {
       $0.askForJSON(options.framing)
     }
     stream.latest.withLock { $0 = answer.response }
-    body = BodyReader(
-      answer.value, idle: facts.withLock { $0?.timeouts.idle }, firstByte: options.firstText, time: time)
+    body = answer.body
   }
 
   private mutating func read() async throws(HTTPFetchError<APIError>) {

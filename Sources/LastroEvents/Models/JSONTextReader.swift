@@ -3,41 +3,30 @@
 internal import Lastro
 internal import LastroWire
 
-/// Reads JSON texts by either framing.
-enum JSONTextReader: Sendable {
-  case lines(JSONLinesMachine)
-  case sequence(JSONTextSequenceMachine)
+/// Reads JSON texts by either framing. What has come of a text stays where it is: a copy for each piece of it would be
+/// work without end.
+struct JSONTextReader: Sendable {
+  private var lines: JSONLinesMachine?
+  private var sequence: JSONTextSequenceMachine?
 
   init(_ options: JSONStreamOptions) {
     switch options.framing {
-    case .lines: self = .lines(JSONLinesMachine(maximumTextBytes: options.maximumTextBytes))
-    case .textSequence: self = .sequence(JSONTextSequenceMachine(maximumTextBytes: options.maximumTextBytes))
+    case .lines: lines = JSONLinesMachine(maximumTextBytes: options.maximumTextBytes)
+    case .textSequence: sequence = JSONTextSequenceMachine(maximumTextBytes: options.maximumTextBytes)
     }
   }
 
   mutating func feed(_ bytes: [UInt8]) {
-    switch self {
-    case .lines(var machine):
-      machine.feed(bytes)
-      self = .lines(machine)
-    case .sequence(var machine):
-      machine.feed(bytes)
-      self = .sequence(machine)
-    }
+    lines?.feed(bytes)
+    sequence?.feed(bytes)
   }
 
   /// - Parameter isAtEnd: whether the bytes have ended, so that what is left is the last text.
   mutating func next(isAtEnd: Bool) throws(JSONTextViolation) -> [UInt8]? {
-    switch self {
-    case .lines(var machine):
-      defer { self = .lines(machine) }
-      if let text = try machine.next() { return text }
-      return isAtEnd ? machine.finish() : nil
-    case .sequence(var machine):
-      defer { self = .sequence(machine) }
-      if let text = try machine.next() { return text }
-      return isAtEnd ? try machine.finish() : nil
-    }
+    if let text = try lines?.next() { return text }
+    if let text = try sequence?.next() { return text }
+    guard isAtEnd else { return nil }
+    return if lines == nil { try sequence?.finish() } else { lines?.finish() }
   }
 }
 

@@ -102,7 +102,8 @@ extension ModelStream.AsyncIterator {
         throw HTTPFetchError(.cutBeforeEnd(mark), of: events.response)
       }
       if stream.failure.matches(event) { throw apiFailure(event) }
-      isOver = stream.end.matches(event)
+      // What follows the mark is not read, whether the mark is decoded or not.
+      if stream.end.matches(event) { finish() }
       if isDecoded(event) { return try decode(event) }
     }
     return nil

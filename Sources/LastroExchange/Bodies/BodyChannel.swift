@@ -170,8 +170,9 @@ package final class BodyChannel: Sendable {
   }
 
   /// Whether what lies here is of no use: the reader has left, or its time is over. What a server cuts off is read up
-  /// to the cut: of a stream of events each one counts.
+  /// to the cut, and what came before it fell silent up to there: of a stream of events each one counts.
   private static func drops(_ end: Result<Void, TransportError>) -> Bool {
-    if case .failure(let error) = end { error.stage != .response } else { false }
+    guard case .failure(let error) = end else { return false }
+    return error.stage != .response && error.code != .idleTimeout
   }
 }

@@ -37,6 +37,9 @@ struct FetchCookieTests {
     #expect(!directory.text(of: "jar").contains("\ta\t1"))
     #expect(directory.text(of: "jar").contains("\tvisits\t1"))
     #expect(try await seen(["-b", "a=1", "-H", "Cookie: mine=2"]) == ["mine": "2"])
+    let prefixed = ["-b", "__Host-a=1; __Secure-b=2", "-c", directory.file("jar")]
+    #expect(try await seen(prefixed) == ["__Host-a": "1", "__Secure-b": "2"])
+    #expect(!directory.text(of: "jar").contains("__"))
   }
 
   @Test("an empty -b keeps cookies without a file; -c - writes to standard output")

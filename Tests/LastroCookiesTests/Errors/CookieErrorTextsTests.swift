@@ -39,6 +39,7 @@ struct CookieErrorTextsTests {
       { _ = try CookieFile(path: "").load() }, { _ = try CookieFile(path: notes).load() },
       { _ = try CookieFile(path: directory.path).load() }, { _ = try CookieFile(path: notes + "/x").load() },
       { try CookieFile(path: directory.file("no/x")).save([]) }, { try CookieFile(path: directory.path).save([]) },
+      { try PrivateFile(notes).replace(with: String(repeating: "v", count: PrivateFile.maximumBytes + 1)) },
     ]
     return attempts.compactMap { attempt in
       do { try attempt() } catch {

@@ -127,6 +127,26 @@ struct CookieAdmissionTests {
     #expect(jar.jar.cookies.count == (isTaken ? 2 : 1))
   }
 
+  @Test("a Secure cookie that has expired hides its name from no other")
+  func expiredSecure() throws {
+    let jar = TestJar()
+    try jar.set("a=1; Secure; Max-Age=60")
+    #expect(try jar.set("a=2", from: "http://www.example.com/") == .refused(.overSecure))
+    jar.advance(by: 60)
+    #expect(try jar.set("a=2", from: "http://www.example.com/") == .stored)
+    #expect(try jar.sent(to: "http://www.example.com/") == "a=2")
+  }
+
+  @Test("names and paths are the same where their bytes are, however the letters are composed")
+  func bytes() throws {
+    let jar = TestJar(), composed = "\u{E9}", decomposed = "e\u{301}"
+    try jar.set("\(composed)=1; Secure")
+    #expect(try jar.set("\(decomposed)=2", from: "http://www.example.com/") == .stored)
+    for (value, path) in [(3, composed), (4, decomposed)] { try jar.set("p=\(value); Path=/\(path)") }
+    #expect(jar.jar.cookies.map { $0.value.reveal() } == ["1", "2", "3", "4"])
+    #expect(try jar.sent() == "\(composed)=1; \(decomposed)=2")
+  }
+
   @Test("the same cookie is replaced and keeps its creation; another domain, host-only or path makes another cookie")
   func replaced() throws {
     let jar = TestJar()

@@ -100,6 +100,20 @@ struct CookieStoreTests {
     #expect(try CookieFile(path: directory.file("none")).load() == [])
   }
 
+  @Test("more than is read is not written; no program that is started meanwhile gets the new file")
+  func bounds() throws {
+    let directory = try PeerDirectory()
+    let file = CookieFile(path: directory.file("cookies.txt"))
+    let cookie = Cookie("a", "1", domain: "a.com")
+    try file.save([cookie])
+    let large = Cookie("b", Secret(String(repeating: "v", count: PrivateFile.maximumBytes)), domain: "a.com")
+    #expect(throws: CookieError.self) { try file.save([large]) }
+    #expect(try file.load() == [cookie])
+    let neighbor = try PrivateFile(file.path).neighbor()
+    defer { close(neighbor.descriptor) }
+    #expect(fcntl(neighbor.descriptor, F_GETFD) & FD_CLOEXEC != 0)
+  }
+
   @Test("what is not a file of cookies is not taken for one, and stays as it is")
   func unfit() throws {
     let directory = try PeerDirectory()

@@ -3,6 +3,7 @@
 import Foundation
 import HTTPTypes
 import Lastro
+import LastroCache
 import LastroSupport
 import LastroTesting
 import TestSupport
@@ -82,6 +83,25 @@ struct CookieStackTests {
     }
     let error = try await Self.stack(changing, Self.jar()).failure(of: .test(url: "https://a.com/"))
     #expect(error.code == .tooManyRedirects)
+  }
+
+  @Test("an answer that begins the session of one jar is kept for no other, though both have the same cache and server")
+  func sharedCache() async throws {
+    let transport = ScriptedTransport { (_, number) throws(TransportError) in
+      .answer(200, fields: [.cacheControl: "max-age=60", .setCookie: "session=\(number)"], body: "\(number)")
+    }
+    let cache = HTTPCache()
+    var got: [[String]] = []
+    for jar in [Self.jar(), Self.jar()] {
+      let stack = TransportNetworkStack(transport) {
+        $0.cookies = jar
+        $0.cache = cache
+      }
+      let answer = try await stack.fetch(.test(url: "https://a.com/"))
+      got.append(jar.cookies.map { $0.value.reveal() } + [String(decoding: answer.value, as: UTF8.self)])
+    }
+    #expect(got == [["0", "0"], ["1", "1"]])
+    #expect(Self.sent(transport) == [nil, nil])
   }
 
   @Test("a retry sends what the 503 set")

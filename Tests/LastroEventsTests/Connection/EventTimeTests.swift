@@ -124,6 +124,17 @@ struct EventTimeTests {
     #expect(clock.sleeps.isEmpty)
   }
 
+  @Test("where the wait for another connection ends behind the deadline, it ends by the deadline")
+  func lateWait() async throws {
+    let transport = ScriptedTransport([.events("data: a\n\n")])
+    let stream = eventStack(transport, clock: clock).events(try limited(.seconds(5)))
+    async let data = stream.data()
+    try await clock.waitForSleepers(count: 1)
+    clock.advance(by: .seconds(10))
+    #expect(await data == ["a", "timeout/total_timeout"])
+    #expect(transport.requests.count == 1)
+  }
+
   @Test("cancelling ends a wait at once")
   func cancelledWait() async throws {
     let transport = ScriptedTransport([.fail(.connect, .connectFailed)])

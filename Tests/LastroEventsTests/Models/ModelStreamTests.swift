@@ -177,6 +177,18 @@ struct ModelStreamTests {
     for try await moment in moments { #expect(moment.at == Date(timeIntervalSince1970: 7)) }
   }
 
+  @Test("a mark that is decoded gives the connection up at once, as the last model is given")
+  func decodedMark() async throws {
+    let source = FedSource()
+    source.feed("event: stop\ndata: {\"text\":\"sum\"}\n\n")
+    let stream = eventStack(ScriptedTransport([.events(source)])).events(try resource())
+      .decoding(Chunk.self, names: ["stop"], until: .event("stop"))
+    var chunks = stream.makeAsyncIterator()
+    #expect(try await chunks.next() == "sum")
+    #expect(source.isCancelled)
+    #expect(try await chunks.next() == nil)
+  }
+
   @Test("leaving the loop, and the mark, give the connection up; the answer stays reachable")
   func leaving() async throws {
     for text in ["data: {\"text\":\"a\"}\n\n", "data: {\"text\":\"a\"}\n\ndata: [DONE]\n\n"] {
