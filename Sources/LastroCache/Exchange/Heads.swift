@@ -12,6 +12,11 @@ extension CacheFields {
   }
 }
 
+extension CacheEntry {
+  /// Whether it answers anyone, whoever asked for it. A cookie is for whom it was set, whatever else the answer says.
+  var isForAnyone: Bool { control.isPublic && !fields.contains("set-cookie") }
+}
+
 extension StoredHead {
   /// As the machine sees it.
   var entry: CacheEntry {
