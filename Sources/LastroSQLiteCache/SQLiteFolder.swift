@@ -133,8 +133,8 @@ final class SQLiteFolder: Sendable {
     }
   }
 
-  /// The folder by a path without symbolic links above it, which SQLite does not follow. One at the folder itself stays,
-  /// also where slashes stand behind it, and is refused.
+  /// The folder by a path without symbolic links above it, which SQLite does not follow. One at the folder itself
+  /// stays, also where slashes stand behind it, and is refused.
   private static func resolved(_ directory: String) throws(ConfigurationError) -> String {
     let path = directory.utf8.reversed().drop { $0 == UInt8(ascii: "/") }
     let name = String(decoding: path.prefix { $0 != UInt8(ascii: "/") }.reversed(), as: UTF8.self)

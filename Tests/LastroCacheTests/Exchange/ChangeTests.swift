@@ -79,7 +79,9 @@ struct ChangeTests {
   }
 }
 
-@Suite("A body is given in the coding that is wanted, also where the server says nothing of it in Vary")
+@Suite(
+  "A body is given in the coding that is wanted, also where the server says nothing of it in Vary",
+  .timeLimit(.minutes(5)))
 struct CodingTests {
   static let fields: HTTPFields = [.cacheControl: "max-age=60", .contentEncoding: "gzip"]
 
