@@ -8,7 +8,7 @@ public enum CacheMode: String, Sendable, Hashable, CaseIterable {
   case standard
   /// Past the cache: nothing is read, and nothing kept (Fetch: `no-store`).
   case noStore
-  /// Nothing is read, but where the server fails and a stale answer may stand in; the answer is kept (Fetch: `reload`).
+  /// Nothing is read, not even where the server fails; the answer is kept (Fetch: `reload`).
   case reload
   /// What is there is validated first, however fresh, unless the server called it `immutable` (RFC 8246; Fetch:
   /// `no-cache`).
@@ -16,8 +16,8 @@ public enum CacheMode: String, Sendable, Hashable, CaseIterable {
   /// What is there serves, however old, unless the server forbids that (`no-cache`, `must-revalidate`); else the server
   /// is asked (Fetch: `force-cache`).
   case preferStored
-  /// As ``preferStored``, and the server is not asked: where nothing may serve, the answer is 504 (Fetch:
-  /// `only-if-cached`).
+  /// As ``preferStored``, and the server is not asked: where nothing may serve, the answer is 504, and so it is for
+  /// methods that a cache does not answer, such as POST (Fetch: `only-if-cached`).
   case onlyStored
 
   var wish: CacheRequest.Wish {

@@ -28,18 +28,28 @@ public struct CachingTransport: Transport {
 
   /// Answers a request.
   ///
+  /// A store that does not answer is waited for a second, or half of what is left of the deadline, and then done
+  /// without.
+  ///
   /// - Throws: `TransportError`: that of the base; stage `limit` where the answer is longer than the request allows;
-  ///   stage `timeout` where its deadline passed while it waited for an equal request, with nothing sent.
+  ///   stage `timeout` where its deadline passed while it waited for an equal request or the store, with nothing sent;
+  ///   stage `cancelled`, at once.
   public func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
+    let start = time.now()
     let use = CacheUse(request.layerUses[.cache])
     let asked = CacheRequest(
       method: request.head.method.rawValue, fields: CacheFields(request.head.headerFields),
       wish: (use.mode ?? .standard).wish)
-    guard let keys = await CacheKeys(of: request, principal: use.principal, cache) else {
-      return try await base.execute(request)
+    guard asked.isReading else { return try await change(request, asked) }
+    let visit = StoreVisit(cache.access, time: time, start: start, deadline: request.deadline)
+    guard let keys = await CacheKeys(of: request, principal: use.principal, cache, visit) else {
+      if Task.isCancelled { throw .cancelled() }
+      guard asked.mayForward else { return unavailable }
+      return try await base.execute(try request.remaining(after: time.now() - start))
     }
     let exchange = CacheExchange(
-      request: request, asked: asked, mode: use.mode ?? .standard, keys: keys, start: time.now(), transport: self)
+      request: request, asked: asked, mode: use.mode ?? .standard, keys: keys, start: start, transport: self,
+      visit: visit)
     return try await exchange.run()
   }
 

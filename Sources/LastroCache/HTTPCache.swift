@@ -19,6 +19,7 @@ public final class HTTPCache: Sendable {
   public let store: any HTTPCacheStore
   /// What it may choose.
   public let policy: HTTPCachePolicy
+  let access: StoreAccess
   let flights = FlightTable()
   let revalidations = Revalidations()
   let changes = ChangeCounts()
@@ -31,26 +32,44 @@ public final class HTTPCache: Sendable {
   public init(store: any HTTPCacheStore = MemoryCacheStore(), policy: HTTPCachePolicy = HTTPCachePolicy()) {
     self.store = store
     self.policy = policy
+    access = StoreAccess(store)
   }
 
-  /// Removes what is kept of a URL, for all principals.
+  /// Removes what is kept of a URL, for all principals. What is under way is not kept either.
+  ///
+  /// It answers nothing from now on, also where the store fails to remove it, or the task is cancelled meanwhile: the
+  /// store is asked again before it is read.
   ///
   /// - Parameter url: absolute; what it has behind a `#` does not matter.
   /// - Throws: `TransportError` for a text that is no `http` or `https` URL, stage `request`.
   public func remove(_ url: String) async throws(TransportError) {
-    let target = try RequestTarget(url)
-    await remove(target)
+    let url = try RequestTarget(url).url
+    await forget([url], StoreVisit(access, patience: nil))
   }
 
-  func remove(_ target: RequestTarget) async {
-    let url = "\(target.scheme)://\(target.authority)\(target.pathAndQuery)"
-    if let digest = try? CacheKeyring(key: await store.digestKey()).digest(ofURL: url) {
-      await store.removeAll(ofURL: digest)
-    }
+  /// Removes all that is kept, and keeps nothing that is under way; as ``remove(_:)`` for what the store fails to
+  /// remove.
+  public func removeAll() async {
+    outdate(nil)
+    let access = access
+    await StoreVisit(access, patience: nil).ask { _ in await access.clearAll() }
   }
 
-  /// Removes all that is kept.
-  public func removeAll() async { await store.removeAll() }
+  /// What is kept of URLs is no longer true, nor is what is under way.
+  func forget(_ urls: [String], _ visit: StoreVisit) async {
+    // Where the store tells no key, what of it is meant is not known.
+    guard let key = await visit.ask({ await $0.digestKey() }) else { return outdate(nil) }
+    let digests = urls.compactMap { try? CacheKeyring(key: key).digest(ofURL: $0) }
+    for digest in digests { outdate(digest) }
+    let access = access
+    await visit.ask { _ in for digest in digests { _ = await access.clear(digest) } }
+  }
+
+  private func outdate(_ url: [UInt8]?) {
+    access.condemn(url)
+    changes.note(url)
+    flights.leave(url)
+  }
 
   /// Cancels what is validated behind answers that were given already, and begins no more of it. Requests go on being
   /// answered.

@@ -63,12 +63,14 @@ struct HTTPAttributes: Sendable {
 }
 
 extension Result where Success == FetchEvent.Answer, Failure == TransportError {
-  var notes: [TransferFacts.Note] {
+  private var facts: TransferFacts? {
     switch self {
-    case .success(let answer): answer.response.facts.notes
-    case .failure(let error): error.facts?.notes ?? []
+    case .success(let answer): answer.response.facts
+    case .failure(let error): error.facts
     }
   }
+
+  var notes: [TransferFacts.Note] { facts?.notes ?? [] }
 
   /// What was refused on this side.
   var refusal: TransportError? {
@@ -76,11 +78,5 @@ extension Result where Success == FetchEvent.Answer, Failure == TransportError {
   }
 
   /// Whether a request went out for it: not where something around the transport refused it, or had the answer.
-  var wasSent: Bool {
-    // A cache names with `fwd` why it asked the server after all (RFC 9211 §2.2).
-    let isCached = notes.contains { note in
-      note.name == "cache" && ["hit", "stale_served"].contains(note.detail) && !note.text.contains("fwd=")
-    }
-    return refusal == nil && !isCached
-  }
+  var wasSent: Bool { refusal == nil && facts?.isFromCache != true }
 }

@@ -20,12 +20,12 @@ internal import LastroSupport
 ///
 /// Bodies over 64 KiB are files. An answer is found when all of it is on the disk: the end of a process at any moment
 /// leaves no half of one. What is not byte for byte what was written does not answer, and goes; a database that is none
-/// is begun anew. A disk that is full keeps nothing, and fails no fetch; one that hangs holds up what looks into the
-/// store. Several processes may share the folder.
+/// is begun anew. A disk that is full keeps nothing, and fails no fetch; without one that hangs fetches go on after a
+/// second. Several processes may share the folder.
 ///
-/// While its body comes, and when it answers, an answer is in memory. What was asked for with credentials, or sets a
-/// cookie, stays there, unless `persistsCredentialed`, or the cache's partitioning tells no credentials apart. Nothing
-/// is encrypted: the folder is for its owner alone (0700).
+/// While its body comes, and when it answers, an answer is in memory. What was asked for with credentials, and is not
+/// for anyone as `public` answers are, or sets a cookie, stays there, unless `persistsCredentialed`. Nothing is
+/// encrypted: the folder is for its owner alone (0700).
 public final class SQLiteCacheStore: HTTPCacheStore {
   /// The folder.
   public let directory: String
@@ -38,7 +38,8 @@ public final class SQLiteCacheStore: HTTPCacheStore {
   /// Opens the folder, and makes it where it is not there. Blocks while it reads.
   ///
   /// - Parameters:
-  ///   - directory: for this store alone. Its parent has to be there.
+  ///   - directory: for this store alone. Its parent has to be there, and may be reached by symbolic links; the folder
+  ///     itself must not be one.
   ///   - maximumBytes: most bytes in all; beyond them, what was used longest ago goes. Default 256 MiB.
   ///   - maximumEntryBytes: most bytes of one body. Default 16 MiB.
   ///   - persistsCredentialed: whether answers that were asked for with credentials, or for a principal, or that set a
@@ -90,7 +91,12 @@ public final class SQLiteCacheStore: HTTPCacheStore {
       return head
     }
     if key.isPersonal, !persistsCredentialed { return inMemory }
-    return inMemory + (await perform([]) { contents throws(SQLiteFailure) in try contents.heads(for: key) })
+    let onDisk = await perform([]) { contents throws(SQLiteFailure) in try contents.heads(for: key) }
+    return inMemory + onDisk.filter(mayBeOnDisk)
+  }
+
+  private func mayBeOnDisk(_ head: StoredHead) -> Bool {
+    persistsCredentialed || !head.isCredentialed && !head.head.headerFields.contains(.setCookie)
   }
 
   /// The body, if it is what was written.
@@ -102,8 +108,7 @@ public final class SQLiteCacheStore: HTTPCacheStore {
 
   /// Begins to keep an answer, on the disk or in memory.
   public func begin(_ head: StoredHead, for key: CacheKey) async -> (any CacheWriting)? {
-    let isPersonal = key.isPersonal || head.head.headerFields.contains(.setCookie)
-    if isPersonal, !persistsCredentialed { return await memory.begin(head, for: key) }
+    if key.isPersonal && !persistsCredentialed || !mayBeOnDisk(head) { return await memory.begin(head, for: key) }
     return SQLiteCacheWriting(self, head, key, maximumBytes: maximumEntryBytes)
   }
 
@@ -114,33 +119,52 @@ public final class SQLiteCacheStore: HTTPCacheStore {
     }
   }
 
-  /// Puts a head in the place of the one with its name.
+  /// Puts a head in the place of the one with its name. One on the disk stays as it is where the new one must not be
+  /// there.
   public func freshen(_ head: StoredHead) async {
     if let own = Self.inMemory(head.id) {
       var head = head
       head.id = own
       return await memory.freshen(head)
     }
-    guard folder.mayWrite else { return }
+    guard folder.mayWrite, mayBeOnDisk(head) else { return }
     await perform((), isWriting: true) { contents throws(SQLiteFailure) in try contents.freshen(head) }
   }
 
   /// Removes an answer.
-  public func remove(_ id: StoredHead.ID) async {
+  ///
+  /// - Returns: false where the disk does not let go of it.
+  @discardableResult
+  public func remove(_ id: StoredHead.ID) async -> Bool {
     if let own = Self.inMemory(id) { return await memory.remove(own) }
-    await perform(()) { contents throws(SQLiteFailure) in try contents.remove(id.rawValue) }
+    return await perform(false) { contents throws(SQLiteFailure) in
+      try contents.remove(id.rawValue)
+      return true
+    }
   }
 
   /// Removes all answers of a URL.
-  public func removeAll(ofURL url: [UInt8]) async {
+  ///
+  /// - Returns: false where the disk does not let go of them.
+  @discardableResult
+  public func removeAll(ofURL url: [UInt8]) async -> Bool {
     await memory.removeAll(ofURL: url)
-    await perform(()) { contents throws(SQLiteFailure) in try contents.removeAll(ofURL: url) }
+    return await perform(false) { contents throws(SQLiteFailure) in
+      try contents.removeAll(ofURL: url)
+      return true
+    }
   }
 
   /// Removes all answers.
-  public func removeAll() async {
+  ///
+  /// - Returns: false where the disk does not let go of them.
+  @discardableResult
+  public func removeAll() async -> Bool {
     await memory.removeAll()
-    await perform(()) { contents throws(SQLiteFailure) in try contents.removeAll() }
+    return await perform(false) { contents throws(SQLiteFailure) in
+      try contents.removeAll()
+      return true
+    }
   }
 
   /// Writes which answers were used; without it those of the last uses are thought older than they are.

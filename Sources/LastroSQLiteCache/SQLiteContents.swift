@@ -190,7 +190,7 @@ final class SQLiteContents {
   /// Lets go of what was used longest ago, until nine tenths of the room are left in use.
   private func trim() throws(SQLiteFailure) {
     commits += 1
-    if commits.isMultiple(of: Self.commitsBetweenSums) { try sum() }
+    if bytes > maximumBytes || commits.isMultiple(of: Self.commitsBetweenSums) { try sum() }
     guard bytes > maximumBytes else { return }
     try writeUses()
     while bytes > maximumBytes / 10 * 9 {
@@ -205,16 +205,19 @@ final class SQLiteContents {
     let id = head.id.rawValue
     guard
       let row = try database.rows(
-        "SELECT url, partition, selecting, length, digest FROM entry WHERE id = ?", .integer(id)
+        "SELECT url, partition, selecting, length, digest, size FROM entry WHERE id = ?", .integer(id)
       ).first, let url = row[0].blob, let partition = row[1].blob, let selecting = row[2].blob,
       let length = row[3].integer, let digest = row[4].blob, let bytes = try? JSONEncoder().encode(StoredRow(head)),
       let seal = StoredRow.seal(
         key, CacheKey(url: url, partition: partition), selecting: selecting, length: length, digest: digest,
         head: Array(bytes))
     else { return }
+    let size = Int64(Self.overhead + bytes.count) + Self.plausible(length)
     try database.rows(
-      "UPDATE entry SET head = ?, seal = ?, used = ? WHERE id = ?", .blob(Array(bytes)), .blob(seal), .integer(now()),
-      .integer(id))
+      "UPDATE entry SET head = ?, seal = ?, size = ?, used = ? WHERE id = ?", .blob(Array(bytes)), .blob(seal),
+      .integer(size), .integer(now()), .integer(id))
+    self.bytes += size - Self.plausible(row[5].integer)
+    try trim()
   }
 
   func remove(_ id: Int64) throws(SQLiteFailure) {

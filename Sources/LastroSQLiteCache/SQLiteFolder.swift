@@ -37,10 +37,11 @@ final class SQLiteFolder: Sendable {
     directory: String, maximumBytes: Int64, time: TimeSource, random: RandomSource,
     onEvent: (@Sendable (SQLiteCacheEvent) -> Void)?, onStep: @escaping @Sendable (BodyFiles.Step) -> Int32
   ) throws(ConfigurationError) {
-    try Self.make(directory)
-    try Self.make("\(directory)/bodies")
-    path = "\(directory)/cache.sqlite3"
-    files = BodyFiles(directory: "\(directory)/bodies", random: random, onStep: onStep)
+    let resolved = try Self.resolved(directory)
+    try Self.make(resolved, for: directory)
+    try Self.make("\(resolved)/bodies", for: "\(directory)/bodies")
+    path = "\(resolved)/cache.sqlite3"
+    files = BodyFiles(directory: "\(resolved)/bodies", random: random, onStep: onStep)
     self.maximumBytes = maximumBytes
     self.time = time
     self.onEvent = onEvent
@@ -132,15 +133,34 @@ final class SQLiteFolder: Sendable {
     }
   }
 
-  /// Makes a folder that is for its owner alone.
-  private static func make(_ directory: String) throws(ConfigurationError) {
-    if mkdir(directory, 0o700) != 0, errno != EEXIST {
-      throw ConfigurationError(
-        "the cache's folder \(directory) cannot be made: \(String(cString: strerror(errno)))",
-        hint: "make its parent, or name a folder in one that can be written to")
+  /// The folder by a path without symbolic links above it, which SQLite does not follow. One at the folder itself
+  /// stays, also where slashes stand behind it, and is refused.
+  private static func resolved(_ directory: String) throws(ConfigurationError) -> String {
+    let path = directory.utf8.reversed().drop { $0 == UInt8(ascii: "/") }
+    let name = String(decoding: path.prefix { $0 != UInt8(ascii: "/") }.reversed(), as: UTF8.self)
+    let isWhole = ["", ".", ".."].contains(name)
+    let above = String(decoding: path.dropFirst(name.utf8.count).reversed(), as: UTF8.self)
+    guard let real = realpath(isWhole ? directory : above.isEmpty ? "." : above, nil) else {
+      throw cannotBeMade(directory)
     }
+    defer { free(real) }
+    return isWhole ? String(cString: real) : "\(String(cString: real))/\(name)"
+  }
+
+  /// By the `errno` of the call that has just failed.
+  private static func cannotBeMade(_ directory: String) -> ConfigurationError {
+    ConfigurationError(
+      "the cache's folder \(directory) cannot be made: \(String(cString: strerror(errno)))",
+      hint: "make its parent, or name a folder in one that can be written to")
+  }
+
+  /// Makes a folder that is for its owner alone.
+  ///
+  /// - Parameter directory: the folder as the caller named it.
+  private static func make(_ path: String, for directory: String) throws(ConfigurationError) {
+    if mkdir(path, 0o700) != 0, errno != EEXIST { throw cannotBeMade(directory) }
     var status = stat()
-    guard lstat(directory, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
+    guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
       throw ConfigurationError("\(directory) is not a folder", hint: "name one for the cache alone")
     }
     guard status.st_uid == geteuid(), status.st_mode & 0o077 == 0 else {

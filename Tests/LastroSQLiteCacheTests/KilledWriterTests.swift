@@ -16,6 +16,9 @@ import Testing
 
 @Suite("A process that is killed while it keeps answers leaves no half of one", .timeLimit(.minutes(5)))
 struct KilledWriterTests {
+  /// How often a process is killed at any moment; `make long` raises it.
+  static let kills = ProcessInfo.processInfo.environment["LASTRO_KILLS"].flatMap { Int($0) } ?? 8
+
   /// Bodies by their number, so that one that is torn or another's is told.
   static func body(_ number: Int) -> Data {
     Data(repeating: UInt8(number % 251), count: number.isMultiple(of: 2) ? 100_000 + number : 100 + number)
@@ -61,14 +64,14 @@ struct KilledWriterTests {
     #expect(try await Self.check(folder) == (step == .inserted ? 2 : 4))
   }
 
-  @Test("at any moment", arguments: 0..<8)
+  @Test("at any moment", arguments: 0..<kills)
   func anyMoment(round: Int) async throws {
     let folder = SQLiteCacheStoreTests.Folder()
     let path = folder.path
     await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String, round = round as Int] in
       let store = try SQLiteCacheStore(directory: path)
       let killer = Thread {
-        usleep(UInt32(2_000 + round * 7_919))
+        usleep(UInt32(2_000 + round * 7_919 % 63_352))
         kill(getpid(), SIGKILL)
       }
       killer.start()

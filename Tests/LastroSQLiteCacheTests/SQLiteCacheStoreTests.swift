@@ -85,6 +85,21 @@ struct SQLiteCacheStoreTests {
         let store = try SQLiteCacheStore(directory: folder.path, persistsCredentialed: persists)
         await Self.add(store, Self.key(1, [9]), Self.small)
         await Self.add(store, Self.key(2), Self.small, Self.head([.setCookie: "s=1"]))
+        var head = Self.head()
+        head.isCredentialed = true
+        await Self.add(store, Self.key(3), Self.small, head)
+        #expect(await Self.body(store, Self.key(3)) == Self.small)
+        // What is on the disk takes no cookie, and nothing of an answer to credentials.
+        await Self.add(store, Self.key(4), Self.small)
+        for fields in [[.eTag: "\"a\"", .setCookie: "s=1"], [.eTag: "\"b\""]] as [HTTPFields] {
+          var changed = try #require(await store.heads(for: Self.key(4)).first)
+          changed.head.headerFields = fields
+          changed.isCredentialed = fields[.setCookie] == nil
+          await store.freshen(changed)
+          #expect(
+            await store.heads(for: Self.key(4)).first?.head.headerFields
+              == (persists ? fields : Self.head().head.headerFields))
+        }
         #expect(await Self.body(store, Self.key(1, [9])) == Self.small)
         #expect(await Self.body(store, Self.key(2)) == Self.small)
         let personal = try #require(await store.heads(for: Self.key(1, [9])).first)
@@ -95,9 +110,41 @@ struct SQLiteCacheStoreTests {
       }
       let store = try SQLiteCacheStore(directory: folder.path, persistsCredentialed: persists)
       #expect(await Self.body(store, Self.key(1, [9])) == (persists ? Self.small : nil))
-      #expect(await Self.body(store, Self.key(2)) == (persists ? Self.small : nil))
+      for number in [2, 3] as [UInt8] {
+        #expect(await Self.body(store, Self.key(number)) == (persists ? Self.small : nil))
+      }
+      #expect(await store.heads(for: Self.key(3)).first?.isCredentialed == (persists ? true : nil))
+      // Who opens the folder anew may think otherwise of what is on the disk.
+      let careful = try SQLiteCacheStore(directory: folder.path)
+      for number in [2, 3] as [UInt8] { #expect(await Self.body(careful, Self.key(number)) == nil) }
       await store.removeAll(ofURL: Self.key(1).url)
       #expect(await Self.body(store, Self.key(1, [9])) == nil)
+    }
+  }
+
+  @Test(
+    "what was asked for with credentials does not reach the disk where partitions do not tell it apart",
+    arguments: [HTTPCachePolicy.Partitioning.common, .shared])
+  func partitioned(partitioning: HTTPCachePolicy.Partitioning) async throws {
+    let folder = Folder()
+    let origin = ScriptedTransport { (request, _) throws(TransportError) in
+      let control = request.head.path == "/open" ? "public, max-age=60" : "must-revalidate, max-age=60"
+      return .answer(200, fields: [.cacheControl: control], body: "kept")
+    }
+    for (path, fields, isOnDisk) in [
+      ("open", [.authorization: "ann"], true), ("token", [.authorization: "ann"], false),
+      ("cookie", [.cookie: "s=ann"], false), ("anyone", [:], true),
+    ] as [(String, HTTPFields, Bool)] {
+      for isReopened in [false, false, true] {
+        var configuration = StackConfiguration()
+        configuration.cache = HTTPCache(
+          store: try SQLiteCacheStore(directory: folder.path), policy: HTTPCachePolicy(partitioning: partitioning))
+        let stack = TransportNetworkStack(transport: origin, configuration: configuration)
+        let resource = try RawHTTPResource.test(url: "https://example.com/\(path)", fields: fields)
+        if !isReopened { _ = try await stack.fetch(resource) }
+        let hit = try await stack.fetch(resource).response.facts.cache?.outcome == .hit
+        #expect(hit == (isOnDisk || !isReopened), "\(path)")
+      }
     }
   }
 
@@ -284,6 +331,30 @@ struct SQLiteCacheStoreTests {
     #expect(await Self.add(store, Self.key(20), Data(count: 1_000_001)) == false)
   }
 
+  @Test("what a validation adds to a head counts")
+  func growingHead() async throws {
+    let folder = Folder()
+    let clock = ManualClock()
+    let store = try SQLiteCacheStore(directory: folder.path, maximumBytes: 200_000, time: clock.timeSource)
+    for number in 1...2 {
+      await Self.add(store, Self.key(UInt8(number)), Data(count: 50_000))
+      clock.advance(by: .seconds(1))
+    }
+    var head = try #require(await store.heads(for: Self.key(2)).first)
+    head.head.headerFields[.contentLanguage] = String(repeating: "a", count: 120_000)
+    await store.freshen(head)
+    #expect(await Self.body(store, Self.key(1)) == nil)
+    #expect(await Self.body(store, Self.key(2)) != nil)
+    // What another process removed is not counted any more when room is made.
+    head.head.headerFields[.contentLanguage] = nil
+    await store.freshen(head)
+    let other = try SQLiteCacheStore(directory: folder.path, maximumBytes: 200_000, time: clock.timeSource)
+    await Self.add(store, Self.key(3), Data(count: 60_000))
+    await other.removeAll(ofURL: Self.key(3).url)
+    for number in 4...5 { await Self.add(store, Self.key(UInt8(number)), Data(count: 50_000)) }
+    for number in [2, 4, 5] as [UInt8] { #expect(await Self.body(store, Self.key(number)) != nil) }
+  }
+
   @Test("two that share a folder see each other's answers, and both write")
   func twoProcesses() async throws {
     let folder = Folder()
@@ -325,6 +396,18 @@ struct SQLiteCacheStoreTests {
     try Data().write(to: URL(filePath: folder.path + "/file"))
     #expect(throws: ConfigurationError.self) { try SQLiteCacheStore(directory: folder.path + "/file") }
     #expect(throws: ConfigurationError.self) { try SQLiteCacheStore(directory: folder.path, maximumBytes: 0) }
+    // A link may lead to where the folder is, but not be it.
+    let above = Folder()
+    try FileManager.default.createDirectory(atPath: above.path, withIntermediateDirectories: true)
+    try FileManager.default.createSymbolicLink(atPath: folder.path + "/link", withDestinationPath: above.path)
+    let events = Lock(0)
+    let linked = try SQLiteCacheStore(directory: folder.path + "/link/cache/") { _ in events.withLock { $0 += 1 } }
+    #expect(await Self.add(linked, Self.key(1), Self.small))
+    #expect(events.withLock { $0 } == 0)
+    try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: above.path)
+    for suffix in ["", "/", "//"] {
+      #expect(throws: ConfigurationError.self) { try SQLiteCacheStore(directory: folder.path + "/link" + suffix) }
+    }
     let own = Folder()
     _ = try SQLiteCacheStore(directory: own.path)
     let mode = try FileManager.default.attributesOfItem(atPath: own.path)[.posixPermissions] as? Int

@@ -25,14 +25,16 @@ struct SuccessAccount: Sendable {
   let duration: Duration
   let preparation: Duration
   let cause: AttemptCause?
+  let requestSent: Bool
 
   func ledger(
     of method: HTTPRequest.Method?, _ url: String?, _ status: HTTPResponse.Status, _ redirects: [String],
     _ facts: TransferFacts, _ redaction: Redaction
   ) -> AttemptLedger {
     var attempt = Attempt(
-      number: earlier.count + 1, outcome: .succeeded, status: status, requestSent: true, delay: cause?.delay ?? .zero,
-      delaySource: cause?.delaySource ?? .none, reason: cause?.reason ?? "first", quotaLeft: cause?.quotaLeft,
+      number: earlier.count + 1, outcome: .succeeded, status: status, requestSent: requestSent,
+      delay: cause?.delay ?? .zero, delaySource: cause?.delaySource ?? .none, reason: cause?.reason ?? "first",
+      quotaLeft: cause?.quotaLeft,
       start: start, duration: duration, preparation: preparation, redirects: redirects, facts: facts)
     attempt.redaction = redaction
     return AttemptLedger(

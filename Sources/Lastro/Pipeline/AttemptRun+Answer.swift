@@ -49,7 +49,7 @@ extension AttemptRun {
   }
 
   func receive(_ answer: TransferResponse, to request: ResourceRequest) -> Exchange {
-    requestSent = true
+    requestSent = requestSent || !answer.facts.isFromCache
     let response = self.response(answer.head, to: request, facts: answer.facts)
     call.emit(.transferEnded(.success(.init(response: response, body: answer.body.bytes))), of: self)
     return Exchange(request: request, status: answer.head.statusCode, response: response, body: answer.body)
@@ -124,7 +124,7 @@ extension AttemptRun {
     }
     account(for: &exchange)
     if Task.isCancelled {
-      throw failure(.cancelled(.cancelled(requestSent: true)), exchange.request, facts: exchange.response.facts)
+      throw failure(.cancelled(.cancelled(requestSent: requestSent)), exchange.request, facts: exchange.response.facts)
     }
     call.emit(.attemptEnded(exchange.response.attempts.last ?? Attempt(outcome: .succeeded)), of: self)
   }
@@ -135,7 +135,7 @@ extension AttemptRun {
       for: SuccessAccount(
         callID: call.callID, earlier: call.attempts, operation: options.operation, idempotencyKey: idempotencyKey,
         limit: plan.timeouts(for: options).total, elapsed: now - call.start, start: start - call.start,
-        duration: now - start, preparation: preparation, cause: cause))
+        duration: now - start, preparation: preparation, cause: cause, requestSent: requestSent))
     // Written at once, which is rare, so that no account has a place for it.
     guard let notes = redirects?.notes, !notes.isEmpty else { return }
     exchange.response.ledger = exchange.response.ledger.noting(notes)

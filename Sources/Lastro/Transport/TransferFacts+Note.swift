@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension TransferFacts {
+  /// Whether a cache answered without a request of this transfer's: it names with `fwd` why it asked the server after
+  /// all, and with `collapsed` that it was for another request (RFC 9211 §2).
+  package var isFromCache: Bool {
+    notes.contains { $0.name == "cache" && (!$0.text.contains("fwd=") || $0.text.contains("; collapsed")) }
+  }
+
   /// What something around a transport did to a transfer: it stands in the ledger, in the line of its attempt.
   public struct Note: Sendable, Hashable, Encodable {
     enum CodingKeys: String, CodingKey { case name, detail, text, wait = "wait_s", inUse = "in_use", limit }

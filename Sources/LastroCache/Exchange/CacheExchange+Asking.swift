@@ -21,8 +21,7 @@ extension CacheExchange {
   /// Asks the server, by what the situation demands, and keeps what comes.
   func ask(_ situation: Situation) async throws(TransportError) -> Asked {
     let request = try outgoing(situation.decision)
-    let changes = cache.changes.begin(keys.own.url)
-    defer { cache.changes.end(keys.own.url) }
+    let reading = cache.changes.begin(keys.own.url)
     let requested = time.sinceEpoch()
     let response: TransferResponse
     do throws(TransportError) {
@@ -46,12 +45,12 @@ extension CacheExchange {
       return Asked(response: stale, isShareable: true)
     }
     if asked.method == "HEAD" { await learn(from: response, situation, times) }
-    return await kept(response, situation, times) { cache.changes.count(keys.own.url) == changes }
+    return await kept(response, situation, times, reading)
   }
 
   /// The request as it goes on: with conditions, and what the mode says.
   private func outgoing(_ decision: CacheDecision) throws(TransportError) -> TransferRequest {
-    var request = try remaining()
+    var request = try request.remaining(after: time.now() - start)
     // What is kept is to be whole.
     if asked.method == "GET" { request.dropsRedirectBodies = false }
     var fields = asked.fields
@@ -65,22 +64,6 @@ extension CacheExchange {
     }
     if fields != asked.fields { request.head.headerFields = fields.httpFields }
     return request
-  }
-
-  /// The request with what is left of its deadline.
-  private func remaining() throws(TransportError) -> TransferRequest {
-    let waited = time.now() - start
-    guard waited > .zero, let deadline = request.deadline else { return request }
-    guard deadline > waited else { throw deadlinePassed }
-    var request = request
-    request.deadline = deadline - waited
-    return request
-  }
-
-  var deadlinePassed: TransportError {
-    .deadlinePassed(
-      request.deadlineCode, of: request.wholeTimeout ?? request.deadline, "while waiting for the cache",
-      requestSent: false)
   }
 
   /// What is stored, where it may serve because the server failed.
@@ -110,10 +93,7 @@ extension CacheExchange {
     let matches = CacheFreshening.matches(fields, among: situation.entries, asked: index)
     var heads = situation.stored
     for match in matches {
-      heads[match] = heads[match].freshened(
-        CacheFreshening.freshened(
-          situation.entries[match], by: fields, requested: times.requested, received: times.received))
-      await store.freshen(heads[match])
+      heads[match] = await refreshed(match, situation, by: fields, times)
     }
     guard let serving = matches.contains(index) ? index : matches.first,
       let part = CacheServing(of: heads[serving].entry, to: asked)
@@ -121,13 +101,30 @@ extension CacheExchange {
     var report = CacheReport(.revalidated)
     report.forwardReason = .stale
     report.forwardStatus = 304
-    report.isStored = true
-    guard let answer = try await served(heads[serving], part, report, facts: response.facts) else {
-      await store.remove(heads[serving].id)
-      return nil
-    }
-    if heads[serving].entry.control.noStore { await store.remove(heads[serving].id) }
-    return Asked(response: answer, isShareable: true)
+    let mayStay = mayStay(heads[serving].entry, serving, situation)
+    report.isStored = mayStay
+    let answer = try await served(heads[serving], part, report, facts: response.facts)
+    if answer == nil || !mayStay { await remove(heads[serving].id) }
+    return answer.map { Asked(response: $0, isShareable: mayStay) }
+  }
+
+  /// A stored answer with the fields that one without a body brought for it. Where it may no longer be kept, it goes.
+  private func refreshed(
+    _ index: Int, _ situation: Situation, by fields: CacheFields, _ times: Times
+  ) async -> StoredHead {
+    let entry = CacheFreshening.freshened(
+      situation.entries[index], by: fields, requested: times.requested, received: times.received)
+    var head = situation.stored[index].freshened(entry)
+    head.isCredentialed = head.isCredentialed || keys.isCredentialed && !entry.isForAnyone
+    let fresh = head
+    if mayStay(entry, index, situation) { await visit.ask { await $0.freshen(fresh) } }
+    return head
+  }
+
+  /// Whether an answer that is stored stays so: by what it says, and for whom.
+  private func mayStay(_ entry: CacheEntry, _ index: Int, _ situation: Situation) -> Bool {
+    let isForThese = index < situation.ownCount || entry.isForAnyone
+    return isForThese && CacheStorage.mayKeep(asked, entry, rules)
   }
 
   /// A jar that has no cookie for this yet: what is set begins its session, and is no other's, though the request has
@@ -148,13 +145,12 @@ extension CacheExchange {
     guard response.head.status == .ok, !asked.forbidsStoring else { return }
     let fields = fieldsForEntries(of: response)
     for index in situation.matching where situation.entries[index].status == 200 {
-      guard CacheFreshening.agrees(fields, with: situation.entries[index]) else {
-        await store.remove(situation.stored[index].id)
-        continue
+      var mayStay = CacheFreshening.agrees(fields, with: situation.entries[index])
+      if mayStay {
+        let head = await refreshed(index, situation, by: fields, times)
+        mayStay = self.mayStay(head.entry, index, situation)
       }
-      let entry = CacheFreshening.freshened(
-        situation.entries[index], by: fields, requested: times.requested, received: times.received)
-      await store.freshen(situation.stored[index].freshened(entry))
+      if !mayStay { await remove(situation.stored[index].id) }
     }
   }
 }

@@ -7,29 +7,28 @@ import LastroWire
 extension CacheExchange {
   /// The server's answer, which is kept where it may be: at once, or while its body is read.
   ///
-  /// - Parameter isTrue: whether nothing changed at the server since the request was handed over, as far as is known.
+  /// - Parameter reading: whether anything changed at the server since the request was handed over.
   func kept(
-    _ response: TransferResponse, _ situation: Situation, _ times: Times, _ isTrue: () -> Bool
+    _ response: TransferResponse, _ situation: Situation, _ times: Times, _ reading: ChangeCounts.Reading
   ) async -> Asked {
     var report = CacheReport(.missed)
     report.forwardReason = situation.forwardReason
     report.forwardStatus = response.head.status.code
     var response = response
     let (head, key, mayStore) = head(of: response, times)
-    if mayStore, isTrue(), let writing = await store.begin(head, for: key) {
-      let old = situation.chosen.map { situation.stored[$0].id }
+    if mayStore {
+      let keeping = BodyKeeping(
+        head: head, key: key, replaced: situation.chosen.map { situation.stored[$0].id }, reading: reading,
+        access: cache.access)
+      let maximum = cache.policy.maximumEntryBytes
       if let bytes = response.body.bytes {
-        if bytes.count <= cache.policy.maximumEntryBytes, await writing.write(bytes), await writing.commit() {
-          report.isStored = true
-          if let old { await store.remove(old) }
-        } else {
-          writing.abandon()
-        }
+        if bytes.count <= maximum { report.isStored = await visit.ask { await keeping.keep(bytes, in: $0) } ?? false }
       } else {
-        report.isStored = true
-        let tee = TeedBody(
-          response.body, into: writing, maximumBytes: cache.policy.maximumEntryBytes, store: store, replacing: old)
-        response.body = ResponseBody(source: tee)
+        let tee = TeedBody(response.body, keeping, maximumBytes: maximum, visit)
+        if await tee.begin() {
+          report.isStored = true
+          response.body = ResponseBody(source: tee)
+        }
       }
     }
     return Asked(response: noted(response, report), isShareable: mayStore)
@@ -39,21 +38,19 @@ extension CacheExchange {
   private func head(of response: TransferResponse, _ times: Times) -> (StoredHead, CacheKey, mayStore: Bool) {
     let fields = CacheFields(response.head.headerFields)
     // The engine undoes codings where the request asks for none itself.
-    let isDecoded =
-      fields.contains("content-encoding") && !asked.fields.contains("accept-encoding")
-      && !asked.fields.contains("range")
+    let isDecoded = fields.contains("content-encoding") && !asked.leavesCoding
     let entry = CacheEntry(
       status: response.head.status.code, fields: CacheStorage.fieldsToStore(fields, received: times.received),
       requested: times.requested, received: times.received, isDecoded: isDecoded)
     let selecting = try? keys.keyring.digest(ofSelection: VaryRule(fields).selection(from: asked.fields))
+    let isForAnyone = entry.isForAnyone
     let head = StoredHead(
       head: HTTPResponse(status: response.head.status, headerFields: entry.fields.httpFields),
-      requested: times.requested, received: times.received, selecting: selecting ?? [], isDecoded: isDecoded)
+      requested: times.requested, received: times.received, selecting: selecting ?? [], isDecoded: isDecoded,
+      isCredentialed: keys.isCredentialed && !isForAnyone)
     let isWhole = response.facts.bodyCut == nil && response.body.upgraded == nil
-    // A cookie is for whom it was set, whatever else the answer says.
-    let isForAll = entry.control.isPublic && !fields.contains("set-cookie")
     return (
-      head, isForAll ? keys.common : keys.own,
+      head, isForAnyone ? keys.common : keys.own,
       selecting != nil && isWhole && !(isOfNewSession && fields.contains("set-cookie"))
         && CacheStorage.mayStore(asked, entry, rules)
     )

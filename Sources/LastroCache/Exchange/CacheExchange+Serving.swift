@@ -19,7 +19,7 @@ extension CacheExchange {
   ) async throws(TransportError) -> TransferResponse? {
     var body = ResponseBody(Data())
     if asked.method != "HEAD", serving != .unsatisfiable {
-      guard let found = await store.body(of: stored.id) else { return nil }
+      guard let found = try await self.body(of: stored, serving, report) else { return nil }
       body = found
     }
     let freshness = CacheFreshness(of: stored.entry, now: time.sinceEpoch(), rules: rules)
@@ -33,8 +33,6 @@ extension CacheExchange {
     switch serving {
     case .whole: break
     case .part(let range):
-      guard let bytes = await Self.bytes(of: body, range) else { return nil }
-      body = ResponseBody(bytes)
       fields = fields.ofPart(range, of: stored.length)
       status = .partialContent
     case .unsatisfiable:
@@ -47,10 +45,24 @@ extension CacheExchange {
     return try limited(noted(response, report))
   }
 
-  private static func bytes(of body: ResponseBody, _ range: Range<Int64>) async -> Data? {
-    guard let all = try? await body.collect(upTo: .max), Int64(all.count) >= range.upperBound else { return nil }
-    let start = all.startIndex + Int(range.lowerBound)
-    return Data(all[start..<start + range.count])
+  /// What the store has of a body, as it is to be given; `nil` where it has not all of it.
+  private func body(
+    of stored: StoredHead, _ serving: CacheServing, _ report: CacheReport
+  ) async throws(TransportError) -> ResponseBody? {
+    let isStreamed = if case .collected = request.delivery { false } else { serving == .whole }
+    let (url, access) = (keys.own.url, cache.access)
+    let body = await visit.ask { store -> ResponseBody? in
+      guard let body = await store.body(of: stored.id), !access.isCondemned(url) else { return nil }
+      if isStreamed || body.bytes != nil && serving == .whole { return body }
+      // Here the wait for it has its limit.
+      guard let all = try? await body.collect(upTo: Int(clamping: stored.length)) else { return nil }
+      guard case .part(let range) = serving else { return ResponseBody(all) }
+      guard Int64(all.count) >= range.upperBound else { return nil }
+      return ResponseBody(Data(all.dropFirst(Int(range.lowerBound)).prefix(range.count)))
+    }
+    if body == nil { try checkCancelled(requestSent: report.forwardReason != nil) }
+    guard let body = body ?? nil else { return nil }
+    return body.bytes == nil ? ResponseBody(source: StoredBody(body, of: request, visit)) : body
   }
 
   /// Holds an answer in memory to the request's limit, as any transport does.
@@ -71,19 +83,7 @@ extension CacheExchange {
     return response
   }
 
-  /// With what the cache did, for the ledger, and for the caller where the policy says so.
   func noted(_ response: TransferResponse, _ report: CacheReport) -> TransferResponse {
-    var response = response
-    response.facts.notes.append(report.note)
-    if cache.policy.addsCacheStatus {
-      response.head.headerFields.append(HTTPField(name: .cacheStatus, value: report.member))
-    }
-    return response
+    transport.noted(response, report)
   }
-}
-
-extension HTTPField.Name {
-  // Forced: letters and a hyphen are a field name (RFC 9110 §5.6.2), and no other name could stand in.
-  // swift-format-ignore: NeverForceUnwrap
-  fileprivate static let cacheStatus = HTTPField.Name("Cache-Status")!
 }

@@ -14,7 +14,8 @@ extension CacheExchange {
   /// - Parameter landings: the number of flights that had ended before the store was read.
   func asking(_ situation: Situation, _ landings: UInt64) async throws(TransportError) -> TransferResponse {
     guard mayShare else { return try await ask(situation).response }
-    let key = FlightTable.Key(key: keys.own, mode: mode, connection: request.connection)
+    let key = FlightTable.Key(
+      key: keys.own, mode: mode, leavesCoding: asked.leavesCoding, connection: request.connection)
     switch cache.flights.join(key, now: time.now()) {
     case .alone: return try await ask(situation).response
     case .follower(let flight): return try await follow(flight, situation)
@@ -97,7 +98,7 @@ extension CacheExchange {
       return try limited(collapsed(answer.response))
     case .success(.unshared): return try await ask(situation).response
     case .failure(.cancelled): throw .cancelled()
-    case .failure(.limit): throw deadlinePassed
+    case .failure(.limit): throw request.deadlinePassed
     }
   }
 
@@ -127,7 +128,8 @@ extension CacheExchange {
     cache.revalidations.begin(keys.own, now: time.now) {
       let exchange = CacheExchange(
         request: request, asked: base.asked, mode: base.mode, keys: base.keys, start: base.time.now(),
-        transport: base.transport)
+        transport: base.transport,
+        visit: StoreVisit(base.cache.access, time: base.time, start: base.time.now(), deadline: request.deadline))
       guard let asked = try? await exchange.ask(asking) else { return false }
       return asked.response.facts.cache?.outcome != .staleServed
     }

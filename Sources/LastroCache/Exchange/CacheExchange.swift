@@ -19,15 +19,17 @@ struct CacheExchange: Sendable {
   /// When it began, by the monotonic clock.
   let start: Duration
   let transport: CachingTransport
+  let visit: StoreVisit
 
   var cache: HTTPCache { transport.cache }
-  var store: any HTTPCacheStore { transport.cache.store }
   var time: TimeSource { transport.time }
   var rules: CacheRules { transport.cache.policy.rules }
 
   /// What is stored for the request, and what follows from it.
   struct Situation: Sendable {
     var stored: [StoredHead] = []
+    /// How many of them are for those alone who ask; behind them stand those for anyone.
+    var ownCount = 0
     var entries: [CacheEntry] = []
     var matching: [Int] = []
     var decision: CacheDecision
@@ -44,8 +46,8 @@ struct CacheExchange: Sendable {
   }
 
   func run() async throws(TransportError) -> TransferResponse {
-    guard asked.isReading else { return try await change() }
     guard mode != .noStore, request.body.length == 0 else {
+      guard asked.mayForward else { return transport.unavailable }
       var report = CacheReport(.bypassed)
       report.forwardReason = .bypass
       return noted(try await transport.base.execute(request), report)
@@ -61,74 +63,62 @@ struct CacheExchange: Sendable {
     var situation = Situation(decision: .forward(.uriMiss))
     // What is gone, or poisoned, by the time that it is read is not asked for again; others come meanwhile.
     for _ in 0..<4 {
-      situation = await look()
+      situation = try await look()
       switch situation.decision {
       case .serve(let index, let serving):
         if let answer = try await served(situation.stored[index], serving, CacheReport(.hit)) {
           return (answer, situation)
         }
-        await store.remove(situation.stored[index].id)
+        await remove(situation.stored[index].id)
       case .serveAndRevalidate(let index, let serving):
         if let answer = try await served(situation.stored[index], serving, CacheReport(.staleServed)) {
           revalidate(index, situation)
           return (answer, situation)
         }
-        await store.remove(situation.stored[index].id)
-      case .unavailable:
-        return (
-          noted(
-            TransferResponse(head: HTTPResponse(status: .gatewayTimeout), body: ResponseBody(Data())),
-            CacheReport(.bypassed)), situation
-        )
+        await remove(situation.stored[index].id)
+      case .unavailable: return (transport.unavailable, situation)
       case .validate, .forward: return (nil, situation)
       }
     }
-    return (nil, situation.asking(.stale))
+    return asked.mayForward ? (nil, situation.asking(.stale)) : (transport.unavailable, situation)
   }
 
-  private func look() async -> Situation {
-    var stored = await store.heads(for: keys.own)
-    if keys.own != keys.common {
-      // What was answered to one without credentials is not for one with them, unless it is for all.
-      stored += await store.heads(for: keys.common).filter { stored in
-        let fields = CacheFields(stored.head.headerFields)
-        return CacheControl(fields).isPublic && !fields.contains("set-cookie")
-      }
+  func remove(_ id: StoredHead.ID) async { await visit.ask { await $0.remove(id) } }
+
+  /// Throws where the task was cancelled, for which a wait was given up.
+  func checkCancelled(requestSent: Bool = false) throws(TransportError) {
+    if Task.isCancelled { throw .cancelled(requestSent: requestSent) }
+  }
+
+  private func look() async throws(TransportError) -> Situation {
+    guard let (own, common) = await heads() else {
+      try checkCancelled()
+      return Situation(decision: asked.mayForward ? .forward(.bypass) : .unavailable)
     }
+    let stored = own + common
     let entries = stored.map(\.entry)
     let matching = stored.indices.filter { index in
       let rule = VaryRule(entries[index].fields)
-      guard !rule.matchesNone else { return false }
+      guard !rule.matchesNone, entries[index].isCoded(for: asked) else { return false }
       let selection = rule.selection(from: asked.fields)
       return (try? keys.keyring.digest(ofSelection: selection)) == stored[index].selecting
     }
     let decision = CacheDecision.decide(
       asked, entries: entries, matching: matching, now: time.sinceEpoch(), rules: rules)
-    return Situation(stored: stored, entries: entries, matching: matching, decision: decision)
+    return Situation(
+      stored: stored, ownCount: own.count, entries: entries, matching: matching, decision: decision)
   }
 
-  /// A request that may change what is stored.
-  private func change() async throws(TransportError) -> TransferResponse {
-    let response = try await transport.base.execute(request)
-    var report = CacheReport(.bypassed)
-    report.forwardReason = .method
-    report.forwardStatus = response.head.status.code
-    if CacheInvalidation.isCaused(byMethod: asked.method, status: response.head.status.code) {
-      cache.changes.note(keys.own.url)
-      await store.removeAll(ofURL: keys.own.url)
-      if let base = try? RequestTarget(request.url) {
-        for reference in CacheInvalidation.references(CacheFields(response.head.headerFields)) {
-          guard let target = try? RedirectTarget(reference, base: base, fragment: nil).target,
-            target.scheme == base.scheme, target.authority == base.authority
-          else { continue }
-          await cache.remove(target)
-        }
-      }
+  /// What is stored for those who ask alone, and for anyone; `nil` where the store does not tell.
+  private func heads() async -> (own: [StoredHead], common: [StoredHead])? {
+    let (keys, access) = (keys, cache.access)
+    return await visit.ask { store in
+      // What could not be removed must not answer.
+      guard await access.clear(keys.own.url) else { return ([], []) }
+      let own = await store.heads(for: keys.own)
+      // What was answered to one without credentials is not for one with them, unless it is for all.
+      let common = keys.own == keys.common ? [] : await store.heads(for: keys.common).filter(\.entry.isForAnyone)
+      return access.isCondemned(keys.own.url) ? ([], []) : (own, common)
     }
-    return noted(response, report)
   }
-}
-
-extension TransferRequest {
-  var url: String { "\(head.scheme ?? "")://\(head.authority ?? "")\(head.path ?? "")" }
 }

@@ -28,6 +28,12 @@ struct CacheKeyring: Sendable {
     return credentials.isEmpty ? [] : try digest(credentials, .credentials)
   }
 
+  /// Whether a request has credentials.
+  func isCredentialed(_ request: TransferRequest) -> Bool {
+    let identities = request.connection.map { $0.tls.identity != nil || !$0.tls.hostIdentities.isEmpty } ?? false
+    return identities || !Self.credentials(of: request).isEmpty
+  }
+
   private func digest(_ text: String, _ use: Use) throws(ConfigurationError) -> [UInt8] {
     try MessageDigest.hmacSHA256(of: Array("\(use.rawValue)\n\(text)".utf8), key: key).bytes
   }

@@ -10,18 +10,22 @@ struct CacheKeys: Sendable {
   let own: CacheKey
   /// For anyone.
   let common: CacheKey
+  /// Whether the request tells who asks: then the answer is not for anyone, whatever the partitioning.
+  let isCredentialed: Bool
 
-  /// `nil` where the request has no URL, OpenSSL no SHA-256, or its connection options a judge or a resolver of
-  /// their own: then nothing is kept.
-  init?(of request: TransferRequest, principal: String?, _ cache: HTTPCache) async {
-    guard let scheme = request.head.scheme, let authority = request.head.authority else { return nil }
+  /// `nil` where the request has no URL, OpenSSL no SHA-256, its connection options a judge or a resolver of their
+  /// own, or the store does not answer: then nothing is kept.
+  init?(of request: TransferRequest, principal: String?, _ cache: HTTPCache, _ visit: StoreVisit) async {
+    guard let url = request.url else { return nil }
     // Objects of a request's own, which have no text that would tell two of them apart: it goes past the cache.
     guard request.connection?.tls.trustJudge == nil, request.connection?.reach.names == nil else { return nil }
-    keyring = CacheKeyring(key: await cache.store.digestKey())
-    guard let url = try? keyring.digest(ofURL: "\(scheme)://\(authority)\(request.head.path ?? "/")"),
+    guard let key = await visit.ask({ await $0.digestKey() }) else { return nil }
+    keyring = CacheKeyring(key: key)
+    guard let url = try? keyring.digest(ofURL: url),
       let partition = try? keyring.partition(of: request, principal: principal, cache.policy.partitioning)
     else { return nil }
     own = CacheKey(url: url, partition: partition)
     common = CacheKey(url: url)
+    isCredentialed = principal != nil || keyring.isCredentialed(request)
   }
 }

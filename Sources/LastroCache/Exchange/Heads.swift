@@ -12,6 +12,12 @@ extension CacheFields {
   }
 }
 
+extension CacheEntry {
+  /// Whether it answers anyone, and not those alone for whom it was made. A cookie is for whom it was set, whatever else
+  /// the answer says.
+  var isForAnyone: Bool { control.isPublic && !fields.contains("set-cookie") }
+}
+
 extension StoredHead {
   /// As the machine sees it.
   var entry: CacheEntry {

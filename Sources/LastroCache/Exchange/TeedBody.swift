@@ -12,27 +12,45 @@ import LastroSupport
 /// A body on its path to its reader, which is kept at the same time. What cannot be kept does not hold the reader up.
 final class TeedBody: ResponseBodySource {
   private let body: ResponseBody
+  private let keeping: BodyKeeping
   private let maximumBytes: Int
-  private let store: any HTTPCacheStore
-  /// The answer whose place it takes.
-  private let old: StoredHead.ID?
-  private let state: Lock<State>
+  private let visit: StoreVisit
+  private let state = Lock(State())
 
   private struct State {
-    /// `nil` once it is whole or given up.
+    /// `nil` before it has begun, and once it is whole or given up.
     var writing: (any CacheWriting)?
+    var isOver = false
     var count = 0
   }
 
-  init(
-    _ body: ResponseBody, into writing: any CacheWriting, maximumBytes: Int, store: any HTTPCacheStore,
-    replacing old: StoredHead.ID?
-  ) {
+  init(_ body: ResponseBody, _ keeping: BodyKeeping, maximumBytes: Int, _ visit: StoreVisit) {
     self.body = body
+    self.keeping = keeping
     self.maximumBytes = maximumBytes
-    self.store = store
-    self.old = old
-    state = Lock(State(writing: writing))
+    self.visit = visit
+  }
+
+  /// Begins to keep it.
+  ///
+  /// - Returns: false where it is not kept: then the body is to be given as it is.
+  func begin() async -> Bool {
+    let (keeping, state) = (keeping, state)
+    let isBegun = await visit.ask { store in
+      guard keeping.reading.isTrue, let writing = await store.begin(keeping.head, for: keeping.key) else {
+        return false
+      }
+      let isWanted = state.withLock { state in
+        if !state.isOver { state.writing = writing }
+        return !state.isOver
+      }
+      // It came too late.
+      if !isWanted { writing.abandon() }
+      return isWanted
+    }
+    if isBegun == true { return true }
+    takeWriting()?.abandon()
+    return false
   }
 
   var finalFacts: TransferFacts? { body.finalFacts }
@@ -41,7 +59,10 @@ final class TeedBody: ResponseBodySource {
     do throws(TransportError) {
       var iterator = body.makeAsyncIterator()
       guard let piece = try await iterator.next() else {
-        await commit()
+        if let writing = takeWriting() {
+          let keeping = keeping
+          await visit.renewed.ask { _ = await keeping.commit(writing, in: $0) }
+        }
         return nil
       }
       await keep(piece)
@@ -57,22 +78,21 @@ final class TeedBody: ResponseBodySource {
     body.cancel()
   }
 
-  private func takeWriting() -> (any CacheWriting)? { state.withLock { $0.writing.take() } }
+  private func takeWriting() -> (any CacheWriting)? {
+    state.withLock { state in
+      state.isOver = true
+      return state.writing.take()
+    }
+  }
 
   private func keep(_ piece: Data) async {
     let writing = state.withLock { state in
       state.count += piece.count
-      return state.writing
+      return state.count <= maximumBytes ? state.writing : nil
     }
-    guard let writing else { return }
-    let isWithin = state.withLock { $0.count <= maximumBytes }
-    guard isWithin, await writing.write(piece) else {
+    guard let writing, await visit.renewed.ask({ _ in await writing.write(piece) }) == true else {
       takeWriting()?.abandon()
       return
     }
-  }
-
-  private func commit() async {
-    if let writing = takeWriting(), await writing.commit(), let old { await store.remove(old) }
   }
 }

@@ -9,6 +9,8 @@ final class FlightTable: Sendable {
   struct Key: Sendable, Hashable {
     var key: CacheKey
     var mode: CacheMode
+    /// Whether the body is wanted in its coding, which `Vary` need not say.
+    var leavesCoding: Bool
     var connection: ConnectionOptions?
   }
 
@@ -49,6 +51,13 @@ final class FlightTable: Sendable {
       let flight = Flight()
       state.flights[key] = flight
       return .leader(flight)
+    }
+  }
+
+  /// A URL has changed: who comes from now on joins none of its flights. `nil` for all.
+  func leave(_ url: [UInt8]?) {
+    state.withLock { state in
+      state.flights = url.map { url in state.flights.filter { $0.key.key.url != url } } ?? [:]
     }
   }
 

@@ -11,7 +11,10 @@ public import Lastro
 /// Where an ``HTTPCache`` keeps answers: ``MemoryCacheStore``, or one of your own.
 ///
 /// No call fails a fetch: what cannot be read is not there, and what cannot be written is not kept. Calls come from any
-/// task, several at once.
+/// task, several at once, and must not block its thread.
+///
+/// A fetch waits for the store for a second in all, and at most half of what is left of its deadline; then it goes on
+/// without, the task of the call is cancelled, and until the call has returned the store is asked nothing else.
 public protocol HTTPCacheStore: Sendable {
   /// The key of all digests, 32 random bytes or more: as long as it stays, what was kept is found again.
   func digestKey() async -> [UInt8]
@@ -32,13 +35,22 @@ public protocol HTTPCacheStore: Sendable {
   func freshen(_ head: StoredHead) async
 
   /// Removes an answer.
-  func remove(_ id: StoredHead.ID) async
+  ///
+  /// - Returns: whether it is gone.
+  @discardableResult
+  func remove(_ id: StoredHead.ID) async -> Bool
 
   /// Removes all answers of a URL, for anyone and in every partition.
-  func removeAll(ofURL url: [UInt8]) async
+  ///
+  /// - Returns: whether they are gone. Until they are, the cache gives none of them, and asks again.
+  @discardableResult
+  func removeAll(ofURL url: [UInt8]) async -> Bool
 
   /// Removes all answers.
-  func removeAll() async
+  ///
+  /// - Returns: whether they are gone. Until they are, the cache gives none of them, and asks again.
+  @discardableResult
+  func removeAll() async -> Bool
 }
 
 /// Writes the body of one answer to a store.

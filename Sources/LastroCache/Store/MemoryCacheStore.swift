@@ -63,14 +63,26 @@ public final class MemoryCacheStore: HTTPCacheStore {
   /// Puts a head in the place of the one with its name.
   public func freshen(_ head: StoredHead) async { state.withLock { $0.freshen(head, maximumBytes: maximumBytes) } }
 
-  /// Removes an answer.
-  public func remove(_ id: StoredHead.ID) async { state.withLock { $0.remove(id) } }
+  /// Removes an answer. Always true.
+  @discardableResult
+  public func remove(_ id: StoredHead.ID) async -> Bool {
+    state.withLock { $0.remove(id) }
+    return true
+  }
 
-  /// Removes all answers of a URL.
-  public func removeAll(ofURL url: [UInt8]) async { state.withLock { $0.removeAll(ofURL: url) } }
+  /// Removes all answers of a URL. Always true.
+  @discardableResult
+  public func removeAll(ofURL url: [UInt8]) async -> Bool {
+    state.withLock { $0.removeAll(ofURL: url) }
+    return true
+  }
 
-  /// Removes all answers.
-  public func removeAll() async { state.withLock { $0.removeAll() } }
+  /// Removes all answers. Always true.
+  @discardableResult
+  public func removeAll() async -> Bool {
+    state.withLock { $0.removeAll() }
+    return true
+  }
 }
 
 /// Collects a body in memory.

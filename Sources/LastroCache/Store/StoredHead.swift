@@ -27,15 +27,20 @@ public struct StoredHead: Sendable, Hashable {
   public var length: Int64 = 0
   /// Whether the body is no longer in the content coding that the fields name.
   public var isDecoded: Bool
+  /// Whether its request told who asked, by credentials or `RequestOptions.principal`, and it is not for anyone as
+  /// `public` answers are. Default false.
+  public var isCredentialed: Bool
 
   /// Makes a head.
   public init(
-    head: HTTPResponse, requested: Duration, received: Duration, selecting: [UInt8] = [], isDecoded: Bool = false
+    head: HTTPResponse, requested: Duration, received: Duration, selecting: [UInt8] = [], isDecoded: Bool = false,
+    isCredentialed: Bool = false
   ) {
     self.head = head
     self.requested = requested
     self.received = received
     self.selecting = selecting
     self.isDecoded = isDecoded
+    self.isCredentialed = isCredentialed
   }
 }

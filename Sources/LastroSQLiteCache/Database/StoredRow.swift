@@ -20,6 +20,8 @@ struct StoredRow: Codable {
   var requested: Int64
   var received: Int64
   var isDecoded: Bool
+  /// Left out where it is not.
+  var isCredentialed: Bool?
 
   init(_ head: StoredHead) {
     status = head.head.status.code
@@ -28,6 +30,7 @@ struct StoredRow: Codable {
     requested = Self.microseconds(head.requested)
     received = Self.microseconds(head.received)
     isDecoded = head.isDecoded
+    isCredentialed = head.isCredentialed ? true : nil
   }
 
   /// `nil` where no answer can have been like that.
@@ -41,7 +44,7 @@ struct StoredRow: Codable {
     var head = StoredHead(
       head: HTTPResponse(status: .init(code: status, reasonPhrase: reason), headerFields: all),
       requested: .microseconds(requested), received: .microseconds(received), selecting: selecting,
-      isDecoded: isDecoded)
+      isDecoded: isDecoded, isCredentialed: isCredentialed ?? false)
     head.id = StoredHead.ID(rawValue: id)
     head.length = length
     return head

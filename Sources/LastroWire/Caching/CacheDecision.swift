@@ -28,7 +28,7 @@ package enum CacheDecision: Sendable, Hashable {
   ) -> CacheDecision {
     guard request.isReading else { return .forward(.method) }
     let control = request.control
-    let mayForward = request.wish != .only && !control.onlyIfCached
+    let mayForward = request.mayForward
     func forward(_ reason: ForwardReason) -> CacheDecision { mayForward ? .forward(reason) : .unavailable }
     if request.forbidsStoring { return forward(.bypass) }
     if request.wish == .reload || request.isConditional { return forward(.request) }

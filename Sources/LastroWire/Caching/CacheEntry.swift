@@ -30,6 +30,13 @@ package struct CacheEntry: Sendable, Hashable {
   /// The entity tag, byte for byte.
   package var tag: String? { fields.first("etag").flatMap { $0.isEmpty ? nil : $0 } }
 
+  /// Whether its body is as the request wants it: with its coding, or without. A server need not say in `Vary` that it
+  /// codes for some. HEAD gets no body, and of ranges `CacheServing` decides.
+  package func isCoded(for request: CacheRequest) -> Bool {
+    request.method == "HEAD" || request.fields.contains("range") || !fields.contains("content-encoding")
+      || isDecoded != request.leavesCoding
+  }
+
   package var lastModified: String? { fields.first("last-modified") }
 
   /// When the server says that it made the answer; the receipt where it does not say it well.

@@ -36,6 +36,12 @@ package struct CacheRequest: Sendable, Hashable {
     return CacheControl(lines)
   }
 
+  /// Whether the server may be asked (RFC 9111 §5.2.1.7).
+  package var mayForward: Bool { wish != .only && !control.onlyIfCached }
+
+  /// Whether a body is wanted in the coding in which it comes: the engine undoes those that it asks for itself.
+  package var leavesCoding: Bool { fields.contains("accept-encoding") || fields.contains("range") }
+
   package var isReading: Bool { method == "GET" || method == "HEAD" }
 
   /// Whether its sender has an answer already, which the server is to judge.

@@ -45,7 +45,8 @@ package enum CacheReuse: Sendable, Hashable {
     let freshness = CacheFreshness(of: entry, now: now, rules: rules)
     guard !told.noCache, entry.mayBeStale(rules), freshness.isClockReliable else { return false }
     let asked = request.control
-    guard !asked.noCache, request.wish != .revalidate else { return false }
+    // Who wants the server's word, or nothing of what is kept, is told of the failure.
+    guard !asked.noCache, !request.forbidsStoring, ![.revalidate, .reload].contains(request.wish) else { return false }
     if let window = [told.staleIfError, asked.staleIfError].compactMap(\.self).max(),
       freshness.isWithin(.seconds(window))
     {

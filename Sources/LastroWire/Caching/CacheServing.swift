@@ -10,15 +10,20 @@ package enum CacheServing: Sendable, Hashable {
 
   /// `nil` where the answer has not what is asked for: then the server is.
   package init?(of entry: CacheEntry, to request: CacheRequest) {
-    // To HEAD a range says nothing, and of another status than 200 there are no parts.
-    guard request.method == "GET", entry.status == 200, let value = request.fields.first("range"),
-      let asked = ByteRange.request(value)
-    else {
+    guard entry.isCoded(for: request) else { return nil }
+    // To HEAD a range says nothing.
+    guard request.method == "GET", let value = request.fields.first("range") else {
       self = .whole
       return
     }
     // Bytes of another coding are no range of anything.
-    guard !entry.isDecoded, case .one(let range) = asked else { return nil }
+    guard !entry.isDecoded else { return nil }
+    // Of another status than 200 there are no parts.
+    guard entry.status == 200, let asked = ByteRange.request(value) else {
+      self = .whole
+      return
+    }
+    guard case .one(let range) = asked else { return nil }
     if let condition = request.fields.first("if-range"), !entry.isStrongly(condition) {
       self = .whole
       return

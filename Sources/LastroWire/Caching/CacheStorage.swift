@@ -10,13 +10,19 @@ package enum CacheStorage {
 
   /// Whether an answer, once its body is whole, may be kept.
   package static func mayStore(_ request: CacheRequest, _ entry: CacheEntry, _ rules: CacheRules) -> Bool {
-    guard request.method == "GET", !request.forbidsStoring, entry.status >= 200,
-      !CacheRules.transientStatuses.contains(entry.status), !VaryRule(entry.fields).matchesNone
+    guard request.method == "GET", entry.status >= 200, !CacheRules.transientStatuses.contains(entry.status),
+      mayKeep(request, entry, rules)
     else { return false }
     let control = entry.control
-    guard isAllowed(control, entry.status), !rules.isShared || isAllowedShared(control, request) else { return false }
     return (isExplicit(control, entry, rules) || CacheRules.heuristicStatuses.contains(entry.status))
       && isUseful(control, entry, rules)
+  }
+
+  /// Whether an answer that is kept may stay, with the fields that an answer to this request brought for it.
+  package static func mayKeep(_ request: CacheRequest, _ entry: CacheEntry, _ rules: CacheRules) -> Bool {
+    let control = entry.control
+    return !request.forbidsStoring && !VaryRule(entry.fields).matchesNone && isAllowed(control, entry.status)
+      && (!rules.isShared || isAllowedShared(control, request))
   }
 
   private static func isAllowed(_ control: CacheControl, _ status: Int) -> Bool {

@@ -70,6 +70,15 @@ struct CachingTransportTests {
   func modes() async throws {
     let world = CacheWorld(Self.fresh)
     #expect(try await world.get { $0.cache = .onlyStored }.status == 504)
+    // Nor is the server asked for what no cache answers, or goes past it.
+    let post = try await world.get(method: .post) { $0.cache = .onlyStored }
+    #expect(post.status == 504 && post.report?.description == "Lastro")
+    #expect(try await world.get(body: .init(source: .bytes(Data("a".utf8)))) { $0.cache = .onlyStored }.status == 504)
+    let judged = try await world.get {
+      $0.cache = .onlyStored
+      $0.connection = .edited { $0.tls.trustJudge = ScriptedJudge(accepts: { _ in true }) }
+    }
+    #expect(judged.status == 504)
     #expect(world.transfers == 0)
     try await world.get { $0.cache = .noStore }
     #expect(try await world.get { $0.cache = .onlyStored }.status == 504)

@@ -172,9 +172,9 @@ private final class SeeingStore: HTTPCacheStore {
     return await memory.begin(head, for: key)
   }
   func freshen(_ head: StoredHead) async { await memory.freshen(head) }
-  func remove(_ id: StoredHead.ID) async { await memory.remove(id) }
-  func removeAll(ofURL url: [UInt8]) async { await memory.removeAll(ofURL: url) }
-  func removeAll() async { await memory.removeAll() }
+  func remove(_ id: StoredHead.ID) async -> Bool { await memory.remove(id) }
+  func removeAll(ofURL url: [UInt8]) async -> Bool { await memory.removeAll(ofURL: url) }
+  func removeAll() async -> Bool { await memory.removeAll() }
 }
 
 extension ConnectionOptions {

@@ -208,11 +208,13 @@ struct MetricsObserverTests {
     let stack = stack(
       cached("hit", "Lastro; hit"), cached("stale_served", "Lastro; hit; ttl=-3"),
       cached("stale_served", "Lastro; fwd=stale"), cached("missed", "Lastro; fwd=uri-miss; stored"),
+      cached("missed", "Lastro; fwd=uri-miss; stored; collapsed"), cached("bypassed", "Lastro"),
       .fail(TransportError(stage: .policy, code: .egressDenied, message: "no")))
-    for _ in 0..<4 { _ = try await stack.fetch(.test()) }
+    let sent = [false, false, true, true, false, false]
+    for wasSent in sent { #expect(try await stack.fetch(.test()).response.attempts[0].requestSent == wasSent) }
     _ = try await stack.failure(of: .test())
     #expect(metrics.recorders(label: "http.client.request.duration").flatMap(\.values).count == 2)
-    for (outcome, count) in [("hit", 1), ("stale_served", 2), ("missed", 1)] {
+    for (outcome, count) in [("hit", 1), ("stale_served", 2), ("missed", 2), ("bypassed", 1)] {
       let counters = metrics.counters.filter { counter in
         counter.label == "lastro.client.cache.lookups"
           && counter.dimensions.contains { $0 == ("lastro.cache.outcome", outcome) }

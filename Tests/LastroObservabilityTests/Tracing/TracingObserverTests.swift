@@ -202,10 +202,12 @@ struct TracingObserverTests {
     let hit = TransferResponse(
       head: HTTPResponse(status: .init(code: 500)), body: ResponseBody(Data()),
       facts: TransferFacts(notes: [.init("cache", detail: "hit", text: "Lastro; hit")]))
-    let transport = ScriptedTransport([.fail(refusal), .reply(hit), .respond(status: 200)])
+    var collapsed = hit
+    collapsed.facts.notes = [.init("cache", detail: "missed", text: "Lastro; fwd=uri-miss; collapsed")]
+    let transport = ScriptedTransport([.fail(refusal), .reply(hit), .reply(collapsed), .respond(status: 200)])
     _ = try await stack(transport, interceptors: [AlwaysRetry()]).fetch(.test())
     let requests = spans().attempts
-    #expect(requests.map { $0.attributes.text["lastro.sent"] != nil } == [true, true, false])
+    #expect(requests.map { $0.attributes.text["lastro.sent"] != nil } == [true, true, true, false])
     #expect(requests.allSatisfy { $0.attributes.text["http.request.resend_count"] == nil })
   }
 

@@ -29,15 +29,16 @@ struct CacheErrorTextsTests {
       lines.append("ConfigurationError | \(error.map { "\($0)" } ?? "")".replacing(folder.path, with: "FOLDER"))
     }
     for error in [try await Self.tooLong(), try await Self.late()] { lines.append("HTTPFetchError | \(error)") }
+    lines.append("TransportError | \(try await Self.stuck())")
     try expectGolden(lines.map { $0 + "\n" }.joined(), keptIn: Self.file)
   }
 
   private static func stack(
-    _ clock: ManualClock, _ answer: @escaping ScriptedTransport.Handler
+    _ clock: ManualClock, _ cache: HTTPCache = HTTPCache(), _ answer: @escaping ScriptedTransport.Handler
   ) -> TransportNetworkStack {
     var configuration = StackConfiguration()
     configuration.timeSource = clock.timeSource
-    configuration.cache = HTTPCache()
+    configuration.cache = cache
     return TransportNetworkStack(
       transport: ScriptedTransport(time: clock.timeSource, handler: answer), configuration: configuration)
   }
@@ -72,4 +73,42 @@ struct CacheErrorTextsTests {
     _ = try await leader.value
     return error
   }
+
+  /// A store that tells of a body, and gives none of it.
+  private static func stuck() async throws -> TransportError {
+    let clock = ManualClock()
+    let stack = stack(clock, HTTPCache(store: StuckStore())) { _ throws(TransportError) in answer() }
+    _ = try await stack.fetch(.test())
+    let body = try await stack.stream(RawHTTPResource.test()).value
+    let reader = Task { try await transportError { try await body.collect(upTo: 10) } }
+    try await clock.waitForLimits(count: 1)
+    clock.advance(by: Timeouts.standard.idle ?? .zero)
+    return try await reader.value
+  }
+}
+
+/// Keeps answers in memory, but for their bodies.
+private final class StuckStore: HTTPCacheStore {
+  private final class Stuck: ResponseBodySource {
+    let isCancelled = Watched(false)
+    var finalFacts: TransferFacts? { nil }
+
+    func next() async throws(TransportError) -> Data? {
+      _ = await isCancelled.wait { $0 }
+      return nil
+    }
+
+    func cancel() { isCancelled.change { $0 = true } }
+  }
+
+  private let memory = MemoryCacheStore()
+
+  func digestKey() async -> [UInt8] { await memory.digestKey() }
+  func heads(for key: CacheKey) async -> [StoredHead] { await memory.heads(for: key) }
+  func body(of id: StoredHead.ID) async -> ResponseBody? { ResponseBody(source: Stuck()) }
+  func begin(_ head: StoredHead, for key: CacheKey) async -> (any CacheWriting)? { await memory.begin(head, for: key) }
+  func freshen(_ head: StoredHead) async {}
+  func remove(_ id: StoredHead.ID) async -> Bool { false }
+  func removeAll(ofURL url: [UInt8]) async -> Bool { false }
+  func removeAll() async -> Bool { false }
 }

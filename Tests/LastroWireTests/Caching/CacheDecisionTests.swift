@@ -176,7 +176,7 @@ struct CacheDecisionTests {
         afterFailureOf: request, for: Self.entry(control), isUnreachable: isUnreachable, now: .seconds(1_010), rules)
     }
     #expect(allows(Self.request()) == isAllowed)
-    #expect(!allows(Self.request(["Cache-Control: no-cache"])))
-    #expect(!allows(Self.request(wish: .revalidate)))
+    for control in ["no-cache", "no-store"] { #expect(!allows(Self.request(["Cache-Control: \(control)"]))) }
+    for wish in [.revalidate, .reload, .bypass] as [CacheRequest.Wish] { #expect(!allows(Self.request(wish: wish))) }
   }
 }

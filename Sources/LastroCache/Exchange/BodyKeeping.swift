@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// How an answer is kept, once its body is whole.
+struct BodyKeeping: Sendable {
+  let head: StoredHead
+  let key: CacheKey
+  /// The answer whose place it takes.
+  let replaced: StoredHead.ID?
+  let reading: ChangeCounts.Reading
+  let access: StoreAccess
+
+  /// Keeps a body that is in memory.
+  func keep(_ body: Data, in store: any HTTPCacheStore) async -> Bool {
+    guard reading.isTrue, let writing = await store.begin(head, for: key) else { return false }
+    guard await writing.write(body) else {
+      writing.abandon()
+      return false
+    }
+    return await commit(writing, in: store)
+  }
+
+  /// The body is whole: it is kept, unless the answer is no longer true.
+  func commit(_ writing: any CacheWriting, in store: any HTTPCacheStore) async -> Bool {
+    guard reading.isTrue, await writing.commit() else {
+      writing.abandon()
+      return false
+    }
+    if let replaced { _ = await store.remove(replaced) }
+    if reading.isTrue { return true }
+    // The store may have been cleared before this came to it.
+    access.condemn(key.url)
+    _ = await access.clear(key.url)
+    return false
+  }
+}
