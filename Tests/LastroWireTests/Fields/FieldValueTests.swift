@@ -45,6 +45,7 @@ struct FieldValueTests {
       (["<a>;rel=\"prev Next\"  ,,<b>"], ["a prev,next", "b "]),
       (["<a>; rel=next; rel=prev"], ["a next"]), (["<a>; rel=next", "<b>; rel=prev"], ["a next", "b prev"]),
       (["<a>;rel=next junk, <b>;rel=next"], ["a next"]), (["a; rel=next"], []), (["<a; rel=next"], []), ([""], []),
+      (["<a>; rel=\"prev\tnext\""], ["a prev,next"]),
       (["<a>; rel=\"next"], []), (["<>; rel=next"], [" next"]), (["<a>; Rel = next ; anchor=\"#x\""], ["a next #x"]),
     ])
   func links(values: [String], links: [String]) {
