@@ -20,9 +20,11 @@ struct Runner: Sendable {
   ) async throws(BodySink.WriteFailure) -> (report: Report, hint: String?) {
     var report = Report(url: Self.withoutUserInformation(specification.url))
     let resource: RawHTTPResource
+    var pageOptions = PageOptions()
     do {
-      resource = .raw(
-        try specification.request(), interceptors: interceptors + (try specification.interceptors()))
+      let request = try specification.request()
+      pageOptions.total = request.options.timeouts?.total
+      resource = .raw(request, interceptors: interceptors + (try specification.interceptors()))
     } catch let error as TransportError {
       report.fail(error.stage, error.code, error.message)
       return (report, error.hint)
@@ -31,7 +33,7 @@ struct Runner: Sendable {
       return (report, nil)
     }
     return try await paginates
-      ? fetchPages(resource, &report, sink, progress) : fetch(resource, &report, sink, progress)
+      ? fetchPages(resource, pageOptions, &report, sink, progress) : fetch(resource, &report, sink, progress)
   }
 
   private func fetch(
@@ -73,9 +75,10 @@ struct Runner: Sendable {
 
   /// Prints the bodies of pages, and reports the last one.
   private func fetchPages(
-    _ resource: RawHTTPResource, _ report: inout Report, _ sink: BodySink, _ progress: ((Int64, Int64?) -> Void)?
+    _ resource: RawHTTPResource, _ options: PageOptions, _ report: inout Report, _ sink: BodySink,
+    _ progress: ((Int64, Int64?) -> Void)?
   ) async throws(BodySink.WriteFailure) -> (report: Report, hint: String?) {
-    var pages = stack.pages(resource, by: .link).makeAsyncIterator()
+    var pages = stack.pages(resource, by: .link, options: options).makeAsyncIterator()
     var last: ResourceResponse?
     while true {
       let page: FetchedPage<Data>?

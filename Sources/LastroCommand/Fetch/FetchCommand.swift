@@ -23,7 +23,10 @@ struct FetchCommand: AsyncParsableCommand {
   @Flag(help: "Ask for no content coding, and print the body as it comes: compressed where the server compresses it.")
   var raw = false
   @Flag(
-    help: "Follow links to next pages (RFC 8288) on the same server, and print their bodies one after another.")
+    help: """
+      Follow links to next pages (RFC 8288) on the same server, and print their bodies one after another. --timeout is \
+      for all pages, --max-body for each (default 10 MiB).
+      """)
   var paginate = false
   @OptionGroup var cached: CacheFlags
   @Flag(name: .shortAndLong, help: "Tell on standard error what is sent and received, without secrets.")
@@ -33,6 +36,9 @@ struct FetchCommand: AsyncParsableCommand {
   func validate() throws {
     if downloadFlags.download != nil, output != nil {
       throw ValidationError("--download and -o exclude each other.")
+    }
+    if downloadFlags.download != nil, paginate {
+      throw ValidationError("--download and --paginate exclude each other: a file has one body; write with -o.")
     }
     if raw, cached.directory != nil {
       throw ValidationError(

@@ -30,6 +30,7 @@ struct CommandErrorTextsTests {
     fetch URL -F a=@/nowhere/file
     fetch URL -o /nowhere/body
     fetch URL --download f -o g
+    fetch URL --download f --paginate
     fetch URL --download f -C 7
     fetch URL -C -
     fetch URL --cacert a --capath b

@@ -54,6 +54,7 @@ struct FetchFormTests {
       case 7: return answer.adding("Link", "<http://localhost:1/>; rel=next")
       case 8: return answer.adding("Link", "<?page=9>; rel=next")
       case 9: return LoopbackResponse.text("gone\n", status: 404)
+      case 10...: return answer.adding("Link", "<?page=\(page + 1)>; rel=next")
       default: return answer
       }
     }
@@ -63,7 +64,14 @@ struct FetchFormTests {
     #expect(json["body_bytes"] as? Int == 21 && json["status"] as? Int == 200)
     let foreign = try await Lastro.run(["fetch", "--paginate", server.baseURL + "/?page=7"])
     #expect(foreign.status != 0 && foreign.errors.contains("request/foreign_page"))
+    #expect(foreign.text == "page 7\n")
     let missing = try await Lastro.run(["fetch", "--paginate", server.baseURL + "/?page=8"])
     #expect(missing.status != 0 && missing.text == "page 8\ngone\n")
+    let each = try await Lastro.run(["fetch", "--paginate", "--max-body", "7", server.baseURL + "/"])
+    #expect(each.status == 0 && each.output.count == 21, "\(each.errors)")
+    let large = try await Lastro.run(["fetch", "--paginate", "--max-body", "6", server.baseURL + "/"])
+    #expect(large.errors.contains("limit/body_too_large"))
+    let endless = try await Lastro.run(["fetch", "--paginate", "--timeout", "0.05", server.baseURL + "/?page=10"])
+    #expect(endless.errors.contains("timeout/total_timeout"), "\(endless.errors)")
   }
 }
