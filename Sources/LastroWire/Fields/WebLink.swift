@@ -7,10 +7,10 @@ package struct WebLink: Equatable, Sendable {
 
   /// As written: a reference to be resolved against the URL that answered.
   package var target: String
-  /// Relation types in lower case: those of the first `rel` (§3.3). Empty where there is none, though §3.3 demands one.
+  /// Relation types in lower case: those of the first `rel` (§3.3); empty where there is none.
   package var relations: [String]
-  /// What the link is of, as written, where it says so (§3.2): a reference, which may be that of the page itself. `nil`:
-  /// the page.
+  /// What the link is of, as written, where it says so (§3.2): a reference, which may be the page's own. `nil`: the
+  /// page.
   package var anchor: String?
   /// All, in order, those above among them.
   package var parameters: [FieldParameter]
