@@ -56,7 +56,9 @@ struct SecretFetch {
     let recorder = HARRecorder()
     let tracer = InMemoryTracer()
     if endpoint.isMarked {
-      configuration.observers = [Observer(fetch: self), recorder, TracingObserver(tracer: tracer)]
+      configuration.observers = [
+        Observer(fetch: self), recorder, TracingObserver(tracer: tracer), LoggingObserver(logger: logger),
+      ]
     }
     configuration.interceptors = [SessionInterceptor(isMarked: endpoint.isMarked), hooks, logging, short]
     let stack = TransportNetworkStack(transport: transport, configuration: configuration)

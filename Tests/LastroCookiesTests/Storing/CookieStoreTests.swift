@@ -106,8 +106,8 @@ struct CookieStoreTests {
     let file = CookieFile(path: directory.file("cookies.txt"))
     let cookie = Cookie("a", "1", domain: "a.com")
     try file.save([cookie])
-    let large = Cookie("b", Secret(String(repeating: "v", count: PrivateFile.maximumBytes)), domain: "a.com")
-    #expect(throws: CookieError.self) { try file.save([large]) }
+    let large = String(repeating: "v", count: PrivateFile.maximumBytes + 1)
+    #expect(throws: CookieError.self) { try PrivateFile(file.path).replace(with: large) }
     #expect(try file.load() == [cookie])
     let neighbor = try PrivateFile(file.path).neighbor()
     defer { close(neighbor.descriptor) }

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+public import Lastro
+internal import LastroSupport
+public import Logging
+
+/// Logs one line a call, when it ends, over swift-log. `LoggingInterceptor` tells of each attempt instead.
+///
+/// Messages are constant texts: "call succeeded", "stream opened", "call failed", "call cancelled", "stream failed" (for
+/// a body that broke off), "more calls failed alike". What is particular stands in the metadata: `call`, `operation`,
+/// `request` (method and URL, without the values of its query), `attempts`, `duration_ms`, `status`; of failures `stage`,
+/// `code`, `error`, `hint`, `engine_code`. Every value is on one line, and secrets are masked.
+///
+/// In an outage every line says the same. Of failures that are alike, which are those of one server and operation with
+/// the same status, or the same stage and code, so many are told within a window; the number of the others is told when
+/// a call ends after the window, or with the observer itself: "more calls failed alike", with `count`, `server`,
+/// `operation` and `reason`.
+///
+/// ```swift
+/// configuration.observers = [LoggingObserver(logger: Logger(label: "github"))]
+/// ```
+///
+/// It may be used by several stacks that have the same clock.
+public final class LoggingObserver: FetchObserver {
+  /// At which level what is logged.
+  public struct Levels: Sendable, Hashable {
+    /// A success, and a stream that was opened. Default info.
+    public var succeeded: Logger.Level = .info
+    /// A failure, retries included. Default warning.
+    public var failed: Logger.Level = .warning
+    /// The caller cancelled. Default debug.
+    public var cancelled: Logger.Level = .debug
+    /// A failure by a status, in place of ``failed``. Default: 404 and 410 are info. Such an answer is how a server says
+    /// that something is not there, which is news to who asks whether it is, and no fault of either side. Where every
+    /// resource has to be there, write `byStatus[404] = nil`.
+    public var byStatus: [Int: Logger.Level] = [404: .info, 410: .info]
+
+    /// Makes the default levels.
+    public init() {}
+
+    func level(of error: HTTPFetchError<any Error>) -> Logger.Level {
+      if error.isCancelled { return cancelled }
+      guard error.stage == .http, let status = error.statusCode else { return failed }
+      return byStatus[status.code] ?? failed
+    }
+  }
+
+  private let logger: Logger
+  private let levels: Levels
+  private let redaction: Redaction
+  private let sampler: Lock<FailureSampler>
+
+  /// Makes an observer.
+  ///
+  /// - Parameters:
+  ///   - logger: where to log to; its own level decides what is worked out at all.
+  ///   - levels: at which levels.
+  ///   - maximumAlike: most failures that are alike which are told within a window. Default 10; fewer than one count as
+  ///     one.
+  ///   - window: how long a window is; it begins with its first failure. Default 1 min; zero, and less, tells of every
+  ///     failure.
+  ///   - redaction: what is masked, besides what a request's options name.
+  public init(
+    logger: Logger, levels: Levels = Levels(), maximumAlike: Int = 10, window: Duration = .seconds(60),
+    redaction: Redaction = .standard
+  ) {
+    self.logger = logger
+    self.levels = levels
+    self.redaction = redaction
+    sampler = Lock(FailureSampler(maximumAlike: maximumAlike, window: window))
+  }
+
+  deinit { tell(sampler.withLock { $0.takeUntold(now: nil) }) }
+
+  /// Logs what ended. Takes a lock, and calls the logger outside of it.
+  public func observe(_ event: FetchEvent) {
+    switch event.kind {
+    case .callEnded(let result):
+      tellUntold(event)
+      switch result {
+      case .success(let response): succeeded(response, event)
+      case .failure(let error): failed(error, event)
+      }
+    case .bodyEnded(let end):
+      if let error = end.error, error.code != .cancelled { bodyFailed(error, event) }
+    default: break
+    }
+  }
+
+  private func succeeded(_ response: ResourceResponse, _ event: FetchEvent) {
+    guard logger.logLevel <= levels.succeeded else { return }
+    var metadata = metadata(of: response.ledger, event)
+    metadata["status"] = "\(response.status.code)"
+    logger.log(level: levels.succeeded, event.isStream ? "stream opened" : "call succeeded", metadata: metadata)
+  }
+
+  private func failed(_ error: HTTPFetchError<any Error>, _ event: FetchEvent) {
+    let level = levels.level(of: error)
+    guard logger.logLevel <= level, error.isCancelled || isTold(error, level, event) else { return }
+    var metadata = metadata(of: error.ledger, event)
+    metadata["status"] = error.statusCode.map { "\($0.code)" }
+    metadata["stage"] = "\(error.stage.rawValue)"
+    metadata["code"] = "\(error.code)"
+    metadata["error"] = "\(redaction.text(error.message, of: error).onOneLine)"
+    metadata["hint"] = error.hint.map { "\(redaction.text($0, of: error).onOneLine)" }
+    metadata["engine_code"] = error.engineCode.map { "\($0)" }
+    logger.log(level: level, error.isCancelled ? "call cancelled" : "call failed", metadata: metadata)
+  }
+
+  private func bodyFailed(_ error: TransportError, _ event: FetchEvent) {
+    tellUntold(event)
+    let kind = FailureSampler.Kind(operation: event.operation, reason: HTTPAttributes.errorType(of: error))
+    guard logger.logLevel <= levels.failed, isTold(kind, levels.failed, event) else { return }
+    var metadata: Logger.Metadata = ["call": "\(event.callID)"]
+    metadata["operation"] = text(of: event.operation)
+    metadata["stage"] = "\(error.stage.rawValue)"
+    metadata["code"] = "\(error.code)"
+    metadata["error"] = "\(redaction.text(error.message, of: error).onOneLine)"
+    metadata["hint"] = error.hint.map { "\(redaction.text($0, of: error).onOneLine)" }
+    logger.log(level: levels.failed, "stream failed", metadata: metadata)
+  }
+
+  private func isTold(_ error: HTTPFetchError<any Error>, _ level: Logger.Level, _ event: FetchEvent) -> Bool {
+    let server = error.ledger.url.flatMap { try? Origin($0) }.map { "\($0)" }
+    let kind = FailureSampler.Kind(
+      server: server, operation: event.operation, reason: HTTPAttributes.errorType(of: error))
+    return isTold(kind, level, event)
+  }
+
+  private func isTold(_ kind: FailureSampler.Kind, _ level: Logger.Level, _ event: FetchEvent) -> Bool {
+    sampler.withLock { $0.tells(kind, at: level, now: event.time) }
+  }
+
+  private func tellUntold(_ event: FetchEvent) { tell(sampler.withLock { $0.takeUntold(now: event.time) }) }
+
+  private func tell(_ all: [FailureSampler.Untold]) {
+    for untold in all {
+      var metadata: Logger.Metadata = ["count": "\(untold.count)"]
+      metadata["server"] = untold.kind.server.map { "\($0.onOneLine)" }
+      metadata["operation"] = text(of: untold.kind.operation)
+      metadata["reason"] = untold.kind.reason.map { "\($0)" }
+      logger.log(level: untold.level, "more calls failed alike", metadata: metadata)
+    }
+  }
+
+  private func metadata(of ledger: AttemptLedger, _ event: FetchEvent) -> Logger.Metadata {
+    var metadata: Logger.Metadata = [
+      "call": "\(event.callID)", "attempts": "\(ledger.attempts.count)",
+      "duration_ms": "\((ledger.elapsed / .microseconds(1)).rounded() / 1000)",
+    ]
+    metadata["operation"] = text(of: event.operation)
+    metadata["request"] = ledger.request.map { "\(redaction.text($0).onOneLine)" }
+    return metadata
+  }
+
+  private func text(of operation: String?) -> Logger.Metadata.Value? {
+    operation.map { "\(redaction.text($0).onOneLine)" }
+  }
+}

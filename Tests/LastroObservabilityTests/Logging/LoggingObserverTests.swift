@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import Lastro
+import LastroSupport
+import LastroTesting
+import Logging
+import TestSupport
+import Testing
+
+@testable import LastroObservability
+
+@Suite("Log lines of calls", .timeLimit(.minutes(5)))
+struct LoggingObserverTests {
+  private let clock = ManualClock(autoAdvance: true)
+
+  private func stack(
+    _ transport: ScriptedTransport, _ observer: LoggingObserver, interceptors: [any HTTPResourceInterceptor] = []
+  ) -> TransportNetworkStack {
+    .observed(transport, by: observer, clock: clock, interceptors: interceptors)
+  }
+
+  /// The lines of one fetch.
+  private func lines(
+    _ steps: ScriptedTransport.Step..., levels: LoggingObserver.Levels = .init(), level: Logger.Level = .trace,
+    retries: Bool = false
+  ) async throws -> [RecordingLogHandler.Entry] {
+    let (logger, entries) = RecordingLogHandler.make(level: level)
+    var options = RequestOptions()
+    options.operation = "get\nThing"
+    let stack = stack(
+      ScriptedTransport(steps), LoggingObserver(logger: logger, levels: levels),
+      interceptors: retries ? [RetryInterceptor(policy: .maxRetries(1))] : [])
+    _ = try? await stack.fetch(.test(url: "https://example.com/a?q=1", options: options))
+    return entries.withLock { $0 }
+  }
+
+  @Test("a call has one line, when it ends, whatever its attempts")
+  func calls() async throws {
+    let line = try await lines(.slow(clock, .milliseconds(250), status: 503), .answer(200), retries: true)
+    #expect(line.map(\.message) == ["call succeeded"] && line.first?.level == .info)
+    let metadata = try #require(line.first?.metadata)
+    #expect(metadata["attempts"] == "2" && metadata["status"] == "200" && metadata["operation"] == "get\\nThing")
+    #expect(metadata["request"]?.description.hasPrefix("GET https://example.com/a?q=") == true)
+    let failed = try await lines(.answer(503), .fail(.connect, .connectFailed), retries: true)
+    #expect(failed.map(\.message) == ["call failed"] && failed.first?.level == .warning)
+    #expect(failed.first?.metadata["code"] == "connect_failed" && failed.first?.metadata["engine_code"] == "7")
+    #expect(failed.first?.metadata["attempts"] == "2" && failed.first?.metadata["status"] == nil)
+  }
+
+  @Test("levels are by status: that something is not there is news, and no fault; a cancelled call is neither")
+  func levels() async throws {
+    var levels: [Logger.Level?] = []
+    for status in [404, 410, 400, 429, 500] { levels.append(try await lines(.answer(status)).first?.level) }
+    #expect(levels == [.info, .info, .warning, .warning, .warning])
+    var own = LoggingObserver.Levels()
+    own.byStatus = [500: .critical]
+    #expect(try await lines(.answer(404), levels: own).first?.level == .warning)
+    #expect(try await lines(.answer(500), levels: own).first?.level == .critical)
+    let cancelled = try await lines(.fail(.cancelled(requestSent: true)))
+    #expect(cancelled.map(\.message) == ["call cancelled"] && cancelled.first?.level == .debug)
+    #expect(try await lines(.answer(404), level: .warning).isEmpty)
+  }
+
+  @Test("of failures alike so many are told a window, and then how many more there were; others are told meanwhile")
+  func outage() async throws {
+    let (logger, entries) = RecordingLogHandler.make()
+    let isUp = Lock(false)
+    let transport = ScriptedTransport { (_, _) throws(TransportError) in .answer(isUp.withLock { $0 } ? 200 : 503) }
+    let stack = stack(transport, LoggingObserver(logger: logger, maximumAlike: 2, window: .seconds(60)))
+    for _ in 0..<7 { _ = try? await stack.fetch(.test()) }
+    _ = try? await stack.fetch(.test(url: "https://other.example/"))
+    clock.advance(by: .seconds(59))
+    _ = try? await stack.fetch(.test())
+    #expect(entries.withLock { $0.map(\.message) } == ["call failed", "call failed", "call failed"])
+    clock.advance(by: .seconds(1))
+    isUp.withLock { $0 = true }
+    _ = try await stack.fetch(.test())
+    let last = entries.withLock { $0.dropFirst(3) }
+    #expect(last.map(\.message) == ["more calls failed alike", "call succeeded"])
+    #expect(last.first?.level == .warning)
+    #expect(last.first?.metadata == ["count": "6", "server": "https://example.com", "reason": "503"])
+    isUp.withLock { $0 = false }
+    _ = try? await stack.fetch(.test())
+    #expect(entries.withLock { $0.last?.message } == "call failed")
+  }
+
+  @Test("what a window kept back is told when the observer ends")
+  func end() throws {
+    let (logger, entries) = RecordingLogHandler.make()
+    do {
+      let observer = LoggingObserver(logger: logger, maximumAlike: 0)
+      let error = HTTPFetchError<any Error>(.transport(TransportError(stage: .tls, code: .hostMismatch, message: "no")))
+      for _ in 0..<3 { observer.observe(FetchEvent(.callEnded(.failure(error)))) }
+    }
+    #expect(entries.withLock { $0.map(\.message) } == ["call failed", "more calls failed alike"])
+    #expect(entries.withLock { $0.last?.metadata } == ["count": "2", "reason": "tls/host_mismatch"])
+  }
+
+  @Test("kinds of failures are bounded, and without a window each failure is told")
+  func bounds() {
+    var sampler = FailureSampler(maximumAlike: 1, window: .seconds(60))
+    func tells(_ number: Int) -> Bool {
+      sampler.tells(FailureSampler.Kind(server: "\(number)"), at: .warning, now: .seconds(number))
+    }
+    for number in 0..<FailureSampler.maximumKinds { #expect(tells(number)) }
+    #expect((0..<3).map { tells(FailureSampler.maximumKinds + $0) } == [true, false, false])
+    let untold = sampler.takeUntold(now: .seconds(10_000))
+    #expect(untold == [FailureSampler.Untold(kind: .init(), level: .warning, count: 2)])
+    var every = FailureSampler(maximumAlike: 1, window: .zero)
+    for _ in 0..<3 {
+      let untold = every.takeUntold(now: .zero)
+      let isTold = every.tells(.init(), at: .warning, now: .zero)
+      #expect(untold.isEmpty && isTold)
+    }
+  }
+
+  @Test("a stream is told when it is opened, and again where its body breaks off, but not where it is left")
+  func streams() async throws {
+    let (logger, entries) = RecordingLogHandler.make()
+    let cut = TransportError(stage: .response, code: .truncatedBody, message: "token=PLANTED", requestSent: true)
+    let transport = ScriptedTransport([.stream(["a"], failure: cut), .stream(["a"])])
+    let stack = stack(transport, LoggingObserver(logger: logger))
+    _ = try? await stack.stream(RawHTTPResource.test()).value.collect(upTo: 10)
+    try await stack.stream(RawHTTPResource.test()).value.cancel()
+    let all = entries.withLock { $0 }
+    #expect(all.map(\.message) == ["stream opened", "stream failed", "stream opened"])
+    #expect(all[1].level == .warning && all[1].metadata["error"] == "token=***")
+    #expect(all[1].metadata["call"] == all[0].metadata["call"])
+  }
+}
