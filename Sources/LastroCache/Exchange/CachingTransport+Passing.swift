@@ -11,6 +11,14 @@ import LastroWire
 #endif
 
 extension CachingTransport {
+  /// A request that goes past the cache.
+  func bypass(_ request: TransferRequest, _ asked: CacheRequest) async throws(TransportError) -> TransferResponse {
+    guard asked.mayForward else { return unavailable }
+    var report = CacheReport(.bypassed)
+    report.forwardReason = .bypass
+    return noted(try await base.execute(request), report)
+  }
+
   /// A request that may change what is stored (RFC 9111 §4.4).
   func change(_ request: TransferRequest, _ asked: CacheRequest) async throws(TransportError) -> TransferResponse {
     guard asked.mayForward else { return unavailable }
