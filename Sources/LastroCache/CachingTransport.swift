@@ -41,6 +41,7 @@ public struct CachingTransport: Transport {
       method: request.head.method.rawValue, fields: CacheFields(request.head.headerFields),
       wish: (use.mode ?? .standard).wish)
     guard asked.isReading else { return try await change(request, asked) }
+    guard use.mode != .noStore, request.body.length == 0 else { return try await bypass(request, asked) }
     let visit = StoreVisit(cache.access, time: time, start: start, deadline: request.deadline)
     guard let keys = await CacheKeys(of: request, principal: use.principal, cache, visit) else {
       if Task.isCancelled { throw .cancelled() }

@@ -38,7 +38,7 @@ public final class HTTPCache: Sendable {
   /// Removes what is kept of a URL, for all principals. What is under way is not kept either.
   ///
   /// It answers nothing from now on, also where the store fails to remove it, or the task is cancelled meanwhile: the
-  /// store is asked again before it is read.
+  /// store is asked again before it is read. The store is waited for without a limit; cancelling ends the wait.
   ///
   /// - Parameter url: absolute; what it has behind a `#` does not matter.
   /// - Throws: `TransportError` for a text that is no `http` or `https` URL, stage `request`.

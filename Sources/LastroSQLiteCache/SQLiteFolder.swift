@@ -15,8 +15,8 @@ final class SQLiteFolder: Sendable {
   private static let failuresBeforePause = 3
   private static let pause = Duration.seconds(60)
 
-  // Unchecked because the lock of the state is held whenever the contents are used.
-  private struct State: @unchecked Sendable {
+  private struct State {
+    /// For one thread at a time: it is used with the lock held, and does not leave it.
     var contents: SQLiteContents?
     /// What is to be told when the lock is free again.
     var events: [SQLiteCacheEvent] = []

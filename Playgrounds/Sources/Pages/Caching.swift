@@ -55,6 +55,14 @@ private func mode() -> RequestOptions {
   return options
 }
 
+private func collapsing() -> StackConfiguration {
+  // sample: collapsing
+  var configuration = StackConfiguration()
+  configuration.collapsing = RequestCollapsing()
+  // end
+  return configuration
+}
+
 private func disk(_ directory: String) throws -> StackConfiguration {
   var configuration = StackConfiguration()
   // sample: disk
@@ -67,7 +75,7 @@ private func disk(_ directory: String) throws -> StackConfiguration {
 extension Page {
   static let caching = Page("Caching") { stage in
     _ = try standard()
-    _ = (principal(), mode())
+    _ = (principal(), mode(), collapsing())
     let folder = FileManager.default.temporaryDirectory.appending(
       path: "lastro-caching-\(UInt64.random(in: 0 ... .max))")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

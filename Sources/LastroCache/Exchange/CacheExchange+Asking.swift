@@ -95,20 +95,24 @@ extension CacheExchange {
     for match in matches {
       heads[match] = await refreshed(match, situation, by: fields, times)
     }
-    guard let serving = matches.contains(index) ? index : matches.first,
-      let part = CacheServing(of: heads[serving].entry, to: asked)
-    else { return nil }
-    var report = CacheReport(.revalidated)
-    report.forwardReason = .stale
-    report.forwardStatus = 304
-    let mayStay = mayStay(heads[serving].entry, serving, situation)
-    report.isStored = mayStay
-    let answer = try await served(heads[serving], part, report, facts: response.facts)
-    if answer == nil || !mayStay { await remove(heads[serving].id) }
-    return answer.map { Asked(response: $0, isShareable: mayStay) }
+    let serving = matches.contains(index) ? index : matches.first
+    var answer: Asked?
+    if let serving, let part = CacheServing(of: heads[serving].entry, to: asked) {
+      var report = CacheReport(.revalidated)
+      report.forwardReason = .stale
+      report.forwardStatus = 304
+      report.isStored = mayStay(heads[serving].entry, serving, situation)
+      answer = try await served(heads[serving], part, report, facts: response.facts).map {
+        Asked(response: $0, isShareable: report.isStored)
+      }
+      if answer == nil { await remove(heads[serving].id) }
+    }
+    for match in matches where !mayStay(heads[match].entry, match, situation) { await remove(heads[match].id) }
+    return answer
   }
 
-  /// A stored answer with the fields that one without a body brought for it. Where it may no longer be kept, it goes.
+  /// A stored answer with the fields that one without a body brought for it, which the store takes as long as it may be
+  /// kept with them.
   private func refreshed(
     _ index: Int, _ situation: Situation, by fields: CacheFields, _ times: Times
   ) async -> StoredHead {

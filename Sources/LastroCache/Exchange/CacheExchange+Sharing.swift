@@ -2,7 +2,6 @@
 
 import HTTPTypes
 import Lastro
-import LastroSupport
 import LastroWire
 
 extension CacheExchange {
@@ -19,7 +18,7 @@ extension CacheExchange {
     switch cache.flights.join(key, now: time.now()) {
     case .alone: return try await ask(situation).response
     case .follower(let flight): return try await follow(flight, situation)
-    case .leader(let flight): return try await lead(flight, key, situation, landings)
+    case .leader(let flight): return try await flight.lead { await fly(flight, key, situation, landings) }
     }
   }
 
@@ -28,20 +27,6 @@ extension CacheExchange {
   private var mayShare: Bool {
     cache.policy.collapsesEqualRequests && asked.method == "GET" && !asked.isConditional && asked.control.isEmpty
       && !asked.fields.contains("range") && mode != .reload
-  }
-
-  /// Carries the transfer out in a task of its own, so that it goes on for others when this one is cancelled.
-  private func lead(
-    _ flight: Flight, _ key: FlightTable.Key, _ situation: Situation, _ landings: UInt64
-  ) async throws(TransportError) -> TransferResponse {
-    let answer = OneAnswer<Result<TransferResponse, TransportError>>()
-    flight.runs(in: Task { answer.give(await fly(flight, key, situation, landings)) })
-    return try await withTaskCancellationHandler {
-      await answer.value()
-    } onCancel: {
-      flight.leave()
-      answer.give(.failure(.cancelled(requestSent: true)))
-    }.get()
   }
 
   private func fly(
@@ -96,9 +81,9 @@ extension CacheExchange {
       let vary = VaryRule(CacheFields(answer.response.head.headerFields))
       guard vary.selection(from: asked.fields) == answer.selection else { return try await ask(situation).response }
       return try limited(collapsed(answer.response))
-    case .success(.unshared): return try await ask(situation).response
+    case .success(.unshared), .success(.failed): return try await ask(situation).response
     case .failure(.cancelled): throw .cancelled()
-    case .failure(.limit): throw request.deadlinePassed
+    case .failure(.limit): throw request.deadlinePassed()
     }
   }
 

@@ -46,12 +46,6 @@ struct CacheExchange: Sendable {
   }
 
   func run() async throws(TransportError) -> TransferResponse {
-    guard mode != .noStore, request.body.length == 0 else {
-      guard asked.mayForward else { return transport.unavailable }
-      var report = CacheReport(.bypassed)
-      report.forwardReason = .bypass
-      return noted(try await transport.base.execute(request), report)
-    }
     let landings = cache.flights.landings
     let (answer, situation) = try await locally()
     if let answer { return answer }

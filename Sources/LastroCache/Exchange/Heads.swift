@@ -13,8 +13,8 @@ extension CacheFields {
 }
 
 extension CacheEntry {
-  /// Whether it answers anyone, and not those alone for whom it was made. A cookie is for whom it was set, whatever else
-  /// the answer says.
+  /// Whether it answers anyone, and not those alone for whom it was made. A cookie is for whom it was set, whatever
+  /// else the answer says.
   var isForAnyone: Bool { control.isPublic && !fields.contains("set-cookie") }
 }
 

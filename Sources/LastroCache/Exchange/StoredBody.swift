@@ -26,7 +26,7 @@ final class StoredBody: ResponseBodySource {
   func next() async throws(TransportError) -> Data? {
     let (body, time) = (body, visit.time)
     let left = request.deadline.map { $0 - (time.now() - visit.start) }
-    if let left, left <= .zero { throw request.deadlinePassed }
+    if let left, left <= .zero { throw request.deadlinePassed() }
     // What waits for the network may wait for as long.
     let limit = [left, request.idleTimeout ?? Timeouts.standard.idle].compactMap(\.self).min()
     let outcome = await interruptible(within: limit, time: time) { () -> Result<Data?, TransportError> in
@@ -38,7 +38,7 @@ final class StoredBody: ResponseBodySource {
     case .failure(.cancelled): throw .cancelled()
     case .failure(.limit):
       cancel()
-      if limit == left { throw request.deadlinePassed }
+      if limit == left { throw request.deadlinePassed() }
       throw TransportError(
         stage: .response, code: .truncatedBody, message: "the cache's store did not give the rest of the body",
         hint: "find what makes the store hang, or fetch without it: RequestOptions.cache = .noStore")

@@ -9,6 +9,8 @@ final class Flight: Sendable {
   enum Landing: Sendable {
     /// An answer in memory, for those whose requests have what its `Vary` asks for.
     case shared(SharedAnswer)
+    /// A failure that is everyone's.
+    case failed(TransportError)
     /// Each is to ask by itself.
     case unshared
   }
@@ -37,8 +39,24 @@ final class Flight: Sendable {
 
   var hasFollowers: Bool { state.read { $0.hadFollowers } }
 
+  /// Carries the transfer out in a task of its own, so that it goes on for others when this one is cancelled.
+  ///
+  /// - Parameter operation: lands the flight.
+  func lead(
+    _ operation: @escaping @Sendable () async -> Result<TransferResponse, TransportError>
+  ) async throws(TransportError) -> TransferResponse {
+    let answer = OneAnswer<Result<TransferResponse, TransportError>>()
+    runs(in: Task { answer.give(await operation()) })
+    return try await withTaskCancellationHandler {
+      await answer.value()
+    } onCancel: {
+      leave()
+      answer.give(.failure(.cancelled(requestSent: true)))
+    }.get()
+  }
+
   /// The task that carries the transfer out.
-  func runs(in task: Task<Void, Never>) {
+  private func runs(in task: Task<Void, Never>) {
     let isAbandoned = state.change { state in
       state.task = task
       return state.waiting == 0

@@ -28,17 +28,21 @@ struct CacheErrorTextsTests {
       }
       lines.append("ConfigurationError | \(error.map { "\($0)" } ?? "")".replacing(folder.path, with: "FOLDER"))
     }
-    for error in [try await Self.tooLong(), try await Self.late()] { lines.append("HTTPFetchError | \(error)") }
+    for error in [
+      try await Self.tooLong(), try await Self.late(), try await Self.late(collapsing: RequestCollapsing()),
+    ] { lines.append("HTTPFetchError | \(error)") }
     lines.append("TransportError | \(try await Self.stuck())")
     try expectGolden(lines.map { $0 + "\n" }.joined(), keptIn: Self.file)
   }
 
   private static func stack(
-    _ clock: ManualClock, _ cache: HTTPCache = HTTPCache(), _ answer: @escaping ScriptedTransport.Handler
+    _ clock: ManualClock, _ cache: HTTPCache = HTTPCache(), collapsing: RequestCollapsing? = nil,
+    _ answer: @escaping ScriptedTransport.Handler
   ) -> TransportNetworkStack {
     var configuration = StackConfiguration()
     configuration.timeSource = clock.timeSource
     configuration.cache = cache
+    if let collapsing { configuration.collapsing = collapsing }
     return TransportNetworkStack(
       transport: ScriptedTransport(time: clock.timeSource, handler: answer), configuration: configuration)
   }
@@ -53,14 +57,15 @@ struct CacheErrorTextsTests {
     return try await stack.failure(of: try RawHTTPResource.test(options: options))
   }
 
-  private static func late() async throws -> HTTPFetchError<any Error> {
+  /// - Parameter collapsing: in the place of a cache.
+  private static func late(collapsing: RequestCollapsing? = nil) async throws -> HTTPFetchError<any Error> {
     let (clock, gate) = (ManualClock(), Watched(false))
-    let stack = stack(clock) { _ throws(TransportError) in
+    let stack = stack(clock, collapsing: collapsing) { _ throws(TransportError) in
       _ = await gate.wait { $0 }
       return answer()
     }
     let leader = Task { try await stack.fetch(.test()) }
-    #expect(await eventually { stack.configuration.cache?.waiting == 1 })
+    #expect(await eventually { (collapsing?.waiting ?? stack.configuration.cache?.waiting) == 1 })
     var options = RequestOptions()
     options.timeouts = try Timeouts(total: .seconds(2))
     let resource = try RawHTTPResource.test(options: options)

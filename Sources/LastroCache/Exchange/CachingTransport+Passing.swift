@@ -11,6 +11,14 @@ import LastroWire
 #endif
 
 extension CachingTransport {
+  /// A request that goes past the cache.
+  func bypass(_ request: TransferRequest, _ asked: CacheRequest) async throws(TransportError) -> TransferResponse {
+    guard asked.mayForward else { return unavailable }
+    var report = CacheReport(.bypassed)
+    report.forwardReason = .bypass
+    return noted(try await base.execute(request), report)
+  }
+
   /// A request that may change what is stored (RFC 9111 §4.4).
   func change(_ request: TransferRequest, _ asked: CacheRequest) async throws(TransportError) -> TransferResponse {
     guard asked.mayForward else { return unavailable }
@@ -28,7 +36,7 @@ extension CachingTransport {
   }
 
   /// The URL of a request, and those of the same origin that its answer names.
-  private static func changed(by request: TransferRequest, _ response: TransferResponse) -> [String] {
+  static func changed(by request: TransferRequest, _ response: TransferResponse) -> [String] {
     guard let url = request.url, let base = try? RequestTarget(url) else { return [] }
     let others = CacheInvalidation.references(CacheFields(response.head.headerFields)).compactMap { reference in
       try? RedirectTarget(reference, base: base, fragment: nil).target
@@ -64,14 +72,14 @@ extension TransferRequest {
   /// The request with what is left of its deadline.
   func remaining(after waited: Duration) throws(TransportError) -> TransferRequest {
     guard waited > .zero, let deadline else { return self }
-    guard deadline > waited else { throw deadlinePassed }
+    guard deadline > waited else { throw deadlinePassed() }
     var request = self
     request.deadline = deadline - waited
     return request
   }
 
-  var deadlinePassed: TransportError {
-    .deadlinePassed(deadlineCode, of: wholeTimeout ?? deadline, "while waiting for the cache", requestSent: false)
+  func deadlinePassed(_ place: String = "while waiting for the cache") -> TransportError {
+    .deadlinePassed(deadlineCode, of: wholeTimeout ?? deadline, place, requestSent: false)
   }
 }
 

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Lastro
+import LastroWire
+
+/// A transport that sends one of equal requests at a time.
+struct CollapsingTransport: Transport {
+  /// Fields that differ between requests which are equal all the same (W3C Trace Context, Baggage).
+  private static let traceFields: Set<String> = ["traceparent", "tracestate", "baggage"]
+  /// Stages of failures that are of one request alone: another has more time, or room.
+  private static let ownStages: Set<FailureStage> = [.timeout, .limit, .cancelled]
+
+  let base: any Transport
+  let flights: FlightTable
+  let time: TimeSource
+
+  func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
+    guard let key = Self.key(of: request) else { return try await alone(request) }
+    let start = time.now()
+    switch flights.join(key, now: start) {
+    case .alone: return try await base.execute(request)
+    case .leader(let flight): return try await flight.lead { await fly(flight, key, request) }
+    case .follower(let flight): return try await follow(flight, request, start)
+    }
+  }
+
+  func explain(_ request: TransferRequest) -> [FetchExplanation.Fact] {
+    let words = Self.key(of: request) == nil ? "alone" : "shared with equal requests"
+    return base.explain(request) + [.init("collapsing", words)]
+  }
+
+  /// `nil` for a request that is equal to none. What it holds is in memory only, and only while it is under way.
+  private static func key(of request: TransferRequest) -> FlightTable.Key? {
+    let use = CacheUse(request.layerUses[.cache])
+    guard [.get, .head].contains(request.head.method), request.body.length == 0, request.onInterimResponse == nil,
+      ![.noStore, .reload].contains(use.mode), case .collected(let maximum) = request.delivery, let url = request.url
+    else { return nil }
+    var lines = [
+      request.head.method.rawValue, use.principal.map { "for \($0.utf8.count) \($0)" } ?? "",
+      "\(maximum) \(request.maximumErrorBytes ?? -1) \(request.dropsRedirectBodies)",
+    ]
+    lines += request.head.headerFields
+      .filter { !traceFields.contains($0.name.canonicalName) }
+      .map { "\($0.name.canonicalName):\($0.value)" }
+    let key = CacheKey(url: Array(url.utf8), partition: Array(lines.joined(separator: "\n").utf8))
+    return FlightTable.Key(key: key, mode: .standard, leavesCoding: false, connection: request.connection)
+  }
+
+  /// A change ends the flights of its URL: who asks behind it is not told what was before it.
+  private func alone(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
+    let response = try await base.execute(request)
+    if CacheInvalidation.isCaused(byMethod: request.head.method.rawValue, status: response.head.status.code) {
+      for url in CachingTransport.changed(by: request, response) { flights.leave(Array(url.utf8)) }
+    }
+    return response
+  }
+
+  private func fly(
+    _ flight: Flight, _ key: FlightTable.Key, _ request: TransferRequest
+  ) async -> Result<TransferResponse, TransportError> {
+    do throws(TransportError) {
+      let response = try await base.execute(request)
+      let isShared = response.body.bytes != nil && response.head.headerFields[.setCookie] == nil
+      flights.end(key, flight, isShareable: isShared, now: time.now())
+      flight.land(isShared ? .shared(SharedAnswer(response: response, selection: "")) : .unshared)
+      return .success(response)
+    } catch {
+      flights.end(key, flight, isShareable: true, now: time.now())
+      flight.land(Self.ownStages.contains(error.stage) ? .unshared : .failed(error))
+      return .failure(error)
+    }
+  }
+
+  private func follow(
+    _ flight: Flight, _ request: TransferRequest, _ start: Duration
+  ) async throws(TransportError) -> TransferResponse {
+    let landing = await flight.landing(within: request.deadline, time)
+    flight.leave()
+    switch landing {
+    case .success(.shared(let answer)): return collapsed(answer.response, request)
+    case .success(.failed(var error)):
+      error.facts = nil
+      throw error
+    case .success(.unshared): return try await base.execute(request.remaining(after: time.now() - start))
+    case .failure(.cancelled): throw .cancelled()
+    case .failure(.limit): throw request.deadlinePassed("while waiting for an equal request")
+    }
+  }
+
+  /// The answer to another request, as this one's: what happened on the wire happened to the other.
+  private func collapsed(_ response: TransferResponse, _ request: TransferRequest) -> TransferResponse {
+    var report = CacheReport(.bypassed)
+    report.forwardReason = .bypass
+    report.forwardStatus = response.head.status.code
+    report.isCollapsed = true
+    var response = response
+    let cut = response.facts.bodyCut
+    response.facts = TransferFacts(bodyCut: cut, notes: [report.note])
+    let count = Int64(response.body.bytes?.count ?? 0)
+    request.progress?.report(received: count, of: count)
+    return response
+  }
+}
