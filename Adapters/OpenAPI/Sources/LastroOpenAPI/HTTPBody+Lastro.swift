@@ -17,8 +17,8 @@ extension HTTPBody {
     let isReplayable = if case .multiple = iterationBehavior { true } else { false }
     return RequestBody(
       source: .stream(length: length, isReplayable: isReplayable) {
-        let reader = BodyReader(self)
-        return { try await reader.next() }
+        var iterator = self.makeAsyncIterator()
+        return { try await iterator.next(isolation: #isolation).map { Data($0) } }
       })
   }
 
@@ -32,16 +32,6 @@ extension HTTPBody {
     self.init(
       Slices(body: answer.value), length: announced.map { .known($0) } ?? .unknown, iterationBehavior: .single)
   }
-}
-
-/// Reads a body of the runtime's, whose iterator is bound to no task.
-// Unchecked, because a request body is read by one task at a time.
-private final class BodyReader: @unchecked Sendable {
-  private var iterator: HTTPBody.Iterator
-
-  init(_ body: HTTPBody) { iterator = body.makeAsyncIterator() }
-
-  func next() async throws -> Data? { try await iterator.next().map { Data($0) } }
 }
 
 /// The chunks of a body as the runtime takes them.
