@@ -337,10 +337,10 @@ let package = Package(
     .testTarget(
       name: "LastroCurlTransportsTests",
       dependencies: [
-        "CLastro", "Lastro", "LastroCurl", "LastroCurlTransports", "LastroExchange", "LastroGemini", "LastroHTTP2",
-        "LastroObfuscation", "LastroObservability", "LastroStreamsTesting", "LastroSupport", "LastroTesting",
-        "LastroTransports",
-        "LastroTunnels", "LastroWebSocket", "LastroWire", "PeerSupport", "TestSupport", httpTypes,
+        "CLastro", "Lastro", "LastroCache", "LastroCookies", "LastroCurl", "LastroCurlTransports", "LastroEvents",
+        "LastroExchange", "LastroFiles", "LastroGemini", "LastroHTTP2", "LastroMultipart", "LastroObfuscation",
+        "LastroObservability", "LastroPages", "LastroStreamsTesting", "LastroSupport", "LastroTesting",
+        "LastroTransports", "LastroTunnels", "LastroWebSocket", "LastroWire", "PeerSupport", "TestSupport", httpTypes,
       ],
       exclude: ["Errors/ErrorTexts.txt"],
       swiftSettings: settings),

@@ -32,4 +32,17 @@ extension RequestBody {
       source: try layout.source(), contentType: "multipart/form-data; boundary=\(boundary.parameter)",
       secrets: form.parts.flatMap(\.body.secrets))
   }
+
+  /// A form of texts alone, in their order.
+  ///
+  /// ```swift
+  /// let answer = try await stack.fetch(.send(.post, url, body: .multipart(["title": "Lisbon", "year": "1755"])))
+  /// ```
+  ///
+  /// - Throws: as for any form.
+  public static func multipart(_ texts: KeyValuePairs<String, String>) throws(TransportError) -> RequestBody {
+    var form = MultipartForm()
+    for (name, value) in texts { form.add(name, value) }
+    return try multipart(form)
+  }
 }

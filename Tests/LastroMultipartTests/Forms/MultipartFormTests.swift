@@ -75,6 +75,12 @@ struct MultipartFormTests {
     )
   }
 
+  @Test("of texts alone keep their order")
+  func texts() async throws {
+    let text = String(decoding: try await RequestBody.multipart(["b": "1\n", "a": "2"]).sent(), as: UTF8.self)
+    #expect(text.matches(of: /name="(.)"\r\n\r\n(.)/).map { "\($0.1)=\($0.2)" } == ["b=1", "a=2"])
+  }
+
   @Test("without parts are their last delimiter")
   func empty() async throws {
     let body = try RequestBody.multipart(MultipartForm(boundary: "a b"))
