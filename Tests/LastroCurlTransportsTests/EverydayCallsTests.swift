@@ -44,6 +44,7 @@ private enum EverydayCalls {
     case "users" where request.method == "POST": .json(request.text, status: 201)
     case "users": .json(#"{"name": "\#(request.pathSegments.last ?? "")"}"#)
     case "echo": LoopbackResponse(body: request.body)
+    case "gone": .text("gone", status: 410).addingTrailer("Server-Timing", "db")
     default: .json(#"{"code": "unknown"}"#, status: 404)
     }
   }
@@ -131,6 +132,19 @@ struct EverydayCallsTests {
     // OkHttp: val head = client.newCall(Request.Builder().url(url).head().build()).execute()
     // end
     #expect(head.status == .ok && server.requests.last?.method == "HEAD")
+  }
+
+  @Test("an answer whatever its status, with the facts of its whole transfer")
+  func exchange() async throws {
+    let request = try ResourceRequest(url: server.baseURL + "/gone")
+    // call: an answer whatever its status
+    let answer = try await stack.exchange(request)
+    // AsyncHTTPClient: let answer = try await client.execute(request, timeout: .seconds(30))
+    // end
+    #expect(answer.response.status == .gone && answer.value.bytes == Data("gone".utf8))
+    let facts = answer.response.facts
+    #expect(facts.bytesReceived == 4 && facts.timings.total > .zero)
+    #expect(facts.trailers.map { "\($0.name): \($0.value)" } == ["Server-Timing: db"])
   }
 
   @Test("time limits of a stack, and of one call")

@@ -50,7 +50,7 @@ final class Batch<Key: Hashable & Sendable, Value: Sendable>: Sendable {
       state.isClosed = true
       return (state.keys, state.window.take())
     }
-    // It may be the one that runs this: it has ended then.
+    // It may be what runs this, and has nothing to wait for then.
     window?.cancel()
     return keys
   }

@@ -15,7 +15,7 @@ public struct OperationHandle: Sendable, Hashable, Codable {
   /// How long the server asks to wait before the first question, in seconds; `nil` where it does not say.
   public let firstWait: Int64?
   /// When the server accepted it, by the clock of the machine that asked, since 1970; `nil` where it is not known.
-  /// What a server does not know yet, and its wait, are counted from there.
+  /// ``firstWait`` counts from there, and so does ``OperationOptions/grace``; else from the beginning of the wait.
   public let acceptedAt: Duration?
 
   /// Makes a handle of a status URL that is known.

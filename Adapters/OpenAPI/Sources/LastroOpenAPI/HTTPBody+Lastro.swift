@@ -18,7 +18,7 @@ extension HTTPBody {
     return RequestBody(
       source: .stream(length: length, isReplayable: isReplayable) {
         var iterator = self.makeAsyncIterator()
-        return { try await iterator.next().map { Data($0) } }
+        return { try await iterator.next(isolation: #isolation).map { Data($0) } }
       })
   }
 

@@ -74,5 +74,13 @@ struct LastroClientTransportTests {
     _ = try await send(transport, method: .post, body: body)
     let sent = try #require(transport.requests.first?.body)
     #expect(sent.length == 3 && sent.isReplayable == isReplayable)
+    guard case .stream(_, _, let open) = sent.source else {
+      Issue.record("the body is no stream")
+      return
+    }
+    let next = open()
+    var read = ""
+    while let chunk = try await next() { read += String(decoding: chunk, as: UTF8.self) }
+    #expect(read == "abc")
   }
 }
