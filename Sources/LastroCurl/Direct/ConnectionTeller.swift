@@ -30,9 +30,7 @@ final class ConnectionTeller {
 extension DirectHost {
   /// Whom its connections are to: its server, or the proxy that it shares with others.
   fileprivate var connectedOrigin: Origin? {
-    guard let forward else { return try? Origin("\(key.isTLS ? "https" : "http")://\(key.authority)") }
-    let authority = forward.url.split(separator: "/", omittingEmptySubsequences: true).dropFirst().first ?? ""
-    let place = authority.split(separator: "@").last ?? ""
-    return try? Origin("\(forward.isTLS ? "https" : "http")://\(place)")
+    if let forward { return forward.origin }
+    return try? Origin("\(key.isTLS ? "https" : "http")://\(key.authority)")
   }
 }

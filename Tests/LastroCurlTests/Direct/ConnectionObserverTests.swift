@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import HTTPTypes
 import Lastro
 import LastroSupport
 import LastroTesting
@@ -28,5 +29,14 @@ struct ConnectionObserverTests {
     #expect(words.count { $0 == "active idle" || $0 == "idle active" } >= 3)
     #expect(zip(changes, changes.dropFirst()).allSatisfy { $0.to == $1.from && $0.age <= $1.age })
     #expect(changes.allSatisfy { $0.origin.port == server.port })
+  }
+
+  @Test("a connection that requests for many servers share is the proxy's, without its password")
+  func proxy() throws {
+    let key = HostQueue.Key(HTTPRequest(method: .get, scheme: "http", authority: "a.example", path: "/"))
+    for url in ["http://user:p%40ss@proxy.example:3128/", "proxy.example:3128"] {
+      #expect(ForwardProxy(url, for: key)?.origin?.description == "http://proxy.example:3128")
+    }
+    #expect(ForwardProxy("https://[::1]:3128", for: key)?.origin?.description == "https://[::1]:3128")
   }
 }
