@@ -65,6 +65,12 @@ public struct CurlConfiguration: Sendable {
   /// Sent as `User-Agent` where the request has none; `nil` sends none. Default `Lastro/` and the version.
   public var userAgent: String? = "Lastro/\(LastroVersion.current)"
 
+  /// Told when connections are opened, used and closed: those that Lastro itself speaks HTTP on
+  /// (``HTTPCarrier/direct``), and neither libcurl's own nor those of dialers. It is called on the loop's thread, which
+  /// waits for it: what takes long is to be handed over. The changes of one connection come one after another. Default
+  /// `nil`.
+  public var connectionObserver: (@Sendable (Network.ConnectionChange) -> Void)?
+
   /// Makes a configuration; everything else is a property, with a default.
   ///
   /// - Parameter pins: keys that hosts are held to. Default none.
@@ -103,7 +109,7 @@ public struct CurlConfiguration: Sendable {
         decompressionFloor: 32 * 1024 * 1024, streamBufferBytes: streamBufferBytes,
         idleLifetimeSeconds: Int(clamping: idleLifetime.components.seconds),
         connectionLifetimeSeconds: Int(clamping: connectionLifetime.components.seconds), userAgent: userAgent),
-      carrier: carrier)
+      carrier: carrier, connectionObserver: connectionObserver)
   }
 
   private func checkLimits() throws(ConfigurationError) {

@@ -22,13 +22,15 @@ struct GivenCookies: HTTPResourceInterceptor {
   func interceptMakeRequest(
     _ result: Result<ResourceRequest, any Error>, context: AttemptContext
   ) async -> Result<ResourceRequest, any Error> {
-    result.map { request in
-      guard Origin(request.head) == origin else { return request }
+    result.flatMap { request in
+      guard Origin(request.head) == origin else { return result }
       var request = request
-      let kept = (try? jar.cookies(for: request.url)) ?? []
-      let pairs = kept.map { ($0.name.isEmpty ? "" : $0.name + "=") + $0.value.reveal() }
-      request.head.headerFields[.cookie] = (pairs + [text]).joined(separator: "; ")
-      return request
+      return Result {
+        let kept = try jar.cookies(for: request.url)
+        let pairs = kept.map { ($0.name.isEmpty ? "" : $0.name + "=") + $0.value.reveal() }
+        try request.setHeader("Cookie", (pairs + [text]).joined(separator: "; "))
+        return request
+      }
     }
   }
 }

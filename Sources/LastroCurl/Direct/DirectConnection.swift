@@ -77,6 +77,7 @@ final class DirectConnection {
   var held: [UInt8] = []
   private var watches = (read: true, write: false)
   private(set) var isClosed = false
+  private let teller: ConnectionTeller?
   /// The piece that TLS wants to be given again.
   private var pendingBytes: Int?
 
@@ -98,6 +99,7 @@ final class DirectConnection {
     let own = hasTLS ? nil : session.leaveLibcurl()
     self.session = own == nil ? session : nil
     descriptor = own ?? session.descriptor
+    teller = ConnectionTeller(host.carrier.settings.connectionObserver, of: host, now: now)
     poller.watch(descriptor, owner: DirectCarrier.descriptorOwner, read: true, write: false)
   }
 
@@ -109,6 +111,7 @@ final class DirectConnection {
   func begin(_ exchange: DirectExchange) {
     self.exchange = exchange
     exchanges += 1
+    noteActive()
   }
 
   /// It has served an exchange. A request takes a while to arrive, so that the server's last second does not count; of
@@ -118,8 +121,12 @@ final class DirectConnection {
     fitUntil = now.adding(max(keepAlive - .seconds(1), keepAlive / 2))
   }
 
+  /// A request uses it.
+  func noteActive() { teller?.tell(.active, now: host.carrier.now) }
+
   /// No request uses it from here on.
   func noteIdle(turn: UInt64, now: Int64) {
+    teller?.tell(.idle, now: now)
     idleTurn = turn
     idleSince = now
   }
@@ -334,6 +341,7 @@ final class DirectConnection {
   func close() {
     guard !isClosed else { return }
     isClosed = true
+    teller?.tell(nil, now: host.carrier.now)
     http2 = nil
     host.carrier.unregister(self)
     closeDescriptor()

@@ -26,9 +26,19 @@ struct ForwardProxy {
 
   var isTLS: Bool { url.lowercased().hasPrefix("https:") }
 
-  private static func userInformation(of url: String) -> [UInt8]? {
+  /// Where it is, without user and password.
+  var origin: Origin? {
+    let place = Self.authority(of: url).split(separator: "@").last ?? ""
+    return try? Origin("\(isTLS ? "https" : "http")://\(place)")
+  }
+
+  private static func authority(of url: String) -> Substring {
     let rest = url.firstRange(of: "://").map { url[$0.upperBound...] } ?? url[...]
-    let authority = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+    return rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+  }
+
+  private static func userInformation(of url: String) -> [UInt8]? {
+    let authority = authority(of: url)
     guard let at = authority.lastIndex(of: "@") else { return nil }
     let parts = authority[..<at].split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
     let password = parts.count > 1 ? decoded(parts[1]) : []

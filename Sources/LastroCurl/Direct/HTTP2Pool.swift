@@ -78,6 +78,7 @@ final class HTTP2Pool {
 
   func noteOpened(on connection: HTTP2Connection) {
     running += 1
+    connection.connection.noteActive()
     carrier.noteBusy(connection.connection)
   }
 

@@ -18,6 +18,7 @@ struct LoopSettings: Sendable {
   var trustJudge: (any ServerTrustJudge)?
   var transfer: TransferLimits
   var carrier = HTTPCarrier.standard
+  var connectionObserver: (@Sendable (Network.ConnectionChange) -> Void)?
 }
 
 /// Limits every transfer obeys.

@@ -7,10 +7,10 @@ public import Logging
 
 /// Logs one line a call, when it ends, over swift-log. `LoggingInterceptor` tells of each attempt instead.
 ///
-/// Messages are constant texts: "call succeeded", "stream opened", "call failed", "call cancelled", "stream failed" (for
-/// a body that broke off), "more calls failed alike". What is particular stands in the metadata: `call`, `operation`,
-/// `request` (method and URL, without the values of its query), `attempts`, `duration_ms`, `status`; of failures `stage`,
-/// `code`, `error`, `hint`, `engine_code`. Every value is on one line, and secrets are masked.
+/// Messages are constant texts: "call succeeded", "stream opened", "call failed", "call cancelled", "stream failed"
+/// (for a body that broke off), "more calls failed alike". What is particular stands in the metadata: `call`,
+/// `operation`, `request` (method and URL, without the values of its query), `attempts`, `duration_ms`, `status`; of
+/// failures `stage`, `code`, `error`, `hint`, `engine_code`. Every value is on one line, and secrets are masked.
 ///
 /// In an outage every line says the same. Of failures that are alike, which are those of one server and operation with
 /// the same status, or the same stage and code, so many are told within a window; the number of the others is told when
@@ -31,9 +31,9 @@ public final class LoggingObserver: FetchObserver {
     public var failed: Logger.Level = .warning
     /// The caller cancelled. Default debug.
     public var cancelled: Logger.Level = .debug
-    /// A failure by a status, in place of ``failed``. Default: 404 and 410 are info. Such an answer is how a server says
-    /// that something is not there, which is news to who asks whether it is, and no fault of either side. Where every
-    /// resource has to be there, write `byStatus[404] = nil`.
+    /// A failure by a status, in place of ``failed``. Default: 404 and 410 are info. Such an answer is how a server
+    /// says that something is not there, which is news to who asks whether it is, and no fault of either side. Where
+    /// every resource has to be there, write `byStatus[404] = nil`.
     public var byStatus: [Int: Logger.Level] = [404: .info, 410: .info]
 
     /// Makes the default levels.

@@ -75,8 +75,7 @@ final class MetricInstruments: Sendable {
   }
 
   /// A meter is kept: with backends that have none, it is the meter that knows the sum.
-  func addActive(_ amount: Int, _ attributes: MetricAttributes) {
-    let label = "http.client.active_requests"
+  func add(_ amount: Int, _ label: String, _ attributes: MetricAttributes) {
     let meter = instrument(in: meters, label, attributes) {
       Meter(label: label, dimensions: $0, factory: factory)
     }

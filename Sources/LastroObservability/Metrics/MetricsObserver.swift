@@ -12,6 +12,8 @@ internal import LastroSupport
 /// | `http.client.active_requests` | meter | requests on the wire now |
 /// | `http.client.request.body.size` | recorder, bytes | where asked for: each request with a body of known length |
 /// | `http.client.response.body.size` | recorder, bytes | where asked for: each answer, before decompression |
+/// | `http.client.open_connections` | meter | connections that are open, each `active` or `idle` |
+/// | `http.client.connection.duration` | recorder, seconds | each connection that was closed |
 /// | `lastro.client.call.duration` | recorder, seconds | each call; of a stream, until it was open |
 /// | `lastro.client.attempts` | recorder | number of attempts of each call |
 /// | `lastro.client.queue.duration` | recorder, seconds | each wait in the queue in front of the engine |
@@ -30,6 +32,10 @@ internal import LastroSupport
 /// stage and code such as `timeout/total_timeout`; none for what the caller cancelled). A request that a cache
 /// answered, or that was refused on this side, is only active while it is under way, and is not measured. The duration
 /// of a streamed answer ends with its body.
+///
+/// The two of connections are there where the engine tells of them, by `CurlConfiguration`:
+/// `engine.connectionObserver = { metrics.observe($0) }`. They have `server.address`, `server.port` and `url.scheme`;
+/// those that are open also `http.connection.state`.
 ///
 /// The two of calls, which no convention has, have `http.request.method`, `server.address`, `server.port`,
 /// `url.scheme`, `lastro.operation` and `error.type`; without the first four when not even a base request could be
@@ -72,6 +78,8 @@ public final class MetricsObserver: FetchObserver {
     var result: Result<FetchEvent.Answer, TransportError>
     var end: FetchEvent.BodyEnd?
   }
+
+  private static let activeRequests = "http.client.active_requests"
 
   private let instruments: MetricInstruments
   private let recordsBodySizes: Bool
@@ -126,7 +134,7 @@ public final class MetricsObserver: FetchObserver {
       if calls[event.callID]?.request == nil { calls[event.callID]?.request = attributes }
       calls[event.callID]?.running = running
     }
-    instruments.addActive(1, metric(attributes))
+    instruments.add(1, Self.activeRequests, metric(attributes))
   }
 
   private func recordNotes(of result: Result<FetchEvent.Answer, TransportError>, _ event: FetchEvent) {
@@ -164,7 +172,7 @@ public final class MetricsObserver: FetchObserver {
 
   private func record(_ ended: Ended) {
     var attributes = metric(ended.running.request)
-    instruments.addActive(-1, attributes)
+    instruments.add(-1, Self.activeRequests, attributes)
     guard ended.result.wasSent else { return }
     var answer = ended.running.answer
     var facts = ended.end?.facts
@@ -226,5 +234,23 @@ public final class MetricsObserver: FetchObserver {
     MetricAttributes(
       method: request.method, address: request.address, port: request.port,
       scheme: includesScheme ? request.scheme : nil, template: request.template, operation: request.operation)
+  }
+}
+
+extension MetricsObserver {
+  /// Records what became of a connection, for `CurlConfiguration.connectionObserver`. Takes a lock, and calls the
+  /// metrics' backend outside of it.
+  public func observe(_ change: Network.ConnectionChange) {
+    var attributes = MetricAttributes(
+      address: change.origin.host.unbracketedHost, port: change.origin.port,
+      scheme: includesScheme ? change.origin.scheme : nil)
+    if change.to == nil {
+      instruments.record(change.age.inSeconds, "http.client.connection.duration", attributes)
+    }
+    for (state, amount) in [(change.from, -1), (change.to, 1)] {
+      guard let state else { continue }
+      attributes.own = .init(name: "http.connection.state", value: state.rawValue)
+      instruments.add(amount, "http.client.open_connections", attributes)
+    }
   }
 }

@@ -58,6 +58,23 @@ struct MetricsObserverTests {
     #expect(metrics.recorders.allSatisfy { $0.aggregate })
   }
 
+  @Test("connections are counted by their state, and measured when they are closed")
+  func connections() throws {
+    let observer = MetricsObserver(factory: metrics)
+    let origin = try Origin("https://[::1]:8443")
+    let states: [Network.ConnectionChange.State?] = [nil, .active, .idle, .active, nil]
+    for (index, change) in zip(states, states.dropFirst()).enumerated() {
+      observer.observe(Network.ConnectionChange(origin: origin, from: change.0, to: change.1, age: .seconds(index)))
+    }
+    let server = [("server.address", "::1"), ("server.port", "8443"), ("url.scheme", "https")]
+    let counts = ["active", "idle"].map { state in
+      metrics.meters(label: "http.client.open_connections", dimensions: server + [("http.connection.state", state)])
+        .flatMap(\.values)
+    }
+    #expect(counts == [[1, 0, 1, 0], [1, 0]])
+    #expect(values("http.client.connection.duration", server) == [3])
+  }
+
   @Test("every request on the wire counts: redirects and attempts too")
   func everyRequestOnTheWireCounts() async throws {
     let stack = stack(

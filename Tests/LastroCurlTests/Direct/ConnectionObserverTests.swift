@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Lastro
+import LastroSupport
+import LastroTesting
+import TestSupport
+import Testing
+
+@testable import LastroCurl
+
+@Suite("What an engine tells of its connections", .timeLimit(.minutes(5)))
+struct ConnectionObserverTests {
+  @Test("that they are opened, used, idle and closed", arguments: [ConnectionOptions.HTTPVersion.http1, .http2])
+  func states(version: ConnectionOptions.HTTPVersion) async throws {
+    let server =
+      try version == .http1 ? LoopbackServer.http { _ in .text("fine") } : LoopbackServer.http2 { _ in .text("fine") }
+    let told = Lock<[Network.ConnectionChange]>([])
+    var configuration = CurlConfiguration()
+    configuration.carrier = .direct
+    configuration.connection.httpVersion = version
+    configuration.connectionObserver = { change in told.withLock { $0.append(change) } }
+    let engine = try CurlTransport(configuration)
+    for _ in 0..<2 { #expect(await engine.outcome(server) == .answered(200, "fine")) }
+    await engine.shutDown(cancelling: true)
+    let changes = told.withLock { $0 }
+    let words = changes.map { "\($0.from?.rawValue ?? "-") \($0.to?.rawValue ?? "-")" }
+    #expect(words.first == "- active" && words.last?.hasSuffix(" -") == true)
+    #expect(words.count { $0 == "active idle" || $0 == "idle active" } >= 3)
+    #expect(zip(changes, changes.dropFirst()).allSatisfy { $0.to == $1.from && $0.age <= $1.age })
+    #expect(changes.allSatisfy { $0.origin.port == server.port })
+  }
+
+  @Test("a connection that requests for many servers share is the proxy's, without its password")
+  func proxy() throws {
+    let key = HostQueue.Key(HTTPRequest(method: .get, scheme: "http", authority: "a.example", path: "/"))
+    for url in ["http://user:p%40ss@proxy.example:3128/", "proxy.example:3128"] {
+      #expect(ForwardProxy(url, for: key)?.origin?.description == "http://proxy.example:3128")
+    }
+    #expect(ForwardProxy("https://[::1]:3128", for: key)?.origin?.description == "https://[::1]:3128")
+  }
+}
