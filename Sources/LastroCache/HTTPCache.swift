@@ -20,6 +20,7 @@ public final class HTTPCache: Sendable {
   /// What it may choose.
   public let policy: HTTPCachePolicy
   let access: StoreAccess
+  let searches = SearchRules()
   let flights = FlightTable()
   let revalidations = Revalidations()
   let changes = ChangeCounts()
@@ -59,7 +60,7 @@ public final class HTTPCache: Sendable {
   func forget(_ urls: [String], _ visit: StoreVisit) async {
     // Where the store tells no key, what of it is meant is not known.
     guard let key = await visit.ask({ await $0.digestKey() }) else { return outdate(nil) }
-    let digests = urls.compactMap { try? CacheKeyring(key: key).digest(ofURL: $0) }
+    let digests = urls.flatMap(searches.texts).compactMap { try? CacheKeyring(key: key).digest(ofURL: $0) }
     for digest in digests { outdate(digest) }
     let access = access
     await visit.ask { _ in for digest in digests { _ = await access.clear(digest) } }

@@ -31,12 +31,18 @@ public struct HTTPCachePolicy: Sendable, Hashable {
   public var collapsesEqualRequests: Bool
   /// Whether answers get a member in `Cache-Status` (RFC 9211). Default false.
   public var addsCacheStatus: Bool
+  /// Whether `No-Vary-Search` of answers is followed (draft-ietf-httpbis-no-vary-search): requests whose URLs differ in
+  /// what it names are answered alike. Default false.
+  ///
+  /// The first answer of a path tells the rule, and is not kept; what is kept by a rule is found by this ``HTTPCache``
+  /// alone, also in a store on disk. A thousand paths are remembered.
+  public var readsNoVarySearch: Bool
 
   /// Makes a policy.
   public init(
     partitioning: Partitioning = .byPrincipal, heuristicFraction: Double = 0.1,
     staleWhenUnreachable: Duration? = nil, maximumEntryBytes: Int = 16 * 1024 * 1024,
-    collapsesEqualRequests: Bool = true, addsCacheStatus: Bool = false
+    collapsesEqualRequests: Bool = true, addsCacheStatus: Bool = false, readsNoVarySearch: Bool = false
   ) {
     self.partitioning = partitioning
     self.heuristicFraction = heuristicFraction
@@ -44,6 +50,7 @@ public struct HTTPCachePolicy: Sendable, Hashable {
     self.maximumEntryBytes = maximumEntryBytes
     self.collapsesEqualRequests = collapsesEqualRequests
     self.addsCacheStatus = addsCacheStatus
+    self.readsNoVarySearch = readsNoVarySearch
   }
 
   var rules: CacheRules {

@@ -19,6 +19,8 @@ public import Lastro
 /// the mode ``CacheMode/noStore`` or ``CacheMode/reload``.
 public final class RequestCollapsing: Sendable {
   let flights = FlightTable()
+  /// What requests are told apart by may be secret, and is remembered for a minute where none may share.
+  let keyring = CacheKeyring(key: DigestKey.bytes(from: .system))
 
   /// Makes one. Stacks that have the same one collapse each other's requests; they must reach the same servers by the
   /// same names.
@@ -39,6 +41,6 @@ extension StackConfiguration {
 
 extension RequestCollapsing: TransportLayer {
   package func transport(over base: any Transport, for configuration: StackConfiguration) -> any Transport {
-    CollapsingTransport(base: base, flights: flights, time: configuration.timeSource)
+    CollapsingTransport(base: base, collapsing: self, time: configuration.timeSource)
   }
 }

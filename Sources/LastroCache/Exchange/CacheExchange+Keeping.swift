@@ -16,7 +16,8 @@ extension CacheExchange {
     report.forwardStatus = response.head.status.code
     var response = response
     let (head, key, mayStore) = head(of: response, times)
-    if mayStore {
+    let isByRule = hasKnownRule(response, mayStore: mayStore)
+    if mayStore, isByRule {
       let keeping = BodyKeeping(
         head: head, key: key, replaced: situation.chosen.map { situation.stored[$0].id }, reading: reading,
         access: cache.access)
@@ -31,7 +32,18 @@ extension CacheExchange {
         }
       }
     }
-    return Asked(response: noted(response, report), isShareable: mayStore)
+    // Without a rule only equal URLs wait for one another.
+    return Asked(response: noted(response, report), isShareable: mayStore && (isByRule || keys.searchRule == nil))
+  }
+
+  /// Whether an answer says of the query what the request's key was made by. Where it does not, and is followed, the
+  /// next one is kept.
+  private func hasKnownRule(_ response: TransferResponse, mayStore: Bool) -> Bool {
+    guard cache.policy.readsNoVarySearch else { return true }
+    let rule = NoVarySearch(CacheFields(response.head.headerFields))
+    if rule == keys.searchRule { return true }
+    guard mayStore, let url = request.url, !cache.searches.learn(rule, of: url) else { return false }
+    return keys.searchRule == nil
   }
 
   /// The head as it is kept, under which key, and whether it may be.

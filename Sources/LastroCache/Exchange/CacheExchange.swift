@@ -93,7 +93,9 @@ struct CacheExchange: Sendable {
     let entries = stored.map(\.entry)
     let matching = stored.indices.filter { index in
       let rule = VaryRule(entries[index].fields)
-      guard !rule.matchesNone, entries[index].isCoded(for: asked) else { return false }
+      guard !rule.matchesNone, entries[index].isCoded(for: asked),
+        keys.searchRule == nil || NoVarySearch(entries[index].fields) == keys.searchRule
+      else { return false }
       let selection = rule.selection(from: asked.fields)
       return (try? keys.keyring.digest(ofSelection: selection)) == stored[index].selecting
     }

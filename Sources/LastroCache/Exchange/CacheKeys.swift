@@ -10,6 +10,8 @@ struct CacheKeys: Sendable {
   let own: CacheKey
   /// For anyone.
   let common: CacheKey
+  /// What of the query does not tell requests apart, as far as is known; `nil` where all of it does.
+  let searchRule: NoVarySearch?
   /// Whether the request tells who asks: then the answer is not for anyone, whatever the partitioning.
   let isCredentialed: Bool
 
@@ -21,7 +23,9 @@ struct CacheKeys: Sendable {
     guard request.connection?.tls.trustJudge == nil, request.connection?.reach.names == nil else { return nil }
     guard let key = await visit.ask({ await $0.digestKey() }) else { return nil }
     keyring = CacheKeyring(key: key)
-    guard let url = try? keyring.digest(ofURL: url),
+    let (rule, text) = cache.policy.readsNoVarySearch ? cache.searches.rule(of: url) : (nil, url)
+    searchRule = rule
+    guard let url = try? keyring.digest(ofURL: text),
       let partition = try? keyring.partition(of: request, principal: principal, cache.policy.partitioning)
     else { return nil }
     own = CacheKey(url: url, partition: partition)

@@ -12,11 +12,13 @@ struct CollapsingTransport: Transport {
   private static let ownStages: Set<FailureStage> = [.timeout, .limit, .cancelled]
 
   let base: any Transport
-  let flights: FlightTable
+  let collapsing: RequestCollapsing
   let time: TimeSource
 
+  private var flights: FlightTable { collapsing.flights }
+
   func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
-    guard let key = Self.key(of: request) else { return try await alone(request) }
+    guard let key = key(of: request) else { return try await alone(request) }
     let start = time.now()
     switch flights.join(key, now: start) {
     case .alone: return try await base.execute(request)
@@ -26,32 +28,39 @@ struct CollapsingTransport: Transport {
   }
 
   func explain(_ request: TransferRequest) -> [FetchExplanation.Fact] {
-    let words = Self.key(of: request) == nil ? "alone" : "shared with equal requests"
+    let words = key(of: request) == nil ? "alone" : "shared with equal requests"
     return base.explain(request) + [.init("collapsing", words)]
   }
 
-  /// `nil` for a request that is equal to none. What it holds is in memory only, and only while it is under way.
-  private static func key(of request: TransferRequest) -> FlightTable.Key? {
+  /// `nil` for a request that is equal to none.
+  private func key(of request: TransferRequest) -> FlightTable.Key? {
     let use = CacheUse(request.layerUses[.cache])
     guard [.get, .head].contains(request.head.method), request.body.length == 0, request.onInterimResponse == nil,
       ![.noStore, .reload].contains(use.mode), case .collected(let maximum) = request.delivery, let url = request.url
     else { return nil }
+    // Objects of a request's own have no text that would tell two of them apart.
+    guard request.connection?.tls.trustJudge == nil, request.connection?.reach.names == nil else { return nil }
     var lines = [
       request.head.method.rawValue, use.principal.map { "for \($0.utf8.count) \($0)" } ?? "",
       "\(maximum) \(request.maximumErrorBytes ?? -1) \(request.dropsRedirectBodies)",
     ]
     lines += request.head.headerFields
-      .filter { !traceFields.contains($0.name.canonicalName) }
+      .filter { !Self.traceFields.contains($0.name.canonicalName) }
       .map { "\($0.name.canonicalName):\($0.value)" }
-    let key = CacheKey(url: Array(url.utf8), partition: Array(lines.joined(separator: "\n").utf8))
-    return FlightTable.Key(key: key, mode: .standard, leavesCoding: false, connection: request.connection)
+    guard let target = try? collapsing.keyring.digest(ofURL: url),
+      let rest = try? collapsing.keyring.digest(ofSelection: lines.joined(separator: "\n"))
+    else { return nil }
+    return FlightTable.Key(
+      key: CacheKey(url: target, partition: rest), mode: .standard, leavesCoding: false, connection: request.connection)
   }
 
   /// A change ends the flights of its URL: who asks behind it is not told what was before it.
   private func alone(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
     let response = try await base.execute(request)
     if CacheInvalidation.isCaused(byMethod: request.head.method.rawValue, status: response.head.status.code) {
-      for url in CachingTransport.changed(by: request, response) { flights.leave(Array(url.utf8)) }
+      for url in CachingTransport.changed(by: request, response) {
+        flights.leave(try? collapsing.keyring.digest(ofURL: url))
+      }
     }
     return response
   }

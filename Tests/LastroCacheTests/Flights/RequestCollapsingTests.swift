@@ -77,6 +77,7 @@ struct RequestCollapsingTests {
       (.get, [:], { _ in }), (.head, [:], { _ in }), (.get, [.authorization: "ann"], { _ in }),
       (.get, [:], { $0.principal = "ann" }), (.get, [:], { $0.principal = "" }),
       (.get, [:], { $0.maximumBodyBytes = 5 }), (.get, [:], { $0.connection = .edited { $0.proxy = .none } }),
+      (.get, [:], { $0.connection = .edited { $0.tls.trustJudge = ScriptedJudge(accepts: { _ in true }) } }),
       (.get, [:], { $0.cache = .reload }), (.get, [:], { $0.cache = .noStore }),
       (.get, [:], { $0.onInterimResponse = { _ in } }), (.post, [:], { _ in }), (.post, [:], { _ in }),
     ]

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What of a URL's query does not change the answer, as its server says in `No-Vary-Search`
+/// (draft-ietf-httpbis-no-vary-search).
+package struct NoVarySearch: Sendable, Hashable {
+  private enum Ignored: Hashable {
+    case these(Set<String>)
+    case allBut(Set<String>)
+  }
+
+  private var ignored: Ignored
+  private var ignoresOrder: Bool
+
+  /// `nil` where the fields say nothing, or not well: then all of the query counts.
+  package init?(_ fields: CacheFields) {
+    let text = fields.values("no-vary-search").joined(separator: ",")
+    guard let told = StructuredReader.dictionary(text.utf8), !told.names.isEmpty else { return nil }
+    ignoresOrder = false
+    if let order = told["key-order"] {
+      guard case .boolean(let isIgnored) = order.value else { return nil }
+      ignoresOrder = isIgnored
+    }
+    switch (told["params"], told["except"]) {
+    case (nil, nil): ignored = .these([])
+    case (let names?, nil):
+      if case .boolean(let all) = names.value {
+        ignored = all ? .allBut([]) : .these([])
+      } else {
+        guard let names = Self.names(names) else { return nil }
+        ignored = .these(names)
+      }
+    case (nil, let names?):
+      guard let names = Self.names(names) else { return nil }
+      ignored = .allBut(names)
+    default: return nil
+    }
+    if ignored == .these([]), !ignoresOrder { return nil }
+  }
+
+  /// A text that is another for each rule.
+  package var text: String {
+    let (word, names) =
+      switch ignored {
+      case .these(let names): ("params", names)
+      case .allBut(let names): ("except", names)
+      }
+    return "\(word)=(\(names.sorted().joined(separator: " "))) \(ignoresOrder)"
+  }
+
+  private static func names(_ member: StructuredMember) -> Set<String>? {
+    guard case .list(let members) = member.content else { return nil }
+    var names: Set<String> = []
+    for member in members {
+      guard case .string(let name) = member.value else { return nil }
+      names.insert(canonical(name.utf8[...]))
+    }
+    return names
+  }
+
+  /// A text that is the same for URLs whose answers are.
+  package func canonical(_ url: String) -> String {
+    let path = url.utf8.prefix { $0 != UInt8(ascii: "?") }
+    let query = url.utf8.dropFirst(path.count + 1)
+    var pairs = query.split(separator: UInt8(ascii: "&")).map { pair in
+      let name = pair.prefix { $0 != UInt8(ascii: "=") }
+      return (name: Self.canonical(name), value: Self.canonical(pair.dropFirst(name.count + 1)))
+    }
+    pairs.removeAll { pair in
+      switch ignored {
+      case .these(let names): names.contains(pair.name)
+      case .allBut(let names): !names.contains(pair.name)
+      }
+    }
+    if ignoresOrder {
+      // By name alone, and stable: values of one name are in an order that may matter.
+      pairs = pairs.enumerated().sorted { ($0.element.name, $0.offset) < ($1.element.name, $1.offset) }.map(\.element)
+    }
+    return "\(Substring(path))?" + pairs.map { "\($0.name)=\($0.value)" }.joined(separator: "&")
+  }
+
+  /// A name or a value, read as a form's, in one of the many ways to write it.
+  private static func canonical(_ text: Substring.UTF8View) -> String {
+    var result: [UInt8] = []
+    var rest = text
+    while let byte = rest.popFirst() {
+      var byte = byte == UInt8(ascii: "+") ? UInt8(ascii: " ") : byte
+      if byte == UInt8(ascii: "%"), let high = hex(rest.first), let low = hex(rest.dropFirst().first) {
+        byte = high << 4 | low
+        rest = rest.dropFirst(2)
+      }
+      let isPlain = byte | 0x20 >= 0x61 && byte | 0x20 <= 0x7A || byte >= 0x30 && byte <= 0x39
+      result += isPlain ? [byte] : [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+    }
+    return String(decoding: result, as: UTF8.self)
+  }
+
+  private static let digits = Array("0123456789ABCDEF".utf8)
+
+  private static func hex(_ digit: UInt8?) -> UInt8? {
+    guard let digit else { return nil }
+    return switch digit {
+    case 0x30...0x39: digit - 0x30
+    case 0x41...0x46: digit - 0x37
+    case 0x61...0x66: digit - 0x57
+    default: nil
+    }
+  }
+}
