@@ -31,6 +31,7 @@ struct CommandErrorTextsTests {
     fetch URL -o /nowhere/body
     fetch URL --download f -o g
     fetch URL --download f -C 7
+    fetch URL --download f --segments 2
     fetch URL -C -
     fetch URL --cacert a --capath b
     fetch URL --tlsv1.2 --tlsv1.3
