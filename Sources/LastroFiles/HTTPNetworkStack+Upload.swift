@@ -17,7 +17,8 @@ extension HTTPNetworkStack {
   /// Interceptors and limits in time are those of a fetch, for each of the requests; a large file wants another total
   /// timeout than a fetch has, such as `Timeouts.streaming`. The server says where the upload is: at another origin
   /// than the resource's it gets none of its credentials, unless ``UploadOptions/credentialOrigins`` has it. Of
-  /// redirects of an upload that is made 307 and 308 are followed. Runs on the concurrent pool.
+  /// redirects 307 and 308 are followed, 20 at most without progress, and never from https to http: the request's own
+  /// policy of redirects says nothing here, nor does its idempotency. Runs on the concurrent pool.
   ///
   /// - Parameters:
   ///   - path: of a regular file.

@@ -25,6 +25,8 @@ struct UploadMachine {
     case named
     /// An answer 2xx to the request under way.
     case answered(UploadAnswer)
+    /// An answer says that it is elsewhere, and may be followed.
+    case redirected
     /// Any other answer.
     case refused(UploadAnswer)
     /// No answer came.
@@ -60,6 +62,9 @@ struct UploadMachine {
   private var hasURL = false
   private var farthest: Int64 = 0
   private var fruitless = 0
+  private static let maximumRedirects = 20
+  /// Redirects since the last progress.
+  private var redirects = 0
   /// Most bytes of an append after a server refused more (413).
   private var reduced: Int64?
   private var isContinued = false
@@ -80,6 +85,7 @@ struct UploadMachine {
     case (.appending, .answered(let answer)): return appended(answer)
     case (.creating, .refused(let answer)), (.probing, .refused(let answer)), (.appending, .refused(let answer)):
       return refused(answer)
+    case (.creating, .redirected), (.probing, .redirected), (.appending, .redirected): return redirected()
     case (.creating, .lost(let isFinal)), (.probing, .lost(let isFinal)), (.appending, .lost(let isFinal)):
       return isFinal ? fail(.asItIs) : lost()
     case (.waiting, .waited): return hasURL ? probe() : create()
@@ -179,11 +185,19 @@ struct UploadMachine {
     let wasAppending = phase == .appending
     self.offset = offset
     let isProgress = offset > farthest
-    if isProgress { (farthest, fruitless) = (offset, 0) }
+    if isProgress { (farthest, fruitless, redirects) = (offset, 0, 0) }
     // The draft has an upload complete only when it is said to be: an empty append says so.
     if offset == rules.length, rules.dialect == .tus { return done() }
     if wasAppending, !isProgress { return lost() }
     return append()
+  }
+
+  private mutating func redirected() -> [Action] {
+    redirects += 1
+    guard redirects <= Self.maximumRedirects else {
+      return fail(.violation("the server redirects it more than \(Self.maximumRedirects) times"))
+    }
+    return phase == .creating ? create() : probe()
   }
 
   private mutating func refused(_ answer: UploadAnswer) -> [Action] {

@@ -19,7 +19,7 @@ struct UploadRun<Model: Sendable, APIError: Error> {
   let options: UploadOptions
   let file: any OpenFile
   let status: FileStatus
-  /// URL of the first request, which relative locations are resolved against.
+  /// URL of the resource's request.
   let base: String
   private let dialect: UploadProtocol
   private var machine: UploadMachine
@@ -30,8 +30,11 @@ struct UploadRun<Model: Sendable, APIError: Error> {
   private var failure: Failure?
   private var response: ResourceResponse?
   private var requests = 0
-  private var delay: Retry.Delay = .zero
-  private let credentials: UploadCredentials
+  private var losses: LossWait
+  /// Where the upload is to be made, where the server sent it elsewhere than the resource says.
+  private var moved: String?
+  /// Those that get credentials.
+  private var origins: Set<Origin>
 
   init(
     _ resource: HTTPResource<Model, APIError>, by stack: any HTTPNetworkStack, of file: any OpenFile,
@@ -49,7 +52,8 @@ struct UploadRun<Model: Sendable, APIError: Error> {
       .init(
         dialect: dialect, length: status.length,
         sendsAtOnce: dialect == .draft && options.strategy == .optimistic, bytesPerAppend: options.bytesPerAppend))
-    credentials = UploadCredentials(origins: options.credentialOrigins.union(Origin(base.head).map { [$0] } ?? []))
+    losses = LossWait(options.retries, options.timeSource)
+    origins = options.credentialOrigins.union(Origin(base.head).map { [$0] } ?? [])
   }
 
   /// - Parameter token: an earlier upload.
@@ -116,8 +120,7 @@ extension UploadRun {
   private mutating func send(
     _ edit: @escaping @Sendable (inout ResourceRequest) throws(TransportError) -> Void
   ) async -> UploadMachine.Event {
-    let target = upload.withLock { $0 }
-    let asking = asking(target, edit)
+    let asking = asking(edit)
     requests += 1
     let event: UploadMachine.Event
     do throws(HTTPFetchError<any Error>) {
@@ -130,7 +133,7 @@ extension UploadRun {
       if upload.withLock({ $0 != nil }) { _ = machine.handle(.named) }
       if case .http = error.reason, let answer = error.response {
         response = answer
-        event = redirected(answer) ? .lost(isFinal: false) : .refused(UploadAnswer(answer.head, dialect))
+        event = follow(answer) ? .redirected : .refused(UploadAnswer(answer.head, dialect))
       } else {
         event = .lost(isFinal: !error.mayBeSentAgain)
       }
@@ -139,52 +142,83 @@ extension UploadRun {
     return event
   }
 
-  private func asking(
-    _ target: String?, _ edit: @escaping @Sendable (inout ResourceRequest) throws(TransportError) -> Void
+  private mutating func asking(
+    _ edit: @escaping @Sendable (inout ResourceRequest) throws(TransportError) -> Void
   ) -> HTTPResource<Model, APIError> {
+    let named = upload.withLock { $0 }
+    let target = named ?? moved
+    // As behind redirects: what another origin says of where to go next gets no credentials, wherever that leads.
+    if let target, let origin = try? Origin(target), !origins.contains(origin) { origins = options.credentialOrigins }
     var resource = resource
     let making = self.resource.baseRequestMaking
-    let (upload, dialect, base) = (upload, dialect, base)
+    let tell = interimTeller(own: resource.options.onInterimResponse, base: target ?? base)
     resource.baseRequestMaking = BaseRequestMaking { () async throws in
       var request = try await making.make()
-      if let target {
-        let moved = try ResourceRequest(url: target)
-        request.head.scheme = moved.head.scheme
-        request.head.authority = moved.head.authority
-        request.head.path = moved.head.path
-        request.head.headerFields[.contentType] = nil
+      if let target { try request.go(to: target) }
+      if named != nil {
+        // These were of the content, and of the request that makes the upload.
+        for name in [HTTPField.Name.contentType, .idempotencyKey] { request.head.headerFields[name] = nil }
         request.body = .empty
       }
-      // A redirect that changes the method would lose the content; the others are followed here.
-      request.options.redirects = RedirectPolicy.none
-      request.options.onInterimResponse = { head in
-        guard let location = dialect.location(ofInterim: head), let url = try? RequestTarget.resolved(location, base)
-        else { return }
-        upload.withLock { $0 = $0 ?? url }
-      }
+      request.options.idempotency = .byMethod
+      request.options.requiresBody = false
+      request.options.onInterimResponse = tell(request.options.onInterimResponse)
       try edit(&request)
       return request
     }
-    resource.interceptors.append(credentials)
+    // The resource's options go before those of the request, and must not undo what an upload rests on. A redirect that
+    // changes the method would lose the content: the others are followed here.
+    resource.options.redirects = RedirectPolicy.none
+    resource.options.idempotency = .byMethod
+    resource.options.requiresBody = false
+    resource.options.onInterimResponse = nil
+    resource.interceptors.append(UploadCredentials(origins: origins))
     return resource
+  }
+
+  /// Makes what is told of interim answers: it reads where the upload is, and then tells the caller's.
+  ///
+  /// - Parameter own: that of the resource, which goes before that of the request.
+  private func interimTeller(
+    own: (@Sendable (HTTPResponse) -> Void)?, base: String
+  ) -> @Sendable ((@Sendable (HTTPResponse) -> Void)?) -> @Sendable (HTTPResponse) -> Void {
+    let (upload, dialect) = (upload, dialect)
+    return { asked in
+      let caller = own ?? asked
+      return { head in
+        if let location = dialect.location(ofInterim: head), let url = try? RequestTarget.resolved(location, base) {
+          upload.withLock { $0 = $0 ?? url }
+        }
+        caller?(head)
+      }
+    }
   }
 
   private func take(_ answer: ResourceResponse) -> UploadMachine.Event {
     var told = UploadAnswer(answer.head, dialect)
     if let location = told.location {
       // One that cannot be gone to names nothing.
-      told.location = try? RequestTarget.resolved(location, base)
+      told.location = try? RequestTarget.resolved(location, answer.url)
       upload.withLock { $0 = $0 ?? told.location }
     }
     return .answered(told)
   }
 
-  /// 307 and 308 keep the method (RFC 9110 §15.4.8, §15.4.9): the upload is elsewhere from here on.
-  private func redirected(_ answer: ResourceResponse) -> Bool {
-    guard [307, 308].contains(answer.status.code), upload.withLock({ $0 != nil }),
-      let location = answer.headerFields[.location], let url = try? RequestTarget.resolved(location, answer.url)
+  /// 307 and 308 keep the method (RFC 9110 §15.4.8, §15.4.9): the upload, or the place where it is made, is elsewhere
+  /// from here on.
+  ///
+  /// - Returns: false for what is not followed, such as a location that leads from https to http.
+  private mutating func follow(_ answer: ResourceResponse) -> Bool {
+    guard [307, 308].contains(answer.status.code), let location = answer.headerFields[.location],
+      let url = try? RequestTarget.resolved(location, answer.url)
     else { return false }
-    upload.withLock { $0 = url }
+    guard machine.phase == .creating else {
+      upload.withLock { $0 = url }
+      return true
+    }
+    // A server that has named the upload, and then sends its making elsewhere, contradicts itself.
+    guard upload.withLock({ $0 == nil }) else { return false }
+    moved = url
     return true
   }
 
@@ -197,21 +231,11 @@ extension UploadRun {
 
   private mutating func wait(_ fruitless: Int) async throws(Failure) -> UploadMachine.Event {
     let failure = failure ?? ended(by: .uploadMismatch("the server keeps nothing of what it is sent"))
-    let state = Retry.State(errors: Array(repeating: failure.erased, count: fruitless), totalDelay: delay)
-    switch options.retries.shouldRetry(
-      with: failure.erased, state: state, metadata: HTTPRetryMetadata(response: response))
-    {
-    case .none, .noRetry: throw failure
-    case .retry: break
-    case .retryAfter(let pause):
-      delay = fruitless == 0 ? pause : delay + pause
-      do {
-        if pause > .zero { try await options.timeSource.sleep(pause) }
-      } catch {
-        throw ended(by: .cancelled(requestSent: true))
-      }
+    switch await losses.wait(after: failure.erased, fruitless: fruitless, response: response) {
+    case .waited: return .waited
+    case .refused: throw failure
+    case .cancelled: throw ended(by: .cancelled(requestSent: true))
     }
-    return .waited
   }
 }
 

@@ -121,6 +121,11 @@ struct FileErrorTextsTests {
       _ = machine.handle(.begun(hasURL: hasURL))
       if case .fail(.violation(let reason)) = machine.handle(.answered(answer(fields))).last { reasons.append(reason) }
     }
+    var machine = UploadMachine(rules)
+    _ = machine.handle(.begun(hasURL: true))
+    for _ in 0..<21 {
+      if case .fail(.violation(let reason)) = machine.handle(.redirected).last { reasons.append(reason) }
+    }
     return reasons.map { .uploadMismatch($0) } + [.uploadTooLarge(10, limit: 5), .uploadChanged("/d/file")]
   }
 }
