@@ -371,9 +371,9 @@ extension DownloadRun {
   ///   the file may have been written to since.
   private mutating func finishPlaced(_ record: DownloadRecord) async throws(Failure) -> DownloadedFile? {
     if let limit = options.maximumBytes, record.prefix > limit { return nil }
-    let file = try onDisk { part throws(FileFailure) in try part.openPlaced() }
     let expected = expectedDigests(of: record.representation)
     for digest in expected {
+      let file = try onDisk { part throws(FileFailure) in try part.openPlaced() }
       let found = try await found(digest.algorithm, of: record.prefix) { _, count, offset throws(FileFailure) in
         try file.read(upTo: count, at: offset)
       }
