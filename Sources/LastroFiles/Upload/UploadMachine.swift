@@ -45,7 +45,7 @@ struct UploadMachine {
   }
 
   enum Failure: Hashable {
-    /// The server breaks its protocol.
+    /// The server breaks its protocol, or speaks another version of it.
     case violation(String)
     case tooLarge(limit: Int64)
     case tooSmall(limit: Int64)
@@ -62,7 +62,8 @@ struct UploadMachine {
   private var hasURL = false
   private var farthest: Int64 = 0
   private var fruitless = 0
-  private static let maximumRedirects = 20
+  /// So often without progress.
+  static let maximumRedirects = 20
   /// Redirects since the last progress.
   private var redirects = 0
   /// Most bytes of an append after a server refused more (413).
@@ -205,6 +206,12 @@ struct UploadMachine {
     // The target's own answer, whatever its status: nothing is left to go on with.
     if rules.dialect == .draft, answer.isComplete == true { return fail(.asItIs) }
     switch answer.status {
+    // Of what it refuses to make, a server says what it takes.
+    case 400..<500 where phase == .creating:
+      if answer.status == 412, let versions = answer.versions, rules.dialect == .tus {
+        return fail(.violation("the server speaks tus \(versions.prefix(40)), not 1.0.0"))
+      }
+      return answer.status == 423 ? lost() : fail(sizeFailure() ?? .asItIs)
     case 413 where phase == .appending: return shrink()
     // The offset was wrong, or another request has the upload still: ask again.
     case 409 where phase == .appending, 423: return lost()

@@ -200,6 +200,23 @@ struct UploadMachineTests {
     }
   }
 
+  @Test("a server that refuses to make an upload says why: its size, the version, or nothing")
+  func refusedMaking() {
+    let tus: [(UploadAnswer, Machine.Failure)] = [
+      (Self.answer(413, [.tusMaxSize: "99"]), .tooLarge(limit: 99)), (Self.answer(413, [.tusMaxSize: "100"]), .asItIs),
+      (Self.answer(413), .asItIs),
+      (Self.answer(412, [.tusVersion: "2.0.0"]), .violation("the server speaks tus 2.0.0, not 1.0.0")),
+      (Self.answer(412), .asItIs),
+    ]
+    for (answer, failure) in tus {
+      var machine = Self.machine(in: .creating)
+      #expect(machine.handle(.refused(answer)) == [.fail(failure)])
+    }
+    var machine = Self.machine(in: .creating, .init(dialect: .draft, length: 100))
+    let limits = Self.answer(400, [.uploadLimit: "max-size=10"], .draft)
+    #expect(machine.handle(.refused(limits)) == [.fail(.tooLarge(limit: 10))])
+  }
+
   @Test("no order of events has more than one request under way, fails twice, or goes on after its end")
   func randomOrders() {
     for seed in 0..<2_000 as Range<UInt64> {

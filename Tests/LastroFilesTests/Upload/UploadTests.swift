@@ -134,6 +134,54 @@ struct UploadTests {
     #expect(origin.received == origin.content && upload.resumedFrom == 1_200)
   }
 
+  @Test("the draft's server is told digests of the whole and of each request's content, where that is asked for")
+  func digests() async throws {
+    func field(_ bytes: Data) throws -> String {
+      DigestField.field(Digest(algorithm: .sha256, value: try MessageDigest(of: bytes)))
+    }
+    let origin = UploadOrigin(bytes: 3_000, .draft)
+    _ = try await origin.upload {
+      $0.sendsDigests = true
+      $0.bytesPerAppend = 2_000
+    }
+    #expect(
+      try origin.requests.map { $0.head.headerFields[.reprDigest] } == [field(origin.content), nil, nil])
+    #expect(
+      try origin.requests.map { $0.head.headerFields[.contentDigest] }
+        == [nil, field(origin.content[..<2_000]), field(origin.content[2_000...])])
+    let plain = UploadOrigin(bytes: 3_000, .draft)
+    _ = try await plain.upload { $0.strategy = .optimistic }
+    #expect(plain.requests.first?.head.headerFields[.reprDigest] == nil)
+  }
+
+  @Test("an upload is given up by DELETE where it is, and one that is not there any more is no failure")
+  func cancelled() async throws {
+    let requests = Lock<[TransferRequest]>([])
+    let answers = Lock([
+      TransferResponse.redirect(308, to: "https://store.example.net/u/1"), .answer(204), .answer(410), .answer(405),
+    ])
+    let transport = ScriptedTransport { (request, _) throws(TransportError) in
+      requests.withLock { $0.append(request) }
+      return answers.withLock { $0.removeFirst() }
+    }
+    let stack = TransportNetworkStack(transport)
+    let resource = RawHTTPResource.raw(
+      try ResourceRequest(
+        method: .post, url: "https://example.org/files", headers: ["Authorization": "Bearer t0ken"], body: .raw("x")))
+    let token = UploadToken(url: "https://example.org/u/1", uploadProtocol: .tus, length: 10, modified: 0)
+    try await stack.cancelUpload(token, as: resource)
+    try await stack.cancelUpload(token, as: resource)
+    let error = await #expect(throws: HTTPFetchError<any Error>.self) {
+      try await stack.cancelUpload(token, as: resource)
+    }
+    #expect(error?.statusCode?.code == 405)
+    let heads = requests.withLock { $0 }.map(\.head)
+    #expect(heads.allSatisfy { $0.method == .delete && $0.path == "/u/1" && $0.headerFields[.contentType] == nil })
+    #expect(heads.map { $0.headerFields[.authorization] != nil } == [true, false, true, true])
+    #expect(heads.allSatisfy { $0.headerFields[HTTPField.Name("Tus-Resumable")!] == "1.0.0" })
+    #expect(requests.withLock { $0 }.allSatisfy { ($0.body.length ?? 0) == 0 })
+  }
+
   @Test("an upload at another origin gets no credentials, unless that origin is named", arguments: [false, true])
   func otherOrigin(isNamed: Bool) async throws {
     let origin = UploadOrigin(bytes: 100, .tus, location: "https://store.example.net/u/1")
@@ -237,7 +285,8 @@ struct UploadTests {
   func refusals() async throws {
     let origin = UploadOrigin(bytes: 10, .tus)
     for edit: (inout UploadOptions) -> Void in [
-      { $0.bytesPerAppend = 0 }, { $0.metadata = ["a,b": ""] }, { $0.files = SimulatedFiles() },
+      { $0.bytesPerAppend = 0 }, { $0.metadata = ["a,b": ""] }, { $0.sendsDigests = true },
+      { $0.files = SimulatedFiles() },
     ] {
       await #expect(throws: HTTPFetchError<any Error>.self) { try await origin.upload(edit: edit) }
     }
