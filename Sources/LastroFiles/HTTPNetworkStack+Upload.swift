@@ -57,7 +57,8 @@ extension HTTPNetworkStack {
   ///
   /// One that is not there any more (404, 410) is none to give up, and no failure. No request of the same upload may be
   /// under way. Redirects 307 and 308 are followed, and credentials go where they go for
-  /// ``resumeUpload(_:of:as:options:)``. Interceptors and limits in time are those of a fetch. Runs on the concurrent pool.
+  /// ``resumeUpload(_:of:as:options:)``. Interceptors and limits in time are those of a fetch. Runs on the concurrent
+  /// pool.
   ///
   /// - Parameters:
   ///   - token: what ``UploadOptions/onToken`` was told.
