@@ -76,22 +76,25 @@ struct SegmentedRun<Model: Sendable, APIError: Error>: Sendable {
       }
       var end: Result<End, Failure> = .success(.complete)
       for await result in group {
-        // The first that says otherwise counts, and ends the others.
-        guard case .success(.complete) = end else { continue }
+        // The first that says otherwise counts, and ends the others; but damage, which must not be kept, counts more.
+        guard Self.isDamage(result) || Self.isComplete(end) else { continue }
         end = result
-        if case .success(.complete) = result { continue }
-        group.cancelAll()
+        if !Self.isComplete(result) { group.cancelAll() }
       }
       return end
     }
-    switch end {
-    case .success(.changed): return .changed
-    // What was damaged is among what came.
-    case .failure(let failure) where failure.code == .digestMismatch: throw failure
-    // What came is kept, however it ended.
-    default: try await save()
-    }
+    if case .success(.changed) = end { return .changed }
+    // What came is kept, however it ended, unless what was damaged is among it.
+    if !Self.isDamage(end) { try await save() }
     return try end.get()
+  }
+
+  private static func isComplete(_ end: Result<End, Failure>) -> Bool {
+    if case .success(.complete) = end { true } else { false }
+  }
+
+  private static func isDamage(_ end: Result<End, Failure>) -> Bool {
+    if case .failure(let failure) = end { failure.code == .digestMismatch } else { false }
   }
 
   private func result(of index: Int, _ first: SegmentPart?) async -> Result<End, Failure> {

@@ -109,7 +109,7 @@ struct UploadRun<Model: Sendable, APIError: Error> {
     }
     if let found { return DigestField.field(Digest(algorithm: .sha256, value: found)) }
     if Task.isCancelled { throw ended(by: .cancelled(requestSent: requests > 0)) }
-    throw ended(by: .undigested(.sha256, path))
+    throw ended(by: .undigested(.sha256, path, requestSent: requests > 0))
   }
 
   private func ended(by error: TransportError) -> Failure {
