@@ -17,7 +17,8 @@ extension HTTPNetworkStack {
   /// Interceptors and limits in time are those of a fetch, for each of the requests; a large file wants another total
   /// timeout than a fetch has, such as `Timeouts.streaming`. The server says where the upload is: at another origin
   /// than the resource's it gets none of its credentials, unless ``UploadOptions/credentialOrigins`` has it. Of
-  /// redirects of an upload that is made 307 and 308 are followed. Runs on the concurrent pool.
+  /// redirects 307 and 308 are followed, 20 at most without progress, and never from https to http: the request's own
+  /// policy of redirects says nothing here, nor does its idempotency. Runs on the concurrent pool.
   ///
   /// - Parameters:
   ///   - path: of a regular file.
@@ -51,6 +52,49 @@ extension HTTPNetworkStack {
     return try await upload(path, resource, options, token)
   }
 
+  /// Gives an upload up: the server forgets what it has of it, by DELETE (tus's extension for termination; "Upload
+  /// Cancellation" of the draft).
+  ///
+  /// One that is not there any more (404, 410) is none to give up, and no failure. No request of the same upload may be
+  /// under way. Redirects 307 and 308 are followed, and credentials go where they go for
+  /// ``resumeUpload(_:of:as:options:)``. Interceptors and limits in time are those of a fetch. Runs on the concurrent
+  /// pool.
+  ///
+  /// - Parameters:
+  ///   - token: what ``UploadOptions/onToken`` was told.
+  ///   - resource: as when the upload was begun: for its credentials and interceptors.
+  ///   - credentialOrigins: origins besides the resource's that may get its credentials. Default none.
+  /// - Throws: as a fetch: a server that cannot do it answers 4xx.
+  @concurrent
+  public func cancelUpload<Model, APIError>(
+    _ token: UploadToken, as resource: HTTPResource<Model, APIError>, credentialOrigins: Set<Origin> = []
+  ) async throws(HTTPFetchError<APIError>) {
+    let dialect = token.uploadProtocol
+    let base: ResourceRequest
+    do {
+      base = try await resource.baseRequestMaking.make()
+      _ = try ResourceRequest(url: token.url)
+    } catch {
+      throw HTTPFetchError(.noRequest(error))
+    }
+    var place = UploadPlace(base: base, dialect: dialect, credentialOrigins: credentialOrigins)
+    place.url = token.url
+    var redirects = 0
+    while true {
+      let asking = place.asking(resource) { (request) throws(TransportError) in try dialect.cancel(&request) }
+      do throws(HTTPFetchError<any Error>) {
+        _ = try await fetch(asking.raw)
+        return
+      } catch {
+        if [404, 410].contains(error.statusCode?.code) { return }
+        redirects += 1
+        guard redirects <= UploadMachine.maximumRedirects, let answer = error.response,
+          place.follow(answer, isMaking: false)
+        else { throw error.mapAPIError { $0 as? APIError } }
+      }
+    }
+  }
+
   private func upload<Model, APIError>(
     _ path: String, _ resource: HTTPResource<Model, APIError>, _ options: UploadOptions, _ token: UploadToken?
   ) async throws(HTTPFetchError<APIError>) -> UploadedFile {
@@ -72,7 +116,7 @@ extension HTTPNetworkStack {
     } catch {
       throw HTTPFetchError(.noRequest(error))
     }
-    var run = UploadRun(resource, by: self, of: file, status, base: base, options: options)
+    var run = UploadRun(resource, by: self, of: file, at: path, status, base: base, options: options)
     return try await run.run(token)
   }
 }

@@ -30,6 +30,10 @@ public struct UploadOptions: Sendable {
   public var bytesPerAppend: Int64?
   /// `Upload-Metadata` of tus, such as `["filename": "a.mov"]`. Values are sent in base64. Default none.
   public var metadata: [String: String] = [:]
+  /// Whether the server is told the SHA-256 of the whole, and of what each request carries, so that it can refuse what
+  /// was damaged: by `Repr-Digest` and `Content-Digest` (RFC 9530). The file is read once more for each of the two. By
+  /// the draft alone: with tus, whose servers have to know SHA-1 only, it is refused. Default false.
+  public var sendsDigests = false
   /// Origins besides that of the first request that may get its credentials, where the server puts the upload there.
   /// Default none.
   public var credentialOrigins: Set<Origin> = []
@@ -54,6 +58,10 @@ public struct UploadOptions: Sendable {
     if let bytesPerAppend, bytesPerAppend < 1 {
       throw .refused(
         .invalidOption, "bytesPerAppend is \(bytesPerAppend), below the minimum of 1", hint: "give 1 or more")
+    }
+    if sendsDigests, uploadProtocol == .tus {
+      throw .refused(
+        .invalidOption, "sendsDigests does not go with tus", hint: "use the draft, or have the server check the file")
     }
     for name in metadata.keys where name.isEmpty || name.utf8.contains(where: { $0 <= 0x20 || $0 > 0x7E || $0 == 0x2C })
     {

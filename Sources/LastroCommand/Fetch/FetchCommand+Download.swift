@@ -19,12 +19,15 @@ struct DownloadFlags: ParsableArguments {
   var continueAt: String?
   @Option(name: .customLong("expect-sha256"), help: "With --download: the file's SHA-256, in hexadecimal.")
   var expectSHA256: String?
-  @Option(help: "With --download: parts at the same time, 1 to 4. Default 1.")
+  @Option(help: "With --download and '-C -': parts at the same time, 1 to 4. Default 1.")
   var segments: Int?
 
   func validate() throws {
     if let continueAt, continueAt != "-" {
       throw ValidationError("-C \(continueAt.onOneLine) is not supported; write '-C -' to go on where it was cut.")
+    }
+    if download != nil, segments ?? 1 > 1, continueAt == nil {
+      throw ValidationError("--segments needs '-C -': what several parts leave can only be gone on with.")
     }
     guard download == nil else { return }
     for (name, isSet) in [

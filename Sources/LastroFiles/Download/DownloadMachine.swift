@@ -140,7 +140,8 @@ struct DownloadMachine {
   }
 
   private mutating func begin(with left: Representation?, _ synced: Int64) -> [Action] {
-    guard rules.resumes, let left, left.validator != nil, synced > 0 else { return startOver() }
+    guard rules.resumes, let left, left.validator != nil, synced > 0, rules.maximumBytes.map({ synced <= $0 }) ?? true
+    else { return startOver() }
     representation = left
     (written, self.synced, farthest, resumedFrom) = (synced, synced, synced, synced)
     guard written != left.total else { return [.cut(to: written)] + finish() }

@@ -23,14 +23,15 @@ struct DownloadRun<Model: Sendable, APIError: Error> {
   private var machine: DownloadMachine
   private var progress: TransferProgressReporter.Transfer?
 
-  private var answered: ResponseBody?
   private var body: ResponseBody.AsyncIterator?
   private var chunk = Data()
   private var contentDigest: ContentDigestCheck?
+  /// What the answer under way has of bytes that several parts go on with.
+  private var opened: SegmentPart?
   private var failure: Failure?
   private var response: ResourceResponse?
   private var requests = 0
-  private var delay: Retry.Delay = .zero
+  private var losses: LossWait
   private var verified: [Digest] = []
   private var segments = 1
   /// Whether what is there is kept however it ends: the machine knows nothing of segments.
@@ -59,6 +60,7 @@ struct DownloadRun<Model: Sendable, APIError: Error> {
     self.rules = rules
     machine = DownloadMachine(rules)
     progress = options.progress?.beginTransfer(totalBytesToSend: 0)
+    losses = LossWait(options.retries, options.timeSource)
   }
 
   mutating func run() async throws(Failure) -> DownloadedFile {
@@ -79,13 +81,17 @@ struct DownloadRun<Model: Sendable, APIError: Error> {
       left = record
       if options.resumes, let file = try await goOnInSegments(record) { return file }
       if changes > 0 { left = nil }
-    case .whole(let record): return try await finishPlaced(record)
+    case .whole(let record):
+      if options.resumes, let file = try await finishPlaced(record) { return file }
+      try onDisk { part throws(FileFailure) in try part.checkReplaces() }
     }
     if let record = left { try await forgetBehindGap(record) }
     var pending = machine.handle(.found(left?.representation, synced: left?.prefix ?? 0))[...]
     while let action = pending.popFirst() {
       guard let event = try await perform(action) else { continue }
-      if case .head(let answer, _) = event, let total = totalOfSegments(answer.representation, answer) {
+      if case .head(let answer, let asked?) = event, asked.from == 0,
+        let total = totalOfSegments(answer.representation, answer)
+      {
         if let file = try await runSegments(answer.representation, total, done: []) { return file }
         pending = machine.handle(.found(nil, synced: 0))[...]
       } else {
@@ -114,7 +120,7 @@ struct DownloadRun<Model: Sendable, APIError: Error> {
       try onDisk { [chunk] part throws(FileFailure) in try part.write(chunk, at: offset) }
       progress?.report(received: machine.written, of: machine.representation?.total)
     case .read: return await read()
-    case .drop: (answered, body, contentDigest) = (nil, nil, nil)
+    case .drop: (opened, body, contentDigest) = (nil, nil, nil)
     case .save:
       try await save()
       return .saved(at: options.timeSource.now())
@@ -161,11 +167,11 @@ extension DownloadRun {
       let answer = try await stack.stream(asking)
       requests += 1
       response = answer.response
-      answered = answer.value
+      let head = RangeAnswer(answer.response.head)
+      opened = SegmentPart(answer, head)
       body = answer.value.makeAsyncIterator()
-      let fields = answer.response.headerFields
-      contentDigest = ContentDigestCheck(fields[.contentDigest])
-      return .head(RangeAnswer(answer.response.head), asked: range)
+      contentDigest = ContentDigestCheck(answer.response.headerFields[.contentDigest])
+      return .head(head, asked: range)
     } catch {
       failure = error
       guard case .http = error.reason, let answer = error.response else { return .lost(isFinal: true) }
@@ -193,21 +199,11 @@ extension DownloadRun {
 
   private mutating func wait(_ fruitless: Int) async throws(Failure) -> DownloadMachine.Event {
     let failure = failure ?? ended(by: .cancelled(requestSent: true))
-    let state = Retry.State(errors: Array(repeating: failure.erased, count: fruitless), totalDelay: delay)
-    switch options.retries.shouldRetry(
-      with: failure.erased, state: state, metadata: HTTPRetryMetadata(response: response))
-    {
-    case .none, .noRetry: throw failure
-    case .retry: break
-    case .retryAfter(let pause):
-      delay = fruitless == 0 ? pause : delay + pause
-      do {
-        if pause > .zero { try await options.timeSource.sleep(pause) }
-      } catch {
-        throw ended(by: .cancelled(requestSent: true))
-      }
+    switch await losses.wait(after: failure.erased, fruitless: fruitless, response: response) {
+    case .waited: return .waited
+    case .refused: throw failure
+    case .cancelled: throw ended(by: .cancelled(requestSent: true))
     }
-    return .waited
   }
 }
 
@@ -257,10 +253,17 @@ extension DownloadRun {
       DownloadRecord(url: url, source: source, representation: representation, done: done, file: identity)
     }
     segments = run.segments
-    let first = answered
-    (answered, body) = (nil, nil)
+    let first = opened
+    (opened, body, contentDigest) = (nil, nil, nil)
     defer { requests += run.requests }
-    guard try await run.run(first) == .complete else {
+    let end: SegmentedRun<Model, APIError>.End
+    do throws(Failure) {
+      end = try await run.run(first)
+    } catch {
+      isDamaged = error.code == .digestMismatch
+      throw error
+    }
+    guard end == .complete else {
       changes += 1
       guard changes <= rules.maximumRestarts else { throw self.error(for: .changed(times: changes)) }
       // In one part from here on, from the first byte.
@@ -328,20 +331,12 @@ extension DownloadRun {
     }
   }
 
-  /// Reads the file back, and compares its digest with what the caller, or else the server, says.
+  /// Reads the file back, and compares its digest with what is expected.
   private mutating func verify(_ representation: Representation?, _ length: Int64) async throws(Failure) {
-    let expected =
-      if let digest = options.digest?.digest { [digest] } else {
-        Array((representation?.digest.map(DigestField.digests) ?? []).prefix(1))
-      }
+    let expected = expectedDigests(of: representation)
     for digest in expected {
-      let found = try await FileDigest.compute(digest.algorithm, length: length, isCancelled: { Task.isCancelled }) {
-        (offset, count) throws(Failure) in
-        try await blocking { part throws(FileFailure) in try part.read(upTo: count, at: offset) }
-      }
-      guard let found else {
-        if Task.isCancelled { throw ended(by: .cancelled(requestSent: requests > 0)) }
-        throw ended(by: .undigested(digest.algorithm, part.path))
+      let found = try await found(digest.algorithm, of: length) { part, count, offset throws(FileFailure) in
+        try part.read(upTo: count, at: offset)
       }
       guard found == digest.value else {
         try? part.discard()
@@ -351,8 +346,40 @@ extension DownloadRun {
     verified = expected
   }
 
+  /// What the caller says, or else the server.
+  private func expectedDigests(of representation: Representation?) -> [Digest] {
+    if let digest = options.digest?.digest { return [digest] }
+    return Array((representation?.digest.map(DigestField.digests) ?? []).prefix(1))
+  }
+
+  private func found(
+    _ algorithm: HashAlgorithm, of length: Int64,
+    _ read: @escaping @Sendable (PartFile, _ count: Int, _ offset: Int64) throws(FileFailure) -> Data
+  ) async throws(Failure) -> MessageDigest {
+    let found = try await FileDigest.compute(algorithm, length: length, isCancelled: { Task.isCancelled }) {
+      (offset, count) throws(Failure) in
+      try await blocking { part throws(FileFailure) in try read(part, count, offset) }
+    }
+    if let found { return found }
+    if Task.isCancelled { throw ended(by: .cancelled(requestSent: requests > 0)) }
+    throw ended(by: .undigested(algorithm, part.path))
+  }
+
   /// All had its place already, and only the state had not been removed.
-  private mutating func finishPlaced(_ record: DownloadRecord) async throws(Failure) -> DownloadedFile {
+  ///
+  /// - Returns: `nil` where it is not what this download is of: the caller may expect another digest than before, and
+  ///   the file may have been written to since.
+  private mutating func finishPlaced(_ record: DownloadRecord) async throws(Failure) -> DownloadedFile? {
+    if let limit = options.maximumBytes, record.prefix > limit { return nil }
+    let expected = expectedDigests(of: record.representation)
+    for digest in expected {
+      let file = try onDisk { part throws(FileFailure) in try part.openPlaced() }
+      let found = try await found(digest.algorithm, of: record.prefix) { _, count, offset throws(FileFailure) in
+        try file.read(upTo: count, at: offset)
+      }
+      guard found == digest.value else { return nil }
+    }
+    verified = expected
     try await blocking { part throws(FileFailure) in try part.tidy() }
     return downloaded(record.representation, length: record.prefix, resumedFrom: record.prefix)
   }

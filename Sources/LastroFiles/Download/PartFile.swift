@@ -63,11 +63,19 @@ final class PartFile: Sendable {
     if case .whole = left { return }
     guard target == nil || replaces else {
       if opened.status.length == 0 { try files.remove(path + ".part") }
-      throw FileFailure(operation: "make", path: path, code: EEXIST)
+      throw isThere
     }
     // What is gone on with has to outlast a loss of power, also where it was killed before it was sure of that.
     if case .part = left { try files.syncFolder(of: path) }
   }
+
+  private var isThere: FileFailure { FileFailure(operation: "make", path: path, code: EEXIST) }
+
+  /// Opens what has its place already.
+  func openPlaced() throws(FileFailure) -> any OpenFile { try files.open(path, .reading) }
+
+  /// - Throws: where what has its place already must not be replaced.
+  func checkReplaces() throws(FileFailure) { if !replaces { throw isThere } }
 
   /// Opens and locks the part file. Another download may just have given it its name, or removed it.
   private static func open(
@@ -110,8 +118,6 @@ final class PartFile: Sendable {
   func reserve(_ length: Int64) throws(FileFailure) { try file.reserve(length) }
 
   func read(upTo count: Int, at offset: Int64) throws(FileFailure) -> Data { try file.read(upTo: count, at: offset) }
-
-  func length() throws(FileFailure) -> Int64 { try file.status().length }
 
   func sync() throws(FileFailure) { try file.sync() }
 

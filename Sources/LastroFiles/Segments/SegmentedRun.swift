@@ -62,8 +62,8 @@ struct SegmentedRun<Model: Sendable, APIError: Error>: Sendable {
 
   /// Runs all segments to their end.
   ///
-  /// - Parameter first: a body that begins at the first byte, where one is open already.
-  func run(_ first: ResponseBody?) async throws(Failure) -> End {
+  /// - Parameter first: what begins at the first byte, where it is open already.
+  func run(_ first: SegmentPart?) async throws(Failure) -> End {
     do throws(FileFailure) {
       let total = state.withLock { $0.plan.total }
       try await BlockingCall.run { [part] () throws(FileFailure) in try part.reserve(total) }
@@ -76,21 +76,28 @@ struct SegmentedRun<Model: Sendable, APIError: Error>: Sendable {
       }
       var end: Result<End, Failure> = .success(.complete)
       for await result in group {
-        // The first that says otherwise counts, and ends the others.
-        guard case .success(.complete) = end else { continue }
+        // The first that says otherwise counts, and ends the others; but damage, which must not be kept, counts more.
+        guard Self.isDamage(result) || Self.isComplete(end) else { continue }
         end = result
-        if case .success(.complete) = result { continue }
-        group.cancelAll()
+        if !Self.isComplete(result) { group.cancelAll() }
       }
       return end
     }
-    // What came is kept, however it ended.
     if case .success(.changed) = end { return .changed }
-    try await save()
+    // What came is kept, however it ended, unless what was damaged is among it.
+    if !Self.isDamage(end) { try await save() }
     return try end.get()
   }
 
-  private func result(of index: Int, _ first: ResponseBody?) async -> Result<End, Failure> {
+  private static func isComplete(_ end: Result<End, Failure>) -> Bool {
+    if case .success(.complete) = end { true } else { false }
+  }
+
+  private static func isDamage(_ end: Result<End, Failure>) -> Bool {
+    if case .failure(let failure) = end { failure.code == .digestMismatch } else { false }
+  }
+
+  private func result(of index: Int, _ first: SegmentPart?) async -> Result<End, Failure> {
     do throws(Failure) {
       return .success(try await download(index, first))
     } catch {
@@ -101,9 +108,10 @@ struct SegmentedRun<Model: Sendable, APIError: Error>: Sendable {
   private func ended(by error: TransportError) -> Failure { Failure(.transport(error)) }
 
   /// One segment after the other, as long as there are any.
-  private func download(_ index: Int, _ first: ResponseBody?) async throws(Failure) -> End {
+  private func download(_ index: Int, _ first: SegmentPart?) async throws(Failure) -> End {
     var body = first
     var fruitless = 0
+    var losses = LossWait(options.retries, options.timeSource)
     while true {
       let segment = state.withLock { $0.plan.segments[index] }
       if segment.rest == 0 {
@@ -123,13 +131,18 @@ struct SegmentedRun<Model: Sendable, APIError: Error>: Sendable {
         body = nil
         let isProgress = state.withLock { $0.plan.segments[index].next } > before
         fruitless = isProgress ? 0 : fruitless + 1
-        try await wait(after: error, fruitless)
+        guard error.transportError?.mayBeGoneOnAfter ?? false else { throw error }
+        switch await losses.wait(after: error.erased, fruitless: fruitless, response: nil) {
+        case .waited: continue
+        case .refused: throw error
+        case .cancelled: throw ended(by: .cancelled(requestSent: true))
+        }
       }
     }
   }
 
-  /// - Returns: the body of a part; `nil` where there is another representation.
-  private func ask(_ segment: SegmentPlan.Segment) async throws(Failure) -> ResponseBody? {
+  /// - Returns: a part; `nil` where there is another representation.
+  private func ask(_ segment: SegmentPlan.Segment) async throws(Failure) -> SegmentPart? {
     state.withLock { $0.requests += 1 }
     let range = "bytes=\(segment.next)-\(segment.end - 1)"
     let asking = resource.asking(for: range, if: representation.validator, retries: options.retries)
@@ -145,19 +158,19 @@ struct SegmentedRun<Model: Sendable, APIError: Error>: Sendable {
     if let reason = head.mismatch(from: segment.next) ?? representation.mismatch(with: head.representation) {
       throw ended(by: .resumeMismatch(reason, hint: "download it in one segment"))
     }
-    return answer.value
+    return SegmentPart(answer, head)
   }
 
   /// Writes what comes, up to where the segment ends by then.
-  private func write(_ body: ResponseBody?, _ index: Int) async throws(Failure) {
-    var iterator = body?.makeAsyncIterator()
+  private func write(_ body: SegmentPart?, _ index: Int) async throws(Failure) {
+    var reader = body?.reader
     while true {
       let segment = state.withLock { $0.plan.segments[index] }
       if segment.rest == 0 { return }
       let chunk: Data
       do throws(TransportError) {
         // A part may be shorter than was asked for: the rest is asked for again.
-        guard let next = try await iterator?.next() else { throw .endedEarly }
+        guard let next = try await reader?.next() else { throw .endedEarly }
         chunk = next.prefix(Int(clamping: segment.rest))
       } catch {
         throw ended(by: error)
@@ -170,21 +183,6 @@ struct SegmentedRun<Model: Sendable, APIError: Error>: Sendable {
       let (count, isDue) = state.withLock { $0.note(Int64(chunk.count), index, options) }
       progress?.report(received: count, of: representation.total)
       if isDue { try await save() }
-    }
-  }
-
-  private func wait(after failure: Failure, _ fruitless: Int) async throws(Failure) {
-    guard let error = failure.transportError, error.mayBeGoneOnAfter else { throw failure }
-    let retryState = Retry.State(errors: Array(repeating: failure.erased, count: fruitless))
-    switch options.retries.shouldRetry(with: failure.erased, state: retryState, metadata: HTTPRetryMetadata()) {
-    case .none, .noRetry: throw failure
-    case .retry: return
-    case .retryAfter(let pause):
-      do {
-        if pause > .zero { try await options.timeSource.sleep(pause) }
-      } catch {
-        throw ended(by: .cancelled(requestSent: true))
-      }
     }
   }
 

@@ -15,6 +15,8 @@ struct UploadAnswer: Hashable, Sendable {
   /// `Upload-Length`.
   var length: Int64?
   var limit = UploadLimit()
+  /// `Tus-Version`: what the server speaks.
+  var versions: String?
 
   init(_ head: HTTPResponse, _ dialect: UploadProtocol) {
     let fields = head.headerFields
@@ -25,6 +27,7 @@ struct UploadAnswer: Hashable, Sendable {
       offset = fields[.uploadOffset].flatMap(Self.number)
       length = fields[.uploadLength].flatMap(Self.number)
       limit.maximumBytes = fields[.tusMaxSize].flatMap(Self.number)
+      versions = fields[.tusVersion]
     case .draft:
       offset = fields[.uploadOffset].flatMap(Self.item)
       length = fields[.uploadLength].flatMap(Self.item)
@@ -94,4 +97,6 @@ extension HTTPField.Name {
   static let interopVersion = HTTPField.Name("Upload-Draft-Interop-Version")!
   // swift-format-ignore: NeverForceUnwrap
   static let tusMaxSize = HTTPField.Name("Tus-Max-Size")!
+  // swift-format-ignore: NeverForceUnwrap
+  static let tusVersion = HTTPField.Name("Tus-Version")!
 }

@@ -23,9 +23,12 @@ extension UploadProtocol {
 
   /// Makes the first request of the caller's.
   ///
-  /// - Parameter content: the whole, where it is sent at once.
+  /// - Parameters:
+  ///   - content: the whole, where it is sent at once.
+  ///   - digest: of the whole, where it is told.
   func create(
-    _ request: inout ResourceRequest, length: Int64, metadata: [String: String], content: RequestBody?
+    _ request: inout ResourceRequest, length: Int64, metadata: [String: String], content: RequestBody?,
+    digest: String? = nil
   ) throws(TransportError) {
     try mark(&request)
     request.options.idempotency = .notIdempotent
@@ -40,6 +43,7 @@ extension UploadProtocol {
     case .draft:
       if request.head.method == .get { request.head.method = .post }
       try request.setHeader("Upload-Complete", content == nil ? "?0" : "?1")
+      if let digest { try request.setHeader("Repr-Digest", digest) }
     }
     // `Content-Length: 0`, rather than none.
     request.body = content ?? .raw(Data())
@@ -51,7 +55,7 @@ extension UploadProtocol {
   }
 
   func append(
-    _ request: inout ResourceRequest, from offset: Int64, isLast: Bool, content: RequestBody
+    _ request: inout ResourceRequest, from offset: Int64, isLast: Bool, content: RequestBody, digest: String? = nil
   ) throws(TransportError) {
     try mark(&request)
     request.options.idempotency = .notIdempotent
@@ -62,6 +66,7 @@ extension UploadProtocol {
     case .draft:
       try request.setHeader("Content-Type", "application/partial-upload")
       try request.setHeader("Upload-Complete", isLast ? "?1" : "?0")
+      if let digest { try request.setHeader("Content-Digest", digest) }
     }
     request.body = content
   }

@@ -42,3 +42,11 @@ extension RequestTarget {
     return url
   }
 }
+
+extension ResourceRequest {
+  /// Asks another place for the same.
+  mutating func go(to url: String) throws(TransportError) {
+    let other = try ResourceRequest(url: url).head
+    (head.scheme, head.authority, head.path) = (other.scheme, other.authority, other.path)
+  }
+}

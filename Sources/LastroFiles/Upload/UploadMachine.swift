@@ -25,6 +25,8 @@ struct UploadMachine {
     case named
     /// An answer 2xx to the request under way.
     case answered(UploadAnswer)
+    /// An answer says that it is elsewhere, and may be followed.
+    case redirected
     /// Any other answer.
     case refused(UploadAnswer)
     /// No answer came.
@@ -43,7 +45,7 @@ struct UploadMachine {
   }
 
   enum Failure: Hashable {
-    /// The server breaks its protocol.
+    /// The server breaks its protocol, or speaks another version of it.
     case violation(String)
     case tooLarge(limit: Int64)
     case tooSmall(limit: Int64)
@@ -60,6 +62,10 @@ struct UploadMachine {
   private var hasURL = false
   private var farthest: Int64 = 0
   private var fruitless = 0
+  /// So often without progress.
+  static let maximumRedirects = 20
+  /// Redirects since the last progress.
+  private var redirects = 0
   /// Most bytes of an append after a server refused more (413).
   private var reduced: Int64?
   private var isContinued = false
@@ -80,6 +86,7 @@ struct UploadMachine {
     case (.appending, .answered(let answer)): return appended(answer)
     case (.creating, .refused(let answer)), (.probing, .refused(let answer)), (.appending, .refused(let answer)):
       return refused(answer)
+    case (.creating, .redirected), (.probing, .redirected), (.appending, .redirected): return redirected()
     case (.creating, .lost(let isFinal)), (.probing, .lost(let isFinal)), (.appending, .lost(let isFinal)):
       return isFinal ? fail(.asItIs) : lost()
     case (.waiting, .waited): return hasURL ? probe() : create()
@@ -179,11 +186,19 @@ struct UploadMachine {
     let wasAppending = phase == .appending
     self.offset = offset
     let isProgress = offset > farthest
-    if isProgress { (farthest, fruitless) = (offset, 0) }
+    if isProgress { (farthest, fruitless, redirects) = (offset, 0, 0) }
     // The draft has an upload complete only when it is said to be: an empty append says so.
     if offset == rules.length, rules.dialect == .tus { return done() }
     if wasAppending, !isProgress { return lost() }
     return append()
+  }
+
+  private mutating func redirected() -> [Action] {
+    redirects += 1
+    guard redirects <= Self.maximumRedirects else {
+      return fail(.violation("the server redirects it more than \(Self.maximumRedirects) times"))
+    }
+    return phase == .creating ? create() : probe()
   }
 
   private mutating func refused(_ answer: UploadAnswer) -> [Action] {
@@ -191,6 +206,12 @@ struct UploadMachine {
     // The target's own answer, whatever its status: nothing is left to go on with.
     if rules.dialect == .draft, answer.isComplete == true { return fail(.asItIs) }
     switch answer.status {
+    // Of what it refuses to make, a server says what it takes.
+    case 400..<500 where phase == .creating:
+      if answer.status == 412, let versions = answer.versions, rules.dialect == .tus {
+        return fail(.violation("the server speaks tus \(versions.prefix(40)), not 1.0.0"))
+      }
+      return answer.status == 423 ? lost() : fail(sizeFailure() ?? .asItIs)
     case 413 where phase == .appending: return shrink()
     // The offset was wrong, or another request has the upload still: ask again.
     case 409 where phase == .appending, 423: return lost()

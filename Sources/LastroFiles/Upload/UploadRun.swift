@@ -19,42 +19,40 @@ struct UploadRun<Model: Sendable, APIError: Error> {
   let options: UploadOptions
   let file: any OpenFile
   let status: FileStatus
-  /// URL of the first request, which relative locations are resolved against.
-  let base: String
+  let path: String
   private let dialect: UploadProtocol
   private var machine: UploadMachine
   private let progress: TransferProgressReporter.Transfer?
-  /// Where the upload is: an interim answer may say so on another thread.
-  private let upload = Lock<String?>(nil)
+  private var place: UploadPlace
   private var isTold = false
   private var failure: Failure?
   private var response: ResourceResponse?
   private var requests = 0
-  private var delay: Retry.Delay = .zero
-  private let credentials: UploadCredentials
+  private var losses: LossWait
 
   init(
     _ resource: HTTPResource<Model, APIError>, by stack: any HTTPNetworkStack, of file: any OpenFile,
-    _ status: FileStatus, base: ResourceRequest, options: UploadOptions
+    at path: String, _ status: FileStatus, base: ResourceRequest, options: UploadOptions
   ) {
     self.stack = stack
     self.resource = resource
     self.options = options
     self.file = file
+    self.path = path
     self.status = status
-    self.base = base.url
     dialect = options.uploadProtocol
     progress = options.progress?.beginTransfer(totalBytesToSend: status.length)
     machine = UploadMachine(
       .init(
         dialect: dialect, length: status.length,
         sendsAtOnce: dialect == .draft && options.strategy == .optimistic, bytesPerAppend: options.bytesPerAppend))
-    credentials = UploadCredentials(origins: options.credentialOrigins.union(Origin(base.head).map { [$0] } ?? []))
+    losses = LossWait(options.retries, options.timeSource)
+    place = UploadPlace(base: base, dialect: dialect, credentialOrigins: options.credentialOrigins)
   }
 
   /// - Parameter token: an earlier upload.
   mutating func run(_ token: UploadToken?) async throws(Failure) -> UploadedFile {
-    if let token { upload.withLock { $0 = token.url } }
+    if let token { place.url = token.url }
     isTold = token != nil
     var pending = machine.handle(.begun(hasURL: token != nil))[...]
     while let action = pending.popFirst() {
@@ -62,7 +60,7 @@ struct UploadRun<Model: Sendable, APIError: Error> {
     }
     guard let response else { throw ended(by: .cancelled(requestSent: requests > 0)) }
     return UploadedFile(
-      url: upload.withLock { $0 }, length: status.length, resumedFrom: machine.resumedFrom, requests: requests,
+      url: place.url, length: status.length, resumedFrom: machine.resumedFrom, requests: requests,
       response: response)
   }
 
@@ -71,16 +69,18 @@ struct UploadRun<Model: Sendable, APIError: Error> {
     case .create(let sendsAll):
       let content = sendsAll ? part(from: 0, count: status.length) : nil
       let (dialect, length, metadata) = (dialect, status.length, options.metadata)
+      let digest = try await digest(from: 0, count: length)
       return await send { (request) throws(TransportError) in
-        try dialect.create(&request, length: length, metadata: metadata, content: content)
+        try dialect.create(&request, length: length, metadata: metadata, content: content, digest: digest)
       }
     case .probe:
       let dialect = dialect
       return await send { (request) throws(TransportError) in try dialect.probe(&request) }
     case .append(let from, let count, let isLast):
       let (dialect, content) = (dialect, part(from: from, count: count))
+      let digest = try await digest(from: from, count: count)
       return await send { (request) throws(TransportError) in
-        try dialect.append(&request, from: from, isLast: isLast, content: content)
+        try dialect.append(&request, from: from, isLast: isLast, content: content, digest: digest)
       }
     case .wait(let fruitless): return try await wait(fruitless)
     case .done:
@@ -92,6 +92,24 @@ struct UploadRun<Model: Sendable, APIError: Error> {
 
   private func part(from: Int64, count: Int64) -> RequestBody {
     FilePart(file: file, from: from, count: count, progress: progress).body
+  }
+
+  /// The field that tells the digest of bytes of the file; `nil` where that is not asked for.
+  private func digest(from: Int64, count: Int64) async throws(Failure) -> String? {
+    guard options.sendsDigests else { return nil }
+    let file = file
+    let found: MessageDigest?
+    do throws(FileFailure) {
+      found = try await FileDigest.compute(.sha256, length: count, isCancelled: { Task.isCancelled }) {
+        (offset, count) throws(FileFailure) in
+        try await BlockingCall.run { () throws(FileFailure) in try file.read(upTo: count, at: from + offset) }
+      }
+    } catch {
+      throw ended(by: error.transportError(requestSent: requests > 0))
+    }
+    if let found { return DigestField.field(Digest(algorithm: .sha256, value: found)) }
+    if Task.isCancelled { throw ended(by: .cancelled(requestSent: requests > 0)) }
+    throw ended(by: .undigested(.sha256, path, requestSent: requests > 0))
   }
 
   private func ended(by error: TransportError) -> Failure {
@@ -116,21 +134,22 @@ extension UploadRun {
   private mutating func send(
     _ edit: @escaping @Sendable (inout ResourceRequest) throws(TransportError) -> Void
   ) async -> UploadMachine.Event {
-    let target = upload.withLock { $0 }
-    let asking = asking(target, edit)
+    let asking = place.asking(resource, edit)
     requests += 1
     let event: UploadMachine.Event
     do throws(HTTPFetchError<any Error>) {
       let answer = try await stack.fetch(asking.raw)
       (response, failure) = (answer.response, nil)
-      event = take(answer.response)
+      event = .answered(place.read(answer.response))
     } catch {
       failure = error.mapAPIError { $0 as? APIError }
       // Where the content goes to, the server says to the caller once: with an answer, or before it.
-      if upload.withLock({ $0 != nil }) { _ = machine.handle(.named) }
+      if place.url != nil { _ = machine.handle(.named) }
       if case .http = error.reason, let answer = error.response {
         response = answer
-        event = redirected(answer) ? .lost(isFinal: false) : .refused(UploadAnswer(answer.head, dialect))
+        event =
+          place.follow(answer, isMaking: machine.phase == .creating)
+          ? .redirected : .refused(UploadAnswer(answer.head, dialect))
       } else {
         event = .lost(isFinal: !error.mayBeSentAgain)
       }
@@ -139,57 +158,8 @@ extension UploadRun {
     return event
   }
 
-  private func asking(
-    _ target: String?, _ edit: @escaping @Sendable (inout ResourceRequest) throws(TransportError) -> Void
-  ) -> HTTPResource<Model, APIError> {
-    var resource = resource
-    let making = self.resource.baseRequestMaking
-    let (upload, dialect, base) = (upload, dialect, base)
-    resource.baseRequestMaking = BaseRequestMaking { () async throws in
-      var request = try await making.make()
-      if let target {
-        let moved = try ResourceRequest(url: target)
-        request.head.scheme = moved.head.scheme
-        request.head.authority = moved.head.authority
-        request.head.path = moved.head.path
-        request.head.headerFields[.contentType] = nil
-        request.body = .empty
-      }
-      // A redirect that changes the method would lose the content; the others are followed here.
-      request.options.redirects = RedirectPolicy.none
-      request.options.onInterimResponse = { head in
-        guard let location = dialect.location(ofInterim: head), let url = try? RequestTarget.resolved(location, base)
-        else { return }
-        upload.withLock { $0 = $0 ?? url }
-      }
-      try edit(&request)
-      return request
-    }
-    resource.interceptors.append(credentials)
-    return resource
-  }
-
-  private func take(_ answer: ResourceResponse) -> UploadMachine.Event {
-    var told = UploadAnswer(answer.head, dialect)
-    if let location = told.location {
-      // One that cannot be gone to names nothing.
-      told.location = try? RequestTarget.resolved(location, base)
-      upload.withLock { $0 = $0 ?? told.location }
-    }
-    return .answered(told)
-  }
-
-  /// 307 and 308 keep the method (RFC 9110 §15.4.8, §15.4.9): the upload is elsewhere from here on.
-  private func redirected(_ answer: ResourceResponse) -> Bool {
-    guard [307, 308].contains(answer.status.code), upload.withLock({ $0 != nil }),
-      let location = answer.headerFields[.location], let url = try? RequestTarget.resolved(location, answer.url)
-    else { return false }
-    upload.withLock { $0 = url }
-    return true
-  }
-
   private mutating func tellToken() {
-    guard !isTold, let url = upload.withLock({ $0 }) else { return }
+    guard !isTold, let url = place.url else { return }
     isTold = true
     options.onToken?(
       UploadToken(url: url, uploadProtocol: dialect, length: status.length, modified: status.modified))
@@ -197,21 +167,11 @@ extension UploadRun {
 
   private mutating func wait(_ fruitless: Int) async throws(Failure) -> UploadMachine.Event {
     let failure = failure ?? ended(by: .uploadMismatch("the server keeps nothing of what it is sent"))
-    let state = Retry.State(errors: Array(repeating: failure.erased, count: fruitless), totalDelay: delay)
-    switch options.retries.shouldRetry(
-      with: failure.erased, state: state, metadata: HTTPRetryMetadata(response: response))
-    {
-    case .none, .noRetry: throw failure
-    case .retry: break
-    case .retryAfter(let pause):
-      delay = fruitless == 0 ? pause : delay + pause
-      do {
-        if pause > .zero { try await options.timeSource.sleep(pause) }
-      } catch {
-        throw ended(by: .cancelled(requestSent: true))
-      }
+    switch await losses.wait(after: failure.erased, fruitless: fruitless, response: response) {
+    case .waited: return .waited
+    case .refused: throw failure
+    case .cancelled: throw ended(by: .cancelled(requestSent: true))
     }
-    return .waited
   }
 }
 

@@ -2,6 +2,7 @@
 
 import HTTPTypes
 import Lastro
+import LastroWire
 
 /// What a server says of its quota.
 struct ServerQuota: Sendable, Hashable {
@@ -35,7 +36,7 @@ enum RateLimitFields {
   private static let longest: Int64 = 1_000_000_000
 
   private static func current(_ fields: HTTPFields) -> ServerQuota? {
-    guard let text = text(of: "RateLimit", fields), let items = StructuredList.items(text) else { return nil }
+    guard let text = text(of: "RateLimit", fields), let items = StructuredReader.list(text.utf8) else { return nil }
     let (wholes, others) = policies(of: fields)
     let quotas = items.compactMap { item -> ServerQuota? in
       guard case .string(let name) = item.value, !others.contains(name), let left = item.parameters["r"]?.count else {
@@ -50,7 +51,7 @@ enum RateLimitFields {
 
   /// The quotas of `RateLimit-Policy` that count requests, by name, and the names of those that count something else.
   private static func policies(of fields: HTTPFields) -> (wholes: [String: Int], others: Set<String>) {
-    guard let text = text(of: "RateLimit-Policy", fields), let items = StructuredList.items(text) else {
+    guard let text = text(of: "RateLimit-Policy", fields), let items = StructuredReader.list(text.utf8) else {
       return ([:], [])
     }
     var wholes: [String: Int] = [:], others: Set<String> = []
@@ -122,7 +123,7 @@ extension ServerQuota {
   fileprivate var room: Double { Double(left) / max(reset.inSeconds, 1) }
 }
 
-extension StructuredList.Value {
+extension StructuredValue {
   /// A number that counts something.
   fileprivate var count: Int? {
     if case .integer(let number) = self, number >= 0 { Int(number) } else { nil }

@@ -32,6 +32,7 @@ struct CommandErrorTextsTests {
     fetch URL --download f -o g
     fetch URL --download f --paginate
     fetch URL --download f -C 7
+    fetch URL --download f --segments 2
     fetch URL -C -
     fetch URL --cacert a --capath b
     fetch URL --tlsv1.2 --tlsv1.3

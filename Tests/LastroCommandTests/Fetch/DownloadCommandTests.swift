@@ -89,7 +89,7 @@ struct DownloadCommandTests {
     "flags that do not go together are refused",
     arguments: [
       ["-C", "-"], ["--segments", "2"], ["--expect-sha256", "0"], ["--download", "f", "-C", "7"],
-      ["--download", "f", "-o", "g"],
+      ["--download", "f", "-o", "g"], ["--download", "f", "--segments", "2"],
     ])
   func flags(arguments: [String]) async throws {
     let result = try await Lastro.run(["fetch"] + arguments + ["http://127.0.0.1:1/"])

@@ -89,19 +89,64 @@ struct DownloadKillTests {
     }
   }
 
+  /// What a process leaves that is killed between the name of its file and its end.
+  private static func placed(by origin: RangeOrigin) async throws -> SimulatedFiles {
+    let plain = SimulatedFiles()
+    try await origin.download(to: "/d/file", in: plain)
+    for seed in 0..<20 as Range<UInt64> {
+      // The last operation removes the state, where it is done.
+      let files = SimulatedFiles(seed: seed, killedAt: plain.operations)
+      _ = try? await origin.download(to: "/d/file", in: files)
+      files.restart(afterLossOfPower: false)
+      if files.names == ["/d/file", "/d/file.part.json"] { return files }
+    }
+    throw TestFailure("no seed kills it before the state is gone")
+  }
+
+  private static func proven(_ content: Data) throws -> Digest {
+    Digest(algorithm: .sha256, value: try MessageDigest(of: content))
+  }
+
   @Test("a download that was cut between its name and its end is found whole, without a request")
   func placed() async throws {
     let origin = RangeOrigin(bytes: 3_000)
-    let plain = SimulatedFiles()
-    try await origin.download(to: "/d/file", in: plain)
+    let digest = try Self.proven(origin.content)
+    origin.add([.reprDigest: DigestField.field(digest)])
+    let files = try await Self.placed(by: origin)
     let asked = origin.requests.count
-    // The last operation removes the state.
-    let files = SimulatedFiles(seed: 4, killedAt: plain.operations)
-    _ = try? await origin.download(to: "/d/file", in: files)
-    files.restart(afterLossOfPower: false)
-    guard files.names.contains("/d/file.part.json") else { return }
     let file = try await origin.download(to: "/d/file", in: files)
-    #expect(origin.requests.count == asked + 1)
+    #expect(origin.requests.count == asked)
     #expect(file.requests == 0 && file.resumedFrom == 3_000 && file.length == 3_000 && files.names == ["/d/file"])
+    #expect(file.verified == ["SHA-256 \(digest.value)"])
+  }
+
+  @Test(
+    "what an earlier download had placed is no answer where it has another digest, was written to, or may not be used",
+    arguments: ["digest", "written", "anew", "limit"], [false, true])
+  func placedOther(what: String, replaces: Bool) async throws {
+    let origin = RangeOrigin(bytes: 3_000)
+    origin.add([.reprDigest: DigestField.field(try Self.proven(origin.content))])
+    let files = try await Self.placed(by: origin)
+    if what == "digest" || what == "limit" { origin.replace(by: RangeOrigin(bytes: 2_000).content) }
+    if what == "written" { try files.open("/d/file", .keeping).write(Data("other".utf8), at: 5) }
+    let (asked, before) = (origin.requests.count, files.content("/d/file"))
+    let digest = try Self.proven(origin.content).value.hexadecimal
+    let download = {
+      try await origin.download(to: "/d/file", in: files) {
+        $0.replaces = replaces
+        if what == "digest" { $0.digest = .sha256(digest) }
+        $0.resumes = what != "anew"
+        $0.maximumBytes = what == "limit" ? 2_999 : nil
+      }
+    }
+    guard replaces else {
+      let error = await #expect(throws: HTTPFetchError<any Error>.self) { try await download() }
+      #expect(error?.words == "request/file_exists" && origin.requests.count == asked)
+      #expect(files.content("/d/file") == before)
+      return
+    }
+    let file = try await download()
+    #expect(file.requests == 1 && file.resumedFrom == 0)
+    #expect(files.content("/d/file") == origin.content && files.names == ["/d/file"])
   }
 }

@@ -70,14 +70,7 @@ struct DownloadMachineTests {
   @Test(
     "each event in each phase has what the table says, and others change nothing", arguments: Machine.Phase.allCases)
   func table(phase: Machine.Phase) {
-    for (name, event) in Self.events {
-      var machine = Self.machine(in: phase)
-      #expect(machine.phase == phase)
-      let actions = machine.handle(event)
-      let expected = Self.table[phase]?[name] ?? ([], phase)
-      #expect(actions == expected.actions, "\(phase), \(name)")
-      #expect(machine.phase == expected.phase, "\(phase), \(name)")
-    }
+    expectRows(Self.table[phase] ?? [:], of: Self.events, from: Self.machine(in: phase), in: phase)
   }
 
   @Test(
@@ -227,6 +220,8 @@ struct DownloadMachineTests {
     #expect(machine.handle(.found(weak, synced: 60)) == [.forget, .cut(to: 0), .ask(nil)])
     machine = Machine(.init())
     #expect(machine.handle(.found(Self.left, synced: 0)) == [.forget, .cut(to: 0), .ask(nil)])
+    machine = Machine(.init(maximumBytes: 99))
+    #expect(machine.handle(.found(Self.left, synced: 100)) == [.forget, .cut(to: 0), .ask(nil)])
   }
 
   @Test("no order of events has it write beyond what is synced, fail twice, or go on after its end")
@@ -246,5 +241,32 @@ struct DownloadMachineTests {
       }
       #expect(ends <= 1)
     }
+  }
+}
+
+/// What decides about transfers: a value that is told events, and says what to do.
+protocol TransferMachine {
+  associatedtype Phase: Hashable
+  associatedtype Event
+  associatedtype Action: Equatable
+  var phase: Phase { get }
+  mutating func handle(_ event: Event) -> [Action]
+}
+
+extension DownloadMachine: TransferMachine {}
+extension UploadMachine: TransferMachine {}
+
+/// Compares what follows on each event with the rows of a phase; an event without a row changes nothing.
+func expectRows<Machine: TransferMachine>(
+  _ rows: [String: (actions: [Machine.Action], phase: Machine.Phase)], of events: [(String, Machine.Event)],
+  from first: Machine, in phase: Machine.Phase, sourceLocation: SourceLocation = #_sourceLocation
+) {
+  #expect(first.phase == phase, sourceLocation: sourceLocation)
+  for (name, event) in events {
+    var machine = first
+    let actions = machine.handle(event)
+    let expected = rows[name] ?? ([], phase)
+    #expect(actions == expected.actions, "\(phase), \(name)", sourceLocation: sourceLocation)
+    #expect(machine.phase == expected.phase, "\(phase), \(name)", sourceLocation: sourceLocation)
   }
 }

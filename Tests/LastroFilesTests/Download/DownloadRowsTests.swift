@@ -80,6 +80,28 @@ struct DownloadRowsTests {
     #expect(file.resumedFrom == 6_000 && files.content("/d/file") == origin.content)
   }
 
+  @Test("a part from the first byte on is not the rest that was asked for, also where several parts are allowed")
+  func otherPart() async throws {
+    let origin = RangeOrigin(bytes: 10_000)
+    let files = SimulatedFiles()
+    origin.script(
+      // Without its length, what was left cannot be divided: it is gone on with in one part.
+      .answer { request, origin in origin.serve(request, cut: 6_000) { $0.headerFields[.contentLength] = nil } })
+    _ = await Self.words { try await origin.download(to: "/d/file", in: files) { $0.retries = .maxRetries(0) } }
+    origin.script(
+      .answer { request, origin in
+        origin.serve(request) { head in
+          head.headerFields[.contentRange] = "bytes 0-9999/10000"
+          head.headerFields[.contentLength] = nil
+        }
+      })
+    let words = await Self.words {
+      try await origin.download(to: "/d/file", in: files) { ($0.segments, $0.leastSegmentBytes) = (2, 1_000) }
+    }
+    #expect(words == "response/resume_mismatch")
+    #expect(files.content("/d/file.part") == origin.content.prefix(6_000))
+  }
+
   @Test("the files are free when a download has ended, though something still has them open")
   func lockGivenBack() async throws {
     let origin = RangeOrigin(bytes: 10_000)

@@ -102,6 +102,7 @@ final class RangeOrigin: Sendable {
   var sent: Int { state.withLock { $0.sent } }
 
   func change(to content: Data, tag: String?) { state.withLock { ($0.content, $0.tag) = (content, tag) } }
+  func replace(by content: Data) { state.withLock { ($0.content, $0.tag, $0.extra) = (content, "\"v2\"", [:]) } }
   func add(_ fields: HTTPFields) { state.withLock { $0.extra.append(contentsOf: fields) } }
   func script(_ deeds: Deed...) { state.withLock { $0.deeds += deeds } }
   fileprivate func count(_ bytes: Int) { state.withLock { $0.sent += bytes } }

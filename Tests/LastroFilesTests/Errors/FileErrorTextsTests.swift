@@ -42,7 +42,9 @@ struct FileErrorTextsTests {
       { $0.digest = .sha256("12") },
       { $0.digest = .sha512("zz") },
     ]
-    let uploads: [(inout UploadOptions) -> Void] = [{ $0.bytesPerAppend = 0 }, { $0.metadata = ["a b": ""] }]
+    let uploads: [(inout UploadOptions) -> Void] = [
+      { $0.bytesPerAppend = 0 }, { $0.metadata = ["a b": ""] }, { $0.sendsDigests = true },
+    ]
     return downloads.flatMap { edit in
       var options = DownloadOptions()
       edit(&options)
@@ -121,6 +123,15 @@ struct FileErrorTextsTests {
       _ = machine.handle(.begun(hasURL: hasURL))
       if case .fail(.violation(let reason)) = machine.handle(.answered(answer(fields))).last { reasons.append(reason) }
     }
+    var machine = UploadMachine(rules)
+    _ = machine.handle(.begun(hasURL: true))
+    for _ in 0..<21 {
+      if case .fail(.violation(let reason)) = machine.handle(.redirected).last { reasons.append(reason) }
+    }
+    machine = UploadMachine(rules)
+    _ = machine.handle(.begun(hasURL: false))
+    let other = UploadAnswer(HTTPResponse(status: .preconditionFailed, headerFields: [.tusVersion: "2.0.0"]), .tus)
+    if case .fail(.violation(let reason)) = machine.handle(.refused(other)).last { reasons.append(reason) }
     return reasons.map { .uploadMismatch($0) } + [.uploadTooLarge(10, limit: 5), .uploadChanged("/d/file")]
   }
 }

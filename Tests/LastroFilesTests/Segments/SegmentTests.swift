@@ -3,6 +3,9 @@
 import Foundation
 import HTTPTypes
 import Lastro
+import LastroSupport
+import LastroTesting
+import LastroWire
 import TestSupport
 import Testing
 
@@ -160,5 +163,106 @@ struct SegmentTests {
     }
     #expect(error?.words == "response/resume_mismatch" && origin.requests.count <= 3)
     #expect(files.names == ["/d/file.part", "/d/file.part.json"])
+  }
+
+  @Test("each part is compared with its Content-Digest, and nothing is kept of damaged ones", arguments: [true, false])
+  func contentDigest(isRight: Bool) async throws {
+    let origin = RangeOrigin(bytes: 20_000, chunk: 100)
+    origin.script(.serve)
+    for _ in 0..<20 {
+      origin.script(
+        .answer { request, origin in
+          origin.serve(request) { head in
+            guard let range = head.headerFields[.contentRange].flatMap(ContentRange.init)?.bytes,
+              let digest = try? MessageDigest(
+                of: origin.content[Int(range.lowerBound)..<Int(range.upperBound) - (isRight ? 0 : 1)])
+            else { return }
+            head.headerFields[.contentDigest] = DigestField.field(Digest(algorithm: .sha256, value: digest))
+          }
+        })
+    }
+    let files = SimulatedFiles()
+    guard !isRight else {
+      _ = try await origin.download(to: "/d/file", in: files, Self.segmented(3))
+      #expect(files.content("/d/file") == origin.content)
+      return
+    }
+    let error = await #expect(throws: HTTPFetchError<any Error>.self) {
+      try await origin.download(to: "/d/file", in: files, Self.segmented(3))
+    }
+    #expect(error?.words == "response/digest_mismatch" && files.names.isEmpty)
+  }
+
+  @Test("several parts, then one that loses power at any operation, then several: no zeros are taken for bytes")
+  func severalOneSeveral() async throws {
+    let origin = RangeOrigin(bytes: 12_000, chunk: 1_000)
+    let named: (inout DownloadOptions) -> Void = { $0.identity = "f" }
+    for operation in SeedStride.some(of: Array(10...40)) {
+      let files = SimulatedFiles(seed: UInt64(operation))
+      try Self.leaveGap(of: origin, in: files)
+      files.restart(afterLossOfPower: false, killedAt: operation)
+      _ = try? await origin.download(to: "/d/file", in: files, named)
+      files.restart(afterLossOfPower: true)
+      if files.content("/d/file") == nil {
+        try await origin.download(to: "/d/file", in: files) {
+          named(&$0)
+          ($0.segments, $0.leastSegmentBytes) = (3, 1_000)
+        }
+      }
+      #expect(files.content("/d/file") == origin.content, "operation \(operation)")
+    }
+  }
+
+  /// What several parts leave: the first 2,000 bytes, and those from 5,000 to 9,000.
+  private static func leaveGap(of origin: RangeOrigin, in files: SimulatedFiles) throws {
+    let source = try DownloadSource(ResourceRequest(url: "https://example.org/"), RequestOptions(), identity: "f").hash
+    let part = try PartFile("/d/file", source: source, replaces: false, in: files)
+    defer { part.release() }
+    try part.reserve(Int64(origin.content.count))
+    let done = [ByteRange(from: 0, to: 2_000), ByteRange(from: 5_000, to: 9_000)]
+    for range in done { try part.write(origin.content[Int(range.from)..<Int(range.to)], at: range.from) }
+    try part.sync()
+    let fields: HTTPFields = [.eTag: "\"v1\"", .contentLength: "\(origin.content.count)"]
+    let representation = RangeAnswer(HTTPResponse(status: .ok, headerFields: fields)).representation
+    try part.save(
+      DownloadRecord(
+        url: "https://example.org/", source: source, representation: representation, done: done, file: part.identity))
+  }
+
+  @Test("offsets beyond 32 bits: a file of 5 GiB that is full of holes is gone on with near its end")
+  func large() async throws {
+    let total: Int64 = 5 << 30
+    let plan = SegmentPlan(total: total, done: [.init(from: 0, to: total - 400)], count: 4, least: 100)
+    #expect(plan.segments.map(\.rest) == [100, 100, 100, 100] && plan.segments.map(\.end).max() == total)
+    let (folder, start) = (try TemporaryFolder(), total - 3_000)
+    let request = try ResourceRequest(url: "https://example.org/")
+    let source = try DownloadSource(request, RequestOptions(), identity: nil).hash
+    let head = HTTPResponse(status: .ok, headerFields: [.eTag: "\"v1\"", .contentLength: "\(total)"])
+    do {
+      let part = try PartFile(folder.file("f"), source: source, replaces: false, in: SystemFiles())
+      defer { part.release() }
+      try part.cut(to: start)
+      let record = DownloadRecord(
+        url: "", source: source, representation: RangeAnswer(head).representation, done: [.init(from: 0, to: start)],
+        file: part.identity)
+      try part.save(record)
+    }
+    let asked = Lock<[String]>([])
+    let transport = ScriptedTransport { (request, _) throws(TransportError) in
+      let range = request.head.headerFields[.range] ?? ""
+      asked.withLock { $0.append(range) }
+      let from = Int64(range.dropFirst("bytes=".count).dropLast()) ?? 0
+      // Less than was asked for, so that there is a second part.
+      let end = min(from + 2_000, total)
+      let fields: HTTPFields = [.contentRange: "bytes \(from)-\(end - 1)/\(total)", .eTag: "\"v1\""]
+      return .answer(206, fields: fields, body: String(repeating: "x", count: Int(end - from)))
+    }
+    let file = try await TransportNetworkStack(transport).download(
+      RawHTTPResource.raw(request), to: folder.file("f"))
+    #expect(file.length == total && file.resumedFrom == start)
+    #expect(asked.withLock { $0 } == ["bytes=\(start)-", "bytes=\(start + 2_000)-"])
+    let whole = try SystemFiles().open(folder.file("f"), .reading)
+    #expect(try whole.status().length == total)
+    #expect(try whole.read(upTo: 5_000, at: start - 1) == Data([0]) + Data(repeating: 0x78, count: 3_000))
   }
 }

@@ -37,6 +37,7 @@ struct UploadMachineTests {
     ("created", .answered(created)), ("403", .refused(answer(403))), ("409", .refused(answer(409))),
     ("413", .refused(answer(413))), ("423", .refused(answer(423))), ("500", .refused(answer(500))),
     ("lost", .lost(isFinal: false)), ("lost for good", .lost(isFinal: true)), ("waited", .waited),
+    ("redirected", .redirected),
   ]
 
   static let rest = Machine.Action.append(from: 70, count: 30, isLast: true)
@@ -49,6 +50,7 @@ struct UploadMachineTests {
       "403": ([.fail(.asItIs)], .over), "409": ([.fail(.asItIs)], .over), "413": ([.fail(.asItIs)], .over),
       "423": ([.wait(fruitless: 0)], .waiting), "500": ([.wait(fruitless: 0)], .waiting),
       "lost": ([.wait(fruitless: 0)], .waiting), "lost for good": ([.fail(.asItIs)], .over),
+      "redirected": ([.create(sendsAll: false)], .creating),
     ],
     .probing: [
       "2xx": ([rest], .appending),
@@ -56,6 +58,7 @@ struct UploadMachineTests {
       "403": ([.fail(.asItIs)], .over), "409": ([.fail(.asItIs)], .over), "413": ([.fail(.asItIs)], .over),
       "423": ([.wait(fruitless: 0)], .waiting), "500": ([.wait(fruitless: 0)], .waiting),
       "lost": ([.wait(fruitless: 0)], .waiting), "lost for good": ([.fail(.asItIs)], .over),
+      "redirected": ([.probe], .probing),
     ],
     .appending: [
       "2xx": ([rest], .appending),
@@ -63,6 +66,7 @@ struct UploadMachineTests {
       "403": ([.fail(.asItIs)], .over), "409": ([.wait(fruitless: 0)], .waiting), "413": ([.probe], .probing),
       "423": ([.wait(fruitless: 0)], .waiting), "500": ([.wait(fruitless: 0)], .waiting),
       "lost": ([.wait(fruitless: 0)], .waiting), "lost for good": ([.fail(.asItIs)], .over),
+      "redirected": ([.probe], .probing),
     ],
     .waiting: [
       "waited": ([.probe], .probing), "lost": ([.fail(.asItIs)], .over), "lost for good": ([.fail(.asItIs)], .over),
@@ -73,13 +77,23 @@ struct UploadMachineTests {
   @Test(
     "each event in each phase has what the table says, and others change nothing", arguments: Machine.Phase.allCases)
   func table(phase: Machine.Phase) {
-    for (name, event) in Self.events {
-      var machine = Self.machine(in: phase)
-      #expect(machine.phase == phase)
-      let actions = machine.handle(event)
-      let expected = Self.table[phase]?[name] ?? ([], phase)
-      #expect(actions == expected.actions, "\(phase), \(name)")
-      #expect(machine.phase == expected.phase, "\(phase), \(name)")
+    expectRows(Self.table[phase] ?? [:], of: Self.events, from: Self.machine(in: phase), in: phase)
+  }
+
+  @Test("redirects count until there is progress: a server cannot have it go round without an end")
+  func redirects() {
+    var machine = Self.machine(in: .appending)
+    for _ in 0..<20 {
+      #expect(machine.handle(.redirected) == [.probe])
+      _ = machine.handle(.answered(Self.answer(200, [.uploadOffset: "40"])))
+      #expect(machine.phase == .appending)
+    }
+    #expect(machine.handle(.redirected) == [.fail(.violation("the server redirects it more than 20 times"))])
+    machine = Self.machine(in: .appending)
+    for offset in 41..<99 {
+      #expect(machine.handle(.redirected) == [.probe])
+      _ = machine.handle(.answered(Self.answer(200, [.uploadOffset: "\(offset)"])))
+      #expect(machine.phase == .appending)
     }
   }
 
@@ -184,6 +198,23 @@ struct UploadMachineTests {
       let answer = Self.answer(201, [.location: "/u", .uploadComplete: "?0", .uploadLimit: field], .draft)
       #expect(machine.handle(.answered(answer)) == [.fail(failure)])
     }
+  }
+
+  @Test("a server that refuses to make an upload says why: its size, the version, or nothing")
+  func refusedMaking() {
+    let tus: [(UploadAnswer, Machine.Failure)] = [
+      (Self.answer(413, [.tusMaxSize: "99"]), .tooLarge(limit: 99)), (Self.answer(413, [.tusMaxSize: "100"]), .asItIs),
+      (Self.answer(413), .asItIs),
+      (Self.answer(412, [.tusVersion: "2.0.0"]), .violation("the server speaks tus 2.0.0, not 1.0.0")),
+      (Self.answer(412), .asItIs),
+    ]
+    for (answer, failure) in tus {
+      var machine = Self.machine(in: .creating)
+      #expect(machine.handle(.refused(answer)) == [.fail(failure)])
+    }
+    var machine = Self.machine(in: .creating, .init(dialect: .draft, length: 100))
+    let limits = Self.answer(400, [.uploadLimit: "max-size=10"], .draft)
+    #expect(machine.handle(.refused(limits)) == [.fail(.tooLarge(limit: 10))])
   }
 
   @Test("no order of events has more than one request under way, fails twice, or goes on after its end")

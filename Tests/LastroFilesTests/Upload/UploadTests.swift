@@ -134,9 +134,62 @@ struct UploadTests {
     #expect(origin.received == origin.content && upload.resumedFrom == 1_200)
   }
 
+  @Test("the draft's server is told digests of the whole and of each request's content, where that is asked for")
+  func digests() async throws {
+    func field(_ bytes: Data) throws -> String {
+      DigestField.field(Digest(algorithm: .sha256, value: try MessageDigest(of: bytes)))
+    }
+    let origin = UploadOrigin(bytes: 3_000, .draft)
+    _ = try await origin.upload {
+      $0.sendsDigests = true
+      $0.bytesPerAppend = 2_000
+    }
+    #expect(
+      try origin.requests.map { $0.head.headerFields[.reprDigest] } == [field(origin.content), nil, nil])
+    #expect(
+      try origin.requests.map { $0.head.headerFields[.contentDigest] }
+        == [nil, field(origin.content[..<2_000]), field(origin.content[2_000...])])
+    let plain = UploadOrigin(bytes: 3_000, .draft)
+    _ = try await plain.upload { $0.strategy = .optimistic }
+    #expect(plain.requests.first?.head.headerFields[.reprDigest] == nil)
+  }
+
+  @Test("an upload is given up by DELETE where it is, and one that is not there any more is no failure")
+  func cancelled() async throws {
+    let requests = Lock<[TransferRequest]>([])
+    let answers = Lock([
+      TransferResponse.redirect(308, to: "https://store.example.net/u/1"), .answer(204), .answer(410), .answer(405),
+    ])
+    let transport = ScriptedTransport { (request, _) throws(TransportError) in
+      requests.withLock { $0.append(request) }
+      return answers.withLock { $0.removeFirst() }
+    }
+    let stack = TransportNetworkStack(transport)
+    let resource = RawHTTPResource.raw(
+      try ResourceRequest(
+        method: .post, url: "https://example.org/files", headers: ["Authorization": "Bearer t0ken"], body: .raw("x")))
+    let token = UploadToken(url: "https://example.org/u/1", uploadProtocol: .tus, length: 10, modified: 0)
+    try await stack.cancelUpload(token, as: resource)
+    try await stack.cancelUpload(token, as: resource)
+    let error = await #expect(throws: HTTPFetchError<any Error>.self) {
+      try await stack.cancelUpload(token, as: resource)
+    }
+    #expect(error?.statusCode?.code == 405)
+    let heads = requests.withLock { $0 }.map(\.head)
+    #expect(heads.allSatisfy { $0.method == .delete && $0.path == "/u/1" && $0.headerFields[.contentType] == nil })
+    #expect(heads.map { $0.headerFields[.authorization] != nil } == [true, false, true, true])
+    #expect(heads.allSatisfy { $0.headerFields[HTTPField.Name("Tus-Resumable")!] == "1.0.0" })
+    #expect(requests.withLock { $0 }.allSatisfy { ($0.body.length ?? 0) == 0 })
+  }
+
   @Test("an upload at another origin gets no credentials, unless that origin is named", arguments: [false, true])
   func otherOrigin(isNamed: Bool) async throws {
     let origin = UploadOrigin(bytes: 100, .tus, location: "https://store.example.net/u/1")
+    origin.edit { options in
+      var connection = ConnectionOptions()
+      connection.tls.identity = .init(certificate: .file("/ann.pem"))
+      options.connection = connection
+    }
     _ = try await origin.upload {
       if isNamed, let named = try? Origin("https://store.example.net") { $0.credentialOrigins = [named] }
     }
@@ -146,6 +199,7 @@ struct UploadTests {
     #expect(second.head.headerFields[.authorization] == (isNamed ? "Bearer t0ken" : nil))
     #expect(second.head.headerFields[.xKey] == (isNamed ? "k3y" : nil))
     #expect(second.head.headerFields[HTTPField.Name("X-Plain")!] == "1")
+    #expect(first.connection?.tls.identity != nil && (second.connection?.tls.identity != nil) == isNamed)
   }
 
   @Test(
@@ -155,6 +209,61 @@ struct UploadTests {
     let origin = UploadOrigin(bytes: 100, .tus, location: text)
     let error = await #expect(throws: HTTPFetchError<any Error>.self) { try await origin.upload() }
     #expect(error?.words == "response/upload_mismatch" && origin.requests.count == 1)
+  }
+
+  @Test("the options of the resource undo no rule of an upload, and its observer is told of interim answers")
+  func ownOptions() async throws {
+    let told = Lock(0)
+    let origin = UploadOrigin(bytes: 3_000, .draft, [.nameAndCut(after: 1_000), .refuse(307)])
+    origin.edit { options in
+      options.redirects = .follow()
+      options.idempotency = .key("k3y")
+      options.requiresBody = true
+      options.onInterimResponse = { _ in told.withLock { $0 += 1 } }
+    }
+    let upload = try await origin.upload { $0.strategy = .optimistic }
+    #expect(upload.url == "https://example.org/moved" && origin.received == origin.content)
+    // A redirect that the stack followed would have sent the content twice in a row.
+    #expect(origin.requests.map(\.head.method) == [.post, .head, .patch, .head, .patch])
+    #expect(origin.requests.allSatisfy { $0.head.headerFields[.idempotencyKey] == nil })
+    #expect(told.withLock { $0 } == 2)
+  }
+
+  @Test("an upload is made where 307 and 308 lead to, and its location is one of there", arguments: [307, 308])
+  func madeElsewhere(status: Int) async throws {
+    let origin = UploadOrigin(bytes: 100, .tus, location: "u/1")
+    origin.redirect(status, "/v2/", "https://store.example.net/a/b")
+    let upload = try await origin.upload { $0.metadata = ["a": ""] }
+    #expect(upload.url == "https://store.example.net/a/u/1" && origin.received == origin.content)
+    #expect(origin.requests.map(\.head.method) == [.post, .post, .post, .patch])
+    #expect(origin.requests.prefix(3).allSatisfy { $0.head.headerFields[HTTPField.Name("Upload-Metadata")!] == "a" })
+    #expect(origin.requests.map { $0.head.headerFields[.authorization] != nil } == [true, true, false, false])
+  }
+
+  @Test(
+    "what another origin redirects back gets no credentials, unless that origin is named", arguments: [false, true])
+  func backAgain(isNamed: Bool) async throws {
+    let origin = UploadOrigin(bytes: 100, .tus)
+    origin.redirect(307, "https://store.example.net/", "https://example.org/again")
+    _ = try await origin.upload {
+      if isNamed, let named = try? Origin("https://store.example.net") { $0.credentialOrigins = [named] }
+    }
+    #expect(origin.requests.last?.head.authority == "example.org")
+    #expect(origin.requests.map { $0.head.headerFields[.authorization] != nil } == [true, isNamed, isNamed, isNamed])
+  }
+
+  @Test("an upload is not made where 302 leads to, nor at http, and redirects without an end fail")
+  func notMadeElsewhere() async throws {
+    for (status, location) in [(302, "/v2"), (307, "http://example.org/"), (308, "mailto:a@example.org")] {
+      let origin = UploadOrigin(bytes: 100, .tus)
+      origin.redirect(status, location)
+      let error = await #expect(throws: HTTPFetchError<any Error>.self) { try await origin.upload() }
+      #expect(error?.statusCode?.code == status && origin.requests.count == 1)
+    }
+    let origin = UploadOrigin(bytes: 100, .tus)
+    for _ in 0..<30 { origin.redirect(307, "/files") }
+    let error = await #expect(throws: HTTPFetchError<any Error>.self) { try await origin.upload() }
+    #expect(error?.words == "response/upload_mismatch" && origin.requests.count == 21)
   }
 
   @Test("307 and 308 are followed with the method, 301 and 302 are not", arguments: [301, 302, 307, 308])
@@ -176,7 +285,8 @@ struct UploadTests {
   func refusals() async throws {
     let origin = UploadOrigin(bytes: 10, .tus)
     for edit: (inout UploadOptions) -> Void in [
-      { $0.bytesPerAppend = 0 }, { $0.metadata = ["a,b": ""] }, { $0.files = SimulatedFiles() },
+      { $0.bytesPerAppend = 0 }, { $0.metadata = ["a,b": ""] }, { $0.sendsDigests = true },
+      { $0.files = SimulatedFiles() },
     ] {
       await #expect(throws: HTTPFetchError<any Error>.self) { try await origin.upload(edit: edit) }
     }
@@ -217,6 +327,9 @@ final class UploadOrigin: Sendable {
     var received = Data()
     var requests: [TransferRequest] = []
     var deeds: ArraySlice<Deed>
+    /// What requests that make an upload are answered first.
+    var redirects: [TransferResponse] = []
+    var options = RequestOptions()
   }
 
   let content: Data
@@ -237,6 +350,10 @@ final class UploadOrigin: Sendable {
 
   var received: Data { state.withLock { $0.received } }
   var requests: [TransferRequest] { state.withLock { $0.requests } }
+  func edit(_ edit: (inout RequestOptions) -> Void) { state.withLock { edit(&$0.options) } }
+  func redirect(_ status: Int, _ locations: String...) {
+    state.withLock { $0.redirects += locations.map { .redirect(status, to: $0) } }
+  }
 
   @discardableResult
   func upload(_ token: UploadToken? = nil, edit: (inout UploadOptions) -> Void = { _ in }) async throws
@@ -252,16 +369,19 @@ final class UploadOrigin: Sendable {
     if let key = HTTPField.Name("X-Key") { request.options.sensitiveHeaders = [key] }
     let transport = ScriptedTransport { (request, _) throws(TransportError) in try await self.answer(request) }
     let stack = TransportNetworkStack(transport, time: clock.timeSource)
-    if let token { return try await stack.resumeUpload(token, of: "/f", as: .raw(request), options: options) }
-    return try await stack.upload(file: "/f", to: .raw(request), options: options)
+    let resource = RawHTTPResource.raw(request, options: state.withLock { $0.options })
+    if let token { return try await stack.resumeUpload(token, of: "/f", as: resource, options: options) }
+    return try await stack.upload(file: "/f", to: resource, options: options)
   }
 
   private func answer(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
     let isContent = request.head.method == .patch || request.head.headerFields[.uploadComplete] == "?1"
-    let deed = state.withLock { state in
+    let (deed, redirect) = state.withLock { state in
       state.requests.append(request)
-      return isContent ? state.deeds.popFirst() ?? .serve : .serve
+      let redirect = request.head.method == .post && !state.redirects.isEmpty ? state.redirects.removeFirst() : nil
+      return (isContent ? state.deeds.popFirst() ?? .serve : .serve, redirect)
     }
+    if let redirect { return redirect }
     guard isContent else { return request.head.method == .head ? offset(200) : created() }
     if let mostAtOnce, request.body.length ?? 0 > Int64(mostAtOnce) { return .answer(413) }
     switch deed {

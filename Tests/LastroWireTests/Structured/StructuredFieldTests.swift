@@ -165,4 +165,49 @@ struct StructuredFieldTests {
     #expect(StructuredReader.list(nested.joined(separator: ",").utf8)?.count == 1024)
     #expect(StructuredReader.list("(\(String(repeating: "1 ", count: 1025)))".utf8) == nil)
   }
+
+  /// A second reading: the grammar of RFC 9651 as one regular expression for a list. Display strings, which have to be
+  /// UTF-8 besides, are left out.
+  private static func grammar() throws -> Regex<AnyRegexOutput> {
+    let integer = #"-?[0-9]{1,15}(?![0-9.])"#
+    let number = #"-?[0-9]{1,12}\.[0-9]{1,3}|@?"# + integer
+    let text = #""(?:[ !#-\[\]-~]|\\["\\])*"|\?[01]"#
+    let base64 = ":(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?:"
+    let bare = "(?:" + number + "|" + text + "|" + base64 + #"|[A-Za-z*][A-Za-z0-9!#$%&'*+\-.^_`|~:/]*)"#
+    let parameters = #"(?:; *[a-z*][a-z0-9_\-.*]*(?:="# + bare + ")?)*"
+    let item = bare + parameters
+    let member = "(?:" + item + #"|\( *(?:"# + item + "(?: +" + item + #")*)? *\)"# + parameters + ")"
+    return try Regex("^ *(?:" + member + "(?:[ \\t]*,[ \\t]*" + member + ")*[ \\t]*)?$")
+  }
+
+  @Test("thousands of mutated lists: read where the grammar has them, as a second reader says")
+  func fuzz() throws {
+    let grammar = try Self.grammar()
+    let seeds = [
+      #""burst";r=50;t=30"#, #""a";q=100;pk=:cHsdsRa894==:, "b";qu="c""#, "a;b=?1;c=1.5, *x:/y, @12",
+      #""\"\\";x; y=-12"#, #"( a "b" );x=:YQ==:, (1;q 2)"#,
+    ]
+    let alphabet = Array("\"\\;,=:?*-.0123456789abAZ_ ()@\t\u{7f}é".utf8)
+    var random = SplitMix(seed: 17)
+    var read = 0
+    for round in 0..<3_000 {
+      var bytes = Array(seeds[round % seeds.count].utf8)
+      for _ in 0..<Int.random(in: 0..<4, using: &random) {
+        let place = Int.random(in: bytes.indices, using: &random)
+        let byte = alphabet[Int.random(in: alphabet.indices, using: &random)]
+        switch Int.random(in: 0..<3, using: &random) {
+        case 0: bytes[place] = byte
+        case 1: bytes.insert(byte, at: place)
+        default: if bytes.count > 1 { bytes.remove(at: place) }
+        }
+      }
+      let text = String(decoding: bytes, as: UTF8.self)
+      let isRead = StructuredReader.list(text.utf8) != nil
+      if isRead { read += 1 }
+      if isRead != (text.wholeMatch(of: grammar) != nil) {
+        Issue.record("read: \(isRead), the grammar says otherwise: \(text)")
+      }
+    }
+    #expect((600..<2_700).contains(read))
+  }
 }

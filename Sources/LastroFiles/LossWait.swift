@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+
+/// Asks a policy what follows on a loss, and waits as it says.
+struct LossWait: Sendable {
+  enum End {
+    case waited
+    /// The policy gives up.
+    case refused
+    case cancelled
+  }
+
+  private let retries: HTTPRetryPolicy
+  private let timeSource: TimeSource
+  /// Of the waits since the last progress.
+  private var delay: Retry.Delay = .zero
+
+  init(_ retries: HTTPRetryPolicy, _ timeSource: TimeSource) {
+    self.retries = retries
+    self.timeSource = timeSource
+  }
+
+  /// - Parameter fruitless: how many losses in a row, before this one, brought nothing.
+  mutating func wait(
+    after failure: HTTPFetchError<any Error>, fruitless: Int, response: ResourceResponse?
+  ) async -> End {
+    let state = Retry.State(errors: Array(repeating: failure, count: fruitless), totalDelay: delay)
+    switch retries.shouldRetry(with: failure, state: state, metadata: HTTPRetryMetadata(response: response)) {
+    case .none, .noRetry: return .refused
+    case .retry: return .waited
+    case .retryAfter(let pause):
+      delay = fruitless == 0 ? pause : delay + pause
+      guard pause > .zero else { return .waited }
+      do {
+        try await timeSource.sleep(pause)
+        return .waited
+      } catch {
+        return .cancelled
+      }
+    }
+  }
+}
