@@ -53,6 +53,7 @@ let package = Package(
         .product(name: "LastroExchange", package: "Lastro"),
         .product(name: "LastroFiles", package: "Lastro"),
         .product(name: "LastroGemini", package: "Lastro"),
+        .product(name: "LastroLifecycle", package: "Lastro"),
         .product(name: "LastroMultipart", package: "Lastro"),
         .product(name: "LastroNames", package: "Lastro"),
         .product(name: "LastroObservability", package: "Lastro"),
@@ -70,6 +71,7 @@ let package = Package(
         .product(name: "MetricsTestKit", package: "swift-metrics"),
         .product(name: "Tracing", package: "swift-distributed-tracing"),
         .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
       ]),
   ],
   swiftLanguageModes: [.v6]
