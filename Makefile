@@ -36,7 +36,7 @@ lint: ## Check format, licence lines, imports and the edges between rooms
 format: ## Format the sources
 	swift format -i -r Package.swift Sources Tests Playgrounds
 
-docs: setup ## Build the documentation into .build/documentation
+docs: setup ## Build the site of all guides and references, .build/documentation/site
 	.ci/docs
 
 api: setup ## Renew Docs/API, the text of the public declarations and of those that targets share
