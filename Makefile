@@ -7,13 +7,16 @@ FUZZFLAGS ?=
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 export SWIFTFLAGS JOBS
 
-.PHONY: help demo test setup setup-test build lint format docs pages simulation chat browse consumer api tsan asan slow fuzz autobahn newer benchmarks benchmarks-smoke check long clean
+.PHONY: help demo service test setup setup-test build lint format docs pages simulation chat browse consumer api tsan asan slow fuzz autobahn newer benchmarks benchmarks-smoke check long clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: setup ## Run the demo against a server on this machine
 	swift run -j $(JOBS) --package-path Playgrounds Demo
+
+service: setup ## Run a service under load while the APIs that it asks fail in turn
+	swift run -j $(JOBS) --package-path Playgrounds Service
 
 test: setup-test ## Run the tests
 	.ci/test plain
@@ -33,7 +36,7 @@ lint: ## Check format, licence lines, imports and the edges between rooms
 format: ## Format the sources
 	swift format -i -r Package.swift Sources Tests Playgrounds
 
-docs: setup ## Build the documentation into .build/documentation
+docs: setup ## Build the site of all guides and references, .build/documentation/site
 	.ci/docs
 
 api: setup ## Renew Docs/API, the text of the public declarations and of those that targets share

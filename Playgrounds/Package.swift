@@ -13,6 +13,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-log.git", from: "1.16.0"),
     .package(url: "https://github.com/apple/swift-metrics.git", from: "2.13.0"),
     .package(url: "https://github.com/apple/swift-distributed-tracing.git", from: "1.7.0"),
+    .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.13.0"),
   ],
   targets: [
     .executableTarget(
@@ -23,6 +24,21 @@ let package = Package(
         .product(name: "LastroTesting", package: "Lastro"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
+      ]),
+    // A service that asks three APIs, and what its users see while they fail.
+    .executableTarget(
+      name: "Service",
+      dependencies: [
+        .product(name: "Lastro", package: "Lastro"),
+        .product(name: "LastroCache", package: "Lastro"),
+        .product(name: "LastroCurl", package: "Lastro"),
+        .product(name: "LastroLifecycle", package: "Lastro"),
+        .product(name: "LastroObservability", package: "Lastro"),
+        .product(name: "LastroResilience", package: "Lastro"),
+        .product(name: "LastroTesting", package: "Lastro"),
+        .product(name: "CoreMetrics", package: "swift-metrics"),
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
       ]),
     // What the guides of Docs/*.docc show, run against a server; `.ci/samples.py` keeps both equal.
     .executableTarget(
@@ -37,6 +53,7 @@ let package = Package(
         .product(name: "LastroExchange", package: "Lastro"),
         .product(name: "LastroFiles", package: "Lastro"),
         .product(name: "LastroGemini", package: "Lastro"),
+        .product(name: "LastroLifecycle", package: "Lastro"),
         .product(name: "LastroMultipart", package: "Lastro"),
         .product(name: "LastroNames", package: "Lastro"),
         .product(name: "LastroObservability", package: "Lastro"),
@@ -54,6 +71,7 @@ let package = Package(
         .product(name: "MetricsTestKit", package: "swift-metrics"),
         .product(name: "Tracing", package: "swift-distributed-tracing"),
         .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
       ]),
   ],
   swiftLanguageModes: [.v6]

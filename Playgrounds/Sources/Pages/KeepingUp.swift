@@ -98,29 +98,6 @@ private func endpoints(_ stack: TransportNetworkStack) async throws {
   print(apis.health().map(\.inUse))
 }
 
-private func egress() throws {
-  // sample: egress
-  var policy = EgressPolicy.publicInternet
-  policy.allowing = [try EgressRange("10.20.0.0/16", ports: 443...443)]
-  for address in ["93.184.216.34", "169.254.169.254", "::ffff:127.0.0.1", "10.20.3.4"] {
-    print(address, try policy.verdict(on: address, port: 443))
-  }
-  // end
-}
-
-private func fetchingWhatUsersName() async throws {
-  // sample: guarded
-  var configuration = CurlConfiguration()
-  configuration.connection.egress = .publicInternet
-  let stack = try CurlNetworkStack(configuration)
-  do {
-    _ = try await stack.fetch(.raw(try ResourceRequest(url: "http://169.254.169.254/latest/meta-data/")))
-  } catch let error as HTTPFetchError<any Error> {
-    print("\(error.stage)/\(error.code)")
-  }
-  // end
-}
-
 extension Page {
   static let keepingUp = Page("KeepingUp") { stage in
     let transport = ScriptedTransport { _ throws(TransportError) in
@@ -132,7 +109,5 @@ extension Page {
     try await stage.prints("breaker") { try await breaker() }
     try await stage.prints("told") { try await told() }
     try await stage.prints("hedging") { try await hedging() }
-    try await stage.prints("guarded") { try await fetchingWhatUsersName() }
-    try await stage.prints("egress") { try egress() }
   }
 }

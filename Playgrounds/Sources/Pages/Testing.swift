@@ -63,6 +63,41 @@ private func limit() async throws -> FailureCode? {
   return login == "octocat" ? nil : .invalidURL
 }
 
+private func oauth() async throws {
+  // sample: oauth
+  let clock = ManualClock()
+  let api = try DemoAPI.start(tokenLifetime: 3600, time: clock.timeSource)
+  var engine = CurlConfiguration()
+  engine.connection.tls.roots = .pem(Array(api.caPEM.utf8))
+  engine.connection.proxy = .none
+  let plain = try CurlNetworkStack(engine)
+  let client = try OAuth2Client(
+    tokenURL: "\(api.baseURL)/oauth/token", id: api.clientID, authentication: .basic(Secret(api.clientSecret)))
+  let bearer = try BearerAuthenticator(
+    source: OAuth2ClientCredentials(client: client, stack: plain), origins: [Origin(api.baseURL)],
+    timeSource: clock.timeSource)
+  let stack = CurlNetworkStack(sharing: plain, configuration: StackConfiguration(interceptors: [bearer]))
+  let page = HTTPResource<String, TextAPIError>.page("\(api.baseURL)/private")
+
+  for minutes in [0, 59, 1, 1] {
+    clock.advance(by: .seconds(60 * minutes))
+    let answer = try await stack.fetch(page)
+    print("\(answer.response.status.code), \(api.tokensIssued) issued, \(answer.response.attempts.count) attempt")
+  }
+  api.revokeTokens()  // as an operator would, long before they expire
+  let answer = try await stack.fetch(page)
+  print(answer.response.attempts.map { "\($0.status?.code ?? 0)" }, "\(api.tokensIssued) issued")
+  // end
+  api.stop()
+}
+
+extension HTTPResource where Model == String, APIError == TextAPIError {
+  fileprivate static func page(_ url: String) -> Self {
+    .init(
+      baseRequestMaking: BaseRequestMaking { try ResourceRequest(url: url) }, decoding: .text, errorDecoding: .text)
+  }
+}
+
 private func loopback() async throws -> HTTPFetchError<GitHubError>? {
   // sample: loopback
   let root = try CertificateAuthority(commonName: "Test root")
@@ -118,6 +153,8 @@ extension Page {
     stage.check("a wait is ended by the test", try await limit() == nil)
     let numbers = (RandomSource.seeded(7), RandomSource.seeded(7))
     stage.check("the same seed, the same numbers", numbers.0.next() == numbers.1.next())
+
+    try await stage.prints("oauth") { try await oauth() }
 
     let transport = ScriptedTransport([.expect(path: "/users/apple", then: .respond(status: 200))])
     let stack = TransportNetworkStack(transport: transport)

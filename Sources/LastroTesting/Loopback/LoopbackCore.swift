@@ -175,6 +175,12 @@ final class LoopbackCore: Sendable {
 
   // MARK: stopping
 
+  func closeConnections() {
+    state.withLock { state in
+      for descriptor in state.descriptors.values { cloopback_shutdown(descriptor, true) }
+    }
+  }
+
   /// Wakes every thread and every waiting task.
   private func requestStop() {
     let waiters = state.withLock { state -> [CheckedContinuation<Void, any Error>] in

@@ -73,6 +73,11 @@ public final class LoopbackServer: Sendable {
   /// A handler that computes, or blocks on something other than its connection, holds it up.
   public func stop() { core.stop(isLast: false) }
 
+  /// Closes every connection that is open, without close_notify, and accepts others as before: what clients see of a
+  /// server that was restarted. Answers that are being written are cut. May be called from any thread; does not wait
+  /// for the handlers, which find their connection ended.
+  public func closeConnections() { core.closeConnections() }
+
   // MARK: addresses
 
   /// The port; 0 on a Unix socket.

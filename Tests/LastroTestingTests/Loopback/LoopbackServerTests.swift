@@ -21,6 +21,20 @@ struct LoopbackServerTests {
     #expect(server.acceptedConnections == 1)
   }
 
+  @Test("closing the connections ends those that are open, and others are accepted")
+  func closesConnections() throws {
+    let server = try LoopbackServer.http { _ in .text("fine") }
+    let kept = try LoopbackClient(to: server.endpoint)
+    try kept.send("GET / HTTP/1.1\r\n\r\n")
+    #expect(kept.receive(until: "fine").hasSuffix("fine"))
+    server.closeConnections()
+    #expect(kept.receiveAll().ending == .orderly)
+    let next = try LoopbackClient(to: server.endpoint)
+    try next.send("GET / HTTP/1.1\r\nConnection: close\r\n\r\n")
+    #expect(next.receiveAll().text.hasSuffix("fine"))
+    #expect(server.acceptedConnections == 2)
+  }
+
   @Test("bodies by length and in chunks are read and recorded")
   func bodies() async throws {
     let server = try LoopbackServer { connection in

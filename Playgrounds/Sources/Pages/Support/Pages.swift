@@ -8,6 +8,7 @@ enum Pages {
     .httpOverDialers, .keepingUp, .keepingCookies, .resolvingNames, .forms, .pagesAndOperations, .eventStreams,
     .caching,
     .downloads, .uploads,
+    .runningInAService, .callingAnLLM, .fetchingWhatUsersName, .migrating,
     .transports, .webSockets, .gemini, .engine, .chains, .testingStreams, .comingFromOtherClients, .comingFromAlicerce,
   ]
 

@@ -64,13 +64,14 @@ struct Stage: Sendable {
   }
 
   /// Runs a sample, and checks that it prints what the guide says below `<!-- prints: NAME -->`. Times, numbers of
-  /// connections and the like may differ.
-  func prints(_ name: String, _ sample: () async throws -> Void) async rethrows {
+  /// connections and the like may differ. A `path` of this run is `/etc/shop/pins.json` in the guide.
+  func prints(_ name: String, path: String? = nil, _ sample: () async throws -> Void) async rethrows {
     transcript.removeAll()
     try await sample()
     let socket = engine.connection.unixSocketPath ?? ""
     // An address for documentation (RFC 5737), in place of the socket that stands for the API.
-    let text = transcript.removeAll().joined(separator: "\n").replacing(socket, with: "192.0.2.1")
+    var text = transcript.removeAll().joined(separator: "\n").replacing(socket, with: "192.0.2.1")
+    if let path { text = text.replacing(path, with: "/etc/shop/pins.json") }
     if updating {
       do { try guide.replace(name, with: text) } catch { problems.record("\(error)") }
     }

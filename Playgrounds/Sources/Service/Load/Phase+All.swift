@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension Phase {
+  /// The phases in their order; after each that has a fault all is well again. `users` is how many ask at the same time.
+  static func all(_ upstreams: Upstreams, users: Int) -> [Phase] {
+    // Ten failures open a circuit; by then each user may have tried, and have begun to try again.
+    let most = 10 + 2 * users
+    let prices = upstreams.prices
+    let stock = upstreams.stock
+    let rates = upstreams.rates
+    return [
+      Phase(name: "all is well") {},
+      Phase(name: "prices refuse connections", lacks: [.price], failing: prices, most: most) {
+        try prices.turn(.down)
+      },
+      Phase(name: "prices never answer", lacks: [.price], failing: prices, most: most) { try prices.turn(.silent) },
+      Phase(name: "prices answer 500", lacks: [.price], failing: prices, most: most) { try prices.turn(.failing) },
+      revoked(upstreams.tokens),
+      Phase(name: "prices take the backup key") { try prices.present(upstreams.backup) },
+      impostor(upstreams),
+      Phase(name: "stock answers 500", lacks: [.freshCount], failing: stock, most: most) { try stock.turn(.failing) },
+      Phase(name: "stock refuses connections", lacks: [.freshCount], failing: stock, most: most) {
+        try stock.turn(.down)
+      },
+      Phase(name: "stock never answers", lacks: [.freshCount], failing: stock, most: most) {
+        try stock.turn(.silent)
+      },
+      Phase(name: "one rates server never answers", failing: rates[0], most: most) { try rates[0].turn(.silent) },
+      Phase(name: "both refuse connections", lacks: [.currency], failing: rates[1], most: most) {
+        for server in rates { try server.turn(.down) }
+      },
+      Phase(name: "all refuse connections", lacks: [.freshCount, .price, .currency], failing: stock, most: most) {
+        for server in upstreams.all { try server.turn(.down) }
+      },
+      Phase(name: "all is well again") {},
+    ]
+  }
+
+  private static func revoked(_ tokens: IssuedTokens) -> Phase {
+    Phase(
+      name: "the token is revoked", begin: { tokens.revoke() },
+      watch: {
+        let before = tokens.count
+        return {
+          tokens.count == before + 1 ? [] : ["\(tokens.count - before) tokens were asked for, where one will do"]
+        }
+      })
+  }
+
+  private static func impostor(_ upstreams: Upstreams) -> Phase {
+    let prices = upstreams.prices
+    return Phase(
+      name: "an impostor has the prices", lacks: [.price], end: { try prices.present(upstreams.backup) },
+      begin: { try prices.present(upstreams.impostor) },
+      watch: {
+        let before = prices.server.requests.count
+        return { prices.server.requests.count == before ? [] : ["the impostor has read a request"] }
+      })
+  }
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreMetrics
+import Synchronization
+
+/// Metrics as Prometheus reads them: just enough for this service. A real one takes swift-prometheus, or exports over OTLP.
+final class PrometheusMetrics: MetricsFactory {
+  private struct Key: Hashable {
+    let name: String
+    let labels: String
+  }
+
+  private let series = Mutex<[Key: any PrometheusSeries]>([:])
+
+  /// The text of `/metrics`, in the order of names.
+  func text() -> String {
+    let all = series.withLock { $0 }.sorted { ($0.key.name, $0.key.labels) < ($1.key.name, $1.key.labels) }
+    var text = ""
+    var last = ""
+    for (key, series) in all {
+      if key.name != last { text += "# TYPE \(key.name) \(series.kind)\n" }
+      last = key.name
+      text += series.lines(key.name, key.labels)
+    }
+    return text
+  }
+
+  func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
+    find("\(label)_total", dimensions, PrometheusCounter())
+  }
+
+  func makeMeter(label: String, dimensions: [(String, String)]) -> any MeterHandler {
+    find(label, dimensions, PrometheusGauge())
+  }
+
+  func makeRecorder(label: String, dimensions: [(String, String)], aggregate: Bool) -> any RecorderHandler {
+    aggregate
+      ? find(label.hasSuffix(".duration") ? "\(label)_seconds" : label, dimensions, PrometheusHistogram())
+      : find(label, dimensions, PrometheusGauge())
+  }
+
+  func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
+    find("\(label)_seconds", dimensions, PrometheusHistogram())
+  }
+
+  // What is scraped has to stay: a series that went and came again would look like a restart.
+  func destroyCounter(_ handler: any CounterHandler) {}
+  func destroyMeter(_ handler: any MeterHandler) {}
+  func destroyRecorder(_ handler: any RecorderHandler) {}
+  func destroyTimer(_ handler: any TimerHandler) {}
+
+  /// The series of a name and its labels, of which there is one however often it is made.
+  private func find<Series: PrometheusSeries>(
+    _ label: String, _ dimensions: [(String, String)], _ new: Series
+  ) -> Series {
+    let name = String(label.map { $0.isLetter || $0.isNumber ? $0 : "_" })
+    let labels = dimensions.map { "\($0.0.replacing(".", with: "_"))=\"\($0.1.replacing("\"", with: "'"))\"" }
+    let key = Key(name: name, labels: labels.joined(separator: ","))
+    return series.withLock { series in
+      if let known = series[key] as? Series { return known }
+      series[key] = new
+      return new
+    }
+  }
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+import LastroCurl
+import LastroLifecycle
+import Logging
+import ServiceLifecycle
+
+/// The whole service: what a `main.swift` of one puts together.
+struct RunningShop: Sendable {
+  let front: ShopFront
+  private let group: ServiceGroup
+
+  init(_ settings: ShopSettings) throws {
+    let metrics = PrometheusMetrics()
+    let stacks = try ShopStacks(settings, metrics: metrics)
+    front = try ShopFront(try Shop(stacks, settings), metrics: metrics)
+    // Ended from the last to the first: the front answers what is under way while its stack still fetches.
+    group = ServiceGroup(
+      services: [stacks.engine, front], gracefulShutdownSignals: [.sigterm, .sigint], logger: Logger(label: "shop"))
+  }
+
+  /// Serves until SIGTERM or SIGINT.
+  func run() async throws { try await group.run() }
+}

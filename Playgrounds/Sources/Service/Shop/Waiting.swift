@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Synchronization
+
+/// A task, and a thread that waits for it.
+final class Waiting<Value: Sendable>: Sendable {
+  private let answer = Mutex<Result<Value, any Error>?>(nil)
+  private let isThere = DispatchSemaphore(value: 0)
+
+  init(_ body: @escaping @Sendable () async throws -> Value) {
+    Task {
+      let result: Result<Value, any Error>
+      do {
+        result = .success(try await body())
+      } catch {
+        result = .failure(error)
+      }
+      answer.withLock { $0 = result }
+      isThere.signal()
+    }
+  }
+
+  /// Blocks the thread until the task is done. To be called once.
+  func result() -> Result<Value, any Error> {
+    isThere.wait()
+    return answer.withLock { $0 } ?? .failure(CancellationError())
+  }
+}

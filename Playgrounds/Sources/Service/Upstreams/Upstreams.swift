@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Lastro
+import LastroTesting
+
+/// The servers that the shop depends on, on this machine: two that are vital to nothing, one that is, and a spare.
+struct Upstreams: Sendable {
+  let prices: Upstream
+  let stock: Upstream
+  let rates: [Upstream]
+  let tokens = IssuedTokens()
+
+  /// The key of the prices' server, and the one that it would take if that were lost.
+  let key: MintedCertificate
+  let backup: MintedCertificate
+  /// Of the same authority, and pinned by none.
+  let impostor: MintedCertificate
+  private let rootPEM: String
+
+  init() throws {
+    let root = try CertificateAuthority(commonName: "Example Root")
+    rootPEM = root.rootPEM
+    let host = "prices.example.com"
+    key = try root.issue(hosts: [host], validity: .days(47))
+    backup = try root.issue(hosts: [host], validity: .days(47))
+    impostor = try root.issue(hosts: [host], validity: .days(47))
+    prices = try Upstream(host, key) { [tokens] request in Self.price(request, tokens) }
+    stock = try Upstream("stock.example.com", root.issue(hosts: ["stock.example.com"])) { Self.stock($0) }
+    rates = try ["eu.rates.example.com", "us.rates.example.com"].map { host in
+      try Upstream(host, root.issue(hosts: [host])) { _ in .json(#"{"rate":1.25}"#) }
+    }
+  }
+
+  var all: [Upstream] { [prices, stock] + rates }
+
+  func heal() throws {
+    for upstream in all { try upstream.turn(.healthy) }
+  }
+
+  func stop() { for upstream in all { upstream.server.stop() } }
+
+  /// What the shop has to know of them.
+  func settings(time: TimeSource = .continuous) throws -> ShopSettings {
+    var connection = ConnectionOptions()
+    connection.proxy = .none
+    connection.tls.roots = .pem(Array(rootPEM.utf8))
+    connection.resolutions = all.map { .init(host: $0.host, port: $0.server.port, addresses: ["127.0.0.1"]) }
+    return ShopSettings(
+      prices: try url(prices.baseURL), stock: try url(stock.baseURL), rates: rates.map(\.baseURL),
+      client: IssuedTokens.client, secret: Secret(IssuedTokens.secret),
+      pins: [try key.pin.description, try backup.pin.description], connection: connection, time: time)
+  }
+
+  private func url(_ text: String) throws -> URL {
+    guard let url = URL(string: text) else { throw ConfigurationError("\(text) is not a URL") }
+    return url
+  }
+
+  private static func price(_ request: LoopbackRequest, _ tokens: IssuedTokens) -> LoopbackResponse {
+    if request.path == "/oauth/token" { return tokens.answer(request) }
+    guard tokens.isGood(request.head["Authorization"]) else { return .text("who are you?", status: 401) }
+    return .json(#"{"cents":480}"#)
+  }
+
+  private static func stock(_ request: LoopbackRequest) -> LoopbackResponse {
+    let kept = LoopbackResponse(status: 304)
+    let answer = request.head["If-None-Match"] == "\"12\"" ? kept : .json(#"{"count":12}"#)
+    return answer.adding("ETag", "\"12\"").adding("Cache-Control", "max-age=5, stale-if-error=86400")
+  }
+}
