@@ -15,4 +15,6 @@ struct LastroCommand: AsyncParsableCommand {
       PinsCommand.self,
       WebSocketCommand.self, GeminiCommand.self, ConnectCommand.self, DoctorCommand.self,
     ])
+
+  static func main() async { await main(CurlWords.expanded(Array(CommandLine.arguments.dropFirst()))) }
 }

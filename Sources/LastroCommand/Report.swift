@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import ArgumentParser
 import FoundationEssentials
 import HTTPTypes
 import Lastro
 import LastroSupport
 
-/// What `lastro fetch --json` and `lastro batch` print of a request.
+/// What `lastro fetch --report` and `lastro batch` print of a request.
 struct Report: Encodable, Sendable {
   struct Failure: Encodable, Sendable {
     var stage: String
@@ -40,6 +41,8 @@ struct Report: Encodable, Sendable {
   var ledger: AttemptLedger?
   /// For people; not encoded.
   var trustFailure: TrustFailure?
+  /// For -w; not encoded.
+  var facts: TransferFacts?
 
   enum CodingKeys: String, CodingKey {
     case id, url, status
@@ -83,6 +86,7 @@ struct Report: Encodable, Sendable {
 extension Report {
   mutating func add(_ response: ResourceResponse, facts: TransferFacts?) {
     let facts = facts ?? response.facts
+    self.facts = facts
     url = response.url
     status = response.status.code
     headers = response.headerFields.map { [$0.name.rawName, $0.value] }
@@ -99,8 +103,15 @@ extension Report {
     if let target = last.redirects.last { url = target }
     redirects = last.redirects
     guard let facts = last.facts else { return }
+    self.facts = facts
     httpVersion = facts.httpVersion
     timings = facts.timings.report
+  }
+
+  /// As the program exits with.
+  var exitStatus: Int32 {
+    guard let error else { return 0 }
+    return FailureStage(rawValue: error.stage).map { ExitStatus.of($0).rawValue } ?? 1
   }
 
   mutating func fail(_ stage: FailureStage, _ code: FailureCode, _ message: String) {
