@@ -175,7 +175,7 @@ let package = Package(
         "Lastro", "LastroCache", "LastroCookies", "LastroCurl", "LastroCurlTransports", "LastroEvents",
         "LastroExchange",
         "LastroFiles", "LastroGemini", "LastroMultipart", "LastroNames", "LastroPages", "LastroSQLiteCache",
-        "LastroSupport", "LastroTunnels", "LastroWebSocket", "LastroWire", httpTypes, logging,
+        "LastroSupport", "LastroTesting", "LastroTunnels", "LastroWebSocket", "LastroWire", httpTypes, logging,
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: settings),

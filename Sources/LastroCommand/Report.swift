@@ -39,7 +39,6 @@ struct Report: Encodable, Sendable {
   var retryEnd: String? { ledger?.retryEnd?.code }
   /// For people; not encoded.
   var ledger: AttemptLedger?
-  /// For people; not encoded.
   var trustFailure: TrustFailure?
   /// For -w; not encoded.
   var facts: TransferFacts?
@@ -53,6 +52,7 @@ struct Report: Encodable, Sendable {
     case body = "body_base64"
     case attempts, redirects, timings, error
     case retryEnd = "retry_end"
+    case trust
   }
 
   init(url: String) { self.url = url }
@@ -73,6 +73,7 @@ struct Report: Encodable, Sendable {
     try container.encode(timings, forKey: .timings)
     try container.encode(error, forKey: .error)
     try container.encode(retryEnd, forKey: .retryEnd)
+    try container.encode(trustFailure.map(RefusedServer.init), forKey: .trust)
   }
 
   var line: String {
@@ -119,6 +120,31 @@ extension Report {
   }
 }
 
+/// Whom the trust rules refused: what it presented, and what was asked for.
+private struct RefusedServer: Encodable {
+  let host: String
+  let port: Int
+  let chain: [PinnableKey]
+  let pins: [String]?
+
+  init(_ failure: TrustFailure) {
+    (host, port) = (failure.trust.host.text, failure.trust.port)
+    chain = PinnableKey.keys(of: failure.trust)
+    pins = failure.policy.map { $0.pins.map(\.description).sorted() }
+  }
+
+  private enum CodingKeys: String, CodingKey { case host, port, chain, pins }
+
+  /// Absent facts are `null`, so that every object has the same keys.
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(host, forKey: .host)
+    try container.encode(port, forKey: .port)
+    try container.encode(chain, forKey: .chain)
+    try container.encode(pins, forKey: .pins)
+  }
+}
+
 extension TransferFacts.Timings {
   /// Seconds by phase; phases that did not happen are left out.
   var report: [String: Double] {
@@ -126,6 +152,7 @@ extension TransferFacts.Timings {
       ("queued", queued), ("name_lookup", nameLookup), ("connect", connect), ("tls", tls),
       ("request_start", requestStart), ("first_byte", firstByte), ("total", total),
     ]
-    return Dictionary(uniqueKeysWithValues: phases.compactMap { name, value in value.map { (name, $0 / .seconds(1)) } })
+    return Dictionary(
+      uniqueKeysWithValues: phases.compactMap { name, value in value.map { (name, $0.inRoundedSeconds) } })
   }
 }

@@ -53,6 +53,12 @@ struct FetchPinTests {
     #expect(object.failureWords == "trust/pin_mismatch" && object.attempts.count == 1)
     let message = try #require((object["error"] as? [String: String])?["message"])
     #expect(message.hasPrefix("localhost:\(server.port) was refused") && !message.contains("\n"))
+    let trust = try #require(object["trust"] as? [String: Any])
+    let chain = try #require(trust["chain"] as? [[String: Any]])
+    #expect(
+      chain.map { $0["pin"] as? String }
+        == (try [leaf, lab.issuer.identity, lab.root.identity].map(PinnedServers.pin)))
+    #expect(trust["pins"] as? [String] == [PinnedServers.absent] && trust["host"] as? String == "localhost")
     #expect(server.acceptedConnections == 2 && server.receivedBytes == 0 && server.requests.isEmpty)
   }
 

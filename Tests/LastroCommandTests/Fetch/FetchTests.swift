@@ -89,7 +89,7 @@ struct FetchTests {
     #expect(
       Set(json.keys) == [
         "url", "status", "http_version", "headers", "body_bytes", "body_sha256", "attempts", "redirects", "timings",
-        "error", "retry_end",
+        "error", "retry_end", "trust",
       ])
     #expect(json["url"] as? String == (try nginx("/json")))
     #expect(json.status == 200)
@@ -113,6 +113,7 @@ struct FetchTests {
     #expect(attempt["delay_s"] as? Double == 0)
     let timings = try #require(json["timings"] as? [String: Double])
     #expect(try #require(timings["total"]) > 0)
+    for seconds in timings.values { #expect(seconds == (seconds * 1_000_000).rounded() / 1_000_000) }
   }
 
   @Test("the hash is over the decoded bytes, and a failure keeps the keys")
