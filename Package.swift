@@ -172,9 +172,10 @@ let package = Package(
     .executableTarget(
       name: "LastroCommand",
       dependencies: [
-        "Lastro", "LastroCache", "LastroCookies", "LastroCurl", "LastroCurlTransports", "LastroEvents", "LastroFiles",
-        "LastroGemini", "LastroMultipart", "LastroPages", "LastroSQLiteCache",
-        "LastroSupport", "LastroTunnels", "LastroWebSocket", httpTypes, logging,
+        "Lastro", "LastroCache", "LastroCookies", "LastroCurl", "LastroCurlTransports", "LastroEvents",
+        "LastroExchange",
+        "LastroFiles", "LastroGemini", "LastroMultipart", "LastroNames", "LastroPages", "LastroSQLiteCache",
+        "LastroSupport", "LastroTesting", "LastroTunnels", "LastroWebSocket", "LastroWire", httpTypes, logging,
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: settings),
@@ -361,7 +362,9 @@ let package = Package(
     // The command line is run as built: the test needs the program, not its module.
     .testTarget(
       name: "LastroCommandTests",
-      dependencies: ["LastroCommand", "LastroStreamsTesting", "LastroTesting", "PeerSupport", "TestSupport"],
+      dependencies: [
+        "LastroCommand", "LastroStreamsTesting", "LastroSupport", "LastroTesting", "PeerSupport", "TestSupport",
+      ],
       exclude: ["Errors/CommandErrorTexts.txt"],
       swiftSettings: settings),
     .testTarget(name: "PeerSupportTests", dependencies: ["PeerSupport"], swiftSettings: settings),

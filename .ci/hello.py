@@ -26,10 +26,10 @@ def write(package):
         (package / path).write_text(text, encoding="utf-8")
 
 
-def prints_what_the_guide_says(program, pages):
-    """Runs the program against the API that the command `pages serve` stands for."""
+def prints_what_the_guide_says(program, lastro):
+    """Runs the program against the API that the command `lastro serve` stands for."""
     expected = PRINTS.search(guide())[1]
-    serving = subprocess.Popen([*pages, "serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    serving = subprocess.Popen([*lastro, "serve"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
     try:
         # A proxy from the environment would stand between the program and the server.
         own = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
@@ -37,7 +37,7 @@ def prints_what_the_guide_says(program, pages):
         printed = subprocess.run(program, check=True, env=own | settings, timeout=120,
                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True).stdout
     finally:
-        serving.stdin.close()
+        serving.terminate()
         serving.wait(30)
     print(printed, end="", flush=True)
     if printed != expected:

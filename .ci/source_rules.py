@@ -38,7 +38,8 @@ FORBIDDEN = {
     "LastroCurlTransports": _TESTS | _OBSERVABILITY | {"CLastro", "CLastroCrypto", "LastroWebSocket", "LastroGemini"},
     "LastroTesting": _ENGINE | _OTHER_SYSTEMS | _OBSERVABILITY | {"CLastroCrypto", "LastroStreamsTesting", "Testing", "XCTest"},
     "LastroStreamsTesting": _ENGINE | _OBSERVABILITY | {"CLastroCrypto", "Testing", "XCTest"},
-    "LastroCommand": _TESTS | {"CLastro", "CLastroCrypto"},
+    # `lastro serve` is the demo API.
+    "LastroCommand": (_TESTS - {"LastroTesting"}) | {"CLastro", "CLastroCrypto"},
 }
 ALLOWED = {"LastroSupport": {"Glibc", "Darwin"}, "LastroWire": {"CLastroZlib"}, "LastroHTTP2": {"CLastroHTTP2", "LastroWire"},
            "LastroObfuscation": {"CLastroObfuscation"}}

@@ -13,6 +13,8 @@ struct LastroCommand: AsyncParsableCommand {
     subcommands: [
       FetchCommand.self, EventsCommand.self, ExplainCommand.self, BatchCommand.self, BenchCommand.self,
       PinsCommand.self,
-      WebSocketCommand.self, GeminiCommand.self, ConnectCommand.self, DoctorCommand.self,
+      WebSocketCommand.self, GeminiCommand.self, ConnectCommand.self, ServeCommand.self, DoctorCommand.self,
     ])
+
+  static func main() async { await main(CurlWords.expanded(Array(CommandLine.arguments.dropFirst()))) }
 }

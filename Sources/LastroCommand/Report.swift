@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import ArgumentParser
 import FoundationEssentials
 import HTTPTypes
 import Lastro
 import LastroSupport
 
-/// What `lastro fetch --json` and `lastro batch` print of a request.
+/// What `lastro fetch --report` and `lastro batch` print of a request.
 struct Report: Encodable, Sendable {
   struct Failure: Encodable, Sendable {
     var stage: String
@@ -38,8 +39,9 @@ struct Report: Encodable, Sendable {
   var retryEnd: String? { ledger?.retryEnd?.code }
   /// For people; not encoded.
   var ledger: AttemptLedger?
-  /// For people; not encoded.
   var trustFailure: TrustFailure?
+  /// For -w; not encoded.
+  var facts: TransferFacts?
 
   enum CodingKeys: String, CodingKey {
     case id, url, status
@@ -50,6 +52,7 @@ struct Report: Encodable, Sendable {
     case body = "body_base64"
     case attempts, redirects, timings, error
     case retryEnd = "retry_end"
+    case trust
   }
 
   init(url: String) { self.url = url }
@@ -70,6 +73,7 @@ struct Report: Encodable, Sendable {
     try container.encode(timings, forKey: .timings)
     try container.encode(error, forKey: .error)
     try container.encode(retryEnd, forKey: .retryEnd)
+    try container.encode(trustFailure.map(RefusedServer.init), forKey: .trust)
   }
 
   var line: String {
@@ -83,6 +87,7 @@ struct Report: Encodable, Sendable {
 extension Report {
   mutating func add(_ response: ResourceResponse, facts: TransferFacts?) {
     let facts = facts ?? response.facts
+    self.facts = facts
     url = response.url
     status = response.status.code
     headers = response.headerFields.map { [$0.name.rawName, $0.value] }
@@ -99,12 +104,44 @@ extension Report {
     if let target = last.redirects.last { url = target }
     redirects = last.redirects
     guard let facts = last.facts else { return }
+    self.facts = facts
     httpVersion = facts.httpVersion
     timings = facts.timings.report
   }
 
+  /// As the program exits with.
+  var exitStatus: Int32 {
+    guard let error else { return 0 }
+    return FailureStage(rawValue: error.stage).map { ExitStatus.of($0).rawValue } ?? 1
+  }
+
   mutating func fail(_ stage: FailureStage, _ code: FailureCode, _ message: String) {
     error = Failure(stage, code, message)
+  }
+}
+
+/// Whom the trust rules refused: what it presented, and what was asked for.
+private struct RefusedServer: Encodable {
+  let host: String
+  let port: Int
+  let chain: [PinnableKey]
+  let pins: [String]?
+
+  init(_ failure: TrustFailure) {
+    (host, port) = (failure.trust.host.text, failure.trust.port)
+    chain = PinnableKey.keys(of: failure.trust)
+    pins = failure.policy.map { $0.pins.map(\.description).sorted() }
+  }
+
+  private enum CodingKeys: String, CodingKey { case host, port, chain, pins }
+
+  /// Absent facts are `null`, so that every object has the same keys.
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(host, forKey: .host)
+    try container.encode(port, forKey: .port)
+    try container.encode(chain, forKey: .chain)
+    try container.encode(pins, forKey: .pins)
   }
 }
 
@@ -115,6 +152,7 @@ extension TransferFacts.Timings {
       ("queued", queued), ("name_lookup", nameLookup), ("connect", connect), ("tls", tls),
       ("request_start", requestStart), ("first_byte", firstByte), ("total", total),
     ]
-    return Dictionary(uniqueKeysWithValues: phases.compactMap { name, value in value.map { (name, $0 / .seconds(1)) } })
+    return Dictionary(
+      uniqueKeysWithValues: phases.compactMap { name, value in value.map { (name, $0.inRoundedSeconds) } })
   }
 }

@@ -4,12 +4,17 @@ import FoundationEssentials
 import HTTPTypes
 import Lastro
 import LastroMultipart
+import LastroNames
 
 /// One request as asked for on the command line or on a line of a batch: the words both share.
 struct RequestSpecification: Sendable {
   enum Body: Sendable {
     case bytes([UInt8])
     case file(String)
+    /// A file without a type.
+    case upload(String)
+    /// Standard input, sent while it comes.
+    case standardInput
     case form([FormField])
   }
 
@@ -32,6 +37,8 @@ struct RequestSpecification: Sendable {
   var url: String
   var method: String?
   var headers: [(name: String, value: String)] = []
+  /// Names, in lower case, of fields that are not to be sent of themselves.
+  var removedHeaders: Set<String> = []
   var body: Body?
   var cacert: String?
   var capath: String?
@@ -45,6 +52,7 @@ struct RequestSpecification: Sendable {
   var proxy: String?
   var noProxy: [String] = []
   var resolve: [String] = []
+  var family: AddressFamily?
   var unixSocket: String?
   var httpVersion: String?
   var maxRedirects: Int?
@@ -99,11 +107,13 @@ struct RequestSpecification: Sendable {
 
   private func requestBody() throws -> RequestBody {
     // As curl does, so that its command lines carry over; a Content-Type header field wins.
-    let type = "application/x-www-form-urlencoded"
+    let type = removedHeaders.contains("content-type") ? nil : "application/x-www-form-urlencoded"
     switch body {
     case nil: return .empty
     case .bytes(let bytes): return .raw(Data(bytes), contentType: type)
     case .file(let path): return try .file(path: path, contentType: type)
+    case .upload(let path): return try .file(path: path)
+    case .standardInput: return .stream(StandardInputPieces())
     case .form(let fields):
       var form = MultipartForm()
       for field in fields { try field.add(to: &form) }
@@ -153,6 +163,7 @@ struct RequestSpecification: Sendable {
       options.proxy = .environmentBypassing(noProxy)
     }
     options.resolutions = try resolve.map(Self.resolution)
+    if let family { restrict(&options, to: family) }
     options.unixSocketPath = unixSocket
     return options
   }
@@ -181,6 +192,15 @@ struct RequestSpecification: Sendable {
     tls.requiresStapledStatus = certStatus
     tls.keyLogFile = keyLog
     return tls
+  }
+
+  /// No resolver is asked for `localhost`.
+  private func restrict(_ options: inout ConnectionOptions, to family: AddressFamily) {
+    options.resolver = AddressFamily.Resolver(family)
+    guard let origin = try? Origin(url), origin.host == "localhost",
+      !options.resolutions.contains(where: { $0.host == origin.host && $0.port == origin.port })
+    else { return }
+    options.resolutions.append(.init(host: origin.host, port: origin.port, addresses: [family.loopback]))
   }
 
   /// curl's `HOST:PORT:ADDRESS[,ADDRESS]…`, an IPv6 address in brackets or bare.

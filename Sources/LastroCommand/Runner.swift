@@ -13,10 +13,15 @@ struct Runner: Sendable {
   var collects = false
   /// Whether links to next pages are followed.
   var paginates = false
+  /// Whether bodies outside 2xx are left out.
+  var dropsErrorBodies = false
 
-  /// - Parameter progress: told of the bytes so far and the length announced, once a chunk.
+  /// - Parameters:
+  ///   - heads: prints the head in front of each body.
+  ///   - progress: told of the bytes so far and the length announced, once a chunk.
   func run(
-    _ specification: RequestSpecification, into sink: BodySink, progress: ((Int64, Int64?) -> Void)? = nil
+    _ specification: RequestSpecification, into sink: BodySink, heads: HeadPrinter? = nil,
+    progress: ((Int64, Int64?) -> Void)? = nil
   ) async throws(BodySink.WriteFailure) -> (report: Report, hint: String?) {
     var report = Report(url: Self.withoutUserInformation(specification.url))
     let resource: RawHTTPResource
@@ -33,11 +38,13 @@ struct Runner: Sendable {
       return (report, nil)
     }
     return try await paginates
-      ? fetchPages(resource, pageOptions, &report, sink, progress) : fetch(resource, &report, sink, progress)
+      ? fetchPages(resource, pageOptions, &report, sink, heads, progress)
+      : fetch(resource, &report, sink, heads, progress)
   }
 
   private func fetch(
-    _ resource: RawHTTPResource, _ report: inout Report, _ sink: BodySink, _ progress: ((Int64, Int64?) -> Void)?
+    _ resource: RawHTTPResource, _ report: inout Report, _ sink: BodySink, _ heads: HeadPrinter?,
+    _ progress: ((Int64, Int64?) -> Void)?
   ) async throws(BodySink.WriteFailure) -> (report: Report, hint: String?) {
     var hint: String?
     let answer: Network.Value<ResponseBody, ResourceResponse>
@@ -49,10 +56,11 @@ struct Runner: Sendable {
         answer = try await stack.stream(resource)
       }
     } catch {
-      let hint = try Self.fail(&report, error, sink)
+      let hint = try fail(&report, error, sink, heads)
       return (report, hint)
     }
     do {
+      try heads?.print(answer.response, in: sink)
       try await copy(answer, into: sink, progress)
     } catch let error as BodySink.WriteFailure {
       answer.value.cancel()
@@ -76,6 +84,7 @@ struct Runner: Sendable {
   /// Prints the bodies of pages, and reports the last one.
   private func fetchPages(
     _ resource: RawHTTPResource, _ options: PageOptions, _ report: inout Report, _ sink: BodySink,
+    _ heads: HeadPrinter?,
     _ progress: ((Int64, Int64?) -> Void)?
   ) async throws(BodySink.WriteFailure) -> (report: Report, hint: String?) {
     var pages = stack.pages(resource, by: .link, options: options).makeAsyncIterator()
@@ -85,10 +94,11 @@ struct Runner: Sendable {
       do throws(HTTPFetchError<any Error>) {
         page = try await pages.next()
       } catch {
-        let hint = try Self.fail(&report, error, sink)
+        let hint = try fail(&report, error, sink, heads)
         return (report, hint)
       }
       guard let page else { break }
+      try heads?.print(page.response, in: sink)
       try sink.write(page.value)
       progress?(sink.count, nil)
       last = page.response
@@ -103,14 +113,15 @@ struct Runner: Sendable {
   }
 
   /// - Returns: the hint.
-  private static func fail(
-    _ report: inout Report, _ error: HTTPFetchError<any Error>, _ sink: BodySink
+  private func fail(
+    _ report: inout Report, _ error: HTTPFetchError<any Error>, _ sink: BodySink, _ heads: HeadPrinter?
   ) throws(BodySink.WriteFailure) -> String? {
     if let response = error.response { report.add(response, facts: nil) }
     report.add(error.ledger)
     report.fail(error.stage, error.code, error.message)
     report.trustFailure = error.trustFailure
-    if let body = error.body { try sink.write(body) }
+    if let response = error.response { try heads?.print(response, in: sink) }
+    if let body = error.body, !dropsErrorBodies { try sink.write(body) }
     report.bodyBytes = sink.count
     report.bodySHA256 = error.response == nil ? nil : sink.hexDigest()
     return error.hint

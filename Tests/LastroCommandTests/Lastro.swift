@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import LastroSupport
 import LastroTesting
 import PeerSupport
 import Testing
@@ -43,26 +44,34 @@ enum Lastro {
 
   /// Runs it to its end, with no proxy in its environment unless one is given.
   ///
-  /// - Parameter endsInput: whether the input ends after `input`; else it stays open until the program ends.
+  /// - Parameters:
+  ///   - endsInput: whether the input ends after `input`; else it stays open until the program ends.
+  ///   - program: another one to run.
+  ///   - folder: where it runs.
   static func run(
-    _ arguments: [String], input: String = "", endsInput: Bool = true, environment: [String: String] = [:]
+    _ arguments: [String], input: String = "", endsInput: Bool = true, environment: [String: String] = [:],
+    program: String = path, folder: String? = nil
   ) async throws -> Result {
-    try await run(arguments, input: Data(input.utf8), endsInput: endsInput, environment: environment)
+    try await run(
+      arguments, input: Data(input.utf8), endsInput: endsInput, environment: environment, program: program,
+      folder: folder)
   }
 
   /// The same, with any bytes for input.
   static func run(
-    _ arguments: [String], input: Data, endsInput: Bool = true, environment: [String: String] = [:]
+    _ arguments: [String], input: Data, endsInput: Bool = true, environment: [String: String] = [:],
+    program: String = path, folder: String? = nil
   ) async throws -> Result {
-    try await withCheckedThrowingContinuation { continuation in
-      Thread.detachNewThread {
-        continuation.resume(with: Swift.Result { try runBlocking(arguments, input, endsInput, environment) })
-      }
+    let words = (folder.map { ["/bin/sh", "-c", #"cd "$0" && exec "$@""#, $0] } ?? []) + [program] + arguments
+    let answer = OneAnswer<Swift.Result<Result, any Error>>()
+    Thread.detachNewThread {
+      answer.give(Swift.Result { try runBlocking(words, input, endsInput, environment) })
     }
+    return try await answer.value().get()
   }
 
   private static func runBlocking(
-    _ arguments: [String], _ input: Data, _ endsInput: Bool, _ environment: [String: String]
+    _ words: [String], _ input: Data, _ endsInput: Bool, _ environment: [String: String]
   ) throws -> Result {
     let folder = FileManager.default.temporaryDirectory.appending(path: "lastro-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -79,7 +88,7 @@ enum Lastro {
     let pipe = Pipe()
     let file = try FileHandle(forReadingFrom: files[0])
     let id = try spawn(
-      arguments, all, input: endsInput ? file : pipe.fileHandleForReading,
+      words, all, input: endsInput ? file : pipe.fileHandleForReading,
       output: try FileHandle(forWritingTo: files[1]), errors: try FileHandle(forWritingTo: files[2]))
     if !endsInput { try pipe.fileHandleForWriting.write(contentsOf: input) }
     var status: Int32 = 0
@@ -95,7 +104,8 @@ enum Lastro {
   /// By hand: Foundation's `Process` looks through /proc/self/fd, and may crash where there are thousands of
   /// descriptors.
   private static func spawn(
-    _ arguments: [String], _ environment: [String: String], input: FileHandle, output: FileHandle, errors: FileHandle
+    _ arguments: [String], _ environment: [String: String], input: FileHandle, output: FileHandle,
+    errors: FileHandle
   ) throws -> pid_t {
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
@@ -104,11 +114,11 @@ enum Lastro {
       posix_spawn_file_actions_adddup2(&actions, handle.fileDescriptor, Int32(number))
     }
     PeerProcess.closeInherited(&actions)
-    var words = ([path] + arguments).map { strdup($0) } + [nil]
+    var words = arguments.map { strdup($0) } + [nil]
     var variables = environment.map { strdup("\($0.key)=\($0.value)") } + [nil]
     defer { (words + variables).forEach { free($0) } }
     var id: pid_t = 0
-    let result = posix_spawn(&id, path, &actions, nil, &words, &variables)
+    let result = posix_spawn(&id, arguments[0], &actions, nil, &words, &variables)
     guard result == 0 else { throw POSIXError(.init(rawValue: result) ?? .ENOEXEC) }
     return id
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // swift run --package-path Playgrounds Pages [PAGE …]   runs pages, all by default
 // swift run --package-path Playgrounds Pages --update   … and copies what they print into the guides
-// swift run --package-path Playgrounds Pages serve      keeps the demo API running, for programs of your own
 // swift run --package-path Playgrounds Pages chat URL   a chat for the terminal, over WebSocket
 // swift run --package-path Playgrounds Pages browse URL a small Gemini browser
 

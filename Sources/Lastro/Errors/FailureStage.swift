@@ -2,7 +2,7 @@
 
 /// The step of a fetch at which it failed.
 ///
-/// The raw value is a stable word: logs, `lastro fetch --json` and its exit status use it.
+/// The raw value is a stable word: logs, `lastro fetch --report` and its exit status use it.
 @nonexhaustive
 public enum FailureStage: String, Sendable, Hashable, CaseIterable, Codable {
   /// The request could not be built, or was refused before anything was sent.

@@ -35,12 +35,12 @@ struct EventsCommand: AsyncParsableCommand {
   }
 
   func run() async throws {
-    let specification = try flags.specification(url: url)
+    let specification = try Console.checked { try flags.specification(url: url) }
     let judge = try Console.checked { try flags.pins.judge() }
-    let engine = try Console.checked { try CurlTransport(flags.pins.engine(judge)) }
+    let engine = try Console.checked { try CurlTransport(flags.engine(judge, for: specification)) }
     var failure: HTTPFetchError<any Error>?
     do {
-      let stack = try Console.checked { try flags.way.stack(on: engine) }
+      let stack = try Console.checked { try flags.stack(on: engine) }
       failure = try await print(events(of: try resource(specification), on: stack))
     } catch let error as TransportError {
       failure = HTTPFetchError(.noRequest(error))

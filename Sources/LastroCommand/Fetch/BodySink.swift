@@ -26,11 +26,20 @@ final class BodySink {
   func write(_ chunk: Data) throws(WriteFailure) {
     count += Int64(chunk.count)
     hasher?.update(chunk)
+    if let last = chunk.last { endsLine = last == 0x0A }
     switch target {
     case .nowhere: break
     case .memory: kept.append(chunk)
     case .descriptor(let descriptor): try Self.writeAll(chunk, to: descriptor)
     }
+  }
+
+  /// Whether the last byte ended a line, or there is none.
+  private(set) var endsLine = true
+
+  /// A head in front of a body, which is neither counted nor hashed.
+  func writeHead(_ text: Data) throws(WriteFailure) {
+    if case .descriptor(let descriptor) = target { try Self.writeAll(text, to: descriptor) }
   }
 
   func hexDigest() -> String? { try? hasher?.digest().hexadecimal }

@@ -10,7 +10,9 @@ struct ConnectionFlags: ParsableArguments {
   @Option(help: "Directory of PEM files of trusted roots, instead of the system's.")
   var capath: String?
 
-  @Option(help: "Proxy URL (http, https, socks5, socks5h). '' for none. Default: from the environment.")
+  @Option(
+    name: [.customShort("x"), .customLong("proxy")],
+    help: "Proxy URL (http, https, socks5, socks5h). '' for none. Default: from the environment.")
   var proxy: String?
   @Option(help: "Hosts to reach without the proxy, separated by commas.")
   var noproxy: String?
@@ -20,6 +22,11 @@ struct ConnectionFlags: ParsableArguments {
   var unixSocket: String?
   @Option(name: .customLong("connect-timeout"), help: "Seconds until connected. Default 10.")
   var connectTimeout: Double?
+
+  @Flag(name: [.customShort("4"), .customLong("ipv4")], help: "Connect to IPv4 addresses of names alone.")
+  var ipv4 = false
+  @Flag(name: [.customShort("6"), .customLong("ipv6")], help: "Connect to IPv6 addresses of names alone.")
+  var ipv6 = false
 
   @Flag(name: .customLong("tlsv1.2"), help: "TLS 1.2 or newer: the default.")
   var tls12 = false
@@ -39,6 +46,7 @@ struct ConnectionFlags: ParsableArguments {
   func validate() throws {
     if cacert != nil, capath != nil { throw ValidationError("--cacert and --capath exclude each other.") }
     if tls12, tls13 { throw ValidationError("--tlsv1.2 and --tlsv1.3 exclude each other.") }
+    if ipv4, ipv6 { throw ValidationError("-4 and -6 exclude each other.") }
   }
 
   func apply(to specification: inout RequestSpecification) {
@@ -48,6 +56,7 @@ struct ConnectionFlags: ParsableArguments {
     specification.noProxy = noproxy?.split(separator: ",").map(String.init) ?? []
     specification.resolve = resolve
     specification.unixSocket = unixSocket
+    specification.family = ipv4 ? .ipv4 : ipv6 ? .ipv6 : nil
     specification.connectTimeout = connectTimeout
     specification.tlsVersion = tls13 ? "1.3" : tls12 ? "1.2" : nil
     specification.ciphers = ciphers

@@ -35,6 +35,9 @@ enum Console {
     } catch let error as ConfigurationError {
       tell(.init(error), hint: nil)
       throw ExitStatus.of(.request)
+    } catch let error as TransportError where error.stage == .request {
+      tell(.init(error.stage, error.code, error.message), hint: error.hint)
+      throw ExitStatus.of(.request)
     }
   }
 

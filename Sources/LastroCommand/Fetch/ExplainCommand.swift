@@ -13,24 +13,24 @@ struct ExplainCommand: AsyncParsableCommand {
   @Argument(help: "URL, http or https.")
   var url: String
   @OptionGroup var flags: FetchFlags
-  @Flag(help: "Print one JSON object instead of text.")
-  var json = false
+  @Flag(name: .customLong("report"), help: "Print one JSON object instead of text.")
+  var reports = false
 
   func run() async throws {
-    let specification = try flags.specification(url: url)
+    let specification = try Console.checked { try flags.specification(url: url) }
     let judge = try Console.checked { try flags.pins.judge() }
     let explanation: FetchExplanation
     do {
       let resource = RawHTTPResource.raw(
         try Console.checked { try specification.request() },
         interceptors: try Console.checked { try specification.interceptors() })
-      let stack = try Console.checked { try flags.way.stack(on: CurlTransport(flags.pins.engine(judge))) }
+      let stack = try Console.checked { try flags.stack(on: CurlTransport(flags.engine(judge, for: specification))) }
       explanation = await stack.explain(resource, asStream: true)
     } catch let error as TransportError {
       Console.error("lastro: \(error)")
       throw ExitStatus.of(error.stage)
     }
-    try Console.out(json ? Self.line(explanation) : explanation.description)
+    try Console.out(reports ? Self.line(explanation) : explanation.description)
     if explanation.refusal != nil { throw ExitStatus.of(.request) }
   }
 

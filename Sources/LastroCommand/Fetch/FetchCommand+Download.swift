@@ -15,7 +15,10 @@ struct DownloadFlags: ParsableArguments {
   var download: String?
   @Option(
     name: [.customShort("C"), .customLong("continue-at")],
-    help: "With --download, '-': go on where an earlier run was cut, if the server has the same file still.")
+    help: """
+      '-': go on where an earlier run was cut, if the server has the same file still. With -o, -O or --download: what \
+      came stands in FILE.part.
+      """)
   var continueAt: String?
   @Option(name: .customLong("expect-sha256"), help: "With --download: the file's SHA-256, in hexadecimal.")
   var expectSHA256: String?
@@ -31,7 +34,7 @@ struct DownloadFlags: ParsableArguments {
     }
     guard download == nil else { return }
     for (name, isSet) in [
-      ("-C", continueAt != nil), ("--expect-sha256", expectSHA256 != nil), ("--segments", segments != nil),
+      ("--expect-sha256", expectSHA256 != nil), ("--segments", segments != nil),
     ] where isSet {
       throw ValidationError("\(name) needs --download FILE.")
     }
@@ -52,12 +55,13 @@ struct DownloadFlags: ParsableArguments {
 extension FetchCommand {
   /// Downloads to a file, and accounts for it as a fetch is accounted for.
   func download(
-    _ specification: RequestSpecification, to path: String, by stack: TransportNetworkStack
+    _ specification: RequestSpecification, to path: String, by stack: TransportNetworkStack,
+    _ verbose: VerboseInterceptor?
   ) async -> (report: Report, hint: String?) {
     var report = Report(url: Runner.withoutUserInformation(specification.url))
     let resource: RawHTTPResource
     do {
-      let own: [any HTTPResourceInterceptor] = verbose ? [VerboseInterceptor()] : []
+      let own: [any HTTPResourceInterceptor] = verbose.map { [$0] } ?? []
       resource = .raw(try specification.request(), interceptors: own + (try specification.interceptors()))
     } catch let error as TransportError {
       report.fail(error.stage, error.code, error.message)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import FoundationEssentials
 import Glibc
 import Lastro
 import LastroCache
@@ -10,18 +11,20 @@ import LastroCurl
 struct FetchCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "fetch", abstract: "Fetches one URL.",
-    discussion: "Trailer fields behind a body are read, and not shown.\n\n" + ExitStatus.help)
+    discussion: """
+      Takes curl's options. A URL without a scheme is https. Redirects are followed, and an answer outside 2xx is a \
+      failure, whose body is printed. Trailer fields behind a body are read, and not shown.
+
+      \(AcceptedFlags.help)
+
+      \(ExitStatus.help)
+      """)
 
   @Argument(help: "URL, http or https.")
   var url: String
   @OptionGroup var flags: FetchFlags
   @OptionGroup var cookies: CookieFlags
-  @Option(name: [.customShort("o"), .customLong("output")], help: "File for the body, instead of standard output.")
-  var output: String?
-  @Flag(help: "Print one JSON object that tells how it went, instead of the body.")
-  var json = false
-  @Flag(help: "Ask for no content coding, and print the body as it comes: compressed where the server compresses it.")
-  var raw = false
+  @OptionGroup var output: OutputFlags
   @Flag(
     help: """
       Follow links to next pages (RFC 8288) on the same server, and print their bodies one after another. --timeout is \
@@ -29,37 +32,42 @@ struct FetchCommand: AsyncParsableCommand {
       """)
   var paginate = false
   @OptionGroup var cached: CacheFlags
-  @Flag(name: .shortAndLong, help: "Tell on standard error what is sent and received, without secrets.")
-  var verbose = false
   @OptionGroup var downloadFlags: DownloadFlags
 
   func validate() throws {
-    if downloadFlags.download != nil, output != nil {
-      throw ValidationError("--download and -o exclude each other.")
+    if downloadFlags.download != nil, output.file != nil || output.remoteName {
+      throw ValidationError("--download and \(output.remoteName ? "-O" : "-o") exclude each other.")
     }
     if downloadFlags.download != nil, paginate {
       throw ValidationError("--download and --paginate exclude each other: a file has one body; write with -o.")
     }
-    if raw, cached.directory != nil {
+    if downloadFlags.continueAt != nil, downloadFlags.download == nil, output.file == nil, !output.remoteName {
+      throw ValidationError("-C needs -o FILE or -O.")
+    }
+    if output.raw, cached.directory != nil {
       throw ValidationError(
         "--raw and --cache exclude each other: what is kept has its content coding undone; fetch with --raw alone.")
     }
   }
 
   func run() async throws {
-    var specification = try flags.specification(url: url)
-    let parts: Parts
+    var work: Work
     do {
-      parts = try assemble(for: &specification)
+      work = try prepare()
     } catch let error as ConfigurationError {
       var report = Report(url: Runner.withoutUserInformation(url))
       report.error = .init(error)
-      return try finish(report, hint: nil)
+      return try finish(report, hint: nil, endsLine: true)
+    } catch let error as TransportError where error.stage == .request {
+      var report = Report(url: Runner.withoutUserInformation(url))
+      report.fail(error.stage, error.code, error.message)
+      return try finish(report, hint: error.hint, endsLine: true)
     }
-    let (report, hint) = try await perform(specification, by: parts)
-    await parts.finish()
-    try save(parts.jar)
-    try finish(report, hint: hint)
+    let told = try await perform(work)
+    await work.parts.finish()
+    try save(work.parts.jar)
+    try write(work.format, told.report, to: work.path)
+    try finish(told.report, hint: told.hint, endsLine: told.endsLine)
   }
 
   /// What the flags put together.
@@ -69,6 +77,7 @@ struct FetchCommand: AsyncParsableCommand {
     let judge: PinJudge?
     let engine: CurlTransport
     let stack: TransportNetworkStack
+    let verbose: VerboseInterceptor?
 
     func finish() async {
       await cache?.finishRevalidations()
@@ -77,46 +86,91 @@ struct FetchCommand: AsyncParsableCommand {
     }
   }
 
+  /// What is to be done.
+  private struct Work {
+    let specification: RequestSpecification
+    let parts: Parts
+    let path: String?
+    let format: WriteOut?
+  }
+
+  private func prepare() throws -> Work {
+    var specification = try flags.specification(url: url, isSilent: output.silent)
+    let parts = try assemble(for: &specification)
+    return Work(
+      specification: specification, parts: parts,
+      path: try downloadFlags.download ?? output.path(for: specification.url), format: try output.format())
+  }
+
   private func assemble(for specification: inout RequestSpecification) throws -> Parts {
     let jar = try cookies.jar(for: &specification)
     let cache = try cached.cache()
     let judge = try flags.pins.judge()
-    let engine = try CurlTransport(configuration(judge))
+    var settings = flags.engine(judge, for: specification)
+    if output.raw { settings.decompresses = false }
+    let engine = try CurlTransport(settings)
     var configuration = jar.configuration
     configuration.cache = cache
-    let stack = try flags.way.stack(on: engine, configuration: configuration)
-    return Parts(jar: jar, cache: cache, judge: judge, engine: engine, stack: stack)
+    let stack = try flags.stack(on: engine, configuration: configuration)
+    return Parts(
+      jar: jar, cache: cache, judge: judge, engine: engine, stack: stack,
+      verbose: output.verbose ? VerboseInterceptor(settings) : nil)
   }
 
-  private func perform(
-    _ specification: RequestSpecification, by parts: Parts
-  ) async throws -> (report: Report, hint: String?) {
-    if let path = downloadFlags.download {
-      return await download(specification, to: path, by: parts.stack)
+  private typealias Told = (report: Report, hint: String?, endsLine: Bool)
+
+  private func perform(_ work: Work) async throws -> Told {
+    let parts = work.parts
+    if let path = work.path, downloadFlags.download != nil || downloadFlags.continueAt != nil {
+      let (report, hint) = await download(work.specification, to: path, by: parts.stack, parts.verbose)
+      return (report, hint, true)
     }
-    let runner = Runner(
-      stack: parts.stack, interceptors: verbose ? [VerboseInterceptor()] : [], paginates: paginate)
-    let (sink, descriptor) = try makeSink()
-    defer { if let descriptor { close(descriptor) } }
-    var bar: ProgressBar?
-    do throws(BodySink.WriteFailure) {
-      let told = try await runner.run(specification, into: sink) { count, total in
-        if bar == nil { bar = ProgressBar(total: total, isEnabled: showsBar) }
-        bar?.update(count)
-      }
-      bar?.finish()
+    let file = try work.path.map { try makeFile($0) }
+    let dump = try output.dumpHeader.flatMap { $0 == "-" ? nil : try makeFile($0) }
+    do {
+      let told = try await fetch(work, into: file, dump)
+      // A file that is there stays as it is where nothing better came.
+      if told.report.error == nil { try file?.commit() }
+      try dump?.commit()
       return told
-    } catch {
-      bar?.finish()
+    } catch let error as BodySink.WriteFailure {
       await parts.judge?.finish()
       throw Console.give(up: error)
+    } catch let error as OutputFile.Failure {
+      Console.error("lastro: \(error)")
+      throw ExitCode(1)
     }
   }
 
-  private func configuration(_ judge: PinJudge?) -> CurlConfiguration {
-    var configuration = flags.pins.engine(judge)
-    configuration.decompresses = !raw
-    return configuration
+  private func fetch(_ work: Work, into file: OutputFile?, _ dump: OutputFile?) async throws -> Told {
+    let sink = BodySink(
+      file.map { .descriptor($0.descriptor) } ?? (output.reports ? .nowhere : .descriptor(STDOUT_FILENO)))
+    var interceptors: [any HTTPResourceInterceptor] = work.parts.verbose.map { [$0] } ?? []
+    var heads: HeadPrinter?
+    let isIncluded = output.include || flags.head || output.dumpHeader == "-"
+    if isIncluded || dump != nil {
+      let recorder = HeadRecorder()
+      interceptors.append(recorder)
+      heads = HeadPrinter(recorder: recorder, isIncluded: isIncluded, dump: dump)
+    }
+    var runner = Runner(stack: work.parts.stack, interceptors: interceptors, paginates: paginate)
+    runner.dropsErrorBodies = output.fail
+    var bar: ProgressBar?
+    defer { bar?.finish() }
+    let (report, hint) = try await runner.run(work.specification, into: sink, heads: heads) { count, total in
+      if bar == nil { bar = ProgressBar(total: total, isEnabled: showsBar) }
+      bar?.update(count)
+    }
+    return (report, hint, file != nil || output.reports || sink.endsLine)
+  }
+
+  private func makeFile(_ path: String) throws -> OutputFile {
+    do throws(OutputFile.Failure) {
+      return try OutputFile(path)
+    } catch {
+      Console.error("lastro: \(error)")
+      throw ExitCode(1)
+    }
   }
 
   private func save(_ jar: CookieFlags.Jar) throws {
@@ -128,27 +182,30 @@ struct FetchCommand: AsyncParsableCommand {
     }
   }
 
-  var showsBar: Bool { Console.errorIsTerminal && !json && !verbose }
+  var showsBar: Bool { Console.errorIsTerminal && !output.reports && !output.verbose && !output.silent }
 
-  private func makeSink() throws -> (BodySink, Int32?) {
-    if let output {
-      let descriptor = open(output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
-      guard descriptor >= 0 else {
-        let reason = String(cString: strerror(errno))
-        Console.error(
-          "lastro: cannot write \(output): \(reason) (check that its directory exists and may be written to)")
-        throw ExitCode(1)
-      }
-      return (BodySink(.descriptor(descriptor)), descriptor)
+  private func write(_ format: WriteOut?, _ report: Report, to path: String?) throws {
+    guard let format else { return }
+    let text = format.text(of: report, path: path)
+    do throws(BodySink.WriteFailure) {
+      try BodySink.writeAll(Data(text.output.utf8), to: STDOUT_FILENO)
+      try BodySink.writeAll(Data(text.errors.utf8), to: STDERR_FILENO)
+    } catch {
+      throw Console.give(up: error)
     }
-    return (BodySink(json ? .nowhere : .descriptor(STDOUT_FILENO)), nil)
   }
 
-  private func finish(_ report: Report, hint: String?) throws {
-    if json { try Console.out(report.line) }
-    if verbose, let ledger = report.ledger { Console.error("\(ledger)") }
+  private func finish(_ report: Report, hint: String?, endsLine: Bool) throws {
+    if output.reports { try Console.out(report.line) }
+    if output.verbose, let ledger = report.ledger {
+      // The body's last line is not the ledger's first.
+      if !endsLine { Console.error("") }
+      for line in "\(ledger)".split(separator: "\n") { Console.error("* \(line)") }
+    }
     guard let error = report.error else { return }
-    if !json { Console.tell(error, hint: hint, trust: report.trustFailure, retryEnd: report.ledger?.retryEnd) }
-    throw FailureStage(rawValue: error.stage).map(ExitStatus.of) ?? ExitCode(1)
+    if !output.reports, output.tellsFailures {
+      Console.tell(error, hint: hint, trust: report.trustFailure, retryEnd: report.ledger?.retryEnd)
+    }
+    throw ExitCode(report.exitStatus)
   }
 }

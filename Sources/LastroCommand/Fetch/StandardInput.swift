@@ -1,21 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import FoundationEssentials
 import Glibc
+import Lastro
 
-/// Standard input as a whole.
+/// Standard input, and files, as a whole.
 enum StandardInput {
-  static func readToEnd() throws -> [UInt8] {
+  static func readToEnd() throws -> [UInt8] { try read(STDIN_FILENO, "standard input") }
+
+  /// - Throws: `TransportError` for a file that cannot be read.
+  static func read(file path: String) throws -> [UInt8] {
+    // What is wrong with the file is said as of one that is sent.
+    _ = try RequestBody.file(path: path)
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    defer { close(descriptor) }
+    return try read(descriptor, path)
+  }
+
+  private static func read(_ descriptor: Int32, _ name: String) throws -> [UInt8] {
     var result: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 64 * 1024)
     while true {
-      let count = buffer.withUnsafeMutableBytes { read(STDIN_FILENO, $0.baseAddress, $0.count) }
+      let count = buffer.withUnsafeMutableBytes { Glibc.read(descriptor, $0.baseAddress, $0.count) }
       if count < 0 {
         if errno == EINTR { continue }
-        throw ValidationError("standard input cannot be read: \(String(cString: strerror(errno)))")
+        throw ValidationError("\(name) cannot be read: \(String(cString: strerror(errno)))")
       }
       if count == 0 { return result }
       result += buffer[..<count]
     }
   }
+}
+
+/// Standard input in pieces, as a body. It can be sent once.
+struct StandardInputPieces: AsyncSequence, Sendable {
+  struct Iterator: AsyncIteratorProtocol {
+    fileprivate let reader: StandardInputReader
+
+    mutating func next() async throws -> Data? { try await reader.next() }
+  }
+
+  func makeAsyncIterator() -> Iterator { Iterator(reader: StandardInputReader()) }
 }

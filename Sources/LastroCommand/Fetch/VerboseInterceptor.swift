@@ -3,38 +3,87 @@
 import FoundationEssentials
 import HTTPTypes
 import Lastro
+import LastroCurl
+import LastroWire
 
 /// Tells on standard error what goes out (`>`), what comes back (`<`), and what fails (`*`).
 struct VerboseInterceptor: HTTPResourceInterceptor {
+  /// What the engine sends where the request has no such field.
+  let userAgent: String?
+  let decompresses: Bool
+
+  init(_ engine: CurlConfiguration) { (userAgent, decompresses) = (engine.userAgent, engine.decompresses) }
+
+  func interceptMakeRequest(
+    _ result: Result<ResourceRequest, any Error>, context: AttemptContext
+  ) async -> Result<ResourceRequest, any Error> {
+    guard context.hop == 0 else { return result }
+    return result.map { request in
+      let redaction = Redaction.standard.adding(request.options)
+      return request.tellingInterim { show($0, nil, redaction) }
+    }
+  }
+
   func interceptScheduled(_ request: ResourceRequest, context: AttemptContext) async {
     let redaction = Redaction.standard.adding(request.options)
     if context.attempt > 1, context.hop == 0 { Console.error("* attempt \(context.attempt)") }
+    if let response = context.redirectedFrom { show(response.head, response.facts.httpVersion, redaction) }
     let head = request.head
     let url = "\(head.scheme ?? "")://\(head.authority ?? "")\(head.path ?? "")"
     Console.error("> \(head.method.rawValue) \(redaction.url(url))")
-    show(head.headerFields, mark: ">", redaction)
+    show(ownFields(of: request) + Array(head.headerFields), mark: ">", redaction)
+    Console.error(">")
   }
 
   func interceptSucceeded(
     _ request: ResourceRequest, response: ResourceResponse, body: Data?, context: AttemptContext
-  ) async { show(response, Redaction.standard.adding(request.options)) }
+  ) async { show(response.head, response.facts.httpVersion, Redaction.standard.adding(request.options)) }
 
   func interceptFailed(
     _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
     context: AttemptContext
   ) async -> Retry.Action {
-    if let response { show(response, Redaction.standard.adding(request?.options ?? RequestOptions())) }
+    if let response {
+      show(
+        response.head, response.facts.httpVersion, Redaction.standard.adding(request?.options ?? RequestOptions()))
+    }
     Console.error("* \(error)")
     return .none
   }
 
-  private func show(_ response: ResourceResponse, _ redaction: Redaction) {
-    for url in response.redirects { Console.error("* redirected to \(redaction.url(url))") }
-    Console.error("< HTTP/\(response.facts.httpVersion ?? "?") \(response.status.code)")
-    show(response.headerFields, mark: "<", redaction)
+  /// Those that the engine adds.
+  private func ownFields(of request: ResourceRequest) -> [HTTPField] {
+    let given = request.head.headerFields
+    var fields: [HTTPField] = []
+    if let host = request.head.authority, let name = HTTPField.Name("Host") {
+      fields.append(.init(name: name, value: host))
+    }
+    if let userAgent, given[.userAgent] == nil { fields.append(.init(name: .userAgent, value: userAgent)) }
+    if given[.accept] == nil { fields.append(.init(name: .accept, value: "*/*")) }
+    if decompresses, given[.acceptEncoding] == nil, given[.range] == nil {
+      fields.append(.init(name: .acceptEncoding, value: ContentCoding.offer))
+    }
+    if !request.body.isEmpty, let length = request.body.length {
+      fields.append(.init(name: .contentLength, value: "\(length)"))
+    }
+    return fields
   }
 
-  private func show(_ fields: HTTPFields, mark: String, _ redaction: Redaction) {
+  private func show(_ head: HTTPResponse, _ version: String?, _ redaction: Redaction) {
+    Console.error("< \(head.statusLine(version))".trimmingSuffix { $0 == " " })
+    show(Array(head.headerFields), mark: "<", redaction)
+    Console.error("<")
+  }
+
+  private func show(_ fields: [HTTPField], mark: String, _ redaction: Redaction) {
     for field in fields { Console.error("\(mark) \(field.name.rawName): \(redaction.value(of: field))") }
+  }
+}
+
+extension String {
+  fileprivate func trimmingSuffix(while isDropped: (Character) -> Bool) -> String {
+    var rest = self[...]
+    while let last = rest.last, isDropped(last) { rest.removeLast() }
+    return String(rest)
   }
 }

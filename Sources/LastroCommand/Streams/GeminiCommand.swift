@@ -24,8 +24,8 @@ struct GeminiCommand: AsyncParsableCommand {
 
   @Argument(help: "URL; gemini:// may be left out.")
   var url: String
-  @Flag(help: "Print one JSON object that tells how it went, instead of the body.")
-  var json = false
+  @Flag(name: .customLong("report"), help: "Print one JSON object that tells how it went, instead of the body.")
+  var reports = false
   @Option(help: "Text to answer a prompt (status 10 or 11) with.")
   var input: String?
   @Option(name: .customLong("known-hosts"), help: "File in which the keys of hosts are remembered.")
@@ -68,7 +68,7 @@ struct GeminiCommand: AsyncParsableCommand {
   func run() async throws {
     let session = try StreamSession(flags, presentsIdentity: false)
     var report = GeminiReport(url: url)
-    let sink = BodySink(json ? .nowhere : .descriptor(STDOUT_FILENO))
+    let sink = BodySink(reports ? .nowhere : .descriptor(STDOUT_FILENO))
     var hint: String?
     do {
       let target = try GeminiURL(url)
@@ -142,11 +142,11 @@ struct GeminiCommand: AsyncParsableCommand {
   }
 
   private func finish(_ report: GeminiReport, hint: String?) throws {
-    if json {
+    if reports {
       do throws(BodySink.WriteFailure) { try Console.out(report.line) } catch { throw Console.give(up: error) }
     }
     guard let error = report.error else { return }
-    if !json { Console.tell(error, hint: hint) }
+    if !reports { Console.tell(error, hint: hint) }
     throw FailureStage(rawValue: error.stage).map(ExitStatus.of) ?? ExitCode(1)
   }
 }

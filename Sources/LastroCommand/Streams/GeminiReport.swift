@@ -4,7 +4,7 @@ import FoundationEssentials
 import Lastro
 internal import LastroGemini
 
-/// What `lastro gemini --json` prints.
+/// What `lastro gemini --report` prints.
 struct GeminiReport: Encodable {
   var url: String
   var status: Int?

@@ -20,7 +20,19 @@ struct CommandErrorTextsTests {
     fetch URL --http1.1 --http2
     fetch URL --backoff soon
     fetch URL -H Accept
-    fetch URL -d @a -d b
+    fetch URL -d a --json b
+    fetch URL -G -F a=b
+    fetch URL -I -d a
+    fetch URL -k
+    fetch URL -o a -O
+    fetch URL -O
+    fetch URL -4 -6
+    fetch URL -u a
+    fetch URL --connect-to a
+    fetch URL --connect-to a:1:b:2 --via socks5://localhost:1
+    fetch URL --connect-to a:1:b:2 --unix-socket a
+    fetch URL --backoff constant:1 --retry-delay 1
+    fetch URL --retry-delay=-1
     fetch URL -d @/nowhere/body
     fetch URL -F a=b -d c
     fetch URL -F a
@@ -38,8 +50,9 @@ struct CommandErrorTextsTests {
     fetch URL --tlsv1.2 --tlsv1.3
     fetch URL --attempt-timeout 0
     fetch URL --max-body=-1
-    fetch URL --bearer a --basic b:c
-    fetch URL --digest a
+    fetch URL --bearer a -u b:c
+    fetch URL --basic --digest
+    fetch URL --digest
     fetch URL --key a
     fetch URL --resolve a
     fetch URL --pin a
@@ -52,6 +65,8 @@ struct CommandErrorTextsTests {
     fetch URL --pin-subdomains
     fetch URL --report-only
     fetch URL --pin-policy /nowhere/pins.json
+    fetch localhost:1
+    fetch URL -w %{nothing}
     fetch ftp://localhost
     fetch URL -b FOLDER/text.pem
     fetch URL -b a=1;b;c=2 -c /nowhere/jar
@@ -102,7 +117,8 @@ struct CommandErrorTextsTests {
     "{", "[]", #"{"link": 1}"#, "{}", #"{"url": "URL", "backoff": "soon"}"#, #"{"url": 1}"#,
     #"{"url": "URL", "headers": [["a"]]}"#, #"{"url": "URL", "body_base64": "?"}"#,
     #"{"url": "URL", "body": "a", "body_base64": "YQ=="}"#, #"{"url": "URL", "http_version": "3"}"#,
-    #"{"url": "URL", "tls_version": "1"}"#, #"{"url": "URL", "cacert": "a", "capath": "b"}"#,
+    #"{"url": "URL", "digest": "a"}"#, #"{"url": "URL", "tls_version": "1"}"#,
+    #"{"url": "URL", "cacert": "a", "capath": "b"}"#,
   ]
 
   /// The first line of what it says, and the remedy below it.

@@ -59,13 +59,13 @@ struct DownloadCommandTests {
     #expect(await eventually { !process.isRunning })
   }
 
-  @Test("a file is whole under its name, one that is there is replaced, and --json accounts for it")
+  @Test("a file is whole under its name, one that is there is replaced, and --report accounts for it")
   func whole() async throws {
     let folder = try Self.folder()
     defer { try? FileManager.default.removeItem(atPath: folder) }
     try Data("old".utf8).write(to: URL(filePath: folder + "/f"))
     let server = try LoopbackServer.http { _ in .text("answer") }
-    let result = try await Lastro.run(["fetch", "--json", "--download", folder + "/f", server.baseURL])
+    let result = try await Lastro.run(["fetch", "--report", "--download", folder + "/f", server.baseURL])
     let json = try result.json()
     #expect(result.status == 0 && json["body_bytes"] as? Int == 6 && json["status"] as? Int == 200)
     #expect(try Data(contentsOf: URL(filePath: folder + "/f")) == Data("answer".utf8))

@@ -19,9 +19,9 @@ struct ExplainTests {
     #expect(!result.text.contains("hush"))
   }
 
-  @Test("--json is one object; what would be refused has the exit status of a refusal")
+  @Test("--report is one object; what would be refused has the exit status of a refusal")
   func json() async throws {
-    let result = try await Lastro.run(["explain", "https://localhost/", "--json"])
+    let result = try await Lastro.run(["explain", "https://localhost/", "--report"])
     let object = try result.json()
     #expect(object["request"] as? String == "GET https://localhost/")
     #expect((object["retries"] as? [[String: Any]])?.isEmpty == false)

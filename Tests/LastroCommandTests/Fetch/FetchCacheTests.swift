@@ -14,7 +14,7 @@ struct FetchCacheTests {
     try await Lastro.run(["fetch", "--cache", folder] + flags + [server.baseURL + "/"])
   }
 
-  @Test("a second run is answered from the folder, and --json tells it")
+  @Test("a second run is answered from the folder, and --report tells it")
   func secondRun() async throws {
     let directory = try PeerDirectory()
     let folder = directory.file("cache")
@@ -24,7 +24,7 @@ struct FetchCacheTests {
       #expect(result.status == 0 && result.output == Data("kept".utf8), "\(result.errors)")
     }
     #expect(server.requests.count == 1)
-    let told = try await Self.fetch(server, folder, "--json")
+    let told = try await Self.fetch(server, folder, "--report")
     #expect(String(decoding: told.output, as: UTF8.self).contains("Lastro; hit"))
     #expect(server.requests.count == 1)
   }

@@ -25,10 +25,10 @@ struct FetchCutTests {
     #expect(cut.map(result.errors.contains) != false, "\(result.errors)")
   }
 
-  @Test("--json has the reason in the attempt")
+  @Test("--report has the reason in the attempt")
   func json() async throws {
     let server = try Self.server()
-    let json = try await Lastro.run(["fetch", "--json", server.baseURL + "/cut"]).json()
+    let json = try await Lastro.run(["fetch", "--report", server.baseURL + "/cut"]).json()
     let cut = try #require(json.attempts.first?["body_cut"] as? [String: Any])
     #expect(cut["stage"] as? String == "response" && cut["code"] as? String == "truncated_body")
     #expect(json.failureWords == "http/unexpected_status" && json["body_bytes"] as? Int == 3)

@@ -60,7 +60,7 @@ struct FetchFormTests {
     }
     let result = try await Lastro.run(["fetch", "--paginate", server.baseURL + "/"])
     #expect(result.status == 0 && result.text == "page 1\npage 2\npage 3\n", "\(result.errors)")
-    let json = try await Lastro.run(["fetch", "--paginate", "--json", server.baseURL + "/"]).json()
+    let json = try await Lastro.run(["fetch", "--paginate", "--report", server.baseURL + "/"]).json()
     #expect(json["body_bytes"] as? Int == 21 && json["status"] as? Int == 200)
     let foreign = try await Lastro.run(["fetch", "--paginate", server.baseURL + "/?page=7"])
     #expect(foreign.status != 0 && foreign.errors.contains("request/foreign_page"))

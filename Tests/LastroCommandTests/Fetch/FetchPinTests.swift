@@ -47,23 +47,29 @@ struct FetchPinTests {
     for pin in try [leaf, lab.issuer.identity, lab.root.identity].map(PinnedServers.pin) + [PinnedServers.absent] {
       #expect(text.errors.contains(pin), "\(text.errors)")
     }
-    let json = try await Lastro.run(arguments + ["--json"])
+    let json = try await Lastro.run(arguments + ["--report"])
     #expect(json.status == 60 && json.errors.isEmpty)
     let object = try json.json()
     #expect(object.failureWords == "trust/pin_mismatch" && object.attempts.count == 1)
     let message = try #require((object["error"] as? [String: String])?["message"])
     #expect(message.hasPrefix("localhost:\(server.port) was refused") && !message.contains("\n"))
+    let trust = try #require(object["trust"] as? [String: Any])
+    let chain = try #require(trust["chain"] as? [[String: Any]])
+    #expect(
+      chain.map { $0["pin"] as? String }
+        == (try [leaf, lab.issuer.identity, lab.root.identity].map(PinnedServers.pin)))
+    #expect(trust["pins"] as? [String] == [PinnedServers.absent] && trust["host"] as? String == "localhost")
     #expect(server.acceptedConnections == 2 && server.receivedBytes == 0 && server.requests.isEmpty)
   }
 
   @Test("other failures of certificates stay stage tls, though there are pins")
   func untrusted() async throws {
     let pin = ["--pin", "localhost=\(try PinnedServers.pin(leaf))", "--pin", "api.test=\(try PinnedServers.pin(leaf))"]
-    let untrusted = try await Lastro.run(["fetch", "--json"] + pin + [server.baseURL])
+    let untrusted = try await Lastro.run(["fetch", "--report"] + pin + [server.baseURL])
     #expect(untrusted.status == 35)
     #expect(try untrusted.json().failureWords == "tls/untrusted_certificate")
     let answer = ["--resolve", "api.test:\(server.port):127.0.0.1", "https://api.test:\(server.port)/"]
-    let wrong = try await Lastro.run(["fetch", "--json"] + lab.trust + pin + answer)
+    let wrong = try await Lastro.run(["fetch", "--report"] + lab.trust + pin + answer)
     #expect(wrong.status == 35)
     #expect(try wrong.json().failureWords?.hasPrefix("tls/") == true)
     #expect(server.requests.isEmpty)
@@ -91,7 +97,7 @@ struct FetchPinTests {
   @Test("a pinned host is not talked to over plain http")
   func plaintext() async throws {
     let plain = try LoopbackServer.http { _ in .text("answer") }
-    let flags = ["fetch", "--json", "--pin", "127.0.0.1=\(PinnedServers.absent)", plain.baseURL]
+    let flags = ["fetch", "--report", "--pin", "127.0.0.1=\(PinnedServers.absent)", plain.baseURL]
     let refused = try await Lastro.run(flags)
     #expect(refused.status == 60)
     #expect(try refused.json().failureWords == "trust/plaintext_refused")
@@ -119,7 +125,7 @@ struct FetchPinTests {
     #expect(result.status == 0 && result.text == "answer")
     #expect(result.errors.hasPrefix("lastro: reported only, not refused: trust/pin_mismatch: localhost:"))
     #expect(result.errors.contains(try PinnedServers.pin(leaf)) && result.errors.contains(PinnedServers.absent))
-    let json = try await Lastro.run(["fetch", "--json"] + lab.trust + flags + [server.baseURL])
+    let json = try await Lastro.run(["fetch", "--report"] + lab.trust + flags + [server.baseURL])
     #expect(try json.json()["error"] is NSNull)
     #expect(json.errors.contains("reported only, not refused"))
     let matching = try await lab.fetch(server, "--report-only", "--pin", "localhost=\(PinnedServers.pin(leaf))")

@@ -40,7 +40,7 @@ struct FetchTests {
     #expect(refused.errors.contains("cannot write"))
   }
 
-  @Test("-X, -H, --bearer and --basic say what is sent")
+  @Test("-X, -H, --bearer and -u say what is sent")
   func request() async throws {
     let (echo, headers) = try await echo(["-X", "OPTIONS", "-H", "X-Test: a b", "-H", "X-Empty;", "--bearer", "t"])
     #expect(echo["method"] as? String == "OPTIONS")
@@ -48,22 +48,23 @@ struct FetchTests {
     #expect(headers["x-empty"] == "")
     #expect(headers["authorization"] == "Bearer t")
     #expect(headers["user-agent"]?.hasPrefix("Lastro/") == true)
-    #expect(try await self.echo(["--basic", "user:word"]).headers["authorization"] == "Basic dXNlcjp3b3Jk")
+    #expect(try await self.echo(["-u", "user:word"]).headers["authorization"] == "Basic dXNlcjp3b3Jk")
   }
 
   @Test(
     "user and password of a URL, which is refused, are not shown; an @ in its path is",
     arguments: [
-      ("https://ann:hush@localhost/a@b", "https://***@localhost/a@b"), ("ann:hush@localhost/a", "***@localhost/a"),
+      ("https://ann:hush@localhost/a@b", "https://***@localhost/a@b"),
+      ("ann:hush@localhost/a", "https://***@localhost/a"),
       ("https://localhost/a@b?c=ann@d", "https://localhost/a@b?c=ann@d"),
     ])
   func userInformation(url: String, shown: String) async throws {
-    let result = try await Lastro.run(["fetch", "--json", "--connect-timeout", "1", url])
+    let result = try await Lastro.run(["fetch", "--report", "--connect-timeout", "1", url])
     #expect(try result.json()["url"] as? String == shown)
     #expect(!result.text.contains("hush") && !result.errors.contains("hush"))
   }
 
-  @Test("-d sends a form by POST, several joined, or a file as it is")
+  @Test("-d sends a form by POST, several joined; --data-binary a file as it is")
   func data() async throws {
     let (echo, headers) = try await echo(["-d", "a=1", "--data", "b=2"])
     #expect(echo["method"] as? String == "POST")
@@ -71,7 +72,7 @@ struct FetchTests {
     #expect(echo["body_base64"] as? String == Data("a=1&b=2".utf8).base64EncodedString())
     let directory = try PeerDirectory()
     let file = try directory.write("line\n\u{0}", to: "body")
-    let sent = try await self.echo(["-X", "PUT", "-H", "Content-Type: text/x", "-d", "@\(file)"])
+    let sent = try await self.echo(["-X", "PUT", "-H", "Content-Type: text/x", "--data-binary", "@\(file)"])
     #expect(sent.echo["method"] as? String == "PUT")
     #expect(sent.headers["content-type"] == "text/x")
     #expect(sent.echo["body_base64"] as? String == Data("line\n\u{0}".utf8).base64EncodedString())
@@ -79,16 +80,16 @@ struct FetchTests {
     #expect(missing.status == 3)
   }
 
-  @Test("--json has every key, with its type")
+  @Test("--report has every key, with its type")
   func json() async throws {
-    let result = try await Lastro.run(["fetch", "--json", nginx("/redirect/2")])
+    let result = try await Lastro.run(["fetch", "--report", nginx("/redirect/2")])
     #expect(result.status == 0)
     #expect(result.lines.count == 1)
     let json = try result.json()
     #expect(
       Set(json.keys) == [
         "url", "status", "http_version", "headers", "body_bytes", "body_sha256", "attempts", "redirects", "timings",
-        "error", "retry_end",
+        "error", "retry_end", "trust",
       ])
     #expect(json["url"] as? String == (try nginx("/json")))
     #expect(json.status == 200)
@@ -112,16 +113,17 @@ struct FetchTests {
     #expect(attempt["delay_s"] as? Double == 0)
     let timings = try #require(json["timings"] as? [String: Double])
     #expect(try #require(timings["total"]) > 0)
+    for seconds in timings.values { #expect(seconds == (seconds * 1_000_000).rounded() / 1_000_000) }
   }
 
   @Test("the hash is over the decoded bytes, and a failure keeps the keys")
   func hashes() async throws {
     let text = try await Lastro.run(["fetch", nginx("/text")])
-    let json = try await Lastro.run(["fetch", "--json", nginx("/text")]).json()
+    let json = try await Lastro.run(["fetch", "--report", nginx("/text")]).json()
     #expect(json["body_bytes"] as? Int == text.output.count)
-    let plain = try await Lastro.run(["fetch", "--json", "-H", "Accept-Encoding: identity", nginx("/text")]).json()
+    let plain = try await Lastro.run(["fetch", "--report", "-H", "Accept-Encoding: identity", nginx("/text")]).json()
     #expect(plain["body_sha256"] as? String == json["body_sha256"] as? String)
-    let failed = try await Lastro.run(["fetch", "--json", "http://nobody.invalid/"]).json()
+    let failed = try await Lastro.run(["fetch", "--report", "http://nobody.invalid/"]).json()
     #expect(failed["status"] is NSNull)
     #expect(failed["http_version"] is NSNull)
     #expect(failed["body_sha256"] is NSNull)
@@ -159,7 +161,7 @@ struct FetchTests {
       (["--max-body", "100", try nginx("/files/1k")], 63, "limit/body_too_large"),
     ]
     for (flags, status, words) in cases {
-      let result = try await Lastro.run(["fetch", "--json"] + flags)
+      let result = try await Lastro.run(["fetch", "--report"] + flags)
       #expect(result.status == status, "\(flags) \(result.errors)")
       #expect(try result.json().failureWords == words, "\(flags)")
       let plain = try await Lastro.run(["fetch"] + flags)
@@ -191,11 +193,11 @@ struct FetchTests {
   func protocols() async throws {
     let authority = try Peers.nginx.certificates.authority
     for (flags, version) in [([], "2"), (["--http2"], "2"), (["--http1.1"], "1.1")] {
-      let json = try await Lastro.run(["fetch", "--json", "--cacert", authority] + flags + [secure("/json")]).json()
+      let json = try await Lastro.run(["fetch", "--report", "--cacert", authority] + flags + [secure("/json")]).json()
       #expect(json["http_version"] as? String == version)
     }
     let h2c = "http://127.0.0.1:\(try Peers.nginx.ports.h2c)/json"
-    #expect(try await Lastro.run(["fetch", "--json", "--http2", h2c]).json()["http_version"] as? String == "2")
+    #expect(try await Lastro.run(["fetch", "--report", "--http2", h2c]).json()["http_version"] as? String == "2")
   }
 
   @Test("--cert and --key present a client certificate; a key alone is refused")
@@ -251,13 +253,13 @@ struct FetchTests {
 
   @Test("--retries retries what is eligible, with the delays of --backoff; --retry-all lifts that")
   func retries() async throws {
-    let flags = ["fetch", "--json", "--retries", "2", "--backoff", "constant:0.01"]
+    let flags = ["fetch", "--report", "--retries", "2", "--backoff", "constant:0.01"]
     let json = try await Lastro.run(flags + [nginx("/status/503")]).json()
     #expect(json.attempts.count == 3)
     #expect(json.attempts.map { $0["status"] as? Int } == [503, 503, 503])
     #expect(json.attempts.map { $0["delay_s"] as? Double } == [0, 0.01, 0.01])
     #expect(json.failureWords == "http/unexpected_status" && json["retry_end"] as? String == "retries")
-    let told = try await Lastro.run(flags.filter { $0 != "--json" } + [nginx("/status/503")])
+    let told = try await Lastro.run(flags.filter { $0 != "--report" } + [nginx("/status/503")])
     #expect(told.status == 22 && told.errors.contains("not retried: the limit of 2 retries is reached"))
     let post = try await Lastro.run(flags + ["-d", "x", python("/status/503")]).json()
     #expect(post.attempts.count == 1)
@@ -267,7 +269,7 @@ struct FetchTests {
     #expect(missing.attempts.count == 1)
     let untrusted = try await Lastro.run(flags + ["--retry-all", secure("/json")]).json()
     #expect(untrusted.attempts.count == 1)
-    #expect(try await Lastro.run(["fetch", "--json", nginx("/status/503")]).json().attempts.count == 1)
+    #expect(try await Lastro.run(["fetch", "--report", nginx("/status/503")]).json().attempts.count == 1)
   }
 
   @Test("--digest answers a challenge, and goes to the URL's origin alone")
@@ -280,18 +282,18 @@ struct FetchTests {
       }
       return .text(request.target == "/away" ? "never" : "in")
     }
-    let result = try await Lastro.run(["fetch", "--digest", "ann:hush-hush", "-v", server.baseURL + "/a"])
+    let result = try await Lastro.run(["fetch", "--digest", "-u", "ann:hush-hush", "-v", server.baseURL + "/a"])
     #expect(result.status == 0 && result.text == "in", "\(result.errors)")
     #expect(!result.errors.contains("hush"))
     #expect(server.requests.count == 2)
-    let both = try await Lastro.run(["fetch", "--digest", "a:b", "--basic", "a:b", server.baseURL])
+    let both = try await Lastro.run(["fetch", "--digest", "-u", "a:b", "--bearer", "a", server.baseURL])
     #expect(both.status == 3 && both.errors.contains("exclude each other"), "\(both.errors)")
-    #expect(try await Lastro.run(["fetch", "--digest", "nocolon", server.baseURL]).status == 3)
-    #expect(try await Lastro.run(["fetch", "--digest", "a:b", "nonsense"]).status == 3)
+    #expect(try await Lastro.run(["fetch", "--digest", "-u", "nocolon", server.baseURL]).status == 64)
+    #expect(try await Lastro.run(["fetch", "--digest", "-u", "a:b", "http:///nonsense"]).status == 3)
     let other = try LoopbackServer.http { _ in
       LoopbackResponse(status: 302, headers: ["Location": server.baseURL + "/away"])
     }
-    let away = try await Lastro.run(["fetch", "--digest", "ann:hush-hush", other.baseURL])
+    let away = try await Lastro.run(["fetch", "--digest", "-u", "ann:hush-hush", other.baseURL])
     #expect(away.status == 22, "\(away.errors)")
   }
 
@@ -312,14 +314,73 @@ struct FetchTests {
     #expect(sent.count == 2 && !sent[0].isEmpty && sent[1].isEmpty)
   }
 
-  @Test("-v tells on standard error what is sent and received, without secrets")
+  @Test("-v tells on standard error what is sent and received, of redirects too, without secrets; then the ledger")
   func verbose() async throws {
-    let result = try await Lastro.run(["fetch", "-v", "--bearer", "secret-token", nginx("/json")])
+    let result = try await Lastro.run(["fetch", "-v", "--bearer", "secret-token", nginx("/redirect/1")])
     #expect(result.text == #"{"message":"hello"}"#)
-    #expect(result.errors.contains("> GET http://127.0.0.1"))
-    #expect(result.errors.contains("< HTTP/1.1 200"))
-    #expect(result.errors.contains("Authorization: ***"))
+    let lines = result.errors.split(separator: "\n", omittingEmptySubsequences: false)
+    let heads = lines.filter { $0.hasPrefix("> GET") || $0.hasPrefix("< HTTP") || $0.hasPrefix("* call") }
+    #expect(heads[0].hasPrefix("> GET http://127.0.0.1") && heads[0].hasSuffix("/redirect/1"))
+    #expect(
+      heads.dropFirst().map { $0.prefix(14) } == [
+        "< HTTP/1.1 302", "> GET http://1", "< HTTP/1.1 200", "* call 1: GET ",
+      ])
+    #expect(heads[1] == "< HTTP/1.1 302 Moved Temporarily")
+    for name in ["> Host: 127.0.0.1", "> User-Agent: Lastro/", "> Accept: ", "< Location: ", "> Authorization: ***"] {
+      #expect(lines.contains { $0.hasPrefix(name) }, "\(name)")
+    }
+    // The body has no line end of its own.
+    let ledger = try #require(lines.firstIndex { $0.hasPrefix("* call") })
+    #expect(lines[ledger - 1].isEmpty)
     #expect(!result.errors.contains("secret-token"))
+  }
+
+  @Test("-v tells of interim responses, and -i prints them")
+  func interim() async throws {
+    let server = try LoopbackServer.http { _ in
+      LoopbackResponse.text("body").after(interim: 103, headers: ["Link": "</a>"])
+    }
+    let result = try await Lastro.run(["fetch", "-v", "-i", server.baseURL])
+    #expect(result.errors.contains("< HTTP/1.1 103") && result.errors.contains("< Link: </a>"))
+    #expect(
+      result.text.hasPrefix("HTTP/1.1 103") && result.text.contains("\r\n\r\nHTTP/1.1 200 OK\r\n"), "\(result.text)")
+  }
+
+  @Test("a URL without a scheme is https, which is told; -k is refused, and says what to write")
+  func shortcuts() async throws {
+    let server = try LoopbackServer { connection in connection.close() }
+    let result = try await Lastro.run(["fetch", "localhost:\(server.port)/a"])
+    #expect(result.errors.hasPrefix("lastro: the URL has no scheme; fetching https://localhost:\(server.port)/a\n"))
+    let silent = try await Lastro.run(["fetch", "-sS", "localhost:\(server.port)"])
+    #expect(result.status != 0 && silent.status != 0 && !silent.errors.contains("scheme"))
+    let insecure = try await Lastro.run(["fetch", "-sk", server.baseURL])
+    #expect(insecure.status == 64 && insecure.errors.contains("--cacert FILE"))
+  }
+
+  @Test("-o leaves a file as it is until a 2xx answer is whole; modes and links are kept, pipes written to")
+  func wholeFiles() async throws {
+    let server = try LoopbackServer.http { request in
+      switch request.path {
+      case "/cut": LoopbackResponse(body: Array("half".utf8), fault: .truncateBody(after: 2))
+      case "/404": .text("gone", status: 404)
+      default: .text("new")
+      }
+    }
+    let directory = try PeerDirectory()
+    let file = try directory.write("old", to: "out")
+    try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: file)
+    try FileManager.default.createSymbolicLink(atPath: directory.file("link"), withDestinationPath: "out")
+    for (path, flags) in [("/cut", []), ("/cut", ["--retry", "1", "--retry-delay", "0.01"]), ("/404", [])] {
+      #expect(try await Lastro.run(["fetch", "-o", file, server.baseURL + path] + flags).status != 0)
+      #expect(directory.text(of: "out") == "old")
+    }
+    #expect(try await Lastro.run(["fetch", "-o", directory.file("link"), server.baseURL]).status == 0)
+    #expect(directory.text(of: "out") == "new" && directory.text(of: "link") == "new")
+    let attributes = try FileManager.default.attributesOfItem(atPath: file)
+    #expect(attributes[.posixPermissions] as? Int == 0o640)
+    #expect(try FileManager.default.destinationOfSymbolicLink(atPath: directory.file("link")) == "out")
+    #expect(try await Lastro.run(["fetch", "-o", "/dev/stdout", server.baseURL]).text == "new")
+    #expect(Set(try FileManager.default.contentsOfDirectory(atPath: directory.file(""))) == ["out", "link"])
   }
 
   @Test("times that are none are refused")

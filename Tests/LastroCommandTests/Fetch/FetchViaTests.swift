@@ -54,7 +54,7 @@ struct FetchViaTests {
     let pin = try PinnedServers.pin(leaf)
     for way in ways {
       for (flags, version) in [(["--http1.1"], "1.1"), ([], "2")] {
-        let right = try await fetch(way, flags + ["--json", "--pin", "far.invalid=\(pin)", "-d", "sent "])
+        let right = try await fetch(way, flags + ["--report", "--pin", "far.invalid=\(pin)", "-d", "sent "])
         #expect(right.status == 0, "\(way) \(right.errors)")
         #expect(try right.json()["http_version"] as? String == version)
         #expect(try right.json()["body_bytes"] as? Int == 11)
@@ -80,7 +80,7 @@ struct FetchViaTests {
     #expect(large.status == 63 || large.errors.contains("body_too_large"), "\(large.status) \(large.errors)")
     let gone = try Loopback.freePort()
     let retried = try await fetch(
-      ["socks5://127.0.0.1:\(gone)"], ["--json", "--retries", "2", "--backoff", "constant:0"])
+      ["socks5://127.0.0.1:\(gone)"], ["--report", "--retries", "2", "--backoff", "constant:0"])
     #expect(try retried.json().attempts.count == 3 && retried.status == 5, "\(retried.text)")
     #expect(try retried.json().failureWords == "proxy/proxy_connect_failed")
   }

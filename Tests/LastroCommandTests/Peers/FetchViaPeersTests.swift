@@ -27,7 +27,7 @@ struct FetchViaPeersTests {
 
   private func expectPages(_ way: [String], sourceLocation: SourceLocation = #_sourceLocation) async throws {
     for (flags, version) in [(["--http1.1"], "1.1"), ([], "2")] {
-      let right = try await fetch(way, flags + ["--json", "--pin", "127.0.0.1=\(pin)", "-d", "sent "])
+      let right = try await fetch(way, flags + ["--report", "--pin", "127.0.0.1=\(pin)", "-d", "sent "])
       #expect(right.status == 0, "\(way) \(right.errors)", sourceLocation: sourceLocation)
       #expect(try right.json()["http_version"] as? String == version, sourceLocation: sourceLocation)
       #expect(try right.json()["body_bytes"] as? Int == 11, sourceLocation: sourceLocation)

@@ -21,16 +21,16 @@ struct GeminiCommandTests {
     let page = try await Lastro.run(["gemini", molly.url("/")])
     #expect(page.status == 0, "\(page.errors)")
     #expect(page.text.hasPrefix("# Molly"))
-    let old = try await Lastro.run(["gemini", "--json", molly.url("/old")])
+    let old = try await Lastro.run(["gemini", "--report", molly.url("/old")])
     #expect(try old.json()["redirects"] as? [String] == [molly.url("/")], "\(old.text)")
-    let big = try await Lastro.run(["gemini", "--json", molly.url("/big.bin")]).json()
+    let big = try await Lastro.run(["gemini", "--report", molly.url("/big.bin")]).json()
     #expect(big["body_bytes"] as? Int == 1_000_000)
     #expect(big["body_sha256"] as? String == "30bd6d97affa9196b48cf4f86569c1a6a2d2fcf7d8c25771526f5e5596e7ae2e")
-    let missing = try await Lastro.run(["gemini", "--json", molly.url("/missing")])
+    let missing = try await Lastro.run(["gemini", "--report", molly.url("/missing")])
     #expect(missing.status == 22)
     #expect(try missing.json()["status"] as? Int == 51)
     #expect(try missing.json().failureWords == "http/unexpected_status")
-    let asked = try await Lastro.run(["gemini", "--json", jetforce.url("/cgi-bin/input")])
+    let asked = try await Lastro.run(["gemini", "--report", jetforce.url("/cgi-bin/input")])
     #expect(asked.status == 22)
     #expect(try asked.json()["meta"] as? String == "Say")
     let answered = try await Lastro.run(["gemini", "--input", "a b?", jetforce.url("/cgi-bin/input")])
@@ -38,10 +38,10 @@ struct GeminiCommandTests {
     #expect(answered.text == "a%20b%3F")
   }
 
-  @Test("--json has every key, whatever happens")
+  @Test("--report has every key, whatever happens")
   func keys() async throws {
     for url in [try Peers.mollyBrown.url("/"), "gemini://user@localhost/", "gemini://localhost:1/"] {
-      let json = try await Lastro.run(["gemini", "--json", url]).json()
+      let json = try await Lastro.run(["gemini", "--report", url]).json()
       #expect(
         Set(json.keys) == ["url", "status", "meta", "body_bytes", "body_sha256", "redirects", "error"], "\(json)")
     }
@@ -51,7 +51,7 @@ struct GeminiCommandTests {
   func knownHosts() async throws {
     let server = try LoopbackGeminiServer(identity: try Self.selfSigned()) { _ in .success("hello") }
     let file = directory.file("known")
-    let flags = ["gemini", "--json", "--known-hosts", file, server.url()]
+    let flags = ["gemini", "--report", "--known-hosts", file, server.url()]
     for _ in 0..<2 { #expect(try await Lastro.run(flags).status == 0) }
     let before = try String(contentsOfFile: file, encoding: .utf8)
     #expect(before.contains("localhost \(server.port) sha256/"), "\(before)")
@@ -75,7 +75,7 @@ struct GeminiCommandTests {
       (["--expired"], "trust/host_mismatch"),
     ]
     for (flags, words) in refusals {
-      let result = try await Lastro.run(["gemini", "--json", server.url()] + flags)
+      let result = try await Lastro.run(["gemini", "--report", server.url()] + flags)
       #expect(try result.json().failureWords == words)
       #expect(result.status == 60, "\(result.errors)")
     }
@@ -102,16 +102,16 @@ struct GeminiCommandTests {
     let server = try LoopbackGeminiServer(identity: try Self.selfSigned()) { request in
       request.hasSuffix("/away") ? .header(30, target) : .header(31, request + "x")
     }
-    let refused = try await Lastro.run(["gemini", "--json", server.url("/away")])
+    let refused = try await Lastro.run(["gemini", "--report", server.url("/away")])
     #expect(refused.status == 47)
     #expect(try refused.json().failureWords == "redirect/redirect_refused")
     #expect(other.requests.isEmpty)
     let followed = try await Lastro.run(["gemini", "--yes-cross-host", server.url("/away")])
     #expect(followed.text == "there", "\(followed.errors)")
-    let many = try await Lastro.run(["gemini", "--json", server.url("/")])
+    let many = try await Lastro.run(["gemini", "--report", server.url("/")])
     #expect(many.status == 47)
     #expect(try many.json().failureWords == "redirect/too_many_redirects")
-    let delivered = try await Lastro.run(["gemini", "--json", "--max-redirects", "0", server.url("/")])
+    let delivered = try await Lastro.run(["gemini", "--report", "--max-redirects", "0", server.url("/")])
     #expect(delivered.status == 22)
     #expect(try delivered.json()["status"] as? Int == 31)
   }

@@ -14,7 +14,6 @@ enum Pages {
 
   static func run(_ arguments: [String]) async -> Int32 {
     switch arguments.first {
-    case "serve" where arguments.count == 1: return await serve()
     case "chat": return await Chat.run(Array(arguments.dropFirst()))
     case "browse": return await Browser.run(Array(arguments.dropFirst()))
     default: break
@@ -22,7 +21,7 @@ enum Pages {
     let names = Set(arguments.filter { $0 != "--update" }.map { $0.lowercased() })
     let chosen = names.isEmpty ? all : all.filter { names.contains($0.name.lowercased()) }
     guard chosen.count >= names.count else {
-      say("usage: Pages [--update] [page …], or Pages serve, chat URL [NAME], browse [URL]")
+      say("usage: Pages [--update] [page …], or Pages chat URL [NAME], browse [URL]")
       say("Pages: " + all.map(\.name).joined(separator: ", "))
       return 64
     }

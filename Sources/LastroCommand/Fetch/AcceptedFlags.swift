@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+
+/// curl's flags that ask for what is always so, and the one that is refused.
+struct AcceptedFlags: ParsableArguments {
+  static let help =
+    "Accepted, as they are always so: -L, --compressed, --fail-with-body, --retry-connrefused, -N, -g, -q, -#."
+
+  @Flag(name: [.customShort("L"), .customLong("location")], help: .hidden)
+  var location = false
+  @Flag(name: .customLong("compressed"), help: .hidden)
+  var compressed = false
+  @Flag(name: .customLong("fail-with-body"), help: .hidden)
+  var failWithBody = false
+  @Flag(name: .customLong("retry-connrefused"), help: .hidden)
+  var retryConnectionRefused = false
+  @Flag(name: [.customShort("N"), .customLong("no-buffer")], help: .hidden)
+  var noBuffer = false
+  @Flag(name: [.customShort("g"), .customLong("globoff")], help: .hidden)
+  var globOff = false
+  @Flag(name: [.customShort("q"), .customLong("disable")], help: .hidden)
+  var disable = false
+  @Flag(name: [.customShort("#"), .customLong("progress-bar")], help: .hidden)
+  var progressBar = false
+  @Flag(name: [.customShort("k"), .customLong("insecure")], help: .hidden)
+  var insecure = false
+
+  func validate() throws {
+    if insecure {
+      throw ValidationError(
+        "-k is refused, as anybody could answer; write --cacert FILE with the root of the server's certificate, or "
+          + "its own certificate where it is self-signed.")
+    }
+  }
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+import LastroNames
+
+/// The addresses that `-4` and `-6` leave.
+enum AddressFamily: Sendable {
+  case ipv4
+  case ipv6
+
+  /// Asks the system, and drops the other family.
+  final class Resolver: NameResolver {
+    private let family: AddressFamily
+
+    init(_ family: AddressFamily) { self.family = family }
+
+    func resolve(_ name: HostName, port: Int) async throws(TransportError) -> ResolvedName {
+      let answer = try await SystemResolver().resolve(name, port: port)
+      return try ResolvedName(addresses: answer.addresses.filter { $0.contains(":") == (family == .ipv6) })
+    }
+  }
+
+  var loopback: String { self == .ipv4 ? "127.0.0.1" : "::1" }
+}

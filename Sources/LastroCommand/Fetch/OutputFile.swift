@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import Glibc
+import Lastro
+
+/// A file that gets its name when all of it is there. Until then it has none, or another one beside it where the file
+/// system needs one. What is no regular file, such as a pipe, is written to at once.
+final class OutputFile {
+  struct Failure: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ path: String) {
+      let reason = String(cString: strerror(errno))
+      description =
+        "cannot write \(path.onOneLine): \(reason) (check that its directory exists and may be written to)"
+    }
+  }
+
+  let descriptor: Int32
+  private let path: String
+  /// Its name until it is whole; `nil` where it has none.
+  private var temporary: String?
+  private let isDirect: Bool
+  private var isOpen = true
+
+  /// `O_TMPFILE`, which is no simple macro.
+  private static let unnamed = 0o20_000_000 | O_DIRECTORY | O_WRONLY | O_CLOEXEC
+
+  init(_ name: String) throws(Failure) {
+    var status = stat()
+    let exists = stat(name, &status) == 0
+    if exists, status.st_mode & S_IFMT != S_IFREG {
+      (path, isDirect) = (name, true)
+      descriptor = open(name, O_WRONLY | O_CLOEXEC)
+      guard descriptor >= 0 else { throw Failure(name) }
+      return
+    }
+    isDirect = false
+    let target = exists ? Self.resolved(name) : name
+    path = target
+    let folder = target.lastIndex(of: "/").map { String(target[...$0]) } ?? "."
+    var opened = open(folder, Self.unnamed, 0o666)
+    if opened < 0 {
+      temporary = Self.beside(target)
+      opened = open(temporary ?? "", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
+    }
+    descriptor = opened
+    guard opened >= 0 else { throw Failure(name) }
+    if exists { fchmod(descriptor, status.st_mode & 0o7777) }
+  }
+
+  deinit { discard() }
+
+  private static func resolved(_ name: String) -> String {
+    guard let real = realpath(name, nil) else { return name }
+    defer { free(real) }
+    return String(cString: real)
+  }
+
+  private static func beside(_ path: String) -> String {
+    "\(path).\(String(UInt64.random(in: .min ... .max), radix: 36)).part"
+  }
+
+  /// Gives it its name; one that is there is replaced.
+  func commit() throws(Failure) {
+    defer { discard() }
+    guard !isDirect else { return }
+    if temporary == nil {
+      let other = Self.beside(path)
+      guard linkat(AT_FDCWD, "/proc/self/fd/\(descriptor)", AT_FDCWD, other, AT_SYMLINK_FOLLOW) == 0 else {
+        throw Failure(path)
+      }
+      temporary = other
+    }
+    guard let name = temporary, rename(name, path) == 0 else { throw Failure(path) }
+    temporary = nil
+  }
+
+  /// Leaves nothing, where it has no name yet.
+  func discard() {
+    if isOpen { close(descriptor) }
+    isOpen = false
+    if let temporary { unlink(temporary) }
+    temporary = nil
+  }
+}

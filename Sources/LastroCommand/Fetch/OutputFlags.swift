@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Lastro
+
+/// What is printed, and where, with curl's names and meaning.
+struct OutputFlags: ParsableArguments {
+  @Option(
+    name: [.customShort("o"), .customLong("output")],
+    help:
+      "File for the body, instead of standard output. It is there when all of a 2xx answer is there, and not before.")
+  var file: String?
+  @Flag(name: [.customShort("O"), .customLong("remote-name")], help: "The same, by the last part of the URL's path.")
+  var remoteName = false
+  @Flag(name: [.customShort("i"), .customLong("include")], help: "Print heads in front of the body.")
+  var include = false
+  @Option(name: [.customShort("D"), .customLong("dump-header")], help: "File for the heads, - for standard output.")
+  var dumpHeader: String?
+  @Option(
+    name: [.customShort("w"), .customLong("write-out")],
+    help: "Text to print at the end, with curl's variables, such as '%{http_code}'; @FILE for a file's.")
+  var writeOut: String?
+  @Flag(name: [.customShort("f"), .customLong("fail")], help: "Print no body of an answer outside 2xx.")
+  var fail = false
+  @Flag(name: [.customShort("s"), .customLong("silent")], help: "No progress, and no word of failures without -S.")
+  var silent = false
+  @Flag(name: [.customShort("S"), .customLong("show-error")], help: "Tell of failures despite -s.")
+  var showError = false
+  @Flag(name: .customLong("report"), help: "Print one JSON object that tells how it went, instead of the body.")
+  var reports = false
+  @Flag(help: "Ask for no content coding, and print the body as it comes: compressed where the server compresses it.")
+  var raw = false
+  @Flag(name: .shortAndLong, help: "Tell on standard error what is sent and received, without secrets.")
+  var verbose = false
+
+  func validate() throws {
+    if file != nil, remoteName { throw ValidationError("-o and -O exclude each other.") }
+  }
+
+  var tellsFailures: Bool { !silent || showError }
+
+  /// The file for the body; `nil` for standard output.
+  func path(for url: String) throws(ConfigurationError) -> String? {
+    guard remoteName else { return file == "-" ? nil : file }
+    let rest = url.firstRange(of: "://").map { url[$0.upperBound...] } ?? url[...]
+    let path = rest.prefix { !"?#".contains($0) }.drop { $0 != "/" }
+    // As it stands, so that no escaped slash is one; the rest of what could be wrong is no URL.
+    let name = path.split(separator: "/", omittingEmptySubsequences: false).last ?? ""
+    guard !name.isEmpty, name != ".", name != ".." else {
+      throw ConfigurationError("-O: the URL's path does not end in a name", hint: "name the file by -o FILE")
+    }
+    return String(name)
+  }
+
+  /// What `-w` says.
+  func format() throws -> WriteOut? {
+    guard let writeOut else { return nil }
+    guard writeOut.hasPrefix("@") else { return WriteOut(writeOut) }
+    let bytes =
+      writeOut == "@-" ? try StandardInput.readToEnd() : try StandardInput.read(file: String(writeOut.dropFirst()))
+    return WriteOut(String(decoding: bytes, as: UTF8.self))
+  }
+}

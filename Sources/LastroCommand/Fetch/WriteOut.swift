@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import HTTPTypes
+import Lastro
+
+/// The text of curl's `-w`: variables as `%{name}` and `%header{name}`, `%%`, and `\n`, `\r`, `\t`.
+struct WriteOut {
+  private let format: String
+
+  init(_ format: String) { self.format = format }
+
+  /// - Parameter path: of the file that the body went to.
+  /// - Returns: what goes to standard output, and what goes to standard error.
+  func text(of report: Report, path: String?) -> (output: String, errors: String) {
+    var written = (output: "", errors: "")
+    var toErrors = false
+    func put(_ text: String) { if toErrors { written.errors += text } else { written.output += text } }
+    var rest = format[...]
+    while let character = rest.popFirst() {
+      switch (character, rest.first) {
+      case ("\\", let next?):
+        rest.removeFirst()
+        put(["n": "\n", "r": "\r", "t": "\t"][next] ?? "\\\(next)")
+      case ("%", "%"): put(String(rest.removeFirst()))
+      case ("%", _):
+        guard let name = Self.word(behind: "{", &rest) else {
+          guard let field = Self.word(behind: "header{", &rest) else {
+            put("%")
+            continue
+          }
+          put(report.headers.first { $0[0].lowercased() == field.lowercased() }?[1] ?? "")
+          continue
+        }
+        switch name {
+        case "stdout": toErrors = false
+        case "stderr": toErrors = true
+        case "onerror": if report.error == nil { return written }
+        default:
+          if let value = Self.value(of: name, report, path) {
+            put(value)
+          } else {
+            written.errors += "lastro: -w: the variable '\(name.onOneLine)' is unknown" + "\n"
+          }
+        }
+      default: put(String(character))
+      }
+    }
+    return written
+  }
+
+  private static func word(behind start: String, _ rest: inout Substring) -> String? {
+    guard rest.hasPrefix(start), let end = rest.firstIndex(of: "}") else { return nil }
+    defer { rest = rest[rest.index(after: end)...] }
+    return String(rest[..<end].dropFirst(start.count))
+  }
+
+  private static func value(of name: String, _ report: Report, _ path: String?) -> String? {
+    switch name {
+    case "json": report.line
+    case "filename_effective": path ?? ""
+    case "http_code", "response_code": report.status.map { "\($0)" } ?? "000"
+    case "content_type": field("content-type", report)
+    case "redirect_url": (300...399).contains(report.status ?? 0) ? field("location", report) : ""
+    case "url_effective", "url": report.url
+    case "scheme": String(report.url.prefix { $0 != ":" }).uppercased()
+    case "method": report.ledger?.method?.rawValue ?? ""
+    case "http_version": report.httpVersion ?? "0"
+    case "num_headers": "\(report.headers.count)"
+    case "num_redirects": "\(report.redirects.count)"
+    case "num_retries": "\(max(report.attempts.count, 1) - 1)"
+    case "num_connects": report.facts.map { $0.connectionReused ? "0" : "1" } ?? "0"
+    case "exitcode": "\(report.exitStatus)"
+    case "errormsg": report.error?.message ?? ""
+    default: measure(name, report) ?? time(name, report)
+    }
+  }
+
+  private static func field(_ name: String, _ report: Report) -> String {
+    report.headers.last { $0[0].lowercased() == name }?[1] ?? ""
+  }
+
+  private static func measure(_ name: String, _ report: Report) -> String? {
+    let facts = report.facts
+    let received = max(facts?.bytesReceived ?? 0, 0)
+    let total = facts.map { $0.timings.total / .seconds(1) } ?? 0
+    switch name {
+    case "size_download": return "\(received)"
+    case "size_request": return "\(facts?.bytesSent ?? 0)"
+    case "speed_download": return total > 0 ? "\(Int64(Double(received) / total))" : "0"
+    case "remote_ip": return facts?.remoteAddress ?? ""
+    case "remote_port": return facts?.remotePort.map { "\($0)" } ?? "0"
+    case "local_port": return facts?.connectionID.map { "\($0)" } ?? "0"
+    case "ssl_verify_result": return "0"
+    default: return nil
+    }
+  }
+
+  /// Seconds with six digits.
+  private static func time(_ name: String, _ report: Report) -> String? {
+    let timings = report.facts?.timings
+    let times: [String: Duration?] = [
+      "time_namelookup": timings?.nameLookup, "time_connect": timings?.connect, "time_appconnect": timings?.tls,
+      "time_pretransfer": timings?.requestStart, "time_starttransfer": timings?.firstByte, "time_total": timings?.total,
+    ]
+    guard let found = times[name] else { return nil }
+    let microseconds = Int64((found ?? .zero) / .microseconds(1))
+    let digits = "\(microseconds % 1_000_000)"
+    return "\(microseconds / 1_000_000)." + String(repeating: "0", count: 6 - digits.count) + digits
+  }
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+import Dispatch
+import FoundationEssentials
+import Glibc
+import Lastro
+import LastroSupport
+import LastroTesting
+
+struct ServeCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "serve",
+    abstract: "Serves a demo API over HTTPS on this machine, for the guides and for trying things.",
+    discussion: """
+      It listens on a port of 127.0.0.1 until SIGINT or SIGTERM, and prints a line that tells programs of it. Its \
+      certificate is made anew each time.
+
+      EXIT STATUS: 0 when it was ended by a signal, 1 where it cannot listen or write.
+      """)
+
+  @Option(name: .shortAndLong, help: "Port. Default: a free one.")
+  var port: UInt16 = 0
+  @Option(help: "File for the PEM text of its root. Default: one of the temporary folder, removed at the end.")
+  var cacert: String?
+
+  func run() async throws {
+    let end = Signals()
+    let (server, roots) = try start()
+    defer {
+      server.stop()
+      if cacert == nil { unlink(roots) }
+    }
+    do throws(BodySink.WriteFailure) {
+      try Console.out("export GITHUB_API=\(server.baseURL) SSL_CERT_FILE=\(roots)")
+      try Console.out("# Enter that in another terminal. The server runs until you press Ctrl-C here.")
+    } catch {
+      throw Console.give(up: error)
+    }
+    await end.wait()
+  }
+
+  private func start() throws -> (server: DemoAPI, roots: String) {
+    let server: DemoAPI
+    do {
+      server = try DemoAPI.start(on: .port(port))
+    } catch {
+      Console.error("lastro: cannot listen on port \(port) of 127.0.0.1: \("\(error)".onOneLine) (give another --port)")
+      throw ExitCode(1)
+    }
+    let folder = FileManager.default.temporaryDirectory.path()
+    let roots = cacert ?? "\(folder.hasSuffix("/") ? folder : folder + "/")lastro-demo-root-\(getpid()).pem"
+    do {
+      try Data(server.caPEM.utf8).write(to: URL(filePath: roots), options: .atomic)
+    } catch {
+      Console.error("lastro: cannot write \(roots.onOneLine) (check that its directory exists and may be written to)")
+      throw ExitCode(1)
+    }
+    return (server, roots)
+  }
+}
+
+/// Waits for SIGINT or SIGTERM, which end the process no more.
+private final class Signals {
+  private let came = OneAnswer<Void>()
+  private let sources: [any DispatchSourceSignal]
+
+  init() {
+    let came = came
+    sources = [SIGINT, SIGTERM].map { number in
+      signal(number, SIG_IGN)
+      let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+      source.setEventHandler { came.give(()) }
+      source.resume()
+      return source
+    }
+  }
+
+  func wait() async { await came.value() }
+}
