@@ -31,8 +31,8 @@ public struct CookieFile: CookieStore, Hashable {
 
   /// Replaces it.
   ///
-  /// - Throws: ``CookieError`` where the cookies have more than the 16 MiB that are read, or no file can be written
-  ///   beside it, or put in its place; it stays as it is then.
+  /// - Throws: ``CookieError`` where the cookies have more than the 16 MiB that are read, where it is a device or a
+  ///   pipe, such as `/dev/null`, or no file can be written beside it, or put in its place; it stays as it is then.
   public func save(_ cookies: [Cookie]) throws(CookieError) {
     try PrivateFile(path).replace(with: NetscapeCookies.text(of: cookies))
   }

@@ -65,6 +65,9 @@ struct PrivateFile {
         "the cookies for \(path) have \(text.utf8.count) bytes, above the maximum of 16 MiB",
         hint: "remove cookies, or lower CookieRules.maximumCookies")
     }
+    // A device or a pipe would be gone, for all programs.
+    var status = stat()
+    guard stat(path, &status) != 0 || [S_IFREG, S_IFDIR].contains(status.st_mode & S_IFMT) else { throw unfit }
     let (name, descriptor) = try neighbor()
     guard let file = fdopen(descriptor, "w") else {
       let reason = errno

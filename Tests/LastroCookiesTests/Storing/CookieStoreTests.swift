@@ -127,6 +127,9 @@ struct CookieStoreTests {
     for path in [directory.path, directory.file("pipe"), "", "a\0b"] {
       #expect(throws: CookieError.self) { try CookieFile(path: path).load() }
     }
+    #expect(throws: CookieError.self) { try CookieFile(path: directory.file("pipe")).save([]) }
+    var status = stat()
+    #expect(stat(directory.file("pipe"), &status) == 0 && status.st_mode & S_IFMT == S_IFIFO)
     let error = #expect(throws: CookieError.self) { try CookieFile(path: directory.file("no/such")).save([]) }
     #expect(error?.message.contains("cannot make a file beside") == true)
     // A directory that is not empty cannot be replaced, and nothing stays beside it.
