@@ -85,7 +85,7 @@ extension Page {
     let file = FileManager.default.temporaryDirectory.appending(path: "cookies-\(UUID()).txt").path()
     try await stage.prints("kept") { try await kept(in: file) }
     try FileManager.default.removeItem(atPath: file)
-    try await stage.prints("netscape") {
+    await stage.prints("netscape") {
       netscape("example.org\tFALSE\t/\tTRUE\t0\tsession\t31d4d96e\n.org\tTRUE\t/\tFALSE\t0\ta\tb\n")
     }
   }

@@ -91,9 +91,12 @@ private func endpoints(_ stack: TransportNetworkStack) async throws {
   ])
   let lease = apis.lease()
   let start = ContinuousClock.now
-  let answer = try await stack.fetch(.raw(try ResourceRequest(url: "\(lease.origin)/notes")))
-  let outcome = AttemptOutcome(status: answer.response.status)
-  lease.end(outcome.verdict, latency: start.duration(to: .now))
+  do {
+    _ = try await stack.fetch(.raw(try ResourceRequest(url: "\(lease.origin)/notes")))
+    lease.end(.success, latency: start.duration(to: .now))
+  } catch let error as HTTPFetchError<any Error> {
+    lease.end(AttemptOutcome(error).verdict, latency: start.duration(to: .now))
+  }
   // end
   print(apis.health().map(\.inUse))
 }

@@ -92,6 +92,20 @@ public struct AttemptOutcome: Sendable, Hashable {
     }
   }
 
+  /// The outcome of a fetch, for what is ended once a call and not once an attempt, such as an ``EndpointLease``: that
+  /// of its last attempt. A fetch that failed before or behind the transfer, such as in decoding, says nothing.
+  ///
+  /// ```swift
+  /// lease.end(AttemptOutcome(error).verdict, latency: latency)
+  /// ```
+  public init<APIError>(_ error: HTTPFetchError<APIError>) {
+    switch error.reason {
+    case .http(let status, _): self.init(status: status)
+    case .transport(let error), .badResponse(let error): self.init(error)
+    default: self = .silent
+    }
+  }
+
   /// The outcome of what a transport brought.
   init(_ result: Result<TransferResponse, TransportError>, sinceEpoch: @autoclosure () -> Duration) {
     switch result {

@@ -27,6 +27,20 @@ struct AttemptOutcomeTests {
     }
   }
 
+  @Test("a fetch that failed has the outcome of its last attempt")
+  func fetches() {
+    let down = TransportError(stage: .connect, code: .connectFailed, message: "the server is down")
+    let rows: [(HTTPFetchError<TextAPIError>.Reason, String)] = [
+      (.http(.serviceUnavailable, nil), "failure dropped unacceptable"),
+      (.http(.notFound, nil), "success measured acceptable"),
+      (.transport(down), "failure dropped unacceptable"), (.badResponse(down), "failure dropped unacceptable"),
+      (.noRequest(down), "ignored ignored ends"), (.cancelled, "ignored ignored ends"),
+    ]
+    for (reason, expected) in rows {
+      #expect(Self.words(AttemptOutcome(HTTPFetchError(reason))) == expected, "\(reason)")
+    }
+  }
+
   @Test("every stage")
   func stages() {
     let rows: [(FailureStage, FailureCode, String)] = [

@@ -47,20 +47,9 @@ struct Shop: Sendable {
         lease.end(.success, latency: start.duration(to: .now))
         return rate
       } catch {
-        lease.end(error.verdict, latency: start.duration(to: .now))
+        lease.end(AttemptOutcome(error).verdict, latency: start.duration(to: .now))
       }
     }
     return nil
-  }
-}
-
-extension HTTPFetchError {
-  /// What it says of the server that was asked.
-  fileprivate var verdict: AttemptVerdict {
-    switch reason {
-    case .http(let status, _): AttemptOutcome(status: status).verdict
-    case .transport(let error), .badResponse(let error): AttemptOutcome(error).verdict
-    default: .ignored
-    }
   }
 }
