@@ -66,13 +66,14 @@ extension AttemptRun {
     }
   }
 
-  /// Tells failures of the answer from success.
+  /// Tells failures of the answer from success: that nothing has changed is the answer to a request that asked so.
   func isSuccess(_ exchange: Exchange) -> Bool {
     (200...299).contains(exchange.status) || plan.acceptance == .upgrade && exchange.status == 101
+      || exchange.status == 304 && exchange.request.isConditional
   }
 
   private func isEmpty(_ exchange: Exchange) -> Bool {
-    exchange.status == 204 || exchange.status == 205 || exchange.request.head.method == .head
+    [204, 205, 304].contains(exchange.status) || exchange.request.head.method == .head
   }
 
   private func limit(of request: ResourceRequest) -> Int {
@@ -108,6 +109,10 @@ extension AttemptRun {
     do {
       try decode(exchange.body, exchange.response)
     } catch {
+      // No model is made of nothing but an optional one: what had no place for it is told the status.
+      guard exchange.status != 304 else {
+        throw failure(.http(.notModified), exchange.request, exchange.response, facts: exchange.response.facts)
+      }
       throw undecodable(error, exchange, decodeError)
     }
     account(for: &exchange)
