@@ -7,6 +7,4 @@
 
 import Glibc
 
-// What a sample says is the address of its API must not depend on who runs it.
-unsetenv("GITHUB_API")
 exit(await Pages.run(Array(CommandLine.arguments.dropFirst())))
