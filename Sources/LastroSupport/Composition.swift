@@ -113,7 +113,7 @@ extension Unicode.Scalar {
   fileprivate var canonicalOrder: UInt8 { properties.canonicalCombiningClass.rawValue }
 
   /// Whether it combines with what stands before it (general category M, but enclosing marks, which no name has).
-  package var isCombiningMark: Bool {
+  fileprivate var isCombiningMark: Bool {
     switch properties.generalCategory {
     case .nonspacingMark, .spacingMark: true
     default: false

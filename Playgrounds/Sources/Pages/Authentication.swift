@@ -17,14 +17,13 @@ private func service(stack: any HTTPNetworkStack, secret: Secret) throws -> Bear
 }
 
 private func github(
-  _ configuration: CurlConfiguration, client: OAuth2Client
+  _ engine: CurlConfiguration, client: OAuth2Client
 ) throws -> CurlNetworkStack {
   // sample: assembly
-  let plain = try CurlNetworkStack(configuration)
-  let tokens = try OAuth2ClientCredentials(client: client, scope: "read", stack: plain)
+  let tokens = try OAuth2ClientCredentials(client: client, scope: "read")
   let authenticator = try BearerAuthenticator(source: tokens, origins: [Origin("https://api.github.com")])
-  let github = CurlNetworkStack(
-    sharing: plain, configuration: StackConfiguration(interceptors: [authenticator, RetryInterceptor.standard]))
+  let github = try CurlNetworkStack(
+    engine, configuration: StackConfiguration(interceptors: [authenticator, RetryInterceptor.standard]))
   // end
   return github
 }

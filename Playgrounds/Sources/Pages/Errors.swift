@@ -2,6 +2,7 @@
 
 import HTTPTypes
 import Lastro
+import LastroTesting
 
 // sample: switch
 func describe(_ login: String, github: any HTTPNetworkStack) async -> String {
@@ -18,6 +19,13 @@ func describe(_ login: String, github: any HTTPNetworkStack) async -> String {
   }
 }
 // end
+
+private func again(_ first: Network.Value<User, ResourceResponse>, github: any HTTPNetworkStack) async throws {
+  // sample: if modified
+  let again = try await github.fetch(HTTPResource.user("octocat").ifModified(since: first.response))
+  print(again.value?.login ?? "unchanged", again.response.status.code)
+  // end
+}
 
 private func record(_ error: HTTPFetchError<GitHubError>) {
   // sample: record
@@ -80,6 +88,12 @@ extension Page {
     if let error = await stage.failure(of: .user("nobody"), from: github) {
       await stage.prints("json") { recordForMachines(error) }
     }
+    let unchanged = TransportNetworkStack(
+      transport: ScriptedTransport([
+        .respond(status: 200, headers: [.eTag: "\"1\""], body: #"{"login":"octocat"}"#), .respond(status: 304),
+      ]))
+    let first = try await unchanged.fetch(.user("octocat"))
+    try await stage.prints("if modified") { try await again(first, github: unchanged) }
     await stage.prints("fetch or decode") { await compare(github: github) }
   }
 }

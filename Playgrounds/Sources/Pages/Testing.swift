@@ -98,6 +98,20 @@ extension HTTPResource where Model == String, APIError == TextAPIError {
   }
 }
 
+private func otherServer() async throws -> String {
+  // sample: base URL
+  let server = try LoopbackServer.http { request in
+    .json(#"{"login":"\#(request.path.split(separator: "/").last ?? "")"}"#)
+  }
+  var configuration = StackConfiguration()
+  configuration.baseURL = server.baseURL  // in place of https://api.github.com
+  let stack = try CurlNetworkStack(configuration: configuration)
+
+  let login = try await stack.fetch(.user("octocat")).value.login
+  // end
+  return login
+}
+
 private func loopback() async throws -> HTTPFetchError<GitHubError>? {
   // sample: loopback
   let root = try CertificateAuthority(commonName: "Test root")
@@ -168,6 +182,7 @@ extension Page {
       stage.check("and the test is told", !error.mismatches.isEmpty)
     }
 
+    stage.check("endpoints at another server", try await otherServer() == "octocat")
     stage.check("a body that breaks off", try await loopback()?.code == .truncatedBody)
     let server = try http2()
     stage.check("an HTTP/2 server", server.isTLS)

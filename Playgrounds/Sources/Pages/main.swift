@@ -6,8 +6,6 @@
 
 import Glibc
 
-// What a sample says is the address of its API must not depend on who runs it.
-unsetenv("GITHUB_API")
 // URLSession, of which the guide Migrating tells, knows no other word against a proxy.
 setenv("no_proxy", "127.0.0.1,localhost", 1)
 exit(await Pages.run(Array(CommandLine.arguments.dropFirst())))

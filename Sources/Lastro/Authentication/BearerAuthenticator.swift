@@ -38,11 +38,13 @@ import Synchronization
 /// let authenticator = try BearerAuthenticator(source: tokens, origins: [Origin("https://api.github.com")])
 /// configuration.interceptors = [authenticator, RetryInterceptor.standard]
 /// ```
-public final class BearerAuthenticator: RequestAuthenticator, HTTPResourceInterceptor {
+public final class BearerAuthenticator: RequestAuthenticator, HTTPResourceInterceptor, ClockUser {
   private let scope: CredentialScope
   let source: any AccessTokenSource
   let refreshTimeout: Duration
-  let timeSource: TimeSource
+  private let ownTime: TimeSource?
+  /// A lock of its own: the clock is asked while ``state`` is locked.
+  private let stackTime = Lock<TimeSource?>(nil)
   let state: Lock<State>
   /// Tells authenticators apart in ``refreshing``.
   let id = BearerAuthenticator.nextID()
@@ -63,14 +65,14 @@ public final class BearerAuthenticator: RequestAuthenticator, HTTPResourceInterc
   ///   - refreshTimeout: how long one refresh may take; at most 1,000,000,000 s. Default 30 s.
   ///   - allowsInsecureOrigins: whether `http` origins other than loopback are accepted, where everyone on the way can
   ///     read the token. Default false.
-  ///   - timeSource: default: the continuous clock.
+  ///   - timeSource: default: that of the first stack that has it among its interceptors; before, the continuous clock.
   /// - Throws: ``ConfigurationError`` when there is no origin, one is not secure, the leeway is negative, or the
   ///   timeout is not positive.
   public init(
     source: some AccessTokenSource, origins: [Origin], token: AccessToken? = nil, leeway: Duration = .seconds(30),
     window: BearerAuthenticator.RefreshWindow? = .standard, refreshTimeout: Duration = .seconds(30),
     allowsInsecureOrigins: Bool = false,
-    timeSource: TimeSource = .continuous
+    timeSource: TimeSource? = nil
   ) throws(ConfigurationError) {
     scope = try CredentialScope(origins, allowsInsecureOrigins: allowsInsecureOrigins)
     guard leeway >= .zero else {
@@ -84,10 +86,26 @@ public final class BearerAuthenticator: RequestAuthenticator, HTTPResourceInterc
     self.source = source
     // Some thirty years: clocks trap on what they cannot hold.
     self.refreshTimeout = refreshTimeout.countable
-    self.timeSource = timeSource
+    ownTime = timeSource
     var machine = TokenMachine(leeway: leeway.countable, window: window)
-    if let token { machine.replace(with: token, at: timeSource.now()) }
+    if let token { machine.replace(with: token, at: (timeSource ?? .continuous).now()) }
     state = Lock(State(machine: machine))
+  }
+
+  var timeSource: TimeSource { ownTime ?? stackTime.withLock { $0 } ?? .continuous }
+
+  package func adopt(clock time: TimeSource) {
+    guard ownTime == nil, !time.isContinuous else { return }
+    let isFirst = stackTime.withLock { taken in
+      defer { taken = taken ?? time }
+      return taken == nil
+    }
+    guard isFirst else { return }
+    let (before, now) = (TimeSource.continuous.now(), time.now())
+    state.withLock { state in
+      // What is left of its life is left by the other clock too.
+      if let token = state.machine.current(at: before) { state.machine.replace(with: token, at: now) }
+    }
   }
 
   deinit { state.withLock { $0.flight }?.cancel() }

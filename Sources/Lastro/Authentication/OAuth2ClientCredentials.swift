@@ -3,7 +3,7 @@
 /// Gets access tokens for the client itself (RFC 6749 §4.4).
 public struct OAuth2ClientCredentials: AccessTokenSource {
   private let request: OAuth2TokenRequest
-  private let stack: any HTTPNetworkStack
+  private let stack: (any HTTPNetworkStack)?
 
   /// Makes a source.
   ///
@@ -12,10 +12,11 @@ public struct OAuth2ClientCredentials: AccessTokenSource {
   ///   - scope: what the token is to be good for: names, separated by spaces. Default: what the endpoint thinks.
   ///   - parameters: goes into the body besides, such as `audience` or `resource`.
   ///   - stack: carries the request. Redirects are not followed, and a request that may have been sent is not repeated.
+  ///     Default: the stack whose call needs the token.
   /// - Throws: ``ConfigurationError`` when a parameter has no name, or one that is taken.
   public init(
     client: OAuth2Client, scope: String? = nil, parameters: KeyValuePairs<String, Secret> = [:],
-    stack: some HTTPNetworkStack
+    stack: (any HTTPNetworkStack)? = nil
   ) throws(ConfigurationError) {
     let parameters = parameters.map { ($0.key, $0.value) }
     try OAuth2TokenRequest.check(parameters)

@@ -18,7 +18,7 @@ public final class OAuth2RefreshToken: AccessTokenSource {
   private let client: OAuth2Client
   private let scope: String?
   private let parameters: [(String, Secret)]
-  private let stack: any HTTPNetworkStack
+  private let stack: (any HTTPNetworkStack)?
   private let onRotation: @Sendable (Secret) async -> Void
   private let state: Lock<State>
 
@@ -30,13 +30,14 @@ public final class OAuth2RefreshToken: AccessTokenSource {
   ///   - scope: not more than was granted at first. Default: the same.
   ///   - parameters: goes into the body besides.
   ///   - stack: carries the request. Redirects are not followed, and a request that may have been sent is not repeated.
+  ///     Default: the stack whose call needs the token.
   ///   - onRotation: called with every refresh token that replaces another, before the access token that came with it
   ///     is used: the place to persist it. Counts for the authenticator's timeout. Default: nothing.
   /// - Throws: ``ConfigurationError`` when the refresh token is empty, or a parameter has no name, or one that is
   ///   taken.
   public init(
     client: OAuth2Client, refreshToken: Secret? = nil, scope: String? = nil,
-    parameters: KeyValuePairs<String, Secret> = [:], stack: some HTTPNetworkStack,
+    parameters: KeyValuePairs<String, Secret> = [:], stack: (any HTTPNetworkStack)? = nil,
     onRotation: @escaping @Sendable (_ refreshToken: Secret) async -> Void = { _ in }
   ) throws(ConfigurationError) {
     guard refreshToken.map({ !$0.isEmpty }) ?? true else {

@@ -19,7 +19,17 @@ struct OAuth2TokenRequest {
   private static let maximumAnswerBytes = 256 * 1024
 
   /// Asks for a token, once.
-  func send(over stack: any HTTPNetworkStack) async throws(OAuth2Error) -> AccessToken {
+  ///
+  /// - Parameter stack: default: that of the call that the current task is a hook of.
+  func send(over stack: (any HTTPNetworkStack)?) async throws(OAuth2Error) -> AccessToken {
+    guard let stack = stack ?? TransportNetworkStack.calling else {
+      throw .fetch(
+        HTTPFetchError(
+          .noRequest(
+            TransportError.refused(
+              .invalidOption, "the token source has no stack, and no stack's call asks it",
+              hint: "give it one, or have it asked by a BearerAuthenticator of a stack"))))
+    }
     let answer: Network.Value<Data, ResourceResponse>
     do throws(HTTPFetchError<any Error>) {
       answer = try await stack.fetch(RawHTTPResource(baseRequestMaking: BaseRequestMaking { [self] in try request() }))

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import HTTPTypes
+
 #if canImport(FoundationEssentials)
   import FoundationEssentials
 #else
@@ -15,6 +17,15 @@ public struct BodySnippet: Sendable, Hashable, CustomStringConvertible {
 
   /// `text`, and how much was left out.
   public var description: String { text }
+
+  /// Type and beginning of a body that is not of JSON, such as a page in its place; `nil` of one that may be.
+  func foreign(to fields: HTTPFields) -> String? {
+    guard let type = fields[.contentType]?.prefix(while: { $0 != ";" }).prefix(60),
+      !type.lowercased().contains("json"), byteCount > 0
+    else { return nil }
+    let line = text.onOneLine
+    return "\(type), and begins with \(line.prefix(40))\(line.count > 40 ? "…" : "")"
+  }
 
   init(_ body: some Collection<UInt8>, limit: Int, redaction: Redaction = .standard) {
     byteCount = body.count

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
 /// A configuration value that cannot work, found when it is made and not when it is used.
 public struct ConfigurationError: Error, Sendable, Hashable, CustomStringConvertible {
   /// What is wrong, in one sentence, with the value and the range that is allowed.
@@ -15,4 +21,24 @@ public struct ConfigurationError: Error, Sendable, Hashable, CustomStringConvert
 
   /// Message and hint on one line.
   public var description: String { message + (hint.map { " (\($0))" } ?? "") }
+}
+
+extension ConfigurationError: LocalizedError {
+  /// As ``description``: what `localizedDescription` says.
+  public var errorDescription: String? { description }
+}
+
+extension TransportError: LocalizedError {
+  /// As ``description``: what `localizedDescription` says.
+  public var errorDescription: String? { description }
+}
+
+extension DecodeFailure: LocalizedError {
+  /// As ``description``: what `localizedDescription` says.
+  public var errorDescription: String? { description }
+}
+
+extension FetchAndDecodeError: LocalizedError {
+  /// As ``description``: what `localizedDescription` says.
+  public var errorDescription: String? { description }
 }

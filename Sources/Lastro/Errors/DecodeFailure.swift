@@ -43,11 +43,24 @@ public struct DecodeFailure: Error, CustomStringConvertible {
       snippetBytes > 0 ? (payload as? Data).map { BodySnippet($0, limit: snippetBytes, redaction: redaction) } : nil
   }
 
-  /// One line: path, message, status.
+  /// One line: path, message, status; of a body that is no JSON, its type and its beginning.
   public var description: String {
     let place = codingPath.isEmpty ? "" : "at \(codingPath): "
-    return "\(place)\(message)" + (status.map { " (status \($0.code))" } ?? "")
+    return "\(place)\(message)" + (foreign.map { ": it is \($0)" } ?? "")
+      + (status.map { " (status \($0.code))" } ?? "")
   }
+
+  /// What came in place of JSON.
+  private var foreign: String? { message == Self.noJSON ? snippet?.foreign(to: headerFields) : nil }
+
+  /// How to fix it.
+  var hint: String {
+    foreign == nil
+      ? "compare the model with the payload"
+      : "look at the URL, and at what may answer in the API's place, such as a proxy"
+  }
+
+  private static let noJSON = "the payload is not valid JSON"
 
   /// One line on what a decoder threw: no more of the payload than names, and those bounded.
   package static func line(_ error: any Error) -> String {
@@ -78,7 +91,7 @@ public struct DecodeFailure: Error, CustomStringConvertible {
     for mark in [" from invalid ", "Parsed JSON number"] {
       if let range = text.firstRange(of: mark) { text = text[..<range.lowerBound] }
     }
-    if text.hasPrefix("The given data was not valid JSON") { return "the payload is not valid JSON" }
+    if text.hasPrefix("The given data was not valid JSON") { return noJSON }
     return text.isEmpty ? "the value cannot be decoded" : bounded(text)
   }
 

@@ -97,7 +97,8 @@ final class FailureRecord: Sendable {
         message: "the server answered \(status.code) without the body that the resource requires",
         hint: "ask for an optional model, or NoContent, where that is right", requestSent: true)
     case .decode(let failure):
-      TransportError(stage: .decode, code: .undecodable, message: failure.description, requestSent: true)
+      TransportError(
+        stage: .decode, code: .undecodable, message: failure.description, hint: failure.hint, requestSent: true)
     case .http: nil
     }
   }

@@ -100,7 +100,11 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
   public var hint: String? {
     switch record.kind {
     case .http(.unauthorized): "the credentials are missing, wrong or expired: look at the request's authenticator"
+    case .http(.notModified): "ask with HTTPResource.ifModified(since:), whose value is nil where nothing changed"
     case .http: response?.headerFields[.retryAfter].map { "the server asks to wait: Retry-After: \(masked($0))" }
+    // Servers of TLS that are spoken to in the clear hang up without a word.
+    case .transport(let error) where error.code == .connectionLost && request?.contains(" http://") == true:
+      "if the port is that of TLS, write https" + (error.hint.map { "; else \($0)" } ?? "")
     default: record.transportError?.hint
     }
   }
@@ -139,7 +143,8 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
   /// Every attempt of the call, the last one last.
   public var attempts: [Attempt] { record.ledger.attempts }
 
-  /// Method and URL of the last request, without the values of its query; `nil` when none could be made.
+  /// Method and URL of the last request, without values of its query that may be secret
+  /// (``Redaction/shownQueryItems``); `nil` when none could be made.
   public var request: String? { record.request }
 
   /// Why there was no further attempt; `nil` when the call was cancelled, or neither a policy nor a rule decided: no
@@ -170,14 +175,31 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
 }
 
 extension HTTPFetchError: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-  /// One line: stage, code, message, the request once it was sent, number of attempts, why not another, hint.
+  /// One line: stage, code, message, the request where the message does not name its place, what the API said, number
+  /// of attempts, why not another, hint.
   public var description: String {
     var line = "\(stage.rawValue)/\(code): \(message)"
-    if let request, transportError?.requestSent == true, stage != .timeout { line += "; \(request)" }
+    if let request, namesRequest { line += "; \(request)" }
+    if let words = apiWords { line += "; \(words)" }
     if attempts.count > 1 { line += "; \(attempts.count) attempts" }
     if let retryEnd { line += "; \(retryEnd.clause(attempts: attempts.count, by: record.redaction))" }
     if let hint { line += " (\(hint))" }
     return line
+  }
+
+  private var namesRequest: Bool {
+    switch (stage, record.kind) {
+    case (.http, .http), (.request, _): false
+    case (.http, _), (.resolve, _), (.timeout, _), (.limit, _), (.policy, _): true
+    default: transportError?.requestSent == true
+    }
+  }
+
+  /// The API's own error; where none was decoded, the beginning of what came in its place.
+  private var apiWords: String? {
+    if let apiError { return "the API says: \(BodySnippet(masked(apiError).onOneLine.utf8, limit: 200).text)" }
+    guard apiErrorDecodingFailure != nil, let response else { return nil }
+    return bodySnippet?.foreign(to: response.headerFields).map { "the body is \($0)" }
   }
 
   /// Several lines: the description, the ledger, what a trust judge refused, and what the body said.
@@ -202,4 +224,9 @@ extension HTTPFetchError: CustomStringConvertible, CustomDebugStringConvertible,
   public var customMirror: Mirror {
     Mirror(self, children: ["error": debugDescription, "response": response as Any, "ledger": ledger])
   }
+}
+
+extension HTTPFetchError: LocalizedError {
+  /// As ``description``: what `localizedDescription` says.
+  public var errorDescription: String? { description }
 }

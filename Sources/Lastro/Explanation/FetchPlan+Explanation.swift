@@ -8,7 +8,8 @@ extension FetchPlan {
     var request: ResourceRequest?
     var refusal: String?
     do {
-      var made = try await baseRequestMaking.make()
+      var made = try await core.coding { [baseRequestMaking] in try await baseRequestMaking.make() }
+      try core.complete(&made, by: baseRequestMaking)
       made.options = options.overriding(made.options)
       // Their hooks are not run, since those may wait or fetch tokens: an interceptor says beforehand what it would
       // add.

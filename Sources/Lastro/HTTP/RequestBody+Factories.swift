@@ -16,8 +16,13 @@ extension RequestBody {
   ///
   /// Every ``Secret`` in it is encoded as it is, and joins ``secrets``.
   ///
+  /// - Parameters:
+  ///   - value: what to encode.
+  ///   - encoder: its settings must not change any more. Default: the stack's, while a call makes its request; else one
+  ///     with default settings.
   /// - Throws: what `encoder` throws, unchanged.
-  public static func json(_ value: some Encodable, encoder: JSONEncoder = JSONEncoder()) throws -> RequestBody {
+  public static func json(_ value: some Encodable, encoder: JSONEncoder? = nil) throws -> RequestBody {
+    let encoder = encoder ?? JSONCoders.current?.encoder ?? JSONEncoder()
     let collector = SecretCollector()
     let data = try SecretCollector.$current.withValue(collector) { try encoder.encode(value) }
     return RequestBody(source: .bytes(data), contentType: "application/json", secrets: collector.secrets)

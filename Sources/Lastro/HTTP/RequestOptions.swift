@@ -39,6 +39,7 @@ public struct RequestOptions: Sendable {
     var connection: ConnectionOptions?
     var sensitiveHeaders: Set<HTTPField.Name> = []
     var sensitiveQueryItems: Set<String> = []
+    var shownQueryItems: Set<String> = []
     var progress: TransferProgressReporter?
     var secrets: Set<Secret> = []
     var requiresBody: Bool = false
@@ -92,6 +93,12 @@ public struct RequestOptions: Sendable {
     get { storage.value.sensitiveQueryItems }
     _modify { yield &storage.value.sensitiveQueryItems }
   }
+  /// Query items whose values errors and ledgers show, besides ``Redaction/shownQueryItems``: for names whose values
+  /// are never personal, and no secrets. Default none.
+  public var shownQueryItems: Set<String> {
+    get { storage.value.shownQueryItems }
+    _modify { yield &storage.value.shownQueryItems }
+  }
   /// Is told how far the call has come. One for each call.
   public var progress: TransferProgressReporter? {
     get { storage.value.progress }
@@ -141,6 +148,11 @@ public struct RequestOptions: Sendable {
 }
 
 extension ResourceRequest {
+  /// Whether the server may answer that nothing has changed (RFC 9110 §15.4.5).
+  var isConditional: Bool {
+    head.headerFields[.ifNoneMatch] != nil || head.headerFields[.ifModifiedSince] != nil
+  }
+
   /// Whether the request may be sent more than once.
   public var isIdempotent: Bool {
     switch options.idempotency {

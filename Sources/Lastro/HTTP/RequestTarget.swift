@@ -23,6 +23,11 @@ package struct RequestTarget: Sendable, Hashable {
   /// Without `?`, percent-encoded; `nil` where the URL has no `?`.
   package var query: String?
 
+  /// Stands for the host of the stack's base URL. No resolver knows it (RFC 6761 §6.4), and nothing is sent there.
+  static let stacksHost = "stack.invalid"
+  /// Stands for the stack's base URL.
+  static let stacksBase = "https://" + stacksHost
+
   /// Path and query as HTTP wants them.
   package var pathAndQuery: String { query.map { path + "?" + $0 } ?? path }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LastroWire
+
 /// A host in its one canonical form: a name in lower case, its labels in ASCII (A-labels, RFC 5890 §2.3.2.1), without a
 /// final dot; or an IP address.
 ///

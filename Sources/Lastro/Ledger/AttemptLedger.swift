@@ -65,11 +65,11 @@ public struct AttemptLedger: Sendable {
 
   /// Names the call within the process, as ``AttemptContext/callID`` does.
   public var callID: UInt64 { account.callID }
-  /// Method and URL of the last request, without the values of its query; `nil` when none could be made.
+  /// Method and URL of the last request, without values of its query that may be secret; `nil` when none could be made.
   public var request: String? {
     guard let method = account.method, let url = account.url else { return nil }
-    return
-      "\(method.rawValue) \(redaction.text(HTTPRequest.maskingQueryValues(ofURL: redaction.secretsMasked(in: url))))"
+    let shown = HTTPRequest.maskingQueryValues(ofURL: redaction.secretsMasked(in: url), redaction)
+    return "\(method.rawValue) \(redaction.text(shown))"
   }
   /// ``RequestOptions/operation`` of the resource.
   public var operation: String? { account.operation }

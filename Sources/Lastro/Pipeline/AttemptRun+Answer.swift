@@ -95,15 +95,16 @@ extension AttemptRun {
     }
   }
 
-  /// Tells failures of the answer from success.
+  /// Tells failures of the answer from success: that nothing has changed is the answer to a request that asked so.
   func isSuccess(_ exchange: Exchange) -> Bool {
     (200...299).contains(exchange.status) || plan.acceptance == .upgrade && exchange.status == 101
+      || exchange.status == 304 && exchange.request.isConditional
   }
 
   private func isEmpty(_ exchange: Exchange) -> Bool { Self.isEmpty(exchange.status, exchange.request.head.method) }
 
   private static func isEmpty(_ status: Int, _ method: HTTPRequest.Method) -> Bool {
-    status == 204 || status == 205 || method == .head
+    [204, 205, 304].contains(status) || method == .head
   }
 
   /// Makes the value of a 2xx answer, and accounts for the attempt.
@@ -120,6 +121,10 @@ extension AttemptRun {
     do {
       try decode(exchange.body, exchange.response)
     } catch {
+      // No model is made of nothing but an optional one: what had no place for it is told the status.
+      guard exchange.status != 304 else {
+        throw failure(.http(.notModified), exchange.request, exchange.response, facts: exchange.response.facts)
+      }
       throw undecodable(error, exchange, decodeError)
     }
     account(for: &exchange)

@@ -10,10 +10,12 @@ extension AttemptRun {
   /// The base request, where its maker may wait.
   func makeBaseInTime() async throws(AttemptFailure) -> Result<ResourceRequest, any Error> {
     let making = plan.baseRequestMaking
+    let core = plan.core
     let callID = call.callID
     let made = try await inTime("the base request maker") { () -> Result<ResourceRequest, any Error> in
       do {
-        return .success(try await CallContext.$callID.withValue(callID) { try await making.make() })
+        return .success(
+          try await CallContext.$callID.withValue(callID) { try await core.coding { try await making.make() } })
       } catch {
         return .failure(error)
       }
@@ -146,10 +148,10 @@ extension AttemptRun {
     }
     let isCancelled = error.isCancelled || Task.isCancelled
     let left = isCancelled ? Self.grace : timeLeft.map { max($0, Self.grace) }
-    let answer = await interruptible(
-      within: left, ignoringCancellation: isCancelled, time: plan.configuration.timeSource
-    ) {
-      await Self.opinion(on: failure, error, context, interceptors, priority)
+    let answer = await CallingStack.$current.withValue(CallingStack(plan.core)) {
+      await interruptible(within: left, ignoringCancellation: isCancelled, time: plan.configuration.timeSource) {
+        await Self.opinion(on: failure, error, context, interceptors, priority)
+      }
     }
     return try? answer.get()
   }
@@ -178,10 +180,12 @@ extension AttemptRun {
     let limit = deadline(at: now())
     // When the time is over already, a race between a hook and a timer must not decide.
     let isOver = limit.map { $0.left <= .zero } ?? false
-    let answer =
+    let answer: Result<Value, Interruption> =
       isOver
       ? .failure(.limit)
-      : await interruptible(within: limit?.left, time: plan.configuration.timeSource, operation)
+      : await CallingStack.$current.withValue(CallingStack(plan.core)) {
+        await interruptible(within: limit?.left, time: plan.configuration.timeSource, operation)
+      }
     switch answer {
     case .success(let value): return value
     case .failure(.cancelled): throw failure(.cancelled(.cancelled(requestSent: requestSent)), request)

@@ -16,7 +16,8 @@ extension AttemptRun {
   /// The base request, as interceptors get it.
   func makeBase(by make: () throws -> ResourceRequest) -> Result<ResourceRequest, any Error> {
     do {
-      return .success(try based(on: CallContext.$callID.withValue(call.callID) { try make() }))
+      return .success(
+        try based(on: CallContext.$callID.withValue(call.callID) { try plan.core.coding { try make() } }))
     } catch {
       return .failure(error)
     }
@@ -25,6 +26,7 @@ extension AttemptRun {
   /// The same, with what the call adds.
   func based(on made: ResourceRequest) throws(TransportError) -> ResourceRequest {
     var request = made
+    try plan.core.complete(&request, by: plan.baseRequestMaking)
     if plan.options.mayDifferFromDefaults { request.options = plan.options.overriding(request.options) }
     var options = request.options
     // Until interceptors have had their say again, what they said of limits the last time holds.

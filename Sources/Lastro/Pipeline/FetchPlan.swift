@@ -15,6 +15,9 @@ final class StackCore: Sendable {
   let interceptors: InterceptorChain
   /// Whether the limits of the configuration mean something, so that only those of a call need be checked.
   let hasMeaningfulLimits: Bool
+  /// What is added to requests, or why it cannot be.
+  private let defaults: Result<StackDefaults?, TransportError>
+  private let coders: JSONCoders?
 
   init(transport: any Transport, configuration: StackConfiguration) {
     self.transport = configuration.layered(transport)
@@ -23,6 +26,32 @@ final class StackCore: Sendable {
     hasMeaningfulLimits =
       (try? configuration.checkLimits()) != nil && (try? configuration.timeouts.check()) != nil
       && (try? configuration.streamTimeouts.check()) != nil
+    defaults = Result { () throws(TransportError) in try StackDefaults(configuration) }
+    let coders = JSONCoders(encoder: configuration.jsonEncoder, decoder: configuration.jsonDecoder)
+    self.coders = coders.encoder == nil && coders.decoder == nil ? nil : coders
+    for user in [transport] as [Any] + configuration.interceptors {
+      (user as? any ClockUser)?.adopt(clock: configuration.timeSource)
+    }
+  }
+
+  /// Adds the stack's defaults to what a resource made.
+  func complete(
+    _ request: inout ResourceRequest, by making: BaseRequestMaking<ResourceRequest>
+  ) throws(TransportError) {
+    if let defaults = try defaults.get() { try defaults.complete(&request, madeOf: making.base?()) }
+    if let error = StackDefaults.lacksBase(request) { throw error }
+  }
+
+  /// With the stack's coders.
+  func coding<Value>(_ body: () throws -> Value) rethrows -> Value {
+    guard let coders else { return try body() }
+    return try JSONCoders.$current.withValue(coders) { try body() }
+  }
+
+  /// The same, for what may wait.
+  func coding<Value: Sendable>(_ body: @Sendable () async throws -> Value) async rethrows -> Value {
+    guard let coders else { return try await body() }
+    return try await JSONCoders.$current.withValue(coders) { try await body() }
   }
 }
 

@@ -14,6 +14,7 @@ extension RequestOptions {
     if let connection { result.connection = connection }
     if !sensitiveHeaders.isEmpty { result.sensitiveHeaders.formUnion(sensitiveHeaders) }
     if !sensitiveQueryItems.isEmpty { result.sensitiveQueryItems.formUnion(sensitiveQueryItems) }
+    if !shownQueryItems.isEmpty { result.shownQueryItems.formUnion(shownQueryItems) }
     if let progress { result.progress = progress }
     if !secrets.isEmpty { result.secrets.formUnion(secrets) }
     if requiresBody { result.requiresBody = true }

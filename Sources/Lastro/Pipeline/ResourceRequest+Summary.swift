@@ -16,8 +16,8 @@ extension ResourceRequest {
     }
   }
 
-  /// Method and URL without user information, the values of the query and the request's secrets: what may stand in
-  /// errors.
+  /// Method and URL without user information, values of the query that may be secret and the request's secrets: what
+  /// may stand in errors.
   var summary: String { summary(Redaction.standard) }
 
   /// The same, with the secrets of a redaction masked too.
@@ -25,26 +25,23 @@ extension ResourceRequest {
 }
 
 extension HTTPRequest {
-  /// Method and URL without user information, the values of the query and the secrets of `redaction`: what may stand in
-  /// errors. An item without `=` counts as a value.
+  /// Method and URL without user information, what `redaction` does not show of the query, and its secrets: what may
+  /// stand in errors. An item without `=` counts as a value.
   func summary(_ redaction: Redaction) -> String {
     // A request with user information is refused, but its refusal is described.
     var place = redaction.secretsMasked(in: authority ?? "")
     if let at = place.utf8.lastIndex(of: UInt8(ascii: "@")) { place.replaceSubrange(..<at, with: Redaction.mask) }
-    return
-      "\(method.rawValue) \(scheme ?? "")://\(place)\(Self.maskingQueryValues(ofURL: redaction.secretsMasked(in: path ?? "/")))"
+    let path = Self.maskingQueryValues(ofURL: redaction.secretsMasked(in: path ?? "/"), redaction)
+    return "\(method.rawValue) \(scheme ?? "")://\(place)\(path)"
   }
 
-  /// The URL, or the end of one, with the values of its query masked.
-  static func maskingQueryValues(ofURL url: String) -> String {
+  /// The URL, or the end of one, with the values of its query masked that `redaction` does not show.
+  static func maskingQueryValues(ofURL url: String, _ redaction: Redaction) -> String {
     guard let mark = url.utf8.firstIndex(where: { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }) else {
       return url
     }
     let query = url.utf8.index(after: mark)
     let items = url.utf8[query...].split(separator: UInt8(ascii: "&"))
-    let names = items.map { item in
-      item.firstIndex(of: UInt8(ascii: "=")).map { "\(Substring(item[..<$0]))=" } ?? ""
-    }
-    return url[..<query] + names.map { $0 + Redaction.mask }.joined(separator: "&")
+    return url[..<query] + items.map { redaction.shown(queryItem: Substring($0)) }.joined(separator: "&")
   }
 }

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
 /// Makes the base request of a resource, anew for every attempt, before interceptors adapt it.
 public struct BaseRequestMaking<Request: Sendable>: Sendable {
   /// Makes the request, on the concurrent pool. What it throws is told to interceptors, who may recover or retry. It
@@ -8,6 +14,8 @@ public struct BaseRequestMaking<Request: Sendable>: Sendable {
   public let make: @Sendable () async throws -> Request
   /// The same where it waits for nothing.
   let makeAtOnce: (@Sendable () throws -> Request)?
+  /// The base URL that it makes the request of, where that of a stack may take its place.
+  var base: (@Sendable () -> String)?
 
   /// Wraps a closure that waits for nothing: `BaseRequestMaking { try ResourceRequest(url: url) }`.
   ///
@@ -24,6 +32,20 @@ public struct BaseRequestMaking<Request: Sendable>: Sendable {
     self.make = make
   }
 
+  /// The same, with a change to each request that is made.
+  func changing(_ change: @escaping @Sendable (inout Request) -> Void) -> Self {
+    @Sendable func changed(_ request: Request) -> Request {
+      var request = request
+      change(&request)
+      return request
+    }
+    let make = make
+    var result =
+      if let makeAtOnce { Self { changed(try makeAtOnce()) } } else { Self { changed(try await make()) } }
+    result.base = base
+    return result
+  }
+
   /// The same request every time.
   public static func request(_ request: Request) -> Self { Self { request } }
 }
@@ -31,6 +53,8 @@ public struct BaseRequestMaking<Request: Sendable>: Sendable {
 extension BaseRequestMaking where Request == ResourceRequest {
   /// The request of an endpoint.
   public static func endpoint(_ endpoint: some HTTPResourceEndpoint) -> Self {
-    Self { try endpoint.makeRequest() }
+    var making = Self { try endpoint.makeRequest() }
+    making.base = { endpoint.baseURL.absoluteString }
+    return making
   }
 }

@@ -36,13 +36,12 @@ extension ErrorDecoding where Payload == Data {
   ///
   /// - Parameters:
   ///   - type: the error.
-  ///   - decoder: its settings must not change any more. Default: a shared one with default settings.
+  ///   - decoder: its settings must not change any more. Default: the stack's (``StackConfiguration/jsonDecoder``).
   public static func json(_ type: APIError.Type = APIError.self, decoder: JSONDecoder? = nil) -> Self
   where APIError: Decodable {
-    let decoder = decoder ?? .withDefaultSettings
-    return Self { payload, _ in
+    Self { payload, _ in
       guard let payload, !payload.isEmpty else { return nil }
-      return try decoder.decode(APIError.self, from: payload)
+      return try (decoder ?? JSONCoders.usualDecoder).decode(APIError.self, from: payload)
     }
   }
 }

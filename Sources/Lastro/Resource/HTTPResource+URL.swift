@@ -21,12 +21,12 @@ extension HTTPResource where Model: Decodable, APIError: Decodable {
   /// declared once, as an ``HTTPResourceEndpoint``.
   ///
   /// - Parameters:
-  ///   - url: absolute, `http` or `https`.
+  ///   - url: absolute, `http` or `https`; or a path that begins with `/`, below ``StackConfiguration/baseURL``.
   ///   - query: added to the URL's query, percent-encoded; `nil` adds a name without a value. Default none.
   ///   - headers: header fields. Default none.
   ///   - model: what the body of a 2xx answer is.
   ///   - error: what the body of any other answer is.
-  ///   - decoder: for model and errors. Default: a shared one with default settings.
+  ///   - decoder: for model and errors. Default: the stack's.
   ///   - options: default: nothing set.
   public static func get(
     _ url: String, query: KeyValuePairs<String, String?> = [:], headers: RawHeaders = [:],
@@ -41,11 +41,11 @@ extension HTTPResource where Model: Decodable, APIError: Decodable {
   /// - Parameters:
   ///   - url: absolute, `http` or `https`.
   ///   - value: encoded anew for every attempt. What encoding throws fails the fetch before anything is sent.
-  ///   - encoder: its settings must not change any more. Default: one with default settings.
+  ///   - encoder: its settings must not change any more. Default: the stack's.
   ///   - headers: header fields. Default none, besides `Content-Type: application/json`.
   ///   - model: what the body of a 2xx answer is; ``NoContent`` where it carries nothing.
   ///   - error: what the body of any other answer is.
-  ///   - decoder: for model and errors. Default: a shared one with default settings.
+  ///   - decoder: for model and errors. Default: the stack's.
   ///   - options: default: nothing set.
   public static func post(
     _ url: String, json value: some Encodable & Sendable, encoder: JSONEncoder? = nil, headers: RawHeaders = [:],
@@ -53,7 +53,7 @@ extension HTTPResource where Model: Decodable, APIError: Decodable {
     options: RequestOptions = RequestOptions()
   ) -> Self {
     send(
-      .post, url, headers: headers, body: try .json(value, encoder: encoder ?? JSONEncoder()), as: model, or: error,
+      .post, url, headers: headers, body: try .json(value, encoder: encoder), as: model, or: error,
       decoder: decoder, options: options)
   }
 
@@ -68,7 +68,7 @@ extension HTTPResource where Model: Decodable, APIError: Decodable {
   ///     body.
   ///   - model: what the body of a 2xx answer is; ``NoContent`` where it carries nothing.
   ///   - error: what the body of any other answer is.
-  ///   - decoder: for model and errors. Default: a shared one with default settings.
+  ///   - decoder: for model and errors. Default: the stack's.
   ///   - options: default: nothing set.
   public static func send(
     _ method: HTTPRequest.Method, _ url: String, query: KeyValuePairs<String, String?> = [:], headers: RawHeaders = [:],
@@ -104,7 +104,7 @@ extension HTTPResource where Model: Decodable, APIError == TextAPIError {
     as model: Model.Type = Model.self, decoder: JSONDecoder? = nil, options: RequestOptions = RequestOptions()
   ) -> Self {
     send(
-      .post, url, headers: headers, body: try .json(value, encoder: encoder ?? JSONEncoder()), as: model,
+      .post, url, headers: headers, body: try .json(value, encoder: encoder), as: model,
       decoder: decoder, options: options)
   }
 
@@ -177,7 +177,9 @@ extension BaseRequestMaking where Request == ResourceRequest {
     _ method: HTTPRequest.Method, _ url: String, query: KeyValuePairs<String, String?>, headers: RawHeaders,
     body: @escaping @Sendable () throws -> RequestBody
   ) -> Self {
-    Self {
+    let isBelowStacks = url.hasPrefix("/") && !url.hasPrefix("//")
+    let url = isBelowStacks ? RequestTarget.stacksBase + url : url
+    var making = Self {
       var request = try ResourceRequest(method: method, url: url, headers: headers, body: try body())
       if !query.isEmpty {
         var target = try RequestTarget(url)
@@ -186,5 +188,7 @@ extension BaseRequestMaking where Request == ResourceRequest {
       }
       return request
     }
+    if isBelowStacks { making.base = { RequestTarget.stacksBase } }
+    return making
   }
 }

@@ -80,8 +80,8 @@ public struct HTTPResource<Model: Sendable, APIError: Error>: Sendable {
 extension HTTPResource where APIError: Decodable {
   /// Makes a resource out of an endpoint whose errors are JSON.
   ///
-  /// The parameters are those of ``init(_:decoding:errorDecoding:interceptors:options:)``; `decoder` is a shared one
-  /// with default settings unless another is given.
+  /// The parameters are those of ``init(_:decoding:errorDecoding:interceptors:options:)``; `decoder` is the
+  /// stack's unless another is given.
   public init(
     _ endpoint: some HTTPResourceEndpoint,
     decoding: ModelDecoding<Model, Data, ResourceResponse>,
@@ -98,8 +98,8 @@ extension HTTPResource where APIError: Decodable {
 extension HTTPResource where Model == ResponseBody, APIError: Decodable {
   /// Makes a resource to stream out of an endpoint whose errors are JSON.
   ///
-  /// The parameters are those of ``init(_:decoding:errorDecoding:interceptors:options:)``; `decoder` is a shared one
-  /// with default settings unless another is given.
+  /// The parameters are those of ``init(_:decoding:errorDecoding:interceptors:options:)``; `decoder` is the
+  /// stack's unless another is given.
   public init(
     _ endpoint: some HTTPResourceEndpoint, decoder: JSONDecoder? = nil,
     interceptors: [any HTTPResourceInterceptor] = [], options: RequestOptions = RequestOptions()
@@ -113,8 +113,8 @@ extension HTTPResource where Model == ResponseBody, APIError: Decodable {
 extension HTTPResource where Model: Decodable, APIError: Decodable {
   /// Makes a resource out of an endpoint whose models and errors are JSON.
   ///
-  /// The parameters are those of ``init(_:decoding:errorDecoding:interceptors:options:)``; `decoder` is a shared one
-  /// with default settings unless another is given.
+  /// The parameters are those of ``init(_:decoding:errorDecoding:interceptors:options:)``; `decoder` is the
+  /// stack's unless another is given.
   public init(
     _ endpoint: some HTTPResourceEndpoint,
     decoder: JSONDecoder? = nil,

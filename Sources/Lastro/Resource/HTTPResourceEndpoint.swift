@@ -47,7 +47,8 @@ public import HTTPTypes
 public protocol HTTPResourceEndpoint: Sendable {
   /// Request method. Default GET.
   var method: HTTPRequest.Method { get }
-  /// What `path` and `queryItems` are added to; absolute, `http` or `https`.
+  /// What `path` and `queryItems` are added to; absolute, `http` or `https`. Default: that of the stack
+  /// (``StackConfiguration/baseURL``), which takes the place of any other, too.
   var baseURL: URL { get }
   /// Path, added to the base's. Default `nil`.
   var path: String? { get }
@@ -76,6 +77,10 @@ public protocol HTTPResourceEndpoint: Sendable {
 extension HTTPResourceEndpoint {
   /// The default: GET.
   public var method: HTTPRequest.Method { .get }
+  // Forced: a scheme and a name are a URL.
+  // swift-format-ignore: NeverForceUnwrap
+  /// The default: stands for the stack's.
+  public var baseURL: URL { URL(string: RequestTarget.stacksBase)! }
   /// The default: nothing is added to the base URL's path.
   public var path: String? { nil }
   /// The default: nothing is added to the base URL's query.

@@ -47,11 +47,9 @@ extension ModelDecoding where Payload == Data {
   ///
   /// - Parameters:
   ///   - type: the model.
-  ///   - decoder: its settings must not change any more. Default: one with default settings that all share, because
-  ///     making a decoder costs more than decoding a small model.
+  ///   - decoder: its settings must not change any more. Default: the stack's (``StackConfiguration/jsonDecoder``).
   public static func json(_ type: T.Type = T.self, decoder: JSONDecoder? = nil) -> Self where T: Decodable {
-    let decoder = decoder ?? .withDefaultSettings
-    return Self { payload, _ in
+    Self { payload, _ in
       if payload.isEmpty {
         if T.self is NoContent.Type, let value = NoContent() as? T { return value }
         if let optional = T.self as? any ExpressibleByNilLiteral.Type, let value = optional.init(nilLiteral: ()) as? T {
@@ -59,7 +57,7 @@ extension ModelDecoding where Payload == Data {
         }
         throw EmptyPayload(model: "\(T.self)")
       }
-      return try decoder.decode(T.self, from: payload)
+      return try (decoder ?? JSONCoders.usualDecoder).decode(T.self, from: payload)
     }
   }
 }
@@ -72,10 +70,6 @@ extension ModelDecoding where T == String, Payload == Data {
       return text
     }
   }
-}
-
-extension JSONDecoder {
-  static let withDefaultSettings = JSONDecoder()
 }
 
 private struct EmptyPayload: Error, CustomStringConvertible {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LastroWire
+
 extension Redaction {
   /// Text of any kind as it may be seen: after every secret name in JSON, form, query or header notation the value is
   /// masked, and so are user information in URLs and, wherever they stand, ``secrets``.

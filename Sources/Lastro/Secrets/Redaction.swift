@@ -21,6 +21,10 @@ public struct Redaction: Sendable, Hashable {
     var names: Set<String>
     var queryNames: Set<String>
     var headers: Set<HTTPField.Name>
+    var shownQueryItems: Set<String> = [
+      "page", "perpage", "pagesize", "limit", "offset", "sort", "order", "orderby", "direction", "format", "version",
+      "apiversion", "v", "lang", "locale",
+    ]
     var matcher = SecretMatcher()
   }
 
@@ -46,6 +50,13 @@ public struct Redaction: Sendable, Hashable {
   public var headers: Set<HTTPField.Name> {
     _read { yield storage.value.headers }
     _modify { yield &storage.value.headers }
+  }
+  /// Query items whose values errors and ledgers show, the others being masked there: lower case, without `-` and `_`.
+  /// A secret name stays secret, and so does a value of more than 64 bytes, or of others than letters, digits and
+  /// `-._~,`. Default: those by which lists are paged, sorted and written, such as `page` and `per_page`.
+  public var shownQueryItems: Set<String> {
+    _read { yield storage.value.shownQueryItems }
+    _modify { yield &storage.value.shownQueryItems }
   }
   /// Texts that are secret wherever they stand, whatever their notation: as they are, percent-encoded (also twice),
   /// with `+` for spaces, escaped as in JSON or HTML, in base64, in the middle of base64 as in Basic credentials.
@@ -87,12 +98,13 @@ public struct Redaction: Sendable, Hashable {
     guard options.mayDifferFromDefaults else { return self }
     let connection = options.connection?.secrets ?? []
     guard
-      !options.sensitiveHeaders.isEmpty || !options.sensitiveQueryItems.isEmpty || !options.secrets.isEmpty
-        || !connection.isEmpty
+      !options.sensitiveHeaders.isEmpty || !options.sensitiveQueryItems.isEmpty || !options.shownQueryItems.isEmpty
+        || !options.secrets.isEmpty || !connection.isEmpty
     else { return self }
     var result = self
     result.headers.formUnion(options.sensitiveHeaders)
     result.names.formUnion(options.sensitiveQueryItems.map(Self.normalized))
+    result.shownQueryItems.formUnion(options.shownQueryItems.map(Self.normalized))
     result.matcher.add(options.secrets)
     result.matcher.add(connection)
     return result
@@ -160,6 +172,18 @@ public struct Redaction: Sendable, Hashable {
     let written = item[..<equals]
     let name = written.percentDecodedBytes.map { String(decoding: $0, as: UTF8.self) } ?? String(written)
     return isSecret(name: name, inQuery: true) ? "\(written)=\(Self.mask)" : String(item)
+  }
+
+  /// An item of a query as errors show it. One without a value may be a value itself.
+  func shown(queryItem item: Substring) -> String {
+    guard let equals = item.utf8.firstIndex(of: UInt8(ascii: "=")) else { return Self.mask }
+    let name = String(item[..<equals])
+    let value = item[equals...].utf8.dropFirst()
+    // Nothing that a server may take for the beginning of another item.
+    let isShown =
+      shownQueryItems.contains(Self.normalized(name)) && !isSecret(name: name, inQuery: true) && value.count <= 64
+      && value.allSatisfy { ByteSet.unreserved.contains($0) || $0 == UInt8(ascii: ",") }
+    return isShown ? String(item) : "\(name)=\(Self.mask)"
   }
 
   private static func normalized(_ name: String) -> String {

@@ -37,7 +37,11 @@ extension NetworkStack {
     } catch {
       throw .fetch(error)
     }
-    let decoded = Result { try decoding.decode(fetched.value, fetched.response) }
+    let configuration = (self as? any ConfiguredStack)?.configuration
+    let coders = JSONCoders(encoder: configuration?.jsonEncoder, decoder: configuration?.jsonDecoder)
+    let decoded = JSONCoders.$current.withValue(coders) {
+      Result { try decoding.decode(fetched.value, fetched.response) }
+    }
     if Task.isCancelled { throw .cancelled }
     switch decoded {
     case .success(let model): return Network.Value(value: model, response: fetched.response)

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
 /// What all fetches of a stack share, unless their request or resource says otherwise.
 ///
 /// ```swift
@@ -7,6 +13,22 @@
 /// configuration.timeouts.total = .seconds(30)
 /// ```
 public struct StackConfiguration: Sendable {
+  /// The base URL of endpoints, in place of their own, such as that of a server for tests or staging; and what a URL
+  /// that begins with `/` is below. Absolute, `http` or `https`, without a query. Default `nil`: endpoints have their
+  /// own. Other URLs stay as they are.
+  ///
+  /// Credentials that are bound to origins have to name this one.
+  public var baseURL: String?
+  /// Header fields of requests that have none of the name, such as `Accept`. Default none.
+  ///
+  /// Those whose values are secret are refused, with `invalid_header`: they would go to every server.
+  public var headers: RawHeaders = [:]
+  /// Decodes models and errors that name no decoder of their own. Its settings must not change any more. Default: one
+  /// with default settings.
+  public var jsonDecoder: JSONDecoder?
+  /// Encodes bodies that name no encoder of their own. Its settings must not change any more. Default: one with default
+  /// settings.
+  public var jsonEncoder: JSONEncoder?
   /// Interceptors of every fetch; they come before the resource's, for every event. Default none.
   public var interceptors: [any HTTPResourceInterceptor]
   /// Sign the requests to their origins, after all interceptors, also those of the resource. Default none.

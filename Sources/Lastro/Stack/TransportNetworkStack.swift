@@ -24,6 +24,14 @@ public struct TransportNetworkStack: HTTPNetworkStack {
     core = StackCore(transport: transport, configuration: configuration)
   }
 
+  /// The stack of the call that the current task is a hook of.
+  static var calling: Self? { CallingStack.current?.core.map { Self(core: $0) } }
+
+  private init(core: StackCore) {
+    transport = core.transport
+    self.core = core
+  }
+
   /// Fetches a resource and decodes its model; see ``HTTPNetworkStack``.
   ///
   /// Runs on the concurrent pool, wherever it is called from.
@@ -60,7 +68,7 @@ public struct TransportNetworkStack: HTTPNetworkStack {
   }
 
   /// Sends a request, and gives the last answer whatever its status: for callers that judge statuses themselves, such
-  /// as other clients' interfaces over this stack, or a conditional request that may be answered with 304.
+  /// as other clients' interfaces over this stack.
   ///
   /// Interceptors, signers, redirects, retries, quota and limits in time are those of a fetch, which interceptors see
   /// fail with each status outside 200–299; only when none of them wants another attempt, or a rule forbids it, the
@@ -68,8 +76,8 @@ public struct TransportNetworkStack: HTTPNetworkStack {
   /// concurrent pool.
   ///
   /// ```swift
-  /// let answer = try await stack.exchange(try ResourceRequest(url: url, headers: [.ifNoneMatch: tag]))
-  /// if answer.response.status == .notModified { return kept }
+  /// let answer = try await stack.exchange(try ResourceRequest(url: url))
+  /// if answer.response.status == .notFound { return nil }
   /// ```
   ///
   /// - Parameters:
@@ -92,10 +100,11 @@ public struct TransportNetworkStack: HTTPNetworkStack {
     finish: (ResponseBody, ResourceResponse) throws -> Value
   ) async throws(HTTPFetchError<any Error>) -> Network.Value<Value, ResourceResponse> {
     var value: Value?
-    let response = try await FetchCall(plan).run {
-      value = try finish($0, $1)
-    } _: {
-      try errorDecoding.decode($0, $1)
+    let core = plan.core
+    let response = try await FetchCall(plan).run { body, response in
+      value = try core.coding { try finish(body, response) }
+    } _: { body, response in
+      try core.coding { try errorDecoding.decode(body, response) }
     }
     // There is no success without a value: a call ends well once it is made.
     guard let value else { throw HTTPFetchError(FailureRecord(.cancelled(.cancelled(requestSent: true)))) }

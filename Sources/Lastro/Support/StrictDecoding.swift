@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LastroSupport
+
 extension Decoder {
   /// As `container(keyedBy:)`; members that have no key are errors.
   func strictContainer<Key: CodingKey & CaseIterable & RawRepresentable<String>>(
@@ -80,12 +82,4 @@ extension ConfigurationError {
         path += key.intValue.map { "[\($0)]" } ?? (path.isEmpty ? "" : ".") + key.stringValue.onOneLine
       }
   }
-}
-
-/// A place in any JSON: a member by its name, an element by its index.
-struct AnyKey: CodingKey {
-  var stringValue: String
-  var intValue: Int?
-  init(stringValue: String) { self.stringValue = stringValue }
-  init(intValue: Int) { (self.intValue, stringValue) = (intValue, "\(intValue)") }
 }

@@ -18,6 +18,8 @@ public struct TimeSource: Sendable {
   /// Time since 1970-01-01 00:00:00 UTC, leap seconds not counted, which may jump: for dates that servers send, and
   /// exports.
   public let sinceEpoch: @Sendable () -> Duration
+  /// Whether it is ``continuous``.
+  private(set) var isContinuous = false
 
   /// Makes a source of time.
   ///
@@ -37,11 +39,20 @@ public struct TimeSource: Sendable {
   }
 
   /// The system's continuous clock.
-  public static let continuous = TimeSource(
-    now: { processStart.duration(to: .now) },
-    sleep: { try await Task.sleep(for: $0, clock: .continuous) })
+  public static let continuous = {
+    var source = TimeSource(
+      now: { processStart.duration(to: .now) }, sleep: { try await Task.sleep(for: $0, clock: .continuous) })
+    source.isContinuous = true
+    return source
+  }()
 
   private static let processStart = ContinuousClock.now
+}
+
+/// Goes by the clock of its stack, unless it was given one.
+package protocol ClockUser {
+  /// Called by each stack that is made with it.
+  func adopt(clock time: TimeSource)
 }
 
 extension Duration {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LastroSupport
+
 #if canImport(FoundationEssentials)
   public import FoundationEssentials
 #else
@@ -70,7 +72,10 @@ extension ServerTrustEvaluator.Configuration: Codable {
     // A NUL stands in no JSON of UTF-8; decoders read UTF-16 and UTF-32 too.
     guard !json.contains(0) else { throw ConfigurationError("\(name) is not UTF-8", hint: "save it as UTF-8") }
     do {
-      if let path = RepeatedMember.path(in: [UInt8](json)) {
+      let repeated = RepeatedMember.path(in: [UInt8](json)) {
+        try? JSONDecoder().decode(String.self, from: Data("\"\($0)\"".utf8))
+      }
+      if let path = repeated {
         throw DecodingError.teaching(
           ConfigurationError("the member occurs twice", hint: "leave one: the other would not count"), at: path)
       }

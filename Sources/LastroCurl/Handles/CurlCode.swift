@@ -150,7 +150,7 @@ enum CurlCode {
     switch result {
     case CLASTRO_VERIFY_NOT_YET_VALID, CLASTRO_VERIFY_EXPIRED:
       return (
-        stage, .certificateExpired, "\(whose) has expired, or is not valid yet",
+        stage, .certificateExpired, "\(whose) \(result == CLASTRO_VERIFY_EXPIRED ? "has expired" : "is not valid yet")",
         "check its dates, and this machine's clock"
       )
     case CLASTRO_VERIFY_UNSPECIFIED, CLASTRO_VERIFY_OTHER_HOST, CLASTRO_VERIFY_OTHER_ADDRESS:

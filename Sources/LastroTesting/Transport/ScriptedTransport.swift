@@ -21,7 +21,8 @@ internal import LastroSupport
 /// its request (``Step/expect(method:path:then:)``); one that is not like that fails with code `script_mismatch`.
 ///
 /// Steps that wait, and the handler, are given up when the request's deadline passes: stage `timeout`, with its code,
-/// as any transport does it. The time is ``init(_:time:handler:)``'s; give it the clock of the stack.
+/// as any transport does it. The time is that of the first stack that is made of it, unless
+/// ``init(_:time:handler:)`` is given another.
 ///
 /// The code under test may hide such a failure, by a retry for one. ``verify()`` does not:
 ///
@@ -75,6 +76,8 @@ public final class ScriptedTransport: Transport {
     var unexpected: [TransferRequest] = []
     var mismatches: [String] = []
     var running = 0
+    /// The clock of the stack.
+    var time: TimeSource?
 
     mutating func takeStep() -> Step? { steps.popFirst() ?? repeated }
 
@@ -86,17 +89,17 @@ public final class ScriptedTransport: Transport {
 
   private let state: Lock<State>
   private let handler: Handler?
-  private let time: TimeSource
+  private let ownTime: TimeSource?
 
   /// Makes a transport.
   ///
   /// - Parameters:
   ///   - steps: one a request, in order.
-  ///   - time: measures the deadlines of requests. Default: the system's clock.
+  ///   - time: measures the deadlines of requests. Default: the clock of the first stack that is made of it.
   ///   - handler: for requests beyond them. Default: they fail.
-  public init(_ steps: [Step] = [], time: TimeSource = .continuous, handler: Handler? = nil) {
+  public init(_ steps: [Step] = [], time: TimeSource? = nil, handler: Handler? = nil) {
     state = Lock(State(steps: steps[...]))
-    self.time = time
+    ownTime = time
     self.handler = handler
   }
 
@@ -109,10 +112,10 @@ public final class ScriptedTransport: Transport {
   /// ```
   ///
   /// - Parameters:
-  ///   - time: measures the deadlines of requests. Default: the system's clock.
+  ///   - time: measures the deadlines of requests. Default: the clock of the first stack that is made of it.
   ///   - answer: called once a request, for several at the same time too.
   public convenience init(
-    time: TimeSource = .continuous,
+    time: TimeSource? = nil,
     answering answer: @escaping @Sendable (TransferRequest, Int) async throws(TransportError) -> TransferResponse
   ) {
     let numbers = Lock(0)
@@ -134,8 +137,8 @@ public final class ScriptedTransport: Transport {
   /// - Parameters:
   ///   - first: the first request's.
   ///   - others: those of the requests after it, in order.
-  ///   - time: measures the deadlines of requests. Default: the system's clock.
-  public convenience init(repeatingLast first: Step, _ others: Step..., time: TimeSource = .continuous) {
+  ///   - time: measures the deadlines of requests. Default: the clock of the first stack that is made of it.
+  public convenience init(repeatingLast first: Step, _ others: Step..., time: TimeSource? = nil) {
     self.init([first] + others, time: time)
     state.withLock { $0.repeated = others.last ?? first }
   }
@@ -194,7 +197,7 @@ public final class ScriptedTransport: Transport {
     case .reply(let response): return try limited(response, to: request)
     case .fail(let error): throw error
     case .hang:
-      return try await withinDeadline(of: request, time) { () throws(TransportError) in throw await Self.hang() }
+      return try await withinDeadline(of: request, clock) { () throws(TransportError) in throw await Self.hang() }
     case .perform(let handler): return try await answer(of: handler, request)
     case .expecting(let expectation, let step):
       guard expectation.isMet(by: request) else { throw mismatch(expectation, number: number, request) }
@@ -205,7 +208,7 @@ public final class ScriptedTransport: Transport {
   private func answer(of handler: @escaping Handler, _ request: TransferRequest) async throws(TransportError)
     -> TransferResponse
   {
-    try await withinDeadline(of: request, time) { () throws(TransportError) in try await handler(request) }
+    try await withinDeadline(of: request, clock) { () throws(TransportError) in try await handler(request) }
   }
 
   private func limited(
@@ -279,5 +282,13 @@ extension ScriptedTransport.Step {
     case .perform: "perform a closure"
     case .expecting(let expectation, let step): "expect \(expectation), then \(step.summary)"
     }
+  }
+}
+
+extension ScriptedTransport: ClockUser {
+  private var clock: TimeSource { ownTime ?? state.withLock { $0.time } ?? .continuous }
+
+  package func adopt(clock time: TimeSource) {
+    state.withLock { if $0.time == nil { $0.time = time } }
   }
 }

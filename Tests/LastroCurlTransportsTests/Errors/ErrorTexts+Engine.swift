@@ -103,7 +103,9 @@ extension ErrorTexts {
     facts.os_errno = Int(ECONNREFUSED)
     for isProxied in [false, true] { explain(CURLE_COULDNT_CONNECT.rawValue, isProxied: isProxied) }
     explain(CURLE_COULDNT_CONNECT.rawValue, socket: "/run/a")
-    for result in [CLASTRO_VERIFY_EXPIRED, CLASTRO_VERIFY_OTHER_HOST, CLASTRO_VERIFY_NO_ISSUER, 12] {
+    for result in [
+      CLASTRO_VERIFY_EXPIRED, CLASTRO_VERIFY_NOT_YET_VALID, CLASTRO_VERIFY_OTHER_HOST, CLASTRO_VERIFY_NO_ISSUER, 12,
+    ] {
       for isProxy in [false, true] {
         let meaning = CurlCode.verification(
           Int(result), of: isProxy ? "proxy.example:443" : "a.example:443", isProxy: isProxy)

@@ -30,7 +30,8 @@ struct ErrorTextsTests {
       ("calls in progress", try await .callsInProgress()), ("open streams", try await .openStreams()),
       ("recordings", try await .recordings()), ("answers", try await .answers()),
       ("connecting", try await .connecting()), ("machines", .machines()),
-      ("files of known hosts", try await .knownHostsFiles()),
+      ("files of known hosts", try await .knownHostsFiles()), ("one line", try await .oneLine()),
+      ("defaults of a stack", try await .defaults()),
     ]
   }
 

@@ -111,7 +111,7 @@ struct FetchErrorTests {
     #expect(!error.description.contains("\n"))
     #expect(error.description.hasPrefix("http/unexpected_status"))
     #expect(error.description.contains("not retried again: the limit of 1 retries is reached"))
-    #expect(error.description.contains("GET https://example.com/a?token=***&page=***"))
+    #expect(error.description.contains("GET https://example.com/a?token=***&page=2"))
     #expect(error.description.contains("503") && error.description.contains("2 attempts"))
     #expect(error.hint?.contains("Retry-After: 7") == true)
     let debug = error.debugDescription
@@ -151,7 +151,7 @@ struct FetchErrorTests {
   @Test("user information and items that are no pairs do not show in the request's description")
   func summary() async throws {
     var request = try ResourceRequest.test(url: "https://example.com/a?s3cr3t&page=2&=s3cr3t#s3cr3t")
-    #expect(request.summary == "GET https://example.com/a?***&page=***&=***")
+    #expect(request.summary == "GET https://example.com/a?***&page=2&=***")
     request.head.authority = "u:s3cr3t@example.com"
     request.head.path = "/a?#s3cr3t&x"
     let error = try await TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(200))).failure(

@@ -53,7 +53,7 @@ struct ExplanationTests {
   @Test("a GET: what is retried and what is not, and why")
   func get() async throws {
     let explanation = try await Self.explain()
-    #expect(explanation.request == "GET https://api.example/a?token=***&page=***")
+    #expect(explanation.request == "GET https://api.example/a?token=***&page=2")
     #expect(explanation.refusal == nil && explanation.idempotency == "yes, by its method")
     for failure in ["no connection", "connection lost after sending", "status 503", "status 429", "status 408"] {
       #expect(try Self.verdict(explanation, failure).0, "\(failure)")
@@ -145,7 +145,7 @@ extension ExplanationTests {
       }, origins: [origin])
     let basic = try BasicAuthenticator(user: "ann", password: "hush-password", origins: [origin])
     let explanation = try await Self.explain(interceptors: [key, bearer, basic]) { $0.signers = [Signer()] }
-    #expect(explanation.request == "GET https://api.example/a?token=***&page=***&api_key=***")
+    #expect(explanation.request == "GET https://api.example/a?token=***&page=2&api_key=***")
     #expect(explanation.interceptors.allSatisfy { $0.explanation != nil })
     #expect(explanation.signers == ["Signer"])
     #expect(try #require(explanation.retries.first { $0.failure == "status 401" }).isRetried)

@@ -10,9 +10,7 @@ enum GitHub: HTTPResourceEndpoint {
   case user(login: String)
   case repositories(owner: String, perPage: Int)
 
-  var baseURL: URL {
-    URL(string: ProcessInfo.processInfo.environment["GITHUB_API"] ?? "https://api.github.com")!
-  }
+  var baseURL: URL { URL(string: "https://api.github.com")! }
 
   var path: String? {
     switch self {

@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if canImport(FoundationEssentials)
-  internal import FoundationEssentials
-#else
-  internal import Foundation
-#endif
-
 /// Finds members that an object of a JSON text has twice, of which decoders take one without a word.
-struct RepeatedMember {
+package struct RepeatedMember {
   private struct Frame {
     var isObject: Bool
     var names: Set<String> = []
@@ -20,8 +14,12 @@ struct RepeatedMember {
 
   /// The path of the first one; `nil` where there is none, or the text is not JSON.
   ///
-  /// - Parameter bytes: UTF-8.
-  static func path(in bytes: [UInt8]) -> [any CodingKey]? {
+  /// - Parameters:
+  ///   - bytes: UTF-8.
+  ///   - unescape: makes a name of what stands between the quotes; asked where a backslash is among it.
+  package static func path(
+    in bytes: [UInt8], unescaping unescape: (_ escaped: String) -> String?
+  ) -> [any CodingKey]? {
     var scan = Self()
     var index = 0
     while index < bytes.count {
@@ -36,7 +34,7 @@ struct RepeatedMember {
         index += bytes[index] == UInt8(ascii: "\\") ? 2 : 1
       }
       guard index < bytes.count else { return nil }
-      if !scan.readText(bytes[start..<index]) { return scan.frames.map(\.key) }
+      if !scan.readText(bytes[start..<index], unescape) { return scan.frames.map(\.key) }
       index += 1
     }
     return nil
@@ -60,16 +58,19 @@ struct RepeatedMember {
   }
 
   /// False for a name that the object has already.
-  private mutating func readText(_ text: ArraySlice<UInt8>) -> Bool {
+  private mutating func readText(_ text: ArraySlice<UInt8>, _ unescape: (String) -> String?) -> Bool {
     guard let frame = frames.last, frame.isObject, frame.expectsName else { return true }
-    let name = Self.decoded(text)
+    let plain = String(decoding: text, as: UTF8.self)
+    let name = text.contains(UInt8(ascii: "\\")) ? unescape(plain) ?? plain : plain
     frames[frames.count - 1].key = AnyKey(stringValue: name)
     return frames[frames.count - 1].names.insert(name).inserted
   }
+}
 
-  private static func decoded(_ text: ArraySlice<UInt8>) -> String {
-    let plain = String(decoding: text, as: UTF8.self)
-    guard text.contains(UInt8(ascii: "\\")) else { return plain }
-    return (try? JSONDecoder().decode(String.self, from: Data("\"\(plain)\"".utf8))) ?? plain
-  }
+/// A place in any JSON: a member by its name, an element by its index.
+package struct AnyKey: CodingKey {
+  package var stringValue: String
+  package var intValue: Int?
+  package init(stringValue: String) { self.stringValue = stringValue }
+  package init(intValue: Int) { (self.intValue, stringValue) = (intValue, "\(intValue)") }
 }

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Finds the value that follows a name in JSON, form, query or header notation, also in text that was cut off.
-struct SecretScanner {
+package struct SecretScanner {
   private let bytes: [UInt8]
   private var index: Int
 
-  init(_ bytes: [UInt8], after index: Int) {
+  package init(_ bytes: [UInt8], after index: Int) {
     self.bytes = bytes
     self.index = index
   }
 
   /// Whether a byte belongs to a name. Beyond ASCII all do.
-  static func isWordByte(_ byte: UInt8) -> Bool {
-    byte.isDigit || byte.lowercasedASCII &- 97 < 26 || byte >= 0x80 || byte == UInt8(ascii: "_")
+  package static func isWordByte(_ byte: UInt8) -> Bool {
+    byte &- 48 < 10 || (byte | 0x20) &- 97 < 26 || byte >= 0x80 || byte == UInt8(ascii: "_")
       || byte == UInt8(ascii: "-")
   }
 
   /// Where the value is, without its quotes; `nil` where the name is not followed by one, or is not secret.
-  mutating func value(of name: String, isSecret: (_ name: String, _ inQuery: Bool) -> Bool) -> Range<Int>? {
+  package mutating func value(of name: String, isSecret: (_ name: String, _ inQuery: Bool) -> Bool) -> Range<Int>? {
     let nameEnd = index
     let isQuoted = skip { Self.isBlank($0) || Self.isQuote($0) || $0 == UInt8(ascii: "\\") }.contains(
       where: Self.isQuote)
@@ -44,8 +44,9 @@ struct SecretScanner {
   private func fieldValue(isPair: Bool) -> Range<Int> { upTo(isPair ? "&\r\n" : "\r\n") }
 
   private func upTo(_ delimiters: StaticString) -> Range<Int> {
-    let set = ByteSet(delimiters)
-    return index..<(bytes[index...].firstIndex(where: set.contains) ?? bytes.count)
+    delimiters.withUTF8Buffer { set in
+      index..<(bytes[index...].firstIndex(where: set.contains) ?? bytes.count)
+    }
   }
 
   /// Where the closing quote is; the end of the text where there is none.

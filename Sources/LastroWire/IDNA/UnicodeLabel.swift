@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import LastroSupport
-internal import LastroWire
-
 /// Which labels may stand in a name before they are encoded (RFC 5891 §5.4, RFC 5892, UTS 46 §4.1).
 enum UnicodeLabel {
   /// The label of a name written in Unicode, normalized (NFC).
-  static func composed(_ label: [Unicode.Scalar]) throws(HostProblem) -> [Unicode.Scalar] {
+  static func composed(
+    _ label: [Unicode.Scalar], _ compose: DomainName.Compose
+  ) throws(HostProblem) -> [Unicode.Scalar] {
     try checkScalars(label)
-    guard let composed = Composition.nfc(label) else {
+    guard let composed = compose(label) else {
       throw HostProblem(
         "the host has combining marks whose normal form is not certain", hint: "write the label in its xn-- form")
     }
@@ -17,10 +16,10 @@ enum UnicodeLabel {
   }
 
   /// Checks the label that an A-label encodes: it must be normalized already.
-  static func check(_ label: [Unicode.Scalar]) throws(HostProblem) {
+  static func check(_ label: [Unicode.Scalar], _ compose: DomainName.Compose) throws(HostProblem) {
     try checkScalars(label)
     // Where the normal form is not certain, the ASCII form is: it is what is compared and sent.
-    guard Composition.nfc(label).map({ $0 == label }) ?? true else {
+    guard compose(label).map({ $0 == label }) ?? true else {
       throw HostProblem(
         "a label of the host encodes text that is not normalized", hint: "encode its NFC form, as every client does")
     }
@@ -28,19 +27,34 @@ enum UnicodeLabel {
   }
 
   static func checkASCII(_ scalar: Unicode.Scalar) throws(HostProblem) {
-    guard scalar.isASCII, ByteSet.unreserved.contains(UInt8(scalar.value)) else { throw refused(scalar) }
+    guard scalar.isASCII, isUnreserved(scalar) else { throw refused(scalar) }
+  }
+
+  /// RFC 3986 §2.3.
+  private static func isUnreserved(_ scalar: Unicode.Scalar) -> Bool {
+    switch scalar {
+    case "a"..."z", "A"..."Z", "0"..."9", "-", ".", "_", "~": true
+    default: false
+    }
   }
 
   private static func checkScalars(_ label: [Unicode.Scalar]) throws(HostProblem) {
     for scalar in label where !isAllowed(scalar) { throw refused(scalar) }
     // RFC 5891 §4.2.3.2.
-    if let first = label.first, first.isCombiningMark {
+    if let first = label.first, isCombiningMark(first) {
       throw HostProblem("a label of the host begins with a combining mark", hint: "put a letter before it")
     }
   }
 
+  private static func isCombiningMark(_ scalar: Unicode.Scalar) -> Bool {
+    switch scalar.properties.generalCategory {
+    case .nonspacingMark, .spacingMark: true
+    default: false
+    }
+  }
+
   private static func isAllowed(_ scalar: Unicode.Scalar) -> Bool {
-    if scalar.isASCII { return ByteSet.unreserved.contains(UInt8(scalar.value)) }
+    if scalar.isASCII { return isUnreserved(scalar) }
     // Letters that IDNA 2008 has in their own right although case folding changes them.
     if scalar == "ß" || scalar == "ς" || LabelContext.isContextual(scalar) { return true }
     guard !scalar.properties.changesWhenNFKCCaseFolded, !isException(scalar.value) else { return false }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import LastroWire
+internal import LastroSupport
+package import LastroWire
 
 #if canImport(Glibc)
   internal import Glibc
@@ -26,7 +27,7 @@ package enum HostReader {
     guard text.utf8.count <= 512 else {
       throw HostProblem("the host has \(text.utf8.count) bytes, above the maximum of 253", hint: "shorten it")
     }
-    let name = try DomainName.ascii(text)
+    let name = try DomainName.ascii(text, composing: Composition.nfc)
     guard endsInNumber(name) else { return (name, false) }
     guard isIPv4(name) else {
       throw HostProblem(
@@ -71,16 +72,5 @@ package enum HostReader {
         guard part.utf8.count <= 3, part.utf8.allSatisfy(\.isDigit), let value = Int(part) else { return false }
         return value < 256 && (part.utf8.count == 1 || part.utf8.first != UInt8(ascii: "0"))
       }
-  }
-}
-
-/// Why a text cannot be a host. The caller turns it into the error of a configuration or of a request.
-package struct HostProblem: Error, Hashable {
-  package var message: String
-  package var hint: String?
-
-  init(_ message: String, hint: String? = nil) {
-    self.message = message
-    self.hint = hint
   }
 }

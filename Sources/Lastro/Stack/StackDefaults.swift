@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+
+/// What a stack adds to each request that its resources make.
+struct StackDefaults: Sendable {
+  private let base: RequestTarget?
+  private let fields: HTTPFields
+
+  /// `nil` where there is nothing to add.
+  init?(_ configuration: StackConfiguration) throws(TransportError) {
+    guard configuration.baseURL != nil || !configuration.headers.fields.isEmpty else { return nil }
+    base = try configuration.baseURL.map { (url) throws(TransportError) in try RequestTarget(url) }
+    fields = try configuration.headers.checkedFields()
+    if base?.query != nil {
+      throw .invalidURL("the stack's base URL has a query", hint: "give query items in the endpoint")
+    }
+    // Whatever the stack is asked to fetch, and wherever: a key would go to strangers.
+    if let secret = fields.first(where: { Redaction.standard.isSecret($0.name) }) {
+      throw .refused(
+        .invalidHeader, "StackConfiguration.headers has \(secret.name), which would go to every server",
+        hint: "give it to an authenticator, such as APIKeyAuthenticator, which knows the servers it is for")
+    }
+  }
+
+  /// Whether the request is for the stack's base URL, which there is none.
+  static func lacksBase(_ request: ResourceRequest) -> TransportError? {
+    guard request.head.authority == RequestTarget.stacksHost else { return nil }
+    return .invalidURL(
+      "the request is below the stack's base URL, and the stack has none",
+      hint: "set StackConfiguration.baseURL, declare the endpoint's baseURL, or begin the URL with https://")
+  }
+
+  /// Adds fields that the request lacks, and puts the stack's base URL in place of the one that it was made of.
+  func complete(_ request: inout ResourceRequest, madeOf old: String?) throws(TransportError) {
+    for field in fields where request.head.headerFields[field.name] == nil {
+      request.head.headerFields.append(field)
+    }
+    guard let old, let base else { return }
+    let replaced = try RequestTarget(old)
+    let prefix = replaced.path.withoutSlashesAtEnd
+    guard request.head.scheme == replaced.scheme, request.head.authority == replaced.authority,
+      let path = request.head.path, path.hasPrefix(prefix),
+      path.utf8.dropFirst(prefix.utf8.count).first.map({ $0 == 0x2F || $0 == 0x3F }) ?? true
+    else {
+      throw .invalidURL(
+        "the endpoint's request is not below the endpoint's base URL, which that of the stack replaces",
+        hint: "make the request of baseURL, or leave StackConfiguration.baseURL out")
+    }
+    let rest = path.dropFirst(prefix.count)
+    request.head.scheme = base.scheme
+    request.head.authority = base.authority
+    request.head.path = (rest.first == "/" ? String(base.path.withoutSlashesAtEnd) : base.path) + rest
+  }
+}
+
+extension String {
+  fileprivate var withoutSlashesAtEnd: Substring { self[..<(lastIndex { $0 != "/" }.map(index(after:)) ?? startIndex)] }
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import LastroTesting
+import TestSupport
+import Testing
+
+@testable import Lastro
+
+/// Credentials that are assembled before the stack: its token calls and its clock are those of the stack they are in.
+@Suite("Tokens on one stack", .timeLimit(.minutes(5)))
+struct OneStackTests {
+  static func token(_ value: String, lifetime: Int) -> ScriptedTransport.Step {
+    OAuth2SourceTests.answer(#"{"access_token":"\#(value)","token_type":"bearer","expires_in":\#(lifetime)}"#)
+  }
+
+  static let resource = HTTPResource<NoContent, TextAPIError>.get("https://api.example/me")
+
+  @Test("a source without a stack asks through the stack whose call needs the token, also again after a 401")
+  func sameStack() async throws {
+    let transport = ScriptedTransport([
+      Self.token("first", lifetime: 60), .answer(401), Self.token("second", lifetime: 60), .answer(204),
+    ])
+    let source = try OAuth2ClientCredentials(client: OAuth2SourceTests.client())
+    let authenticator = try BearerAuthenticator(source: source, origins: [Origin("https://api.example")])
+    let stack = TransportNetworkStack(transport, interceptors: [authenticator, RetryInterceptor.standard])
+    _ = try await stack.fetch(Self.resource)
+    try transport.verify()
+    #expect(transport.requests.map { $0.head.authority } == ["id.example", "api.example", "id.example", "api.example"])
+    let fields = transport.requests.compactMap { $0.head.headerFields[.authorization] }
+    #expect(fields.filter { $0.hasPrefix("Bearer") } == ["Bearer first", "Bearer second"])
+    #expect(fields.filter { $0.hasPrefix("Basic") }.count == 2)
+  }
+
+  @Test("so does one of refresh tokens")
+  func refreshToken() async throws {
+    let transport = ScriptedTransport([Self.token("first", lifetime: 60), .answer(204)])
+    let source = try OAuth2RefreshToken(client: OAuth2SourceTests.client(), refreshToken: "r")
+    let authenticator = try BearerAuthenticator(source: source, origins: [Origin("https://api.example")])
+    _ = try await TransportNetworkStack(transport, interceptors: [authenticator]).fetch(Self.resource)
+    #expect(transport.requests.count == 2)
+  }
+
+  @Test("asked outside of a call it says what it lacks")
+  func noStack() async throws {
+    let source = try OAuth2ClientCredentials(client: OAuth2SourceTests.client())
+    let error = await #expect(throws: OAuth2Error.self) { try await source.token(replacing: nil) }
+    #expect("\(try #require(error))".contains("the token source has no stack"))
+  }
+
+  @Test("a stack that is dropped while a token is fetched is kept by nobody")
+  func noCycle() async throws {
+    weak var kept: BearerAuthenticator?
+    do {
+      let source = CustomAccessTokenSource { _ in try AccessToken("t", expiresIn: .seconds(60)) }
+      let authenticator = try BearerAuthenticator(source: source, origins: [Origin("https://api.example")])
+      kept = authenticator
+      let transport = ScriptedTransport([.answer(204)])
+      _ = try await TransportNetworkStack(transport, interceptors: [authenticator]).fetch(Self.resource)
+    }
+    #expect(await eventually { kept == nil })
+  }
+
+  @Test("the clock of the stack is that of its authenticator and of its script: one is to be given")
+  func oneClock() async throws {
+    let clock = ManualClock()
+    let transport = ScriptedTransport([
+      Self.token("first", lifetime: 100), .answer(204), .answer(204), Self.token("second", lifetime: 100), .answer(204),
+      .hang,
+    ])
+    let source = try OAuth2ClientCredentials(client: OAuth2SourceTests.client())
+    let authenticator = try BearerAuthenticator(
+      source: source, origins: [Origin("https://api.example")], leeway: .zero)
+    var configuration = StackConfiguration(interceptors: [authenticator])
+    configuration.timeSource = clock.timeSource
+    let stack = TransportNetworkStack(transport: transport, configuration: configuration)
+    _ = try await stack.fetch(Self.resource)
+    clock.advance(by: .seconds(99))
+    _ = try await stack.fetch(Self.resource)
+    clock.advance(by: .seconds(2))
+    _ = try await stack.fetch(Self.resource)
+    let bearers = transport.requests.compactMap { $0.head.headerFields[.authorization] }.filter {
+      $0.hasPrefix("Bearer")
+    }
+    #expect(bearers == ["Bearer first", "Bearer first", "Bearer second"])
+    let error = try await clock.moving(by: .seconds(30)) { try await stack.failure(of: Self.resource) }
+    #expect(error.code == .totalTimeout)
+  }
+
+  @Test("what is left of a token that the authenticator began with is left by the stack's clock")
+  func firstToken() async throws {
+    let clock = ManualClock()
+    let source = CustomAccessTokenSource { _ in try AccessToken("second", expiresIn: .seconds(60)) }
+    let authenticator = try BearerAuthenticator(
+      source: source, origins: [Origin("https://api.example")], token: AccessToken("first", expiresIn: .seconds(600)),
+      leeway: .zero)
+    let transport = ScriptedTransport(repeatingLast: .answer(204))
+    let stack = TransportNetworkStack(transport, time: clock.timeSource, interceptors: [authenticator])
+    for seconds in [300, 400] {
+      _ = try await stack.fetch(Self.resource)
+      clock.advance(by: .seconds(seconds))
+    }
+    _ = try await stack.fetch(Self.resource)
+    let fields = transport.requests.compactMap { $0.head.headerFields[.authorization] }
+    #expect(fields == ["Bearer first", "Bearer first", "Bearer second"])
+  }
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import LastroTesting
+import TestSupport
+import Testing
+
+@testable import Lastro
+
+/// What the line that is logged has, besides stage, code and message.
+@Suite("Errors in one line", .timeLimit(.minutes(5)))
+struct OneLineTests {
+  static let page: HTTPFields = [.contentType: "text/html; charset=utf-8"]
+
+  static func failure(
+    _ step: ScriptedTransport.Step, url: String = "https://example.com/a", _ options: RequestOptions = RequestOptions()
+  ) async throws -> HTTPFetchError<APIFailure> {
+    let request = try ResourceRequest.test(url: url, options: options)
+    return try await TransportNetworkStack(ScriptedTransport(repeatingLast: step)).failure(
+      of: HTTPResource<Model, APIFailure>(
+        baseRequestMaking: .request(request), decoding: .json(), errorDecoding: .json()))
+  }
+
+  @Test("what the API said is in it, on one line, bounded and masked")
+  func apiWords() async throws {
+    let error = try await Self.failure(.answer(404, body: #"{"message":"no item\n999, token=s3cr3t"}"#))
+    #expect(error.description.contains(#"; the API says: APIFailure(message: "no item\n999, token=***"#))
+    let long = String(repeating: "x", count: 5000)
+    #expect(try await Self.failure(.answer(404, body: #"{"message":"\#(long)"}"#)).description.count < 400)
+  }
+
+  @Test("of a page in the API's place it has type and beginning; of JSON, which may be personal, nothing")
+  func foreignBody() async throws {
+    let refusal = try await Self.failure(.answer(500, fields: Self.page, body: "<h1>Oops</h1>"))
+    #expect(refusal.description.contains("; the body is text/html, and begins with <h1>Oops</h1>"))
+    let page = try await Self.failure(.answer(200, fields: Self.page, body: "<!DOCTYPE html>\n<p>Log in</p>"))
+    #expect(page.description.contains(#"it is text/html, and begins with <!DOCTYPE html>\n<p>Log in</p> (status 200)"#))
+    #expect(page.hint?.contains("in the API's place") == true)
+    for fields in [[.contentType: "application/problem+json"], [:]] as [HTTPFields] {
+      for status in [200, 500] {
+        let cut = try await Self.failure(.answer(status, fields: fields, body: #"{"name":"Ann"#))
+        #expect(!cut.description.contains("Ann"))
+      }
+    }
+  }
+
+  @Test("localizedDescription is the line, of fetches and of what they are made of")
+  func localized() async throws {
+    let error = try await Self.failure(.answer(404))
+    #expect(error.localizedDescription == "\(error)")
+    let parts: [any Error] = [
+      ConfigurationError("m", hint: "h"), TransportError.cancelled(), FetchAndDecodeError<TestError>.cancelled,
+      DecodeFailure(TestError(), payload: Data(), metadata: ()),
+    ]
+    for part in parts { #expect(part.localizedDescription == "\(part)") }
+  }
+
+  @Test("values of the query are shown that page and sort a list, and those that the request names; no others")
+  func query() async throws {
+    var options = RequestOptions()
+    options.shownQueryItems = ["item-kind", "token"]
+    let url = "https://example.com/a?page=2&Per_Page=9&q=ann&item_kind=book&token=s3cr3t&sort=a%3Btoken%3Ds3cr3t"
+    let error = try await Self.failure(.answer(404), url: url, options)
+    let shown = "GET https://example.com/a?page=2&Per_Page=9&q=***&item_kind=book&token=***&sort=***"
+    #expect(error.request == shown)
+    #expect(error.ledger.request == shown)
+    let long = try await Self.failure(
+      .answer(404), url: "https://example.com/?page=\(String(repeating: "9", count: 65))")
+    #expect(long.request == "GET https://example.com/?page=***")
+    options.sensitiveQueryItems = ["page"]
+    #expect(try await Self.failure(.answer(404), url: url, options).request?.contains("?page=***&") == true)
+  }
+
+  @Test("a timeout and a limit name the request")
+  func place() async throws {
+    for (stage, code) in [
+      (FailureStage.timeout, FailureCode.idleTimeout), (.limit, .queueFull), (.resolve, .hostNotFound),
+    ] {
+      let error = try await Self.failure(.fail(stage, code))
+      #expect(error.description.contains("; GET https://example.com/a"), "\(error)")
+    }
+  }
+
+  @Test("a server that hangs up in the clear may speak TLS at that port")
+  func hungUp() async throws {
+    for (url, isTold) in [("http://example.com/", true), ("https://example.com/", false)] {
+      let error = try await Self.failure(.fail(.response, .connectionLost), url: url)
+      #expect((error.hint?.contains("write https") == true) == isTold)
+    }
+  }
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import HTTPTypes
+import LastroTesting
+import TestSupport
+import Testing
+
+@testable import Lastro
+
+/// 304 (RFC 9110 §15.4.5) is the answer to a request that asked whether something has changed, and no failure.
+@Suite("Conditional requests", .timeLimit(.minutes(5)))
+struct ConditionalTests {
+  static let validators: HTTPFields = [.eTag: #"W/"1""#, .lastModified: "Sun, 06 Nov 1994 08:49:37 GMT"]
+
+  static func resource() -> HTTPResource<Model, APIFailure> { .get("https://example.com/a") }
+
+  @Test("ifModified(since:) asks by the validators of an answer, and its value is nil where nothing changed")
+  func ifModified() async throws {
+    let transport = ScriptedTransport([
+      .answer(200, fields: Self.validators, body: #"{"name":"a"}"#), .answer(304), .answer(200, body: #"{"name":"b"}"#),
+      .answer(404, body: #"{"message":"gone"}"#),
+    ])
+    let stack = TransportNetworkStack(transport, interceptors: [RetryInterceptor(policy: .maxRetries(3))])
+    let first = try await stack.fetch(Self.resource())
+    let same = try await stack.fetch(Self.resource().ifModified(since: first.response))
+    #expect(same.value == nil && same.response.status == .notModified && same.response.attempts.count == 1)
+    let sent = try #require(transport.requests.last?.head.headerFields)
+    #expect(sent[.ifNoneMatch] == #"W/"1""# && sent[.ifModifiedSince] == "Sun, 06 Nov 1994 08:49:37 GMT")
+    #expect(try await stack.fetch(Self.resource().ifModified(since: first.response)).value?.name == "b")
+    let error = try await stack.failure(of: Self.resource().ifModified(since: first.response))
+    #expect(error.apiError?.message == "gone")
+  }
+
+  @Test("an answer without validators asks for all of it again")
+  func withoutValidators() async throws {
+    let transport = ScriptedTransport(repeatingLast: .answer(200, body: #"{"name":"a"}"#))
+    let stack = TransportNetworkStack(transport)
+    let first = try await stack.fetch(Self.resource())
+    #expect(try await stack.fetch(Self.resource().ifModified(since: first.response)).value?.name == "a")
+    #expect(transport.requests.last?.head.headerFields[.ifNoneMatch] == nil)
+  }
+
+  @Test("it is below the stack's base URL where the resource is")
+  func based() async throws {
+    let transport = ScriptedTransport(repeatingLast: .answer(304))
+    let stack = TransportNetworkStack(transport) { $0.baseURL = "https://b.example" }
+    let earlier = ResourceResponse(head: HTTPResponse(status: .ok, headerFields: Self.validators), url: "")
+    #expect(try await stack.fetch(HTTPResource<Model, APIFailure>.get("/a").ifModified(since: earlier)).value == nil)
+    #expect(transport.requests.first?.head.authority == "b.example")
+  }
+
+  @Test("with a condition of one's own: bytes are none, an optional model is nil, a stream is empty")
+  func ownCondition() async throws {
+    let stack = TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(304)))
+    for fields in [[.ifNoneMatch: "*"], [.ifModifiedSince: "Sun, 06 Nov 1994 08:49:37 GMT"]] as [HTTPFields] {
+      let request = try ResourceRequest.test(fields: fields)
+      let raw = try await stack.fetch(.raw(request))
+      #expect(raw.value.isEmpty && raw.response.status == .notModified)
+      let optional = HTTPResource<Model?, APIFailure>(
+        baseRequestMaking: .request(request), decoding: .json(), errorDecoding: .json())
+      #expect(try await stack.fetch(optional).value == nil)
+      #expect(try await stack.stream(request).value.collect(upTo: 9).isEmpty)
+      #expect(try await stack.exchange(request).response.status == .notModified)
+    }
+  }
+
+  @Test("it stays a failure that teaches where there was no condition, or the model has no place for it")
+  func failures() async throws {
+    let interceptor = RetryLoopTests.Script(actions: [.none, .none])
+    for fields in [[:], [.ifNoneMatch: "*"]] as [HTTPFields] {
+      let request = try ResourceRequest.test(fields: fields)
+      let stack = TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(304)), interceptors: [interceptor])
+      let error = try await stack.failure(
+        of: HTTPResource<Model, APIFailure>(
+          baseRequestMaking: .request(request), decoding: .json(), errorDecoding: .json()))
+      guard case .http(.notModified, nil) = error.reason else { throw TestFailure("\(error)") }
+      #expect(error.hint?.contains("ifModified(since:)") == true)
+    }
+  }
+}
