@@ -4,10 +4,11 @@
 SWIFTFLAGS ?=
 BENCHMARKFLAGS ?=
 FUZZFLAGS ?=
+PREFIX ?= /usr/local
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 export SWIFTFLAGS JOBS
 
-.PHONY: help demo service test setup setup-test build lint format docs pages simulation chat browse consumer api tsan asan slow fuzz autobahn newer benchmarks benchmarks-smoke check long clean
+.PHONY: help demo service test setup setup-test build program install package lint format docs pages simulation chat browse consumer api tsan asan slow fuzz autobahn newer benchmarks benchmarks-smoke check long clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +30,15 @@ setup-test: ## Install what the tests need
 
 build: setup ## Build everything, warnings being errors
 	swift build -j $(JOBS) --build-tests -Xswiftc -warnings-as-errors --explicit-target-dependency-import-check error
+
+program: setup
+	swift build -c release -j $(JOBS) --product lastro --static-swift-stdlib --scratch-path .build-release
+
+install: program ## Install lastro, its man page and completions: make install [PREFIX=/usr/local] [DESTDIR=…]
+	.ci/install .build-release/release/lastro "$(DESTDIR)$(PREFIX)"
+
+package: program ## Build .build-release/lastro_VERSION_ARCHITECTURE.deb, which needs no Swift
+	.ci/deb .build-release/release/lastro .build-release
 
 lint: ## Check format, licence lines, imports and the edges between rooms
 	.ci/lint

@@ -40,7 +40,8 @@ final class OutputFile {
     let target = exists ? Self.resolved(name) : name
     path = target
     let folder = target.lastIndex(of: "/").map { String(target[...$0]) } ?? "."
-    var opened = open(folder, Self.unnamed, 0o666)
+    // Without /proc it could get no name.
+    var opened = access("/proc/self/fd", F_OK) == 0 ? open(folder, Self.unnamed, 0o666) : -1
     if opened < 0 {
       temporary = Self.beside(target)
       opened = open(temporary ?? "", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)

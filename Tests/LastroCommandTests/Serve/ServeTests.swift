@@ -2,6 +2,7 @@
 
 import Foundation
 import Glibc
+import LastroTesting
 import PeerSupport
 import TestSupport
 import Testing
@@ -33,5 +34,14 @@ struct ServeTests {
     #expect(await eventually { !process.isRunning })
     #expect(process.terminationReason == .exit && process.terminationStatus == 0)
     #expect(!FileManager.default.fileExists(atPath: roots))
+  }
+
+  @Test("a port that is taken, and a file that cannot be written, are exit status 1")
+  func refused() async throws {
+    let other = try LoopbackServer.http { _ in .text("") }
+    let taken = try await Lastro.run(["serve", "--port", "\(other.port)"])
+    #expect(taken.status == 1 && taken.errors.contains("cannot listen on port \(other.port) of 127.0.0.1"))
+    let unwritable = try await Lastro.run(["serve", "--cacert", "/nowhere/root.pem"])
+    #expect(unwritable.status == 1 && unwritable.errors.contains("cannot write /nowhere/root.pem"))
   }
 }
