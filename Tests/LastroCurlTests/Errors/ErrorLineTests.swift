@@ -143,8 +143,8 @@ struct ErrorLineTests {
           hosts: [mistake == .otherHost ? "other.example" : "localhost"],
           validity: mistake == .expired ? .expired : .days(2)))
       if mistake == .handshakeStalls { tls.handshakeFault = .stallInHandshake }
-      let isPlain = mistake == .tlsToPlainPort
-      let server = try LoopbackServer.http(tls: isPlain ? nil : tls) { _ in .text("") }
+      if mistake == .tlsToPlainPort { tls.handshakeFault = .plaintextInsteadOfTLS }
+      let server = try LoopbackServer.http(tls: tls) { _ in .text("") }
       let scheme = mistake == .plainToTLSPort ? "http" : "https"
       let limit = mistake == .handshakeStalls ? try Timeouts(connect: .milliseconds(100)) : nil
       return try await line("\(scheme)://localhost:\(server.port)/a", timeouts: limit)
