@@ -12,7 +12,7 @@ extension StackConfiguration {
   /// ```
   ///
   /// Stacks that are made with the same one share what it keeps. They must reach the same servers by the same names,
-  /// and trust the same: what one of them fetched answers the others.
+  /// trust the same, and present the same client certificate: what one of them fetched answers the others.
   public var cache: HTTPCache? {
     get { layers[.cache] as? HTTPCache }
     set { layers[.cache] = newValue }

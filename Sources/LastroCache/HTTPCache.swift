@@ -58,11 +58,11 @@ public final class HTTPCache: Sendable {
 
   /// What is kept of URLs is no longer true, nor is what is under way.
   func forget(_ urls: [String], _ visit: StoreVisit) async {
+    let access = access
     // Where the store tells no key, what of it is meant is not known.
-    guard let key = await visit.ask({ await $0.digestKey() }) else { return outdate(nil) }
+    guard let key = await access.digestKey(visit.time) else { return outdate(nil) }
     let digests = urls.flatMap(searches.texts).compactMap { try? CacheKeyring(key: key).digest(ofURL: $0) }
     for digest in digests { outdate(digest) }
-    let access = access
     await visit.ask { _ in for digest in digests { _ = await access.clear(digest) } }
   }
 

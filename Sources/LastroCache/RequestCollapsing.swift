@@ -14,8 +14,8 @@ public import Lastro
 /// Equal are requests by GET or HEAD, without a body, that have the same URL, the same fields but those of a trace, the
 /// same principal and connection options, and bodies collected up to the same limit. The first carries the transfer
 /// out, in a task of its own, so that it goes on when the first is cancelled; the others wait for its answer, or its
-/// failure, each under its own deadline. They share no answer that sets a cookie, and no failure that is of the first
-/// alone: its timeouts and limits. A request goes by itself where it is streamed, is told of interim responses, or has
+/// failure, each under its own deadline. They share nothing that sets a cookie, and no failure that is of the first
+/// alone: its timeouts, limits and refusals. A request goes by itself where it is streamed, is told of interim responses, or has
 /// the mode ``CacheMode/noStore`` or ``CacheMode/reload``.
 public final class RequestCollapsing: Sendable {
   let flights = FlightTable()
@@ -23,7 +23,7 @@ public final class RequestCollapsing: Sendable {
   let keyring = CacheKeyring(key: DigestKey.bytes(from: .system))
 
   /// Makes one. Stacks that have the same one collapse each other's requests; they must reach the same servers by the
-  /// same names.
+  /// same names, trust the same, and present the same client certificate.
   public init() {}
 
   /// How many requests wait for transfers that they share, those that carry them out among them.

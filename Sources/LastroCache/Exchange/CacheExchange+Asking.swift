@@ -102,8 +102,10 @@ extension CacheExchange {
       report.forwardReason = .stale
       report.forwardStatus = 304
       report.isStored = mayStay(heads[serving].entry, serving, situation)
+      // Requests that were equal by the rule before it may not be by this one.
+      let keepsRule = keys.searchRule == nil || NoVarySearch(heads[serving].entry.fields) == keys.searchRule
       answer = try await served(heads[serving], part, report, facts: response.facts).map {
-        Asked(response: $0, isShareable: report.isStored)
+        Asked(response: $0, isShareable: report.isStored && keepsRule)
       }
       if answer == nil { await remove(heads[serving].id) }
     }

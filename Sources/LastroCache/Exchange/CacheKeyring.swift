@@ -21,11 +21,17 @@ struct CacheKeyring: Sendable {
   func partition(
     of request: TransferRequest, principal: String?, _ partitioning: HTTPCachePolicy.Partitioning
   ) throws(ConfigurationError) -> [UInt8] {
+    guard partitioning == .byPrincipal else { return try way(of: request) }
     let way = request.connection.map(Self.way) ?? ""
-    guard partitioning == .byPrincipal else { return way.isEmpty ? [] : try digest(way, .credentials) }
     if let principal { return try digest("\(principal.utf8.count):\(principal)\(way)", .principal) }
     let credentials = Self.credentials(of: request) + way
     return credentials.isEmpty ? [] : try digest(credentials, .credentials)
+  }
+
+  /// The partition of what is for anyone who asks the same way; empty for those without options of their own.
+  func way(of request: TransferRequest) throws(ConfigurationError) -> [UInt8] {
+    let way = request.connection.map(Self.way) ?? ""
+    return way.isEmpty ? [] : try digest(way, .credentials)
   }
 
   /// Whether a request has credentials.

@@ -8,7 +8,7 @@ struct CacheKeys: Sendable {
   let keyring: CacheKeyring
   /// For those with the same principal or credentials.
   let own: CacheKey
-  /// For anyone.
+  /// For anyone who asks the same way.
   let common: CacheKey
   /// What of the query does not tell requests apart, as far as is known; `nil` where all of it does.
   let searchRule: NoVarySearch?
@@ -26,10 +26,11 @@ struct CacheKeys: Sendable {
     let (rule, text) = cache.policy.readsNoVarySearch ? cache.searches.rule(of: url) : (nil, url)
     searchRule = rule
     guard let url = try? keyring.digest(ofURL: text),
-      let partition = try? keyring.partition(of: request, principal: principal, cache.policy.partitioning)
+      let partition = try? keyring.partition(of: request, principal: principal, cache.policy.partitioning),
+      let way = try? keyring.way(of: request)
     else { return nil }
     own = CacheKey(url: url, partition: partition)
-    common = CacheKey(url: url)
+    common = CacheKey(url: url, partition: way)
     isCredentialed = principal != nil || keyring.isCredentialed(request)
   }
 }

@@ -8,8 +8,8 @@ import LastroWire
 struct CollapsingTransport: Transport {
   /// Fields that differ between requests which are equal all the same (W3C Trace Context, Baggage).
   private static let traceFields: Set<String> = ["traceparent", "tracestate", "baggage"]
-  /// Stages of failures that are of one request alone: another has more time, or room.
-  private static let ownStages: Set<FailureStage> = [.timeout, .limit, .cancelled]
+  /// Stages of failures that are of one request alone: another has more time, or room, or rules of its own.
+  private static let ownStages: Set<FailureStage> = [.timeout, .limit, .cancelled, .policy]
 
   let base: any Transport
   let collapsing: RequestCollapsing
@@ -76,9 +76,14 @@ struct CollapsingTransport: Transport {
       return .success(response)
     } catch {
       flights.end(key, flight, isShareable: true, now: time.now())
-      flight.land(Self.ownStages.contains(error.stage) ? .unshared : .failed(error))
+      flight.land(Self.isOwn(error) ? .unshared : .failed(error))
       return .failure(error)
     }
+  }
+
+  /// Whether a failure is of one request alone: a session that begins in it is, too.
+  private static func isOwn(_ error: TransportError) -> Bool {
+    ownStages.contains(error.stage) || error.head?.headerFields[.setCookie] != nil
   }
 
   private func follow(

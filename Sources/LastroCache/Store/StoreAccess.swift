@@ -15,6 +15,8 @@ final class StoreAccess: Sendable {
   private struct State {
     var lastID: UInt64 = 0
     var running: Set<UInt64> = []
+    /// Calls for the key that no fetch waits for.
+    var keyCalls = 0
     /// Those of them that took longer than a fetch waits.
     var late: Set<UInt64> = []
     /// URLs of which nothing that is in the store may answer, each with the call by which it was condemned.
@@ -63,6 +65,21 @@ final class StoreAccess: Sendable {
       state.withLock { if $0.running.contains(call) { $0.late.insert(call) } }
     }
     return try? outcome.get()
+  }
+
+  /// The store's key, also while another call hangs: a store that has it at hand is not waited for.
+  func digestKey(_ time: TimeSource) async -> [UInt8]? {
+    let isFree = state.withLock { state in
+      guard state.keyCalls < Self.maximumCalls else { return false }
+      state.keyCalls += 1
+      return true
+    }
+    guard isFree else { return nil }
+    return try? await interruptible(within: .zero, time: time) { [self] in
+      let key = await store.digestKey()
+      state.withLock { $0.keyCalls -= 1 }
+      return key
+    }.get()
   }
 
   /// What is kept of a URL must not answer any more; `nil` for all of them.

@@ -38,7 +38,10 @@ struct StoreVisit: Sendable {
     if isOver { return nil }
     let begin = time.now()
     let share = deadline.map { max(.zero, $0 - (begin - start)) / 2 }
-    let value = await access.ask(within: [patience, share].compactMap(\.self).min(), time, body)
+    let limit = [patience, share].compactMap(\.self).min()
+    // A call that is given no time would be taken for one that hangs.
+    guard limit != .zero else { return nil }
+    let value = await access.ask(within: limit, time, body)
     let waited = time.now() - begin
     state.withLock { state in
       if value == nil { state.isOver = true }

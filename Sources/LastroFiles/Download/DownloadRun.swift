@@ -68,7 +68,9 @@ struct DownloadRun<Model: Sendable, APIError: Error> {
     do throws(Failure) {
       return try await goThrough()
     } catch {
-      if isDamaged || !keepsPart && (!machine.isResumable || machine.synced == 0) { try? part.discard() }
+      // Before its first step the machine knows nothing of what an earlier call left.
+      let isUseless = machine.phase != .idle && (!machine.isResumable || machine.synced == 0)
+      if isDamaged || !keepsPart && isUseless { try? part.discard() }
       throw error
     }
   }

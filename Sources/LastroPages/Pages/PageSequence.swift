@@ -39,7 +39,8 @@ public struct PageSequence<Page: Sendable, APIError: Error>: AsyncSequence, Send
 
     /// The next page; `nil` behind the last, and once it has failed.
     ///
-    /// - Throws: `HTTPFetchError`: that of the page's call, always the cancelled error once the task is cancelled; or
+    /// - Throws: `HTTPFetchError`: that of the page's call, the cancelled error where the task is cancelled while
+    ///   it runs (a page that was fetched ahead is given all the same); or
     ///   stage `request` with code `pagination_loop`, `foreign_page`, `insecure_redirect`, `invalid_url` or
     ///   `too_many_pages`; or stage `timeout` where ``PageOptions/total`` has passed.
     public mutating func next() async throws(Failure) -> Element? { try await next(isolation: #isolation) }

@@ -61,6 +61,27 @@ struct PrincipalTests {
     }
   }
 
+  @Test("what is for anyone is for those alone who reach the server the same way")
+  func everyWay() async throws {
+    let ways = Self.identities.filter { identity in
+      var options = RequestOptions()
+      identity.edit(&options)
+      return options.connection != nil
+    }
+    #expect(ways.count > 4)
+    for way in ways {
+      for isFirst in [true, false] {
+        let world = CacheWorld { (_, number) throws(TransportError) in
+          .answer(200, fields: [.cacheControl: "public, max-age=60"], body: "\(number)")
+        }
+        if isFirst { _ = try await world.get() }
+        let own = try await world.get(fields: way.fields, way.edit)
+        let plain = try await world.get()
+        #expect(own.body != plain.body && world.transfers == 2, "\(way.name)")
+      }
+    }
+  }
+
   @Test("a cookie that a validation sets for one is in no answer to another")
   func validated() async throws {
     let world = CacheWorld { (request, number) throws(TransportError) in

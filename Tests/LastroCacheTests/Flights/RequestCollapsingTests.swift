@@ -91,7 +91,7 @@ struct RequestCollapsingTests {
 
   @Test("a failure is shared, but for what is the first one's own; a cookie is set for the first alone")
   func failures() async throws {
-    for (stage, transfers) in [(FailureStage.connect, 1), (.limit, 2), (.timeout, 2)] {
+    for (stage, transfers) in [(FailureStage.connect, 1), (.limit, 2), (.timeout, 2), (.policy, 2)] {
       let world = World { (_, _) throws(TransportError) in
         throw TransportError(stage: stage, code: .connectFailed, message: "down")
       }
@@ -108,6 +108,17 @@ struct RequestCollapsingTests {
     #expect(await eventually { world.collapsing.waiting == 2 })
     world.open()
     #expect(try await Set([both[0].value.body, both[1].value.body]) == ["0", "1"])
+    // A body that is cut: its error has the head.
+    let cut = World { (_, number) throws(TransportError) in
+      var error = TransportError(stage: .response, code: .truncatedBody, message: "cut")
+      error.head = HTTPResponse(status: .ok, headerFields: [.setCookie: "s=\(number)"])
+      throw error
+    }
+    let visits = [Task { try await cut.get() }, Task { try await cut.get() }]
+    #expect(await eventually { cut.collapsing.waiting == 2 })
+    cut.open()
+    for visit in visits { await #expect(throws: HTTPFetchError<any Error>.self) { try await visit.value } }
+    #expect(cut.transfers == 2)
   }
 
   @Test("each is cancelled, and late, alone; who asks behind a change joins none from before it")

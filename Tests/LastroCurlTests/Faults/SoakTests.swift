@@ -186,7 +186,8 @@ private final class Soak {
       return (values[quarter..<2 * quarter].max() ?? 0, values.suffix(quarter).min() ?? 0)
     }
     let (descriptors, memory) = (compared(descriptors), compared(memory))
-    #expect(descriptors.after <= descriptors.before)
+    // A leak shows once a round, and three lie between where there are eight; what the runtime opens late shows once.
+    #expect(descriptors.after <= descriptors.before + (SoakTime.minutes > 0 ? 0 : 1))
     // A few rounds are not warm yet, and a sanitizer keeps what was freed.
     if SoakTime.minutes > 0 { #expect(memory.after <= memory.before, "KiB") }
     let kinds = outcomes.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }.joined(separator: ", ")
