@@ -81,6 +81,7 @@ struct WriteOut {
   /// Where a redirect leads that was not followed.
   private static func target(_ report: Report) -> String {
     let location = field("location", report)
+    guard !location.isEmpty else { return "" }
     return URL(string: location, relativeTo: URL(string: report.url))?.absoluteString ?? location
   }
 
