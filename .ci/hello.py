@@ -31,9 +31,12 @@ def prints_what_the_guide_says(program, lastro):
     expected = PRINTS.search(guide())[1]
     serving = subprocess.Popen([*lastro, "serve"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
     try:
+        told = serving.stdout.readline().split()[1:]
+        if not told:
+            sys.exit("`lastro serve` ended without a word of its address.")
         # A proxy from the environment would stand between the program and the server.
         own = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
-        settings = dict(word.split("=", 1) for word in serving.stdout.readline().split()[1:])
+        settings = dict(word.split("=", 1) for word in told)
         printed = subprocess.run(program, check=True, env=own | settings, timeout=120,
                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True).stdout
     finally:

@@ -4,7 +4,7 @@
 /// behind it (`-XPOST`, `-sSofile`), and a value may begin with a dash or have an equals sign.
 enum CurlWords {
   /// Short options with a value, by their long names.
-  private static let short: [Character: String] = [
+  static let short: [Character: String] = [
     "A": "user-agent", "C": "continue-at", "D": "dump-header", "E": "cert", "F": "form", "H": "header",
     "T": "upload-file",
     "X": "request", "b": "cookie", "c": "cookie-jar", "d": "data", "e": "referer", "m": "max-time", "o": "output",

@@ -16,5 +16,9 @@ struct LastroCommand: AsyncParsableCommand {
       WebSocketCommand.self, GeminiCommand.self, ConnectCommand.self, ServeCommand.self, DoctorCommand.self,
     ])
 
-  static func main() async { await main(CurlWords.expanded(Array(CommandLine.arguments.dropFirst()))) }
+  static func main() async {
+    let words = Array(CommandLine.arguments.dropFirst())
+    SecretWords.hide()
+    await main(CurlWords.expanded(words))
+  }
 }

@@ -99,10 +99,16 @@ struct RequestSpecification: Sendable {
   /// A field that is given wins over the short form, as in curl.
   private func requestHeaders() -> [(String, String)] {
     var headers = headers.map { ($0.name, $0.value) }
-    if headers.contains(where: { $0.0.lowercased() == "authorization" }) { return headers }
+    if decides(on: "Authorization") { return headers }
     if let bearer { headers.append(("Authorization", "Bearer \(bearer)")) }
     if let basic { headers.append(("Authorization", "Basic \(Data(basic.utf8).base64EncodedString())")) }
     return headers
+  }
+
+  /// Whether `-H` gives the field, or says that it is not to be sent.
+  func decides(on name: String) -> Bool {
+    let name = name.lowercased()
+    return removedHeaders.contains(name) || headers.contains { $0.name.lowercased() == name }
   }
 
   private func requestBody() throws -> RequestBody {

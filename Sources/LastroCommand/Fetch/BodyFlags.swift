@@ -67,7 +67,7 @@ struct BodyFlags: ParsableArguments {
     } else if !json.isEmpty {
       specification.body = try jsonBody()
       for name in ["Content-Type", "Accept"]
-      where !specification.headers.contains(where: { $0.name.lowercased() == name.lowercased() }) {
+      where !specification.decides(on: name) {
         specification.headers.append((name, "application/json"))
       }
     } else if hasData {

@@ -9,8 +9,10 @@ import LastroCookies
 struct CookieFlags: ParsableArguments {
   @Option(
     name: [.customShort("b"), .customLong("cookie")],
-    help: "Cookies as 'name=value; name=value', or a file of them in Netscape's format, which need not be there.")
-  var cookie: String?
+    help: """
+      Cookies as 'name=value; name=value', or a file of them in Netscape's format, which need not be there. Repeatable.
+      """)
+  var cookies: [String] = []
   @Option(
     name: [.customShort("c"), .customLong("cookie-jar")],
     help: "File that all cookies are written to at the end, in Netscape's format; - for standard output.")
@@ -33,10 +35,13 @@ struct CookieFlags: ParsableArguments {
   }
 
   /// What has no `=` is the name of a file, and an empty one of none.
-  private var file: String? { cookie.flatMap { $0.contains("=") ? nil : $0 } }
-  private var text: String? { cookie.flatMap { $0.contains("=") ? $0 : nil } }
+  private var files: [String] { cookies.filter { !$0.contains("=") } }
+  private var text: String? {
+    let texts = cookies.filter { $0.contains("=") }
+    return texts.isEmpty ? nil : texts.joined(separator: "; ")
+  }
 
-  /// Reads the file, and takes the cookies of the command line. Without a file of either kind they are a field of the
+  /// Reads the files, and takes the cookies of the command line. Without a file of either kind they are a field of the
   /// request, as curl has it, and nothing that the server sets is kept.
   ///
   /// - Throws: `ConfigurationError` for a file that cannot be read.
@@ -50,12 +55,12 @@ struct CookieFlags: ParsableArguments {
 
   private func readJar(for specification: inout RequestSpecification) throws -> Jar {
     let text = specification.headers.contains { $0.name.lowercased() == "cookie" } ? nil : text
-    guard jarFile != nil || file != nil else {
+    guard jarFile != nil || !files.isEmpty else {
       if let text { specification.headers.append(("Cookie", text)) }
       return Jar()
     }
     let jar = CookieJar()
-    if let file, !file.isEmpty {
+    for file in files where !file.isEmpty {
       for cookie in try CookieFile(path: file).load() {
         do {
           try jar.insert(cookie)

@@ -38,8 +38,12 @@ struct FetchCommand: AsyncParsableCommand {
     if downloadFlags.download != nil, output.file != nil || output.remoteName {
       throw ValidationError("--download and \(output.remoteName ? "-O" : "-o") exclude each other.")
     }
-    if downloadFlags.download != nil, paginate {
-      throw ValidationError("--download and --paginate exclude each other: a file has one body; write with -o.")
+    if let saving = downloadFlags.download != nil ? "--download" : downloadFlags.continueAt != nil ? "-C" : nil {
+      for (name, isSet) in [
+        ("-D", output.dumpHeader != nil), ("-i", output.include), ("--paginate", paginate),
+      ] where isSet {
+        throw ValidationError("\(saving) and \(name) exclude each other: write with -o FILE alone.")
+      }
     }
     if downloadFlags.continueAt != nil, downloadFlags.download == nil, output.file == nil, !output.remoteName {
       throw ValidationError("-C needs -o FILE or -O.")
@@ -129,8 +133,8 @@ struct FetchCommand: AsyncParsableCommand {
     let dump = try output.dumpHeader.flatMap { $0 == "-" ? nil : try makeFile($0) }
     do {
       let told = try await fetch(work, into: file, dump)
-      // A file that is there stays as it is where nothing better came.
-      if told.report.error == nil { try file?.commit() }
+      // A file that is there stays as it is where nothing better came; 304 has no body.
+      if told.report.error == nil, told.report.status != 304 { try file?.commit() }
       try dump?.commit()
       return told
     } catch let error as BodySink.WriteFailure {
@@ -147,11 +151,12 @@ struct FetchCommand: AsyncParsableCommand {
       file.map { .descriptor($0.descriptor) } ?? (output.reports ? .nowhere : .descriptor(STDOUT_FILENO)))
     var interceptors: [any HTTPResourceInterceptor] = work.parts.verbose.map { [$0] } ?? []
     var heads: HeadPrinter?
-    let isIncluded = output.include || flags.head || output.dumpHeader == "-"
-    if isIncluded || dump != nil {
+    let isIncluded = output.include || flags.head
+    let dumped = output.dumpHeader == "-" && !output.reports ? STDOUT_FILENO : dump?.descriptor
+    if isIncluded || dumped != nil {
       let recorder = HeadRecorder()
       interceptors.append(recorder)
-      heads = HeadPrinter(recorder: recorder, isIncluded: isIncluded, dump: dump)
+      heads = HeadPrinter(recorder: recorder, isIncluded: isIncluded, dump: dumped)
     }
     var runner = Runner(stack: work.parts.stack, interceptors: interceptors, paginates: paginate)
     runner.dropsErrorBodies = output.fail
@@ -186,7 +191,7 @@ struct FetchCommand: AsyncParsableCommand {
 
   private func write(_ format: WriteOut?, _ report: Report, to path: String?) throws {
     guard let format else { return }
-    let text = format.text(of: report, path: path)
+    let text = format.text(of: report, url: Runner.withoutUserInformation(url), path: path)
     do throws(BodySink.WriteFailure) {
       try BodySink.writeAll(Data(text.output.utf8), to: STDOUT_FILENO)
       try BodySink.writeAll(Data(text.errors.utf8), to: STDERR_FILENO)

@@ -151,7 +151,7 @@ struct FetchFlags: ParsableArguments {
     for (name, value) in [
       ("User-Agent", userAgent), ("Referer", referer), ("Range", range.map { "bytes=\($0)" }),
     ] {
-      guard let value, !result.headers.contains(where: { $0.name.lowercased() == name.lowercased() }) else { continue }
+      guard let value, !result.decides(on: name) else { continue }
       if value.isEmpty { result.removedHeaders.insert(name.lowercased()) } else { result.headers.append((name, value)) }
     }
   }

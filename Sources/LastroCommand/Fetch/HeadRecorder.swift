@@ -44,12 +44,13 @@ final class HeadRecorder: HTTPResourceInterceptor {
 struct HeadPrinter {
   let recorder: HeadRecorder
   let isIncluded: Bool
-  let dump: OutputFile?
+  /// What they are also written to.
+  let dump: Int32?
 
   func print(_ response: ResourceResponse, in front: BodySink) throws(BodySink.WriteFailure) {
     let text = Data(recorder.text(with: response).utf8)
     if isIncluded { try front.writeHead(text) }
-    if let dump { try BodySink.writeAll(text, to: dump.descriptor) }
+    if let dump { try BodySink.writeAll(text, to: dump) }
   }
 }
 

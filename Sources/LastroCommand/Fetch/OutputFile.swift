@@ -5,7 +5,8 @@ import Glibc
 import Lastro
 
 /// A file that gets its name when all of it is there. Until then it has none, or another one beside it where the file
-/// system needs one. What is no regular file, such as a pipe, is written to at once.
+/// system needs one. Written to at once is what is no regular file, such as a pipe, a link to a file that is not there,
+/// and a descriptor of the process.
 final class OutputFile {
   struct Failure: Error, CustomStringConvertible {
     let description: String
@@ -30,14 +31,14 @@ final class OutputFile {
   init(_ name: String) throws(Failure) {
     var status = stat()
     let exists = stat(name, &status) == 0
-    if exists, status.st_mode & S_IFMT != S_IFREG {
+    if let direct = Self.direct(name, exists ? status : nil) {
       (path, isDirect) = (name, true)
-      descriptor = open(name, O_WRONLY | O_CLOEXEC)
+      descriptor = direct
       guard descriptor >= 0 else { throw Failure(name) }
       return
     }
     isDirect = false
-    let target = exists ? Self.resolved(name) : name
+    guard let target = exists ? Self.resolved(name) : name else { throw Failure(name) }
     path = target
     let folder = target.lastIndex(of: "/").map { String(target[...$0]) } ?? "."
     // Without /proc it could get no name.
@@ -48,13 +49,32 @@ final class OutputFile {
     }
     descriptor = opened
     guard opened >= 0 else { throw Failure(name) }
-    if exists { fchmod(descriptor, status.st_mode & 0o7777) }
+    if exists { fchmod(descriptor, status.st_mode & 0o777) }
   }
 
   deinit { discard() }
 
-  private static func resolved(_ name: String) -> String {
-    guard let real = realpath(name, nil) else { return name }
+  /// Opens what is written to at once; `nil` for what gets its name at the end.
+  private static func direct(_ name: String, _ status: stat?) -> Int32? {
+    // A shell may have put a file behind it, and goes on writing where this program ends.
+    if let number = standing(name) { return fcntl(number, F_DUPFD_CLOEXEC, 3) }
+    if let status { return status.st_mode & S_IFMT == S_IFREG ? nil : open(name, O_WRONLY | O_CLOEXEC) }
+    var link = stat()
+    return lstat(name, &link) == 0 ? open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0o666) : nil
+  }
+
+  /// The descriptor that the name stands for.
+  private static func standing(_ name: String) -> Int32? {
+    switch name {
+    case "/dev/stdout": return STDOUT_FILENO
+    case "/dev/stderr": return STDERR_FILENO
+    default:
+      return ["/dev/fd/", "/proc/self/fd/"].first(where: name.hasPrefix).flatMap { Int32(name.dropFirst($0.count)) }
+    }
+  }
+
+  private static func resolved(_ name: String) -> String? {
+    guard let real = realpath(name, nil) else { return nil }
     defer { free(real) }
     return String(cString: real)
   }

@@ -10,9 +10,11 @@ struct WriteOut {
 
   init(_ format: String) { self.format = format }
 
-  /// - Parameter path: of the file that the body went to.
+  /// - Parameters:
+  ///   - url: the one of the command line.
+  ///   - path: of the file that the body went to.
   /// - Returns: what goes to standard output, and what goes to standard error.
-  func text(of report: Report, path: String?) -> (output: String, errors: String) {
+  func text(of report: Report, url: String, path: String?) -> (output: String, errors: String) {
     var written = (output: "", errors: "")
     var toErrors = false
     func put(_ text: String) { if toErrors { written.errors += text } else { written.output += text } }
@@ -37,7 +39,7 @@ struct WriteOut {
         case "stderr": toErrors = true
         case "onerror": if report.error == nil { return written }
         default:
-          if let value = Self.value(of: name, report, path) {
+          if let value = name == "url" ? url : Self.value(of: name, report, path) {
             put(value)
           } else {
             written.errors += "lastro: -w: the variable '\(name.onOneLine)' is unknown" + "\n"
@@ -61,8 +63,8 @@ struct WriteOut {
     case "filename_effective": path ?? ""
     case "http_code", "response_code": report.status.map { "\($0)" } ?? "000"
     case "content_type": field("content-type", report)
-    case "redirect_url": (300...399).contains(report.status ?? 0) ? field("location", report) : ""
-    case "url_effective", "url": report.url
+    case "redirect_url": (300...399).contains(report.status ?? 0) ? target(report) : ""
+    case "url_effective": report.url
     case "scheme": String(report.url.prefix { $0 != ":" }).uppercased()
     case "method": report.ledger?.method?.rawValue ?? ""
     case "http_version": report.httpVersion ?? "0"
@@ -74,6 +76,13 @@ struct WriteOut {
     case "errormsg": report.error?.message ?? ""
     default: measure(name, report) ?? time(name, report)
     }
+  }
+
+  /// Where a redirect leads that was not followed.
+  private static func target(_ report: Report) -> String {
+    let location = field("location", report)
+    guard !location.isEmpty else { return "" }
+    return URL(string: location, relativeTo: URL(string: report.url))?.absoluteString ?? location
   }
 
   private static func field(_ name: String, _ report: Report) -> String {

@@ -42,6 +42,7 @@ final class PartFile: Sendable {
   /// - Parameter source: what is downloaded; what was left of something else is not gone on with.
   /// - Throws: ``FileFailure``; the code is `EBUSY` where another download has the files.
   init(_ path: String, source: String, replaces: Bool, in files: any FileLayer) throws(FileFailure) {
+    try Self.checkMayBeFile(files.status(of: path), path)
     let opened = try Self.open(path + ".part", in: files)
     self.path = path
     self.files = files
@@ -50,7 +51,7 @@ final class PartFile: Sendable {
     identity = opened.status.identity
     let record = try Self.record(path + ".part.json", in: files).flatMap { $0.source == source ? $0 : nil }
     let target = try files.status(of: path)
-    if let target, target.isFolder { throw FileFailure(operation: "replace the folder", path: path, code: EISDIR) }
+    try Self.checkMayBeFile(target, path)
     if let record, record.isVerified, let target, target.identity == record.file, target.isRegular,
       target.length == record.representation.total
     {
@@ -67,6 +68,14 @@ final class PartFile: Sendable {
     }
     // What is gone on with has to outlast a loss of power, also where it was killed before it was sure of that.
     if case .part = left { try files.syncFolder(of: path) }
+  }
+
+  /// A device would be replaced for all programs, and what reads from a pipe would wait for ever.
+  private static func checkMayBeFile(_ target: FileStatus?, _ path: String) throws(FileFailure) {
+    guard let target, !target.isRegular, !target.isLink else { return }
+    throw target.isFolder
+      ? FileFailure(operation: "replace the folder", path: path, code: EISDIR)
+      : FileFailure(operation: "replace", path: path, code: ENOTSUP)
   }
 
   private var isThere: FileFailure { FileFailure(operation: "make", path: path, code: EEXIST) }

@@ -40,6 +40,7 @@ struct FileFailure: Error, Hashable {
     switch code {
     case ENOSPC, EDQUOT: "free some room: what was synced before is kept, and gone on with"
     case EEXIST: "choose another path, or let the download replace the file (replaces)"
+    case EISDIR, ENOTSUP: "name a regular file, or one that is not there yet"
     case ELOOP: "name a file that is not a symbolic link"
     default: "check that the folder exists, and that this process may write to it"
     }

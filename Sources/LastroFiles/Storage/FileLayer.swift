@@ -66,6 +66,7 @@ struct FileStatus: Hashable, Sendable {
   var identity: Identity
   var isRegular = true
   var isFolder = false
+  var isLink = false
   var length: Int64
   /// How many names it has.
   var names = 1

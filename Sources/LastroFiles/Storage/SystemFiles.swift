@@ -76,6 +76,7 @@ extension FileStatus {
     identity = Identity(device: UInt64(truncatingIfNeeded: status.st_dev), number: UInt64(status.st_ino))
     isRegular = status.st_mode & S_IFMT == S_IFREG
     isFolder = status.st_mode & S_IFMT == S_IFDIR
+    isLink = status.st_mode & S_IFMT == S_IFLNK
     names = Int(status.st_nlink)
     length = Int64(status.st_size)
     #if canImport(Glibc)

@@ -43,6 +43,8 @@ struct CommandErrorTextsTests {
     fetch URL -o /nowhere/body
     fetch URL --download f -o g
     fetch URL --download f --paginate
+    fetch URL --download f -D a
+    fetch URL -C - -o f -i
     fetch URL --download f -C 7
     fetch URL --download f --segments 2
     fetch URL -C -

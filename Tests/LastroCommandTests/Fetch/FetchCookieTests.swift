@@ -32,7 +32,7 @@ struct FetchCookieTests {
   @Test("-b takes cookies as text; beside a jar they are sent with its own, and not written")
   func text() async throws {
     let directory = try PeerDirectory()
-    #expect(try await seen(["-b", "a=1; b=x=y"]) == ["a": "1", "b": "x=y"])
+    #expect(try await seen(["-b", "a=1; b=x=y", "-b", "c=3"]) == ["a": "1", "b": "x=y", "c": "3"])
     #expect(try await seen(["-b", "a=1; ;", "-c", directory.file("jar")]) == ["a": "1"])
     #expect(!directory.text(of: "jar").contains("\ta\t1"))
     #expect(directory.text(of: "jar").contains("\tvisits\t1"))

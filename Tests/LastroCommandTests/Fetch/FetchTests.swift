@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import LastroSupport
 import LastroTesting
 import PeerSupport
 import TestSupport
@@ -363,6 +364,7 @@ struct FetchTests {
       switch request.path {
       case "/cut": LoopbackResponse(body: Array("half".utf8), fault: .truncateBody(after: 2))
       case "/404": .text("gone", status: 404)
+      case "/same": LoopbackResponse(status: 304)
       default: .text("new")
       }
     }
@@ -374,13 +376,44 @@ struct FetchTests {
       #expect(try await Lastro.run(["fetch", "-o", file, server.baseURL + path] + flags).status != 0)
       #expect(directory.text(of: "out") == "old")
     }
+    let same = ["-o", file, "-H", "If-None-Match: \"1\"", server.baseURL + "/same"]
+    #expect(try await Lastro.run(["fetch"] + same).status == 0 && directory.text(of: "out") == "old")
     #expect(try await Lastro.run(["fetch", "-o", directory.file("link"), server.baseURL]).status == 0)
     #expect(directory.text(of: "out") == "new" && directory.text(of: "link") == "new")
     let attributes = try FileManager.default.attributesOfItem(atPath: file)
     #expect(attributes[.posixPermissions] as? Int == 0o640)
     #expect(try FileManager.default.destinationOfSymbolicLink(atPath: directory.file("link")) == "out")
-    #expect(try await Lastro.run(["fetch", "-o", "/dev/stdout", server.baseURL]).text == "new")
-    #expect(Set(try FileManager.default.contentsOfDirectory(atPath: directory.file(""))) == ["out", "link"])
+    try FileManager.default.createSymbolicLink(atPath: directory.file("ahead"), withDestinationPath: "made")
+    #expect(try await Lastro.run(["fetch", "-o", directory.file("ahead"), server.baseURL]).status == 0)
+    let names = try FileManager.default.contentsOfDirectory(atPath: directory.file(""))
+    #expect(directory.text(of: "made") == "new" && Set(names) == ["out", "link", "ahead", "made"])
+  }
+
+  @Test("-o writes on where a descriptor of the shell stands", arguments: ["/dev/stdout", "/dev/fd/1"])
+  func descriptors(name: String) async throws {
+    let server = try LoopbackServer.http { _ in .text("new") }
+    let result = try await Lastro.run(
+      ["-c", #"echo a; "$0" fetch -o "$1" "$2"; echo b"#, Lastro.path, name, server.baseURL], program: "/bin/sh")
+    #expect(result.text == "a\nnewb\n", "\(result.errors)")
+  }
+
+  @Test("the list of processes has URL and options, and no secret of the command line")
+  func processes() async throws {
+    let seen = Lock<[String]>([])
+    let server = try LoopbackServer.http { request in
+      let ids = (try? FileManager.default.contentsOfDirectory(atPath: "/proc").filter { Int32($0) != nil }) ?? []
+      for id in ids {
+        guard let file = FileManager.default.contents(atPath: "/proc/\(id)/cmdline") else { continue }
+        let words = String(decoding: file, as: UTF8.self)
+        if words.contains("\(request.head["Host"] ?? "?")/listed") { seen.withLock { $0.append(words) } }
+      }
+      return .text("a")
+    }
+    let flags = ["-sSuann:hush", "-b", "a=hush", "-HX-A:hush", "--header=X-B: hush", "-x", "", "-A", "agent"]
+    let result = try await Lastro.run(["fetch"] + flags + [server.baseURL + "/listed"])
+    #expect(result.text == "a" && server.requests.first?.head["X-B"] == "hush", "\(result.errors)")
+    let listed = seen.withLock { $0 }.joined()
+    #expect(listed.contains("-sSu") && listed.contains("agent") && !listed.contains("hush"), "\(listed)")
   }
 
   @Test("times that are none are refused")

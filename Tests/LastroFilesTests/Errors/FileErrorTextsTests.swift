@@ -23,7 +23,7 @@ struct FileErrorTextsTests {
   private static func files() -> [TransportError] {
     [
       ("open", ENOENT), ("open", ELOOP), ("write to", ENOSPC), ("make room in", ENOSPC), ("make", EEXIST),
-      ("replace the folder", EISDIR), ("look at", EACCES),
+      ("replace the folder", EISDIR), ("replace", ENOTSUP), ("look at", EACCES),
     ].map { FileFailure(operation: $0.0, path: "/d/file", code: $0.1).transportError(requestSent: false) }
   }
 

@@ -60,8 +60,22 @@ struct SystemFilesTests {
     #expect(Self.code { () throws(FileFailure) in _ = try files.open(folder.path, use) } != 0)
     #expect(Self.code { () throws(FileFailure) in _ = try files.open(folder.file("a\0b"), use) } == EINVAL)
     #expect(try files.status(of: folder.file("link"))?.isRegular == false)
+    #expect(try files.status(of: folder.file("link"))?.isLink == true)
     #expect(try files.status(of: folder.path)?.isFolder == true)
     #expect(try files.status(of: folder.file("absent")) == nil)
+  }
+
+  @Test("a download replaces a symbolic link, and neither a folder nor a pipe, beside which it leaves nothing")
+  func targets() throws {
+    let folder = try TemporaryFolder()
+    #expect(mkfifo(folder.file("pipe"), 0o600) == 0 && mkdir(folder.file("folder"), 0o700) == 0)
+    #expect(symlink("absent", folder.file("link")) == 0)
+    for (name, code) in [("pipe", ENOTSUP), ("folder", EISDIR), ("link", 0)] {
+      let found = Self.code { () throws(FileFailure) in
+        _ = try PartFile(folder.file(name), source: "a", replaces: true, in: files)
+      }
+      #expect(found == code && (access(folder.file("\(name).part"), F_OK) == 0) == (code == 0), "\(name)")
+    }
   }
 
   @Test("one open file has the lock, until it is closed")
