@@ -15,8 +15,8 @@ public import Lastro
 /// same principal and connection options, and bodies collected up to the same limit. The first carries the transfer
 /// out, in a task of its own, so that it goes on when the first is cancelled; the others wait for its answer, or its
 /// failure, each under its own deadline. They share nothing that sets a cookie, and no failure that is of the first
-/// alone: its timeouts, limits and refusals. A request goes by itself where it is streamed, is told of interim responses, or has
-/// the mode ``CacheMode/noStore`` or ``CacheMode/reload``.
+/// alone: its timeouts, limits and refusals. A request goes by itself where it is streamed, is told of interim
+/// responses, or has the mode ``CacheMode/noStore`` or ``CacheMode/reload``.
 public final class RequestCollapsing: Sendable {
   let flights = FlightTable()
   /// What requests are told apart by may be secret, and is remembered for a minute where none may share.

@@ -144,4 +144,7 @@ public struct CurlNetworkStack: HTTPNetworkStack {
 
 extension CurlNetworkStack: ConfiguredStack {
   package var configuration: StackConfiguration { stack.configuration }
+  package func based<Model, APIError>(_ resource: HTTPResource<Model, APIError>) -> HTTPResource<Model, APIError> {
+    stack.based(resource)
+  }
 }

@@ -37,6 +37,7 @@ extension HTTPNetworkStack {
     _ resource: HTTPResource<Model, APIError>, to path: String, options: DownloadOptions = DownloadOptions()
   ) async throws(HTTPFetchError<APIError>) -> DownloadedFile {
     defer { options.progress?.finish() }
+    let resource = based(resource)
     let source: DownloadSource
     do {
       try options.check()

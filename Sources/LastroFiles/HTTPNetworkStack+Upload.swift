@@ -69,6 +69,7 @@ extension HTTPNetworkStack {
   public func cancelUpload<Model, APIError>(
     _ token: UploadToken, as resource: HTTPResource<Model, APIError>, credentialOrigins: Set<Origin> = []
   ) async throws(HTTPFetchError<APIError>) {
+    let resource = based(resource)
     let dialect = token.uploadProtocol
     let base: ResourceRequest
     do {
@@ -99,6 +100,7 @@ extension HTTPNetworkStack {
     _ path: String, _ resource: HTTPResource<Model, APIError>, _ options: UploadOptions, _ token: UploadToken?
   ) async throws(HTTPFetchError<APIError>) -> UploadedFile {
     defer { options.progress?.finish() }
+    let resource = based(resource)
     let file: any OpenFile
     let status: FileStatus
     let base: ResourceRequest

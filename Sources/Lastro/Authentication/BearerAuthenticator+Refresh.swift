@@ -61,6 +61,8 @@ extension BearerAuthenticator {
     var isRefused = false
     /// On whose behalf it runs: the task that began it may be refreshing for another authenticator.
     let marks: Set<UInt64>
+    /// The stack whose call began it.
+    let stack: CallingStack?
     var start: Duration
     /// Asks the source; `nil` while the source has not returned from an earlier refresh.
     var task: Task<Void, Never>?
@@ -143,16 +145,17 @@ extension BearerAuthenticator {
   private func begin(_ state: inout State, isRefused: Bool, at now: Duration) {
     let id = state.makeID()
     let marks = Self.refreshing.union([self.id])
+    let stack = CallingStack.current
     let mustWait = state.asking != nil
     state.flight = Flight(
-      id: id, isRefused: isRefused, marks: marks, start: now,
-      task: mustWait ? nil : ask(id, marks, &state, at: now),
+      id: id, isRefused: isRefused, marks: marks, stack: stack, start: now,
+      task: mustWait ? nil : ask(id, marks, stack, &state, at: now),
       timeout: mustWait ? after(refreshTimeout) { $0.askAtLast(id) } : timeout(id))
   }
 
   /// Asks the source. Its task does not keep the authenticator, which ends it when it is dropped.
   private func ask(
-    _ id: UInt64, _ marks: Set<UInt64>, _ state: inout State, at now: Duration
+    _ id: UInt64, _ marks: Set<UInt64>, _ stack: CallingStack?, _ state: inout State, at now: Duration
   ) -> Task<Void, Never> {
     state.asking = id
     let old = state.machine.current(at: now)
@@ -160,7 +163,10 @@ extension BearerAuthenticator {
     return Task { [weak self] in
       let result: Result<AccessToken, any Error>
       do {
-        result = .success(try await Self.$refreshing.withValue(marks) { try await source.token(replacing: old) })
+        let token = try await CallingStack.$current.withValue(stack) {
+          try await Self.$refreshing.withValue(marks) { try await source.token(replacing: old) }
+        }
+        result = .success(token)
       } catch {
         result = .failure(error)
       }
@@ -196,7 +202,7 @@ extension BearerAuthenticator {
     guard var flight = state.flight, flight.task == nil else { return }
     let patience = flight.timeout
     flight.start = now
-    flight.task = ask(flight.id, flight.marks, &state, at: now)
+    flight.task = ask(flight.id, flight.marks, flight.stack, &state, at: now)
     flight.timeout = timeout(flight.id)
     state.flight = flight
     // A sleep that ends under the lock takes no lock of ours: its task goes on elsewhere.

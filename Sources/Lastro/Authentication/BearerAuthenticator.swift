@@ -65,7 +65,8 @@ public final class BearerAuthenticator: RequestAuthenticator, HTTPResourceInterc
   ///   - refreshTimeout: how long one refresh may take; at most 1,000,000,000 s. Default 30 s.
   ///   - allowsInsecureOrigins: whether `http` origins other than loopback are accepted, where everyone on the way can
   ///     read the token. Default false.
-  ///   - timeSource: default: that of the first stack that has it among its interceptors; before, the continuous clock.
+  ///   - timeSource: default: that of the first stack with a clock of its own that has it among its interceptors; else
+  ///     the continuous clock.
   /// - Throws: ``ConfigurationError`` when there is no origin, one is not secure, the leeway is negative, or the
   ///   timeout is not positive.
   public init(

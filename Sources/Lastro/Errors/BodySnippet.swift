@@ -18,11 +18,13 @@ public struct BodySnippet: Sendable, Hashable, CustomStringConvertible {
   /// `text`, and how much was left out.
   public var description: String { text }
 
-  /// Type and beginning of a body that is not of JSON, such as a page in its place; `nil` of one that may be.
+  /// Type of a body that is not of JSON, and the beginning of a page in its place; `nil` of one that may be. Of text
+  /// that is no page only the type is told: it may be a token, or what is personal.
   func foreign(to fields: HTTPFields) -> String? {
     guard let type = fields[.contentType]?.prefix(while: { $0 != ";" }).prefix(60),
       !type.lowercased().contains("json"), byteCount > 0
     else { return nil }
+    guard text.first(where: { !$0.isWhitespace }) == "<" else { return String(type) }
     let line = text.onOneLine
     return "\(type), and begins with \(line.prefix(40))\(line.count > 40 ? "…" : "")"
   }

@@ -5,12 +5,3 @@ package enum CallContext {
   /// Names the call while its base request is made: the same for all its attempts. `nil` anywhere else.
   @TaskLocal package static var callID: UInt64?
 }
-
-/// The stack on whose behalf hooks run: what they begin and do not end keeps none alive.
-struct CallingStack: Sendable {
-  weak let core: StackCore?
-
-  init(_ core: StackCore) { self.core = core }
-
-  @TaskLocal static var current: Self?
-}

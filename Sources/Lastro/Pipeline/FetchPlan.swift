@@ -44,13 +44,14 @@ final class StackCore: Sendable {
 
   /// With the stack's coders.
   func coding<Value>(_ body: () throws -> Value) rethrows -> Value {
-    guard let coders else { return try body() }
+    // Those of the stack whose hook asks this one are not this one's.
+    guard coders != nil || JSONCoders.current != nil else { return try body() }
     return try JSONCoders.$current.withValue(coders) { try body() }
   }
 
   /// The same, for what may wait.
   func coding<Value: Sendable>(_ body: @Sendable () async throws -> Value) async rethrows -> Value {
-    guard let coders else { return try await body() }
+    guard coders != nil || JSONCoders.current != nil else { return try await body() }
     return try await JSONCoders.$current.withValue(coders) { try await body() }
   }
 }

@@ -33,7 +33,10 @@ struct StackDefaults: Sendable {
 
   /// Adds fields that the request lacks, and puts the stack's base URL in place of the one that it was made of.
   func complete(_ request: inout ResourceRequest, madeOf old: String?) throws(TransportError) {
-    for field in fields where request.head.headerFields[field.name] == nil {
+    let own = request.head.headerFields
+    for field in fields where own[field.name] == nil {
+      // A body says what it is, and no body is nothing.
+      if field.name == .contentType, request.body.contentType != nil || request.body.length == 0 { continue }
       request.head.headerFields.append(field)
     }
     guard let old, let base else { return }

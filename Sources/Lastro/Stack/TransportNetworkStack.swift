@@ -148,6 +148,28 @@ extension TransportNetworkStack {
 }
 
 /// A stack whose configuration the features above it follow.
-package protocol ConfiguredStack { var configuration: StackConfiguration { get } }
+package protocol ConfiguredStack {
+  var configuration: StackConfiguration { get }
+  func based<Model, APIError>(_ resource: HTTPResource<Model, APIError>) -> HTTPResource<Model, APIError>
+}
 
-extension TransportNetworkStack: ConfiguredStack {}
+extension TransportNetworkStack: ConfiguredStack {
+  package func based<Model, APIError>(_ resource: HTTPResource<Model, APIError>) -> HTTPResource<Model, APIError> {
+    let (core, making) = (core, resource.baseRequestMaking)
+    var based = resource
+    based.baseRequestMaking = BaseRequestMaking { () async throws in
+      var request = try await core.coding { try await making.make() }
+      try core.complete(&request, by: making)
+      return request
+    }
+    return based
+  }
+}
+
+extension HTTPNetworkStack {
+  /// The resource with what the stack adds to its requests: for what goes on from the request that it makes, to URLs
+  /// that are not below the stack's base URL.
+  package func based<Model, APIError>(_ resource: HTTPResource<Model, APIError>) -> HTTPResource<Model, APIError> {
+    (self as? any ConfiguredStack)?.based(resource) ?? resource
+  }
+}

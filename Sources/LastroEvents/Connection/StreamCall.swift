@@ -12,6 +12,7 @@ struct StreamCall<APIError: Error>: Sendable {
 
   init<Model>(_ resource: HTTPResource<Model, APIError>, by stack: any HTTPNetworkStack) {
     self.stack = stack
+    let resource = stack.based(resource)
     self.resource = HTTPResource(
       baseRequestMaking: resource.baseRequestMaking, decoding: .streamed, errorDecoding: resource.errorDecoding,
       interceptors: resource.interceptors, retryActionPriority: resource.retryActionPriority,

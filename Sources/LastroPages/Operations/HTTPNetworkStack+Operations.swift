@@ -36,7 +36,7 @@ extension HTTPNetworkStack {
     options: OperationOptions = OperationOptions()
   ) async throws(HTTPFetchError<APIError>) -> OperationStart {
     let asked = Lock<HTTPRequest?>(nil)
-    let make = resource.baseRequestMaking.make
+    let make = based(resource).baseRequestMaking.make
     let raw = HTTPResource<Data, APIError>(
       baseRequestMaking: BaseRequestMaking { () async throws -> ResourceRequest in
         var request = try await make()

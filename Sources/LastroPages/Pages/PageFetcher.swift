@@ -56,7 +56,7 @@ struct PageFetcher<Page: Sendable, APIError: Error>: Sendable {
     of progress: PageProgress, noting asked: Lock<PageAsked?>
   ) -> HTTPResource<Page, APIError> {
     var resource = first
-    let make = first.baseRequestMaking.make
+    let make = stack.based(first).baseRequestMaking.make
     let step: NextPage? = if case .next(let next) = progress.step { next } else { pagination.first }
     let origins = options.origins
     resource.baseRequestMaking = BaseRequestMaking { () async throws -> ResourceRequest in

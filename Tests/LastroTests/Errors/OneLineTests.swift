@@ -37,7 +37,11 @@ struct OneLineTests {
     let page = try await Self.failure(.answer(200, fields: Self.page, body: "<!DOCTYPE html>\n<p>Log in</p>"))
     #expect(page.description.contains(#"it is text/html, and begins with <!DOCTYPE html>\n<p>Log in</p> (status 200)"#))
     #expect(page.hint?.contains("in the API's place") == true)
-    for fields in [[.contentType: "application/problem+json"], [:]] as [HTTPFields] {
+    let token = try await Self.failure(.answer(200, fields: [.contentType: "text/plain"], body: "v2.Zx81"))
+    #expect(token.description.contains("it is text/plain (status 200)") && !"\(token)".contains("Zx81"))
+    for fields in [
+      [.contentType: "application/problem+json"], [.contentType: "text/plain"], [:],
+    ] as [HTTPFields] {
       for status in [200, 500] {
         let cut = try await Self.failure(.answer(status, fields: fields, body: #"{"name":"Ann"#))
         #expect(!cut.description.contains("Ann"))

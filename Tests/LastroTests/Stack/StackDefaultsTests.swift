@@ -103,6 +103,17 @@ struct StackDefaultsTests {
       #expect(transport.requests.first?.head.headerFields[values: .accept] == [expected])
       #expect(transport.requests.first?.head.headerFields[HTTPField.Name("X-Tenant") ?? .accept] == "a")
     }
+    let transport = ScriptedTransport(repeatingLast: .answer(204))
+    let stack = TransportNetworkStack(transport) {
+      $0.headers = ["Content-Type": "application/json", "Prefer": "a", "prefer": "b"]
+    }
+    let url = "https://a.example/"
+    _ = try await stack.fetch(HTTPResource<NoContent, APIFailure>.get(url))
+    _ = try await stack.fetch(HTTPResource<NoContent, APIFailure>.send(.post, url, body: .form(["a": "b"])))
+    _ = try await stack.fetch(HTTPResource<NoContent, APIFailure>.send(.post, url, body: .raw("{}")))
+    let sent = transport.requests.map(\.head.headerFields)
+    #expect(sent.map { $0[.contentType] } == [nil, "application/x-www-form-urlencoded", "text/plain; charset=utf-8"])
+    #expect(sent.allSatisfy { $0[values: HTTPField.Name("Prefer") ?? .accept] == ["a", "b"] })
     for fields in [[.authorization: "Bearer s3cr3t"], ["X-Api-Key": "s3cr3t"], ["a b": "c"]] as [RawHeaders] {
       let stack = TransportNetworkStack(ScriptedTransport()) { $0.headers = fields }
       let error = try await stack.failure(of: HTTPResource<NoContent, APIFailure>.get("https://a.example/"))
