@@ -66,7 +66,8 @@ struct OneStackTests {
   func oneClock() async throws {
     let clock = ManualClock()
     let transport = ScriptedTransport([
-      Self.token("first", lifetime: 100), .answer(204), .answer(204), Self.token("second", lifetime: 100), .answer(204),
+      Self.token("first", lifetime: 100), .answer(204), .answer(204), Self.token("second", lifetime: 100_000),
+      .answer(204),
       .hang,
     ])
     let source = try OAuth2ClientCredentials(client: OAuth2SourceTests.client())
