@@ -137,6 +137,8 @@ struct SQLiteCacheStoreTests {
     ] as [(String, HTTPFields, Bool)] {
       for isReopened in [false, false, true] {
         var configuration = StackConfiguration()
+        // However slow the disk: on a clock that stands still the store is waited for.
+        configuration.timeSource = ManualClock().timeSource
         configuration.cache = HTTPCache(
           store: try SQLiteCacheStore(directory: folder.path), policy: HTTPCachePolicy(partitioning: partitioning))
         let stack = TransportNetworkStack(transport: origin, configuration: configuration)
