@@ -38,7 +38,7 @@ import Synchronization
 /// let authenticator = try BearerAuthenticator(source: tokens, origins: [Origin("https://api.github.com")])
 /// configuration.interceptors = [authenticator, RetryInterceptor.standard]
 /// ```
-public final class BearerAuthenticator: RequestAuthenticator, HTTPResourceInterceptor, ClockUser {
+public final class BearerAuthenticator: RequestAuthenticator, HTTPResourceInterceptor, ClockUser, StackUser {
   private let scope: CredentialScope
   let source: any AccessTokenSource
   let refreshTimeout: Duration

@@ -12,7 +12,7 @@ public struct OAuth2ClientCredentials: AccessTokenSource {
   ///   - scope: what the token is to be good for: names, separated by spaces. Default: what the endpoint thinks.
   ///   - parameters: goes into the body besides, such as `audience` or `resource`.
   ///   - stack: carries the request. Redirects are not followed, and a request that may have been sent is not repeated.
-  ///     Default: the stack whose call needs the token.
+  ///     Default: the stack whose call needs the token, and which has the authenticator among its interceptors.
   /// - Throws: ``ConfigurationError`` when a parameter has no name, or one that is taken.
   public init(
     client: OAuth2Client, scope: String? = nil, parameters: KeyValuePairs<String, Secret> = [:],

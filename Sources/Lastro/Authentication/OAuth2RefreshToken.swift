@@ -30,7 +30,7 @@ public final class OAuth2RefreshToken: AccessTokenSource {
   ///   - scope: not more than was granted at first. Default: the same.
   ///   - parameters: goes into the body besides.
   ///   - stack: carries the request. Redirects are not followed, and a request that may have been sent is not repeated.
-  ///     Default: the stack whose call needs the token.
+  ///     Default: the stack whose call needs the token, and which has the authenticator among its interceptors.
   ///   - onRotation: called with every refresh token that replaces another, before the access token that came with it
   ///     is used: the place to persist it. Counts for the authenticator's timeout. Default: nothing.
   /// - Throws: ``ConfigurationError`` when the refresh token is empty, or a parameter has no name, or one that is

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Synchronization
+
 #if canImport(FoundationEssentials)
   import FoundationEssentials
 #else
@@ -13,6 +15,11 @@ struct JSONCoders: Sendable {
   var decoder: JSONDecoder?
 
   @TaskLocal static var current: Self?
+
+  /// Whether a stack of this process has any: the look for those of a task is left out where none has.
+  static let areUsed = Atomic<Bool>(false)
+  /// Whether another stack's are in force.
+  static var areOthers: Bool { areUsed.load(ordering: .relaxed) && current != nil }
 
   private static let decoder = JSONDecoder()
 

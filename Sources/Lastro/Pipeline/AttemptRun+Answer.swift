@@ -121,7 +121,7 @@ extension AttemptRun {
     do {
       try decode(exchange.body, exchange.response)
     } catch {
-      // No model is made of nothing but an optional one: what had no place for it is told the status.
+      // A model that has no place for nothing is told the status.
       guard exchange.status != 304 else {
         throw failure(.http(.notModified), exchange.request, exchange.response, facts: exchange.response.facts)
       }

@@ -148,7 +148,7 @@ extension AttemptRun {
     }
     let isCancelled = error.isCancelled || Task.isCancelled
     let left = isCancelled ? Self.grace : timeLeft.map { max($0, Self.grace) }
-    let answer = await CallingStack.$current.withValue(CallingStack(plan.core)) {
+    let answer = await lendingStack {
       await interruptible(within: left, ignoringCancellation: isCancelled, time: plan.configuration.timeSource) {
         await Self.opinion(on: failure, error, context, interceptors, priority)
       }
@@ -173,6 +173,12 @@ extension AttemptRun {
     return action
   }
 
+  /// Runs hooks, one of which may ask through the stack.
+  private func lendingStack<Value: Sendable>(_ hooks: () async -> Value) async -> Value {
+    guard plan.usesStack else { return await hooks() }
+    return await CallingStack.$current.withValue(CallingStack(plan.core)) { await hooks() }
+  }
+
   /// Waits for other people's code for as long as the attempt may take.
   private func inTime<Value: Sendable>(
     _ name: String, _ request: ResourceRequest? = nil, _ operation: @escaping @Sendable () async -> Value
@@ -183,7 +189,7 @@ extension AttemptRun {
     let answer: Result<Value, Interruption> =
       isOver
       ? .failure(.limit)
-      : await CallingStack.$current.withValue(CallingStack(plan.core)) {
+      : await lendingStack {
         await interruptible(within: limit?.left, time: plan.configuration.timeSource, operation)
       }
     switch answer {

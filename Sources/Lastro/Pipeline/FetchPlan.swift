@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import HTTPTypes
+import Synchronization
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -29,6 +30,7 @@ final class StackCore: Sendable {
     defaults = Result { () throws(TransportError) in try StackDefaults(configuration) }
     let coders = JSONCoders(encoder: configuration.jsonEncoder, decoder: configuration.jsonDecoder)
     self.coders = coders.encoder == nil && coders.decoder == nil ? nil : coders
+    if self.coders != nil { JSONCoders.areUsed.store(true, ordering: .relaxed) }
     for user in [transport] as [Any] + configuration.interceptors {
       (user as? any ClockUser)?.adopt(clock: configuration.timeSource)
     }
@@ -45,13 +47,13 @@ final class StackCore: Sendable {
   /// With the stack's coders.
   func coding<Value>(_ body: () throws -> Value) rethrows -> Value {
     // Those of the stack whose hook asks this one are not this one's.
-    guard coders != nil || JSONCoders.current != nil else { return try body() }
+    guard coders != nil || JSONCoders.areOthers else { return try body() }
     return try JSONCoders.$current.withValue(coders) { try body() }
   }
 
   /// The same, for what may wait.
   func coding<Value: Sendable>(_ body: @Sendable () async throws -> Value) async rethrows -> Value {
-    guard coders != nil || JSONCoders.current != nil else { return try await body() }
+    guard coders != nil || JSONCoders.areOthers else { return try await body() }
     return try await JSONCoders.$current.withValue(coders) { try await body() }
   }
 }
@@ -64,6 +66,8 @@ final class FetchPlan: Sendable {
   /// The hooks that any of them has, and those of them that may wait.
   let hooks: HookSet
   let waitingHooks: HookSet
+  /// Whether one of them asks through the stack.
+  let usesStack: Bool
   let baseRequestMaking: BaseRequestMaking<ResourceRequest>
   let options: RequestOptions
   let retryActionPriority: Retry.Action.CompareClosure
@@ -86,6 +90,7 @@ final class FetchPlan: Sendable {
     self.core = core
     self.interceptors = interceptors
     (hooks, waitingHooks) = interceptors.hooks
+    usesStack = interceptors.usesStack
     baseRequestMaking = making
     self.options = options
     retryActionPriority = priority

@@ -24,13 +24,17 @@ final class KnownHooks: Sendable {
   private static let types = Lock<[ObjectIdentifier: KnownHooks]>([:])
 
   private let lacking = Atomic<UInt8>(0)
+  /// Whether it asks through the stack.
+  let usesStack: Bool
+
+  private init(_ type: any HTTPResourceInterceptor.Type) { usesStack = type is any StackUser.Type }
 
   /// What is known of a type: one object for each.
   static func of(_ type: any HTTPResourceInterceptor.Type) -> KnownHooks {
     types.withLock { types in
       let identifier = ObjectIdentifier(type)
       if let known = types[identifier] { return known }
-      let known = KnownHooks()
+      let known = KnownHooks(type)
       types[identifier] = known
       return known
     }

@@ -26,6 +26,9 @@ struct InterceptorChain: Sendable {
     interceptors.isEmpty ? self : Self(links: links + interceptors.map(Link.init))
   }
 
+  /// Whether one of them asks through the stack.
+  var usesStack: Bool { links.indices.contains { links[$0].known.usesStack } }
+
   /// The hooks that some interceptor has, and those of them that may wait.
   var hooks: (present: HookSet, waiting: HookSet) {
     var present: HookSet = []

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The stack on whose behalf hooks run: what they begin and do not end keeps none alive.
+/// An interceptor that asks for something through the stack of the call that it runs for.
+protocol StackUser {}
+
+/// The stack on whose behalf hooks run, while one of them may ask it: what they begin and do not end keeps none alive.
 struct CallingStack: Sendable {
   weak let core: StackCore?
 

@@ -46,6 +46,14 @@ extension NetworkStack {
     switch decoded {
     case .success(let model): return Network.Value(value: model, response: fetched.response)
     case .failure(let error):
+      // As a fetch says of a model that has no place for nothing.
+      if let response = fetched.response as? ResourceResponse, response.status == .notModified,
+        let error = HTTPFetchError<any Error>(
+          .http(.notModified, nil), request: response.ledger.request, response: response, attempts: response.attempts)
+          as? FetchError
+      {
+        throw .fetch(error)
+      }
       throw .decode(DecodeFailure(error, payload: fetched.value, metadata: fetched.response))
     }
   }

@@ -211,7 +211,7 @@ struct MultipartPartsTests {
       "--b\r\nContent-Range: bytes 5-9/20\r\n\r\n56789\r\n--b\r\nContent-Range: bytes 0-6/*\r\n\r\n0123456\r\n--b--"
     var ranges: [MultipartPart.ByteRange?] = []
     for try await part in try parts(Source(text), type: type) { ranges.append(part.byteRange) }
-    #expect(ranges.map(\.?.bounds) == [5...9, 0...6] && ranges.map(\.?.total) == [20, nil])
+    #expect(ranges.map { $0?.bounds } == [5...9, 0...6] && ranges.map { $0?.total } == [20, nil])
     for field in ["", "Content-Range: bytes 9-5/20\r\n", "Content-Range: bytes\r\n"] {
       let failed = await words { for try await _ in try parts(Source("--b\r\n\(field)\r\n\r\n--b--"), type: type) {} }
       #expect(failed == "response/malformed_response")

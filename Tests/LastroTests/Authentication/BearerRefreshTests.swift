@@ -171,7 +171,7 @@ struct BearerRefreshTests {
     clock.advance(by: .milliseconds(1))
     for _ in 0..<10 { #expect(try await bearer.field() == "Bearer t1") }
     try await source.waitForCall(1)
-    #expect(source.asked.map(\.?.value) == ["t1"] && source.asked.map(\.?.expiresIn) == [.seconds(30)])
+    #expect(source.asked.map { $0?.value } == ["t1"] && source.asked.map { $0?.expiresIn } == [.seconds(30)])
     #expect(bearer.isRefreshing && bearer.waiters == 0)
     source.answer(.success(try .test("t2", expiresIn: 100)))
     try #require(await eventually { !bearer.isRefreshing })
@@ -291,7 +291,7 @@ struct BearerRefreshTests {
       #expect(try await request.value == "Bearer t2")
       _ = try await refused.value
     }
-    #expect(source.asked.map(\.?.value) == ["t1", "t2"])
+    #expect(source.asked.map { $0?.value } == ["t1", "t2"])
   }
 
   @Test("calls that had begun when a refresh failed do not refresh again; new ones do")

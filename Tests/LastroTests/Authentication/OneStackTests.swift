@@ -52,12 +52,21 @@ struct OneStackTests {
   @Test("a stack that is dropped while a token is fetched is kept by nobody")
   func noCycle() async throws {
     weak var kept: BearerAuthenticator?
+    let asked = EventRecorder<Int>()
     do {
-      let source = CustomAccessTokenSource { _ in try AccessToken("t", expiresIn: .seconds(60)) }
+      // Does not return before it is cancelled, which the end of its authenticator does.
+      let source = CustomAccessTokenSource { _ in
+        asked.record(1)
+        try await asked.waitForEvents(count: 2)
+        return try AccessToken("t", expiresIn: .seconds(60))
+      }
       let authenticator = try BearerAuthenticator(source: source, origins: [Origin("https://api.example")])
       kept = authenticator
-      let transport = ScriptedTransport([.answer(204)])
-      _ = try await TransportNetworkStack(transport, interceptors: [authenticator]).fetch(Self.resource)
+      let stack = TransportNetworkStack(ScriptedTransport(), interceptors: [authenticator])
+      let fetch = Task { try await stack.fetch(Self.resource) }
+      try await asked.waitForEvents(count: 1)
+      fetch.cancel()
+      await #expect(throws: (any Error).self) { try await fetch.value }
     }
     #expect(await eventually { kept == nil })
   }

@@ -62,6 +62,11 @@ struct ConditionalTests {
       #expect(try await stack.fetch(optional).value == nil)
       #expect(try await stack.stream(request).value.collect(upTo: 9).isEmpty)
       #expect(try await stack.exchange(request).response.status == .notModified)
+      let separate = await #expect(throws: FetchAndDecodeError<HTTPFetchError<any Error>>.self) {
+        try await stack.fetchAndDecode(.raw(request), decoding: .json(Model.self))
+      }
+      let isStatus = if case .fetch(let error)? = separate { error.statusCode == .notModified } else { false }
+      #expect(isStatus, "\(String(describing: separate))")
     }
   }
 
