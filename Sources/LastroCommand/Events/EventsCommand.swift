@@ -5,7 +5,7 @@ import Lastro
 import LastroCurl
 import LastroEvents
 
-struct EventsCommand: AsyncParsableCommand {
+struct EventsCommand: FetchingCommand {
   static let configuration = CommandConfiguration(
     commandName: "events",
     abstract: "Prints the server-sent events of a URL, a JSON object each.",
@@ -19,7 +19,12 @@ struct EventsCommand: AsyncParsableCommand {
 
   @Argument(help: "URL, http or https.")
   var url: String
-  @OptionGroup var flags: FetchFlags
+  @OptionGroup var request: RequestFlags
+  @OptionGroup var body: BodyFlags
+  @OptionGroup var connection: ConnectionFlags
+  @OptionGroup var identity: IdentityFlags
+  @OptionGroup var pins: PinFlags
+  @OptionGroup var way: ViaFlags
   @Option(name: .customLong("last-event-id"), help: "Identifier of the event to go on after.")
   var lastEventID = ""
   @Flag(name: .customLong("no-reconnect"), help: "End when the connection does.")
@@ -28,15 +33,17 @@ struct EventsCommand: AsyncParsableCommand {
   var reconnect = false
   @Option(help: "End after so many events.")
   var count: Int?
+  @OptionGroup var accepted: AcceptedFlags
 
   func validate() throws {
+    try flags.validate()
     if reconnect, noReconnect { throw ValidationError("--reconnect and --no-reconnect exclude each other.") }
     if let count, count < 1 { throw ValidationError("--count \(count) is out of range; give 1 or more.") }
   }
 
   func run() async throws {
     let specification = try Console.checked { try flags.specification(url: url) }
-    let judge = try Console.checked { try flags.pins.judge() }
+    let judge = try Console.checked { try pins.judge() }
     let engine = try Console.checked { try CurlTransport(flags.engine(judge, for: specification)) }
     var failure: HTTPFetchError<any Error>?
     do {

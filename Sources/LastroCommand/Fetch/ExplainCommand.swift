@@ -5,20 +5,28 @@ import FoundationEssentials
 import Lastro
 import LastroCurl
 
-struct ExplainCommand: AsyncParsableCommand {
+struct ExplainCommand: FetchingCommand {
   static let configuration = CommandConfiguration(
     commandName: "explain", abstract: "Tells what fetching a URL would do, without a network.",
     discussion: "Takes the flags of fetch: limits, proxy, trust, and what would be retried after which failure.")
 
   @Argument(help: "URL, http or https.")
   var url: String
-  @OptionGroup var flags: FetchFlags
+  @OptionGroup var request: RequestFlags
+  @OptionGroup var body: BodyFlags
+  @OptionGroup var connection: ConnectionFlags
+  @OptionGroup var identity: IdentityFlags
+  @OptionGroup var pins: PinFlags
+  @OptionGroup var way: ViaFlags
   @Flag(name: .customLong("report"), help: "Print one JSON object instead of text.")
   var reports = false
+  @OptionGroup var accepted: AcceptedFlags
+
+  func validate() throws { try flags.validate() }
 
   func run() async throws {
     let specification = try Console.checked { try flags.specification(url: url) }
-    let judge = try Console.checked { try flags.pins.judge() }
+    let judge = try Console.checked { try pins.judge() }
     let explanation: FetchExplanation
     do {
       let resource = RawHTTPResource.raw(

@@ -8,7 +8,7 @@ import LastroCache
 import LastroCookies
 import LastroCurl
 
-struct FetchCommand: AsyncParsableCommand {
+struct FetchCommand: FetchingCommand {
   static let configuration = CommandConfiguration(
     commandName: "fetch", abstract: "Fetches one URL.",
     discussion: """
@@ -22,7 +22,12 @@ struct FetchCommand: AsyncParsableCommand {
 
   @Argument(help: "URL, http or https.")
   var url: String
-  @OptionGroup var flags: FetchFlags
+  @OptionGroup var request: RequestFlags
+  @OptionGroup var body: BodyFlags
+  @OptionGroup var connection: ConnectionFlags
+  @OptionGroup var identity: IdentityFlags
+  @OptionGroup var pins: PinFlags
+  @OptionGroup var way: ViaFlags
   @OptionGroup var cookies: CookieFlags
   @OptionGroup var output: OutputFlags
   @Flag(
@@ -33,8 +38,10 @@ struct FetchCommand: AsyncParsableCommand {
   var paginate = false
   @OptionGroup var cached: CacheFlags
   @OptionGroup var downloadFlags: DownloadFlags
+  @OptionGroup var accepted: AcceptedFlags
 
   func validate() throws {
+    try flags.validate()
     if downloadFlags.download != nil, output.file != nil || output.remoteName {
       throw ValidationError("--download and \(output.remoteName ? "-O" : "-o") exclude each other.")
     }
@@ -109,7 +116,7 @@ struct FetchCommand: AsyncParsableCommand {
   private func assemble(for specification: inout RequestSpecification) throws -> Parts {
     let jar = try cookies.jar(for: &specification)
     let cache = try cached.cache()
-    let judge = try flags.pins.judge()
+    let judge = try pins.judge()
     var settings = flags.engine(judge, for: specification)
     if output.raw { settings.decompresses = false }
     let engine = try CurlTransport(settings)
@@ -151,7 +158,7 @@ struct FetchCommand: AsyncParsableCommand {
       file.map { .descriptor($0.descriptor) } ?? (output.reports ? .nowhere : .descriptor(STDOUT_FILENO)))
     var interceptors: [any HTTPResourceInterceptor] = work.parts.verbose.map { [$0] } ?? []
     var heads: HeadPrinter?
-    let isIncluded = output.include || flags.head
+    let isIncluded = output.include || request.head
     let dumped = output.dumpHeader == "-" && !output.reports ? STDOUT_FILENO : dump?.descriptor
     if isIncluded || dumped != nil {
       let recorder = HeadRecorder()

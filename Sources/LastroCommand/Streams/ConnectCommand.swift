@@ -7,7 +7,7 @@ import Lastro
 import LastroCurl
 import Synchronization
 
-struct ConnectCommand: AsyncParsableCommand {
+struct ConnectCommand: StreamCommand {
   static let configuration = CommandConfiguration(
     commandName: "connect",
     abstract: "Joins standard input and output to a stream.",
@@ -35,7 +35,10 @@ struct ConnectCommand: AsyncParsableCommand {
       obfs4 and Shadowsocks, else until the server ends its direction.
       """)
   var linger: Double?
-  @OptionGroup var flags: StreamFlags
+  @OptionGroup var connection: ConnectionFlags
+  @OptionGroup var pins: PinFlags
+  @OptionGroup var identity: IdentityFlags
+  @OptionGroup var way: ViaFlags
 
   func validate() throws {
     if udp, linger != nil { throw ValidationError("--linger applies to streams only; with --udp use --udp-wait.") }
@@ -43,7 +46,7 @@ struct ConnectCommand: AsyncParsableCommand {
       throw ValidationError("--linger \(linger) is out of range; give a positive number of seconds, 86400 at most.")
     }
     if udp, tls { throw ValidationError("--udp and --tls exclude each other: DTLS is not supported.") }
-    if udp, !flags.way.isEmpty {
+    if udp, !way.isEmpty {
       throw ValidationError("--udp and --via exclude each other: tunnels carry streams only.")
     }
     if serverName != nil, !tls { throw ValidationError("--server-name needs --tls.") }

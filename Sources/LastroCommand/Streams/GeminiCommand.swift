@@ -7,7 +7,7 @@ import Lastro
 import LastroCurl
 internal import LastroGemini
 
-struct GeminiCommand: AsyncParsableCommand {
+struct GeminiCommand: StreamCommand {
   static let configuration = CommandConfiguration(
     commandName: "gemini",
     abstract: "Fetches one Gemini URL.",
@@ -44,7 +44,10 @@ struct GeminiCommand: AsyncParsableCommand {
   var timeout: Double?
   @Option(name: .customLong("idle-timeout"), help: "Seconds without a byte of the body. Default 30.")
   var idleTimeout: Double = 30
-  @OptionGroup var flags: StreamFlags
+  @OptionGroup var connection: ConnectionFlags
+  @OptionGroup var pins: PinFlags
+  @OptionGroup var identity: IdentityFlags
+  @OptionGroup var way: ViaFlags
 
   func validate() throws {
     guard maxRedirects >= 0 else {
@@ -57,10 +60,10 @@ struct GeminiCommand: AsyncParsableCommand {
       }
     }
     if let maxBody, maxBody < 0 { throw ValidationError("--max-body \(maxBody) is out of range; give 0 or more.") }
-    if knownHosts != nil, flags.connection.cacert != nil || flags.connection.capath != nil {
+    if knownHosts != nil, connection.cacert != nil || connection.capath != nil {
       throw ValidationError("--known-hosts is for trust on first use; --cacert and --capath exclude it.")
     }
-    if expired || anyName, flags.connection.cacert != nil || flags.connection.capath != nil {
+    if expired || anyName, connection.cacert != nil || connection.capath != nil {
       throw ValidationError("--expired and --any-name are for trust on first use; --cacert and --capath exclude them.")
     }
   }
@@ -130,7 +133,7 @@ struct GeminiCommand: AsyncParsableCommand {
   }
 
   private func trust(_ options: ConnectionOptions) -> GeminiTrust {
-    if flags.connection.cacert != nil || flags.connection.capath != nil { return .authorities }
+    if connection.cacert != nil || connection.capath != nil { return .authorities }
     var rules = GeminiFirstUseRules()
     rules.checksHostName = !anyName
     if expired {

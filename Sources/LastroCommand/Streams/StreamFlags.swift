@@ -6,21 +6,30 @@ import LastroCurl
 internal import LastroCurlTransports
 internal import LastroTunnels
 
+/// A command on a stream. Its groups stand beside one another, as those of a `FetchingCommand` do.
+protocol StreamCommand: AsyncParsableCommand {
+  var connection: ConnectionFlags { get }
+  var pins: PinFlags { get }
+  var identity: IdentityFlags { get }
+  var way: ViaFlags { get }
+}
+
+extension StreamCommand {
+  var flags: StreamFlags { StreamFlags(connection: connection, pins: pins, identity: identity, way: way) }
+}
+
 /// What every command on streams has: how to reach the server, what to trust, and what to go through.
-struct StreamFlags: ParsableArguments {
-  @OptionGroup var connection: ConnectionFlags
-  @OptionGroup var pins: PinFlags
-  @Option(help: "PEM file of the client certificate (chain, leaf first).")
-  var cert: String?
-  @Option(help: "PEM file of its key. Default: in the certificate's file.")
-  var key: String?
-  @OptionGroup var way: ViaFlags
+struct StreamFlags {
+  let connection: ConnectionFlags
+  let pins: PinFlags
+  let identity: IdentityFlags
+  let way: ViaFlags
 
   /// The options of a connection, checked.
   func options() throws -> ConnectionOptions {
     var specification = RequestSpecification(url: "")
     connection.apply(to: &specification)
-    (specification.cert, specification.key) = (cert, key)
+    identity.apply(to: &specification)
     return try specification.connection()
   }
 

@@ -8,7 +8,7 @@ import LastroCurl
 internal import LastroWebSocket
 import Synchronization
 
-struct WebSocketCommand: AsyncParsableCommand {
+struct WebSocketCommand: StreamCommand {
   static let configuration = CommandConfiguration(
     commandName: "ws",
     abstract: "Speaks WebSocket: lines of standard input are messages, messages go to standard output.",
@@ -43,7 +43,10 @@ struct WebSocketCommand: AsyncParsableCommand {
   var binary = false
   @Option(name: .customLong("max-message"), help: "Most bytes of a message that comes in. Default 64 MiB.")
   var maxMessage = 64 << 20
-  @OptionGroup var flags: StreamFlags
+  @OptionGroup var connection: ConnectionFlags
+  @OptionGroup var pins: PinFlags
+  @OptionGroup var identity: IdentityFlags
+  @OptionGroup var way: ViaFlags
 
   func validate() throws {
     guard ping >= 0, ping <= 86_400 else {
@@ -64,7 +67,7 @@ struct WebSocketCommand: AsyncParsableCommand {
   }
 
   func run() async throws {
-    let fields = try headers.map(FetchFlags.header)
+    let fields = try headers.map(RequestFlags.header)
     let session = try StreamSession(flags)
     let client = try Console.checked { try self.client(session.dialer) }
     try await session.run { _ in
