@@ -187,7 +187,9 @@ struct FetchCommand: AsyncParsableCommand {
     }
   }
 
-  var showsBar: Bool { Console.errorIsTerminal && !output.reports && !output.verbose && !output.silent }
+  var showsBar: Bool {
+    Console.errorIsTerminal && !output.reports && !output.verbose && !output.silent && !output.hidesProgress
+  }
 
   private func write(_ format: WriteOut?, _ report: Report, to path: String?) throws {
     guard let format else { return }
