@@ -13,7 +13,7 @@ struct CurlLinesTests {
   /// `URL` stands for a server and a path of the line's own, `PORT` for its port, `PATH` for that path.
   static let lines: [CurlLine] = [
     "-i URL/text", "-I URL/text", "-iL URL/redirect", "-sSfL URL/redirect",
-    "-w '%{header_json} %{urlnum}' -o out URL/file/report.txt", "-H @fields.txt URL/text",
+    "-w '%{header_json} %{urlnum} %{time_redirect}' -o out URL/file/report.txt", "-H @fields.txt URL/text",
     "--output-dir a/b --create-dirs -O URL/files/report.txt", "--output-dir a --create-dirs -o c URL/text",
     "-f URL/404", "-u ann:word URL/text", "-u ann: URL/text", "-F title=Lisbon -F 'f=@up.txt;type=text/x' URL/text",
     "-G -d a=1 -d b=2 URL/text?z=0", "-G -I -d a=1 URL/text", "-O URL/files/report.txt?a=b",
