@@ -86,7 +86,8 @@ def dead_links():
     files = {path.relative_to(SITE).as_posix() for path in SITE.rglob("*") if path.is_file()}
     for path in sorted(PAGES.rglob("*.json")):
         content = json.loads(path.read_text(encoding="utf-8"))
-        used = {part["identifier"] for part in contents(content.get("primaryContentSections", [])) if part.get("type") == "reference"}
+        used = {part["identifier"] for part in contents([content.get("abstract", []), content.get("primaryContentSections", [])])
+                if part.get("type") == "reference"}
         references = content.get("references", {})
         yield from (f"{path}: nothing is known of {name}" for name in sorted(used - references.keys()))
         for name, reference in references.items():

@@ -8,7 +8,7 @@ import LastroTesting
 
 private func follow(stack: any HTTPNetworkStack, url: String) async throws {
   // sample: follow
-  let orders = stack.events(try ResourceRequest(url: url))
+  let orders = stack.events(.get(url))
   for try await event in orders {
     print(event.lastEventID, event.name, event.data)
   }
@@ -59,11 +59,7 @@ struct ModelError: Error, Decodable {
 
 extension HTTPResource where Model == ResponseBody, APIError == ModelError {
   static func completion(of prompt: String, at url: String) -> Self {
-    HTTPResource(
-      baseRequestMaking: BaseRequestMaking {
-        let body = ["model": "small", "prompt": prompt, "stream": "true"]
-        return try ResourceRequest(method: .post, url: url, body: .json(body))
-      }, decoding: .streamed, errorDecoding: .json())
+    .post(url, json: ["model": "small", "prompt": prompt, "stream": "true"])
   }
 }
 // end
@@ -91,10 +87,16 @@ private struct Part: Decodable {
 
 private func lines(stack: any HTTPNetworkStack, url: String) async throws {
   // sample: lines
-  let resource = RawHTTPResource(request: try ResourceRequest(url: url))
-  for try await part in stack.jsonLines(Part.self, of: resource, until: \.done) {
+  for try await part in stack.jsonLines(Part.self, of: .get(url), until: \.done) {
     print(part.response)
   }
+  // end
+}
+
+private func log(stack: any HTTPNetworkStack, url: String) async throws {
+  // sample: text
+  let log = try await stack.stream(.get(url)).value
+  for try await line in log.lines { print(line) }
   // end
 }
 
@@ -143,6 +145,7 @@ extension Page {
     }
     stage.check("each question was sent once", service.model.requests.count == 3)
     try await stage.prints("lines") { try await lines(stack: stack, url: service.parts.baseURL) }
+    try await stage.prints("text") { try await log(stack: stack, url: service.parts.baseURL) }
     let orders = try goOn(stack: stack, url: service.orders.baseURL, saved: "2")
     watch(orders)
     var events = orders.makeAsyncIterator()

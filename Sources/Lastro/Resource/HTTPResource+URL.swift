@@ -36,17 +36,14 @@ extension HTTPResource where Model: Decodable, APIError: Decodable {
     send(.get, url, query: query, headers: headers, as: model, or: error, decoder: decoder, options: options)
   }
 
-  /// Posts a value as JSON; model and errors are JSON too.
+  /// Posts a value as JSON; model and errors are JSON too. The other parameters are those of
+  /// ``get(_:query:headers:as:or:decoder:options:)``.
   ///
   /// - Parameters:
-  ///   - url: absolute, `http` or `https`.
   ///   - value: encoded anew for every attempt. What encoding throws fails the fetch before anything is sent.
   ///   - encoder: its settings must not change any more. Default: the stack's.
   ///   - headers: header fields. Default none, besides `Content-Type: application/json`.
   ///   - model: what the body of a 2xx answer is; ``NoContent`` where it carries nothing.
-  ///   - error: what the body of any other answer is.
-  ///   - decoder: for model and errors. Default: the stack's.
-  ///   - options: default: nothing set.
   public static func post(
     _ url: String, json value: some Encodable & Sendable, encoder: JSONEncoder? = nil, headers: RawHeaders = [:],
     as model: Model.Type = Model.self, or error: APIError.Type = APIError.self, decoder: JSONDecoder? = nil,
@@ -57,19 +54,14 @@ extension HTTPResource where Model: Decodable, APIError: Decodable {
       decoder: decoder, options: options)
   }
 
-  /// Sends a request to a URL; model and errors are JSON.
+  /// Sends a request to a URL; model and errors are JSON. The other parameters are those of
+  /// ``get(_:query:headers:as:or:decoder:options:)``.
   ///
   /// - Parameters:
   ///   - method: such as `.put`.
-  ///   - url: absolute, `http` or `https`.
-  ///   - query: added to the URL's query, percent-encoded; `nil` adds a name without a value. Default none.
-  ///   - headers: header fields. Default none.
   ///   - body: made anew for every attempt. What making it throws fails the fetch before anything is sent. Default: no
   ///     body.
   ///   - model: what the body of a 2xx answer is; ``NoContent`` where it carries nothing.
-  ///   - error: what the body of any other answer is.
-  ///   - decoder: for model and errors. Default: the stack's.
-  ///   - options: default: nothing set.
   public static func send(
     _ method: HTTPRequest.Method, _ url: String, query: KeyValuePairs<String, String?> = [:], headers: RawHeaders = [:],
     body: @autoclosure @escaping @Sendable () throws -> RequestBody = .empty, as model: Model.Type = Model.self,
@@ -96,9 +88,8 @@ extension HTTPResource where Model: Decodable, APIError == TextAPIError {
     send(.get, url, query: query, headers: headers, as: model, decoder: decoder, options: options)
   }
 
-  /// Posts a value as JSON; the model is JSON too, and errors are kept as text.
-  ///
-  /// The parameters are those of ``post(_:json:encoder:headers:as:or:decoder:options:)``.
+  /// Posts a value as JSON; the model is JSON too, and errors are kept as text. The parameters are those of
+  /// ``post(_:json:encoder:headers:as:or:decoder:options:)``.
   public static func post(
     _ url: String, json value: some Encodable & Sendable, encoder: JSONEncoder? = nil, headers: RawHeaders = [:],
     as model: Model.Type = Model.self, decoder: JSONDecoder? = nil, options: RequestOptions = RequestOptions()
@@ -108,9 +99,8 @@ extension HTTPResource where Model: Decodable, APIError == TextAPIError {
       decoder: decoder, options: options)
   }
 
-  /// Sends a request to a URL; the model is JSON, and errors are kept as text.
-  ///
-  /// The parameters are those of ``send(_:_:query:headers:body:as:or:decoder:options:)``.
+  /// Sends a request to a URL; the model is JSON, and errors are kept as text. The parameters are those of
+  /// ``send(_:_:query:headers:body:as:or:decoder:options:)``.
   public static func send(
     _ method: HTTPRequest.Method, _ url: String, query: KeyValuePairs<String, String?> = [:], headers: RawHeaders = [:],
     body: @autoclosure @escaping @Sendable () throws -> RequestBody = .empty, as model: Model.Type = Model.self,
@@ -123,19 +113,35 @@ extension HTTPResource where Model: Decodable, APIError == TextAPIError {
 }
 
 extension HTTPResource where Model == ResponseBody, APIError: Decodable {
-  /// Gets a URL, to be streamed; errors are JSON.
-  ///
-  /// ```swift
-  /// let archive = try await stack.stream(.get("https://api.example.com/archive", or: Problem.self)).value
-  /// ```
-  ///
-  /// The parameters are those of ``get(_:query:headers:as:or:decoder:options:)``.
+  /// Gets a URL, to be streamed; errors are JSON. The parameters are those of
+  /// ``get(_:query:headers:as:or:decoder:options:)``.
   public static func get(
     _ url: String, query: KeyValuePairs<String, String?> = [:], headers: RawHeaders = [:],
     or error: APIError.Type = APIError.self, decoder: JSONDecoder? = nil, options: RequestOptions = RequestOptions()
   ) -> Self {
+    send(.get, url, query: query, headers: headers, or: error, decoder: decoder, options: options)
+  }
+
+  /// Posts a value as JSON, and streams the answer; errors are JSON. The parameters are those of
+  /// ``post(_:json:encoder:headers:as:or:decoder:options:)``.
+  public static func post(
+    _ url: String, json value: some Encodable & Sendable, encoder: JSONEncoder? = nil, headers: RawHeaders = [:],
+    or error: APIError.Type = APIError.self, decoder: JSONDecoder? = nil, options: RequestOptions = RequestOptions()
+  ) -> Self {
+    send(
+      .post, url, headers: headers, body: try .json(value, encoder: encoder), or: error, decoder: decoder,
+      options: options)
+  }
+
+  /// Sends a request to a URL, and streams the answer; errors are JSON. The parameters are those of
+  /// ``send(_:_:query:headers:body:as:or:decoder:options:)``.
+  public static func send(
+    _ method: HTTPRequest.Method, _ url: String, query: KeyValuePairs<String, String?> = [:], headers: RawHeaders = [:],
+    body: @autoclosure @escaping @Sendable () throws -> RequestBody = .empty, or error: APIError.Type = APIError.self,
+    decoder: JSONDecoder? = nil, options: RequestOptions = RequestOptions()
+  ) -> Self {
     Self(
-      baseRequestMaking: .url(.get, url, query: query, headers: headers) { .empty }, decoding: .streamed,
+      baseRequestMaking: .url(method, url, query: query, headers: headers, body: body), decoding: .streamed,
       errorDecoding: .json(decoder: decoder), options: options)
   }
 }
@@ -156,11 +162,6 @@ extension HTTPResource where Model == Data, APIError == any Error {
   }
 
   /// Sends a request to a URL, and takes the bytes of its answer; errors are kept as ``TextAPIError``.
-  ///
-  /// ```swift
-  /// _ = try await stack.fetch(.send(.put, "https://example.com/large", body: .file(path: path)))
-  /// ```
-  ///
   /// The parameters are those of ``send(_:_:query:headers:body:as:or:decoder:options:)``.
   public static func send(
     _ method: HTTPRequest.Method, _ url: String, query: KeyValuePairs<String, String?> = [:], headers: RawHeaders = [:],

@@ -5,7 +5,8 @@ import ArgumentParser
 /// curl's flags that ask for what is always so, and the one that is refused.
 struct AcceptedFlags: ParsableArguments {
   static let help =
-    "Accepted, as they are always so: -L, --compressed, --fail-with-body, --retry-connrefused, -N, -g, -q, -#."
+    "Accepted, as they are always so: -L, --compressed, --fail-with-body, --retry-connrefused, "
+    + "--remove-on-error, --tcp-nodelay, -N, -g, -q, -#."
 
   @Flag(name: [.customShort("L"), .customLong("location")], help: .hidden)
   var location = false
@@ -15,6 +16,10 @@ struct AcceptedFlags: ParsableArguments {
   var failWithBody = false
   @Flag(name: .customLong("retry-connrefused"), help: .hidden)
   var retryConnectionRefused = false
+  @Flag(name: .customLong("remove-on-error"), help: .hidden)
+  var removeOnError = false
+  @Flag(name: .customLong("tcp-nodelay"), help: .hidden)
+  var tcpNoDelay = false
   @Flag(name: [.customShort("N"), .customLong("no-buffer")], help: .hidden)
   var noBuffer = false
   @Flag(name: [.customShort("g"), .customLong("globoff")], help: .hidden)

@@ -194,7 +194,9 @@ struct FetchCommand: FetchingCommand {
     }
   }
 
-  var showsBar: Bool { Console.errorIsTerminal && !output.reports && !output.verbose && !output.silent }
+  var showsBar: Bool {
+    Console.errorIsTerminal && !output.reports && !output.verbose && !output.silent && !output.hidesProgress
+  }
 
   private func write(_ format: WriteOut?, _ report: Report, to path: String?) throws {
     guard let format else { return }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import FoundationEssentials
 import Lastro
 
 /// What is printed, and where, with curl's names and meaning.
@@ -12,6 +13,10 @@ struct OutputFlags: ParsableArguments {
   var file: String?
   @Flag(name: [.customShort("O"), .customLong("remote-name")], help: "The same, by the last part of the URL's path.")
   var remoteName = false
+  @Option(name: .customLong("output-dir"), help: "Folder for -o and -O.")
+  var folder: String?
+  @Flag(name: .customLong("create-dirs"), help: "Make the folders of -o, -O and --output-dir that are not there.")
+  var createsFolders = false
   @Flag(name: [.customShort("i"), .customLong("include")], help: "Print heads in front of the body.")
   var include = false
   @Option(name: [.customShort("D"), .customLong("dump-header")], help: "File for the heads, - for standard output.")
@@ -24,6 +29,8 @@ struct OutputFlags: ParsableArguments {
   var fail = false
   @Flag(name: [.customShort("s"), .customLong("silent")], help: "No progress, and no word of failures without -S.")
   var silent = false
+  @Flag(name: .customLong("no-progress-meter"), help: "No progress.")
+  var hidesProgress = false
   @Flag(name: [.customShort("S"), .customLong("show-error")], help: "Tell of failures despite -s.")
   var showError = false
   @Flag(name: .customLong("report"), help: "Print one JSON object that tells how it went, instead of the body.")
@@ -35,12 +42,24 @@ struct OutputFlags: ParsableArguments {
 
   func validate() throws {
     if file != nil, remoteName { throw ValidationError("-o and -O exclude each other.") }
+    if folder != nil, file == nil, !remoteName { throw ValidationError("--output-dir needs -o FILE or -O.") }
   }
 
   var tellsFailures: Bool { !silent || showError }
 
   /// The file for the body; `nil` for standard output.
   func path(for url: String) throws(ConfigurationError) -> String? {
+    guard let name = try name(for: url) else { return nil }
+    let path = folder.map { "\($0)/\(name)" } ?? name
+    if createsFolders, let end = path.lastIndex(of: "/"), end > path.startIndex {
+      // Where that fails, the file cannot be made either, and says why.
+      try? FileManager.default.createDirectory(
+        atPath: String(path[..<end]), withIntermediateDirectories: true, attributes: [.posixPermissions: 0o750])
+    }
+    return path
+  }
+
+  private func name(for url: String) throws(ConfigurationError) -> String? {
     guard remoteName else { return file == "-" ? nil : file }
     let rest = url.firstRange(of: "://").map { url[$0.upperBound...] } ?? url[...]
     let path = rest.prefix { !"?#".contains($0) }.drop { $0 != "/" }

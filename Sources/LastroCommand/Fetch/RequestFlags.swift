@@ -14,7 +14,10 @@ struct RequestFlags: ParsableArguments {
 
   @Option(
     name: [.customShort("H"), .customLong("header")],
-    help: "Header field as 'Name: value'; 'Name;' sends it empty, 'Name:' not at all. Repeatable.")
+    help: """
+      Header field as 'Name: value'; 'Name;' sends it empty, 'Name:' not at all. @FILE for a file's lines, @- for \
+      standard input. Repeatable.
+      """)
   var headers: [String] = []
   @Option(name: [.customShort("A"), .customLong("user-agent")], help: "User-Agent; '' for none.")
   var userAgent: String?
@@ -108,7 +111,8 @@ struct RequestFlags: ParsableArguments {
   }
 
   private func setHeaders(of result: inout RequestSpecification) throws {
-    for (name, value, text) in try headers.map({ (try Self.header($0), $0) }).map({ ($0.name, $0.value, $1) }) {
+    for text in try headers.flatMap(Self.lines) {
+      let (name, value) = try Self.header(text)
       if value.isEmpty, text.contains(":") {
         result.removedHeaders.insert(name.lowercased())
       } else {
@@ -137,6 +141,13 @@ struct RequestFlags: ParsableArguments {
         "--backoff \(backoff.onOneLine) cannot be parsed; write constant:SECONDS or exponential:SECONDS.")
     }
     return parsed
+  }
+
+  /// A field, or those that stand in a file, one a line.
+  private static func lines(_ text: String) throws -> [String] {
+    guard text.hasPrefix("@") else { return [text] }
+    let bytes = text == "@-" ? try StandardInput.readToEnd() : try StandardInput.read(file: String(text.dropFirst()))
+    return String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline).map(String.init)
   }
 
   /// `Name: value`, or curl's `Name;` for an empty value. The raw text is checked where the request is made.

@@ -60,6 +60,8 @@ struct WriteOut {
   private static func value(of name: String, _ report: Report, _ path: String?) -> String? {
     switch name {
     case "json": report.line
+    case "header_json": headers(report)
+    case "urlnum": "0"
     case "filename_effective": path ?? ""
     case "http_code", "response_code": report.status.map { "\($0)" } ?? "000"
     case "content_type": field("content-type", report)
@@ -85,6 +87,25 @@ struct WriteOut {
     return URL(string: location, relativeTo: URL(string: report.url))?.absoluteString ?? location
   }
 
+  /// The fields by their names in lower case, each with all of its values, as curl writes them.
+  private static func headers(_ report: Report) -> String {
+    var values: [(name: String, values: [String])] = []
+    for field in report.headers {
+      let name = field[0].lowercased()
+      if let index = values.firstIndex(where: { $0.name == name }) {
+        values[index].values.append(field[1])
+      } else {
+        values.append((name, [field[1]]))
+      }
+    }
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = .withoutEscapingSlashes
+    func text(_ value: some Encodable) -> String {
+      (try? encoder.encode(value)).map { String(decoding: $0, as: UTF8.self) } ?? ""
+    }
+    return "{" + values.map { "\(text($0.name)):\(text($0.values))" }.joined(separator: ",\n") + "\n}"
+  }
+
   private static func field(_ name: String, _ report: Report) -> String {
     report.headers.last { $0[0].lowercased() == name }?[1] ?? ""
   }
@@ -108,13 +129,21 @@ struct WriteOut {
   /// Seconds with six digits.
   private static func time(_ name: String, _ report: Report) -> String? {
     let timings = report.facts?.timings
+    let redirecting = timings.map { timeOfRedirects(report, last: $0.total) } ?? Duration.zero
     let times: [String: Duration?] = [
       "time_namelookup": timings?.nameLookup, "time_connect": timings?.connect, "time_appconnect": timings?.tls,
-      "time_pretransfer": timings?.requestStart, "time_starttransfer": timings?.firstByte, "time_total": timings?.total,
+      "time_pretransfer": timings?.requestStart, "time_starttransfer": timings?.firstByte,
+      "time_redirect": redirecting, "time_total": timings.map { redirecting + $0.total },
     ]
     guard let found = times[name] else { return nil }
     let microseconds = Int64((found ?? .zero) / .microseconds(1))
     let digits = "\(microseconds % 1_000_000)"
     return "\(microseconds / 1_000_000)." + String(repeating: "0", count: 6 - digits.count) + digits
+  }
+
+  /// What passed until the last request of the last attempt, where redirects stand before it.
+  private static func timeOfRedirects(_ report: Report, last: Duration) -> Duration {
+    guard !report.redirects.isEmpty, let attempt = report.attempts.last else { return .zero }
+    return max(attempt.duration - attempt.preparation - last, .zero)
   }
 }

@@ -6,8 +6,8 @@ internal import LastroWire
 extension FailureCode {
   /// The answer's content type is not that of an event stream. The stage is `response`.
   public static let unexpectedContentType = Self("unexpected_content_type")
-  /// An event, one of its lines, or its identifier is larger than the limit; also a JSON text of a stream. The stage is
-  /// `limit`.
+  /// An event, one of its lines, or its identifier is larger than the limit; also a JSON text of a stream, or a line of
+  /// text. The stage is `limit`.
   public static let eventTooLarge = Self("event_too_large")
 }
 

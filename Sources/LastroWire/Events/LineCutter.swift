@@ -3,10 +3,10 @@
 /// Cuts bytes into lines, however they come in pieces.
 ///
 /// Rules for editing: no I/O; keeps one line of no more than the maximum, and the piece that was fed last.
-struct LineCutter: Sendable {
+package struct LineCutter: Sendable {
   /// A line is longer than the maximum, which is the value.
-  struct LineTooLong: Error, Equatable {
-    var maximum: Int
+  package struct LineTooLong: Error, Equatable {
+    package var maximum: Int
   }
 
   private let maximumBytes: Int
@@ -19,18 +19,19 @@ struct LineCutter: Sendable {
   /// Whether the line that was given last ended in CR at the end of a piece: its LF may be still to come.
   private var skipsLineFeed = false
 
-  init(maximumBytes: Int, endsAtReturn: Bool) {
+  package init(maximumBytes: Int, endsAtReturn: Bool) {
     self.maximumBytes = maximumBytes
     self.endsAtReturn = endsAtReturn
   }
 
-  mutating func feed(_ bytes: [UInt8]) {
+  /// Takes the next bytes.
+  package mutating func feed(_ bytes: [UInt8]) {
     piece = offset == piece.count ? bytes : Array(piece[offset...]) + bytes
     offset = 0
   }
 
   /// The next line without its end; `nil` until more is fed.
-  mutating func next() throws(LineTooLong) -> ArraySlice<UInt8>? {
+  package mutating func next() throws(LineTooLong) -> ArraySlice<UInt8>? {
     if skipsLineFeed, offset < piece.count {
       if piece[offset] == 0x0A { offset += 1 }
       skipsLineFeed = false
@@ -52,7 +53,7 @@ struct LineCutter: Sendable {
   }
 
   /// What came behind the last end of a line. To be called when nothing more is fed.
-  mutating func takeRest() -> ArraySlice<UInt8> {
+  package mutating func takeRest() -> ArraySlice<UInt8> {
     defer { (begun, piece, offset) = ([], [], 0) }
     return (begun + piece[offset...])[...]
   }

@@ -25,6 +25,7 @@ struct CommandErrorTextsTests {
     fetch URL -I -d a
     fetch URL -k
     fetch URL -o a -O
+    fetch URL --output-dir a
     fetch URL -O
     fetch URL -4 -6
     fetch URL -u a

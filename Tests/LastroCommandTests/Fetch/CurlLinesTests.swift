@@ -13,6 +13,8 @@ struct CurlLinesTests {
   /// `URL` stands for a server and a path of the line's own, `PORT` for its port, `PATH` for that path.
   static let lines: [CurlLine] = [
     "-i URL/text", "-I URL/text", "-iL URL/redirect", "-sSfL URL/redirect",
+    "-w '%{header_json} %{urlnum} %{time_redirect}' -o out URL/file/report.txt", "-H @fields.txt URL/text",
+    "--output-dir a/b --create-dirs -O URL/files/report.txt", "--output-dir a --create-dirs -o c URL/text",
     "-f URL/404", "-u ann:word URL/text", "-u ann: URL/text", "-F title=Lisbon -F 'f=@up.txt;type=text/x' URL/text",
     "-G -d a=1 -d b=2 URL/text?z=0", "-G -I -d a=1 URL/text", "-O URL/files/report.txt?a=b",
     "-C - -O URL/files/report.txt",
@@ -95,6 +97,7 @@ struct CurlLine: Sendable, ExpressibleByStringLiteral, CustomTestStringConvertib
     let directory = try PeerDirectory()
     let folder = directory.file("")
     try directory.write("one\ntwo & three\r\n", to: "up.txt")
+    try directory.write("X-A: 1\r\n\nReferer: http://from.invalid/\nUser-Agent:\n", to: "fields.txt")
     let isCurl = program != Lastro.path
     // Neither of a configuration file of the machine's user, nor with a meter.
     let first = isCurl ? ["-q", "-s"] : ["fetch"]
@@ -102,7 +105,11 @@ struct CurlLine: Sendable, ExpressibleByStringLiteral, CustomTestStringConvertib
       first + words(tag, server.port), input: "typed", program: program, folder: folder)
     func plain(_ text: String) -> String { text.replacingOccurrences(of: "/\(tag)", with: "") }
     var files: [String: String] = [:]
-    for name in try FileManager.default.contentsOfDirectory(atPath: folder) {
+    for name in try FileManager.default.subpathsOfDirectory(atPath: folder) {
+      var isFolder: ObjCBool = false
+      guard FileManager.default.fileExists(atPath: folder + name, isDirectory: &isFolder), !isFolder.boolValue else {
+        continue
+      }
       // How a jar begins is each program's own.
       files[name] = plain(
         directory.text(of: name).split(separator: "\n").filter { !$0.hasPrefix("# ") }.joined(separator: "\n"))
