@@ -8,7 +8,7 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 export SWIFTFLAGS JOBS
 
-.PHONY: help demo service test setup setup-test build program install package lint format docs pages simulation chat browse consumer api tsan asan slow fuzz autobahn newer benchmarks benchmarks-smoke check long clean
+.PHONY: help demo service test setup setup-test build program install package lint format docs pages simulation chat browse consumer api tsan asan slow fuzz autobahn newer firsthour benchmarks benchmarks-smoke check long clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,8 +79,11 @@ asan: setup-test ## Run the tests under AddressSanitizer and LeakSanitizer
 slow: setup-test ## Run the tests with a tenth of the machine
 	.ci/test slow
 
-newer: setup ## Build, test and run the demo on Debian 13, made in .newer; needs root
+newer: ## Build and run the tests on Debian 13, made in .systems; needs root
 	.ci/newer
+
+firsthour: ## Follow the first guide, and run README's commands and the guides' samples, on bare Debian 12 and 13; needs root
+	.ci/firsthour
 
 fuzz: setup-test ## Send mutated answers to lastro batch under AddressSanitizer: make fuzz [FUZZFLAGS="--seed 2 --case 17"]
 	.ci/fuzz $(FUZZFLAGS)
@@ -105,4 +108,4 @@ long: ## What takes hours: newer systems, slow runs, soaks, fuzzing, Autobahn, b
 	.ci/long
 
 clean: ## Remove what was built
-	rm -rf .build .build-tsan .build-asan .build-release .newer Playgrounds/.build Tests/Consumer/.build Benchmarks/.build Benchmarks/build
+	rm -rf .build .build-tsan .build-asan .build-release .systems Playgrounds/.build Tests/Consumer/.build Benchmarks/.build Benchmarks/build

@@ -12,8 +12,10 @@ let settings: [SwiftSetting] = [
 
 let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-http-types")
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
-let metrics: Target.Dependency = .product(name: "CoreMetrics", package: "swift-metrics")
-let tracing: Target.Dependency = .product(name: "Tracing", package: "swift-distributed-tracing")
+let metrics: Target.Dependency = .product(
+  name: "CoreMetrics", package: "swift-metrics", condition: .when(traits: ["Observability"]))
+let tracing: Target.Dependency = .product(
+  name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Observability"]))
 
 let package = Package(
   name: "Lastro",
@@ -41,6 +43,13 @@ let package = Package(
     .library(name: "LastroTesting", targets: ["LastroTesting"]),
     .library(name: "LastroStreamsTesting", targets: ["LastroStreamsTesting"]),
     .executable(name: "lastro", targets: ["LastroCommand"]),
+  ],
+  // What brings packages that most programs do not use: `traits: []` where Lastro is depended on leaves them out.
+  traits: [
+    .trait(name: "CommandLine", description: "The program lastro, on swift-argument-parser."),
+    .trait(name: "Lifecycle", description: "LastroLifecycle, on swift-service-lifecycle."),
+    .trait(name: "Observability", description: "LastroObservability, on swift-metrics and swift-distributed-tracing."),
+    .default(enabledTraits: ["CommandLine", "Lifecycle", "Observability"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0"),
@@ -145,7 +154,11 @@ let package = Package(
     // The stack as a service of swift-service-lifecycle, whose dependencies take a while to compile.
     .target(
       name: "LastroLifecycle",
-      dependencies: ["LastroCurl", .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")],
+      dependencies: [
+        "LastroCurl",
+        .product(
+          name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: .when(traits: ["Lifecycle"])),
+      ],
       swiftSettings: settings),
     // Connections, factories and chains over the engine. Only a composition root imports it.
     .target(
@@ -176,7 +189,8 @@ let package = Package(
         "LastroExchange",
         "LastroFiles", "LastroGemini", "LastroMultipart", "LastroNames", "LastroPages", "LastroSQLiteCache",
         "LastroSupport", "LastroTesting", "LastroTunnels", "LastroWebSocket", "LastroWire", httpTypes, logging,
-        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(
+          name: "ArgumentParser", package: "swift-argument-parser", condition: .when(traits: ["CommandLine"])),
       ],
       swiftSettings: settings),
     // Servers of other projects, started for the tests. In no product.
@@ -250,8 +264,9 @@ let package = Package(
       dependencies: [
         "Lastro", "LastroObservability", "LastroSupport", "LastroTesting", "TestSupport", httpTypes, logging, metrics,
         tracing,
-        .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
-        .product(name: "MetricsTestKit", package: "swift-metrics"),
+        .product(
+          name: "InMemoryTracing", package: "swift-distributed-tracing", condition: .when(traits: ["Observability"])),
+        .product(name: "MetricsTestKit", package: "swift-metrics", condition: .when(traits: ["Observability"])),
       ],
       swiftSettings: settings),
     .testTarget(
@@ -259,7 +274,7 @@ let package = Package(
       dependencies: [
         "Lastro", "LastroObservability", "LastroResilience", "LastroSupport", "LastroTesting", "LastroWire",
         "TestSupport", httpTypes,
-        .product(name: "MetricsTestKit", package: "swift-metrics"),
+        .product(name: "MetricsTestKit", package: "swift-metrics", condition: .when(traits: ["Observability"])),
       ],
       exclude: ["Errors/ResilienceErrorTexts.txt"],
       swiftSettings: settings),
@@ -350,7 +365,8 @@ let package = Package(
       name: "LastroLifecycleTests",
       dependencies: [
         "Lastro", "LastroCurl", "LastroLifecycle", "LastroTesting",
-        .product(name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle"),
+        .product(
+          name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle", condition: .when(traits: ["Lifecycle"])),
       ],
       swiftSettings: settings),
     .testTarget(

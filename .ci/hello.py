@@ -1,48 +1,60 @@
 # SPDX-License-Identifier: Apache-2.0
 """The package that the guide "Getting started" has its reader make, and what its program prints."""
-import os
 import pathlib
 import re
 import shutil
+import socket
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = "Docs/Lastro.docc/GettingStarted.md"
-FILE = re.compile(r"<!-- (?:sample|file): (\S+\.swift) -->\n```swift\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-PRINTS = re.compile(r"<!-- prints: program -->\n```text\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"<!-- (sample|file|run|prints): ([^\n]+) -->\n```\w+\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
-def guide():
-    return (ROOT / PAGE).read_text(encoding="utf-8")
+def steps(page=PAGE):
+    """Kind, name and text of what a page has its reader write and enter, and says that is printed, in its order."""
+    return BLOCK.findall((ROOT / page).read_text(encoding="utf-8"))
+
+
+def commands(name, page=PAGE):
+    """The lines below `<!-- run: NAME -->`."""
+    return next(text for kind, named, text in steps(page) if (kind, named) == ("run", name))
+
+
+def printed_by_the_guide():
+    return next(text for kind, _, text in steps() if kind == "prints")
 
 
 def write(package):
     """Writes the guide's files, and leaves what was built of them."""
     for folder in ("Sources", "Tests"):
         shutil.rmtree(package / folder, ignore_errors=True)
-    for path, text in FILE.findall(guide()):
-        (package / path).parent.mkdir(parents=True, exist_ok=True)
-        (package / path).write_text(text, encoding="utf-8")
+    for kind, path, text in steps():
+        if kind in ("sample", "file"):
+            (package / path).parent.mkdir(parents=True, exist_ok=True)
+            (package / path).write_text(text, encoding="utf-8")
 
 
-def prints_what_the_guide_says(program, lastro):
-    """Runs the program against the API that the command `lastro serve` stands for."""
-    expected = PRINTS.search(guide())[1]
-    serving = subprocess.Popen([*lastro, "serve"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
-    try:
-        told = serving.stdout.readline().split()[1:]
-        if not told:
-            sys.exit("`lastro serve` ended without a word of its address.")
-        # A proxy from the environment would stand between the program and the server.
-        own = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
-        settings = dict(word.split("=", 1) for word in told)
-        printed = subprocess.run(program, check=True, env=own | settings, timeout=120,
-                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True).stdout
-    finally:
-        serving.terminate()
-        serving.wait(30)
-    print(printed, end="", flush=True)
-    if printed != expected:
-        print(f"The guide says that its program prints:\n{expected}", file=sys.stderr)
-    return printed == expected
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return str(probe.getsockname()[1])
+
+
+def prints_what_the_guide_says(program):
+    """Runs the program, words of a command, where the guide's reader without a network enters `swift run`."""
+    entered = commands("api").replace("8017", free_port())
+    # A proxy from the environment would stand between the program and the server.
+    script = ('unset http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY\n'
+              f'program=("$@")\nswift() {{ "${{program[@]}}"; }}\n{entered}')
+    with tempfile.TemporaryDirectory() as folder:
+        told = subprocess.run(["bash", "-c", script, "bash", *map(str, program)], cwd=folder, timeout=120, check=True,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True).stdout
+    # The guide's server tells its address when it ends.
+    told = "".join(line for line in told.splitlines(keepends=True) if not line.startswith("Serving HTTP"))
+    print(told, end="", flush=True)
+    if told != printed_by_the_guide():
+        print(f"The guide says that its program prints:\n{printed_by_the_guide()}", file=sys.stderr)
+    return told == printed_by_the_guide()

@@ -8,17 +8,21 @@ indentation; the pages run them. `samples.py update` copies the code into the gu
 A guide with samples begins with the modules that they need, below `<!-- imports -->`: lines that its page has too. Blocks below
 `<!-- file: PATH -->` are files of a package that the guide's reader makes: `.ci/newcomer` builds it. A block
 below `<!-- prints: NAME -->` is what the page compares with what its sample prints, and is never empty. A test that
-CONTRIBUTING.md shows is one that is run.
+CONTRIBUTING.md shows is one that is run. A ```sh block of a guide or of README stands below `<!-- run: NAME -->`, which
+`.ci/firsthour` or `.ci/installed` enters on a bare system, or below `<!-- not run: REASON -->`.
 """
 import pathlib
 import re
 import sys
 import textwrap
 
+import hello
+
 PAGES = pathlib.Path("Playgrounds/Sources/Pages")
 REGION = re.compile(r"^[ \t]*// sample: ([^\n]+)\n(.*?)^[ \t]*// end$", re.DOTALL | re.MULTILINE)
 PRINTS = re.compile(r"<!-- prints: ([^\n]+) -->\n(?:```text\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)
 IMPORTS = re.compile(r"<!-- imports -->\n```swift\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+SHELL = re.compile(r"^(.*)\n```sh$", re.MULTILINE)
 BLOCK = re.compile(r"(?:<!-- (sample|file): ([^\n]+) -->\n)?```swift\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -44,6 +48,18 @@ def imports(guide, text):
     for line in shown:
         if not line.startswith("import ") or line not in known:
             yield f"{guide}: its page has no line `{line}`"
+
+
+def commands(page, text):
+    """Problems of a page's shell blocks."""
+    runners = "".join(pathlib.Path(".ci", name).read_text(encoding="utf-8") for name in ("firsthour", "installed"))
+    for above in SHELL.findall(text):
+        name = re.fullmatch(r"<!-- run: (.+) -->", above)
+        # The first guide is followed as a whole.
+        if name and f'"{name[1]}"' not in runners and str(page) != hello.PAGE:
+            yield f"{page}: nothing runs the commands {name[1]}: .ci/firsthour and .ci/installed do"
+        elif not name and not re.fullmatch(r"<!-- not run: .+ -->", above):
+            yield f"{page}: a shell block without `<!-- run: NAME -->` or `<!-- not run: REASON -->`, below: {above}"
 
 
 def tests_that_are_shown():
@@ -82,10 +98,12 @@ def main(updating):
         problems += [f"{guide}: nothing stands below <!-- prints: {name} -->: write what the sample prints"
                      for name, printed in PRINTS.findall(text) if not printed.strip()]
         problems += imports(guide, text)
+        problems += commands(guide, text)
         new = BLOCK.sub(checked, text)
         if new != text:
             guide.write_text(new, encoding="utf-8")
     problems += [f"{PAGES}: the sample {name} of {guide} is in no guide" for guide, name in sorted(code_of.keys() - shown)]
+    problems += commands("README.md", pathlib.Path("README.md").read_text(encoding="utf-8"))
     problems += tests_that_are_shown()
     print("\n".join(problems), end="\n" if problems else "")
     return 1 if problems else 0

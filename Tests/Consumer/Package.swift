@@ -8,7 +8,7 @@ let package = Package(
   platforms: [.macOS(.v15)],
   dependencies: [
     // Named, because the folder of a clone may have any name.
-    .package(name: "Lastro", path: "../..")
+    .package(name: "Lastro", path: "../..", traits: [])
   ],
   targets: [
     .executableTarget(

@@ -132,7 +132,8 @@ extension StreamSession {
     }
     if code == CURLE_OK { return connection == nil ? .success(nil) : .failure(.truncatedStream) }
     let systemCode = newSystemCode
-    if systemCode == 0, connection != nil, isAtEnd { return .failure(.truncatedStream) }
+    // No reading gives EPIPE: it is of the alert that OpenSSL writes to a peer that ended without close_notify.
+    if systemCode == 0 || systemCode == EPIPE, connection != nil, isAtEnd { return .failure(.truncatedStream) }
     return .failure(.receivingFailed(dial.name, systemCode, code))
   }
 

@@ -3,6 +3,7 @@
 import Lastro
 import LastroCurl
 import LastroTesting
+import PeerSupport
 import TestSupport
 import Testing
 
@@ -51,6 +52,24 @@ struct StreamEndTests {
     }
     let stream = try await lab.dial(server)
     #expect(try await stream.bytes(exactly: sent.count) == sent)
+    #expect(await words { try await stream.read() } == "response/truncated_stream")
+  }
+
+  @Test("TLS over a Unix socket that ends without close_notify is truncated too")
+  func truncationOverUnixSocket() async throws {
+    let lab = try TrustingEngine()
+    let directory = try PeerDirectory()
+    let path = directory.file("s")
+    let tls = LoopbackTLS(try lab.authority.issue(hosts: ["service.test"]))
+    let server = try LoopbackServer(.unixSocket(path: path), tls: tls) { connection in
+      try connection.write("the last words")
+      connection.closeWithoutNotify()
+    }
+    defer { server.stop() }
+    let connection = lab.options { $0.unixSocketPath = path }
+    let stream = try await lab.dialer.dial(
+      DialRequest(host: "service.test", port: 1, tls: .init(), connection: connection))
+    #expect(try await stream.bytes(exactly: 14) == Data("the last words".utf8))
     #expect(await words { try await stream.read() } == "response/truncated_stream")
   }
 
