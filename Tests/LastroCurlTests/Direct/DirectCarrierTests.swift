@@ -39,6 +39,18 @@ struct DirectCarrierTests {
     #expect(server.acceptedConnections == 1)
   }
 
+  @Test(
+    "libcurl lets go of a connection in the clear when it stands, and not of one with TLS", arguments: [false, true])
+  func lettingGo(overTLS: Bool) async throws {
+    let authority = try CertificateAuthority()
+    let tls = try overTLS ? LoopbackTLS(authority.issue(hosts: ["localhost"])) : nil
+    let server = try LoopbackServer.http(tls: tls) { _ in .text("fine") }
+    let engine = try Self.engine(.direct)
+    for _ in 0..<2 { #expect(await engine.outcome(server) { $0.trust(authority) } == .answered(200, "fine")) }
+    #expect(server.acceptedConnections == 1)
+    #expect(engine.connectionsOfLibcurl == (overTLS ? 1 : 0))
+  }
+
   @Test("a request is the same request", arguments: [HTTPRequest.Method.get, .head, .post, .delete])
   func request(method: HTTPRequest.Method) async throws {
     var seen: [[String]] = []
