@@ -21,6 +21,10 @@ final class DirectExchange: CarriedExchange {
   // Unchecked because sending and filling call nothing that comes back here.
   @exclusivity(unchecked) var outgoing: [UInt8] = []
   var written = 0
+  /// Bytes of the body that go out behind that, as they are.
+  // Unchecked for the same reason.
+  @exclusivity(unchecked) var part = Data()
+  var hasOutgoing: Bool { written < outgoing.count || !part.isEmpty }
   /// Whether `Expect` was our own idea.
   private var addsExpect = false
   /// Whether nothing more is read from the connection.
@@ -135,7 +139,7 @@ final class DirectExchange: CarriedExchange {
 
   private func hold(_ bytes: UnsafeRawBufferPointer) {
     connection?.held = Array(bytes)
-    connection?.watch(read: false, write: written < outgoing.count)
+    connection?.watch(read: false, write: hasOutgoing)
   }
 
   /// The rest of the answer is not wanted: the exchange ends with what there is.
@@ -160,7 +164,7 @@ final class DirectExchange: CarriedExchange {
     connection.held = []
     held.withUnsafeBytes { if !$0.isEmpty { receive($0) } }
     guard state == .running, !receivingPaused else { return }
-    connection.watch(read: true, write: written < outgoing.count)
+    connection.watch(read: true, write: hasOutgoing)
     // What TLS has read, or the end that was found, makes no descriptor ready.
     connection.read()
   }
@@ -249,6 +253,7 @@ final class DirectExchange: CarriedExchange {
     hasEnded = false
     outgoing = []
     written = 0
+    part = Data()
     timerAt = .max
     timer = nil
   }
