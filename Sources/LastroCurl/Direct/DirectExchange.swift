@@ -85,6 +85,14 @@ final class DirectExchange: CarriedExchange {
     if machine.writing == .body || machine.writing == .stopped { pump() } else { noteTimer() }
   }
 
+  /// Memory of the reader's that what comes next may be received into: nothing but the body can come then.
+  var bodySpace: UnsafeMutableRawBufferPointer? {
+    guard state == .running, let length = framing.contentLength, let space = streamSpace,
+      length - bodyBytes >= Int64(space.count)
+    else { return nil }
+    return space
+  }
+
   private func read(_ bytes: UnsafeRawBufferPointer) throws(HTTP1Failure) {
     var position = 0
     while true {

@@ -51,6 +51,23 @@ struct DirectCarrierTests {
     #expect(engine.connectionsOfLibcurl == (overTLS ? 1 : 0))
   }
 
+  @Test("records of TLS that come at once are all read, and so is the end behind them, which no FIN follows")
+  func recordsAtOnce() async throws {
+    let authority = try CertificateAuthority()
+    let gate = try LoopbackGate()
+    let server = try LoopbackServer(tls: LoopbackTLS(authority.issue(hosts: ["localhost"]))) { connection in
+      _ = try connection.readHead()
+      try connection.write("HTTP/1.1 200 OK\r\n\r\n")
+      for number in 0..<200 { try connection.write("\(number % 10)") }
+      connection.closeNotify()
+      connection.wait(for: gate)
+    }
+    defer { gate.open() }
+    let engine = try Self.engine(.direct)
+    let text = String(repeating: "0123456789", count: 20)
+    #expect(await engine.outcome(server) { $0.trust(authority) } == .answered(200, text))
+  }
+
   @Test("a request is the same request", arguments: [HTTPRequest.Method.get, .head, .post, .delete])
   func request(method: HTTPRequest.Method) async throws {
     var seen: [[String]] = []
