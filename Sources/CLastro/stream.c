@@ -68,6 +68,16 @@ int clastro_os_errno(CURL *easy) {
 
 bool clastro_has_tls(CURL *easy) { return clastro_session_of(easy) != NULL; }
 
+void clastro_read_ahead(CURL *easy) {
+  SSL *ssl = clastro_session_of(easy);
+  if (ssl) SSL_set_read_ahead(ssl, 1);
+}
+
+bool clastro_has_read_ahead(CURL *easy) {
+  SSL *ssl = clastro_session_of(easy);
+  return ssl && SSL_has_pending(ssl);
+}
+
 // What a session writes in `body`, kept from its socket: libcurl's own BIO works only within calls to libcurl.
 static ssize_t written_by(
   SSL *ssl, bool (*body)(SSL *, const uint8_t *, size_t), const uint8_t *input, size_t length, uint8_t *bytes,

@@ -119,6 +119,9 @@ public final class CurlTransport: Transport {
   /// Byte streams and datagrams dialed or open.
   var activeStreams: Int { loops.reduce(0) { $0 + $1.streams.value } }
 
+  /// Connections for HTTP, dialed or standing, in which libcurl has a part.
+  var connectionsOfLibcurl: Int { loops.reduce(0) { $0 + ($1.seat.turn { $0.connectionsOfLibcurl } ?? 0) } }
+
   /// The loop for the next dial.
   func pickStreamLoop() throws(TransportError) -> EventLoop {
     if isShutDown.load(ordering: .relaxed) { throw .shutDown }

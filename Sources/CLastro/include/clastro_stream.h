@@ -38,6 +38,11 @@ int clastro_os_errno(CURL *easy);
 
 // Whether bytes pass through TLS, be it to a proxy only. As for clastro_read_tls_agreement.
 bool clastro_has_tls(CURL *easy);
+// Has TLS read what the socket has rather than the head of a record, and then its rest: half as many calls. From then
+// on bytes may lie in it of which the socket tells nothing.
+void clastro_read_ahead(CURL *easy);
+// Whether they do: a record, or the beginning of one.
+bool clastro_has_read_ahead(CURL *easy);
 // Ends our direction of TLS: the bytes that the socket has to carry to tell the peer (close_notify, RFC 8446 §6.1), in
 // `bytes`. Their number, or -1. Nothing may be half-written. `proxy_context` is the context of the connection to an
 // https proxy where TLS goes through one, else NULL.

@@ -73,6 +73,9 @@ class ResponseReceiver: BodySink {
   /// Bytes of the body as they came over the wire.
   var wireBytes: Int64 { 0 }
 
+  /// Whether the carrier lets no more of a body come than a reader that takes nothing may be left with.
+  var isBounded: Bool { false }
+
   /// The answer was given at its head, and what is left of the body will be read behind the caller's back.
   func noteDrain() {}
 
@@ -134,6 +137,12 @@ class ResponseReceiver: BodySink {
 
   final func noteCoded(_ count: Int) { coded += Int64(count) }
 
+  /// Memory that the body may be received into, so that it need not be copied, where it goes to a stream as it comes.
+  final var streamSpace: UnsafeMutableRawBufferPointer? {
+    guard route.isStream, decoder == nil, !hasFailed, !wasCut else { return nil }
+    return job.body?.space()
+  }
+
   /// Takes a piece of the body as the carrier has it.
   final func take(body bytes: UnsafeRawBufferPointer) throws(TransportError) -> BodyVerdict {
     if hasFailed || wasCut { return .refused }
@@ -173,8 +182,9 @@ class ResponseReceiver: BodySink {
   }
 
   private func offer(_ bytes: UnsafeRawBufferPointer) -> Bool {
-    switch job.body?.offer(bytes) {
+    switch job.body?.offer(bytes, isBounded: isBounded && decoder == nil) {
     case .taken, nil: break
+    case .takenBeyond: receivingPaused = true
     case .takenForReader: deliveries.noteBody(of: job)
     case .full:
       receivingPaused = true

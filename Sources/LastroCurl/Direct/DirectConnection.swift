@@ -34,8 +34,8 @@ final class DirectConnection {
   static let recordBytes = 16 * 1024
   /// A read that brings fewer is likely to have brought all there is. Servers fill records to anything above it.
   static let partBytes = 4 * 1024
-  /// Reads before others have their turn: 256 KiB, as over HTTP/2.
-  private static let turnReads = 4
+  /// Records of TLS that are read at once: those of a byte each must not hold the turn.
+  private static let mostRecords = 64
 
   /// What libcurl has of it: TLS, which its bytes pass through. `nil` where they are in the clear: libcurl has let go
   /// of it, and the descriptor is its own.
@@ -72,12 +72,19 @@ final class DirectConnection {
   /// From then on it may be closed when a request arrives.
   private(set) var fitUntil = Int64.max
   /// Whether an exchange is being told all that had come, so that nothing lies behind it.
-  private(set) var isReadEmpty = false
+  var isReadEmpty = false
   /// Bytes that came and that no exchange has taken: the reader is slow.
   var held: [UInt8] = []
+  /// Whether the last read brought as much as there was room for.
+  var isBulk = false
+  /// When it was read last, and whether it is to be read on.
+  var readAt: Int64 = 0
+  var readsOn = false
   private var watches = (read: true, write: false)
   private(set) var isClosed = false
   private let teller: ConnectionTeller?
+  /// What TLS was found to end with behind the bytes that were read last.
+  private(set) var foundEnd: Step?
   /// The piece that TLS wants to be given again.
   private var pendingBytes: Int?
 
@@ -99,6 +106,7 @@ final class DirectConnection {
     let own = hasTLS ? nil : session.leaveLibcurl()
     self.session = own == nil ? session : nil
     descriptor = own ?? session.descriptor
+    if own == nil, !isNested { clastro_read_ahead(session.easy.raw) }
     teller = ConnectionTeller(host.carrier.settings.connectionObserver, of: host, now: now)
     poller.watch(descriptor, owner: DirectCarrier.descriptorOwner, read: true, write: false)
   }
@@ -203,18 +211,22 @@ final class DirectConnection {
   }
 
   private func receiveTLS(from session: StreamSession, into space: UnsafeMutableRawBufferPointer) -> Step {
-    var total = 0
-    while total + Self.recordBytes <= space.count {
+    if let end = foundEnd.take() { return end }
+    var total = 0, records = 0
+    while total + Self.recordBytes <= space.count, records < Self.mostRecords {
+      records += 1
       var count = 0
       let code = curl_easy_recv(session.easy.raw, space.baseAddress.map { $0 + total }, space.count - total, &count)
       if code == CURLE_AGAIN { break }
       guard code == CURLE_OK, count > 0 else {
-        // What came before the end is taken first; the end is found again.
-        if total > 0 { break }
-        return end(session.readingEnd(code))
+        // What came before the end is taken first.
+        let end = end(session.readingEnd(code))
+        if total == 0 { return end }
+        foundEnd = end
+        break
       }
       total += count
-      if count < Self.partBytes, !isNested { break }
+      if count < Self.partBytes, !isNested, !clastro_has_read_ahead(session.easy.raw) { break }
     }
     return total > 0 ? .moved(total) : .wait
   }
@@ -266,7 +278,7 @@ final class DirectConnection {
   /// - Parameter isHeard: whether the poller would have told of it.
   func hasUnsolicitedInput(_ scratch: UnsafeMutableRawBufferPointer, isHeard: Bool = false) -> Bool {
     guard held.isEmpty else { return true }
-    guard isNested || !isHeard && hasInput else { return false }
+    guard hidesInput || !isHeard && hasInput else { return false }
     guard hasTLS, case .wait = receive(into: scratch) else { return true }
     return false
   }
@@ -275,9 +287,15 @@ final class DirectConnection {
   /// was read empty in this very turn may have its end behind the bytes.
   var isHeard: Bool { idleSince < host.carrier.now && host.carrier.hasLooked }
 
+  /// Whether there may be something to read of which the descriptor tells nothing.
+  var hidesInput: Bool {
+    guard hasTLS, let session, !isClosed else { return false }
+    return isNested || foundEnd != nil || clastro_has_read_ahead(session.easy.raw)
+  }
+
   /// Whether there may be something to read, be it the end.
   var hasInput: Bool {
-    if isNested { return true }
+    if hidesInput { return true }
     var byte: UInt8 = 0
     return recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) >= 0 || errno != EAGAIN
   }
@@ -293,42 +311,6 @@ final class DirectConnection {
     } else {
       poller.unwatch(descriptor)
     }
-  }
-
-  /// Its descriptor is ready.
-  func ready(_ ready: Poller.Ready) {
-    if let http2 { return http2.ready(ready) }
-    guard let exchange else { return host.idleConnectionStirred(self) }
-    if ready.writable || ready.failed { exchange.pump() }
-    // An exchange may have ended, and another begun, meanwhile: bytes are for the exchange that has the connection.
-    if ready.readable || ready.failed { read() }
-  }
-
-  /// Reads for the exchange that has it, while there is more than was read: a fast body would otherwise take a turn of
-  /// the loop, and wake its reader, for each buffer.
-  func read() {
-    for _ in 0..<Self.turnReads where !readOnce() { return }
-    if isNested { host.carrier.noteDialed { [weak self] in self?.read() } }
-  }
-
-  /// Whether there may be more of which the descriptor tells nothing.
-  private func readOnce() -> Bool {
-    guard !isClosed, let exchange, !exchange.receivingPaused, held.isEmpty else { return false }
-    var isFull = false
-    host.carrier.withScratch { scratch in
-      switch receive(into: scratch) {
-      case .moved(let count):
-        isFull = count + Self.recordBytes > scratch.count
-        // Behind a record of TLS another may lie.
-        isReadEmpty = !hasTLS && count < scratch.count
-        exchange.receive(UnsafeRawBufferPointer(rebasing: scratch[..<count]))
-        isReadEmpty = false
-      case .wait: break
-      case .end(let isClean): exchange.connectionEnded(cleanly: isClean)
-      case .failed(let error): exchange.receivingFailed(error)
-      }
-    }
-    return isFull
   }
 
   /// What dialing took.

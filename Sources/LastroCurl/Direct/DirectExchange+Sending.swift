@@ -13,10 +13,12 @@ internal import LastroWire
 /// The request on its way out.
 extension DirectExchange {
   /// Bytes sent for one exchange before others have their turn.
-  private static let turnBytes = 256 * 1024
+  private static let turnBytes = 512 * 1024
   /// A body in memory that goes out with the head, in one call.
   private static let joinedBytes = 16 * 1024
   private static let pieceBytes = 64 * 1024
+  /// What is sent of the caller's own memory at once.
+  private static let partBytes = 128 * 1024
 
   /// A small body goes out with the head.
   func joinBody() {
@@ -62,16 +64,27 @@ extension DirectExchange {
       let step = outgoing.withUnsafeBytes { connection.send(UnsafeRawBufferPointer(rebasing: $0[written...])) }
       guard case .moved(let count) = step else { return step }
       written += count
-      sentBytes += Int64(count)
-      budget -= count
-      requestSent = true
-      machine.wroteSome()
-      lastActivity = clock.now
-      if budget <= 0, written < outgoing.count { return .wait }
+      noteSent(count, &budget)
+      if budget <= 0, hasOutgoing { return .wait }
     }
     outgoing.removeAll(keepingCapacity: true)
     written = 0
+    while !part.isEmpty {
+      let step = part.withUnsafeBytes { connection.send(UnsafeRawBufferPointer(rebasing: $0.prefix(Self.partBytes))) }
+      guard case .moved(let count) = step else { return step }
+      part = count == part.count ? Data() : part.dropFirst(count)
+      noteSent(count, &budget)
+      if budget <= 0, hasOutgoing { return .wait }
+    }
     return .moved(0)
+  }
+
+  private func noteSent(_ count: Int, _ budget: inout Int) {
+    sentBytes += Int64(count)
+    budget -= count
+    requestSent = true
+    machine.wroteSome()
+    lastActivity = clock.now
   }
 
   /// Queues the next piece of the body. False: there is none at the moment, or none is wanted.
@@ -85,9 +98,7 @@ extension DirectExchange {
         let count = min(budget, data.count - uploadOffset)
         guard count > 0 else { return try endBody() }
         let start = data.startIndex + uploadOffset
-        try data[start..<start + count].withUnsafeBytes { bytes in
-          Result { () throws(HTTP1Failure) in try queue(bytes) }
-        }.get()
+        try queue(data[start..<start + count])
         if uploadOffset == data.count { return try endBody() }
         return true
       case .stream, .file: return try fillFromChannel(budget)
@@ -100,6 +111,12 @@ extension DirectExchange {
 
   private func fillFromChannel(_ budget: Int) throws(HTTP1Failure) -> Bool {
     guard let upload = job.upload else { return try endBody() }
+    let rest = job.request.body.length.map { Int(clamping: $0 - Int64(uploadOffset)) } ?? 0
+    if rest > 0, let chunk = upload.chunk(from: Self.joinedBytes, upTo: rest) {
+      try queue(chunk)
+      if let error = failureOfSourceAtEnd { failure = error }
+      return !hasFailed
+    }
     return try host.carrier.withSendingSpace { space throws(HTTP1Failure) in
       let room = announcedPart(of: UnsafeMutableRawBufferPointer(rebasing: space.prefix(budget)))
       if room.isEmpty { return try endBody() }
@@ -117,6 +134,18 @@ extension DirectExchange {
         return false
       }
     }
+  }
+
+  /// Queues bytes of the caller's: a large piece that has no chunks around it without a copy.
+  private func queue(_ data: Data) throws(HTTP1Failure) {
+    guard data.count > Self.joinedBytes, job.request.body.length != nil else {
+      return try data.withUnsafeBytes { bytes in
+        Result { () throws(HTTP1Failure) in try queue(bytes) }
+      }.get()
+    }
+    guard let piece = try machine.sourceGave(data.count) else { return }
+    part = data.prefix(piece.count)
+    uploadOffset += piece.count
   }
 
   private func queue(_ bytes: UnsafeRawBufferPointer) throws(HTTP1Failure) {
@@ -148,6 +177,7 @@ extension DirectExchange {
     guard machine.writing == .stopped || machine.writing == .broken else { return }
     outgoing.removeAll(keepingCapacity: true)
     written = 0
+    part = Data()
     sendingPaused = false
   }
 

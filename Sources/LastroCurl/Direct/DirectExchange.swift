@@ -21,6 +21,10 @@ final class DirectExchange: CarriedExchange {
   // Unchecked because sending and filling call nothing that comes back here.
   @exclusivity(unchecked) var outgoing: [UInt8] = []
   var written = 0
+  /// Bytes of the body that go out behind that, as they are.
+  // Unchecked for the same reason.
+  @exclusivity(unchecked) var part = Data()
+  var hasOutgoing: Bool { written < outgoing.count || !part.isEmpty }
   /// Whether `Expect` was our own idea.
   private var addsExpect = false
   /// Whether nothing more is read from the connection.
@@ -81,6 +85,14 @@ final class DirectExchange: CarriedExchange {
     if machine.writing == .body || machine.writing == .stopped { pump() } else { noteTimer() }
   }
 
+  /// Memory of the reader's that what comes next may be received into: nothing but the body can come then.
+  var bodySpace: UnsafeMutableRawBufferPointer? {
+    guard state == .running, let length = framing.contentLength, let space = streamSpace,
+      length - bodyBytes >= Int64(space.count)
+    else { return nil }
+    return space
+  }
+
   private func read(_ bytes: UnsafeRawBufferPointer) throws(HTTP1Failure) {
     var position = 0
     while true {
@@ -135,7 +147,7 @@ final class DirectExchange: CarriedExchange {
 
   private func hold(_ bytes: UnsafeRawBufferPointer) {
     connection?.held = Array(bytes)
-    connection?.watch(read: false, write: written < outgoing.count)
+    connection?.watch(read: false, write: hasOutgoing)
   }
 
   /// The rest of the answer is not wanted: the exchange ends with what there is.
@@ -160,7 +172,7 @@ final class DirectExchange: CarriedExchange {
     connection.held = []
     held.withUnsafeBytes { if !$0.isEmpty { receive($0) } }
     guard state == .running, !receivingPaused else { return }
-    connection.watch(read: true, write: written < outgoing.count)
+    connection.watch(read: true, write: hasOutgoing)
     // What TLS has read, or the end that was found, makes no descriptor ready.
     connection.read()
   }
@@ -249,6 +261,7 @@ final class DirectExchange: CarriedExchange {
     hasEnded = false
     outgoing = []
     written = 0
+    part = Data()
     timerAt = .max
     timer = nil
   }

@@ -17,7 +17,7 @@ internal import LastroWire
 /// Owner: ``HTTP2Pool``, and the connection. Thread: the loop's.
 final class HTTP2Connection {
   /// Bytes that are read, or written, for one connection before others have their turn.
-  private static let turnBytes = 256 * 1024
+  private static let turnBytes = 512 * 1024
 
   let connection: DirectConnection
   let session: HTTP2Session
@@ -124,32 +124,36 @@ final class HTTP2Connection {
   func readIfIdle() {
     guard isIdle else { return }
     // Behind what came in this turn more may lie: not all is read at once.
-    let isHeard = connection.isHeard && heardAt < carrier.now && !connection.isNested
+    let isHeard = connection.isHeard && heardAt < carrier.now && !connection.hidesInput
     if !isHeard, connection.hasInput { read() }
   }
 
-  private func read() {
+  func read() {
+    connection.noteReading()
     carrier.withScratch { scratch in read(into: scratch, isLast: false) }
   }
 
   /// - Parameter isLast: whether it is not read again.
   private func read(into space: UnsafeMutableRawBufferPointer, isLast: Bool) {
     var budget = Self.turnBytes
+    var isBulk = false
     while budget > 0, !connection.isClosed {
       switch connection.receive(into: space) {
       case .moved(let count):
+        isBulk = isBulk || count + DirectConnection.recordBytes > space.count
         take(UnsafeRawBufferPointer(rebasing: space[..<count]))
         // A read costs a call, however little comes: records of a byte each must not hold the turn.
-        budget -= max(count, 1024)
+        budget -= max(count, DirectConnection.recordBytes)
         // What is left, if anything, makes the descriptor ready again. But where more answers are waited for, more may
-        // lie here, each a record of its own: read one a turn, they would be answered, and asked for, one by one.
-        if !isLast, count < DirectConnection.partBytes, !connection.isNested, openCount < 2 { return }
+        // lie here, each a record of its own: read one a turn, they would be answered, and asked for, one by one. Nor
+        // does a small record end a large body: a server that writes 64 KiB at a time makes one behind four full ones.
+        if !isLast, count < DirectConnection.partBytes, openCount < 2, !isBulk, !connection.hidesInput { return }
       case .wait: return
       case .end: return end(nil)
       case .failed(let error): return end(error)
       }
     }
-    if connection.isNested, !connection.isClosed { carrier.noteDialed { [weak self] in self?.read() } }
+    if !isLast { connection.readOn() }
   }
 
   private func take(_ bytes: UnsafeRawBufferPointer) {

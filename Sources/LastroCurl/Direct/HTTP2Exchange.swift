@@ -16,8 +16,10 @@ final class HTTP2Exchange: CarriedExchange {
   private(set) var connection: HTTP2Connection?
   /// `nil` once it is over: what is left is handed on without it.
   private(set) var stream: HTTP2Stream?
-  /// What came and was not taken: the reader is slow. At most the stream's window.
+  /// Of a body that is coded, what came and was not taken: the reader is slow. At most the stream's window.
   private var held: [UInt8] = []
+  /// Bytes that lie with the reader, and that the server may not send again before they are read.
+  private var unread = 0
   /// Whether the answer is whole, but for what is held.
   private var isWhole = false
   private var headBytes: Int64 = 0
@@ -81,21 +83,30 @@ final class HTTP2Exchange: CarriedExchange {
   /// A piece of the body came.
   func received(_ bytes: UnsafeRawBufferPointer) {
     noteMovement()
-    if held.isEmpty, !receivingPaused { hand(bytes) } else { held += bytes }
+    if held.isEmpty, !receivingPaused || decoder == nil { hand(bytes) } else { held += bytes }
   }
+
+  override var isBounded: Bool { true }
 
   private func hand(_ bytes: UnsafeRawBufferPointer) {
     do throws(TransportError) {
       switch try take(body: bytes) {
       case .taken:
         bodyBytes += Int64(bytes.count)
-        if let stream { connection?.session.consumed(bytes.count, on: stream) }
+        unread += bytes.count
+        if !receivingPaused { giveCredit() }
       case .full: held = Array(bytes)
       case .refused: stopReading()
       }
     } catch {
       conclude(error)
     }
+  }
+
+  /// The server may send again what the reader took.
+  private func giveCredit() {
+    if let stream { connection?.session.consumed(unread, on: stream) }
+    unread = 0
   }
 
   override func makeDecoder(_ head: ResponseHead) throws(TransportError) -> BodyDecoder? {
@@ -106,6 +117,7 @@ final class HTTP2Exchange: CarriedExchange {
     guard state == .running, receivingPaused else { return }
     receivingPaused = false
     noteActivity()
+    giveCredit()
     let bytes = held
     held = []
     bytes.withUnsafeBytes { if !$0.isEmpty { hand($0) } }
@@ -142,7 +154,7 @@ final class HTTP2Exchange: CarriedExchange {
 
   private func whole() {
     isWhole = true
-    if !receivingPaused { finish() }
+    if !receivingPaused || decoder == nil { finish() }
   }
 
   private func unprocessed(_ reason: HTTP2Unprocessed, _ ending: HTTP2Ending) {
@@ -188,6 +200,7 @@ final class HTTP2Exchange: CarriedExchange {
     super.rewind()
     connection = nil
     held = []
+    unread = 0
     isWhole = false
   }
 

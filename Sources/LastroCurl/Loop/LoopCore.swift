@@ -110,6 +110,8 @@ final class LoopCore {
     return true
   }
 
+  var connectionsOfLibcurl: Int { streams.takers.count }
+
   private var due: Int64 { min(transfers.due, direct.due, streams.due, bodiesExpiry.due) }
 
   /// Milliseconds until something is due, rounded up so that nothing is woken early in a loop.

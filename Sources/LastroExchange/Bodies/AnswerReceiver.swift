@@ -151,7 +151,7 @@ final class AnswerReceiver: BodySink {
 
   private func offer(_ bytes: UnsafeRawBufferPointer) -> Bool {
     switch job.body?.offer(bytes) {
-    case .taken, nil: break
+    case .taken, .takenBeyond, nil: break
     case .takenForReader: effects.add { [job] in job.body?.handOver { job.resumeReceiving() } }
     case .full:
       isPaused = true

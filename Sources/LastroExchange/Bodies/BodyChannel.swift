@@ -21,6 +21,8 @@ package final class BodyChannel: Sendable {
     /// What lies here, first come first; none is empty. One buffer for all would be moved whenever it grows.
     var pieces: [BodyPiece] = []
     var count = 0
+    /// What the loop receives into.
+    var spare: BodyPiece?
     var isPaused = false
     /// Whether the loop knows that it has something for the reader that waits.
     var isAnnounced = false
@@ -30,6 +32,11 @@ package final class BodyChannel: Sendable {
 
     mutating func append(_ bytes: UnsafeRawBufferPointer, _ store: BodyPieceStore) {
       count += bytes.count
+      if let spare, spare.space.baseAddress == bytes.baseAddress.map({ UnsafeMutableRawPointer(mutating: $0) }) {
+        self.spare = nil
+        spare.fill(bytes.count)
+        return pieces.append(spare)
+      }
       if let last = pieces.last, last.append(bytes) { return }
       // For a slow body stream not much more than came; for a fast one a whole piece. Each has twice the room of the
       // one before it, so that a body in tiny chunks does not become as many pieces.
@@ -78,19 +85,28 @@ package final class BodyChannel: Sendable {
     case taken
     /// For a reader that waits: to be followed by ``handOver(resume:)`` before the loop sleeps.
     case takenForReader
+    /// There was no room, but what bounds them bounds memory too: a resume follows when there is some.
+    case takenBeyond
     /// The channel is full, and the same bytes must be offered again after a resume.
     case full
   }
 
   /// Loop side.
-  package func offer(_ bytes: UnsafeRawBufferPointer) -> Offer {
+  ///
+  /// - Parameter isBounded: whether no more can come than the server was allowed to send.
+  package func offer(_ bytes: UnsafeRawBufferPointer, isBounded: Bool = false) -> Offer {
     state.withLock { state in
       if state.end != nil { return .taken }  // cancelled: swallow, the loop is about to hear of it
-      guard state.count < capacity else {
+      let hasRoom = state.count < capacity
+      guard hasRoom || isBounded else {
         state.isPaused = true
         return .full
       }
       state.append(bytes, store)
+      guard hasRoom else {
+        state.isPaused = true
+        return .takenBeyond
+      }
       guard state.reader != nil, !state.isAnnounced else { return .taken }
       state.isAnnounced = true
       return .takenForReader
@@ -103,6 +119,17 @@ package final class BodyChannel: Sendable {
       if state.end != nil || state.count < capacity { return true }
       state.isPaused = true
       return false
+    }
+  }
+
+  /// Loop side. Memory that bytes may be received into before they are offered; they are not copied then. `nil` where
+  /// there is no room.
+  package func space() -> UnsafeMutableRawBufferPointer? {
+    state.withLock { state in
+      guard state.end == nil, state.count < capacity else { return nil }
+      let spare = state.spare ?? BodyPiece(capacity: BodyPiece.maximumBytes, store: store)
+      state.spare = spare
+      return spare.space
     }
   }
 

@@ -31,6 +31,12 @@ final class BodyPiece {
     if capacity == Self.maximumBytes { store.giveBack(base) } else { base.deallocate() }
   }
 
+  /// All its memory; for who fills it before it has bytes.
+  var space: UnsafeMutableRawBufferPointer { UnsafeMutableRawBufferPointer(start: base, count: capacity) }
+
+  /// So many bytes lie at its beginning already.
+  func fill(_ count: Int) { self.count = count }
+
   /// False when there is no room for all of them.
   func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
     guard bytes.count <= capacity - count, let start = bytes.baseAddress else { return bytes.isEmpty }

@@ -5,9 +5,9 @@ internal import LastroSupport
 package import LastroWire
 
 #if canImport(FoundationEssentials)
-  internal import FoundationEssentials
+  package import FoundationEssentials
 #else
-  internal import Foundation
+  package import Foundation
 #endif
 
 /// A bounded hand-over of upload bytes from a pump task to the loop thread.
@@ -43,22 +43,41 @@ package final class UploadChannel: Sendable {
       let length = min(buffer.count, chunk.count - taken)
       let start = chunk.startIndex + taken
       chunk.copyBytes(to: buffer, from: start..<start + length)
+      noteTaken(length, of: chunk)
+      return length
+    }
+
+    private mutating func noteTaken(_ length: Int, of chunk: Data) {
       taken += length
       count -= length
-      if taken == chunk.count {
-        chunks[first] = Data()
-        first += 1
-        taken = 0
-        if first > 64, first * 2 > chunks.count || first == chunks.count {
-          chunks.removeFirst(first)
-          first = 0
-        }
+      guard taken == chunk.count else { return }
+      chunks[first] = Data()
+      first += 1
+      taken = 0
+      if first > 64, first * 2 > chunks.count || first == chunks.count {
+        chunks.removeFirst(first)
+        first = 0
       }
-      return length
+    }
+
+    /// What is left of the first chunk, or so much of it, where that is not little.
+    mutating func chunk(from least: Int, upTo most: Int) -> Data? {
+      guard failure == nil, count > 0 else { return nil }
+      let chunk = chunks[first]
+      let start = chunk.startIndex + taken
+      let length = min(chunk.count - taken, most)
+      guard length >= least else { return nil }
+      noteTaken(length, of: chunk)
+      return chunk[start..<start + length]
+    }
+
+    /// The pump is not woken for every chunk: that costs more than copying one.
+    mutating func takeWriter() -> CheckedContinuation<Bool, Never>? {
+      count <= UploadChannel.capacity / 2 ? writer.take() : nil
     }
   }
 
-  private static let capacity = 512 * 1024
+  private static let capacity = 1 << 20
   private let body: RequestBody
   private let open: @Sendable () throws -> RequestBody.NextChunk
   private let state = Lock(State())
@@ -118,13 +137,21 @@ package final class UploadChannel: Sendable {
       while count < buffer.count, state.count > 0 {
         count += state.copy(to: UnsafeMutableRawBufferPointer(rebasing: buffer[count...]))
       }
-      // The pump is not woken for every chunk: that costs more than copying one.
-      let writer = state.count <= Self.capacity / 2 ? state.writer : nil
-      if writer != nil { state.writer = nil }
-      return (.bytes(count), writer)
+      return (.bytes(count), state.takeWriter())
     }
     writer?.resume(returning: true)
     return supply
+  }
+
+  /// Loop side: a chunk as the source gave it, so that it need not be copied. `nil` where there is none, or a small
+  /// one: ``read(into:)`` tells then, and puts small ones together.
+  package func chunk(from least: Int, upTo most: Int) -> Data? {
+    let (chunk, writer) = state.withLock { state in
+      let chunk = state.chunk(from: least, upTo: most)
+      return (chunk, chunk == nil ? nil : state.takeWriter())
+    }
+    writer?.resume(returning: true)
+    return chunk
   }
 
   /// Loop side: what ``read(into:)`` would find. Takes nothing.

@@ -2,10 +2,11 @@
 
 /// How much a server can have under way: bytes that come between a PING and its answer, as hyper measures them.
 ///
-/// A PING goes out with the first bytes of a body, and what comes until its answer is counted. Where the bandwidth is
-/// the highest yet, and two thirds of the window were used, the window becomes twice what came. The next measurement
-/// begins after a delay, which halves when the window grew, and becomes four times as long after two measurements
-/// without growth.
+/// A PING goes out with the first bytes of a body, and what comes until its answer is counted. Where two thirds of the
+/// window were used, and the bandwidth is a quarter higher than when the window grew last, it becomes twice what came:
+/// a window that brought no more bandwidth has only made a queue longer, in which the PING's answer waits, too. The
+/// next measurement begins after a delay, which halves when the window grew, and becomes four times as long after two
+/// measurements without growth.
 package struct BandwidthEstimate: Sendable {
   private static let firstDelay = 100 * HTTP2Time.millisecond
   private static let maximumDelay = 10 * HTTP2Time.second
@@ -15,8 +16,8 @@ package struct BandwidthEstimate: Sendable {
   package private(set) var window: Int
   /// Mean time of a round trip, in nanoseconds; `nil` before the first.
   package private(set) var roundTrip: Double?
-  /// Bytes a nanosecond.
-  private var maximumBandwidth = 0.0
+  /// Bytes a nanosecond, when the window grew last.
+  private var usedBandwidth = 0.0
   package private(set) var delay = BandwidthEstimate.firstDelay
   private var stableCount = 0
   private var bytes = 0
@@ -48,7 +49,7 @@ package struct BandwidthEstimate: Sendable {
     guard let sentAt else { return false }
     let sample = Double(max(1, now &- sentAt))
     roundTrip = roundTrip.map { $0 + (sample - $0) / 8 } ?? sample
-    let grew = grow(bytes, roundTrip: roundTrip ?? sample, isRead: isRead)
+    let grew = isRead && grow(bytes, within: sample)
     if grew {
       stableCount = 0
       delay /= 2
@@ -59,12 +60,10 @@ package struct BandwidthEstimate: Sendable {
     return grew
   }
 
-  private mutating func grow(_ bytes: Int, roundTrip: Double, isRead: Bool) -> Bool {
-    guard window < maximumWindow else { return false }
-    let bandwidth = Double(bytes) / (roundTrip * 1.5)
-    guard bandwidth >= maximumBandwidth else { return false }
-    maximumBandwidth = bandwidth
-    guard isRead, bytes >= window * 2 / 3 else { return false }
+  private mutating func grow(_ bytes: Int, within time: Double) -> Bool {
+    let bandwidth = Double(bytes) / time
+    guard window < maximumWindow, bytes >= window * 2 / 3, bandwidth >= usedBandwidth * 1.25 else { return false }
+    usedBandwidth = bandwidth
     window = min(bytes * 2, maximumWindow)
     return true
   }

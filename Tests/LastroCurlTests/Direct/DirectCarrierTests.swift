@@ -39,6 +39,35 @@ struct DirectCarrierTests {
     #expect(server.acceptedConnections == 1)
   }
 
+  @Test(
+    "libcurl lets go of a connection in the clear when it stands, and not of one with TLS", arguments: [false, true])
+  func lettingGo(overTLS: Bool) async throws {
+    let authority = try CertificateAuthority()
+    let tls = try overTLS ? LoopbackTLS(authority.issue(hosts: ["localhost"])) : nil
+    let server = try LoopbackServer.http(tls: tls) { _ in .text("fine") }
+    let engine = try Self.engine(.direct)
+    for _ in 0..<2 { #expect(await engine.outcome(server) { $0.trust(authority) } == .answered(200, "fine")) }
+    #expect(server.acceptedConnections == 1)
+    #expect(engine.connectionsOfLibcurl == (overTLS ? 1 : 0))
+  }
+
+  @Test("records of TLS that come at once are all read, and so is the end behind them, which no FIN follows")
+  func recordsAtOnce() async throws {
+    let authority = try CertificateAuthority()
+    let gate = try LoopbackGate()
+    let server = try LoopbackServer(tls: LoopbackTLS(authority.issue(hosts: ["localhost"]))) { connection in
+      _ = try connection.readHead()
+      try connection.write("HTTP/1.1 200 OK\r\n\r\n")
+      for number in 0..<200 { try connection.write("\(number % 10)") }
+      connection.closeNotify()
+      connection.wait(for: gate)
+    }
+    defer { gate.open() }
+    let engine = try Self.engine(.direct)
+    let text = String(repeating: "0123456789", count: 20)
+    #expect(await engine.outcome(server) { $0.trust(authority) } == .answered(200, text))
+  }
+
   @Test("a request is the same request", arguments: [HTTPRequest.Method.get, .head, .post, .delete])
   func request(method: HTTPRequest.Method) async throws {
     var seen: [[String]] = []

@@ -2,6 +2,7 @@
 
 import Foundation
 import Lastro
+import LastroSupport
 import Testing
 
 @testable import LastroExchange
@@ -28,6 +29,40 @@ struct BodyChannelTests {
     }
     #expect(taken == bytes)
     #expect(pieces < 40)
+  }
+
+  @Test("what was received into its memory is the reader's, without a copy")
+  func ownMemory() async throws {
+    let channel = BodyChannel(capacity: 1 << 20)
+    let space = try #require(channel.space())
+    #expect(channel.space()?.baseAddress == space.baseAddress)
+    space.copyBytes(from: Data("first".utf8))
+    _ = channel.offer(UnsafeRawBufferPointer(rebasing: space[..<5]))
+    #expect(channel.space()?.baseAddress != space.baseAddress)
+    _ = Data(" and second".utf8).withUnsafeBytes { channel.offer($0) }
+    let piece = try #require(try await channel.take(resume: {}).get())
+    #expect(piece == Data("first and second".utf8))
+    #expect(piece.withUnsafeBytes { $0.baseAddress == UnsafeRawPointer(space.baseAddress) })
+  }
+
+  @Test("what a window bounds is taken without room for it, and what follows waits until half is read")
+  func beyond() async throws {
+    let channel = BodyChannel(capacity: 100)
+    let bytes = Data(repeating: 7, count: 60)
+    func offer(isBounded: Bool) -> BodyChannel.Offer {
+      bytes.withUnsafeBytes { channel.offer($0, isBounded: isBounded) }
+    }
+    #expect([offer(isBounded: true), offer(isBounded: true)] == [.taken, .taken])
+    #expect(!channel.isPaused)
+    #expect(offer(isBounded: true) == .takenBeyond)
+    #expect(channel.isPaused && channel.space() == nil)
+    #expect(offer(isBounded: false) == .full)
+    channel.finish(.success(()))
+    let resumed = Watched(0)
+    var count = 0
+    while let piece = try await channel.take(resume: { resumed.change { $0 += 1 } }).get() { count += piece.count }
+    #expect(count == 180)
+    #expect(resumed.read { $0 } == 1)
   }
 
   @Test(

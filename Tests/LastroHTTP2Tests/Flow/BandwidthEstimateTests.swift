@@ -50,6 +50,19 @@ struct BandwidthEstimateTests {
     #expect(estimate.window == 2 << 20)
   }
 
+  @Test("does not grow again where it only made the queue longer, in which the PING's answer waits, too")
+  func queue() {
+    var estimate = BandwidthEstimate(window: 1 << 20, maximumWindow: 16 << 20)
+    var now = start
+    let grew1 = measure(&estimate, &now, bytes: 1 << 20, roundTrip: HTTP2Time.millisecond)
+    #expect(grew1)
+    let grew2 = measure(&estimate, &now, bytes: 2 << 20, roundTrip: 2 * HTTP2Time.millisecond)
+    #expect(!grew2)
+    let grew3 = measure(&estimate, &now, bytes: 2 << 20, roundTrip: HTTP2Time.millisecond)
+    #expect(grew3)
+    #expect(estimate.window == 4 << 20)
+  }
+
   @Test("takes an eighth of each new round trip")
   func roundTrip() {
     var estimate = BandwidthEstimate(window: 1 << 20, maximumWindow: 16 << 20)

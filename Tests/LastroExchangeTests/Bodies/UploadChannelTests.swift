@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Lastro
+import TestSupport
+import Testing
+
+@testable import LastroExchange
+
+@Suite("Upload channel", .timeLimit(.minutes(5)))
+struct UploadChannelTests {
+  /// A channel in which all of its source lies.
+  private func channel(_ chunks: [Data]) async throws -> UploadChannel {
+    let source = AsyncStream { stream in
+      for chunk in chunks { stream.yield(chunk) }
+      stream.finish()
+    }
+    let channel = try #require(UploadChannel(body: .stream(source)))
+    channel.start(resume: {})
+    let total = chunks.reduce(0) { $0 + $1.count }
+    #expect(await eventually { if case .bytes(total) = channel.peek() { true } else { false } })
+    return channel
+  }
+
+  @Test("gives large chunks as its source did, and puts small ones together")
+  func chunks() async throws {
+    let large = Data((0..<100_000).map { UInt8(truncatingIfNeeded: $0) })
+    let channel = try await channel([Data("ab".utf8), Data("cd".utf8), large, Data("ef".utf8)])
+    #expect(channel.chunk(from: 16, upTo: 1_000) == nil)
+    let space = UnsafeMutableRawBufferPointer.allocate(byteCount: 4, alignment: 1)
+    defer { space.deallocate() }
+    guard case .bytes(4) = channel.read(into: space) else { return #expect(Bool(false), "nothing was read") }
+    #expect(Data(space) == Data("abcd".utf8))
+    let first = try #require(channel.chunk(from: 16, upTo: 60_000))
+    #expect(first == large.prefix(60_000))
+    #expect(first.withUnsafeBytes(\.baseAddress) == large.withUnsafeBytes(\.baseAddress))
+    #expect(channel.chunk(from: 16, upTo: 60_000) == large.suffix(40_000))
+    #expect(channel.chunk(from: 16, upTo: 60_000) == nil)
+    guard case .bytes(2) = channel.peek() else { return #expect(Bool(false), "the last chunk is lost") }
+  }
+}
