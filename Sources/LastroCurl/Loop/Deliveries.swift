@@ -10,10 +10,14 @@ internal import LastroSupport
 final class Deliveries {
   /// More are not kept waiting for the end of a turn: other processors have nothing to do meanwhile.
   private static let most = 16
+  /// For so long the reader of a large body waits for more of it.
+  private static let patience: Int64 = 1_000_000
 
   // Unchecked because the loop has it alone, and no task that is woken runs within.
   @exclusivity(unchecked) private var waiters: [OneAnswer<TransferJob.Answer>.Waiter] = []
   private var readers: [TransferJob] = []
+  /// When those that wait for more are woken.
+  private(set) var due = Int64.max
 
   /// Answers a job.
   func answer(_ job: TransferJob, _ answer: consuming TransferJob.Answer) {
@@ -25,13 +29,16 @@ final class Deliveries {
   /// Notes that there is something for the reader of a job's body.
   func noteBody(of job: TransferJob) { readers.append(job) }
 
-  func handOver() {
+  func handOver(now: Int64) {
     wakeWaiters()
     if readers.isEmpty { return }
-    for job in readers {
+    let isOver = now >= due
+    readers.removeAll { job in
+      if !isOver, job.body?.isGathering == true { return false }
       job.body?.handOver { [job] in _ = job.loop.post(.resumeReceiving(job)) }
+      return true
     }
-    readers.removeAll(keepingCapacity: true)
+    due = readers.isEmpty ? .max : min(due, now.adding(nanoseconds: Self.patience))
   }
 
   private func wakeWaiters() {

@@ -98,21 +98,21 @@ final class LoopCore {
     transfers.expire(now: now)
     bodiesExpiry.look(at: bodies, isBusy: load.value > 0, now: now)
     transfers.takeDisplaced()
-    deliveries.handOver()
+    deliveries.handOver(now: now)
   }
 
   /// Begins a job on another thread than the loop's, which waits for descriptors. False: it is one for the loop's.
   func beginAside(_ job: TransferJob) -> Bool {
     guard !isShuttingDown, direct.beginAtOnce(job) else { return false }
     direct.settle()
-    deliveries.handOver()
+    deliveries.handOver(now: clock.now)
     if due < waitsUntil { inbox.endSleep() }
     return true
   }
 
   var connectionsOfLibcurl: Int { streams.takers.count }
 
-  private var due: Int64 { min(transfers.due, direct.due, streams.due, bodiesExpiry.due) }
+  private var due: Int64 { min(transfers.due, direct.due, streams.due, bodiesExpiry.due, deliveries.due) }
 
   /// Milliseconds until something is due, rounded up so that nothing is woken early in a loop.
   private func timeout(until due: Int64) -> Int32 {

@@ -21,6 +21,8 @@ package final class BodyChannel: Sendable {
     /// What lies here, first come first; none is empty. One buffer for all would be moved whenever it grows.
     var pieces: [BodyPiece] = []
     var count = 0
+    /// Bytes that came in all.
+    var total: Int64 = 0
     /// What the loop receives into.
     var spare: BodyPiece?
     var isPaused = false
@@ -32,6 +34,7 @@ package final class BodyChannel: Sendable {
 
     mutating func append(_ bytes: UnsafeRawBufferPointer, _ store: BodyPieceStore) {
       count += bytes.count
+      total += Int64(bytes.count)
       if let spare, spare.space.baseAddress == bytes.baseAddress.map({ UnsafeMutableRawPointer(mutating: $0) }) {
         self.spare = nil
         spare.fill(bytes.count)
@@ -66,6 +69,8 @@ package final class BodyChannel: Sendable {
     }
   }
 
+  /// A large body that comes fast is handed over in parts of so much.
+  private static let bulkBytes = 256 * 1024
   private let capacity: Int
   private let store: BodyPieceStore
   private let state = Lock(State())
@@ -77,6 +82,8 @@ package final class BodyChannel: Sendable {
 
   package var finalFacts: TransferFacts? { state.withLock { $0.facts } }
   package var isFinished: Bool { state.withLock { $0.end != nil } }
+  /// Bytes that lie here.
+  var count: Int { state.withLock { $0.count } }
   /// Whether the loop has stopped receiving because of a slow reader.
   var isPaused: Bool { state.withLock { $0.isPaused } }
 
@@ -130,6 +137,14 @@ package final class BodyChannel: Sendable {
       let spare = state.spare ?? BodyPiece(capacity: BodyPiece.maximumBytes, store: store)
       state.spare = spare
       return spare.space
+    }
+  }
+
+  /// Loop side. Whether more is likely to come at once, of a large body: its reader may wait for it a moment.
+  package var isGathering: Bool {
+    let enough = min(Self.bulkBytes, capacity / 2)
+    return state.withLock {
+      !$0.isPaused && $0.total >= 1 << 20 && $0.count >= BodyPiece.maximumBytes / 2 && $0.count < enough
     }
   }
 

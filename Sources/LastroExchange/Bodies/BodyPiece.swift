@@ -62,8 +62,8 @@ final class BodyPieceStore: Sendable {
   private let maximum: Int
   private let free = Lock(Free())
 
-  /// - Parameter bytes: kept at most.
-  init(bytes: Int) { maximum = bytes / BodyPiece.maximumBytes }
+  /// - Parameter bytes: what a reader may lag behind by. Over HTTP/2 a window comes on top of it.
+  init(bytes: Int) { maximum = 4 * bytes / BodyPiece.maximumBytes }
 
   deinit { free.withLock { for base in $0.bases { base.deallocate() } } }
 

@@ -65,6 +65,30 @@ struct BodyChannelTests {
     #expect(resumed.read { $0 } == 1)
   }
 
+  @Test("the reader of a large body waits a moment for more of it, where neither little nor much has come")
+  func gathering() async throws {
+    let channel = BodyChannel(capacity: 1 << 20)
+    func offer(_ count: Int) { _ = Data(count: count).withUnsafeBytes { channel.offer($0) } }
+    offer(64 << 10)
+    #expect(!channel.isGathering)
+    for _ in 0..<15 { offer(64 << 10) }
+    #expect(!channel.isGathering)
+    while try await channel.take(resume: {}).get()?.count == 64 << 10, channel.count > 0 {}
+    offer(1 << 10)
+    #expect(!channel.isGathering)
+    offer(64 << 10)
+    #expect(channel.isGathering)
+    offer(256 << 10)
+    #expect(!channel.isGathering)
+    // The loop waits for the reader of a small channel.
+    let small = BodyChannel(capacity: 64 << 10)
+    for _ in 0..<20 {
+      _ = Data(count: 60 << 10).withUnsafeBytes { small.offer($0) }
+      #expect(!small.isGathering)
+      _ = try await small.take(resume: {}).get()
+    }
+  }
+
   @Test(
     "what came before a server's cut or silence is read, and then why there is no more; after any other end nothing is",
     arguments: [
