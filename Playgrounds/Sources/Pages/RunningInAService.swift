@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
+import Glibc
 import Lastro
 import LastroCurl
 import LastroLifecycle
@@ -10,6 +11,7 @@ import LastroTesting
 import Logging
 import ServiceLifecycle
 import Synchronization
+import UnixSignals
 
 private func stacks(_ configuration: CurlConfiguration) throws -> (engine: CurlNetworkStack, rates: CurlNetworkStack) {
   // sample: assembly
@@ -43,10 +45,14 @@ private func group(_ engine: CurlNetworkStack, _ server: some Service) -> Servic
 }
 
 // sample: pins
-/// Reads the file of pins again, when it was changed.
-struct Pins: Sendable {
+/// Reads the file of pins again at SIGHUP.
+struct Pins: Service {
   let evaluator: ServerTrustEvaluator
   let path: String
+
+  func run() async throws {
+    for await _ in await UnixSignalsSequence(trapping: .sighup).cancelOnGracefulShutdown() { reload() }
+  }
 
   func reload() {
     do {
@@ -73,6 +79,16 @@ private func rotation(_ stage: Stage, _ site: Site) async throws {
   try write(#"{"policies":[{"domain":"\#(Site.name)"}]}"#)
   await stage.prints("pins", path: path) { pins.reload() }
   stage.check("a file that is broken changes nothing", try await stack.fetch(.balance).value == "EUR 17.30")
+  // Until the service has trapped the signal, it would end this process.
+  signal(SIGHUP, SIG_IGN)
+  let watching = Task { try await pins.run() }
+  try write(#"{"allowNotPinnedDomains":true,"policies":[{"domain":"\#(Site.name)","pins":[\#(keys)]}]}"#)
+  for _ in 0..<1000 where !pins.evaluator.configuration.allowNotPinnedDomains {
+    kill(getpid(), SIGHUP)
+    try await Task.sleep(for: .milliseconds(10))
+  }
+  stage.check("a file is read again at SIGHUP", pins.evaluator.configuration.allowNotPinnedDomains)
+  watching.cancel()
 }
 
 extension Page {

@@ -36,14 +36,11 @@ extension HTTPResource where Model: Decodable, APIError: Decodable {
     send(.get, url, query: query, headers: headers, as: model, or: error, decoder: decoder, options: options)
   }
 
-  /// Posts a value as JSON; model and errors are JSON too. The other parameters are those of
-  /// ``get(_:query:headers:as:or:decoder:options:)``.
+  /// Posts a value as JSON; model and errors are JSON too. The parameters are those of
+  /// ``send(_:_:query:headers:body:as:or:decoder:options:)``.
   ///
-  /// - Parameters:
-  ///   - value: encoded anew for every attempt. What encoding throws fails the fetch before anything is sent.
-  ///   - encoder: its settings must not change any more. Default: the stack's.
-  ///   - headers: header fields. Default none, besides `Content-Type: application/json`.
-  ///   - model: what the body of a 2xx answer is; ``NoContent`` where it carries nothing.
+  /// The value is encoded anew for every attempt, by the stack's encoder unless another is given, whose settings must
+  /// not change any more. What encoding throws fails the fetch before anything is sent.
   public static func post(
     _ url: String, json value: some Encodable & Sendable, encoder: JSONEncoder? = nil, headers: RawHeaders = [:],
     as model: Model.Type = Model.self, or error: APIError.Type = APIError.self, decoder: JSONDecoder? = nil,
@@ -54,14 +51,19 @@ extension HTTPResource where Model: Decodable, APIError: Decodable {
       decoder: decoder, options: options)
   }
 
-  /// Sends a request to a URL; model and errors are JSON. The other parameters are those of
-  /// ``get(_:query:headers:as:or:decoder:options:)``.
+  /// Sends a request to a URL; model and errors are JSON.
   ///
   /// - Parameters:
   ///   - method: such as `.put`.
+  ///   - url: absolute, `http` or `https`; or a path that begins with `/`, below ``StackConfiguration/baseURL``.
+  ///   - query: added to the URL's query, percent-encoded; `nil` adds a name without a value. Default none.
+  ///   - headers: header fields. Default none.
   ///   - body: made anew for every attempt. What making it throws fails the fetch before anything is sent. Default: no
   ///     body.
   ///   - model: what the body of a 2xx answer is; ``NoContent`` where it carries nothing.
+  ///   - error: what the body of any other answer is.
+  ///   - decoder: for model and errors. Default: the stack's.
+  ///   - options: default: nothing set.
   public static func send(
     _ method: HTTPRequest.Method, _ url: String, query: KeyValuePairs<String, String?> = [:], headers: RawHeaders = [:],
     body: @autoclosure @escaping @Sendable () throws -> RequestBody = .empty, as model: Model.Type = Model.self,

@@ -75,8 +75,6 @@ struct OutputFlags: ParsableArguments {
   func format() throws -> WriteOut? {
     guard let writeOut else { return nil }
     guard writeOut.hasPrefix("@") else { return WriteOut(writeOut) }
-    let bytes =
-      writeOut == "@-" ? try StandardInput.readToEnd() : try StandardInput.read(file: String(writeOut.dropFirst()))
-    return WriteOut(String(decoding: bytes, as: UTF8.self))
+    return WriteOut(try StandardInput.text(String(writeOut.dropFirst()), of: "-w"))
   }
 }

@@ -146,8 +146,8 @@ struct RequestFlags: ParsableArguments {
   /// A field, or those that stand in a file, one a line.
   private static func lines(_ text: String) throws -> [String] {
     guard text.hasPrefix("@") else { return [text] }
-    let bytes = text == "@-" ? try StandardInput.readToEnd() : try StandardInput.read(file: String(text.dropFirst()))
-    return String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline).map(String.init)
+    let lines = try StandardInput.text(String(text.dropFirst()), of: "-H").split(whereSeparator: \.isNewline)
+    return lines.map(String.init)
   }
 
   /// `Name: value`, or curl's `Name;` for an empty value. The raw text is checked where the request is made.

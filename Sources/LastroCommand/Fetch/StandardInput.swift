@@ -18,6 +18,20 @@ enum StandardInput {
     return try read(descriptor, path)
   }
 
+  /// The text of a file that an option names; `-` is standard input.
+  ///
+  /// - Throws: `ConfigurationError` for a file that cannot be read.
+  static func text(_ path: String, of option: String) throws -> String {
+    guard path != "-" else { return String(decoding: try readToEnd(), as: UTF8.self) }
+    do {
+      return String(decoding: try read(file: path), as: UTF8.self)
+    } catch is TransportError {
+      throw ConfigurationError(
+        "\(option): the file \(path.onOneLine) cannot be read",
+        hint: "check the path, and that this process may read it")
+    }
+  }
+
   private static func read(_ descriptor: Int32, _ name: String) throws -> [UInt8] {
     var result: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 64 * 1024)

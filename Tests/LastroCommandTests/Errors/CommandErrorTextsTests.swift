@@ -35,6 +35,8 @@ struct CommandErrorTextsTests {
     fetch URL --backoff constant:1 --retry-delay 1
     fetch URL --retry-delay=-1
     fetch URL -d @/nowhere/body
+    fetch URL -H @/nowhere/fields
+    fetch URL -w @/nowhere/format
     fetch URL -F a=b -d c
     fetch URL -F a
     fetch URL -F =a

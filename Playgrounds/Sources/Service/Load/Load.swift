@@ -19,7 +19,7 @@ struct Load {
     try await rehearse()
     let descriptors = Descriptors.open
     let start = ContinuousClock.now
-    var report = Report()
+    var report = Report(users: users, requests: requests)
     try await go(&report)
     let left = await Descriptors.left(since: descriptors)
     report.check("no descriptor is left\(left.isEmpty ? "" : ", but \(left.joined(separator: ", "))")", left.isEmpty)
@@ -33,6 +33,7 @@ struct Load {
     let running = Task { try await load.shop.run() }
     try await load.shop.front.events.waitForEvents(count: 1)
     try await load.goThroughPhases(&report)
+    report.explain()
     try await load.checkMetrics(&report)
     try await load.end(running, &report)
   }
@@ -55,7 +56,7 @@ struct Load {
   }
 
   private func goThroughPhases(_ report: inout Report) async throws {
-    for phase in Phase.all(upstreams, users: Self.users) {
+    for phase in Phase.all(upstreams, shop.pins, users: Self.users) {
       let before = phase.failing?.contacts
       try phase.begin()
       let unkept = phase.watch()

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Lastro
+
 extension Phase {
-  /// The phases in their order; after each that has a fault all is well again. `users` is how many ask at the same time.
-  static func all(_ upstreams: Upstreams, users: Int) -> [Phase] {
+  /// The phases in their order; after each that has a fault all is well again. `pins` are those that the shop goes by, and
+  /// `users` is how many ask at the same time.
+  static func all(_ upstreams: Upstreams, _ pins: ServerTrustEvaluator, users: Int) -> [Phase] {
     // Ten failures open a circuit; by then each user may have tried, and have begun to try again.
     let most = 10 + 2 * users
     let prices = upstreams.prices
@@ -17,6 +20,7 @@ extension Phase {
       Phase(name: "prices answer 500", lacks: [.price], failing: prices, most: most) { try prices.turn(.failing) },
       revoked(upstreams.tokens),
       Phase(name: "prices take the backup key") { try prices.present(upstreams.backup) },
+      rotated(upstreams, pins),
       impostor(upstreams),
       Phase(name: "stock answers 500", lacks: [.freshCount], failing: stock, most: most) { try stock.turn(.failing) },
       Phase(name: "stock refuses connections", lacks: [.freshCount], failing: stock, most: most) {
@@ -47,10 +51,18 @@ extension Phase {
       })
   }
 
+  private static func rotated(_ upstreams: Upstreams, _ pins: ServerTrustEvaluator) -> Phase {
+    Phase(name: "new pins, then the new key") {
+      pins.replaceConfiguration(
+        try ShopStacks.pinning([upstreams.next.pin.description, upstreams.backup.pin.description]))
+      try upstreams.prices.present(upstreams.next)
+    }
+  }
+
   private static func impostor(_ upstreams: Upstreams) -> Phase {
     let prices = upstreams.prices
     return Phase(
-      name: "an impostor has the prices", lacks: [.price], end: { try prices.present(upstreams.backup) },
+      name: "an impostor has the prices", lacks: [.price], end: { try prices.present(upstreams.next) },
       begin: { try prices.present(upstreams.impostor) },
       watch: {
         let before = prices.server.requests.count

@@ -5,9 +5,33 @@ struct Report {
   private var healthy: Duration?
   private(set) var problems: [String] = []
 
-  init() {
+  /// - Parameters:
+  ///   - users: how many there are.
+  ///   - requests: of all of them, in one phase.
+  init(users: Int, requests: Int) {
     print(
-      Self.row(["", "requests", "200", "whole", "old", "no price", "in EUR", "errors", "reached", "slowest"]))
+      """
+      A shop asks three APIs: prices (a token by OAuth 2, pinned keys), stock (cached) and rates of exchange (two servers).
+      \(users) users ask it for \(requests) offers while one thing after the other goes wrong. What they saw:
+
+      """)
+    print(
+      Self.row(["", "requests", "answered", "whole", "old", "no price", "in EUR", "errors", "reached", "slowest"]))
+  }
+
+  /// What the columns are.
+  func explain() {
+    print(
+      """
+
+      whole      offers with all of it: a fresh count, a price, the currency that was asked for
+      old        the count is from the cache, as stock could not be asked
+      no price   the rest of the offer, without its price
+      in EUR     the price in euros, as no server of rates could be asked
+      reached    requests and connections that the failing server still got: its circuit opens, and the rest spare it
+      slowest    answer, compared with the slowest of the first row
+
+      """)
   }
 
   /// Adds a row; the first phase is what others are compared with.

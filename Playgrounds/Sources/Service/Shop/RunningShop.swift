@@ -9,11 +9,13 @@ import ServiceLifecycle
 /// The whole service: what a `main.swift` of one puts together.
 struct RunningShop: Sendable {
   let front: ShopFront
+  let pins: ServerTrustEvaluator
   private let group: ServiceGroup
 
   init(_ settings: ShopSettings) throws {
     let metrics = PrometheusMetrics()
     let stacks = try ShopStacks(settings, metrics: metrics)
+    pins = stacks.pins
     front = try ShopFront(try Shop(stacks, settings), metrics: metrics)
     // Ended from the last to the first: the front answers what is under way while its stack still fetches.
     group = ServiceGroup(

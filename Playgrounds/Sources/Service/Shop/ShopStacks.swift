@@ -12,15 +12,17 @@ import LastroResilience
 struct ShopStacks: Sendable {
   /// Whose end is the engine's: the service group runs it.
   let engine: CurlNetworkStack
+  /// Which keys the prices' server may present: it takes others while the service runs.
+  let pins: ServerTrustEvaluator
   let prices: any HTTPNetworkStack
   let stock: any HTTPNetworkStack
   let rates: any HTTPNetworkStack
 
   init(_ settings: ShopSettings, metrics: any MetricsFactory) throws {
-    var configuration = CurlConfiguration(pins: [
-      try PinningPolicy(domainName: "prices.example.com", pinnedHashes: Set(settings.pins))
-    ])
+    pins = ServerTrustEvaluator(configuration: try Self.pinning(settings.pins))
+    var configuration = CurlConfiguration()
     configuration.connection = settings.connection
+    configuration.connection.tls.trustJudge = pins
     configuration.connectionsPerHost = 32
     engine = try CurlNetworkStack(configuration)
 
@@ -47,6 +49,13 @@ struct ShopStacks: Sendable {
     var single = policy
     single.interceptors = []
     rates = CurlNetworkStack(sharing: engine, configuration: single)
+  }
+
+  /// What a service reads from a file again, at SIGHUP.
+  static func pinning(_ pins: [String]) throws -> ServerTrustEvaluator.Configuration {
+    try .init(
+      pinningPolicies: [PinningPolicy("prices.example.com", pins: pins)],
+      allowNotPinnedDomains: true)
   }
 
   private static func resilience(failures: Int, _ settings: ShopSettings) throws -> Resilience {

@@ -14,6 +14,8 @@ struct Upstreams: Sendable {
   /// The key of the prices' server, and the one that it would take if that were lost.
   let key: MintedCertificate
   let backup: MintedCertificate
+  /// The key that the server takes once the shop has pinned it.
+  let next: MintedCertificate
   /// Of the same authority, and pinned by none.
   let impostor: MintedCertificate
   private let rootPEM: String
@@ -24,6 +26,7 @@ struct Upstreams: Sendable {
     let host = "prices.example.com"
     key = try root.issue(hosts: [host], validity: .days(47))
     backup = try root.issue(hosts: [host], validity: .days(47))
+    next = try root.issue(hosts: [host], validity: .days(47))
     impostor = try root.issue(hosts: [host], validity: .days(47))
     prices = try Upstream(host, key) { [tokens] request in Self.price(request, tokens) }
     stock = try Upstream("stock.example.com", root.issue(hosts: ["stock.example.com"])) { Self.stock($0) }
