@@ -79,7 +79,8 @@ def hide_others(guide, stage):
         if source.is_dir() and not source.is_symlink():
             continue
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        os.symlink(source, path)
+        # Debian 13 has links there to folders elsewhere, by ways that begin in their own folder.
+        os.symlink(os.path.join(os.path.dirname(path), os.readlink(source)) if source.is_symlink() else source, path)
 
 
 def with_dependencies(names):

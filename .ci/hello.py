@@ -48,7 +48,7 @@ def prints_what_the_guide_says(program):
     entered = commands("api").replace("8017", free_port())
     # A proxy from the environment would stand between the program and the server.
     script = ('unset http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY\n'
-              f'program=("$@")\nswift() {{ "${{program[@]}}"; }}\n{entered}')
+              f'program=("$@")\nswift() {{ command "${{program[@]}}"; }}\n{entered}')
     with tempfile.TemporaryDirectory() as folder:
         told = subprocess.run(["bash", "-c", script, "bash", *map(str, program)], cwd=folder, timeout=120, check=True,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True).stdout
