@@ -27,7 +27,8 @@ def write(package):
 
 
 def prints_what_the_guide_says(program, lastro):
-    """Runs the program against the API that the command `lastro serve` stands for."""
+    """Runs the program against the API that the command `lastro serve` stands for, and once more when that is gone: then it
+    has to end in one line, with status 1, and in no trap."""
     expected = PRINTS.search(guide())[1]
     serving = subprocess.Popen([*lastro, "serve"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
     try:
@@ -45,4 +46,11 @@ def prints_what_the_guide_says(program, lastro):
     print(printed, end="", flush=True)
     if printed != expected:
         print(f"The guide says that its program prints:\n{expected}", file=sys.stderr)
-    return printed == expected
+        return False
+    gone = subprocess.run(program, env=own | settings, timeout=120, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          text=True)
+    print(gone.stdout, end="", flush=True)
+    if (gone.returncode, gone.stdout.count("\n"), gone.stdout.startswith("connect/connect_failed: ")) != (1, 1, True):
+        print(f"Without its API the guide's program ended with status {gone.returncode}.", file=sys.stderr)
+        return False
+    return True
