@@ -64,6 +64,8 @@ public struct CurlConfiguration: Sendable {
   public var streamBufferBytes = 1024 * 1024
   /// Sent as `User-Agent` where the request has none; `nil` sends none. Default `Lastro/` and the version.
   public var userAgent: String? = "Lastro/\(LastroVersion.current)"
+  /// Whether `Accept: */*` is sent where the request has no `Accept`, nor the stack. Default true.
+  public var sendsAccept = true
 
   /// Told when connections are opened, used and closed: those that Lastro itself speaks HTTP on
   /// (``HTTPCarrier/direct``), and neither libcurl's own nor those of dialers. It is called on the loop's thread, which
@@ -108,7 +110,8 @@ public struct CurlConfiguration: Sendable {
         decompressionRatio: maximumDecompressionRatio,
         decompressionFloor: 32 * 1024 * 1024, streamBufferBytes: streamBufferBytes,
         idleLifetimeSeconds: Int(clamping: idleLifetime.components.seconds),
-        connectionLifetimeSeconds: Int(clamping: connectionLifetime.components.seconds), userAgent: userAgent),
+        connectionLifetimeSeconds: Int(clamping: connectionLifetime.components.seconds), userAgent: userAgent,
+        sendsAccept: sendsAccept),
       carrier: carrier, connectionObserver: connectionObserver)
   }
 
