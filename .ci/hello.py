@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The package that the guide "Getting started" has its reader make, and what its program prints."""
+import os
 import pathlib
 import re
 import shutil
@@ -57,4 +58,17 @@ def prints_what_the_guide_says(program):
     print(told, end="", flush=True)
     if told != printed_by_the_guide():
         print(f"The guide says that its program prints:\n{printed_by_the_guide()}", file=sys.stderr)
-    return told == printed_by_the_guide()
+        return False
+    return ends_in_one_line(program)
+
+
+def ends_in_one_line(program):
+    """Whether the program, where nothing answers, tells so in one line, with status 1, and in no trap."""
+    own = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+    gone = subprocess.run(program, env=own | {"GITHUB_API": f"http://127.0.0.1:{free_port()}"}, timeout=120,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    print(gone.stdout, end="", flush=True)
+    if (gone.returncode, gone.stdout.count("\n"), gone.stdout.startswith("connect/connect_failed: ")) == (1, 1, True):
+        return True
+    print(f"Without its API the guide's program ended with status {gone.returncode}.", file=sys.stderr)
+    return False

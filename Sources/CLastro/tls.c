@@ -78,7 +78,7 @@ struct clastro_connection {
   bool judges_presented;
   void *owner;
   bool (*accept)(void *, const clastro_peer_certificate *, size_t, size_t);
-  void (*reject)(void *, int);
+  void (*reject)(void *, int, const clastro_peer_certificate *, int);
   void (*hear_alert)(void *, int, bool);
   void (*log_key)(void *, const char *);
   void (*release)(void *);
@@ -194,11 +194,24 @@ static bool is_accepted(clastro_connection *connection, X509_STORE_CTX *verifica
   return good;
 }
 
+// What OpenSSL refuses stays refused: the owner is told, and not asked.
+static void tell_refusal(clastro_connection *connection, X509_STORE_CTX *verification) {
+  // libcurl reads the oldest error of the queue, which has to be OpenSSL's own about this verdict.
+  ERR_set_mark();
+  X509 *faulty = X509_STORE_CTX_get_current_cert(verification);
+  clastro_peer_certificate certificate = {0};
+  bool good = faulty && clastro_describe(faulty, &certificate);
+  connection->reject(
+    connection->owner, X509_STORE_CTX_get_error(verification), good ? &certificate : NULL,
+    X509_STORE_CTX_get_error_depth(verification));
+  OPENSSL_free((void *)certificate.der);
+  ERR_pop_to_mark();
+}
+
 static int verify_chain(X509_STORE_CTX *verification, void *argument) {
   clastro_connection *connection = argument;
   int verdict = connection->judges_presented ? connection->accept != NULL : X509_verify_cert(verification);
-  // What OpenSSL refuses stays refused: the owner is told, and not asked.
-  if (verdict != 1) connection->reject(connection->owner, X509_STORE_CTX_get_error(verification));
+  if (verdict != 1) tell_refusal(connection, verification);
   if (verdict != 1 || !connection->accept) return verdict;
   // libcurl reads the oldest error of the queue, which has to be OpenSSL's own about this verdict.
   ERR_set_mark();
@@ -331,22 +344,6 @@ bool clastro_connection_closed_cleanly(const clastro_connection *connection) {
   return atomic_load(&connection->closed_cleanly);
 }
 
-const char *clastro_alert_text(int alert) { return SSL_alert_desc_string_long(alert); }
-
-#define CHECK_VERIFY(own, theirs) _Static_assert((int)CLASTRO_VERIFY_##own == (int)X509_V_ERR_##theirs, #theirs)
-CHECK_VERIFY(UNSPECIFIED, UNSPECIFIED);
-CHECK_VERIFY(NO_ISSUER, UNABLE_TO_GET_ISSUER_CERT);
-CHECK_VERIFY(NOT_YET_VALID, CERT_NOT_YET_VALID);
-CHECK_VERIFY(EXPIRED, CERT_HAS_EXPIRED);
-CHECK_VERIFY(SELF_SIGNED_LEAF, DEPTH_ZERO_SELF_SIGNED_CERT);
-CHECK_VERIFY(SELF_SIGNED_IN_CHAIN, SELF_SIGNED_CERT_IN_CHAIN);
-CHECK_VERIFY(NO_LOCAL_ISSUER, UNABLE_TO_GET_ISSUER_CERT_LOCALLY);
-CHECK_VERIFY(UNVERIFIABLE_LEAF, UNABLE_TO_VERIFY_LEAF_SIGNATURE);
-CHECK_VERIFY(OTHER_HOST, HOSTNAME_MISMATCH);
-CHECK_VERIFY(OTHER_ADDRESS, IP_ADDRESS_MISMATCH);
-
-const char *clastro_verify_text(long result) { return X509_verify_cert_error_string(result); }
-
 // 0 where it has none.
 static int local_port_of(int socket) {
   struct sockaddr_storage address;
@@ -374,23 +371,3 @@ bool clastro_has_decrypted_input(CURL *easy) {
   SSL *ssl = clastro_session_of(easy);
   return ssl && SSL_has_pending(ssl);
 }
-
-bool clastro_knows_cipher(const char *name, bool is_tls13) {
-  ERR_set_mark();
-  SSL_CTX *context = SSL_CTX_new(TLS_client_method());
-  // Names that are unknown, or stand for many, are no error here: what counts is whether the cipher is there
-  // afterwards.
-  if (context) is_tls13 ? SSL_CTX_set_ciphersuites(context, name) : SSL_CTX_set_cipher_list(context, name);
-  STACK_OF(SSL_CIPHER) *ciphers = context ? SSL_CTX_get_ciphers(context) : NULL;
-  bool knows = false;
-  for (int index = 0; index < sk_SSL_CIPHER_num(ciphers); index++) {
-    const SSL_CIPHER *cipher = sk_SSL_CIPHER_value(ciphers, index);
-    bool is_of_tls13 = strcmp(SSL_CIPHER_get_version(cipher), "TLSv1.3") == 0;
-    knows = knows || (is_of_tls13 == is_tls13 && strcmp(SSL_CIPHER_get_name(cipher), name) == 0);
-  }
-  SSL_CTX_free(context);
-  ERR_pop_to_mark();
-  return knows;
-}
-
-const char *clastro_openssl_version(void) { return OpenSSL_version(OPENSSL_VERSION); }

@@ -40,6 +40,7 @@ struct Report: Encodable, Sendable {
   /// For people; not encoded.
   var ledger: AttemptLedger?
   var trustFailure: TrustFailure?
+  var refusedCertificate: PeerCertificate?
   /// For -w; not encoded.
   var facts: TransferFacts?
 
@@ -52,7 +53,7 @@ struct Report: Encodable, Sendable {
     case body = "body_base64"
     case attempts, redirects, timings, error
     case retryEnd = "retry_end"
-    case trust
+    case trust, certificate
   }
 
   init(url: String) { self.url = url }
@@ -74,6 +75,7 @@ struct Report: Encodable, Sendable {
     try container.encode(error, forKey: .error)
     try container.encode(retryEnd, forKey: .retryEnd)
     try container.encode(trustFailure.map(RefusedServer.init), forKey: .trust)
+    try container.encode(refusedCertificate.map { PinnableKey($0) }, forKey: .certificate)
   }
 
   var line: String {
@@ -117,6 +119,13 @@ extension Report {
 
   mutating func fail(_ stage: FailureStage, _ code: FailureCode, _ message: String) {
     error = Failure(stage, code, message)
+  }
+
+  /// With what the server presented, where that is why.
+  mutating func fail(_ error: HTTPFetchError<any Error>) {
+    fail(error.stage, error.code, error.message)
+    trustFailure = error.trustFailure
+    refusedCertificate = error.refusedCertificate
   }
 }
 

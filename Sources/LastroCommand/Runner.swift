@@ -118,8 +118,7 @@ struct Runner: Sendable {
   ) throws(BodySink.WriteFailure) -> String? {
     if let response = error.response { report.add(response, facts: nil) }
     report.add(error.ledger)
-    report.fail(error.stage, error.code, error.message)
-    report.trustFailure = error.trustFailure
+    report.fail(error)
     if let response = error.response { try heads?.print(response, in: sink) }
     if let body = error.body, !dropsErrorBodies { try sink.write(body) }
     report.bodyBytes = sink.count

@@ -12,7 +12,8 @@ internal import LastroWire
 public struct CurlConfiguration: Sendable {
   /// Event-loop threads; transfers are spread over them, connections are not shared. Default 1, at most 64.
   public var loops = 1
-  /// How connections are made, unless a request says otherwise.
+  /// How connections are made, unless a request says otherwise. Roots of its own that cannot be read are an error when
+  /// the engine is made; a request's, of that request.
   public var connection = ConnectionOptions()
   /// Holds hosts to the keys that are pinned for them: on every connection of the engine, those of its dialers
   /// included. For other hosts chain and host name suffice. Default none.
@@ -64,6 +65,8 @@ public struct CurlConfiguration: Sendable {
   public var streamBufferBytes = 1024 * 1024
   /// Sent as `User-Agent` where the request has none; `nil` sends none. Default `Lastro/` and the version.
   public var userAgent: String? = "Lastro/\(LastroVersion.current)"
+  /// Whether `Accept: */*` is sent where the request has no `Accept`, nor the stack. Default true.
+  public var sendsAccept = true
 
   /// Told when connections are opened, used and closed: those that Lastro itself speaks HTTP on
   /// (``HTTPCarrier/direct``), and neither libcurl's own nor those of dialers. It is called on the loop's thread, which
@@ -95,6 +98,7 @@ public struct CurlConfiguration: Sendable {
 
   func checked() throws(ConfigurationError) -> LoopSettings {
     try checkLimits()
+    try checkRoots()
     return LoopSettings(
       connectionsPerHost: connectionsPerHost, http2StreamsPerHost: http2StreamsPerHost,
       queuedRequests: maximumQueuedRequests, idleConnections: idleConnections,
@@ -108,8 +112,19 @@ public struct CurlConfiguration: Sendable {
         decompressionRatio: maximumDecompressionRatio,
         decompressionFloor: 32 * 1024 * 1024, streamBufferBytes: streamBufferBytes,
         idleLifetimeSeconds: Int(clamping: idleLifetime.components.seconds),
-        connectionLifetimeSeconds: Int(clamping: connectionLifetime.components.seconds), userAgent: userAgent),
+        connectionLifetimeSeconds: Int(clamping: connectionLifetime.components.seconds), userAgent: userAgent,
+        sendsAccept: sendsAccept),
       carrier: carrier, connectionObserver: connectionObserver)
+  }
+
+  /// Not the system's: a program that speaks no TLS can do without them.
+  private func checkRoots() throws(ConfigurationError) {
+    guard connection.tls.roots != .system else { return }
+    do throws(TransportError) {
+      _ = try RootStoreCache.shared.store(for: connection.tls.roots)
+    } catch {
+      throw ConfigurationError(error.message, hint: error.hint)
+    }
   }
 
   private func checkLimits() throws(ConfigurationError) {

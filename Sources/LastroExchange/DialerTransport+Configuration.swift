@@ -40,11 +40,11 @@ extension DialerTransport {
     public var streamBufferBytes = 256 * 1024
     /// Sent as `User-Agent` where the request has none; `nil` sends none. Default `nil`.
     public var userAgent: String?
+    /// Whether `Accept: */*` is sent where the request has no `Accept`. Default true.
+    public var sendsAccept = true
     /// Measures limits and lifetimes. Default: the system's clock. The dialer measures a dial; the
     /// wait for it ends 50 ms after its limit by this clock.
     public var timeSource = TimeSource.continuous
-    /// Whether `Accept: */*` is sent where the request has none.
-    package var accepts = true
     /// Whether HTTP/2 is offered at all.
     package var offersHTTP2 = true
     /// Longest time spent on the body of an answer outside 200–299.
@@ -63,7 +63,7 @@ extension DialerTransport {
     package static func bare(_ timeSource: TimeSource, idleConnections: Int = 0) -> Self {
       var configuration = Self()
       configuration.decompresses = false
-      configuration.accepts = false
+      configuration.sendsAccept = false
       configuration.offersHTTP2 = false
       configuration.idleConnections = idleConnections
       configuration.timeSource = timeSource
@@ -103,7 +103,7 @@ extension DialerTransport.Configuration {
       fields: maximumHeaderFields)
     settings.decompresses = decompresses
     settings.userAgent = userAgent
-    settings.accepts = accepts
+    settings.accepts = sendsAccept
     settings.streamBufferBytes = streamBufferBytes
     settings.errorBodyTime = errorBodyTime
     settings.offersHTTP2 = offersHTTP2

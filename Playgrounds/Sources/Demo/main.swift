@@ -10,14 +10,24 @@ let steps: [Step] = [
   .pinning, .keyRotation,
 ]
 
+/// What there is to begin with; where it cannot be made, the program ends in one line.
+func begun<T>(_ make: () throws -> T) -> T {
+  do {
+    return try make()
+  } catch {
+    print(error)
+    exit(1)
+  }
+}
+
 let start = ContinuousClock.now
-let server = try DemoServer.started.get()
+let server = begun { try DemoServer.started.get() }
 var engine = CurlConfiguration()
 engine.connection.tls.roots = .pem(Array(server.caPEM.utf8))
 engine.connection.proxy = .none
 // One for each of the calls that are refused together.
 engine.connectionsPerHost = 256
-let stack = try CurlNetworkStack(engine)
+let stack = begun { [engine] in try CurlNetworkStack(engine) }
 let stage = Stage(stack: stack, server: server)
 
 print("An HTTPS server runs at \(server.baseURL), in this process.")

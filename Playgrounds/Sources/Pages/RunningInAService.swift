@@ -56,7 +56,7 @@ struct Pins: Service {
 
   func reload() {
     do {
-      evaluator.replaceConfiguration(try .init(contentsOf: path))
+      evaluator.replaceConfiguration(try .init(contentsOfFile: path))
     } catch {
       print("the pins stay as they are: \(error)")
     }
@@ -70,7 +70,7 @@ private func rotation(_ stage: Stage, _ site: Site) async throws {
   func write(_ text: String) throws { try Data(text.utf8).write(to: URL(filePath: path)) }
   let keys = try [site.certificate, backup].map { "\"\(try $0.pin)\"" }.joined(separator: ",")
   try write(#"{"policies":[{"domain":"\#(Site.name)","pins":[\#(keys)]}]}"#)
-  let pins = Pins(evaluator: ServerTrustEvaluator(configuration: try .init(contentsOf: path)), path: path)
+  let pins = Pins(evaluator: ServerTrustEvaluator(configuration: try .init(contentsOfFile: path)), path: path)
   let stack = try site.stack { $0.trustJudge = pins.evaluator }
   stage.check("the key in use is pinned", try await stack.fetch(.balance).value == "EUR 17.30")
   try site.server.replaceTLS(LoopbackTLS(backup))

@@ -57,8 +57,9 @@ typedef struct {
   // NULL accepts every chain that OpenSSL accepts.
   bool (*_Nullable accept)(
     void *owner, const clastro_peer_certificate *certificates, size_t chain_count, size_t count);
-  // Is told OpenSSL's verify result (X509_V_ERR_…) of a chain that it refuses.
-  void (*reject)(void *owner, int result);
+  // Is told OpenSSL's verify result (X509_V_ERR_…) of a chain that it refuses, the certificate at fault (NULL where it
+  // cannot be read), and how many of the chain stand before it: 0 for the peer's own.
+  void (*reject)(void *owner, int result, const clastro_peer_certificate *_Nullable certificate, int depth);
   // Is told of fatal alerts of the peer (RFC 8446 §6.2), and whether it had asked for a client certificate in vain.
   // In TLS 1.3 the refusal of a client certificate comes after the handshake, where libcurl reports a failed read.
   void (*hear_alert)(void *owner, int alert, bool asked_in_vain);

@@ -33,6 +33,11 @@ void clastro_certificate_facts_free(clastro_certificate_facts *facts);
 // SHA-256 of the SubjectPublicKeyInfo of a certificate. False when `der` is not one.
 bool clastro_certificate_pin(const uint8_t *der, size_t length, uint8_t *pin);
 
+// Calls `each` with every host and address among a certificate's subject alternative names: hosts as they stand in it,
+// with any byte, addresses in numbers.
+typedef void (*clastro_name_visitor)(void *_Nullable context, const uint8_t *text, size_t length);
+void clastro_certificate_names(const uint8_t *der, size_t length, void *_Nullable context, clastro_name_visitor each);
+
 // Whether a certificate names a host (RFC 6125): by its subject alternative names, or, for a name and a certificate
 // that has none of these, by its common name. `host` is ASCII, an IPv6 address without brackets.
 bool clastro_certificate_is_for(const uint8_t *der, size_t length, const char *host, bool is_address);

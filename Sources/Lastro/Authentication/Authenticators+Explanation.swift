@@ -28,9 +28,7 @@ extension BearerAuthenticator: ExplainableInterceptor {
   public var explanation: String { "sends a bearer token; after a 401 refreshes it and repeats the request once" }
 
   /// A retry after a 401 of one of the origins.
-  public func explainedAction(
-    after error: HTTPFetchError<any Error>, to request: ResourceRequest
-  ) -> Retry.Action? {
+  public func explainedAction(after error: HTTPFetchError<any Error>, to request: ResourceRequest) -> Retry.Action? {
     error.isRefusal(of: request, at: origins) ? .retry : Retry.Action.none
   }
 }
@@ -40,9 +38,7 @@ extension DigestAuthenticator: ExplainableInterceptor {
   public var explanation: String { "answers Digest challenges; repeats the request once after a 401" }
 
   /// Left open for a 401 of one of the origins: it depends on the challenge.
-  public func explainedAction(
-    after error: HTTPFetchError<any Error>, to request: ResourceRequest
-  ) -> Retry.Action? {
+  public func explainedAction(after error: HTTPFetchError<any Error>, to request: ResourceRequest) -> Retry.Action? {
     error.isRefusal(of: request, at: origins) ? nil : Retry.Action.none
   }
 }

@@ -72,8 +72,7 @@ public final class BearerAuthenticator: RequestAuthenticator, HTTPResourceInterc
   public init(
     source: some AccessTokenSource, origins: [Origin], token: AccessToken? = nil, leeway: Duration = .seconds(30),
     window: BearerAuthenticator.RefreshWindow? = .standard, refreshTimeout: Duration = .seconds(30),
-    allowsInsecureOrigins: Bool = false,
-    timeSource: TimeSource? = nil
+    allowsInsecureOrigins: Bool = false, timeSource: TimeSource? = nil
   ) throws(ConfigurationError) {
     scope = try CredentialScope(origins, allowsInsecureOrigins: allowsInsecureOrigins)
     guard leeway >= .zero else {
@@ -171,9 +170,7 @@ public final class BearerAuthenticator: RequestAuthenticator, HTTPResourceInterc
 }
 
 extension BearerAuthenticator {
-  private func authenticate(
-    _ request: ResourceRequest, call: UInt64, hasFailed: Bool
-  ) async throws -> ResourceRequest {
+  private func authenticate(_ request: ResourceRequest, call: UInt64, hasFailed: Bool) async throws -> ResourceRequest {
     guard isResponsible(for: request), Self.bearer(of: request) != nil || !request.hasAuthorization else {
       return request
     }

@@ -58,9 +58,7 @@ extension BodyDigest {
     }
   }
 
-  private static func hash(
-    _ next: RequestBody.NextChunk, _ length: Int64?, into hasher: MessageHasher
-  ) async throws {
+  private static func hash(_ next: RequestBody.NextChunk, _ length: Int64?, into hasher: MessageHasher) async throws {
     var total: Int64 = 0
     while let chunk = try await next() {
       try Task.checkCancellation()

@@ -21,7 +21,5 @@ public protocol RequestSigner: Sendable {
   ///   - context: where in the call this is.
   /// - Returns: the request, to the same origin.
   /// - Throws: when it cannot be signed; the attempt fails with it, before anything is sent.
-  func sign(
-    _ request: ResourceRequest, bodyDigest: BodyDigest, context: AttemptContext
-  ) async throws -> ResourceRequest
+  func sign(_ request: ResourceRequest, bodyDigest: BodyDigest, context: AttemptContext) async throws -> ResourceRequest
 }

@@ -145,8 +145,7 @@ struct TokenMachine {
     credential = token.map { token in
       let lifetime = token.expiresIn.map(\.countable)
       return Credential(
-        token: token, expiry: lifetime.map { now + $0 },
-        due: lifetime.map { now + $0 - min(leeway, $0 / 2) })
+        token: token, expiry: lifetime.map { now + $0 }, due: lifetime.map { now + $0 - min(leeway, $0 / 2) })
     }
   }
 

@@ -24,10 +24,13 @@ extension HTTPFetchError: FailureTelling {
 
   /// The failure of an attempt that wanted the answer of this fetch.
   func failure(_ code: FailureCode, _ message: String) -> TransportError {
+    // The remedy stands behind the whole, once.
+    let message = hint.map { message.replacing(" (\($0))", with: "") } ?? message
     // Cancelled is only what the caller of the attempt cancelled.
     var failure = TransportError(stage: isCancelled ? .request : stage, code: code, message: message, hint: hint)
     failure.engineCode = engineCode
     failure.trustFailure = trustFailure
+    failure.refusedCertificate = refusedCertificate
     return failure
   }
 

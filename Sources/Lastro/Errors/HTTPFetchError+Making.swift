@@ -20,8 +20,7 @@ extension HTTPFetchError {
   ///   - retryState: every failure of the call, this one last; for ``retryFailure``. Default none.
   public init(
     _ reason: Reason, request: String? = nil, response: ResourceResponse? = nil, apiError: APIError? = nil,
-    body: Data? = nil, attempts: [Attempt] = [], retryEnd: Retry.End? = nil,
-    retryState: Retry.State = .empty
+    body: Data? = nil, attempts: [Attempt] = [], retryEnd: Retry.End? = nil, retryState: Retry.State = .empty
   ) {
     var ownError: APIError?
     let kind: FailureRecord.Kind

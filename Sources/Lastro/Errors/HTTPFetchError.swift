@@ -164,6 +164,9 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
   /// What a trust judge refused; `nil` where none did. Its description is what one needs to mend a policy.
   public var trustFailure: TrustFailure? { record.transportError?.trustFailure }
 
+  /// The certificate that OpenSSL refused, before any judge was asked; see ``TransportError/refusedCertificate``.
+  public var refusedCertificate: PeerCertificate? { record.transportError?.refusedCertificate }
+
   /// Whether it is the cancelled error.
   public var isCancelled: Bool { if case .cancelled = record.kind { true } else { false } }
 
@@ -212,6 +215,8 @@ extension HTTPFetchError: CustomStringConvertible, CustomDebugStringConvertible,
       let text = record.redaction.secretsMasked(in: "\(trustFailure)")
       lines.append("  \(text.replacing("\n", with: "\n  "))")
     }
+    let refused = refusedCertificate.map { record.redaction.secretsMasked(in: "\($0.pin)  \($0.summary)") }
+    if let refused { lines.append("  refused certificate: \(refused)") }
     if let apiError { lines.append("  API error: \(masked(apiError))") }
     if let failure = apiErrorDecodingFailure {
       lines.append("  the error body did not decode: \(masked(DecodeFailure.line(failure)))")

@@ -17,6 +17,7 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
     var facts: TransferFacts?
     var head: HTTPResponse?
     var trustFailure: TrustFailure? = nil
+    var refusedCertificate: PeerCertificate? = nil
   }
 
   private var parts: CopyOnWrite<Parts>
@@ -72,17 +73,17 @@ public struct TransportError: Error, Sendable, CustomStringConvertible {
     get { parts.value.trustFailure }
     _modify { yield &parts.value.trustFailure }
   }
+  /// The certificate that OpenSSL refused: expired, for other names, or not trusted. Nothing in it is verified: anyone
+  /// may have written it. `nil` for failures of another kind.
+  public package(set) var refusedCertificate: PeerCertificate? {
+    get { parts.value.refusedCertificate }
+    _modify { yield &parts.value.refusedCertificate }
+  }
 
   /// Makes an error.
   public init(
-    stage: FailureStage,
-    code: FailureCode,
-    message: String,
-    hint: String? = nil,
-    engineCode: Int32? = nil,
-    requestSent: Bool = false,
-    facts: TransferFacts? = nil,
-    head: HTTPResponse? = nil
+    stage: FailureStage, code: FailureCode, message: String, hint: String? = nil, engineCode: Int32? = nil,
+    requestSent: Bool = false, facts: TransferFacts? = nil, head: HTTPResponse? = nil
   ) {
     parts = CopyOnWrite(
       Parts(

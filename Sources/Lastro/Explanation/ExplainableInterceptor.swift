@@ -39,9 +39,7 @@ extension Retry.Policy: ExplainableInterceptor where Metadata == HTTPRetryMetada
   }
 
   /// Asks the policy, with the failure as its first.
-  public func explainedAction(
-    after error: HTTPFetchError<any Error>, to request: ResourceRequest
-  ) -> Retry.Action? {
+  public func explainedAction(after error: HTTPFetchError<any Error>, to request: ResourceRequest) -> Retry.Action? {
     shouldRetry(
       with: error, state: .empty,
       metadata: HTTPRetryMetadata(request: request, body: error.body, response: error.response))
@@ -55,9 +53,7 @@ extension RetryInterceptor: ExplainableInterceptor {
   }
 
   /// Asks the policy where the failure is eligible.
-  public func explainedAction(
-    after error: HTTPFetchError<any Error>, to request: ResourceRequest
-  ) -> Retry.Action? {
+  public func explainedAction(after error: HTTPFetchError<any Error>, to request: ResourceRequest) -> Retry.Action? {
     action(
       after: error, state: .empty,
       metadata: HTTPRetryMetadata(request: request, body: error.body, response: error.response))

@@ -31,9 +31,7 @@ extension FetchPlan {
       request: request.map { redaction.text($0.summary) }, refusal: refusal.map { redaction.text($0) },
       operation: options.operation, idempotency: Self.idempotency(of: request),
       interceptors: interceptors.links.map { Self.describe($0.interceptor) }, signers: signers(of: request),
-      timeouts: timeoutFacts(options),
-      limits: limitFacts(options, request),
-      retries: request.map(verdicts) ?? [],
+      timeouts: timeoutFacts(options), limits: limitFacts(options, request), retries: request.map(verdicts) ?? [],
       transport: request.map {
         core.transport.explain(transferRequest($0, left: timeouts(for: $0.options).total))
       } ?? [])

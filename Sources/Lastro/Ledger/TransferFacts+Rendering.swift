@@ -27,8 +27,8 @@ extension TransferFacts {
   var summary: String {
     var parts: [String] = []
     if connectionID != nil || remote != nil {
-      let number = connectionID.map { "\($0) " } ?? ""
-      parts.append("connection \(number)\(connectionReused ? "reused" : "new")")
+      let port = connectionID.map { " from port \($0)" } ?? ""
+      parts.append("connection \(connectionReused ? "reused" : "new")\(port)")
     }
     if let remote { parts.append("to \(remote)") }
     if let httpVersion { parts.append("HTTP/\(httpVersion)") }

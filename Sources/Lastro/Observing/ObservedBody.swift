@@ -96,8 +96,7 @@ final class ObservedBody: ResponseBodySource {
     progress?.finish()
     let event = FetchEvent(
       .bodyEnded(end), callID: callID, attempt: attempt, hop: hop, operation: operation, isStream: true,
-      time: time.now(),
-      sinceEpoch: time.sinceEpoch())
+      time: time.now(), sinceEpoch: time.sinceEpoch())
     for observer in observers { observer.observe(event) }
   }
 }

@@ -55,9 +55,7 @@ extension AttemptRun {
     return Exchange(request: request, status: answer.head.statusCode, response: response, body: answer.body)
   }
 
-  private func response(
-    _ head: HTTPResponse, to request: ResourceRequest, facts: TransferFacts
-  ) -> ResourceResponse {
+  private func response(_ head: HTTPResponse, to request: ResourceRequest, facts: TransferFacts) -> ResourceResponse {
     ResourceResponse(
       head: head, to: request, url: redirects.map { $0.url(ofRequestTo: request.url) },
       redirects: redirects?.urls ?? [], facts: facts, redaction: redaction)

@@ -87,9 +87,7 @@ struct RedirectTracker {
   ///   - adapted: what the interceptor made.
   ///   - previous: what it got; `nil` when that was a failure.
   ///   - trusted: the origins that the interceptor has credentials for.
-  mutating func guarding(
-    _ adapted: ResourceRequest, previous: ResourceRequest?, trusted: [Origin]
-  ) -> ResourceRequest {
+  mutating func guarding(_ adapted: ResourceRequest, previous: ResourceRequest?, trusted: [Origin]) -> ResourceRequest {
     sensitive.formUnion(adapted.options.sensitiveHeaders)
     let origin = Origin(adapted.head)
     if let origin, trusted.contains(origin) { return adapted }

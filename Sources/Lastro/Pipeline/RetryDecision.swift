@@ -80,9 +80,7 @@ extension RetryDecision.Facts {
   ///   - action: what the interceptors want; `nil` when they did not say in time.
   ///   - rules: limits, quota and date.
   ///   - spread: asked only where the server asks for a wait.
-  init(
-    _ failed: FailedAttempt, action: Retry.Action?, rules: StackConfiguration, spread: @autoclosure () -> Double
-  ) {
+  init(_ failed: FailedAttempt, action: Retry.Action?, rules: StackConfiguration, spread: @autoclosure () -> Double) {
     let demand = failed.error.response.flatMap {
       RetryAfter.wait($0.headerFields, sinceEpoch: rules.timeSource.sinceEpoch)
     }

@@ -17,9 +17,7 @@ extension FetchCall {
   typealias DecodeError = (Data?, ResourceResponse) throws -> (any Error)?
 
   /// A call: attempts until one succeeds, no interceptor wants another, or a rule ends it.
-  func run(
-    _ decode: Decode, _ decodeError: DecodeError
-  ) async throws(HTTPFetchError<any Error>) -> ResourceResponse {
+  func run(_ decode: Decode, _ decodeError: DecodeError) async throws(HTTPFetchError<any Error>) -> ResourceResponse {
     emit(.callStarted, of: nil)
     var attempt = AttemptRun(of: self)
     while true {

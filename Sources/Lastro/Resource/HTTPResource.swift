@@ -41,10 +41,8 @@ public struct HTTPResource<Model: Sendable, APIError: Error>: Sendable {
   ///   - retryActionPriority: default ``Retry/Action/mostPrioritary(_:_:)``.
   ///   - options: default: nothing set.
   public init(
-    baseRequestMaking: BaseRequestMaking<ResourceRequest>,
-    decoding: ModelDecoding<Model, Data, ResourceResponse>,
-    errorDecoding: ErrorDecoding<APIError, Data, ResourceResponse>,
-    interceptors: [any HTTPResourceInterceptor] = [],
+    baseRequestMaking: BaseRequestMaking<ResourceRequest>, decoding: ModelDecoding<Model, Data, ResourceResponse>,
+    errorDecoding: ErrorDecoding<APIError, Data, ResourceResponse>, interceptors: [any HTTPResourceInterceptor] = [],
     retryActionPriority: @escaping Retry.Action.CompareClosure = Retry.Action.mostPrioritary,
     options: RequestOptions = RequestOptions()
   ) {
@@ -65,11 +63,9 @@ public struct HTTPResource<Model: Sendable, APIError: Error>: Sendable {
   ///   - interceptors: interceptors, after those of the stack. Default none.
   ///   - options: default: nothing set.
   public init(
-    _ endpoint: some HTTPResourceEndpoint,
-    decoding: ModelDecoding<Model, Data, ResourceResponse>,
+    _ endpoint: some HTTPResourceEndpoint, decoding: ModelDecoding<Model, Data, ResourceResponse>,
     errorDecoding: ErrorDecoding<APIError, Data, ResourceResponse>,
-    interceptors: [any HTTPResourceInterceptor] = [],
-    options: RequestOptions = RequestOptions()
+    interceptors: [any HTTPResourceInterceptor] = [], options: RequestOptions = RequestOptions()
   ) {
     self.init(
       baseRequestMaking: .endpoint(endpoint), decoding: decoding, errorDecoding: errorDecoding,
@@ -83,10 +79,8 @@ extension HTTPResource where APIError: Decodable {
   /// The parameters are those of ``init(_:decoding:errorDecoding:interceptors:options:)``; `decoder` is the
   /// stack's unless another is given.
   public init(
-    _ endpoint: some HTTPResourceEndpoint,
-    decoding: ModelDecoding<Model, Data, ResourceResponse>,
-    decoder: JSONDecoder? = nil,
-    interceptors: [any HTTPResourceInterceptor] = [],
+    _ endpoint: some HTTPResourceEndpoint, decoding: ModelDecoding<Model, Data, ResourceResponse>,
+    decoder: JSONDecoder? = nil, interceptors: [any HTTPResourceInterceptor] = [],
     options: RequestOptions = RequestOptions()
   ) {
     self.init(
@@ -116,10 +110,8 @@ extension HTTPResource where Model: Decodable, APIError: Decodable {
   /// The parameters are those of ``init(_:decoding:errorDecoding:interceptors:options:)``; `decoder` is the
   /// stack's unless another is given.
   public init(
-    _ endpoint: some HTTPResourceEndpoint,
-    decoder: JSONDecoder? = nil,
-    interceptors: [any HTTPResourceInterceptor] = [],
-    options: RequestOptions = RequestOptions()
+    _ endpoint: some HTTPResourceEndpoint, decoder: JSONDecoder? = nil,
+    interceptors: [any HTTPResourceInterceptor] = [], options: RequestOptions = RequestOptions()
   ) {
     self.init(
       endpoint, decoding: .json(decoder: decoder), errorDecoding: .json(decoder: decoder),

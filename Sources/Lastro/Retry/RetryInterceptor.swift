@@ -64,9 +64,7 @@ public struct RetryInterceptor: HTTPResourceInterceptor {
     return action(after: error, state: context.retryState, metadata: metadata)
   }
 
-  func action(
-    after error: HTTPFetchError<any Error>, state: Retry.State, metadata: HTTPRetryMetadata
-  ) -> Retry.Action {
+  func action(after error: HTTPFetchError<any Error>, state: Retry.State, metadata: HTTPRetryMetadata) -> Retry.Action {
     guard eligibility == .standard else { return policy.shouldRetry(with: error, state: state, metadata: metadata) }
     let earlier = state.errors.compactMap { $0 as? HTTPFetchError<any Error> }
     let isIdempotent = metadata.request?.isIdempotent ?? false

@@ -14,9 +14,7 @@ extension ResourceRequest {
   ///   - prefix: what stands before it and is no secret, such as `"Bearer "`. Default none.
   /// - Throws: stage `request`, code `invalid_header`, when name or value are not allowed (RFC 9110 §5.1, §5.5);
   ///   nothing has changed then, and the error does not tell the value.
-  public mutating func setHeader(
-    _ name: String, _ secret: Secret, prefix: String = ""
-  ) throws(TransportError) {
+  public mutating func setHeader(_ name: String, _ secret: Secret, prefix: String = "") throws(TransportError) {
     let field = try HTTPField(checkedName: name, value: prefix + secret.reveal())
     head.headerFields[fields: field.name] = [field]
     options.sensitiveHeaders.insert(field.name)

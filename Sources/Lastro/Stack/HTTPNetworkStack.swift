@@ -36,6 +36,14 @@ where
 }
 
 extension HTTPNetworkStack {
+  /// There for the compiler's message alone: an endpoint says nothing of a model.
+  ///
+  /// - Throws: nothing, for it cannot be called.
+  @available(*, unavailable, message: "fetch a resource: HTTPResource<Model, APIError>(endpoint), or .raw(endpoint)")
+  public func fetch(_ endpoint: some HTTPResourceEndpoint) async throws -> Network.Value<Data, ResourceResponse> {
+    try await fetch(.raw(endpoint))
+  }
+
   /// Opens a request as a stream; see ``stream(_:)``.
   ///
   /// ```swift

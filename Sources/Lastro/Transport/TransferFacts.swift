@@ -43,8 +43,7 @@ public struct TransferFacts: Sendable, Hashable {
     /// Makes timings; all phases absent.
     public init(
       nameLookup: Duration? = nil, connect: Duration? = nil, tls: Duration? = nil,
-      requestStart: Duration? = nil, firstByte: Duration? = nil,
-      total: Duration = .zero, queued: Duration = .zero
+      requestStart: Duration? = nil, firstByte: Duration? = nil, total: Duration = .zero, queued: Duration = .zero
     ) {
       self.nameLookup = nameLookup
       self.connect = connect
@@ -132,8 +131,7 @@ public struct TransferFacts: Sendable, Hashable {
     httpVersion: String? = nil, remoteAddress: String? = nil, remotePort: Int? = nil,
     connectionID: Int64? = nil, connectionReused: Bool = false,
     bytesSent: Int64 = 0, bytesReceived: Int64 = 0, resends: Int = 0, trust: TrustVerdict? = nil,
-    timings: Timings = Timings(), bodyCut: BodyCut? = nil, trailers: HTTPFields = [:],
-    notes: [Note] = []
+    timings: Timings = Timings(), bodyCut: BodyCut? = nil, trailers: HTTPFields = [:], notes: [Note] = []
   ) {
     parts = CopyOnWrite(
       Parts(

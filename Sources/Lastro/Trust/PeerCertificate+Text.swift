@@ -13,12 +13,29 @@ extension PeerCertificate {
     return "-----BEGIN CERTIFICATE-----\n\(base64)\n-----END CERTIFICATE-----\n"
   }
 
+  /// The first of its names, for a line; `nil` where it has none. A stranger wrote them: what no host has is escaped.
+  package var namesInShort: String? {
+    let names = names
+    let shown = names.prefix(8).map { name in
+      let isPlain = name.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "*-._:".contains($0)) }
+      return isPlain ? name.cut(to: 80) : "\"\(name.cut(to: 80).escapedForDisplay)\""
+    }
+    if names.isEmpty { return nil }
+    return shown.joined(separator: ", ") + (names.count > 8 ? " and \(names.count - 8) more" : "")
+  }
+
   /// One line: subject, kind of key, expiry. A subject is text that a stranger wrote, so it is put on one line and cut.
   var summary: String {
     guard let facts else { return "a certificate that cannot be read" }
-    let subject = facts.subject.isEmpty ? "no subject" : facts.subject.onOneLine.cut(to: 200)
-    return "\(subject); \(facts.key); expires \(facts.notAfter.inCalendar)"
+    return "\(facts.shortSubject); \(facts.key); expires \(facts.notAfter.inCalendar)"
   }
+}
+
+extension PeerCertificate.Facts {
+  /// The validity, for a line.
+  package var dates: String { "from \(notBefore.inCalendar) to \(notAfter.inCalendar)" }
+  /// The subject on one line, and cut.
+  package var shortSubject: String { subject.isEmpty ? "no subject" : subject.onOneLine.cut(to: 200) }
 }
 
 extension String {

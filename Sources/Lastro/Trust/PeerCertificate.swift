@@ -91,6 +91,19 @@ public struct PeerCertificate: Sendable, Hashable {
 }
 
 extension PeerCertificate {
+  /// Its subject alternative names (RFC 5280 §4.2.1.6): hosts as they stand in it, addresses in numbers. None of them
+  /// is verified, and a host may hold any character. Parses each time.
+  public var names: [String] {
+    var names: [String] = []
+    withUnsafeMutablePointer(to: &names) { names in
+      clastro_certificate_names(der, der.count, names) { context, text, length in
+        let text = String(decoding: UnsafeBufferPointer(start: text, count: length), as: UTF8.self)
+        context?.assumingMemoryBound(to: [String].self).pointee.append(text)
+      }
+    }
+    return names
+  }
+
   /// Whether it names a host (RFC 6125), the common name counted where there are no alternative names.
   package func isFor(_ host: HostName) -> Bool {
     clastro_certificate_is_for(der, der.count, host.text, host.isIPAddress)

@@ -57,7 +57,7 @@ extension ServerTrustEvaluator.Configuration: Codable {
   /// Reads a configuration from a JSON file, on the calling thread.
   ///
   /// - Throws: ``ConfigurationError`` that names the file, and the place in it.
-  public init(contentsOf path: String) throws(ConfigurationError) {
+  public init(contentsOfFile path: String) throws(ConfigurationError) {
     let name = "the pinning configuration \(path.onOneLine)"
     let data: Data
     do {

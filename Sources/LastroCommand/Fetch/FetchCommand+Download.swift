@@ -105,8 +105,7 @@ extension FetchCommand {
     case .failure(let error):
       if let response = error.response { report.add(response, facts: nil) }
       report.add(error.ledger)
-      report.fail(error.stage, error.code, error.message)
-      report.trustFailure = error.trustFailure
+      report.fail(error)
       return error.hint
     }
   }

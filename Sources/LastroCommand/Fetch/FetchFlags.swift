@@ -64,6 +64,7 @@ struct FetchFlags {
   func engine(_ judge: PinJudge?, for specification: RequestSpecification) -> CurlConfiguration {
     var engine = pins.engine(judge)
     if specification.removedHeaders.contains("user-agent") { engine.userAgent = nil }
+    if specification.removedHeaders.contains("accept") { engine.sendsAccept = false }
     if specification.removedHeaders.contains("accept-encoding") { engine.decompresses = false }
     return engine
   }

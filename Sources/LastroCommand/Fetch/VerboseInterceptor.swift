@@ -11,8 +11,11 @@ struct VerboseInterceptor: HTTPResourceInterceptor {
   /// What the engine sends where the request has no such field.
   let userAgent: String?
   let decompresses: Bool
+  let sendsAccept: Bool
 
-  init(_ engine: CurlConfiguration) { (userAgent, decompresses) = (engine.userAgent, engine.decompresses) }
+  init(_ engine: CurlConfiguration) {
+    (userAgent, decompresses, sendsAccept) = (engine.userAgent, engine.decompresses, engine.sendsAccept)
+  }
 
   func interceptMakeRequest(
     _ result: Result<ResourceRequest, any Error>, context: AttemptContext
@@ -59,7 +62,7 @@ struct VerboseInterceptor: HTTPResourceInterceptor {
       fields.append(.init(name: name, value: host))
     }
     if let userAgent, given[.userAgent] == nil { fields.append(.init(name: .userAgent, value: userAgent)) }
-    if given[.accept] == nil { fields.append(.init(name: .accept, value: "*/*")) }
+    if sendsAccept, given[.accept] == nil { fields.append(.init(name: .accept, value: "*/*")) }
     if decompresses, given[.acceptEncoding] == nil, given[.range] == nil {
       fields.append(.init(name: .acceptEncoding, value: ContentCoding.offer))
     }

@@ -36,7 +36,7 @@ struct PinFlags: ParsableArguments {
   func judge() throws -> PinJudge? {
     var configuration: ServerTrustEvaluator.Configuration
     if let pinPolicy {
-      configuration = try .init(contentsOf: pinPolicy)
+      configuration = try .init(contentsOfFile: pinPolicy)
     } else if !pin.isEmpty {
       configuration = try .init(pinningPolicies: try policies(), allowNotPinnedDomains: true)
     } else {

@@ -19,6 +19,8 @@ struct PinnableKey {
   var source: Source
   /// `nil` outside of certificates.
   var facts: PeerCertificate.Facts?
+  /// Subject alternative names; `nil` outside of certificates.
+  var names: [String]?
   /// `nil` where there is no chain to have one in.
   var position: Position?
   /// Whether pinning it can let the server pass: false for what was sent and is not part of the chain.
@@ -30,6 +32,7 @@ struct PinnableKey {
     pin = certificate.pin
     source = .certificate
     facts = certificate.facts
+    names = certificate.names
     self.position = position ?? facts.map { $0.isAuthority ? $0.isSelfIssued ? .root : .intermediate : .leaf }
   }
 
@@ -90,7 +93,7 @@ extension String {
 
 extension PinnableKey: Encodable {
   enum CodingKeys: String, CodingKey {
-    case source, position, subject, issuer, key, pin, usable, file
+    case source, position, subject, issuer, names, key, pin, usable, file
     case notBefore = "not_before"
     case expires
   }
@@ -102,6 +105,7 @@ extension PinnableKey: Encodable {
     try container.encode(position?.rawValue, forKey: .position)
     try container.encode(facts?.subject, forKey: .subject)
     try container.encode(facts?.issuer, forKey: .issuer)
+    try container.encode(names, forKey: .names)
     try container.encode(facts?.key.description, forKey: .key)
     try container.encode(facts?.notBefore.formatted(.iso8601), forKey: .notBefore)
     try container.encode(facts?.notAfter.formatted(.iso8601), forKey: .expires)

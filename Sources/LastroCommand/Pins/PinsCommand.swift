@@ -69,7 +69,7 @@ struct PinsCommand: AsyncParsableCommand {
   private func lint(_ path: String, _ servers: [ServerAddress]) async throws {
     var report = PinCheckReport(file: path, servers: servers)
     do {
-      let configuration = try ServerTrustEvaluator.Configuration(contentsOf: path)
+      let configuration = try ServerTrustEvaluator.Configuration(contentsOfFile: path)
       report.policies = configuration.pinningPolicies.count
       var served: [HostName: [PeerCertificate]] = [:]
       for server in servers { served[server.host] = try await inspect(server).chain }

@@ -59,7 +59,8 @@ final class DirectHost: DialTaker {
     self.carrier = carrier
     self.forward = forward
     let limits = carrier.settings.transfer
-    common = CommonFields(userAgent: limits.userAgent, accepts: true, decompresses: limits.decompresses)
+    common = CommonFields(
+      userAgent: limits.userAgent, accepts: limits.sendsAccept, decompresses: limits.decompresses)
     // No proxy is known beforehand to speak HTTP/2.
     versions = HostVersions(forward == nil ? options.options.httpVersion : .http1, isTLS: key.isTLS)
   }

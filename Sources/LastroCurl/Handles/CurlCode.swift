@@ -116,7 +116,8 @@ enum CurlCode {
 
   private static func tls(_ code: CURLcode, facts: clastro_facts, _ ends: Ends) -> Meaning? {
     switch code {
-    case CURLE_PEER_FAILED_VERIFICATION: return verification(facts.verify_result, of: ends.server, isProxy: false)
+    case CURLE_PEER_FAILED_VERIFICATION:
+      return VerifyFailure(result: facts.verify_result).meaning(of: ends.server, isProxy: false)
     case CURLE_SSL_INVALIDCERTSTATUS:
       return (
         .tls, .certificateStatusInvalid, "\(ends.server) stapled no good OCSP response for its certificate",
@@ -140,41 +141,6 @@ enum CurlCode {
     default: return nil
     }
   }
-
-  /// Told apart by OpenSSL's verify result (`X509_V_ERR_…`).
-  ///
-  /// - Parameter server: host and port.
-  static func verification(_ result: Int, of server: String, isProxy: Bool) -> Meaning {
-    let stage: FailureStage = isProxy ? .proxy : .tls
-    let whose = "the certificate of \(isProxy ? "the proxy " : "")\(server)"
-    switch result {
-    case CLASTRO_VERIFY_NOT_YET_VALID, CLASTRO_VERIFY_EXPIRED:
-      return (
-        stage, .certificateExpired, "\(whose) \(result == CLASTRO_VERIFY_EXPIRED ? "has expired" : "is not valid yet")",
-        "check its dates, and this machine's clock"
-      )
-    case CLASTRO_VERIFY_UNSPECIFIED, CLASTRO_VERIFY_OTHER_HOST, CLASTRO_VERIFY_OTHER_ADDRESS:
-      return (
-        stage, .hostMismatch, "\(whose) is for other names",
-        isProxy ? "check the host in the proxy's URL" : "check the host in the URL, or TLS.serverName"
-      )
-    // Self-signed, or its issuer not found.
-    case CLASTRO_VERIFY_NO_ISSUER, CLASTRO_VERIFY_SELF_SIGNED_LEAF, CLASTRO_VERIFY_SELF_SIGNED_IN_CHAIN,
-      CLASTRO_VERIFY_NO_LOCAL_ISSUER, CLASTRO_VERIFY_UNVERIFIABLE_LEAF:
-      return (
-        stage, .untrustedCertificate, "\(whose) leads to no trusted root: \(verifyText(result))",
-        "give the issuing root with TLSOptions.roots, or install it in the system's bundle; the server has to send the "
-          + "certificates in between"
-      )
-    default:
-      return (
-        stage, .untrustedCertificate, "OpenSSL refuses \(whose) or its chain: \(verifyText(result))",
-        "its issuer has to reissue it"
-      )
-    }
-  }
-
-  private static func verifyText(_ result: Int) -> String { String(cString: clastro_verify_text(Int(result))) }
 
   private static func exchange(
     _ code: CURLcode, _ ends: Ends, requestSent: Bool, hasHead: Bool, isProxied: Bool

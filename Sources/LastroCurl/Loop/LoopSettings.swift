@@ -34,4 +34,5 @@ struct TransferLimits: Sendable {
   var idleLifetimeSeconds: Int
   var connectionLifetimeSeconds: Int
   var userAgent: String?
+  var sendsAccept = true
 }

@@ -40,12 +40,16 @@ final class OptionApplier {
       let host = (try? HostName(resolution.host))?.text ?? resolution.host
       _ = resolutions.append("\(host):\(resolution.port):\(addresses)")
     }
-    _ = appendCommonLines(to: &commonLines, agent: true, codings: limits.decompresses)
+    _ = appendCommonLines(to: &commonLines, for: [:], codings: limits.decompresses)
   }
 
   /// Written here and not by libcurl, which would format each byte of them twice.
-  private func appendCommonLines(to lines: inout HeaderList, agent hasAgent: Bool, codings hasCodings: Bool) -> Bool {
-    if hasAgent, let agent = limits.userAgent, !lines.append("User-Agent", ": ", agent) { return false }
+  private func appendCommonLines(to lines: inout HeaderList, for fields: HTTPFields, codings hasCodings: Bool) -> Bool {
+    if let agent = limits.userAgent, !fields.contains(.userAgent), !lines.append("User-Agent", ": ", agent) {
+      return false
+    }
+    // libcurl sends `Accept: */*` by itself, unless it sees the name without a value.
+    if !limits.sendsAccept, !fields.contains(.accept), !lines.append("Accept:") { return false }
     return !hasCodings || lines.append("Accept-Encoding", ": ", ContentCoding.offer)
   }
 
@@ -270,8 +274,7 @@ final class OptionApplier {
       transfer.easy.set(CURLOPT_HTTPHEADER, pointer: UnsafeRawPointer(commonLines.head))
       return
     }
-    var isComplete = appendCommonLines(
-      to: &transfer.headerList, agent: !fields.contains(.userAgent), codings: transfer.expandsBody)
+    var isComplete = appendCommonLines(to: &transfer.headerList, for: fields, codings: transfer.expandsBody)
     for field in fields {
       let value = field.value
       // libcurl drops a field it sees as "Name:"; the semicolon is its way to send an empty value.

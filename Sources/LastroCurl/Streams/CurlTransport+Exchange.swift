@@ -21,6 +21,7 @@ extension CurlTransport {
     exchange.maximumDecompressionRatio = settings.transfer.decompressionRatio
     exchange.streamBufferBytes = settings.transfer.streamBufferBytes
     exchange.userAgent = settings.transfer.userAgent
+    exchange.sendsAccept = settings.transfer.sendsAccept
     return exchange
   }
 }

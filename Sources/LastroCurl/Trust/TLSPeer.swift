@@ -20,8 +20,8 @@ final class TLSPeer {
   private(set) var trust: ServerTrust?
   /// What the judges accepted it as.
   private var verdict: TrustVerdict?
-  /// OpenSSL's verify result (`X509_V_ERR_…`), where it refused chain or host name. libcurl does not always tell.
-  private(set) var verifyResult: Int?
+  /// What OpenSSL said, where it refused chain or host name. libcurl does not always tell.
+  private(set) var refused: VerifyFailure?
   /// Why a judge refused it.
   private(set) var failure: TrustFailure?
   /// The fatal alert with which it ended TLS.
@@ -114,9 +114,12 @@ final class TLSPeer {
       return peer.accept(Array(all[..<chainCount]), others: Array(all[chainCount...]))
     }
 
-  private static let reject: @convention(c) (UnsafeMutableRawPointer, Int32) -> Void = { owner, result in
-    Unmanaged<TLSPeer>.fromOpaque(owner).takeUnretainedValue().verifyResult = Int(result)
-  }
+  private static let reject:
+    @convention(c) (UnsafeMutableRawPointer, Int32, UnsafePointer<clastro_peer_certificate>?, Int32) -> Void = {
+      owner, result, certificate, depth in
+      Unmanaged<TLSPeer>.fromOpaque(owner).takeUnretainedValue().refused = VerifyFailure(
+        result: Int(result), certificate: certificate.flatMap { PeerCertificate($0.pointee) }, depth: Int(depth))
+    }
 
   private static let hearAlert: @convention(c) (UnsafeMutableRawPointer, Int32, Bool) -> Void = {
     owner, alert, askedInVain in
@@ -138,11 +141,12 @@ extension TLSPeer {
   func refusal(_ code: CURLcode, requestSent: Bool) -> TransportError? {
     let engineCode = Int32(bitPattern: code.rawValue)
     if let failure { return .refusedTrust(failure, engineCode: engineCode) }
-    guard let verifyResult else { return nil }
-    let meaning = CurlCode.verification(verifyResult, of: target.name, isProxy: role == .proxy)
-    return TransportError(
-      stage: meaning.stage, code: meaning.code, message: meaning.message, hint: meaning.hint, engineCode: engineCode,
-      requestSent: requestSent)
+    guard let refused else { return nil }
+    let (stage, word, message, hint) = refused.meaning(of: target.name, isProxy: role == .proxy)
+    var error = TransportError(
+      stage: stage, code: word, message: message, hint: hint, engineCode: engineCode, requestSent: requestSent)
+    error.refusedCertificate = refused.certificate
+    return error
   }
 }
 

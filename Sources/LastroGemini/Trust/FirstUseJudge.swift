@@ -74,14 +74,14 @@ final class FirstUseJudge: ServerTrustJudge {
 
   private func problem(of leaf: PeerCertificate, _ facts: PeerCertificate.Facts) -> Finding? {
     if rules.checksDates, date < facts.notBefore || date > facts.notAfter {
-      let bounds = "from \(facts.notBefore.inCalendar) to \(facts.notAfter.inCalendar)"
       return .refused(
-        .certificateExpired, "the certificate of \(host) is valid \(bounds), which is not now",
+        .certificateExpired, "the certificate of \(host) is valid \(facts.dates), which is not now",
         hint: "check this machine's clock; else the server's owner has to renew it")
     }
     if rules.checksHostName, !leaf.isFor(host.host) {
       return .refused(
-        .hostMismatch, "the certificate that \(host) shows is not for this name",
+        .hostMismatch,
+        "the certificate that \(host) presents is for other names: \(leaf.namesInShort ?? facts.shortSubject)",
         hint: "its owner has to name the host in it; GeminiFirstUseRules.checksHostName can be switched off")
     }
     return nil

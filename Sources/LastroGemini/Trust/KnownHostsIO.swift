@@ -101,15 +101,16 @@ enum KnownHostsIO {
 
   /// Puts a new file in the place of the old one, at once: a reader sees the one or the other.
   static func replace(_ path: String, with text: String) throws(GeminiKnownHostsError) {
-    var template = Array("\(path).XXXXXX".utf8CString)
-    let file = mkstemp(&template)
+    let name = "\(path).\(String(RandomSource.system.next(), radix: 36))"
+    // No program that is started meanwhile gets it.
+    let file = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard file >= 0 else { throw failure("cannot make a file beside \(path)") }
     let isWritten = write(Array(text.utf8), to: file) && fchmod(file, 0o600) == 0 && fsync(file) == 0
     let reason = errno
-    let isReplaced = close(file) == 0 && isWritten && rename(template, path) == 0
+    let isReplaced = close(file) == 0 && isWritten && rename(name, path) == 0
     guard isReplaced else {
       let reason = isWritten ? errno : reason
-      unlink(template)
+      unlink(name)
       throw failure("cannot write \(path)", reason)
     }
   }

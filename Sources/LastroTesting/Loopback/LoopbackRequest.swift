@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import Lastro
+
 /// A request a loopback server has read.
 public struct LoopbackRequest: Sendable, Hashable {
   /// The head as it came.
@@ -21,7 +23,10 @@ public struct LoopbackRequest: Sendable, Hashable {
   public var method: String { head.method }
   /// Such as `/users?page=2`.
   public var target: String { head.target }
-  /// The target up to its `?`, still percent-encoded.
+  /// The header fields, in their order: `headers["Host"]`, whatever the case of the name.
+  public var headers: RawHeaders { RawHeaders(head.fields.map { ($0.name, $0.value) }) }
+  /// The target up to its `?`, still percent-encoded. The query is in ``target`` and ``queryItem(_:)``; a request that
+  /// ``ScriptedTransport`` keeps has both in its `head.path`.
   public var path: String { head.path }
   /// The body as UTF-8, repaired where it is not.
   public var text: String { String(decoding: body, as: UTF8.self) }

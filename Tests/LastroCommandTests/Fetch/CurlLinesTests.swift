@@ -31,7 +31,7 @@ struct CurlLinesTests {
     "--connect-to ::127.0.0.1:PORT http://up.invalid/PATH/text",
     "--resolve up.invalid:PORT:127.0.0.1 http://up.invalid:PORT/PATH/text",
     "-u ann:word -H Authorization: URL/text", "-A agent -H User-Agent: URL/text",
-    "--json 1 -H Content-Type: URL/text", "-D - -o out URL/text",
+    "--json 1 -H Content-Type: URL/text", "-H Accept: URL/text", "--json 1 -H Accept: URL/text", "-D - -o out URL/text",
     "-XPOST -HX-A:b=c -da=1 URL/text", "-d @up.txt URL/text", "-d '' URL/text",
     "-d -5 URL/text", "--data-raw @up.txt URL/text", "-r 2-4 URL/range", "-D heads -o out URL/text", "-sSoout URL/text",
     "-H Content-Type: -d x URL/text", "-H 'X-A;' URL/text", "-X DELETE URL/text", "-sS http://127.0.0.1:1/",

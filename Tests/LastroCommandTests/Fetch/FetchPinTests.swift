@@ -71,7 +71,14 @@ struct FetchPinTests {
     let answer = ["--resolve", "api.test:\(server.port):127.0.0.1", "https://api.test:\(server.port)/"]
     let wrong = try await Lastro.run(["fetch", "--report"] + lab.trust + pin + answer)
     #expect(wrong.status == 35)
-    #expect(try wrong.json().failureWords?.hasPrefix("tls/") == true)
+    let object = try wrong.json()
+    #expect(object.failureWords == "tls/host_mismatch" && object["trust"] is NSNull)
+    let names = ["localhost", "127.0.0.1", "api.localhost.test", "localhost.test"]
+    let certificate = try #require(object["certificate"] as? [String: Any])
+    #expect(certificate["names"] as? [String] == names)
+    #expect(try certificate["pin"] as? String == PinnedServers.pin(leaf))
+    let message = try #require((object["error"] as? [String: String])?["message"])
+    #expect(message.hasSuffix("is for other names: \(names.joined(separator: ", "))"), "\(message)")
     #expect(server.requests.isEmpty)
   }
 

@@ -90,7 +90,7 @@ struct FetchTests {
     #expect(
       Set(json.keys) == [
         "url", "status", "http_version", "headers", "body_bytes", "body_sha256", "attempts", "redirects", "timings",
-        "error", "retry_end", "trust",
+        "error", "retry_end", "trust", "certificate",
       ])
     #expect(json["url"] as? String == (try nginx("/json")))
     #expect(json.status == 200)

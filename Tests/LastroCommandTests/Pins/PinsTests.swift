@@ -61,7 +61,7 @@ struct PinsTests {
     #expect([found, files, failed].map { $0["verified"] as? Bool } == [true, false, false])
     #expect(failed.failureWords == "tls/untrusted_certificate")
     let entry: Set = [
-      "source", "position", "subject", "issuer", "key", "pin", "usable", "file", "not_before", "expires",
+      "source", "position", "subject", "issuer", "names", "key", "pin", "usable", "file", "not_before", "expires",
     ]
     #expect(try (keys(found, "chain") + keys(files, "keys")).allSatisfy { Set($0.keys) == entry })
   }

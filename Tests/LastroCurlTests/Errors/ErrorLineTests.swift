@@ -17,7 +17,8 @@ struct ErrorLineTests {
     case idleInHead, idleInBody, attemptTimeout, totalTimeout
     case wrongPin, noPolicy, plainToPinned
     case otherShape, page, apiError, missingCredentials, serverPage, notModified, tooLarge, cut
-    case proxyDown, proxyRefuses, rootsMissing, clientRefused, redirectLoop
+    case proxyDown, proxyRefuses, proxyExpired, rootsMissing, clientRefused, tokensDown, redirectLoop
+    case retriesSpent, urlWithSpace, urlWithoutScheme, injectedField, shutDown
 
     var testDescription: String { rawValue }
 
@@ -25,10 +26,11 @@ struct ErrorLineTests {
     var expected: (code: String, parts: [String]) {
       switch self {
       case .unknownHost: ("resolve/host_not_found", ["nowhere.invalid", "check the name"])
-      case .refused: ("connect/connect_failed", ["Connection refused", "check host and port"])
-      case .expired: ("tls/certificate_expired", ["has expired", "this machine's clock"])
+      case .refused: ("connect/connect_failed", ["cannot connect to", "Connection refused", "check host and port"])
+      case .expired:
+        ("tls/certificate_expired", ["has expired: it was valid from 20", "Z to 20", "this machine's clock"])
       case .unknownAuthority: ("tls/untrusted_certificate", ["leads to no trusted root", "TLSOptions.roots"])
-      case .otherHost: ("tls/host_mismatch", ["for other names", "check the host in the URL"])
+      case .otherHost: ("tls/host_mismatch", ["for other names: other.example (check the host in the URL"])
       case .tlsToPlainPort: ("tls/handshake_failed", ["may speak no TLS on this port"])
       case .plainToTLSPort: ("response/connection_lost", ["write https"])
       case .handshakeStalls: ("timeout/connect_timeout", ["100 ms", "raise the connect timeout"])
@@ -54,47 +56,69 @@ struct ErrorLineTests {
       case .proxyDown: ("proxy/proxy_connect_failed", ["the proxy 127.0.0.1:", "Connection refused", "that it runs"])
       case .proxyRefuses: ("proxy/proxy_refused", ["the proxy 127.0.0.1:", "with 403", "the proxy's rules"])
       case .rootsMissing: ("tls/invalid_tls_configuration", ["/nowhere/ca.pem", "give readable PEM"])
+      case .proxyExpired:
+        ("proxy/certificate_expired", ["the proxy localhost:", "it was valid from 20", "this machine's clock"])
       case .clientRefused:
         ("http/token_refused", ["GET https://", "invalid_client", "check the client's id and secret"])
+      case .tokensDown:
+        ("connect/token_unavailable", ["(POST http://127.0.0.1:", "Connection refused (check host and port"])
+      case .retriesSpent:
+        (
+          "http/unexpected_status",
+          ["500 Internal Server Error", "the API says: ", "3 attempts", "the limit of 2 retries is reached"]
+        )
+      case .urlWithSpace: ("request/invalid_url", ["has a space", "write a space as %20"])
+      case .urlWithoutScheme: ("request/invalid_url", ["no scheme", "begin it with https:// or http://"])
+      case .injectedField: ("request/invalid_header", ["X-Name", "control character", "remove CR, LF"])
+      case .shutDown: ("cancelled/shut_down", ["the application shut the stack down", "make a new stack"])
       case .redirectLoop: ("redirect/too_many_redirects", ["the limit of 2", "raise RedirectPolicy's limit"])
       }
     }
 
-    /// Whether the place is neither a host of the URL nor a limit: a file.
-    var hasPlace: Bool { self != .rootsMissing }
   }
+
+  /// A line, and host and port that it has to name; `nil` where it is about none.
+  private typealias Failed = (line: String, place: String?)
 
   @Test("have where, which limit, what the API said and what to do", arguments: Mistake.allCases)
   func line(_ mistake: Mistake) async throws {
-    let lab = Lab()
-    let line = try await lab.failure(of: mistake)
+    let (line, place) = try await Lab().failure(of: mistake)
     let (code, parts) = mistake.expected
     #expect(line.hasPrefix(code + ": "), "\(line)")
-    for part in parts { #expect(line.contains(part), "\(part)? \(line)") }
+    for part in parts + [place ?? ""] where !part.isEmpty { #expect(line.contains(part), "\(part)? \(line)") }
     #expect(!line.contains("\n"), "\(line)")
-    if mistake.hasPlace {
-      #expect(line.contains(#/(?:[a-z0-9.]+:[0-9]{2,5}|https?://[a-z0-9.]+(?::[0-9]+)?/)/#), "where? \(line)")
+  }
+
+  @Test("roots of the engine that cannot be read are told when it is made")
+  func roots() throws {
+    let error = try #require(throws: ConfigurationError.self) {
+      try CurlNetworkStack.direct { $0.connection.tls.roots = .file("/nowhere/ca.pem") }
     }
+    let text = "the file of trusted roots /nowhere/ca.pem cannot be read: No such file or directory (give readable PEM"
+    #expect("\(error)".hasPrefix(text), "\(error)")
   }
 
   /// A trusted authority, and servers that fail.
   private struct Lab {
     let authority = try? CertificateAuthority()
 
-    func failure(of mistake: Mistake) async throws -> String {
+    func failure(of mistake: Mistake) async throws -> Failed {
       switch mistake {
-      case .unknownHost, .refused, .proxyDown, .proxyRefuses, .rootsMissing: try await unreached(mistake)
+      case .unknownHost, .refused, .proxyDown, .proxyRefuses: try await unreached(mistake)
       case .expired, .unknownAuthority, .otherHost, .tlsToPlainPort, .plainToTLSPort, .handshakeStalls:
         try await unsecured(mistake)
+      case .proxyExpired: try await expiredProxy()
       case .wrongPin, .noPolicy, .plainToPinned: try await unpinned(mistake)
-      case .clientRefused: try await withoutToken()
+      case .clientRefused, .tokensDown: try await withoutToken(mistake)
+      case .urlWithSpace, .urlWithoutScheme, .injectedField, .shutDown, .rootsMissing: (try await unsent(mistake), nil)
       default: try await answered(mistake)
       }
     }
 
     private func line(
-      _ url: String, timeouts: Timeouts? = nil, engine edit: (inout CurlConfiguration) throws -> Void = { _ in },
-      configure: (inout StackConfiguration) -> Void = { _ in }
+      _ url: String, headers: RawHeaders = [:], options: RequestOptions = RequestOptions(), timeouts: Timeouts? = nil,
+      engine edit: (inout CurlConfiguration) throws -> Void = { _ in },
+      configure: (inout StackConfiguration) -> Void = { _ in }, prepare: (CurlNetworkStack) async -> Void = { _ in }
     ) async throws -> String {
       var engine = CurlConfiguration()
       engine.connection.proxy = .none
@@ -104,8 +128,9 @@ struct ErrorLineTests {
       if let timeouts { configuration.timeouts = timeouts }
       configure(&configuration)
       let stack = try CurlNetworkStack(engine, configuration: configuration)
+      await prepare(stack)
       do {
-        _ = try await stack.fetch(.get(url, as: Model.self, or: APIFailure.self))
+        _ = try await stack.fetch(.get(url, headers: headers, as: Model.self, or: APIFailure.self, options: options))
         throw TestFailure("the fetch succeeded")
       } catch let error as HTTPFetchError<APIFailure> {
         #expect(error.localizedDescription == "\(error)")
@@ -120,22 +145,37 @@ struct ErrorLineTests {
       return server.port
     }
 
-    private func unreached(_ mistake: Mistake) async throws -> String {
+    /// What fails before anything is sent anywhere.
+    private func unsent(_ mistake: Mistake) async throws -> String {
       switch mistake {
-      case .unknownHost: return try await line("https://nowhere.invalid/a")
-      case .refused: return try await line("http://127.0.0.1:\(try deadPort())/a")
-      case .rootsMissing:
-        return try await line("https://localhost/a", engine: { $0.connection.tls.roots = .file("/nowhere/ca.pem") })
-      case .proxyDown:
-        let port = try deadPort()
-        return try await line("https://a.example/a", engine: { $0.connection.proxy = .url("http://127.0.0.1:\(port)") })
+      case .urlWithSpace: return try await line("https://a.example/a b")
+      case .urlWithoutScheme: return try await line("a.example/a")
+      case .injectedField: return try await line("https://a.example/a", headers: ["X-Name": "a\r\nX-Other: b"])
+      case .shutDown: return try await line("https://a.example/a", prepare: { await $0.shutDown() })
       default:
-        let proxy = try LoopbackServer.http { _ in LoopbackResponse(status: 403) }
-        return try await line("https://a.example/a", engine: { $0.connection.proxy = .url(proxy.baseURL) })
+        let options = RequestOptions.connection { $0.tls.roots = .file("/nowhere/ca.pem") }
+        return try await line("https://localhost/a", options: options)
       }
     }
 
-    private func unsecured(_ mistake: Mistake) async throws -> String {
+    private func unreached(_ mistake: Mistake) async throws -> Failed {
+      let port = try deadPort()
+      switch mistake {
+      case .unknownHost: return (try await line("https://nowhere.invalid/a"), "https://nowhere.invalid/a")
+      case .refused: return (try await line("http://127.0.0.1:\(port)/a"), "127.0.0.1:\(port)")
+      case .proxyDown:
+        let proxy = "127.0.0.1:\(port)"
+        let line = try await line("https://a.example/a", engine: { $0.connection.proxy = .url("http://\(proxy)") })
+        return (line, proxy)
+      default:
+        let proxy = try LoopbackServer.http { _ in LoopbackResponse(status: 403) }
+        let line = try await line("https://a.example/a", engine: { $0.connection.proxy = .url(proxy.baseURL) })
+        #expect(line.contains("a.example:443"), "\(line)")
+        return (line, "127.0.0.1:\(proxy.port)")
+      }
+    }
+
+    private func unsecured(_ mistake: Mistake) async throws -> Failed {
       let known = try #require(authority)
       let issuer = mistake == .unknownAuthority ? try CertificateAuthority() : known
       var tls = LoopbackTLS(
@@ -147,10 +187,19 @@ struct ErrorLineTests {
       let server = try LoopbackServer.http(tls: tls) { _ in .text("") }
       let scheme = mistake == .plainToTLSPort ? "http" : "https"
       let limit = mistake == .handshakeStalls ? try Timeouts(connect: .milliseconds(100)) : nil
-      return try await line("\(scheme)://localhost:\(server.port)/a", timeouts: limit)
+      let place = "localhost:\(server.port)"
+      return (try await line("\(scheme)://\(place)/a", timeouts: limit), place)
     }
 
-    private func unpinned(_ mistake: Mistake) async throws -> String {
+    private func expiredProxy() async throws -> Failed {
+      let identity = try #require(authority).issue(hosts: ["localhost"], validity: .expired)
+      let proxy = try LoopbackServer.http(tls: LoopbackTLS(identity)) { _ in .text("") }
+      let place = "localhost:\(proxy.port)"
+      let line = try await line("https://a.example/a", engine: { $0.connection.proxy = .url("https://\(place)") })
+      return (line, place)
+    }
+
+    private func unpinned(_ mistake: Mistake) async throws -> Failed {
       let issuer = try #require(authority)
       let tls = LoopbackTLS(try issuer.issue(hosts: ["localhost"]))
       let server = try LoopbackServer.http(tls: mistake == .plainToPinned ? nil : tls) { _ in .text("") }
@@ -160,22 +209,25 @@ struct ErrorLineTests {
       let judge = try ServerTrustEvaluator(
         configuration: ServerTrustEvaluator.Configuration(pinningPolicies: [policy], allowNotPinnedDomains: false))
       let scheme = mistake == .plainToPinned ? "http" : "https"
-      return try await line("\(scheme)://localhost:\(server.port)/a", engine: { $0.connection.tls.trustJudge = judge })
+      let place = "localhost:\(server.port)"
+      return (try await line("\(scheme)://\(place)/a", engine: { $0.connection.tls.trustJudge = judge }), place)
     }
 
-    private func withoutToken() async throws -> String {
+    private func withoutToken(_ mistake: Mistake) async throws -> Failed {
       let api = try DemoAPI.start()
+      let tokens = mistake == .tokensDown ? "http://127.0.0.1:\(try deadPort())" : api.baseURL
       let client = try OAuth2Client(
-        tokenURL: "\(api.baseURL)/oauth/token", id: api.clientID, authentication: .basic("wrong"))
+        tokenURL: "\(tokens)/oauth/token", id: api.clientID, authentication: .basic("wrong"),
+        allowsInsecureTokenURL: true)
       let authenticator = try BearerAuthenticator(
         source: OAuth2ClientCredentials(client: client), origins: [Origin(api.baseURL)])
-      return try await line("\(api.baseURL)/private", engine: { $0.connection.tls.roots = .pem(Array(api.caPEM.utf8)) })
-      {
-        $0.interceptors = [authenticator]
-      }
+      let line = try await line(
+        "\(api.baseURL)/private", engine: { $0.connection.tls.roots = .pem(Array(api.caPEM.utf8)) },
+        configure: { $0.interceptors = [authenticator] })
+      return (line, String(tokens.drop { $0 != "/" }.dropFirst(2)))
     }
 
-    private func answered(_ mistake: Mistake) async throws -> String {
+    private func answered(_ mistake: Mistake) async throws -> Failed {
       let server = try LoopbackServer.http { _ in Self.answer(to: mistake) }
       let limit = Duration.milliseconds(100)
       let timeouts: Timeouts? =
@@ -185,12 +237,14 @@ struct ErrorLineTests {
         case .totalTimeout: try Timeouts(total: limit)
         default: nil
         }
-      return try await line(
+      let line = try await line(
         "\(server.baseURL)/a?page=7&user=ann", timeouts: timeouts,
         configure: {
           if mistake == .tooLarge { $0.maximumBodyBytes = 9 }
+          if mistake == .retriesSpent { $0.interceptors = [RetryInterceptor(policy: .maxRetries(2))] }
           $0.redirects = .follow(limit: 2)
         })
+      return (line, "127.0.0.1:\(server.port)")
     }
 
     private static func answer(to mistake: Mistake) -> LoopbackResponse {
@@ -211,6 +265,7 @@ struct ErrorLineTests {
       case .apiError: json(#"{"message":"there is no item 999"}"#, status: 404)
       case .missingCredentials: json("", status: 401)
       case .serverPage: page("<h1>Oops</h1>", status: 500)
+      case .retriesSpent: json(#"{"message":"out of order"}"#, status: 500)
       case .notModified: LoopbackResponse(status: 304)
       case .redirectLoop: LoopbackResponse(status: 302, headers: ["Location": "/\(Int.random(in: 0..<(1 << 40)))"])
       default: json(#"{"name":"abcdefghijkl"}"#)
@@ -220,7 +275,7 @@ struct ErrorLineTests {
 
   @Test("show how a list was paged, and no other value of the query")
   func query() async throws {
-    let line = try await Lab().failure(of: .apiError)
+    let (line, _) = try await Lab().failure(of: .apiError)
     #expect(line.contains("/a?page=7&user=***"), "\(line)")
   }
 }

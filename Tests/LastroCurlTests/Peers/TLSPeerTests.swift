@@ -64,13 +64,18 @@ struct TLSPeerTests {
     }
   }
 
-  @Test("roots that cannot be used are told as such")
+  @Test("roots that cannot be used are told as such: a request's when it is sent, the engine's when it is made")
   func unusableRoots() async throws {
     let url = "https://localhost:\(try Peers.nginx.ports.tls)/json"
-    for roots in [TLSOptions.Roots.file("/nonexistent/ca.pem"), .pem(Array("no certificate".utf8)), .pem([])] {
-      let stack = try stack { $0.roots = roots }
-      let error = try await failure { try await stack.send(.get, url) }
+    for roots in [
+      TLSOptions.Roots.file("/nonexistent/ca.pem"), .directory("/nonexistent"), .pem(Array("no certificate".utf8)),
+      .pem([]),
+    ] {
+      let options = RequestOptions.connection { $0.tls.roots = roots }
+      let error = try await failure { try await CurlNetworkStack.direct().send(.get, url, options: options) }
       #expect(error.words == "tls/invalid_tls_configuration")
+      let refused = #expect(throws: ConfigurationError.self) { try stack { $0.roots = roots } }
+      #expect(refused?.message == error.message && refused?.hint == error.hint)
     }
   }
 

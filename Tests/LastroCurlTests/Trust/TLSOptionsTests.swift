@@ -32,8 +32,9 @@ struct TLSOptionsTests {
   func directory() async throws {
     let server = try server()
     let directory = try PeerDirectory()
-    let stack = try CurlNetworkStack.direct { $0.connection.tls.roots = .directory(directory.path) }
-    #expect(try await failure { try await stack.send(.get, server.baseURL) }.words == "tls/invalid_tls_configuration")
+    let options = RequestOptions.connection { $0.tls.roots = .directory(directory.path) }
+    let early = try await failure { try await CurlNetworkStack.direct().send(.get, server.baseURL, options: options) }
+    #expect(early.words == "tls/invalid_tls_configuration")
     try directory.write("no certificate", to: "README")
     try directory.write(CertificateAuthority().rootPEM, to: "another")
     try directory.write(lab.authority.rootPEM, to: "mine.anything")
@@ -47,8 +48,10 @@ struct TLSOptionsTests {
     let pipe = directory.file("pipe")
     #expect(mkfifo(pipe, 0o600) == 0)
     for path in [pipe, directory.path, "/dev/zero"] {
-      let stack = try CurlNetworkStack.direct { $0.connection.tls.roots = .file(path) }
-      let error = try await failure { try await stack.send(.get, "https://localhost:1") }
+      let options = RequestOptions.connection { $0.tls.roots = .file(path) }
+      let error = try await failure {
+        try await CurlNetworkStack.direct().send(.get, "https://localhost:1", options: options)
+      }
       #expect(error.words == "tls/invalid_tls_configuration", "\(path)")
       let keyLog = try lab.stack(nil) { $0.connection.tls.keyLogFile = path == "/dev/zero" ? directory.path : path }
       let refused = try await failure { try await keyLog.send(.get, "https://localhost:1") }

@@ -5,6 +5,7 @@ import FoundationEssentials
 import HTTPTypes
 import LastroExchange
 import LastroHTTP2
+import LastroTesting
 import Testing
 
 @testable import Lastro
@@ -66,7 +67,7 @@ extension ErrorTexts {
   }
 
   /// What libcurl's results mean, for every state of a transfer that makes a difference.
-  static func engineResults() -> Self {
+  static func engineResults() throws -> Self {
     var texts = Self()
     var facts = clastro_facts()
     func explain(
@@ -103,18 +104,37 @@ extension ErrorTexts {
     facts.os_errno = Int(ECONNREFUSED)
     for isProxied in [false, true] { explain(CURLE_COULDNT_CONNECT.rawValue, isProxied: isProxied) }
     explain(CURLE_COULDNT_CONNECT.rawValue, socket: "/run/a")
-    for result in [
-      CLASTRO_VERIFY_EXPIRED, CLASTRO_VERIFY_NOT_YET_VALID, CLASTRO_VERIFY_OTHER_HOST, CLASTRO_VERIFY_NO_ISSUER, 12,
-    ] {
+    texts.masks = minted
+    for failure in try verifyFailures() {
       for isProxy in [false, true] {
-        let meaning = CurlCode.verification(
-          Int(result), of: isProxy ? "proxy.example:443" : "a.example:443", isProxy: isProxy)
-        let words = String(cString: clastro_verify_text(Int(result)))
-        let message = meaning.message.replacing(words, with: "OPENSSL'S WORDS")
-        texts.add(TransportError(stage: meaning.stage, code: meaning.code, message: message, hint: meaning.hint))
+        let (stage, code, message, hint) = failure.meaning(
+          of: isProxy ? "proxy.example:443" : "a.example:443", isProxy: isProxy)
+        let words = String(cString: clastro_verify_text(failure.result))
+        texts.add(
+          TransportError(
+            stage: stage, code: code, message: message.replacing(words, with: "OPENSSL'S WORDS"), hint: hint))
       }
     }
     return texts
+  }
+
+  private static func verifyFailures() throws -> [VerifyFailure] {
+    func certificate(_ hosts: [String]) throws -> PeerCertificate? {
+      let pem = try CertificateMint.selfSigned(hosts: hosts).certificatePEM
+      return try PeerCertificate.certificates(pem: pem).first
+    }
+    let named = try certificate(["b.example", "*.b.example"]), nameless = try certificate([])
+    let many = try certificate((1...9).map { "h\($0).example" } + ["a b"])
+    return [
+      CLASTRO_VERIFY_EXPIRED, CLASTRO_VERIFY_NOT_YET_VALID, CLASTRO_VERIFY_OTHER_HOST, CLASTRO_VERIFY_NO_ISSUER, 12,
+    ].map { VerifyFailure(result: Int($0)) } + [
+      VerifyFailure(result: Int(CLASTRO_VERIFY_EXPIRED), certificate: named),
+      VerifyFailure(result: Int(CLASTRO_VERIFY_EXPIRED), certificate: named, depth: 1),
+      VerifyFailure(result: Int(CLASTRO_VERIFY_NOT_YET_VALID), certificate: named),
+      VerifyFailure(result: Int(CLASTRO_VERIFY_OTHER_HOST), certificate: named),
+      VerifyFailure(result: Int(CLASTRO_VERIFY_OTHER_HOST), certificate: many),
+      VerifyFailure(result: Int(CLASTRO_VERIFY_OTHER_HOST), certificate: nameless),
+    ]
   }
 
   static func transfers() -> Self {

@@ -45,7 +45,7 @@ extension ErrorTexts {
       policy(#""domain": "a.example", "mode": "on""#), policy(#""domain": "a.example", "afterExpiration": "refuse""#),
       policy(#""domain": "a.example", "expires": "tomorrow""#),
       policy(#""domain": "a.example", "expires": "2027-01-01T00:00:00Z""#),
-      { try ServerTrustEvaluator.Configuration(contentsOf: "/nowhere/pins.json") },
+      { try ServerTrustEvaluator.Configuration(contentsOfFile: "/nowhere/pins.json") },
       { try JSONDecoder().decode([SPKIHash].self, from: Data(#"["x"]"#.utf8)) })
     for pem in ["", "-----BEGIN CERTIFICATE-----x", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"] {
       texts.provoke({ try PeerCertificate.certificates(pem: pem) })

@@ -20,7 +20,7 @@ struct ErrorTextsTests {
       ("content codings", .codings()), ("HTTP/2", .http2()),
       ("written requests", .writtenRequests()), ("exchanges of HTTP/1.1", .exchangesOfHTTP1()),
       ("engine's configuration", try .engineConfiguration()),
-      ("engine's results", .engineResults()), ("transfers", .transfers()), ("streams", .engineStreams()),
+      ("engine's results", try .engineResults()), ("transfers", .transfers()), ("streams", .engineStreams()),
       ("WebSocket frames", .webSocketFrames()), ("WebSocket handshakes", .webSocketHandshakes()),
       ("WebSockets", .webSockets()), ("Gemini URLs", try .geminiURLs()), ("known hosts", try .knownHosts()),
       ("Gemini", try await .gemini()), ("chains", .chains()), ("proxies", try await .proxies()),

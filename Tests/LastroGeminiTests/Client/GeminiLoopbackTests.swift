@@ -87,13 +87,20 @@ struct GeminiLoopbackTests {
   @Test("a certificate for another name, and one that has ended, are refused, and not remembered")
   func badCertificates() async throws {
     let store = GeminiMemoryKnownHosts()
-    for (certificate, code) in [
-      (try Self.certificate(["other.example"]), FailureCode.hostMismatch),
-      (try CertificateMint.selfSigned(hosts: ["localhost"], validity: .expired), .certificateExpired),
+    for (certificate, code, words) in [
+      (
+        try Self.certificate(["other.example", "*.other.example"]), FailureCode.hostMismatch,
+        "is for other names: other.example, *.other.example ("
+      ),
+      (
+        try CertificateMint.selfSigned(hosts: ["localhost"], validity: .expired), .certificateExpired,
+        "is valid from 20"
+      ),
     ] {
       let server = try LoopbackGeminiServer(identity: certificate) { _ in .success("hello") }
       let error = await #expect(throws: GeminiError.self) { try await Self.client(store).fetch(server.url()) }
       #expect(error?.stage == .trust && error?.code == code && server.requests.isEmpty)
+      #expect("\(try #require(error))".contains(words))
     }
     #expect(store.all.isEmpty)
   }

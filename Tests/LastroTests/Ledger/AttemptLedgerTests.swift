@@ -67,7 +67,7 @@ struct AttemptLedgerTests {
       "POST https://api.example/pay?token=*** [createPayment]", "3 attempts in 3.86 s of 60 s, 3.5 s of it waiting",
       "Idempotency-Key: key-1", "#1 at 0 ms, 120 ms: failed, connect/connect_failed: refused by 127.0.0.1",
       "nothing sent", "#2 at 620 ms", "after waiting 500 ms, because of connect/connect_failed, quota left 486",
-      "connection 40123 reused to [::1]:443 HTTP/2 trust validated 1 resends by the engine first byte 80 ms",
+      "connection reused from port 40123 to [::1]:443 HTTP/2 trust validated 1 resends by the engine first byte 80 ms",
       "after waiting 3 s (Retry-After), because of status 429",
     ] { #expect(page.contains(part), "\(part)\nin\n\(page)") }
     #expect(!page.contains("hush"))

@@ -190,11 +190,11 @@ struct PinningCodingTests {
   @Test("a file; one that is not there is named")
   func files() throws {
     let path = FileManager.default.temporaryDirectory.appending(path: "lastro-pins-\(UUID().uuidString).json").path
-    let missing = try #require(throws: ConfigurationError.self) { try Configuration(contentsOf: path) }
+    let missing = try #require(throws: ConfigurationError.self) { try Configuration(contentsOfFile: path) }
     #expect(missing.message == "the pinning configuration \(path) cannot be read")
     let configuration = try Configuration(pinningPolicies: [.test()])
     try Data(configuration.json().utf8).write(to: URL(filePath: path))
     defer { try? FileManager.default.removeItem(atPath: path) }
-    #expect(try Configuration(contentsOf: path) == configuration)
+    #expect(try Configuration(contentsOfFile: path) == configuration)
   }
 }

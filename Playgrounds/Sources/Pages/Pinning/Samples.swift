@@ -71,7 +71,7 @@ func writeJSON(_ policy: PinningPolicy) throws -> ServerTrustEvaluator.Configura
 
 func read(_ path: String) throws -> ServerTrustEvaluator.Configuration {
   // sample: file
-  let configuration = try ServerTrustEvaluator.Configuration(contentsOf: path)
+  let configuration = try ServerTrustEvaluator.Configuration(contentsOfFile: path)
   // end
   return configuration
 }
@@ -134,7 +134,7 @@ func pin(ofBackup publicKey: String) -> SPKIHash? {
 
 func swap(_ evaluator: ServerTrustEvaluator, path: String) throws {
   // sample: swap
-  evaluator.replaceConfiguration(try .init(contentsOf: path))
+  evaluator.replaceConfiguration(try .init(contentsOfFile: path))
   // end
 }
 

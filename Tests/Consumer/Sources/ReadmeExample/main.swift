@@ -1,4 +1,4 @@
-import FoundationEssentials
+import Foundation
 import Lastro
 import LastroCurl
 
@@ -8,9 +8,6 @@ struct GitHubError: Error, Decodable, Sendable { let message: String }
 enum GitHub: HTTPResourceEndpoint {
   case repository(owner: String, name: String)
 
-  var baseURL: URL {
-    URL(string: ProcessInfo.processInfo.environment["GITHUB_API"] ?? "https://api.github.com")!
-  }
   var path: String? {
     switch self {
     case .repository(let owner, let name): "repos/\(owner.pathSegment)/\(name.pathSegment)"
@@ -24,6 +21,14 @@ extension HTTPResource where Model == Repository, APIError == GitHubError {
   }
 }
 
-let github = try CurlNetworkStack()
-let swift = try await github.fetch(.repository("swiftlang", "swift"))
-print(swift.value.name, "has", swift.value.forks, "forks; status", swift.response.status.code)
+var configuration = StackConfiguration()
+configuration.baseURL = ProcessInfo.processInfo.environment["GITHUB_API"] ?? "https://api.github.com"
+
+do {
+  let github = try CurlNetworkStack(configuration: configuration)
+  let swift = try await github.fetch(.repository("swiftlang", "swift"))
+  print(swift.value.name, "has", swift.value.forks, "forks; status", swift.response.status.code)
+} catch {
+  print(error)  // one line: what failed, where, and what to do
+  exit(1)
+}

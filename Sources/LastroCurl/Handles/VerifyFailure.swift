@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastro
+internal import Lastro
+
+/// Why OpenSSL refused a chain or its host name.
+struct VerifyFailure {
+  /// `X509_V_ERR_…`.
+  let result: Int
+  /// The certificate at fault, where it can be read.
+  var certificate: PeerCertificate?
+  /// How many of the chain stand before that one: 0 for the peer's own.
+  var depth = 0
+
+  /// - Parameter server: host and port.
+  func meaning(of server: String, isProxy: Bool) -> CurlCode.Meaning {
+    let stage: FailureStage = isProxy ? .proxy : .tls
+    let server = isProxy ? "the proxy \(server)" : server
+    switch result {
+    case CLASTRO_VERIFY_NOT_YET_VALID, CLASTRO_VERIFY_EXPIRED:
+      return (
+        stage, .certificateExpired, outOfItsTime(server),
+        "check this machine's clock; else the server's owner has to renew it"
+      )
+    case CLASTRO_VERIFY_UNSPECIFIED, CLASTRO_VERIFY_OTHER_HOST, CLASTRO_VERIFY_OTHER_ADDRESS:
+      return (
+        stage, .hostMismatch, "the certificate of \(server) \(names)",
+        isProxy ? "check the host in the proxy's URL" : "check the host in the URL, or TLS.serverName"
+      )
+    // Self-signed, or its issuer not found.
+    case CLASTRO_VERIFY_NO_ISSUER, CLASTRO_VERIFY_SELF_SIGNED_LEAF, CLASTRO_VERIFY_SELF_SIGNED_IN_CHAIN,
+      CLASTRO_VERIFY_NO_LOCAL_ISSUER, CLASTRO_VERIFY_UNVERIFIABLE_LEAF:
+      return (
+        stage, .untrustedCertificate, "the certificate of \(server) leads to no trusted root: \(words)",
+        "give the issuing root with TLSOptions.roots, or install it in the system's bundle; the server has to send the "
+          + "certificates in between"
+      )
+    default:
+      return (
+        stage, .untrustedCertificate, "OpenSSL refuses the certificate of \(server) or its chain: \(words)",
+        "its issuer has to reissue it"
+      )
+    }
+  }
+
+  /// OpenSSL's own.
+  private var words: String { String(cString: clastro_verify_text(result)) }
+
+  private func outOfItsTime(_ server: String) -> String {
+    let facts = certificate?.facts
+    let isOver = result == CLASTRO_VERIFY_EXPIRED
+    let what = depth == 0 ? "the certificate of \(server)" : "a certificate in the certificate chain of \(server)"
+    let name = depth == 0 ? "it" : facts?.shortSubject ?? "it"
+    let dates = facts.map { ": \(name) \(isOver ? "was" : "is") valid \($0.dates)" } ?? ""
+    return "\(what) \(isOver ? "has expired" : "is not valid yet")\(dates)"
+  }
+
+  private var names: String {
+    guard let certificate else { return "is for other names" }
+    return certificate.namesInShort.map { "is for other names: \($0)" }
+      ?? "names no host: it has no subject alternative name, and a common name does not count"
+  }
+}
