@@ -258,7 +258,7 @@ struct MemoryServer {
   func transport(_ edit: (inout DialerTransport.Configuration) -> Void = { _ in }) throws -> DialerTransport {
     var configuration = DialerTransport.Configuration()
     configuration.decompresses = false
-    configuration.accepts = false
+    configuration.sendsAccept = false
     edit(&configuration)
     return try DialerTransport(over: dialer, configuration: configuration)
   }

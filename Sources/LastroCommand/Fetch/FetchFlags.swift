@@ -7,8 +7,8 @@ import LastroExchange
 
 /// A command that makes a request of its flags.
 ///
-/// Its groups stand beside one another, and none in another: in a debug build ArgumentParser checks a group anew for each
-/// level above it, which took most of a second for each start.
+/// Its groups stand beside one another, and none in another: in a debug build ArgumentParser checks a group anew for
+/// each level above it, which doubles what a start takes.
 protocol FetchingCommand: AsyncParsableCommand {
   var request: RequestFlags { get }
   var body: BodyFlags { get }
