@@ -52,7 +52,7 @@ extension Attempt: Encodable, CustomStringConvertible {
     }
     if reason != "first" { parts.append("because of \(reason)") }
     if let quotaLeft { parts.append("quota left \(quotaLeft)") }
-    if !redirects.isEmpty { parts.append("\(redirects.count) redirects") }
+    if !redirects.isEmpty { parts.append("\(redirects.count) redirect\(redirects.count == 1 ? "" : "s")") }
     parts += (facts?.notes ?? []).map(\.text).filter { !$0.isEmpty }
     if let summary = facts?.summary, !summary.isEmpty { parts.append(summary) }
     return parts.joined(separator: ", ")

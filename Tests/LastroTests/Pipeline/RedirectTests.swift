@@ -198,7 +198,9 @@ struct RedirectTests {
     options.sensitiveHeaders = [apiKey]
     var fields = Self.secrets
     fields[apiKey] = "k"
-    _ = try await stack.fetch(.test(fields: fields, options: options))
+    let fetched = try await stack.fetch(.test(fields: fields, options: options))
+    #expect("\(fetched.response.ledger)".contains(", 1 redirect"))
+    #expect(!"\(fetched.response.ledger)".contains("redirects"))
     let second = try #require(transport.requests.last)
     #expect(second.head.headerFields[.accept] == "*/*")
     for name in [HTTPField.Name.authorization, .cookie, .proxyAuthorization, .wwwAuthenticate, .origin, apiKey] {
