@@ -13,9 +13,9 @@ let settings: [SwiftSetting] = [
 let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-http-types")
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 let metrics: Target.Dependency = .product(
-  name: "CoreMetrics", package: "swift-metrics", condition: .when(traits: ["Observability"]))
+  name: "CoreMetrics", package: "swift-metrics", condition: .when(traits: ["Integrations"]))
 let tracing: Target.Dependency = .product(
-  name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Observability"]))
+  name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Integrations"]))
 
 let package = Package(
   name: "Lastro",
@@ -45,11 +45,12 @@ let package = Package(
     .executable(name: "lastro", targets: ["LastroCommand"]),
   ],
   // What brings packages that most programs do not use: `traits: []` where Lastro is depended on leaves them out.
+  // One trait for all: SwiftPM hands several to the compiler in any order, and another order builds everything anew.
   traits: [
-    .trait(name: "CommandLine", description: "The program lastro, on swift-argument-parser."),
-    .trait(name: "Lifecycle", description: "LastroLifecycle, on swift-service-lifecycle."),
-    .trait(name: "Observability", description: "LastroObservability, on swift-metrics and swift-distributed-tracing."),
-    .default(enabledTraits: ["CommandLine", "Lifecycle", "Observability"]),
+    .trait(
+      name: "Integrations",
+      description: "LastroObservability, LastroLifecycle and the program lastro, on packages of others."),
+    .default(enabledTraits: ["Integrations"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0"),
@@ -157,7 +158,7 @@ let package = Package(
       dependencies: [
         "LastroCurl",
         .product(
-          name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: .when(traits: ["Lifecycle"])),
+          name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: .when(traits: ["Integrations"])),
       ],
       swiftSettings: settings),
     // Connections, factories and chains over the engine. Only a composition root imports it.
@@ -190,7 +191,7 @@ let package = Package(
         "LastroFiles", "LastroGemini", "LastroMultipart", "LastroNames", "LastroPages", "LastroSQLiteCache",
         "LastroSupport", "LastroTesting", "LastroTunnels", "LastroWebSocket", "LastroWire", httpTypes, logging,
         .product(
-          name: "ArgumentParser", package: "swift-argument-parser", condition: .when(traits: ["CommandLine"])),
+          name: "ArgumentParser", package: "swift-argument-parser", condition: .when(traits: ["Integrations"])),
       ],
       swiftSettings: settings),
     // Servers of other projects, started for the tests. In no product.
@@ -265,8 +266,8 @@ let package = Package(
         "Lastro", "LastroObservability", "LastroSupport", "LastroTesting", "TestSupport", httpTypes, logging, metrics,
         tracing,
         .product(
-          name: "InMemoryTracing", package: "swift-distributed-tracing", condition: .when(traits: ["Observability"])),
-        .product(name: "MetricsTestKit", package: "swift-metrics", condition: .when(traits: ["Observability"])),
+          name: "InMemoryTracing", package: "swift-distributed-tracing", condition: .when(traits: ["Integrations"])),
+        .product(name: "MetricsTestKit", package: "swift-metrics", condition: .when(traits: ["Integrations"])),
       ],
       swiftSettings: settings),
     .testTarget(
@@ -274,7 +275,7 @@ let package = Package(
       dependencies: [
         "Lastro", "LastroObservability", "LastroResilience", "LastroSupport", "LastroTesting", "LastroWire",
         "TestSupport", httpTypes,
-        .product(name: "MetricsTestKit", package: "swift-metrics", condition: .when(traits: ["Observability"])),
+        .product(name: "MetricsTestKit", package: "swift-metrics", condition: .when(traits: ["Integrations"])),
       ],
       exclude: ["Errors/ResilienceErrorTexts.txt"],
       swiftSettings: settings),
@@ -366,7 +367,8 @@ let package = Package(
       dependencies: [
         "Lastro", "LastroCurl", "LastroLifecycle", "LastroTesting",
         .product(
-          name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle", condition: .when(traits: ["Lifecycle"])),
+          name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle",
+          condition: .when(traits: ["Integrations"])),
       ],
       swiftSettings: settings),
     .testTarget(
