@@ -46,10 +46,13 @@ def free_port():
 
 def prints_what_the_guide_says(program):
     """Runs the program, words of a command, where the guide's reader without a network enters `swift run`."""
-    entered = commands("api").replace("8017", free_port())
+    port = free_port()
+    entered = commands("api").replace("8017", port)
     # A proxy from the environment would stand between the program and the server.
     script = ('unset http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY\n'
-              f'program=("$@")\nswift() {{ command "${{program[@]}}"; }}\n{entered}')
+              f'program=("$@")\nanswers() {{ (exec 3<>/dev/tcp/127.0.0.1/{port}) 2>/dev/null; }}\n'
+              # A program that is built begins sooner than the server answers.
+              f'swift() {{ for _ in {{1..300}}; do answers && break; sleep 0.1; done; command "${{program[@]}}"; }}\n{entered}')
     with tempfile.TemporaryDirectory() as folder:
         told = subprocess.run(["bash", "-c", script, "bash", *map(str, program)], cwd=folder, timeout=120, check=True,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True).stdout

@@ -101,8 +101,8 @@ private func sources(_ stage: Stage) async throws {
   let path = try stage.socketPath() + ".pem"
   try Data(root).write(to: URL(filePath: path))
   stage.check("roots from a file", await words(try site.stack { $0.roots = .file(path) }) == "validated")
-  let missing = try site.stack { $0.roots = .file("/nonexistent") }
-  stage.check("roots that are not there", await words(missing) == "tls/invalid_tls_configuration")
+  let missing = try? site.stack { $0.roots = .file("/nonexistent") }
+  stage.check("an engine whose roots are not there is not made", missing == nil)
 }
 
 private func strictChecks(_ stage: Stage) async throws {
