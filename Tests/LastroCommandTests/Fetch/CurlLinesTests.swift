@@ -97,7 +97,7 @@ struct CurlLine: Sendable, ExpressibleByStringLiteral, CustomTestStringConvertib
     let directory = try PeerDirectory()
     let folder = directory.file("")
     try directory.write("one\ntwo & three\r\n", to: "up.txt")
-    try directory.write("X-A: 1\r\n\nReferer: http://from.invalid/\nUser-Agent:\n", to: "fields.txt")
+    try directory.write("X-A: 1\n\nReferer: http://from.invalid/\nUser-Agent:\n", to: "fields.txt")
     let isCurl = program != Lastro.path
     // Neither of a configuration file of the machine's user, nor with a meter.
     let first = isCurl ? ["-q", "-s"] : ["fetch"]

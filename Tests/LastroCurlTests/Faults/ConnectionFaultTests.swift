@@ -96,9 +96,9 @@ struct ConnectionFaultTests {
     let error = try await engine.failure(server)
     // A reset may come so early that the connection never stood.
     #expect(error.code == .connectionLost || (error.stage == .connect && !error.requestSent), "\(error)")
-    // One that libcurl finds ended before it is ours is dialed again, three times at most, by newer libcurls twice each
-    // time; nothing was sent on it.
-    #expect((1...8).contains(server.acceptedConnections))
+    // One that libcurl finds ended before it is ours is dialed again, three times at most, by newer libcurls several
+    // times each time (CONN_MAX_RETRIES is 5); nothing was sent on it.
+    #expect((1...24).contains(server.acceptedConnections))
   }
 
   @Test("nobody listens")
