@@ -73,7 +73,7 @@ void clastro_read_ahead(CURL *easy) {
   if (ssl) SSL_set_read_ahead(ssl, 1);
 }
 
-bool clastro_has_read_ahead(CURL *easy) {
+bool clastro_holds_input(CURL *easy) {
   SSL *ssl = clastro_session_of(easy);
   return ssl && SSL_has_pending(ssl);
 }

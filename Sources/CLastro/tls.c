@@ -366,8 +366,3 @@ int clastro_port_of_ended(int socket) {
 void clastro_shut_down_socket(int socket, int local_port) {
   if (clastro_is_bound_to(socket, local_port)) shutdown(socket, SHUT_RDWR);
 }
-
-bool clastro_has_decrypted_input(CURL *easy) {
-  SSL *ssl = clastro_session_of(easy);
-  return ssl && SSL_has_pending(ssl);
-}

@@ -41,8 +41,9 @@ bool clastro_has_tls(CURL *easy);
 // Has TLS read what the socket has rather than the head of a record, and then its rest: half as many calls. From then
 // on bytes may lie in it of which the socket tells nothing.
 void clastro_read_ahead(CURL *easy);
-// Whether they do: a record, or the beginning of one.
-bool clastro_has_read_ahead(CURL *easy);
+// Whether TLS holds bytes of the connection that no read has taken: a record, or the beginning of one. As for
+// clastro_read_tls_agreement, or inside the prereq callback.
+bool clastro_holds_input(CURL *easy);
 // Ends our direction of TLS: the bytes that the socket has to carry to tell the peer (close_notify, RFC 8446 §6.1), in
 // `bytes`. Their number, or -1. Nothing may be half-written. `proxy_context` is the context of the connection to an
 // https proxy where TLS goes through one, else NULL.

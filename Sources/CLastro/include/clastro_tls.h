@@ -103,10 +103,6 @@ const char *clastro_verify_text(long result);
 // Whether OpenSSL knows a cipher: of TLS 1.3 (RFC 8446 §B.4 names), or of older versions (OpenSSL's list syntax).
 bool clastro_knows_cipher(const char *name, bool is_tls13);
 
-// Whether OpenSSL holds bytes of the connection about to serve `easy` that no read has taken. Only inside the prereq
-// callback.
-bool clastro_has_decrypted_input(CURL *easy);
-
 // Whether `socket` is an IP socket with this local port.
 bool clastro_is_bound_to(int socket, int local_port);
 

@@ -226,7 +226,7 @@ final class DirectConnection {
         break
       }
       total += count
-      if count < Self.partBytes, !isNested, !clastro_has_read_ahead(session.easy.raw) { break }
+      if count < Self.partBytes, !isNested, !clastro_holds_input(session.easy.raw) { break }
     }
     return total > 0 ? .moved(total) : .wait
   }
@@ -290,7 +290,7 @@ final class DirectConnection {
   /// Whether there may be something to read of which the descriptor tells nothing.
   var hidesInput: Bool {
     guard hasTLS, let session, !isClosed else { return false }
-    return isNested || foundEnd != nil || clastro_has_read_ahead(session.easy.raw)
+    return isNested || foundEnd != nil || clastro_holds_input(session.easy.raw)
   }
 
   /// Whether there may be something to read, be it the end.

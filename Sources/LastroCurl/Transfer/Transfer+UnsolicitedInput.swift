@@ -9,7 +9,7 @@ extension Transfer {
   func hasUnsolicitedInput(localPort: Int32) -> Bool {
     guard remoteAddress == nil, clastro_is_reused(easy.raw), !speaksHTTP2 else { return false }
     // What came in one record with the end of the answer before.
-    if clastro_has_decrypted_input(easy.raw) { return true }
+    if clastro_holds_input(easy.raw) { return true }
     // A Unix socket has no port to find it by.
     guard localPort > 0 else { return false }
     guard let socket = host.socket(localPort: localPort) else { return true }
