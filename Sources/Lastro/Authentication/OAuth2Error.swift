@@ -46,7 +46,10 @@ public enum OAuth2Error: Error, Sendable, CustomStringConvertible {
   }
 
   /// The error on one line, without secrets.
-  public var description: String {
+  public var description: String { cause + (failedFetch?.hint.map { " (\($0))" } ?? "") }
+
+  /// The description without the hint of the fetch that failed.
+  var cause: String {
     switch self {
     case .refused(let refusal):
       "the token endpoint refused with \(refusal.status.code) \(refusal.error)"
@@ -56,7 +59,7 @@ public enum OAuth2Error: Error, Sendable, CustomStringConvertible {
       "the token endpoint gave a token of type \(type), which is not supported (only Bearer is)"
     case .noRefreshToken: "a refresh token is missing (give one to OAuth2RefreshToken, or a token that has one)"
     case .fetch(let error):
-      "the request to the token endpoint failed" + (error.request.map { " (\($0))" } ?? "") + ": \(error)"
+      "the request to the token endpoint failed" + (error.request.map { " (\($0))" } ?? "") + ": \(error.line)"
     }
   }
 }

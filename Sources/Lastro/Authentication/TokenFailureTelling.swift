@@ -6,7 +6,7 @@
 extension OAuth2Error: FailureTelling {
   var failure: TransportError {
     // No colon behind "token": what follows one is masked.
-    let message = "the access token is missing, as \(self)"
+    let message = "the access token is missing, as \(cause)"
     switch self {
     case .fetch(let error): return error.failure(.tokenUnavailable, message)
     case .refused(let refusal):

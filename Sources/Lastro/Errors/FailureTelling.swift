@@ -17,15 +17,13 @@ extension FailureTelling {
 
 extension HTTPFetchError: FailureTelling {
   var failure: TransportError {
-    failure(.requestMakingFailed, "the request was not made, because another fetch failed: \(self)")
+    failure(.requestMakingFailed, "the request was not made, because another fetch failed: \(line)")
   }
 
   var failedFetch: HTTPFetchError<any Error>? { erased }
 
-  /// The failure of an attempt that wanted the answer of this fetch.
+  /// The failure of an attempt that wanted the answer of this fetch. The message is without the hint.
   func failure(_ code: FailureCode, _ message: String) -> TransportError {
-    // The remedy stands behind the whole, once.
-    let message = hint.map { message.replacing(" (\($0))", with: "") } ?? message
     // Cancelled is only what the caller of the attempt cancelled.
     var failure = TransportError(stage: isCancelled ? .request : stage, code: code, message: message, hint: hint)
     failure.engineCode = engineCode

@@ -180,13 +180,15 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
 extension HTTPFetchError: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
   /// One line: stage, code, message, the request where the message does not name its place, what the API said, number
   /// of attempts, why not another, hint.
-  public var description: String {
+  public var description: String { line + (hint.map { " (\($0))" } ?? "") }
+
+  /// The description without the hint.
+  var line: String {
     var line = "\(stage.rawValue)/\(code): \(message)"
     if let request, namesRequest { line += "; \(request)" }
     if let words = apiWords { line += "; \(words)" }
     if attempts.count > 1 { line += "; \(attempts.count) attempts" }
     if let retryEnd { line += "; \(retryEnd.clause(attempts: attempts.count, by: record.redaction))" }
-    if let hint { line += " (\(hint))" }
     return line
   }
 
