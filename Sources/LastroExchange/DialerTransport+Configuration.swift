@@ -103,7 +103,7 @@ extension DialerTransport.Configuration {
       fields: maximumHeaderFields)
     settings.decompresses = decompresses
     settings.userAgent = userAgent
-    settings.accepts = sendsAccept
+    settings.sendsAccept = sendsAccept
     settings.streamBufferBytes = streamBufferBytes
     settings.errorBodyTime = errorBodyTime
     settings.offersHTTP2 = offersHTTP2

@@ -60,7 +60,7 @@ final class DirectHost: DialTaker {
     self.forward = forward
     let limits = carrier.settings.transfer
     common = CommonFields(
-      userAgent: limits.userAgent, accepts: limits.sendsAccept, decompresses: limits.decompresses)
+      userAgent: limits.userAgent, sendsAccept: limits.sendsAccept, decompresses: limits.decompresses)
     // No proxy is known beforehand to speak HTTP/2.
     versions = HostVersions(forward == nil ? options.options.httpVersion : .http1, isTLS: key.isTLS)
   }

@@ -32,7 +32,7 @@ final class HTTP2Exchange: CarriedExchange {
     let request: HTTP2Request
     do throws(TransportError) {
       request = try HTTP2Request(
-        job.request, userAgent: limits.userAgent, accepts: limits.sendsAccept, decompresses: limits.decompresses)
+        job.request, userAgent: limits.userAgent, sendsAccept: limits.sendsAccept, decompresses: limits.decompresses)
     } catch {
       return .failed(error)
     }

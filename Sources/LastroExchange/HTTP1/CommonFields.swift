@@ -6,18 +6,18 @@ internal import LastroWire
 /// The fields that a host's requests have in common, as the bytes that go out.
 package struct CommonFields {
   private let agent: String?
-  private let accepts: Bool
+  private let sendsAccept: Bool
   private let decompresses: Bool
   private var authority: String?
   private var prepared = PreparedFields()
 
   /// - Parameters:
   ///   - userAgent: `nil` for none.
-  ///   - accepts: whether `Accept: */*` is one of them.
+  ///   - sendsAccept: whether `Accept: */*` is one of them.
   ///   - decompresses: whether content codings are asked for.
-  package init(userAgent: String?, accepts: Bool, decompresses: Bool) {
+  package init(userAgent: String?, sendsAccept: Bool, decompresses: Bool) {
     agent = userAgent
-    self.accepts = accepts
+    self.sendsAccept = sendsAccept
     self.decompresses = decompresses
   }
 
@@ -44,7 +44,7 @@ package struct CommonFields {
   private func own(_ given: GivenFields, host: String) -> [(name: String, value: String)] {
     var fields = [(name: "Host", value: host)]
     if let agent, !given.contains(.userAgent) { fields.append(("User-Agent", agent)) }
-    if accepts, !given.contains(.accept) { fields.append(("Accept", "*/*")) }
+    if sendsAccept, !given.contains(.accept) { fields.append(("Accept", "*/*")) }
     if decompresses, !given.contains(.coding) { fields.append(("Accept-Encoding", ContentCoding.offer)) }
     return fields
   }

@@ -130,7 +130,8 @@ final class HTTP2Connection: ExchangeConnection {
     let request: HTTP2Request
     do throws(TransportError) {
       request = try HTTP2Request(
-        job.request, userAgent: settings.userAgent, accepts: settings.accepts, decompresses: settings.decompresses)
+        job.request, userAgent: settings.userAgent, sendsAccept: settings.sendsAccept,
+        decompresses: settings.decompresses)
     } catch {
       return .refused(error)
     }

@@ -13,14 +13,14 @@ package struct HTTP2Request {
   /// - Parameters:
   ///   - request: what is asked.
   ///   - userAgent: sent where the request has none.
-  ///   - accepts: whether `Accept: */*` is sent where the request has none.
+  ///   - sendsAccept: whether `Accept: */*` is sent where the request has none.
   ///   - decompresses: whether content codings are asked for, unless the request says otherwise.
   /// - Throws: stage `request`, for what cannot be sent.
   package init(
-    _ request: TransferRequest, userAgent: String?, accepts: Bool, decompresses: Bool
+    _ request: TransferRequest, userAgent: String?, sendsAccept: Bool, decompresses: Bool
   ) throws(TransportError) {
     do throws(RequestViolation) {
-      fields = try Self.fields(request, userAgent, accepts, decompresses)
+      fields = try Self.fields(request, userAgent, sendsAccept, decompresses)
     } catch {
       throw error.transportError
     }
@@ -28,14 +28,14 @@ package struct HTTP2Request {
   }
 
   private static func fields(
-    _ request: TransferRequest, _ userAgent: String?, _ accepts: Bool, _ decompresses: Bool
+    _ request: TransferRequest, _ userAgent: String?, _ sendsAccept: Bool, _ decompresses: Bool
   ) throws(RequestViolation) -> HTTP2Fields {
     let head = request.head
     let given = GivenFields(head.headerFields)
     var fields = try HTTP2Fields(
       method: head.method.rawValue, scheme: head.scheme ?? "https", authority: head.host(given), path: head.path ?? "/")
     if let agent = userAgent, !given.contains(.userAgent) { try fields.add("user-agent", agent) }
-    if accepts, !given.contains(.accept) { try fields.add("accept", "*/*") }
+    if sendsAccept, !given.contains(.accept) { try fields.add("accept", "*/*") }
     if decompresses, !given.contains(.coding) { try fields.add("accept-encoding", ContentCoding.offer) }
     for field in head.headerFields {
       let name = field.name.canonicalName

@@ -12,7 +12,7 @@ struct ExchangeSettings: Sendable {
   /// Sent where the request has none; `nil` sends none.
   var userAgent: String?
   /// Whether `Accept: */*` is sent where the request has none.
-  var accepts = false
+  var sendsAccept = false
   /// Bytes kept for the reader of a streamed body.
   var streamBufferBytes = 256 * 1024
   /// Longest time spent on the body of an answer outside 200–299, whose status is what matters. Default `nil`: what
@@ -28,6 +28,6 @@ struct ExchangeSettings: Sendable {
 
 extension CommonFields {
   init(_ settings: ExchangeSettings) {
-    self.init(userAgent: settings.userAgent, accepts: settings.accepts, decompresses: settings.decompresses)
+    self.init(userAgent: settings.userAgent, sendsAccept: settings.sendsAccept, decompresses: settings.decompresses)
   }
 }

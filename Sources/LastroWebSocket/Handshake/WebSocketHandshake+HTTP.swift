@@ -16,7 +16,7 @@ extension WebSocketHandshake {
   ///
   /// - Throws: code `invalid_header` for a field that is the handshake's own.
   package func request(_ head: HTTPRequest) throws(TransportError) -> Data {
-    var none = CommonFields(userAgent: nil, accepts: false, decompresses: false)
+    var none = CommonFields(userAgent: nil, sendsAccept: false, decompresses: false)
     var writer = RequestWriter()
     _ = try HTTP1Request(TransferRequest(head: asked(head)), &none, mayExpect: false, with: &writer)
     return writer.withBytes { Data($0) }
