@@ -23,6 +23,7 @@ struct CurlLinesTests {
     "-w '%{http_code} %{exitcode}\\n' -f URL/404", "-T up.txt URL/in/", "-T up.txt URL", "-T - URL/in/name",
     "-A agent/1.0 URL/text", "-A '' URL/text", "-m 30 --max-time 30 URL/text",
     "-x http://127.0.0.1:PORT http://up.invalid/PATH/text", "-4 http://localhost:PORT/PATH/text",
+    "-6 http://localhost:PORT/PATH/text",
     "--compressed URL/gzip", "--data-binary @up.txt URL/text",
     "--data-urlencode 'q=a b&c=é~' --data-urlencode '=x y' --data-urlencode n@up.txt --data-urlencode x/y URL/text",
     "-f --retry 2 URL/flaky", "-b a=1 URL/text", "-e http://from.invalid/ URL/text", "-c jar URL/cookie",
@@ -80,7 +81,10 @@ struct CurlLine: Sendable, ExpressibleByStringLiteral, CustomTestStringConvertib
 
   var testDescription: String { text }
   /// Whether it is about a failure.
-  var fails: Bool { text.contains("-f URL/404") || text.contains("127.0.0.1:1/") }
+  var fails: Bool {
+    // The server listens on IPv4 alone.
+    text.contains("-f URL/404") || text.contains("127.0.0.1:1/") || text.hasPrefix("-6 ")
+  }
   /// The same whenever it runs.
   var number: Int { CurlLinesTests.lines.firstIndex { $0.text == text } ?? 0 }
 
@@ -124,7 +128,7 @@ struct CurlLine: Sendable, ExpressibleByStringLiteral, CustomTestStringConvertib
   private func shown(_ request: LoopbackRequest) -> String {
     var names = ["authorization", "content-type", "cookie", "range", "referer", "x-a"]
     if text.contains("-A ") { names.append("user-agent") }
-    if text.contains("--json") || text.contains("--connect-to") { names += ["accept", "host"] }
+    if ["--json", "--connect-to", "-H Accept"].contains(where: text.contains) { names += ["accept", "host"] }
     let fields = names.flatMap { name in request.head.values(name).map { "\(name): \($0)" } }
     let whole = ["\(request.method) \(request.target)"] + fields + [request.text]
     let text = whole.joined(separator: "\n")
