@@ -23,12 +23,12 @@ private func moved(_ dialer: any Dialer) async -> String {
     connection.send(
       content: Data("hello".utf8),
       completion: .contentProcessed { error in
-        if let error { print("not sent:", error) }
+        if let error { return print("not sent:", error) }
+        connection.receive(minimumIncompleteLength: 5, maximumLength: 5) { data, context, isComplete, error in
+          done(data)
+          connection.cancel()
+        }
       })
-    connection.receive(minimumIncompleteLength: 5, maximumLength: 5) { data, context, isComplete, error in
-      done(data)
-      connection.cancel()
-    }
     // end
   }
 }

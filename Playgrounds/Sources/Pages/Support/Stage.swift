@@ -78,7 +78,9 @@ struct Stage: Sendable {
     guard let expected = guide.printed(name) else {
       return check("the guide shows what is printed (<!-- prints: \(name) -->)", false)
     }
-    check("as the guide says", Guide.comparable(expected) == Guide.comparable(text))
+    let isSame = Guide.comparable(expected) == Guide.comparable(text)
+    check("as the guide says", isSame)
+    if !isSame { say("✗ \(name) printed:\n\(text)") }
   }
 
   /// The requests that the server has read since there were `count`.
