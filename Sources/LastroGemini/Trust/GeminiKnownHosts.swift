@@ -74,6 +74,19 @@ public struct GeminiKnownHostsError: Error, Sendable, Hashable, CustomStringConv
   public var description: String { message + (hint.map { " (\($0))" } ?? "") }
 }
 
+extension GeminiKnownHostsError {
+  init(_ failure: PrivateFile.Failure, _ path: String) {
+    switch failure {
+    case .system(let words, let reason, let hint): self.init("\(words) \(path): \(reason)", hint: hint)
+    case .unfit:
+      self.init("\(path) is not a file of known hosts", hint: "name a regular file of at most 16 MiB")
+    case .notText: self.init("\(path) is not UTF-8", hint: "name a file of known hosts, or mend it")
+    case .tooLarge(let count):
+      self.init("the known hosts for \(path) have \(count) bytes, above the maximum of 16 MiB", hint: "remove hosts")
+    }
+  }
+}
+
 /// Known hosts in memory, which are forgotten with it.
 public final class GeminiMemoryKnownHosts: GeminiKnownHosts {
   private let hosts: Lock<[GeminiHost: GeminiKnownHost]>

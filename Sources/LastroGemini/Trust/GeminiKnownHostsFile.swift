@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Lastro
+internal import LastroSupport
 
 #if canImport(FoundationEssentials)
   internal import FoundationEssentials
@@ -48,7 +49,7 @@ public final class GeminiKnownHostsFile: GeminiKnownHosts {
   ///
   /// - Throws: for a file that cannot be read or understood.
   public func all() throws(GeminiKnownHostsError) -> [GeminiHost: GeminiKnownHost] {
-    try KnownHostsText(try KnownHostsIO.read(try KnownHostsIO.resolved(path)) ?? "", path: path).hosts
+    try text(at: try KnownHostsPath.resolved(path)).hosts
   }
 
   /// What a host is known by.
@@ -63,15 +64,29 @@ public final class GeminiKnownHostsFile: GeminiKnownHosts {
   public func replace(
     _ host: GeminiHost, _ old: GeminiKnownHost?, with new: GeminiKnownHost?
   ) async throws(GeminiKnownHostsError) -> Bool {
-    let target = try KnownHostsIO.resolved(path)
+    let target = try KnownHostsPath.resolved(path)
     let lock = try await lock("\(target).lock")
     defer { lock.release() }
-    var text = try KnownHostsText(try KnownHostsIO.read(target) ?? "", path: path)
+    var text = try text(at: target)
     guard text.hosts[host] == old else { return false }
     guard old != new else { return true }
     text.set(host, new)
-    try KnownHostsIO.replace(target, with: text.text)
+    do throws(PrivateFile.Failure) {
+      try PrivateFile(target).replace(with: text.text)
+    } catch {
+      throw GeminiKnownHostsError(error, target)
+    }
     return true
+  }
+
+  private func text(at target: String) throws(GeminiKnownHostsError) -> KnownHostsText {
+    let text: String?
+    do throws(PrivateFile.Failure) {
+      text = try PrivateFile(target).read()
+    } catch {
+      throw GeminiKnownHostsError(error, target)
+    }
+    return try KnownHostsText(text ?? "", path: path)
   }
 
   /// Polls: a blocking wait would hold a thread of the pool.

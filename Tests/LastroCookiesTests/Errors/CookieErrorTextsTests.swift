@@ -2,6 +2,7 @@
 
 import Foundation
 import Lastro
+import LastroSupport
 import PeerSupport
 import TestSupport
 import Testing
@@ -39,7 +40,7 @@ struct CookieErrorTextsTests {
       { _ = try CookieFile(path: "").load() }, { _ = try CookieFile(path: notes).load() },
       { _ = try CookieFile(path: directory.path).load() }, { _ = try CookieFile(path: notes + "/x").load() },
       { try CookieFile(path: directory.file("no/x")).save([]) }, { try CookieFile(path: directory.path).save([]) },
-      { try PrivateFile(notes).replace(with: String(repeating: "v", count: PrivateFile.maximumBytes + 1)) },
+      { throw CookieError(.tooLarge(PrivateFile.maximumBytes + 1), notes) },
     ]
     return attempts.compactMap { attempt in
       do { try attempt() } catch {

@@ -107,7 +107,7 @@ struct CookieStoreTests {
     let cookie = Cookie("a", "1", domain: "a.com")
     try file.save([cookie])
     let large = String(repeating: "v", count: PrivateFile.maximumBytes + 1)
-    #expect(throws: CookieError.self) { try PrivateFile(file.path).replace(with: large) }
+    #expect(throws: PrivateFile.Failure.self) { try PrivateFile(file.path).replace(with: large) }
     #expect(try file.load() == [cookie])
     let neighbor = try PrivateFile(file.path).neighbor()
     defer { close(neighbor.descriptor) }

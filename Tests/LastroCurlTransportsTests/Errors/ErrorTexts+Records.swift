@@ -140,7 +140,7 @@ extension ErrorTexts {
       }
     }
     texts.provoke(
-      { try KnownHostsIO.resolved("\(folder)/b") }, { try KnownHostsIO.read("\(folder)/c") as Any })
+      { try KnownHostsPath.resolved("\(folder)/b") }, { try GeminiKnownHostsFile(path: "\(folder)/c").all() })
     lock.release()
     return texts
   }

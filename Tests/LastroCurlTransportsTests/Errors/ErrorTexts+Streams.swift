@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import FoundationEssentials
+import LastroSupport
 import LastroTesting
 import LastroWire
 import Testing
@@ -36,9 +37,17 @@ extension ErrorTexts {
     texts.provoke(
       file("a"), file("a.example 0 \(pin) x"), file("a.example 1 x y"), file("a.example 1 \(pin) x"), file(good, good),
       { try KnownHostsText("hosts", path: "/known") }, { try KnownHostsText("lastro-known-hosts 9", path: "/known") },
-      { try KnownHostsIO.resolved("") }, { try KnownHostsIO.read("/") as Any },
-      { try KnownHostsIO.read("/proc/self/mem") as Any },
-      { try KnownHostsIO.replace("/nowhere/known", with: "") }, { try KnownHostsLock("/nowhere/known") })
+      { try KnownHostsPath.resolved("") }, { try GeminiKnownHostsFile(path: "/").all() },
+      { try GeminiKnownHostsFile(path: "/proc/self/mem").all() },
+      { throw GeminiKnownHostsError(.tooLarge(PrivateFile.maximumBytes + 1), "/known") },
+      {
+        do throws(PrivateFile.Failure) {
+          try PrivateFile("/nowhere/known").replace(with: "")
+        } catch {
+          throw GeminiKnownHostsError(error, "/nowhere/known")
+        }
+      },
+      { try KnownHostsLock("/nowhere/known") })
     let host = try GeminiHost(HostName("a.example"))
     let authority = try CertificateAuthority()
     func judge(_ trusted: String, chain: [PeerCertificate], at date: Duration, known: GeminiKnownHost? = nil) throws {

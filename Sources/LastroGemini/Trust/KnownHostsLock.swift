@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LastroSupport
+
+#if canImport(Glibc)
+  internal import Glibc
+#else
+  internal import Darwin
+#endif
+
+/// A lock between processes, and between its users in one process. The kernel lets it go with the process.
+final class KnownHostsLock: Sendable {
+  private let path: String
+  private let file: Int32
+
+  init(_ path: String) throws(GeminiKnownHostsError) {
+    self.path = path
+    file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    guard file >= 0 else { throw GeminiKnownHostsError(.unwritable("cannot open", errno), path) }
+  }
+
+  deinit { close(file) }
+
+  /// Takes it, if it is free. The file stays when the lock is let go: removing it would let two have it.
+  ///
+  /// - Throws: where that cannot be told, as on a file system without locks.
+  func take() throws(GeminiKnownHostsError) -> Bool {
+    if flock(file, LOCK_EX | LOCK_NB) == 0 { return true }
+    guard errno == EWOULDBLOCK || errno == EINTR else {
+      throw GeminiKnownHostsError(.unwritable("cannot lock", errno), path)
+    }
+    return false
+  }
+
+  func release() { _ = flock(file, LOCK_UN) }
+}

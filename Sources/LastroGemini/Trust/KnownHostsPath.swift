@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(Glibc)
+  internal import Glibc
+#else
+  internal import Darwin
+#endif
+
+/// Where a file of known hosts is.
+enum KnownHostsPath {
+  /// Links that lead on to links, as many as the kernel follows.
+  private static let maximumLinks = 40
+
+  /// The path behind symbolic links, which are to stay links, also where what they name is still to be made.
+  static func resolved(_ path: String) throws(GeminiKnownHostsError) -> String {
+    guard !path.isEmpty, !path.utf8.contains(0) else {
+      throw GeminiKnownHostsError("the path of the known hosts is empty or has a NUL", hint: "name a file")
+    }
+    var path = path
+    for _ in 0..<maximumLinks {
+      if let real = realpath(path, nil) {
+        defer { free(real) }
+        return String(cString: real)
+      }
+      guard errno == ENOENT, let target = try linked(path) else { return path }
+      path = target.utf8.first == UInt8(ascii: "/") ? target : directory(of: path) + target
+    }
+    throw GeminiKnownHostsError(.unwritable("cannot resolve", ELOOP), path)
+  }
+
+  /// The target of a symbolic link; `nil` for other files.
+  private static func linked(_ path: String) throws(GeminiKnownHostsError) -> String? {
+    var isLink = false
+    let bytes = [UInt8](unsafeUninitializedCapacity: Int(PATH_MAX)) { space, count in
+      let result = space.withMemoryRebound(to: CChar.self) { space in
+        space.baseAddress.map { readlink(path, $0, space.count) } ?? -1
+      }
+      isLink = result >= 0
+      count = max(0, result)
+    }
+    guard isLink else { return nil }
+    guard let target = String(validating: bytes, as: UTF8.self) else {
+      throw GeminiKnownHostsError("\(path) links to a path that is not UTF-8", hint: "name the file itself")
+    }
+    return target
+  }
+
+  /// With its slash; empty for none.
+  private static func directory(of path: String) -> String {
+    guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "" }
+    return String(path[...slash])
+  }
+}
