@@ -19,6 +19,27 @@ struct LastroCommand: AsyncParsableCommand {
   static func main() async {
     let words = Array(CommandLine.arguments.dropFirst())
     SecretWords.hide()
-    await main(CurlWords.expanded(words))
+    do {
+      var command = try parseAsRoot(CurlWords.expanded(words))
+      do {
+        if var asynchronous = command as? any AsyncParsableCommand {
+          try await asynchronous.run()
+        } else {
+          try command.run()
+        }
+      } catch let error as ValidationError {
+        refuse(error, of: type(of: command))
+      }
+    } catch {
+      exit(withError: error)
+    }
+  }
+
+  /// As the parser refuses words: of what a command itself finds wrong it would show the usage of `lastro`.
+  private static func refuse(_ error: ValidationError, of command: any ParsableCommand.Type) -> Never {
+    Console.error("Error: \(error.message)")
+    Console.error("Usage: \(usageString(for: command))")
+    Console.error("  See 'lastro \(command._commandName) --help' for more information.")
+    exit(withError: ExitCode.validationFailure)
   }
 }

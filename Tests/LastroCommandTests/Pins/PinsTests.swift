@@ -240,6 +240,7 @@ struct PinsTests {
     let result = try await Lastro.run(["pins"] + arguments)
     #expect(result.status == 64, "\(arguments) \(result.errors)")
     #expect(result.errors.contains(words), "\(result.errors)")
+    #expect(result.errors.contains("Usage: lastro pins "), "\(result.errors)")
   }
 
   @Test("a client certificate is presented where the server asks for one")
