@@ -3,6 +3,10 @@
 public import LastroCurl
 public import ServiceLifecycle
 
+#if !Integrations
+  #error("LastroLifecycle wants the trait Integrations: name it in `traits` of the dependency on Lastro")
+#endif
+
 /// The stack in a group of services, which ends it after the services that are named behind it.
 ///
 /// ```swift

@@ -4,6 +4,10 @@ public import CoreMetrics
 public import Lastro
 internal import LastroSupport
 
+#if !Integrations
+  #error("LastroObservability wants the trait Integrations: name it in `traits` of the dependency on Lastro")
+#endif
+
 /// Metrics of calls, by OpenTelemetry's names for HTTP clients, over swift-metrics.
 ///
 /// | metric | kind | of |
