@@ -33,7 +33,7 @@ package struct PrivateFile: Sendable {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0, let file = fdopen(descriptor, "r") else {
       if errno == ENOENT { return nil }
-      throw Self.unreadable("cannot open", errno)
+      throw .unreadable("cannot open", errno)
     }
     defer { fclose(file) }
     var status = stat()
@@ -47,7 +47,7 @@ package struct PrivateFile: Sendable {
         reason = errno
       }
       // What cannot be read must not look like an end: what stands behind it would count as never written.
-      guard ferror(file) == 0 else { throw Self.unreadable("cannot read", reason) }
+      guard ferror(file) == 0 else { throw .unreadable("cannot read", reason) }
       if piece.isEmpty { break }
       bytes += piece
     }
@@ -67,7 +67,7 @@ package struct PrivateFile: Sendable {
       let reason = errno
       close(descriptor)
       unlink(name)
-      throw Self.unwritable("cannot write", reason)
+      throw .unwritable("cannot write", reason)
     }
     var text = text
     var reason: Int32 = 0
@@ -81,7 +81,7 @@ package struct PrivateFile: Sendable {
     let isClosed = noting(fclose(file) == 0)
     guard isKept, isClosed, noting(rename(name, path) == 0) else {
       unlink(name)
-      throw Self.unwritable("cannot write", reason)
+      throw .unwritable("cannot write", reason)
     }
   }
 
@@ -89,16 +89,18 @@ package struct PrivateFile: Sendable {
   package func neighbor() throws(Failure) -> (name: String, descriptor: Int32) {
     let name = "\(path).\(String(UInt64.random(in: 0 ... .max), radix: 36))"
     let descriptor = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-    guard descriptor >= 0 else { throw Self.unwritable("cannot make a file beside", errno) }
+    guard descriptor >= 0 else { throw .unwritable("cannot make a file beside", errno) }
     return (name, descriptor)
   }
+}
 
-  private static func unreadable(_ words: String, _ reason: Int32) -> Failure {
+extension PrivateFile.Failure {
+  fileprivate static func unreadable(_ words: String, _ reason: Int32) -> Self {
     .system(words, reason: String(cString: strerror(reason)), hint: "let this process read it")
   }
 
   /// The failure of a call that was to make or write a file.
-  package static func unwritable(_ words: String, _ reason: Int32) -> Failure {
+  package static func unwritable(_ words: String, _ reason: Int32) -> Self {
     let hint = "check that its directory exists and may be written to"
     return .system(words, reason: String(cString: strerror(reason)), hint: hint)
   }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LastroSupport
+
 #if canImport(Glibc)
   internal import Glibc
 #else

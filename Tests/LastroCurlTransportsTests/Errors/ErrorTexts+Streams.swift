@@ -32,21 +32,20 @@ extension ErrorTexts {
     func file(_ lines: String...) -> () throws -> Any {
       { try KnownHostsText((["lastro-known-hosts 1"] + lines).joined(separator: "\n"), path: "/known") }
     }
+    func known(_ path: String, _ use: (PrivateFile) throws -> Void) throws {
+      do { try use(PrivateFile(path)) } catch let error as PrivateFile.Failure {
+        throw GeminiKnownHostsError(error, path)
+      }
+    }
     let pin = "sha256/" + String(repeating: "A", count: 43) + "="
     let good = "a.example 1965 \(pin) 2027-01-01T00:00:00Z"
     texts.provoke(
       file("a"), file("a.example 0 \(pin) x"), file("a.example 1 x y"), file("a.example 1 \(pin) x"), file(good, good),
       { try KnownHostsText("hosts", path: "/known") }, { try KnownHostsText("lastro-known-hosts 9", path: "/known") },
       { try KnownHostsPath.resolved("") }, { try GeminiKnownHostsFile(path: "/").all() },
-      { try GeminiKnownHostsFile(path: "/proc/self/mem").all() },
       { throw GeminiKnownHostsError(.tooLarge(PrivateFile.maximumBytes + 1), "/known") },
-      {
-        do throws(PrivateFile.Failure) {
-          try PrivateFile("/nowhere/known").replace(with: "")
-        } catch {
-          throw GeminiKnownHostsError(error, "/nowhere/known")
-        }
-      },
+      { try known("/proc/self/mem") { _ = try $0.read() } },
+      { try known("/nowhere/known") { try $0.replace(with: "") } },
       { try KnownHostsLock("/nowhere/known") })
     let host = try GeminiHost(HostName("a.example"))
     let authority = try CertificateAuthority()
