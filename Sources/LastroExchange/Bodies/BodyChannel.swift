@@ -35,7 +35,10 @@ package final class BodyChannel: Sendable {
     mutating func append(_ bytes: UnsafeRawBufferPointer, _ store: BodyPieceStore) {
       count += bytes.count
       total += Int64(bytes.count)
-      if let spare, spare.space.baseAddress == bytes.baseAddress.map({ UnsafeMutableRawPointer(mutating: $0) }) {
+      // Not for a little, which would keep memory for much.
+      if bytes.count >= BodyPiece.maximumBytes / 4, let spare,
+        spare.space.baseAddress == bytes.baseAddress.map({ UnsafeMutableRawPointer(mutating: $0) })
+      {
         self.spare = nil
         spare.fill(bytes.count)
         return pieces.append(spare)

@@ -36,13 +36,31 @@ struct BodyChannelTests {
     let channel = BodyChannel(capacity: 1 << 20)
     let space = try #require(channel.space())
     #expect(channel.space()?.baseAddress == space.baseAddress)
-    space.copyBytes(from: Data("first".utf8))
-    _ = channel.offer(UnsafeRawBufferPointer(rebasing: space[..<5]))
+    let first = Data(repeating: 7, count: BodyPiece.maximumBytes / 4)
+    space.copyBytes(from: first)
+    _ = channel.offer(UnsafeRawBufferPointer(rebasing: space[..<first.count]))
     #expect(channel.space()?.baseAddress != space.baseAddress)
     _ = Data(" and second".utf8).withUnsafeBytes { channel.offer($0) }
     let piece = try #require(try await channel.take(resume: {}).get())
-    #expect(piece == Data("first and second".utf8))
+    #expect(piece == first + Data(" and second".utf8))
     #expect(piece.withUnsafeBytes { $0.baseAddress == UnsafeRawPointer(space.baseAddress) })
+  }
+
+  @Test("a little that was received into its memory takes no more memory than it needs")
+  func ownMemoryForLittle() async throws {
+    let channel = BodyChannel(capacity: 1 << 20)
+    for _ in 0..<1000 {
+      let space = try #require(channel.space())
+      _ = channel.offer(UnsafeRawBufferPointer(rebasing: space[..<64]))
+    }
+    channel.finish(.success(()))
+    var pieces = 0, count = 0
+    while let piece = try await channel.take(resume: {}).get() {
+      pieces += 1
+      count += piece.count
+    }
+    #expect(count == 64_000)
+    #expect(pieces < 40)
   }
 
   @Test("what a window bounds is taken without room for it, and what follows waits until half is read")
