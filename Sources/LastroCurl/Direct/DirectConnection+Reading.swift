@@ -61,7 +61,7 @@ extension DirectConnection {
     isReadEmpty = !hasTLS && count < space.count
     exchange.receive(UnsafeRawBufferPointer(rebasing: space[..<count]))
     isReadEmpty = false
-    return isBulk || (isNested ? foundEnd != nil : hidesInput)
+    return isBulk || (isNested ? foundEnd != nil || isCapped : hidesInput)
   }
 
   private func noteEnd(_ step: Step, for exchange: DirectExchange) {

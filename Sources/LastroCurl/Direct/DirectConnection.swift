@@ -77,6 +77,8 @@ final class DirectConnection {
   var held: [UInt8] = []
   /// Whether the last read brought as much as there was room for.
   var isBulk = false
+  /// Whether the last read ended for having brought many records, and not for there being no more.
+  private(set) var isCapped = false
   /// When it was read last, and whether it is to be read on.
   var readAt: Int64 = 0
   var readsOn = false
@@ -213,7 +215,10 @@ final class DirectConnection {
   private func receiveTLS(from session: StreamSession, into space: UnsafeMutableRawBufferPointer) -> Step {
     if let end = foundEnd.take() { return end }
     var total = 0, records = 0
-    while total + Self.recordBytes <= space.count, records < Self.mostRecords {
+    isCapped = false
+    while total + Self.recordBytes <= space.count {
+      isCapped = records == Self.mostRecords
+      if isCapped { break }
       records += 1
       var count = 0
       let code = curl_easy_recv(session.easy.raw, space.baseAddress.map { $0 + total }, space.count - total, &count)
@@ -280,7 +285,8 @@ final class DirectConnection {
     guard held.isEmpty else { return true }
     guard hidesInput || !isHeard && hasInput else { return false }
     guard hasTLS, case .wait = receive(into: scratch) else { return true }
-    return false
+    // One that has used up its share of the turn has read nothing.
+    return isReadable
   }
 
   /// Whether the poller would have told if something had come since it fell idle (``DirectCarrier/hasLooked``). What
@@ -295,7 +301,10 @@ final class DirectConnection {
 
   /// Whether there may be something to read, be it the end.
   var hasInput: Bool {
-    if hidesInput { return true }
+    hidesInput || isReadable
+  }
+
+  private var isReadable: Bool {
     var byte: UInt8 = 0
     return recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) >= 0 || errno != EAGAIN
   }

@@ -40,12 +40,15 @@ extension LoopbackConnection {
   /// - Parameters:
   ///   - answer: what the client is told when the connection stands.
   ///   - refusal: what it is told when no server listens at the port.
-  func tunnel(to port: UInt16, answer: [UInt8], refusal: [UInt8]) throws(LoopbackError) {
+  ///   - pause: before what the port sends is read, so that more of it goes on in one piece. Default none.
+  func tunnel(
+    to port: UInt16, answer: [UInt8], refusal: [UInt8], pause duration: Duration? = nil
+  ) throws(LoopbackError) {
     let upstream = cloopback_connect_tcp(port)
     guard upstream >= 0 else { return try write(refusal) }
     defer { cloopback_close(upstream) }
     try write(answer)
-    try relay(to: upstream) { bytes throws(LoopbackError) in
+    try relay(to: upstream, pause: duration) { bytes throws(LoopbackError) in
       cloopback_send(upstream, bytes, bytes.count) >= 0
     } fromUpstream: { bytes throws(LoopbackError) in
       try write(bytes)
@@ -55,7 +58,7 @@ extension LoopbackConnection {
 
   /// Hands on what the client and another socket send, until either ends, or one of the closures says so by false.
   package func relay(
-    to upstream: Int32, fromClient: ([UInt8]) throws(LoopbackError) -> Bool,
+    to upstream: Int32, pause duration: Duration? = nil, fromClient: ([UInt8]) throws(LoopbackError) -> Bool,
     fromUpstream: ([UInt8]) throws(LoopbackError) -> Bool
   ) throws(LoopbackError) {
     var buffer = [UInt8](repeating: 0, count: 16_384)
@@ -66,6 +69,7 @@ extension LoopbackConnection {
         guard !bytes.isEmpty, try fromClient(bytes) else { return }
       }
       if ready & Int32(CLOOPBACK_WAIT_FIRST) != 0 {
+        if let duration { pause(duration) }
         let count = cloopback_receive(upstream, &buffer, buffer.count)
         guard count > 0, try fromUpstream([UInt8](buffer.prefix(count))) else { return }
       }

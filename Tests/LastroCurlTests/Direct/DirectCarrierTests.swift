@@ -2,11 +2,11 @@
 
 import HTTPTypes
 import Lastro
-import LastroTesting
 import TestSupport
 import Testing
 
 @testable import LastroCurl
+@testable import LastroTesting
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -66,6 +66,32 @@ struct DirectCarrierTests {
     let engine = try Self.engine(.direct)
     let text = String(repeating: "0123456789", count: 20)
     #expect(await engine.outcome(server) { $0.trust(authority) } == .answered(200, text))
+  }
+
+  @Test("records of the server's TLS that come in one of an https proxy's are all read")
+  func recordsInARecord() async throws {
+    let authority = try CertificateAuthority()
+    let tls = try LoopbackTLS(authority.issue(hosts: ["localhost"]))
+    let gate = try LoopbackGate()
+    let server = try LoopbackServer(tls: tls) { connection in
+      _ = try connection.readHead()
+      try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 200\r\n\r\n")
+      for number in 0..<200 { try connection.write("\(number % 10)") }
+      connection.wait(for: gate)
+    }
+    defer { gate.open() }
+    let proxy = try LoopbackServer(tls: tls) { [port = server.port] connection in
+      _ = try connection.readHead()
+      try connection.tunnel(
+        to: UInt16(port), answer: Array("HTTP/1.1 200 OK\r\n\r\n".utf8), refusal: [], pause: .milliseconds(100))
+    }
+    let engine = try Self.engine(.direct) { $0.connection.tls.roots = .pem(Array(authority.rootPEM.utf8)) }
+    let text = String(repeating: "0123456789", count: 20)
+    let outcome = await engine.outcome(server) {
+      $0.trust(authority)
+      $0.connection?.proxy = .url("https://localhost:\(proxy.port)")
+    }
+    #expect(outcome == .answered(200, text))
   }
 
   @Test("a request is the same request", arguments: [HTTPRequest.Method.get, .head, .post, .delete])
