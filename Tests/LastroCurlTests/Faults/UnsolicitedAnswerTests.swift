@@ -3,7 +3,14 @@
 import Lastro
 import LastroCurl
 import LastroTesting
+import TestSupport
 import Testing
+
+#if canImport(Glibc)
+  import Glibc
+#else
+  import Darwin
+#endif
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -64,6 +71,43 @@ struct UnsolicitedAnswerTests {
     for _ in 0..<3 {
       #expect(await engine.outcome(server, "/next") { $0.trust(authority) } == .answered(200, "next"))
     }
+  }
+
+  @Test(
+    "are met by no request that waits for the connection, behind an answer that is as long as a turn of the loop reads",
+    arguments: Array(stride(from: 118_000, through: 134_000, by: 2000)))
+  func waiting(length: Int) async throws {
+    let authority = try CertificateAuthority()
+    let answers = try LoopbackGate()
+    let asked = try LoopbackGate()
+    let server = try LoopbackServer(tls: LoopbackTLS(authority.issue(hosts: ["localhost"]))) { connection in
+      while let head = try connection.readHead() {
+        guard head.path == "/first" else {
+          try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nnext")
+          continue
+        }
+        asked.open()
+        guard connection.wait(for: answers) else { return }
+        try connection.write("HTTP/1.1 200 OK\r\nContent-Length: \(length)\r\n\r\n")
+        try connection.write([UInt8](repeating: 0x61, count: length))
+        try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 10000\r\n\r\n")
+        try connection.write([UInt8](repeating: 0x62, count: 10_000))
+      }
+    }
+    var configuration = CurlConfiguration()
+    configuration.connectionsPerHost = 1
+    let engine = try CurlTransport(configuration)
+    async let first = engine.outcome(server, "/first") { $0.trust(authority) }
+    #expect(await eventually { asked.isOpen })
+    async let second = engine.outcome(server, "/next") { $0.trust(authority) }
+    #expect(await eventually { engine.activeTransfers == 2 })
+    // While the loop is held up, all of it comes to lie in the socket.
+    await Task(executorPreference: engine.executor) {
+      answers.open()
+      usleep(50_000)
+    }.value
+    #expect(await first == .answered(200, String(repeating: "a", count: length)))
+    #expect(await second == .answered(200, "next"))
   }
 
   @Test("HTTP/2 in a status line is malformed over HTTP/1.1")
