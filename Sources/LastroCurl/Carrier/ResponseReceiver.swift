@@ -47,6 +47,8 @@ class ResponseReceiver: BodySink {
   final var receivingPaused = false
   /// Bytes of the request's body that were handed to the carrier.
   final var uploadOffset = 0
+  /// Those of them that have left, or are about to.
+  var handedOver: Int { uploadOffset }
   /// Set where the caller wants to know.
   // Unchecked because the loop has it alone, and who hears of progress does not come back here.
   @exclusivity(unchecked) final private var progress: ProgressMeter?
@@ -117,7 +119,7 @@ class ResponseReceiver: BodySink {
   private func answerAtHead(_ response: HTTPResponse) -> Bool {
     route.sink = .drop
     // What of the request is still to be sent has no length that a server would wait for.
-    guard job.request.body.isEmpty || job.request.body.length == Int64(uploadOffset), route.leavesLittle else {
+    guard job.request.body.isEmpty || job.request.body.length == Int64(handedOver), route.leavesLittle else {
       route.wasCut = true
       return false
     }
@@ -196,7 +198,7 @@ class ResponseReceiver: BodySink {
   // MARK: Progress
 
   /// Tells of the upload, when it is time to.
-  final func noteSending() { progress?.sent(Int64(uploadOffset), at: lastActivity) }
+  final func noteSending() { progress?.sent(Int64(handedOver), at: lastActivity) }
 
   /// Tells of the body, when it is time to.
   private func noteReceiving() {
@@ -208,7 +210,7 @@ class ResponseReceiver: BodySink {
   /// Tells how far it came in the end.
   private func noteEnd(_ facts: TransferFacts) {
     guard let transfer = progress?.transfer else { return }
-    if !job.request.body.isEmpty { transfer.report(sent: Int64(uploadOffset)) }
+    if !job.request.body.isEmpty { transfer.report(sent: Int64(handedOver)) }
     transfer.report(received: facts.bytesReceived, of: route.length)
   }
 

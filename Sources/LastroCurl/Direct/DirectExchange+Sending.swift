@@ -31,7 +31,7 @@ extension DirectExchange {
   func pump() {
     guard let connection, state == .running else { return }
     var budget = Self.turnBytes
-    var wantsToWrite = false
+    wantsToWrite = false
     while budget > 0, !hasFailed {
       switch flush(&budget) {
       case .wait: wantsToWrite = true
@@ -52,6 +52,7 @@ extension DirectExchange {
     if let failure { return host.conclude(self, failure) }
     if machine.connection != .inUse, machine.reading == .complete {
       // The source may not have ended, and be waited for: a socket that takes bytes would wake the loop all the while.
+      wantsToWrite = false
       connection.watch(read: !receivingPaused, write: false)
       return finish()
     }
@@ -73,6 +74,7 @@ extension DirectExchange {
       let step = part.withUnsafeBytes { connection.send(UnsafeRawBufferPointer(rebasing: $0.prefix(Self.partBytes))) }
       guard case .moved(let count) = step else { return step }
       part = count == part.count ? Data() : part.dropFirst(count)
+      noteSending()
       noteSent(count, &budget)
       if budget <= 0, hasOutgoing { return .wait }
     }

@@ -25,6 +25,8 @@ final class DirectExchange: CarriedExchange {
   // Unchecked for the same reason.
   @exclusivity(unchecked) var part = Data()
   var hasOutgoing: Bool { written < outgoing.count || !part.isEmpty }
+  /// Whether it goes on when the socket takes bytes: for some are left, or its share of the turn was used up.
+  var wantsToWrite = false
   /// Whether `Expect` was our own idea.
   private var addsExpect = false
   /// Whether nothing more is read from the connection.
@@ -147,7 +149,7 @@ final class DirectExchange: CarriedExchange {
 
   private func hold(_ bytes: UnsafeRawBufferPointer) {
     connection?.held = Array(bytes)
-    connection?.watch(read: false, write: hasOutgoing)
+    connection?.watch(read: false, write: wantsToWrite)
   }
 
   /// The rest of the answer is not wanted: the exchange ends with what there is.
@@ -172,7 +174,7 @@ final class DirectExchange: CarriedExchange {
     connection.held = []
     held.withUnsafeBytes { if !$0.isEmpty { receive($0) } }
     guard state == .running, !receivingPaused else { return }
-    connection.watch(read: true, write: hasOutgoing)
+    connection.watch(read: true, write: wantsToWrite)
     // What TLS has read, or the end that was found, makes no descriptor ready.
     connection.read()
   }
@@ -262,6 +264,7 @@ final class DirectExchange: CarriedExchange {
     outgoing = []
     written = 0
     part = Data()
+    wantsToWrite = false
     timerAt = .max
     timer = nil
   }
@@ -304,4 +307,5 @@ final class DirectExchange: CarriedExchange {
   }
 
   override var wire: DirectConnection? { connection }
+  override var handedOver: Int { uploadOffset - part.count }
 }

@@ -144,6 +144,29 @@ struct BackPressureTests {
     #expect(await reader.value == ("last", "response/malformed_response"))
   }
 
+  @Test("an upload goes on while the answer is read that came before its end")
+  func uploadBesideAnswer() async throws {
+    let server = try LoopbackServer { connection in
+      guard let head = try connection.readHead() else { return }
+      try connection.write("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: \(3 << 20)\r\n\r\n")
+      try connection.write([UInt8](repeating: 7, count: 2 << 20))
+      _ = try connection.readBody(for: head)
+      try connection.write([UInt8](repeating: 7, count: 1 << 20))
+    }
+    let engine = try CurlTransport()
+    let upload = RequestBody.raw(Data(count: 32 << 20))
+    for _ in 0..<20 {
+      let request = TransferRequest.to(server) {
+        $0.head.method = .post
+        $0.body = upload
+        $0.delivery = .streamed(maximumBytes: nil)
+      }
+      var count = 0
+      for try await chunk in try await engine.execute(request).body { count += chunk.count }
+      #expect(count == 3 << 20)
+    }
+  }
+
   @Test("a body that is dropped unread closes the connection")
   func droppedBody() async throws {
     let server = try Self.flooding(Progress())

@@ -78,8 +78,10 @@ struct ProgressTests {
     Self.expectRising(seen)
   }
 
-  @Test("an upload is told while it runs")
-  func runningUpload() async throws {
+  @Test(
+    "an upload is told while it runs, from memory and from a source that gives all of it at once",
+    arguments: [Source.bytes, .stream])
+  func runningUpload(source: Source) async throws {
     let gate = try LoopbackGate()
     let server = try LoopbackServer { connection in
       guard let head = try connection.readHead() else { return }
@@ -88,7 +90,12 @@ struct ProgressTests {
       try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
     }
     let reporter = TransferProgressReporter()
-    let body = RequestBody.raw([UInt8](repeating: 1, count: 64 << 20))
+    let bytes = Data(repeating: 1, count: 64 << 20)
+    let chunk = AsyncStream { stream in
+      stream.yield(bytes)
+      stream.finish()
+    }
+    let body: RequestBody = source == .bytes ? .raw(bytes) : .stream(chunk, length: Int64(bytes.count))
     let resource = try Self.resource(server, reporter, method: .put, body: body)
     let stack = try CurlNetworkStack()
     async let answer = stack.fetch(resource)
