@@ -70,10 +70,10 @@ browse: setup ## Browse Gemini in this terminal: make browse [URL=gemini://…]
 consumer: setup ## Build and run README's example as a user's package would
 	.ci/consumer
 
-tsan: setup-test ## Run the tests under ThreadSanitizer
+tsan: setup-test ## Run the tests under ThreadSanitizer, but for those that .ci/skips.thread names
 	.ci/test thread
 
-asan: setup-test ## Run the tests under AddressSanitizer and LeakSanitizer
+asan: setup-test ## Run the tests under AddressSanitizer and LeakSanitizer, but for those that .ci/skips.address names
 	.ci/test address
 
 slow: setup-test ## Run the tests with a tenth of the machine

@@ -20,8 +20,7 @@ GOLDEN = [pathlib.Path("Tests/LastroCurlTransportsTests/Errors/ErrorTexts.txt"),
           pathlib.Path("Tests/LastroPagesTests/Errors/PagesErrorTexts.txt"),
           pathlib.Path("Tests/LastroEventsTests/Errors/EventErrorTexts.txt"),
           pathlib.Path("Tests/LastroSQLiteCacheTests/Errors/CacheErrorTexts.txt"),
-          pathlib.Path("Tests/LastroFilesTests/Errors/FileErrorTexts.txt"),
-          pathlib.Path("Tests/LastroNamesTests/Errors/NameErrorTexts.txt")]
+          pathlib.Path("Tests/LastroFilesTests/Errors/FileErrorTexts.txt")]
 ALLOWED = pathlib.Path(".ci/error_texts.txt")
 ROW = re.compile(r'^(\S+)(?: "(.*)")?: (.+)$')
 # Help of the command line, names of tests, log messages and the like.

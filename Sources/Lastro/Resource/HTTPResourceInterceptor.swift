@@ -9,7 +9,7 @@
 /// Adapts requests, watches what becomes of them, and has a say in whether a failure is retried.
 ///
 /// Order, for every event: the stack's interceptors, then the resource's, each in array order. Hooks of one call run
-/// one after another, on the concurrent pool; hooks of different calls run at the same time.
+/// one after another, on the concurrent pool or the executor that the caller's task prefers; calls run side by side.
 ///
 /// A hook may wait, such as for a token. When the caller cancels or a time limit passes meanwhile, the hook's task is
 /// cancelled, and the call goes on at once, without what the hook would have said; it may then still be at work when

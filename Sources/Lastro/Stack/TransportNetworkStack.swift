@@ -9,7 +9,7 @@
 /// The HTTP stack over any ``Transport``: interceptors, redirects, retries, deadlines, decoding.
 ///
 /// A value: copies share the transport. Everything that belongs to the application (request makers, interceptors,
-/// decoders) runs on the concurrent pool.
+/// decoders) runs on the concurrent pool, or on the executor that the caller's task prefers.
 public struct TransportNetworkStack: HTTPNetworkStack {
   /// The transport that carries the requests.
   public let transport: any Transport
@@ -34,7 +34,7 @@ public struct TransportNetworkStack: HTTPNetworkStack {
 
   /// Fetches a resource and decodes its model; see ``HTTPNetworkStack``.
   ///
-  /// Runs on the concurrent pool, wherever it is called from.
+  /// Runs on the concurrent pool, or on the executor that the caller's task prefers.
   ///
   /// - Throws: ``HTTPFetchError``, as ``HTTPNetworkStack`` has it.
   @concurrent
@@ -53,7 +53,7 @@ public struct TransportNetworkStack: HTTPNetworkStack {
 
   /// Opens a resource as a stream; see ``HTTPNetworkStack``.
   ///
-  /// Runs on the concurrent pool, wherever it is called from.
+  /// Runs on the concurrent pool, or on the executor that the caller's task prefers.
   ///
   /// - Throws: ``HTTPFetchError``, as ``HTTPNetworkStack`` has it.
   @concurrent
@@ -73,7 +73,7 @@ public struct TransportNetworkStack: HTTPNetworkStack {
   /// Interceptors, signers, redirects, retries, quota and limits in time are those of a fetch, which interceptors see
   /// fail with each status outside 200–299; only when none of them wants another attempt, or a rule forbids it, the
   /// answer is the value. Its body is whole, of whatever status, and no longer than the limit of bodies. Runs on the
-  /// concurrent pool.
+  /// concurrent pool, or on the executor that the caller's task prefers.
   ///
   /// ```swift
   /// let answer = try await stack.exchange(try ResourceRequest(url: url))
