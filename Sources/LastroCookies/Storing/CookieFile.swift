@@ -5,7 +5,7 @@ internal import LastroSupport
 /// A file of cookies in the format of Netscape's `cookies.txt`, which curl and wget share.
 ///
 /// ```swift
-/// let jar = try CookieJar(store: CookieFile(path: "/var/lib/agent/cookies.txt"))
+/// let jar = try CookieJar(store: CookieFile(path: "/var/lib/shop/cookies.txt"))
 /// ```
 ///
 /// A save writes a new file beside it and puts that in its place at once. Only the owner may read it (0600), as it
