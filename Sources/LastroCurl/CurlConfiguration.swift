@@ -12,8 +12,8 @@ internal import LastroWire
 public struct CurlConfiguration: Sendable {
   /// Event-loop threads; transfers are spread over them, connections are not shared. Default 1, at most 64.
   public var loops = 1
-  /// How connections are made, unless a request says otherwise. Roots of its own that cannot be read are an error when
-  /// the engine is made; a request's, of that request.
+  /// How connections are made, unless a request says otherwise. Default `ConnectionOptions()`. Roots of its own that
+  /// cannot be read are an error when the engine is made; a request's, of that request.
   public var connection = ConnectionOptions()
   /// Holds hosts to the keys that are pinned for them: on every connection of the engine, those of its dialers
   /// included. For other hosts chain and host name suffice. Default none.
@@ -22,29 +22,30 @@ public struct CurlConfiguration: Sendable {
   /// takes other pins while it runs, and reports; making an engine with both is an error, as with two policies for one
   /// host.
   public var pins: [PinningPolicy]
-  /// Most connections to one host (scheme, name and port) for each loop. More requests wait. Default 128.
+  /// Most connections to one host (scheme, name and port) for each loop. More requests wait. Default 128, at least 1.
   public var connectionsPerHost = 128
   /// Most requests in flight to one host that speaks HTTP/2, for each loop. One connection carries at most 100, fewer
-  /// where the server says so; another is opened when they run out. Default 100.
+  /// where the server says so; another is opened when they run out. Default 100, at least 1.
   public var http2StreamsPerHost = 100
-  /// Most requests that wait for a connection, for each loop; one more fails with `limit/queue_full`. Default 16,384.
+  /// Most requests that wait for a connection, for each loop; one more fails with `limit/queue_full`. Default 16,384; 0
+  /// or more.
   public var maximumQueuedRequests = 16_384
-  /// Most idle connections kept, for each loop; the oldest is closed first. Default 256.
+  /// Most idle connections kept, for each loop; the oldest is closed first. Default 256, at least 1.
   public var idleConnections = 256
   /// Idle connections are closed after so long. Default 60 s, at least 1 s.
   public var idleLifetime: Duration = .seconds(60)
   /// No connection serves a new request after so long, so that DNS changes are seen. Default 5 minutes, at least 1 s.
   public var connectionLifetime: Duration = .seconds(300)
   /// Connections to one host that are opened at a time: each may take a thread that resolves its name. Of libcurl's own
-  /// transfers, requests let in at once to a host no connection was made to yet. Default 16.
+  /// transfers, requests let in at once to a host no connection was made to yet. Default 16, at least 1.
   public var coldRequestsPerHost = 16
-  /// Most bytes of a response head, interim ones included. Default 256 KiB. libcurl's own transfers
+  /// Most bytes of a response head, interim ones included. Default 256 KiB, at least 1. libcurl's own transfers
   /// (``HTTPCarrier/transfer``) have limits besides: 100 KiB for a line, and 300 KiB in all (not in 8.2 and older
   /// without the distribution's patch).
   public var maximumHeadBytes = ExchangeLimits().headBytes
-  /// Most header fields of a response. Default 500.
+  /// Most header fields of a response. Default 500, at least 1.
   public var maximumHeaderFields = ExchangeLimits().fields
-  /// Most interim (1xx) responses before the final one. Default 32.
+  /// Most interim (1xx) responses before the final one. Default 32; 0 or more.
   public var maximumInterimResponses = ExchangeLimits().interimResponses
   /// Whether `Accept-Encoding: gzip, deflate` is sent and compressed bodies are expanded, unless the request has the
   /// field itself, or `Range`. Another coding is refused (`response/bad_content_encoding`). The header fields stay as
@@ -56,14 +57,16 @@ public struct CurlConfiguration: Sendable {
   /// Most content codings of one body, one upon the other; more are refused from the head
   /// (`response/bad_content_encoding`). Each takes 40 KiB to undo, and `identity` does not count. Default 1, at most 8.
   public var maximumContentCodings = 1
-  /// A streamed body that expands to more than so many times its size is refused, after the first 32 MiB. Default 250.
+  /// A streamed body that expands to more than so many times its size is refused, after the first 32 MiB. Default 250,
+  /// at least 1.
   public var maximumDecompressionRatio = 250
-  /// Bytes buffered for the reader of a streamed body before the server is held up; memory is taken as they come.
-  /// Default 1 MiB: each time it fills, reader and event loop wake each other. For a slow reader the engine holds more,
-  /// as it came: one read of up to 128 KiB, and over HTTP/2 up to the stream's window, 1 MiB, or more for a reader that
-  /// kept up before (libcurl's own transfers: up to 32 MiB).
+  /// Bytes buffered for the reader of a streamed body before the server is held up, at least 1; memory is taken as they
+  /// come. Default 1 MiB: each time it fills, reader and event loop wake each other. For a slow reader the engine holds
+  /// more, as it came: one read of up to 128 KiB, and over HTTP/2 up to the stream's window, 1 MiB, or more for a
+  /// reader that kept up before (libcurl's own transfers: up to 32 MiB).
   public var streamBufferBytes = 1024 * 1024
-  /// Sent as `User-Agent` where the request has none; `nil` sends none. Default `Lastro/` and the version.
+  /// Sent as `User-Agent` where the request has none; `nil` sends none. A control character is refused. Default
+  /// `Lastro/` and the version.
   public var userAgent: String? = "Lastro/\(LastroVersion.current)"
   /// Whether `Accept: */*` is sent where the request has no `Accept`, nor the stack. Default true.
   public var sendsAccept = true

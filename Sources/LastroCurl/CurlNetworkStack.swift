@@ -8,7 +8,7 @@ public import Lastro
   public import Foundation
 #endif
 
-/// The network stack on libcurl: what app-services make once and share.
+/// The network stack on libcurl: make one for a program, and share it.
 ///
 /// ```swift
 /// let github = try CurlNetworkStack()
@@ -33,8 +33,8 @@ public struct CurlNetworkStack: HTTPNetworkStack {
   /// Starts the engine.
   ///
   /// - Parameters:
-  ///   - engine: threads, connections, limits.
-  ///   - configuration: interceptors, time limits, redirects.
+  ///   - engine: threads, connections, limits. Default `CurlConfiguration()`.
+  ///   - configuration: interceptors, time limits, redirects. Default `StackConfiguration()`.
   /// - Throws: `ConfigurationError` for a value that cannot work, or when threads or descriptors ran out.
   public init(
     _ engine: CurlConfiguration = CurlConfiguration(), configuration: StackConfiguration = StackConfiguration()
@@ -42,7 +42,8 @@ public struct CurlNetworkStack: HTTPNetworkStack {
     self.init(sharing: try CurlTransport(engine), configuration: configuration)
   }
 
-  /// Makes another stack on the engine of one; see ``init(sharing:configuration:)-(CurlTransport,_)``.
+  /// Makes another stack on the engine of one; see ``init(sharing:configuration:)-(CurlTransport,_)``, which has
+  /// the same default.
   public init(sharing other: CurlNetworkStack, configuration: StackConfiguration = StackConfiguration()) {
     self.init(sharing: other.engine, configuration: configuration)
   }
@@ -54,7 +55,7 @@ public struct CurlNetworkStack: HTTPNetworkStack {
   ///
   /// - Parameters:
   ///   - engine: carries the requests.
-  ///   - configuration: interceptors, time limits, redirects.
+  ///   - configuration: interceptors, time limits, redirects. Default `StackConfiguration()`.
   public init(sharing engine: CurlTransport, configuration: StackConfiguration = StackConfiguration()) {
     self.engine = engine
     stack = TransportNetworkStack(transport: engine, configuration: configuration)
@@ -122,10 +123,11 @@ public struct CurlNetworkStack: HTTPNetworkStack {
     await stack.explain(resource, asStream: asStream)
   }
 
-  /// Connects to a server as a fetch would, checks its chain and host name, and tells what it presented. Nothing is
-  /// sent.
+  /// Connects to a server as a fetch would, checks its chain and host name, and tells what it presented. No request
+  /// is sent.
   ///
-  /// See ``CurlTransport/inspect(_:connection:timeout:)``.
+  /// `timeout` is 10 s by default; one that is not positive fails with `request/invalid_option`. See
+  /// ``CurlTransport/inspect(_:connection:timeout:)``.
   ///
   /// - Throws: `TransportError`, as the engine's ``CurlTransport/inspect(_:connection:timeout:)``.
   public func inspect(
@@ -138,7 +140,8 @@ public struct CurlNetworkStack: HTTPNetworkStack {
   ///
   /// Optional. When the calling task is cancelled, the running transfers are cancelled too.
   ///
-  /// - Parameter cancelling: whether running transfers are cancelled (code `shut_down`) instead of awaited.
+  /// - Parameter cancelling: whether running transfers are cancelled (code `shut_down`) instead of awaited. Default
+  ///   false.
   public func shutDown(cancelling: Bool = false) async { await engine.shutDown(cancelling: cancelling) }
 }
 

@@ -12,7 +12,7 @@ extension CurlTransport {
   /// - Parameters:
   ///   - url: an `https` URL; only scheme, host and port count.
   ///   - connection: how to connect; default: the transport's own options.
-  ///   - timeout: limit for all of it. Default 10 s.
+  ///   - timeout: limit for all of it. Default 10 s; one that is not positive fails with `request/invalid_option`.
   /// - Throws: `TransportError`, as a request would: for an untrusted chain, for another host's certificate, and for a
   ///   server that a trust judge refuses. The last has the chain in `trustFailure`.
   public func inspect(

@@ -26,6 +26,7 @@ public final class CurlTransport: Transport {
 
   /// Starts the engine.
   ///
+  /// - Parameter configuration: threads, connections, limits. Default `CurlConfiguration()`.
   /// - Throws: `ConfigurationError` for a value that cannot work, or when threads or descriptors ran out.
   public init(_ configuration: CurlConfiguration = CurlConfiguration()) throws(ConfigurationError) {
     var configuration = configuration
@@ -103,7 +104,8 @@ public final class CurlTransport: Transport {
 
   /// Takes no more requests, and returns when the running ones have ended and the threads are gone.
   ///
-  /// - Parameter cancelling: whether running requests are cancelled (code `shut_down`) instead of awaited.
+  /// - Parameter cancelling: whether running requests are cancelled (code `shut_down`) instead of awaited. Default
+  ///   false. Cancelling the calling task cancels them, too.
   public func shutDown(cancelling: Bool = false) async {
     isShutDown.store(true, ordering: .relaxed)
     for loop in loops { _ = loop.post(.shutDown(cancelling: cancelling)) }

@@ -9,23 +9,23 @@ extension DialerTransport {
     /// How streams are dialed, and which version of HTTP is spoken, unless a request says otherwise. Default `nil`: as
     /// the dialer has it, and HTTP/2 over TLS where the server picks it.
     public var connection: ConnectionOptions?
-    /// Most connections to one origin. More requests wait. Default 128.
+    /// Most connections to one origin. More requests wait. Default 128, at least 1.
     public var connectionsPerHost = 128
-    /// Most requests at a time on one connection of HTTP/2, fewer where the server says so. Default 100.
+    /// Most requests at a time on one connection of HTTP/2, fewer where the server says so. Default 100, at least 1.
     public var http2StreamsPerConnection = 100
-    /// Most requests that wait for a connection; one more fails with `limit/queue_full`. Default 16,384.
+    /// Most requests that wait for a connection; one more fails with `limit/queue_full`. Default 16,384; 0 or more.
     public var maximumQueuedRequests = 16_384
     /// Most idle connections kept; the oldest is closed first. Default 256; 0 keeps none.
     public var idleConnections = 256
-    /// Idle connections are closed after so long. Default 60 s.
+    /// Idle connections are closed after so long. Default 60 s, at least 1 s.
     public var idleLifetime: Duration = .seconds(60)
-    /// No connection takes a new request after so long. Default 5 minutes.
+    /// No connection takes a new request after so long. Default 5 minutes, at least 1 s.
     public var connectionLifetime: Duration = .seconds(300)
-    /// Most bytes of a response head, interim ones included. Default 256 KiB.
+    /// Most bytes of a response head, interim ones included. Default 256 KiB, at least 1.
     public var maximumHeadBytes = ExchangeLimits().headBytes
-    /// Most header fields of a response. Default 500.
+    /// Most header fields of a response. Default 500, at least 1.
     public var maximumHeaderFields = ExchangeLimits().fields
-    /// Most interim (1xx) responses before the final one. Default 32.
+    /// Most interim (1xx) responses before the final one. Default 32; 0 or more.
     public var maximumInterimResponses = ExchangeLimits().interimResponses
     /// Whether `Accept-Encoding: gzip, deflate` is sent and compressed bodies are expanded, unless the request has the
     /// field itself, or `Range`. Default true.
@@ -33,12 +33,13 @@ extension DialerTransport {
     /// Most content codings of one body, one upon the other. Default 1, at most 8.
     public var maximumContentCodings = 1
     /// A streamed body that expands to more than so many times its size is refused, after the first 32 MiB. Default
-    /// 250.
+    /// 250, at least 1.
     public var maximumDecompressionRatio = 250
-    /// Bytes buffered for the reader of a streamed body before the server is held up. Default 256 KiB. Over HTTP/2 as
-    /// much as the server may send ahead comes on top: 1 MiB, and up to 16 MiB for readers who keep up.
+    /// Bytes buffered for the reader of a streamed body before the server is held up. Default 256 KiB, at least 1. Over
+    /// HTTP/2 as much as the server may send ahead comes on top: 1 MiB, and up to 16 MiB for readers who keep up.
     public var streamBufferBytes = 256 * 1024
-    /// Sent as `User-Agent` where the request has none; `nil` sends none. Default `nil`.
+    /// Sent as `User-Agent` where the request has none; `nil` sends none. A control character is refused. Default
+    /// `nil`.
     public var userAgent: String?
     /// Whether `Accept: */*` is sent where the request has no `Accept`. Default true.
     public var sendsAccept = true

@@ -39,7 +39,7 @@ public final class DialerTransport: Transport {
   ///
   /// - Parameters:
   ///   - dialer: opens the streams.
-  ///   - configuration: limits, and what is sent beside the request.
+  ///   - configuration: limits, and what is sent beside the request. Default `Configuration()`.
   /// - Throws: `ConfigurationError` for a value that cannot work.
   public convenience init(
     over dialer: any Dialer, configuration: Configuration = Configuration()
@@ -81,7 +81,7 @@ public final class DialerTransport: Transport {
   /// Takes no more requests, and returns when the running ones have ended and the idle connections are closed.
   ///
   /// - Parameter cancelling: whether running requests are cancelled (code `shut_down`) instead of awaited; they are,
-  ///   too, when the calling task is cancelled.
+  ///   too, when the calling task is cancelled. Default false.
   public func shutDown(cancelling: Bool = false) async {
     pool.close()
     let isIdle = cancelling ? false : await pool.waitUntilIdle()

@@ -2,7 +2,7 @@
 
 /// Whether and how far redirects are followed.
 public struct RedirectPolicy: Sendable, Hashable {
-  /// Most redirects of one attempt. 0 returns the 3xx answer itself.
+  /// Most redirects of one attempt. With 0 a fetch throws the 3xx (`http/unexpected_status`); `exchange` returns it.
   public var limit: Int
   /// Whether `https` may lead to `http`. Default false.
   public var allowsInsecure: Bool
@@ -16,6 +16,6 @@ public struct RedirectPolicy: Sendable, Hashable {
     Self(limit: max(0, limit), allowsInsecure: allowsInsecure)
   }
 
-  /// Follows none: the 3xx answer is the response.
+  /// Follows none: a fetch throws the 3xx answer as `http/unexpected_status`; `exchange` returns it.
   public static let none = Self(limit: 0, allowsInsecure: false)
 }

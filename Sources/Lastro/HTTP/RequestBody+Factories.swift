@@ -55,23 +55,23 @@ extension RequestBody {
     form(fields.map { ($0.key, $0.value) } + secrets.map { ($0.key, $0.value.reveal()) }, secrets: secrets.map(\.value))
   }
 
-  /// Bytes as they are. Without a type, none is sent.
+  /// Bytes as they are. Default `nil`: no type is sent.
   public static func raw(_ data: Data, contentType: String? = nil) -> RequestBody {
     RequestBody(source: .bytes(data), contentType: contentType)
   }
 
-  /// Bytes as they are. Without a type, none is sent.
+  /// Bytes as they are. Default `nil`: no type is sent.
   public static func raw(_ bytes: [UInt8], contentType: String? = nil) -> RequestBody {
     raw(Data(bytes), contentType: contentType)
   }
 
-  /// Text in UTF-8.
+  /// Text in UTF-8, by default of type `text/plain; charset=utf-8`.
   public static func raw(_ text: String, contentType: String = "text/plain; charset=utf-8") -> RequestBody {
     raw(Data(text.utf8), contentType: contentType)
   }
 
   /// A file, read while it is sent and not before. It must not change until the fetch is over; a retry or redirect
-  /// reads it again.
+  /// reads it again. `contentType` is `nil` by default: none is sent.
   ///
   /// - Throws: stage `request`, code `invalid_body`, when it does not exist, is not a regular file or cannot be read.
   public static func file(path: String, contentType: String? = nil) throws(TransportError) -> RequestBody {
@@ -92,11 +92,11 @@ extension RequestBody {
   ///
   /// - Parameters:
   ///   - sequence: the chunks; iterated once for each sending. Iteration is cancelled with the fetch.
-  ///   - length: number of bytes in total, sent as `Content-Length`; giving fewer or more fails the fetch. `nil`: not
-  ///     known, sent chunked over HTTP/1.1.
-  ///   - isReplayable: whether the sequence gives the same again when it is iterated again. Without that, a retry or a
+  ///   - length: number of bytes in total, sent as `Content-Length`; another number fails the fetch with
+  ///     `request/invalid_body`. Default `nil`: not known, sent chunked over HTTP/1.1.
+  ///   - isReplayable: whether the sequence gives the same again when it is iterated again. Default false: a retry or a
   ///     redirect that needs the body fails.
-  ///   - contentType: without it, no type is sent.
+  ///   - contentType: default `nil`: no type is sent.
   ///   - trailers: fields to send behind the last chunk; ``trailers`` tells what holds. Default: none.
   public static func stream<Chunks: AsyncSequence & Sendable>(
     _ sequence: Chunks, length: Int64? = nil, isReplayable: Bool = false, contentType: String? = nil,

@@ -52,12 +52,12 @@ public struct RequestOptions: Sendable {
   private static let defaults = CopyOnWrite(Values())
   private var storage = Self.defaults
 
-  /// A name for logs and metrics, of few distinct values, such as `getRepository`.
+  /// A name for logs and metrics, of few distinct values, such as `getRepository`. Default `nil`.
   public var operation: String? {
     get { storage.value.operation }
     _modify { yield &storage.value.operation }
   }
-  /// Limits in time.
+  /// Limits in time. Default `nil`: the stack's.
   public var timeouts: Timeouts? {
     get { storage.value.timeouts }
     _modify { yield &storage.value.timeouts }
@@ -67,7 +67,7 @@ public struct RequestOptions: Sendable {
     get { storage.value.maximumBodyBytes }
     _modify { yield &storage.value.maximumBodyBytes }
   }
-  /// How redirects are treated.
+  /// How redirects are treated. Default `nil`: as the stack says.
   public var redirects: RedirectPolicy? {
     get { storage.value.redirects }
     _modify { yield &storage.value.redirects }
@@ -77,18 +77,18 @@ public struct RequestOptions: Sendable {
     get { storage.value.idempotency }
     _modify { yield &storage.value.idempotency }
   }
-  /// How connections are made.
+  /// How connections are made. Default `nil`: as the engine says.
   public var connection: ConnectionOptions? {
     get { storage.value.connection }
     _modify { yield &storage.value.connection }
   }
   /// Header fields whose values are secret, besides `Authorization`, `Cookie`, `Set-Cookie` and `Proxy-Authorization`:
-  /// redacted in logs, and not sent across origins.
+  /// redacted in logs, and not sent across origins. Default none.
   public var sensitiveHeaders: Set<HTTPField.Name> {
     get { storage.value.sensitiveHeaders }
     _modify { yield &storage.value.sensitiveHeaders }
   }
-  /// Query items whose values are secret, besides the usual ones (`token`, `key`, `sig`, `password` …).
+  /// Query items whose values are secret, besides the usual ones (`token`, `key`, `sig`, `password` …). Default none.
   public var sensitiveQueryItems: Set<String> {
     get { storage.value.sensitiveQueryItems }
     _modify { yield &storage.value.sensitiveQueryItems }
@@ -99,7 +99,7 @@ public struct RequestOptions: Sendable {
     get { storage.value.shownQueryItems }
     _modify { yield &storage.value.shownQueryItems }
   }
-  /// Is told how far the call has come. One for each call.
+  /// Is told how far the call has come. One for each call. Default `nil`.
   public var progress: TransferProgressReporter? {
     get { storage.value.progress }
     _modify { yield &storage.value.progress }
@@ -114,7 +114,7 @@ public struct RequestOptions: Sendable {
     get { storage.value.secrets }
     _modify { yield &storage.value.secrets }
   }
-  /// When true, a 2xx answer with no body is a failure (`no_data`), except to HEAD and for 204 and 205.
+  /// Default false. When true, a 2xx answer with no body is a failure (`no_data`), except to HEAD and for 204 and 205.
   public var requiresBody: Bool {
     get { storage.value.requiresBody }
     _modify { yield &storage.value.requiresBody }

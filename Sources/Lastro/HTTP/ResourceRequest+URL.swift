@@ -3,7 +3,7 @@
 public import HTTPTypes
 
 extension ResourceRequest {
-  /// Makes a request to an absolute URL.
+  /// Makes a request to an absolute URL: a GET with no fields, no body and default options, unless said otherwise.
   ///
   /// The URL is read as ``HTTPResourceEndpoint`` describes: percent-encoding is kept, what a URL may not contain is
   /// percent-encoded, the fragment is dropped. The raw string is checked first: control characters, spaces and user

@@ -66,7 +66,7 @@ extension ErrorDecoding where APIError == TextAPIError, Payload == Data {
 }
 
 extension ErrorDecoding where APIError == any Error, Payload == Data {
-  /// JSON of a concrete type, for resources whose errors are `any Error`.
+  /// JSON of a concrete type, for resources whose errors are `any Error`. Default `decoder`: the stack's.
   public static func json<E: Error & Decodable>(_ type: E.Type, decoder: JSONDecoder? = nil) -> Self {
     ErrorDecoding<E, Payload, Metadata>.json(type, decoder: decoder).map { $0 }
   }

@@ -43,7 +43,7 @@ extension HTTPResource where Model == Data, APIError == any Error {
     self.init(baseRequestMaking: .request(request), interceptors: interceptors, options: options)
   }
 
-  /// Makes a raw resource out of an endpoint.
+  /// Makes a raw resource out of an endpoint. Default: no interceptors of its own, and options in which nothing is set.
   public static func raw(
     _ endpoint: some HTTPResourceEndpoint, interceptors: [any HTTPResourceInterceptor] = [],
     options: RequestOptions = RequestOptions()
@@ -51,7 +51,7 @@ extension HTTPResource where Model == Data, APIError == any Error {
     Self(baseRequestMaking: .endpoint(endpoint), interceptors: interceptors, options: options)
   }
 
-  /// Makes a raw resource out of a request.
+  /// Makes a raw resource out of a request. Default: no interceptors of its own, and options in which nothing is set.
   public static func raw(
     _ request: ResourceRequest, interceptors: [any HTTPResourceInterceptor] = [],
     options: RequestOptions = RequestOptions()

@@ -40,7 +40,7 @@ public struct RetryInterceptor: HTTPResourceInterceptor {
   /// Which failures it is asked about. Default ``Eligibility/standard``.
   public let eligibility: Eligibility
 
-  /// Wraps a policy.
+  /// Wraps a policy; `eligibility` is ``Eligibility/standard`` by default.
   public init(policy: HTTPRetryPolicy, eligibility: Eligibility = .standard) {
     self.policy = policy
     self.eligibility = eligibility

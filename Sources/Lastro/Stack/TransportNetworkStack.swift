@@ -18,7 +18,7 @@ public struct TransportNetworkStack: HTTPNetworkStack {
 
   let core: StackCore
 
-  /// Makes a stack.
+  /// Makes a stack. Default `configuration`: `StackConfiguration()`.
   public init(transport: any Transport, configuration: StackConfiguration = StackConfiguration()) {
     self.transport = transport
     core = StackCore(transport: transport, configuration: configuration)

@@ -15,8 +15,9 @@ public enum ProxyOptions: Sendable, Hashable {
   case none
   /// This proxy for every host that `bypass` does not name.
   ///
-  /// The URL's scheme is `http`, `https`, `socks5` (resolves here) or `socks5h` (the proxy resolves); it may carry
-  /// user and password. `bypass` follows `no_proxy`: names match themselves and their subdomains, `*` matches all,
-  /// addresses may carry a prefix length.
+  /// The URL's scheme is `http` (also where none stands), `https`, `socks4`, `socks5` (both resolve here), `socks4a` or
+  /// `socks5h` (the proxy resolves); it may carry user and password. Another URL fails the request with
+  /// `request/invalid_option`. `bypass` follows `no_proxy`: names match themselves and their subdomains, `*` matches
+  /// all, addresses may carry a prefix length.
   case url(String, bypass: [String] = [])
 }

@@ -29,9 +29,8 @@ public struct TLSOptions: Sendable, Hashable {
   /// Where trusted roots come from.
   ///
   /// Files are read once, and looked at again once a second at most: when one has changed, requests go out on new
-  /// connections, which know the new roots. While it cannot be read, connections and
-  /// requests go on with the roots read before; only after idleness, when no connection holds them any more, requests
-  /// fail.
+  /// connections, which know the new roots. While it cannot be read, connections and requests go on with the roots read
+  /// before; only after idleness, when no connection holds them any more, requests fail.
   public enum Roots: Sendable, Hashable {
     /// The system's bundle: the file that `SSL_CERT_FILE` names, or the distribution's.
     case system
@@ -69,7 +68,7 @@ public struct TLSOptions: Sendable, Hashable {
     /// Password of the key, if it is encrypted.
     public var keyPassword: String?
 
-    /// Makes an identity.
+    /// Makes an identity. Default: the key stands in the certificate's PEM, and has no password.
     public init(certificate: PEM, key: PEM? = nil, keyPassword: String? = nil) {
       self.certificate = certificate
       self.key = key

@@ -20,7 +20,7 @@
 ///
 /// Two policies are equal when all they say is.
 public struct PinningPolicy: Sendable, Hashable {
-  /// What a policy means after its last moment. Dates count to the second; a part of one is dropped.
+  /// What a policy means after its last moment. Dates are of 1970 to 9999, and count to the second, rounded down.
   public enum Expiration: Sendable, Hashable {
     /// It holds until it is replaced.
     case never

@@ -40,7 +40,7 @@ struct RequestFlags: ParsableArguments {
 
   @Option(
     name: [.customLong("max-redirects"), .customLong("max-redirs")],
-    help: "Most redirects to follow; 0 returns the 3xx answer. Default 20.")
+    help: "Most redirects to follow; with 0 a 3xx answer is a failure (exit status 22). Default 20.")
   var maxRedirects: Int?
   @Option(
     name: [.customLong("max-body"), .customLong("max-filesize")],

@@ -32,7 +32,8 @@ public struct CurlDialer: Dialer {
   /// Dials with the engine of a transport, whose threads and options the streams share.
   public init(transport: CurlTransport) { self.transport = transport }
 
-  /// Dials with an engine of its own, which ends when the dialer and all its streams are gone.
+  /// Dials with an engine of its own, which ends when the dialer and all its streams are gone. Default
+  /// `CurlConfiguration()`.
   ///
   /// - Throws: `ConfigurationError`, as ``CurlTransport`` does.
   public init(_ configuration: CurlConfiguration = CurlConfiguration()) throws(ConfigurationError) {

@@ -21,7 +21,7 @@ public struct GeminiClient: Sendable {
   /// How it behaves.
   public let configuration: GeminiConfiguration
 
-  /// Makes a client.
+  /// Makes a client. Default `configuration`: `GeminiConfiguration()`.
   public init(dialer: any Dialer, configuration: GeminiConfiguration = GeminiConfiguration()) {
     self.dialer = dialer
     self.configuration = configuration
@@ -53,7 +53,7 @@ public struct GeminiClient: Sendable {
   ///
   /// - Parameters:
   ///   - request: what is asked for.
-  ///   - limit: most bytes of the body; more fail with stage `limit`, code `body_too_large`.
+  ///   - limit: most bytes of the body; more fail with stage `limit`, code `body_too_large`. Default 16 MiB.
   /// - Throws: ``GeminiError``.
   public func fetchData(
     _ request: GeminiRequest, upTo limit: Int = GeminiClient.defaultMaximumBodyBytes
@@ -72,14 +72,15 @@ public struct GeminiClient: Sendable {
     }
   }
 
-  /// As ``fetchData(_:upTo:)-(GeminiRequest,_)``.
+  /// As ``fetchData(_:upTo:)-(GeminiRequest,_)``; the limit is 16 MiB by default.
   ///
   /// - Throws: ``GeminiError``.
   public func fetchData(
     _ url: GeminiURL, upTo limit: Int = GeminiClient.defaultMaximumBodyBytes
   ) async throws(GeminiError) -> GeminiResponse { try await fetchData(GeminiRequest(url: url), upTo: limit) }
 
-  /// As ``fetchData(_:upTo:)-(GeminiRequest,_)``; text that is not a URL fails with stage `request`.
+  /// As ``fetchData(_:upTo:)-(GeminiRequest,_)``, with 16 MiB by default; text that is not a URL fails with stage
+  /// `request`.
   ///
   /// - Throws: ``GeminiError``.
   public func fetchData(

@@ -51,7 +51,7 @@ public struct GeminiConfiguration: Sendable {
   /// Whether a body that ends without close_notify counts as whole, as many servers leave it out;
   /// ``GeminiBody/isTruncated`` tells. Default false: it is an error.
   public var toleratesTruncation = false
-  /// Measures limits, and says what day it is.
+  /// Measures limits, and says what day it is. Default: the continuous clock.
   public var time = TimeSource.continuous
 
   /// Makes the default configuration.
@@ -95,7 +95,7 @@ public struct GeminiRedirects: Sendable {
   /// Whether there is nothing to decide, so that a redirect need not lead anywhere.
   private(set) var handsAllOver = false
 
-  /// Makes a policy.
+  /// Makes a policy. `limit` is 5 by default; a negative number counts as 0.
   public init(limit: Int = 5, decide: @escaping @Sendable (Step) async -> Decision) {
     self.limit = max(0, limit)
     self.decide = decide
@@ -110,6 +110,6 @@ public struct GeminiRedirects: Sendable {
     return policy
   }()
 
-  /// Follows them wherever they lead within Gemini.
+  /// Follows them wherever they lead within Gemini, five in a row by default; a negative limit counts as 0.
   public static func acrossHosts(limit: Int = 5) -> GeminiRedirects { GeminiRedirects(limit: limit) { _ in .follow } }
 }

@@ -40,7 +40,7 @@ public final class GeminiDataTask: Cancelable {
   /// - Parameters:
   ///   - request: what to ask for.
   ///   - client: asks.
-  ///   - maximumBodyBytes: most bytes of a body; more fail with stage `limit`.
+  ///   - maximumBodyBytes: most bytes of a body; more fail with stage `limit`. Default 16 MiB.
   ///   - queue: where the completion runs. Default: on the thread on which the request ended, or was cancelled.
   ///   - completion: takes the outcome.
   public init(
@@ -53,7 +53,7 @@ public final class GeminiDataTask: Cancelable {
     core = Core(queue: queue, completion: completion)
   }
 
-  /// Makes a task for a URL.
+  /// Makes a task for a URL, with the defaults of ``init(request:client:maximumBodyBytes:queue:completion:)``.
   ///
   /// - Throws: as ``GeminiURL/init(_:)-(String)``; the completion is not called then.
   public convenience init(
@@ -145,7 +145,8 @@ public final class GeminiDataTask: Cancelable {
 }
 
 extension GeminiClient {
-  /// A task for a request; nothing is sent before it is resumed.
+  /// A task for a request, whose body has 16 MiB at most; nothing is sent before it is resumed. Default `queue`: the
+  /// thread on which the request ended.
   public func dataTask(
     with request: GeminiRequest, queue: CallbackQueue = .concurrent, completion: @escaping GeminiDataTask.Completion
   ) -> GeminiDataTask { GeminiDataTask(request: request, client: self, queue: queue, completion: completion) }

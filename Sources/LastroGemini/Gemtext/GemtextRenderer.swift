@@ -21,13 +21,13 @@ public struct GemtextRenderer: Sendable {
   /// The targets of the links so far; number 1 first.
   public private(set) var links: [String] = []
 
-  /// Makes a renderer.
+  /// Makes a renderer. `width` is 80 by default, and below 20 counts as 20; targets are not shown by default.
   public init(width: Int = 80, showsTargets: Bool = false) {
     self.width = max(20, width)
     self.showsTargets = showsTargets
   }
 
-  /// A whole document.
+  /// A whole document, with the defaults of ``init(width:showsTargets:)``.
   public static func text(_ lines: some Sequence<GemtextLine>, width: Int = 80, showsTargets: Bool = false) -> String {
     var renderer = GemtextRenderer(width: width, showsTargets: showsTargets)
     return lines.compactMap { renderer.rendered($0) }.map { $0 + "\n" }.joined()

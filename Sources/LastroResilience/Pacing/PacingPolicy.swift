@@ -13,9 +13,8 @@ public struct PacingPolicy: Sendable, Hashable {
 
     /// Makes a pace.
     ///
-    /// - Throws: `ConfigurationError` for a pace that is not positive, above a million, or below one in a day, and for
-    /// a
-    ///   burst outside 1…1000000.
+    /// - Throws: `ConfigurationError` for a pace below one in a day or above a million in a second, and for a burst
+    ///   outside 1…1000000.
     public init(perSecond: Double, burst: Int = 1) throws(ConfigurationError) {
       guard perSecond >= 1 / 86_400.0, perSecond <= 1_000_000 else {
         throw ConfigurationError(

@@ -104,7 +104,7 @@ extension Connection {
     throw error
   }
 
-  /// Sends content; returns when the layer below has taken it.
+  /// Sends content, by default as a whole message; returns when the layer below has taken it.
   ///
   /// - Throws: ``ConnectionError``. A cancelled task cancels the connection: the peer has an unknown part.
   public func send(
@@ -129,10 +129,12 @@ extension Connection {
     try await send(nil, contentContext: .finalMessage, isComplete: true)
   }
 
-  /// Receives at least `minimum` bytes, fewer only where the message or the stream ends, and at most `maximum`.
+  /// Receives at least `minimum` bytes (default 1), fewer only where the message or the stream ends, and at most
+  /// `maximum` (default 65,536).
   ///
-  /// - Throws: ``ConnectionError``. A cancelled task cancels the connection: what would come would be lost.
-  ///   ``byteStream(facts:)`` has reads that can be given up.
+  /// - Throws: ``ConnectionError``; `invalid_option` for a negative minimum, one above the maximum or above
+  ///   ``ConnectionParameters/maximumMessageBytes``, and a maximum below 1. A cancelled task cancels the connection:
+  ///   what would come would be lost. ``byteStream(facts:)`` has reads that can be given up.
   public func receive(minimum: Int = 1, maximum: Int = 65_536) async throws(ConnectionError) -> ReceivedContent {
     try await received { completion in
       receive(minimumIncompleteLength: minimum, maxLength: maximum, completion: completion)

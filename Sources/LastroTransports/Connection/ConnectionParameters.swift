@@ -76,8 +76,8 @@ public final class ConnectionParameters: Sendable {
     set { parts.withLock { $0.stack = newValue } }
   }
 
-  /// Server name, application protocols to offer (ALPN), and how certificates are checked; `nil` for no TLS. It cannot
-  /// be had with datagrams.
+  /// Server name, application protocols to offer (ALPN), and how certificates are checked. Default `nil`: no TLS. With
+  /// datagrams ``dialRequest(to:)`` fails with `unsupported`.
   public var tls: DialRequest.TLS? {
     get { parts.withLock { $0.tls } }
     set { parts.withLock { $0.tls = newValue } }
@@ -103,7 +103,7 @@ public final class ConnectionParameters: Sendable {
   }
 
   /// Longest message that ``Connection/receiveMessage(completion:)`` collects, and greatest minimum of a receive.
-  /// Default 16 MiB. A longer one fails with `EMSGSIZE`.
+  /// Default 16 MiB; below 1 counts as 1. A longer one fails with `EMSGSIZE`.
   public var maximumMessageBytes: Int {
     get { parts.withLock { $0.maximumMessageBytes } }
     set { parts.withLock { $0.maximumMessageBytes = max(1, newValue) } }
@@ -116,7 +116,7 @@ public final class ConnectionParameters: Sendable {
   }
 
   /// Bytes that may be queued for sending. A send beyond fails with `ENOBUFS`; one send alone may be of any size.
-  /// Default 16 MiB.
+  /// Default 16 MiB; below 1 counts as 1.
   public var maximumQueuedBytes: Int {
     get { parts.withLock { $0.maximumQueuedBytes } }
     set { parts.withLock { $0.maximumQueuedBytes = max(1, newValue) } }

@@ -27,9 +27,9 @@ public struct ProxyServer: Sendable, Hashable, CustomStringConvertible {
   /// User and password for the proxy. Default `nil`: it asks for none.
   public let credentials: Credentials?
 
-  /// Makes one.
+  /// Makes one; `credentials` are `nil` by default.
   ///
-  /// - Throws: `ConfigurationError` when the host or the port is invalid.
+  /// - Throws: `ConfigurationError` when the host is invalid, or the port is not 1 to 65,535.
   public init(host: String, port: Int, credentials: Credentials? = nil) throws(ConfigurationError) {
     do throws(TransportError) {
       self.host = try NestedTarget(host: host, port: port).hostText

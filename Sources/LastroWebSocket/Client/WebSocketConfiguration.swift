@@ -51,27 +51,28 @@ public struct WebSocketConfiguration: Sendable {
   /// Name to send (SNI) and to check the certificate for, with `wss`. Default `nil`: the URL's host. Not used for where
   /// redirects lead to.
   public var serverName: String?
-  /// Most bytes of a message that comes in, decompressed. Default 1 MiB. The server is told code 1009 and the socket
-  /// fails.
+  /// Most bytes of a message that comes in, decompressed. Default 1 MiB, at least 1. The server is told code 1009 and
+  /// the socket fails.
   public var maximumMessageBytes = 1 << 20
-  /// Most bytes of a message that comes in and is read in fragments. Default `nil`: ``maximumMessageBytes``. Where it
-  /// is larger, readers of whole messages are still held to the other. It may not be smaller.
+  /// Most bytes of a message that comes in and is read in fragments, at least 1. Default `nil`:
+  /// ``maximumMessageBytes``. Where it is larger, readers of whole messages are still held to the other. It may not be
+  /// smaller.
   public var maximumFragmentedMessageBytes: Int?
-  /// Most bytes of a data frame that comes in, as sent. Default `nil`: what the message may have, and where compression
-  /// is agreed on, what it may grow by when it does not compress.
+  /// Most bytes of a data frame that comes in, as sent; at least 1. Default `nil`: what the message may have, and where
+  /// compression is agreed on, what it may grow by when it does not compress.
   public var maximumFrameBytes: Int?
   /// Messages that have more bytes are sent in frames of so many, so that a ping never waits for long. Default 256 KiB;
-  /// at most 1 GiB.
+  /// at least 1, at most 1 GiB.
   public var maximumOutgoingFrameBytes = 256 * 1024
-  /// Bytes of messages that are kept for observers who have not read them; then nothing more is read from the
-  /// server. Default 256 KiB.
+  /// Bytes of messages that are kept for observers who have not read them; then nothing more is read from the server.
+  /// Default 256 KiB, at least 1.
   public var receiveBufferBytes = 256 * 1024
-  /// How often the server is pinged. Default 25 s; `nil` for never. When the next ping is due and no pong has come, the
-  /// socket fails; see ``WebSocket`` for what does not count. At most 1,000,000,000 s.
+  /// How often the server is pinged; positive. Default 25 s; `nil` for never. When the next ping is due and no pong has
+  /// come, the socket fails; see ``WebSocket`` for what does not count. At most 1,000,000,000 s.
   public var keepAlive: Duration? = .seconds(25)
   /// Whether pings are answered by themselves. Default true. When false, answer ``WebSocket/pings``.
   public var answersPings = true
-  /// How long closing may take. Default 10 s, at most 1,000,000,000 s. Then the connection is cut.
+  /// How long closing may take; positive. Default 10 s, at most 1,000,000,000 s. Then the connection is cut.
   public var closeTimeout: Duration = .seconds(10)
 
   /// Makes the default configuration.

@@ -22,8 +22,8 @@ public struct WebSocketReconnection: Sendable {
     }
   }
 
-  /// Whether, and after which delay, to connect anew. Default: ``standard``'s. Not asked where an egress policy denies
-  /// the server's address: that ends it.
+  /// Whether, and after which delay, to connect anew. Default: a random delay of up to 0.5 s, which doubles to 30 s
+  /// (full jitter), for 20 losses in a row. Not asked where an egress policy denies the server's address: that ends it.
   public var policy: Retry.Policy<Loss>
   /// A socket that was open for so long counts as stable: the policy begins anew after it. Default 30 s.
   public var stableAfter: Duration
@@ -101,7 +101,8 @@ public struct ReconnectingWebSocket: Sendable {
       reconnection: reconnection)
   }
 
-  /// Makes one with the request of a resource, made anew for every handshake.
+  /// Makes one with the request of a resource, made anew for every handshake. Default `reconnection`:
+  /// ``WebSocketReconnection/standard``.
   public init<Model, APIError>(
     _ client: WebSocketClient, to resource: HTTPResource<Model, APIError>,
     reconnection: WebSocketReconnection = .standard
