@@ -16,7 +16,7 @@ final class MemoryPipe: Sendable {
     case truncated
   }
 
-  private struct State {
+  struct State {
     var bytes = Data()
     var end: End?
     var readerClosed = false
@@ -25,7 +25,7 @@ final class MemoryPipe: Sendable {
   }
 
   private let shape: MemoryStream.Shape
-  private let state = Watched(State())
+  let state = Watched(State())
 
   init(_ shape: MemoryStream.Shape) { self.shape = shape }
 
@@ -40,6 +40,8 @@ final class MemoryPipe: Sendable {
           let count = min(maximum, shape.longestRead, state.bytes.count)
           let piece = Data(state.bytes.prefix(count))
           state.bytes = state.bytes.dropFirst(count)
+          // A slice that grows keeps what was read of it. Copied is no more than was read since the last time.
+          if state.bytes.startIndex >= state.bytes.count { state.bytes = Data(state.bytes) }
           return .success(piece)
         }
         switch state.end {

@@ -14,7 +14,7 @@ internal import LastroSupport
 /// Messages are joined to a stream; every write is a message. The stream ends where content is complete in a context
 /// that is final, or in none. Close cancels the connection, and so does dropping the stream.
 package final class ConnectionStream: ByteStream {
-  private struct State {
+  struct State {
     var bytes = Data()
     var error: ConnectionError?
     var hasEnded = false
@@ -31,7 +31,7 @@ package final class ConnectionStream: ByteStream {
   /// What is known about the connection: what was given, or what a ``NetworkConnection`` knows itself.
   package let facts: StreamFacts
   private let connection: any Connection
-  private let state = Lock(State())
+  let state = Lock(State())
 
   /// Makes a stream over a connection, which must have been started and must have no other user.
   ///
@@ -64,7 +64,8 @@ package final class ConnectionStream: ByteStream {
       if state.isClosed { return .failure(.streamClosed) }
       if !state.bytes.isEmpty {
         let piece = Data(state.bytes.prefix(maximum))
-        state.bytes = state.bytes.dropFirst(maximum)
+        // An empty slice would keep what was read of it, and grow behind that.
+        state.bytes = maximum >= state.bytes.count ? Data() : state.bytes.dropFirst(maximum)
         return .success(piece)
       }
       if let error = state.error { return .failure(error.transportError) }

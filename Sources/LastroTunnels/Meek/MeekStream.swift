@@ -42,6 +42,8 @@ final class MeekStream: ByteStream {
       if !state.incoming.isEmpty {
         let piece = Data(state.incoming.prefix(maximum))
         state.incoming = state.incoming.dropFirst(piece.count)
+        // A slice that grows keeps what was read of it. Copied is no more than was read since the last time.
+        if state.incoming.startIndex >= state.incoming.count { state.incoming = Data(state.incoming) }
         return .success(piece)
       }
       if let failure = state.failure { return .failure(failure) }

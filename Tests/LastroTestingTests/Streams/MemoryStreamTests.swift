@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Lastro
-import LastroTesting
+import LastroSupport
 import TestSupport
 import Testing
+
+@testable import LastroTesting
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -28,6 +30,17 @@ struct MemoryStreamTests {
     #expect(try await far.read() == nil)
     near.close()
     #expect(await words { try await near.finishWriting() } == "request/stream_closed")
+  }
+
+  @Test("a direction keeps no more of what was read than is unread", arguments: [1000, 1024, 8192])
+  func memory(read: Int) async throws {
+    let pipe = MemoryPipe(.init(capacity: 8192))
+    for _ in 0..<200 {
+      let room = 8192 - pipe.state.read(\.bytes.count)
+      if room > 0 { try await pipe.write(Data(count: room), within: nil) }
+      _ = try await pipe.read(upTo: read, within: nil)
+      try #require(pipe.state.read(\.bytes.startIndex) < 8192)
+    }
   }
 
   @Test("the limit of a write counts from its beginning, however it goes on")

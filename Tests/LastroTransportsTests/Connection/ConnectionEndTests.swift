@@ -4,8 +4,9 @@ import Dispatch
 import Lastro
 import LastroSupport
 import LastroTesting
-import LastroTransports
 import Testing
+
+@testable import LastroTransports
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -65,6 +66,16 @@ struct ConnectionEndTests {
         Issue.record("\(connection.receives) receives for one answer")
         return
       }
+    }
+  }
+
+  @Test("A stream keeps none of what was read of it, however much that was", arguments: [40_000, 65_536])
+  func memory(maximum: Int) async throws {
+    let stream = ConnectionStream(over: PlentifulConnection())
+    for _ in 0..<200 {
+      _ = try await stream.read(upTo: maximum)
+      let kept = stream.state.withLock { $0.bytes.startIndex }
+      try #require(kept < PlentifulConnection.pieceBytes)
     }
   }
 
@@ -156,14 +167,10 @@ private struct Closing: StreamTransform {
   mutating func incoming(_ data: Data) -> Data { data }
 }
 
-/// Answers the first receive when it is told to, every other at once.
-private final class LateConnection: Connection {
-  private struct State {
-    var waiting: (@Sendable (Data?, ConnectionContentContext?, Bool, ConnectionError?) -> Void)?
-    var receives = 0
-  }
+/// A connection on which nothing happens but receives.
+private protocol ReceivingConnection: Connection {}
 
-  private let state = Lock(State())
+extension ReceivingConnection {
   var stateUpdateHandler: (@Sendable (ConnectionState) -> Void)? {
     get { nil }
     set {}
@@ -172,13 +179,35 @@ private final class LateConnection: Connection {
     get { nil }
     set {}
   }
-  var receives: Int { state.withLock { $0.receives } }
 
   func start(queue: DispatchQueue) {}
   func cancel() {}
   func send(
     content: Data?, contentContext: ConnectionContentContext, isComplete: Bool, completion: ConnectionSendCompletion
   ) {}
+}
+
+/// Answers every receive with a piece of the same length.
+private final class PlentifulConnection: ReceivingConnection {
+  static let pieceBytes = 65_536
+
+  func receive(
+    minimumIncompleteLength: Int, maxLength: Int,
+    completion: @escaping @Sendable (Data?, ConnectionContentContext?, Bool, ConnectionError?) -> Void
+  ) {
+    completion(Data(count: Self.pieceBytes), .defaultStream, false, nil)
+  }
+}
+
+/// Answers the first receive when it is told to, every other at once.
+private final class LateConnection: ReceivingConnection {
+  private struct State {
+    var waiting: (@Sendable (Data?, ConnectionContentContext?, Bool, ConnectionError?) -> Void)?
+    var receives = 0
+  }
+
+  private let state = Lock(State())
+  var receives: Int { state.withLock { $0.receives } }
 
   func receive(
     minimumIncompleteLength: Int, maxLength: Int,

@@ -7,10 +7,11 @@ import LastroCurlTransports
 import LastroStreamsTesting
 import LastroSupport
 import LastroTesting
-import LastroTunnels
 import PeerSupport
 import TestSupport
 import Testing
+
+@testable import LastroTunnels
 
 @Suite("meek as a transport", .timeLimit(.minutes(5)))
 struct MeekTests {
@@ -140,6 +141,17 @@ struct MeekTests {
       _ = try await stream.bytes(exactly: 65_536)
     }
     stream.close()
+  }
+
+  @Test("a stream keeps no more of what was read than is unread", arguments: [1000, 65_536])
+  func memory(maximum: Int) async throws {
+    let session = MeekSession(time: .continuous) { _ in Data(count: MeekSession.payloadBytes) }
+    try await session.open()
+    let stream = MeekStream(session, time: .continuous)
+    for _ in 0..<400 {
+      _ = try await stream.read(upTo: maximum, within: nil)
+      try #require(session.state.read(\.incoming.startIndex) < MeekSession.incomingBytes)
+    }
   }
 
   @Test("pauses grow while nothing moves, up to five seconds")
