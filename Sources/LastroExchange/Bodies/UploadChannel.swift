@@ -37,6 +37,9 @@ package final class UploadChannel: Sendable {
     var pump: Task<Void, Never>?
     var writer: CheckedContinuation<Bool, Never>?
 
+    /// Whether nothing follows the chunks, which are the rest of a whole body.
+    var hasEnded: Bool { isEnded && !isStopped }
+
     /// Moves as much as fits of the first chunk.
     mutating func copy(to buffer: UnsafeMutableRawBufferPointer) -> Int {
       let chunk = chunks[first]
@@ -108,7 +111,8 @@ package final class UploadChannel: Sendable {
     if isStopped { task.cancel() }
   }
 
-  /// Ends the pump, whose bytes are not needed any more.
+  /// Ends the pump, whose bytes are not needed any more. The loop, which may ask before it hears why, waits from here
+  /// on: an end would make half a body pass for a whole one.
   package func stop() {
     let (task, writer) = state.withLock { state in
       state.isStopped = true
@@ -129,7 +133,7 @@ package final class UploadChannel: Sendable {
     let (supply, writer): (Supply, CheckedContinuation<Bool, Never>?) = state.withLock { state in
       if let failure = state.failure { return (.failed(failure), nil) }
       guard state.count > 0 else {
-        if state.isEnded { return (.end, nil) }
+        if state.hasEnded { return (.end, nil) }
         state.loopWaits = true
         return (.wait, nil)
       }
@@ -159,7 +163,7 @@ package final class UploadChannel: Sendable {
     state.withLock { state in
       if let failure = state.failure { return .failed(failure) }
       if state.count > 0 { return .bytes(state.count) }
-      if state.isEnded { return .end }
+      if state.hasEnded { return .end }
       state.loopWaits = true
       return .wait
     }
@@ -208,6 +212,8 @@ package final class UploadChannel: Sendable {
 
   private func end(_ failure: TransportError?, _ trailers: [ResponseHead.Field], resume: @Sendable () -> Void) {
     let mustWake = state.withLock { state in
+      // Many a source whose task is cancelled ends as if that were all.
+      if state.isStopped { return false }
       state.isEnded = true
       state.trailers = trailers
       state.failure = failure

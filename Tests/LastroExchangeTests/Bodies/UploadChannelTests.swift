@@ -38,4 +38,49 @@ struct UploadChannelTests {
     #expect(channel.chunk(from: 16, upTo: 60_000) == nil)
     guard case .bytes(2) = channel.peek() else { return #expect(Bool(false), "the last chunk is lost") }
   }
+
+  /// Lives as long as the pump that may call its `resume`.
+  private final class Loop: Sendable {
+    func resume() {}
+  }
+
+  /// A channel that was started, and the loop for which its pump lives.
+  private func started(_ source: AsyncStream<Data>) throws -> (UploadChannel, pump: () -> Loop?) {
+    let channel = try #require(UploadChannel(body: .stream(source)))
+    let loop = Loop()
+    channel.start { loop.resume() }
+    return (channel, { [weak loop] in loop })
+  }
+
+  private func expectNoEnd(_ channel: UploadChannel) {
+    let space = UnsafeMutableRawBufferPointer.allocate(byteCount: 4, alignment: 1)
+    defer { space.deallocate() }
+    for supply in [channel.read(into: space), channel.peek()] {
+      if case .wait = supply {} else { Issue.record("\(supply)") }
+    }
+    #expect(channel.chunk(from: 1, upTo: 4) == nil)
+  }
+
+  @Test("that is stopped has no end, though its source ends when its task is cancelled")
+  func stopped() async throws {
+    let (source, writer) = AsyncStream.makeStream(of: Data.self)
+    let (channel, pump) = try started(source)
+    guard case .wait = channel.peek() else { return #expect(Bool(false), "there are bytes") }
+    channel.stop()
+    #expect(await eventually { pump() == nil })
+    expectNoEnd(channel)
+    writer.finish()
+  }
+
+  @Test("that is stopped has no end, though its source had ended before, with bytes that nobody took")
+  func stoppedAtTheEnd() async throws {
+    let (source, writer) = AsyncStream.makeStream(of: Data.self)
+    writer.yield(Data("rest".utf8))
+    writer.finish()
+    let (channel, pump) = try started(source)
+    #expect(await eventually { pump() == nil })
+    guard case .bytes(4) = channel.peek() else { return #expect(Bool(false), "the rest is lost") }
+    channel.stop()
+    expectNoEnd(channel)
+  }
 }
