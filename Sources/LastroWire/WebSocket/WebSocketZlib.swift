@@ -132,6 +132,7 @@ struct WebSocketInflater: ~Copyable {
     guard status == Z_OK || status == Z_BUF_ERROR || status == Z_STREAM_END else {
       throw WebSocketViolation(.compression, "a compressed message does not decompress")
     }
-    return output
+    // It may lie unread for long: a message of one byte would keep room for a whole piece.
+    return output.count == maximum ? output : output.withUnsafeBufferPointer { Array($0) }
   }
 }

@@ -61,6 +61,30 @@ struct WebSocketDeflateTests {
     }
   }
 
+  @Test("a message takes no more memory than it is long", arguments: [1, 1000, 40_000, 65_536, 65_537])
+  func memory(size: Int) throws {
+    guard var deflater = WebSocketDeflater(windowBits: 15), var inflater = WebSocketInflater(windowBits: 15) else {
+      return #expect(Bool(false), "there is no memory")
+    }
+    var random = SplitMix(seed: UInt64(size))
+    let payload = random.bytes(size)
+    for _ in 0..<3 {
+      inflater.append(payload.withUnsafeBytes { deflater.deflate($0, isFinal: true) })
+      inflater.appendTail()
+      var inflated: [UInt8] = []
+      var room = 0
+      while true {
+        let piece = try inflater.inflate(upTo: 65_536)
+        if piece.isEmpty { break }
+        inflated += piece
+        room += piece.capacity
+      }
+      #expect(inflated == payload)
+      // A tenth for what the allocator rounds up to.
+      #expect(room <= size + size / 10 + 64)
+    }
+  }
+
   @Test("messages that end where a piece does come through", arguments: [16, 1000, 4096, 65_536])
   func edges(pieceBytes: Int) {
     for kind in [WebSocketKind.text, .binary] {
