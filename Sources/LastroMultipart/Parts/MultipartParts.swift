@@ -20,6 +20,9 @@ public struct MultipartParts: AsyncSequence, Sendable {
 
     /// The next part, behind what is left unread of the one before; `nil` behind the last.
     ///
+    /// What the server sends behind the last delimiter (RFC 2046 §5.1.1) is passed over, so that its connection can be
+    /// used again. Where that is more than 64 KiB, or has not ended after a second, the transfer is cancelled instead.
+    ///
     /// - Throws: `TransportError`: what reading the body throws; stage `response` with code `truncated_body` where the
     ///   message ends before its last delimiter, or `malformed_response` where it breaks RFC 2046; stage `limit` where
     ///   it exceeds one.

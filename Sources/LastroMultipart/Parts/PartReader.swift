@@ -31,6 +31,8 @@ final class PartReader: Sendable {
 
   /// Bytes behind the last delimiter that are read so that the connection can be used again.
   private static let maximumEpilogueBytes = 64 * 1024
+  /// How long they are waited for: the parts are all there, and their reader waits for nothing else.
+  private static let epiloguePatience = Duration.seconds(1)
 
   private let body: ResponseBody
   private let isByteRanges: Bool
@@ -47,7 +49,7 @@ final class PartReader: Sendable {
     return try await kept(&position) { (position) throws(TransportError) in
       while position.isInBody { _ = try await Self.chunk(&position) }
       guard case .head(let fields)? = try await Self.event(&position) else {
-        await self.passEpilogue(&position)
+        await self.passEpilogue()
         return nil
       }
       position.part += 1
@@ -131,11 +133,18 @@ final class PartReader: Sendable {
     }
   }
 
-  /// All parts are there: what fails behind them is no failure of theirs.
-  private func passEpilogue(_ position: inout Position) async {
-    var passed = 0
-    while passed <= Self.maximumEpilogueBytes, let chunk = try? await position.iterator.next() { passed += chunk.count }
-    if passed > Self.maximumEpilogueBytes { body.cancel() }
+  /// All parts are there: what fails behind them is no failure of theirs, and a server that holds the answer open does
+  /// not hold up their reader.
+  private func passEpilogue() async {
+    guard body.bytes == nil else { return }
+    let isShort = await interruptible(within: Self.epiloguePatience, time: .continuous) { [body] in
+      var iterator = body.makeAsyncIterator()
+      var passed = 0
+      while passed <= Self.maximumEpilogueBytes, let chunk = try? await iterator.next() { passed += chunk.count }
+      return passed <= Self.maximumEpilogueBytes
+    }
+    if case .success(true) = isShort { return }
+    body.cancel()
   }
 }
 

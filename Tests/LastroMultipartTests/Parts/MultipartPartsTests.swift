@@ -162,6 +162,34 @@ struct MultipartPartsTests {
     #expect(long.isCancelled.withLock { $0 } && long.asked.withLock { $0 } < 80)
   }
 
+  @Test("that are all there are not held up by an answer that does not end behind them")
+  func openEnd() async throws {
+    for text in ["--b--", "--b--\r\nepilogue"] {
+      let source = OpenBody(text)
+      let isEnded = Lock(false)
+      let head = HTTPResponse(status: .ok, headerFields: [.contentType: "multipart/mixed; boundary=b"])
+      let parts = try ResponseBody(source: source).parts(of: ResourceResponse(head: head, url: "https://a.test/"))
+      let reading = Task {
+        for try await _ in parts {}
+        isEnded.withLock { $0 = true }
+      }
+      #expect(await eventually { isEnded.withLock { $0 } })
+      #expect(source.isCancelled.read { $0 })
+      source.cancel()
+      try await reading.value
+    }
+  }
+
+  @Test("whose answer ends behind them do not cancel its transfer, so that its connection can be used again")
+  func ended() async throws {
+    for text in [Self.message, Self.message + "epilogue"] {
+      let source = Source(text)
+      let parts = try parts(source)
+      for try await _ in parts {}
+      withExtendedLifetime(parts) { #expect(!source.isCancelled.withLock { $0 }) }
+    }
+  }
+
   @Test("keep to limits, and refuse limits that mean nothing")
   func limits() async throws {
     var limits = MultipartLimits()
@@ -256,6 +284,24 @@ private final class ScriptedBody: ResponseBodySource {
   }
 
   func cancel() {}
+
+  var finalFacts: TransferFacts? { nil }
+}
+
+/// A body that comes at once and ends only when it is cancelled.
+private final class OpenBody: ResponseBodySource {
+  private let text: Lock<Data?>
+  let isCancelled = Watched(false)
+
+  init(_ text: String) { self.text = Lock(Data(text.utf8)) }
+
+  func next() async throws(TransportError) -> Data? {
+    if let text = text.withLock({ $0.take() }) { return text }
+    _ = await isCancelled.wait(until: { $0 })
+    throw .cancelled()
+  }
+
+  func cancel() { isCancelled.change { $0 = true } }
 
   var finalFacts: TransferFacts? { nil }
 }
