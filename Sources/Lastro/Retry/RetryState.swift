@@ -3,11 +3,12 @@
 extension Retry {
   /// What has happened to an operation so far.
   public struct State: Sendable {
-    /// Every failure, oldest first. For HTTP they are `HTTPFetchError<any Error>` values, of which only the
-    /// last has its body and attempts.
+    /// Every failure, oldest first; for HTTP `HTTPFetchError<any Error>` values, the last alone with body and attempts.
     public var errors: [any Swift.Error]
     /// Sum of the positive delays of the retries that were scheduled; not the time that passed.
     public var totalDelay: Delay
+    /// Failures that are counted, and not kept.
+    package var forgotten = 0
 
     /// Makes a state; by default that of an operation that has not failed yet.
     public init(errors: [any Swift.Error] = [], totalDelay: Delay = .zero) {
@@ -24,8 +25,8 @@ extension Retry {
     }
 
     /// Number of failures. Within a failure hook, whose own failure is not counted yet, the number of retries made.
-    public var retryCount: Retries { errors.count }
+    public var retryCount: Retries { errors.count + forgotten }
     /// Number of attempts, the current one included.
-    public var attemptCount: Int { errors.count + 1 }
+    public var attemptCount: Int { retryCount + 1 }
   }
 }

@@ -24,6 +24,7 @@ public struct WebSocketReconnection: Sendable {
 
   /// Whether, and after which delay, to connect anew. Default: a random delay of up to 0.5 s, which doubles to 30 s
   /// (full jitter), for 20 losses in a row. Not asked where an egress policy denies the server's address: that ends it.
+  /// The state has the latest 1,000 errors, and counts all.
   public var policy: Retry.Policy<Loss>
   /// A socket that was open for so long counts as stable: the policy begins anew after it. Default 30 s.
   public var stableAfter: Duration
@@ -153,6 +154,7 @@ public struct ReconnectingWebSocket: Sendable {
 }
 
 extension ReconnectingWebSocket.AsyncIterator {
+  private static var keptErrors: Int { 1000 }
   private var time: TimeSource { client.stack.timeSource }
 
   /// The next event; `nil` at the proper end. A cancelled wait throws `cancelled`, and goes on where it was.
@@ -227,8 +229,12 @@ extension ReconnectingWebSocket.AsyncIterator {
     case .retry: wait = .zero
     case .retryAfter(let delay): wait = max(delay, .zero).countable
     }
-    // A policy looks at their number, and at the latest.
-    state.errors = state.errors.suffix(1000) + [error]
+    // Without a limit of retries they would fill the memory. A policy looks at their number, and at the latest.
+    if state.errors.count >= Self.keptErrors {
+      state.errors.removeFirst()
+      state.forgotten += 1
+    }
+    state.errors.append(error)
     state.totalDelay += wait
     delay = wait
     return .gap(

@@ -54,6 +54,29 @@ struct WebSocketReconnectionTests {
     #expect(error?.word == "connectionLost")
   }
 
+  @Test("losses count beyond those whose errors are kept: 1,500 retries end")
+  func manyRetries() async throws {
+    let clock = ManualClock(autoAdvance: true)
+    let kept = Lock(0)
+    let limit = Retry.Policy<WebSocketReconnection.Loss>.backoff(
+      .constant(delay: .seconds(1), until: .maxRetries(1500)))
+    let policy = Retry.Policy<WebSocketReconnection.Loss>.custom { error, state, loss in
+      kept.withLock { $0 = max($0, state.errors.count) }
+      return limit.shouldRetry(with: error, state: state, metadata: loss)
+    }
+    let client = client(Array(repeating: true, count: 1600), LoopbackWebSocketBehavior(), clock: clock)
+    var events = ReconnectingWebSocket(
+      client, to: "ws://h/", reconnection: WebSocketReconnection(policy: policy)
+    ).events.makeAsyncIterator()
+    for attempt in 1...1500 {
+      guard case .gap(let gap) = try await events.next() else { return fails("no gap") }
+      try #require(gap.attempt == attempt)
+    }
+    let error = await next(&events)
+    #expect(error?.code == .connectFailed)
+    #expect(clock.sleeps.count == 1500 && kept.withLock { $0 } == 1000)
+  }
+
   @Test("an address that an egress policy denies is not dialed again")
   func deniedAddress() async throws {
     let clock = ManualClock(autoAdvance: true)
