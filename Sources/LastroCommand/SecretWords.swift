@@ -5,7 +5,7 @@ import Glibc
 /// Passwords and tokens of the command line, which all users of the machine could read in the list of processes.
 enum SecretWords {
   /// Options whose values are secrets, or may have one.
-  private static let long: Set = ["user", "bearer", "oauth2-bearer", "cookie", "header", "proxy", "via"]
+  private static let long: Set = ["user", "bearer", "oauth2-bearer", "cookie", "header", "proxy", "via", "input"]
 
   /// Overwrites them where the system reads them. What is read of the command line has to be read before.
   static func hide() {

@@ -2,6 +2,7 @@
 
 import Foundation
 import LastroStreamsTesting
+import LastroSupport
 import LastroTesting
 import PeerSupport
 import TestSupport
@@ -36,6 +37,24 @@ struct GeminiCommandTests {
     let answered = try await Lastro.run(["gemini", "--input", "a b?", jetforce.url("/cgi-bin/input")])
     #expect(answered.status == 0)
     #expect(answered.text == "a%20b%3F")
+  }
+
+  @Test("the list of processes has no answer of --input", arguments: [["--input", "hush"], ["--input=hush"]])
+  func processes(flags: [String]) async throws {
+    let seen = Lock<[String]>([])
+    let server = try LoopbackGeminiServer(identity: try Self.selfSigned()) { line in
+      let ids = (try? FileManager.default.contentsOfDirectory(atPath: "/proc").filter { Int32($0) != nil }) ?? []
+      for id in ids {
+        guard let file = FileManager.default.contents(atPath: "/proc/\(id)/cmdline") else { continue }
+        let words = String(decoding: file, as: UTF8.self)
+        if words.contains(String(line.prefix { $0 != "?" })) { seen.withLock { $0.append(words) } }
+      }
+      return line.contains("?") ? .success("a") : .header(10, "Say")
+    }
+    let result = try await Lastro.run(["gemini"] + flags + [server.url("/listed")])
+    #expect(result.text == "a" && server.requests.last == server.url("/listed?hush"), "\(result.errors)")
+    let listed = seen.withLock { $0 }.joined()
+    #expect(listed.contains("--input") && !listed.contains("hush"), "\(listed)")
   }
 
   @Test("--report has every key, whatever happens")
