@@ -377,6 +377,13 @@ let package = Package(
         "Lastro", "LastroObservability", "LastroSupport", "LastroTesting", "PeerSupport", "TestSupport", httpTypes,
       ],
       swiftSettings: settings),
+    .testTarget(
+      name: "LastroStreamsTestingTests",
+      dependencies: [
+        "Lastro", "LastroObfuscation", "LastroStreamsTesting", "LastroSupport", "LastroTesting", "LastroTransports",
+        "LastroTunnels", "PeerSupport", "TestSupport",
+      ],
+      swiftSettings: settings),
     // The command line is run as built: the test needs the program, not its module.
     .testTarget(
       name: "LastroCommandTests",

@@ -41,14 +41,6 @@ struct GeminiLoopbackTests {
     #expect(server.requests == ["gemini://localhost:\(server.port)/a%20b?c"])
   }
 
-  @Test("pieces of no bytes, or fewer, are pieces of one", arguments: [0, -1, .min])
-  func noPieces(pieceBytes: Int) async throws {
-    var answer = LoopbackGeminiAnswer.success("hello")
-    answer.pieceBytes = pieceBytes
-    let server = try LoopbackGeminiServer(identity: Self.certificate()) { [answer] _ in answer }
-    #expect(try await Self.client().fetchData(server.url()).text == "hello")
-  }
-
   @Test("a large body streams with back-pressure")
   func large() async throws {
     let body = [UInt8](repeating: 7, count: 8 << 20)

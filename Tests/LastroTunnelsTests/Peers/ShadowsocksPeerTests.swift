@@ -4,7 +4,6 @@ import FoundationEssentials
 import Lastro
 import LastroCurl
 import LastroCurlTransports
-import LastroStreamsTesting
 import LastroTesting
 import LastroTunnels
 import PeerSupport
@@ -96,30 +95,5 @@ struct ShadowsocksPeerTests {
     let stream = try await dialer.dial(server.request())
     #expect(stream.facts.trust == .validated)
     try await stream.expectEcho(300_000)
-  }
-
-  @Test(
-    "ss-local takes the loopback server for one of its own, and waits at one of another password", arguments: methods)
-  func foreignClient(method: ShadowsocksServer.Method) async throws {
-    let echo = try LoopbackServer { try $0.echo() }
-    var behavior = LoopbackShadowsocksBehavior()
-    behavior.method = method
-    behavior.password = ShadowsocksPeer.password
-    behavior.target = .asked
-    let server = try LoopbackShadowsocksServer(behavior)
-    for password in [ShadowsocksPeer.password, "wrong"] {
-      let client = try await ShadowsocksPeer.client(of: server.port, method.rawValue, password: password)
-      let proxy = try ProxyServer(host: "127.0.0.1", port: client.port)
-      let dialer = try SOCKS5Dialer(proxy: proxy, over: TestAuthority.engine())
-      let stream = try await dialer.dial(Self.request(echo.port))
-      guard password != "wrong" else {
-        try await stream.write(Data([1]))
-        let error = try await transportError { try await stream.read(upTo: 1, within: .milliseconds(100)) }
-        #expect(error.code == .idleTimeout)
-        continue
-      }
-      try await stream.expectEcho(1 << 20)
-      #expect(server.targets == ["127.0.0.1:\(echo.port)"])
-    }
   }
 }

@@ -4,7 +4,6 @@ import FoundationEssentials
 import Lastro
 import LastroCurl
 import LastroCurlTransports
-import LastroStreamsTesting
 import LastroTesting
 import LastroTunnels
 import PeerSupport
@@ -81,45 +80,5 @@ struct WispPeerTests {
     let stream = try await dialer.dial(server.request())
     #expect(stream.facts.trust == .validated)
     try await stream.expectEcho(300_000)
-  }
-
-  @Test("obfs4proxy's client takes the loopback server for one of its own, in every mode", arguments: 0...2)
-  func foreignClient(mode: Int) async throws {
-    var behavior = LoopbackObfs4Behavior()
-    behavior.timing = mode
-    let bridge = try LoopbackObfs4Server(behavior)
-    let client = try await Obfs4ProxyPeer.client()
-    let login = Obfs4ProxyPeer.Client.login(certificate: bridge.certificate, mode: mode == 2 ? 1 : mode)
-    let proxy = try ProxyServer(
-      host: "127.0.0.1", port: client.port,
-      credentials: .init(user: login.user, password: Secret(login.password)))
-    let dialer = try SOCKS5Dialer(proxy: proxy, over: TestAuthority.engine())
-    let stream = try await dialer.dial(
-      DialRequest(host: "127.0.0.1", port: bridge.port, connectTimeout: .seconds(60)))
-    try await stream.expectEcho(mode == 0 ? 1 << 20 : 1 << 16)
-  }
-
-  @Test(
-    "obfs4proxy's client refuses what ours refuses",
-    arguments: [
-      LoopbackObfs4Behavior.HandshakeFault.wrongMark, .wrongMAC, .wrongAuthentication, .wrongHour, .garbage, .end,
-    ])
-  func foreignRefusals(fault: LoopbackObfs4Behavior.HandshakeFault) async throws {
-    var behavior = LoopbackObfs4Behavior()
-    behavior.handshakeFault = fault
-    if fault == .wrongMark { behavior.responsePadding = 8096 }
-    let bridge = try LoopbackObfs4Server(behavior)
-    let client = try await Obfs4ProxyPeer.client()
-    let login = Obfs4ProxyPeer.Client.login(certificate: bridge.certificate, mode: 0)
-    let proxy = try ProxyServer(
-      host: "127.0.0.1", port: client.port,
-      credentials: .init(user: login.user, password: Secret(login.password)))
-    let dialer = try SOCKS5Dialer(proxy: proxy, over: TestAuthority.engine())
-    let refused = try await transportError {
-      try await dialer.dial(DialRequest(host: "127.0.0.1", port: bridge.port, connectTimeout: .seconds(60)))
-    }
-    #expect(refused.code == .proxyRefused)
-    let ours = try await transportError { try await Self.dialer(bridge.bridgeLine).dial(Self.request) }
-    #expect(ours.stage == .proxy)
   }
 }

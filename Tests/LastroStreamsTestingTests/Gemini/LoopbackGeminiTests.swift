@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LastroStreamsTesting
+import LastroTesting
+import Testing
+
+@Suite("Loopback Gemini server")
+struct LoopbackGeminiTests {
+  private let identity: MintedCertificate
+
+  init() throws { identity = try CertificateMint.selfSigned(hosts: ["localhost"]) }
+
+  private func ask(
+    _ server: LoopbackGeminiServer, _ path: String = "/", trusting other: MintedCertificate? = nil,
+    as own: MintedCertificate? = nil
+  ) throws -> LoopbackClient {
+    let roots = (other ?? identity).certificatePEM
+    let client = try LoopbackClient(to: .port(UInt16(server.port)), trusting: roots, identity: own)
+    try client.send(server.url(path) + "\r\n")
+    return client
+  }
+
+  @Test("a request line is answered, and kept with the name that the client's certificate has")
+  func answer() throws {
+    let me = try CertificateMint.selfSigned(hosts: ["me"])
+    let server = try LoopbackGeminiServer(identity: identity, clientAuthoritiesPEM: me.certificatePEM) { line in
+      .success("you asked \(line)", type: "text/plain")
+    }
+    let answer = try ask(server, "/a?b", as: me).receiveAll()
+    #expect(answer == ("20 text/plain\r\nyou asked \(server.url("/a?b"))", .orderly))
+    #expect(server.requests == ["gemini://localhost:\(server.port)/a?b"])
+    #expect(server.clients == ["me"])
+    #expect(server.acceptedConnections == 1)
+  }
+
+  @Test("a client without the certificate that is asked for is not heard")
+  func noClientCertificate() throws {
+    let me = try CertificateMint.selfSigned(hosts: ["me"])
+    let server = try LoopbackGeminiServer(identity: identity, clientAuthoritiesPEM: me.certificatePEM) { _ in
+      .success("hello")
+    }
+    // With TLS 1.3 the client learns of the refusal when it reads.
+    #expect(try ask(server).receiveAll().text.isEmpty)
+    #expect(server.requests.isEmpty)
+  }
+
+  @Test(
+    "each end of an answer looks to the client as it should",
+    arguments: [(.close, .orderly), (.truncate, .truncated), (.reset, .reset)]
+      as [(LoopbackGeminiAnswer.End, LoopbackClient.Ending)])
+  func ends(end: LoopbackGeminiAnswer.End, ending: LoopbackClient.Ending) throws {
+    let server = try LoopbackGeminiServer(identity: identity) { _ in LoopbackGeminiAnswer("", end: end) }
+    #expect(try ask(server).receiveAll() == ("", ending))
+  }
+
+  @Test("a silent server says nothing until the client goes away")
+  func silence() throws {
+    let server = try LoopbackGeminiServer(identity: identity) { _ in .silence }
+    let client = try ask(server)
+    client.halfClose()
+    #expect(client.receiveAll().text.isEmpty)
+    #expect(server.requests == [server.url()])
+  }
+
+  @Test("pieces of no bytes, or fewer, are pieces of one", arguments: [1, 0, -1, .min])
+  func pieces(pieceBytes: Int) throws {
+    var answer = LoopbackGeminiAnswer.success("hello")
+    answer.pieceBytes = pieceBytes
+    let server = try LoopbackGeminiServer(identity: identity) { [answer] _ in answer }
+    let client = try ask(server)
+    // A read gives no more than a record of TLS has.
+    for byte in answer.bytes { #expect(client.receive().bytes == [byte]) }
+    #expect(client.receive().ending == .orderly)
+    #expect(LoopbackGeminiAnswer("", pieceBytes: pieceBytes).pieceBytes == 1)
+    #expect(LoopbackGeminiAnswer.header(51).byteByByte.pieceBytes == 1)
+  }
+
+  @Test("another certificate is shown to later connections; one that cannot be used leaves the server as it was")
+  func show() throws {
+    let other = try CertificateMint.selfSigned(hosts: ["localhost"])
+    let server = try LoopbackGeminiServer(identity: identity) { _ in .header(51, "no such page") }
+    #expect(throws: LoopbackError.self) { try server.show(MintedCertificate(certificatePEM: "", privateKeyPEM: "")) }
+    #expect(try ask(server).receiveAll().text == "51 no such page\r\n")
+    try server.show(other)
+    #expect(throws: LoopbackError.self) { try ask(server) }
+    #expect(try ask(server, trusting: other).receiveAll().text == "51 no such page\r\n")
+    #expect(server.requests.count == 2)
+  }
+}

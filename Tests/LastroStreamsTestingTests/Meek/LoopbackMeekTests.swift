@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LastroStreamsTesting
+import LastroTesting
+import Testing
+
+@Suite("Loopback meek server")
+struct LoopbackMeekTests {
+  /// Sends a request on a connection of its own; gives status and body.
+  private func ask(
+    _ peer: LoopbackMeekServer, _ body: String, session: String = "session1", method: String = "POST"
+  ) throws -> (status: String, body: String) {
+    let client = try LoopbackClient(to: peer.server.endpoint)
+    try client.send(
+      """
+      \(method) / HTTP/1.1\r\nX-Session-Id: \(session)\r\nContent-Length: \(body.utf8.count)\r\n\
+      Connection: close\r\n\r\n\(body)
+      """)
+    let text = client.receiveAll().text
+    let end = try #require(text.firstRange(of: "\r\n\r\n"))
+    return (String(text.dropFirst(9).prefix(3)), String(text[end.upperBound...]))
+  }
+
+  @Test("each session gets back what it sent, 64 KiB at most with an answer")
+  func sessions() throws {
+    let peer = try LoopbackMeekServer()
+    #expect(try ask(peer, "one") == ("200", "one"))
+    #expect(try ask(peer, "two", session: "session2") == ("200", "two"))
+    #expect(try ask(peer, "") == ("200", ""))
+    #expect(peer.sessionCount == 2)
+    #expect(peer.server.requests.map(\.text) == ["one", "two", ""])
+    let flood = try LoopbackMeekServer(target: .flood)
+    #expect(try ask(flood, "").body.utf8.count == LoopbackMeekServer.payloadBytes)
+  }
+
+  @Test("what is no request of a session is refused, and begins none")
+  func refusals() throws {
+    let peer = try LoopbackMeekServer()
+    #expect(try ask(peer, "", method: "GET") == ("200", "a web server"))
+    #expect(try ask(peer, "", method: "PUT").status == "400")
+    #expect(try ask(peer, "", session: "1234567") == ("400", "no session"))
+    let body = String(repeating: "x", count: LoopbackMeekServer.payloadBytes + 1)
+    #expect(try ask(peer, body) == ("413", "too much"))
+    #expect(peer.sessionCount == 0)
+  }
+
+  @Test("a fault is asked with the request's number in its session, which then does not see the request")
+  func fault() throws {
+    let peer = try LoopbackMeekServer { number, request in
+      number == 2 ? .text("not \(request.text)", status: 503) : nil
+    }
+    #expect(try ask(peer, "1") == ("200", "1"))
+    #expect(try ask(peer, "2") == ("503", "not 2"))
+    #expect(try ask(peer, "3") == ("200", "3"))
+  }
+
+  @Test("a session whose target is gone, or was never there, is answered 500 and forgotten")
+  func lostTarget() throws {
+    let target = try LoopbackServer { connection in try connection.write(connection.read(max: 100)) }
+    let peer = try LoopbackMeekServer(target: .port(target.port))
+    // What the target says, and its end, may come with any later answer.
+    var answers = [try ask(peer, "one")]
+    for _ in 0..<6_000 where answers.last?.status == "200" { answers.append(try ask(peer, "")) }
+    #expect(answers.map(\.body).joined() == "one")
+    #expect(answers.last?.status == "500")
+    #expect(peer.sessionCount == 0)
+    target.stop()
+    #expect(try ask(peer, "two").status == "500")
+    #expect(peer.sessionCount == 0)
+  }
+}

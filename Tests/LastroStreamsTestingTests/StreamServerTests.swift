@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LastroStreamsTesting
+import LastroTesting
+import Testing
+
+@Suite("Loopback servers of streams: their start and their end")
+struct StreamServerTests {
+  @Test("a stop ends what is open and lets nobody connect; a second one does nothing", arguments: StreamServer.all)
+  func stop(_ kind: StreamServer) throws {
+    let server = try kind.start()
+    let client = try LoopbackClient(to: server.endpoint)
+    server.stop()
+    server.stop()
+    #expect(client.receiveAll().text.isEmpty)
+    #expect(throws: LoopbackError.disconnected) { try LoopbackClient(to: server.endpoint) }
+  }
+
+  @Test("a server that is dropped is stopped", arguments: StreamServer.all)
+  func drop(_ kind: StreamServer) throws {
+    var server: StreamServer.Started? = try kind.start()
+    let endpoint = try #require(server).endpoint
+    let client = try LoopbackClient(to: endpoint)
+    server = nil
+    #expect(client.receiveAll().text.isEmpty)
+    #expect(throws: LoopbackError.disconnected) { try LoopbackClient(to: endpoint) }
+  }
+
+  @Test("a certificate that cannot be used is refused", arguments: StreamServer.overTLS)
+  func badCertificate(_ kind: StreamServer.OverTLS) throws {
+    let error = #expect(throws: LoopbackError.self) {
+      try kind.start(MintedCertificate(certificatePEM: "no certificate", privateKeyPEM: "no key"))
+    }
+    #expect("\(try #require(error))".hasPrefix("the loopback server's TLS cannot be set up: "))
+  }
+}
+
+/// A kind of server.
+struct StreamServer: Sendable, CustomTestStringConvertible {
+  struct Started {
+    let endpoint: LoopbackEndpoint
+    let stop: () -> Void
+
+    init(_ port: Int, stop: @escaping () -> Void) {
+      endpoint = .port(UInt16(port))
+      self.stop = stop
+    }
+  }
+
+  struct OverTLS: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    let start: @Sendable (MintedCertificate) throws -> Void
+  }
+
+  let testDescription: String
+  let start: @Sendable () throws -> Started
+
+  static let all = [
+    StreamServer(testDescription: "WebSocket") {
+      let server = try LoopbackWebSocketServer()
+      return Started(server.port) { server.stop() }
+    },
+    StreamServer(testDescription: "Gemini") {
+      let identity = try CertificateMint.selfSigned(hosts: ["localhost"])
+      let server = try LoopbackGeminiServer(identity: identity) { _ in .silence }
+      return Started(server.port) { server.stop() }
+    },
+    StreamServer(testDescription: "meek") {
+      let server = try LoopbackMeekServer()
+      return Started(server.server.port) { server.stop() }
+    },
+    StreamServer(testDescription: "obfs4") {
+      let server = try LoopbackObfs4Server()
+      return Started(server.port) { server.stop() }
+    },
+    StreamServer(testDescription: "Shadowsocks") {
+      let server = try LoopbackShadowsocksServer()
+      return Started(server.port) { server.stop() }
+    },
+  ]
+
+  static let overTLS = [
+    OverTLS(testDescription: "WebSocket") { _ = try LoopbackWebSocketServer(tls: LoopbackTLS($0)) },
+    OverTLS(testDescription: "Gemini") { _ = try LoopbackGeminiServer(identity: $0) { _ in .silence } },
+    OverTLS(testDescription: "meek") { _ = try LoopbackMeekServer(tls: LoopbackTLS($0)) },
+  ]
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+import LastroStreamsTesting
+import LastroTesting
+import Testing
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+@Suite("Loopback WebSocket server", .timeLimit(.minutes(5)))
+struct LoopbackWebSocketTests {
+  /// Key and answer are RFC 6455's, §1.3.
+  private static let opening =
+    "GET /chat HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+    + "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+  private static let acceptance =
+    "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    + "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n"
+
+  /// A client's frame. A key of zeros changes nothing.
+  private static func frame(_ opcode: UInt8, _ payload: [UInt8]) -> [UInt8] {
+    [0x80 | opcode, 0x80 | UInt8(payload.count), 0, 0, 0, 0] + payload
+  }
+
+  /// Sends bytes, then the end; gives all that comes.
+  private func exchange(
+    _ text: String = opening, _ frames: [UInt8] = [], record: LoopbackWebSocketRecord = LoopbackWebSocketRecord(),
+    longestRead: Int = .max, _ edit: (inout LoopbackWebSocketBehavior) -> Void = { _ in }
+  ) async throws -> [UInt8] {
+    var behavior = LoopbackWebSocketBehavior()
+    edit(&behavior)
+    let shape = MemoryStream.Shape(longestRead: longestRead)
+    let stream = try await LoopbackWebSocketServer.dialer(shape: shape, record: record, behavior).dial(
+      DialRequest(host: "h", port: 80))
+    try await stream.write(Data(text.utf8) + frames)
+    try await stream.finishWriting()
+    var all: [UInt8] = []
+    while let bytes = try await stream.read() { all += bytes }
+    return all
+  }
+
+  private static let conversation =
+    frame(1, Array("hi".utf8)) + frame(2, [255]) + frame(9, [7]) + frame(10, [8]) + frame(8, [3, 0xE8])
+  private static let answers: [UInt8] =
+    [0x81, 2, 0x68, 0x69] + [0x82, 1, 255] + [0x8A, 1, 7] + [0x88, 2, 3, 0xE8]
+
+  private func expectConversation(_ all: [UInt8], _ record: LoopbackWebSocketRecord) {
+    #expect(all == Array(Self.acceptance.utf8) + Self.answers)
+    #expect(record.handshakes.map(\.bytes) == [Array(Self.opening.utf8)])
+    #expect(record.frames == [.text("hi"), .binary([255]), .ping([7]), .pong([8]), .close(1000, "")])
+  }
+
+  @Test("it accepts, echoes, answers pings and Close, and records all of it, however the bytes are cut")
+  func conversation() async throws {
+    for longestRead in [1, Int.max] {
+      let record = LoopbackWebSocketRecord()
+      let all = try await exchange(Self.opening, Self.conversation, record: record, longestRead: longestRead)
+      expectConversation(all, record)
+    }
+  }
+
+  @Test("over a socket it does the same, and ends the connection behind Close")
+  func socket() async throws {
+    let server = try LoopbackWebSocketServer()
+    #expect(server.url == "ws://127.0.0.1:\(server.port)/")
+    let client = try LoopbackClient(to: .port(UInt16(server.port)))
+    try client.send(Self.opening)
+    try client.send(Self.conversation)
+    var all: [UInt8] = []
+    while case let (bytes, ending) = client.receive(), ending == nil { all += bytes }
+    try await server.record.waitForEvents(count: 6)
+    expectConversation(all, server.record)
+    #expect(server.acceptedConnections == 1)
+  }
+
+  @Test("what is no handshake of a WebSocket is answered 400, and what is no HTTP with an end")
+  func noHandshake() async throws {
+    let plain = try await exchange("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+    #expect(String(decoding: plain, as: UTF8.self).hasPrefix("HTTP/1.1 400 "))
+    #expect(try await exchange("nonsense\r\n\r\n") == [])
+  }
+
+  @Test("each handshake that a behaviour asks for is answered so")
+  func handshakes() async throws {
+    let upgrade = RawRequestHead.Field(name: "Upgrade", value: "other")
+    let unauthorized = "HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno"
+    let cases: [(LoopbackWebSocketBehavior.Handshake, String)] = [
+      (.answer { _ in LoopbackResponse(status: 401, body: Array("no".utf8)) }, unauthorized),
+      (.answer { _ in nil }, Self.acceptance), (.bytes(Array("hello".utf8)), "hello"), (.silence, ""),
+      (
+        .fields([upgrade]),
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: other\r\n"
+          + "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n"
+      ),
+    ]
+    for (handshake, expected) in cases {
+      let all = try await exchange { $0.handshake = handshake }
+      #expect(String(decoding: all, as: UTF8.self) == expected)
+    }
+    let wrong = String(decoding: try await exchange { $0.handshake = .wrongAccept }, as: UTF8.self)
+    #expect(wrong.contains("Sec-WebSocket-Accept: ") && !wrong.contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="))
+    let chosen = String(decoding: try await exchange { $0.subprotocol = "chat" }, as: UTF8.self)
+    #expect(chosen.contains("\r\nSec-WebSocket-Protocol: chat\r\n"))
+  }
+
+  @Test("each action is sent as it is asked for; after a Close, an end or silence nothing is")
+  func actions() async throws {
+    let cases: [([LoopbackWebSocketBehavior.Action], [UInt8])] = [
+      ([.text("a"), .binary([1, 2])], [0x81, 1, 0x61, 0x82, 2, 1, 2]),
+      ([.textFragments([[0x61], [0x62], []])], [0x01, 1, 0x61, 0x00, 1, 0x62, 0x80, 0]),
+      ([.ping([1]), .pong([2])], [0x89, 1, 1, 0x8A, 1, 2]),
+      ([.close(1001, "x"), .text("a")], [0x88, 3, 0x03, 0xE9, 0x78]), ([.fault(.reservedOpcode)], [0x83, 0]),
+      ([.bytes([9, 9]), .end, .text("a")], [9, 9]), ([.text("a"), .fallSilent, .text("b")], [0x81, 1, 0x61]),
+    ]
+    for (greeting, expected) in cases {
+      let all = try await exchange { $0.greeting = greeting }
+      #expect(Array(all.dropFirst(Self.acceptance.utf8.count)) == expected, "\(greeting)")
+    }
+    let error = await #expect(throws: TransportError.self) { try await exchange { $0.greeting = [.cut] } }
+    #expect(error?.code == .truncatedStream)
+  }
+
+  @Test("it can leave pings and Close without an answer, and send messages in fragments")
+  func stubborn() async throws {
+    let all = try await exchange(Self.opening, Self.conversation) {
+      $0.answersPings = false
+      $0.answersClose = false
+      $0.fragmentBytes = 1
+    }
+    #expect(Array(all.dropFirst(Self.acceptance.utf8.count)) == [0x01, 1, 0x68, 0x80, 1, 0x69, 0x82, 1, 255])
+  }
+
+  @Test("a client that breaks the protocol is recorded, and told 1002")
+  func violation() async throws {
+    let record = LoopbackWebSocketRecord()
+    let all = try await exchange(Self.opening, [0x81, 0], record: record)
+    #expect(record.frames.first == .violation("a client did not mask a frame"))
+    let close = Array(all.dropFirst(Self.acceptance.utf8.count))
+    #expect(close.first == 0x88)
+    #expect(close[2..<4] == [0x03, 0xEA])
+  }
+}
