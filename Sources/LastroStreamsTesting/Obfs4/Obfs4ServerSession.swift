@@ -79,7 +79,7 @@ final class Obfs4ServerSession: ObfuscatedSession {
       }
     handshake = try Obfs4ServerHandshake(
       as: bridge.identity, keyPair: Obfs4KeyPair.generate(using: &random),
-      hour: Int(bridge.now() / .seconds(3600)) + behavior.hoursAhead, paddingLength: behavior.responsePadding,
+      hour: Int(bridge.now() / .seconds(3600)) &+ behavior.hoursAhead, paddingLength: behavior.responsePadding,
       faults: faults, random: &random)
   }
 
@@ -153,7 +153,7 @@ final class Obfs4ServerSession: ObfuscatedSession {
       case .part(let payload, let count):
         var frame: [UInt8] = []
         try writer?.write(payload: payload[...], padding: 0, into: &frame)
-        bytes += frame.prefix(count)
+        bytes += frame.prefix(max(0, count))
       case .end, .reset:
         flush()
         actions.append(step == .end ? .end : .reset)

@@ -152,7 +152,7 @@ final class ShadowsocksServerSession: ObfuscatedSession {
         writer?.begin(&bytes)
         var chunk: [UInt8] = []
         try writer?.write(payload[...], into: &chunk)
-        bytes += chunk.prefix(count)
+        bytes += chunk.prefix(max(0, count))
       case .end, .reset:
         flush()
         actions.append(step == .end ? .end : .reset)

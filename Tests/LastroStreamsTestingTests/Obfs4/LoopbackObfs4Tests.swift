@@ -75,4 +75,20 @@ struct LoopbackObfs4Tests {
     #expect(try !isAnswered([UInt8](repeating: 0, count: 8192), by: bridge))
     #expect(try isAnswered(opening(to: bridge, hour: hour), by: bridge))
   }
+
+  @Test("numbers out of their range are no trap")
+  func strangeNumbers() async throws {
+    let late = try start { $0.hoursAhead = .max }
+    #expect(try !isAnswered(opening(to: late, hour: 0), by: late))
+    let bridge = try start {
+      $0.responsePadding = -1
+      $0.pieceBytes = 0
+      $0.reply = [.part([1], bytes: -1), .end]
+    }
+    let dialer = WispDialer(
+      try WispServer(bridge.bridgeLine), over: bridge.dialer(), time: ManualClock().timeSource)
+    let stream = try await dialer.dial(Self.request)
+    try await stream.write(Data([1]))
+    #expect(try await stream.read() == nil)
+  }
 }

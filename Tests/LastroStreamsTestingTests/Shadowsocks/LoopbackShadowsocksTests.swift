@@ -97,4 +97,16 @@ struct LoopbackShadowsocksTests {
     try expectHello(from: client(of: proxy, salt: 3))
     #expect(proxy.targets == ["any.test:7", "any.test:7"])
   }
+
+  @Test("numbers out of their range are no trap")
+  func strangeNumbers() throws {
+    let proxy = try server {
+      $0.pieceBytes = 0
+      $0.reply = [.part([1], bytes: -1), .end]
+    }
+    let answer = try client(of: proxy).receiveAll()
+    #expect(!answer.text.isEmpty && answer.ending == .orderly)
+    let cut = try server { $0.cutAfter = -1 }
+    #expect(try client(of: cut).receiveAll() == ("", .orderly))
+  }
 }
