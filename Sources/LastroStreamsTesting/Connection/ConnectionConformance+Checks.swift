@@ -123,7 +123,7 @@ extension ConnectionConformance {
     guard try await subject.patiently("a send after the final one", late, else: nil) != nil else {
       throw Problem(text: "a send after the final one did not fail")
     }
-    guard subject.states.last == .ready else { throw Problem(text: "the states were \(subject.states)") }
+    guard subject.states.last == .ready else { throw Problem(text: "the states were \(subject.history)") }
   }
 
   @Sendable private static func wholeStream(_ suite: Self, _ subject: ConnectionSubject) async throws(Problem) {
@@ -140,7 +140,7 @@ extension ConnectionConformance {
     subject.start()
     try await subject.expect(subject.send("ping", Data("ping".utf8)), "a send")
     try await subject.expect(subject.receive("pong", 4, 4), bytes: "ping", "the echo")
-    guard subject.states == [.preparing, .ready] else { throw Problem(text: "the states were \(subject.states)") }
+    guard subject.states == [.preparing, .ready] else { throw Problem(text: "the states were \(subject.history)") }
   }
 
   @Sendable private static func cancelWaiting(_ suite: Self, _ subject: ConnectionSubject) async throws(Problem) {

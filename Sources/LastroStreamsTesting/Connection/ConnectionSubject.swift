@@ -50,8 +50,14 @@ final class ConnectionSubject: Sendable {
   }
 
   var states: [ConnectionState] { record.withLock { $0.states } }
+  /// The states so far, as a finding has them: an array would tell the module and type of each.
+  var history: String { Self.words(states) }
   var viability: [Bool] { record.withLock { $0.viability } }
   var order: [String] { record.withLock { $0.order } }
+
+  private static func words(_ states: [ConnectionState]) -> String {
+    states.map { "\($0)" }.joined(separator: ", ")
+  }
 
   func start() { connection.start(queue: queue) }
 
@@ -86,7 +92,7 @@ final class ConnectionSubject: Sendable {
   func startAndWait() async throws(Problem) {
     start()
     try await wait(for: "state ready") { $0.contains { $0.isReadyOrOver } }
-    guard states == [.preparing, .ready] else { throw Problem(text: "the states were \(states)") }
+    guard states == [.preparing, .ready] else { throw Problem(text: "the states were \(history)") }
   }
 
   func patiently<Value: Sendable>(
@@ -94,7 +100,7 @@ final class ConnectionSubject: Sendable {
   ) async throws(Problem) -> Value {
     switch await interruptible(within: patience, time: .continuous, body) {
     case .success(let value): return value
-    case .failure: throw Problem(text: "\(what) did not come in \(patience)")
+    case .failure: throw Problem(text: "\(what) did not come in \(patience.brief)")
     }
   }
 
@@ -188,7 +194,7 @@ final class ConnectionSubject: Sendable {
     }
     let (states, calls, isOffQueue) = record.withLock { ($0.states, $0.calls, $0.isOffQueue) }
     guard states.last == .cancelled, states.count(where: { $0 == .cancelled }) == 1 else {
-      throw Problem(text: "cancelled is not the last state, once: \(states)")
+      throw Problem(text: "cancelled is not the last state, once: \(Self.words(states))")
     }
     for (name, count) in calls.sorted(by: { $0.key < $1.key }) where count != 1 {
       throw Problem(text: "the completion of \(name) was called \(count) times")
