@@ -1,17 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Dispatch
 import Lastro
 import LastroStreamsTesting
 import LastroTesting
 import LastroTransports
 import Testing
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 @Suite("Conformance of connections", .timeLimit(.minutes(5)))
 struct ConformanceTests {
@@ -56,15 +49,6 @@ struct ConformanceTests {
     }
     expectNone(await ConnectionConformance(of: factory, bigLength: 200_000).findings())
   }
-
-  @Test("A connection that forgets a completion is found out") func broken() async throws {
-    let network = DialerConnectionFactory(to: SampleNetwork.server, dialer: Self.echo)
-    let findings = await ConnectionConformance(of: Forgetful(inner: network), patience: .milliseconds(300)).findings()
-    #expect(findings.contains { $0.promise == "what is sent comes back" })
-    await #expect(throws: ConnectionConformance.Finding.self) {
-      try await ConnectionConformance(of: Forgetful(inner: network), patience: .milliseconds(300)).check()
-    }
-  }
 }
 
 private func expectNone(
@@ -78,46 +62,4 @@ struct EachTimeAnew: ConnectionFactory {
   let make: @Sendable () -> (any ConnectionFactory)?
 
   func connect(using parameters: ConnectionParameters) -> (any Connection)? { make()?.connect(using: parameters) }
-}
-
-/// Loses the completions of sends.
-private struct Forgetful: ConnectionFactory {
-  let inner: any ConnectionFactory
-
-  func connect(using parameters: ConnectionParameters) -> (any Connection)? {
-    inner.connect(using: parameters).map { ForgetfulConnection($0) }
-  }
-}
-
-/// A connection that hands everything on, but for the completions of sends.
-private final class ForgetfulConnection: Connection {
-  private let inner: any Connection
-
-  init(_ inner: any Connection) { self.inner = inner }
-
-  var stateUpdateHandler: (@Sendable (ConnectionState) -> Void)? {
-    get { inner.stateUpdateHandler }
-    set { inner.stateUpdateHandler = newValue }
-  }
-  var viabilityUpdateHandler: (@Sendable (Bool) -> Void)? {
-    get { inner.viabilityUpdateHandler }
-    set { inner.viabilityUpdateHandler = newValue }
-  }
-
-  func start(queue: DispatchQueue) { inner.start(queue: queue) }
-  func cancel() { inner.cancel() }
-
-  func send(
-    content: Data?, contentContext: ConnectionContentContext, isComplete: Bool, completion: ConnectionSendCompletion
-  ) {
-    inner.send(content: content, contentContext: contentContext, isComplete: isComplete, completion: .idempotent)
-  }
-
-  func receive(
-    minimumIncompleteLength: Int, maxLength: Int,
-    completion: @escaping @Sendable (Data?, ConnectionContentContext?, Bool, ConnectionError?) -> Void
-  ) {
-    inner.receive(
-      minimumIncompleteLength: minimumIncompleteLength, maxLength: maxLength, completion: completion)
-  }
 }
