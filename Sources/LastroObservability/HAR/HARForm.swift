@@ -30,15 +30,34 @@ enum HARForm {
   ) -> Range<String.Index> {
     let name = text[start...].prefix { $0 != "\"" && !$0.isNewline }
     guard redaction.isSecret(name: String(name), inQuery: true) else { return name.endIndex..<name.endIndex }
-    let rest = text.unicodeScalars[name.endIndex...]
-    guard let start = first(["\r\n\r\n", "\n\n"], of: rest)?.upperBound else { return name.endIndex..<text.endIndex }
-    return start..<(first(["\r\n--", "\n--"], of: rest[start...])?.lowerBound ?? text.endIndex)
+    let rest = text.utf8[name.endIndex...]
+    guard let start = endOfBlankLine(in: rest) else { return name.endIndex..<text.endIndex }
+    return start..<(delimiter(in: rest[start...]) ?? text.endIndex)
   }
 
-  /// Where the earliest of some texts is.
-  private static func first(
-    _ texts: [String], of scalars: Substring.UnicodeScalarView
-  ) -> Range<String.Index>? {
-    texts.compactMap { scalars.firstRange(of: $0.unicodeScalars) }.min { $0.lowerBound < $1.lowerBound }
+  // Both look for a line's end and then at what stands there: a search for each way of writing it would look for the
+  // way that a peer does not use up to the end of the text, for every part again.
+
+  /// Where the first blank line ends, whether lines end in LF or CRLF.
+  private static func endOfBlankLine(in text: Substring.UTF8View) -> String.Index? {
+    var rest = text
+    while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+      rest = rest[text.index(after: end)...]
+      let line = rest.first == UInt8(ascii: "\r") ? rest.dropFirst() : rest
+      if line.first == UInt8(ascii: "\n") { return text.index(after: line.startIndex) }
+    }
+    return nil
+  }
+
+  /// Where the end of the line begins behind which the first delimiter stands.
+  private static func delimiter(in text: Substring.UTF8View) -> String.Index? {
+    var rest = text
+    while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+      rest = rest[text.index(after: end)...]
+      guard rest.starts(with: "--".utf8) else { continue }
+      let hasReturn = text[..<end].last == UInt8(ascii: "\r")
+      return hasReturn ? text.index(before: end) : end
+    }
+    return nil
   }
 }
