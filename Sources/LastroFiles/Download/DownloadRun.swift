@@ -28,6 +28,7 @@ struct DownloadRun<Model: Sendable, APIError: Error> {
   private var contentDigest: ContentDigestCheck?
   /// What the answer under way has of bytes that several parts go on with.
   private var opened: SegmentPart?
+  /// Since the last answer began; `nil` where its body came to a proper end, though too early.
   private var failure: Failure?
   private var response: ResourceResponse?
   private var requests = 0
@@ -155,7 +156,7 @@ struct DownloadRun<Model: Sendable, APIError: Error> {
       return Failure(
         .http(response.status, nil), request: "GET \(url)", response: response, attempts: response.attempts)
     }
-    return failure ?? ended(by: .cancelled(requestSent: requests > 0))
+    return failure ?? ended(by: .endedEarly)
   }
 }
 
@@ -168,7 +169,7 @@ extension DownloadRun {
     do throws(Failure) {
       let answer = try await stack.stream(asking)
       requests += 1
-      response = answer.response
+      (response, failure) = (answer.response, nil)
       let head = RangeAnswer(answer.response.head)
       opened = SegmentPart(answer, head)
       body = answer.value.makeAsyncIterator()
@@ -200,7 +201,7 @@ extension DownloadRun {
   }
 
   private mutating func wait(_ fruitless: Int) async throws(Failure) -> DownloadMachine.Event {
-    let failure = failure ?? ended(by: .cancelled(requestSent: true))
+    let failure = failure ?? ended(by: .endedEarly)
     switch await losses.wait(after: failure.erased, fruitless: fruitless, response: response) {
     case .waited: return .waited
     case .refused: throw failure

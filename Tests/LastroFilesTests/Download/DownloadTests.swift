@@ -66,6 +66,31 @@ struct DownloadTests {
     #expect(files.content("/d/file") == origin.content)
     #expect(file.resumedFrom == 6_000 && file.requests == 1 && files.names == ["/d/file"])
   }
+
+  /// The announced range without a byte of it, and a proper end.
+  private static let empty = RangeOrigin.Deed.answer { request, origin in
+    let head = origin.serve(request) { $0.headerFields[.contentLength] = nil }.head
+    return TransferResponse(head: head, body: ResponseBody(Data()))
+  }
+
+  @Test("a body that ends properly but too early is told as truncated, whatever was lost before it")
+  func endedEarly() async throws {
+    for retries in [0, 2] {
+      let origin = RangeOrigin(bytes: 10_000, [.cut(after: 6_000)])
+      let files = SimulatedFiles()
+      await #expect(throws: (any Error).self) {
+        try await origin.download(to: "/d/file", in: files) { $0.retries = .maxRetries(0) }
+      }
+      if retries > 0 { origin.script(.cut(after: 0)) }
+      origin.script(Self.empty, Self.empty)
+      let error = try await #require(throws: HTTPFetchError<any Error>.self) {
+        try await origin.download(to: "/d/file", in: files) { $0.retries = .maxRetries(retries) }
+      }
+      #expect(error.words == "response/truncated_body" && !error.isCancelled)
+      #expect(error.transportError?.message == "the part ended before what was asked for")
+      #expect(files.names == ["/d/file.part", "/d/file.part.json"])
+    }
+  }
 }
 
 /// A server of one file, which serves ranges, and does as its script says.
