@@ -248,7 +248,6 @@ extension DownloadRun {
   private mutating func runSegments(
     _ representation: Representation, _ total: Int64, done: [DownloadRecord.ByteRange]
   ) async throws(Failure) -> DownloadedFile? {
-    keepsPart = true
     let (url, source, identity) = (url, source, part.identity)
     let run = SegmentedRun(
       resource, by: stack, to: part, of: representation, total: total, done: done, options: options, progress: progress
@@ -259,6 +258,8 @@ extension DownloadRun {
     let first = opened
     (opened, body, contentDigest) = (nil, nil, nil)
     defer { requests += run.requests }
+    try await run.makeRoom()
+    keepsPart = true  // Not before: of what there is no room for, nothing came.
     let end: SegmentedRun<Model, APIError>.End
     do throws(Failure) {
       end = try await run.run(first)

@@ -124,7 +124,17 @@ final class PartFile: Sendable {
     if try file.status().length != length { try file.resize(to: length) }
   }
 
-  func reserve(_ length: Int64) throws(FileFailure) { try file.reserve(length) }
+  /// Makes room for so many bytes in all. Where there is too little, the file is as before, and takes no more room.
+  func reserve(_ length: Int64) throws(FileFailure) {
+    let before = try file.status().length
+    do throws(FileFailure) {
+      try file.reserve(length)
+    } catch {
+      // Room that was made before the disk was full can be behind the file's end: its length need not have changed.
+      try? file.resize(to: before)
+      throw error
+    }
+  }
 
   func read(upTo count: Int, at offset: Int64) throws(FileFailure) -> Data { try file.read(upTo: count, at: offset) }
 

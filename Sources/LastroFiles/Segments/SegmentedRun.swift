@@ -60,16 +60,20 @@ struct SegmentedRun<Model: Sendable, APIError: Error>: Sendable {
   var requests: Int { state.withLock { $0.requests } }
   var segments: Int { state.withLock { $0.plan.segments.count } }
 
-  /// Runs all segments to their end.
-  ///
-  /// - Parameter first: what begins at the first byte, where it is open already.
-  func run(_ first: SegmentPart?) async throws(Failure) -> End {
+  /// Makes room for all of it, before the parts come.
+  func makeRoom() async throws(Failure) {
     do throws(FileFailure) {
       let total = state.withLock { $0.plan.total }
       try await BlockingCall.run { [part] () throws(FileFailure) in try part.reserve(total) }
     } catch {
       throw ended(by: error.transportError(requestSent: true))
     }
+  }
+
+  /// Runs all segments to their end.
+  ///
+  /// - Parameter first: what begins at the first byte, where it is open already.
+  func run(_ first: SegmentPart?) async throws(Failure) -> End {
     let end = await withTaskGroup(of: Result<End, Failure>.self) { group in
       for index in 0..<segments {
         group.addTask { await result(of: index, index == 0 ? first : nil) }

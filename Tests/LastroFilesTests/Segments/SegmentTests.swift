@@ -148,6 +148,24 @@ struct SegmentTests {
       try await origin.download(to: "/d/file", in: files, Self.segmented(3))
     }
     #expect(error?.words == "response/disk_full" && origin.sent == 0)
+    #expect(files.names.isEmpty)
+  }
+
+  @Test("where there is no room for the rest, what an earlier download left stays, and takes no more room")
+  func fullDiskForTheRest() async throws {
+    let origin = RangeOrigin(bytes: 20_000, chunk: 100, [.cut(after: 6_000)])
+    let files = SimulatedFiles(capacity: 10_000)
+    await #expect(throws: (any Error).self) {
+      try await origin.download(to: "/d/file", in: files) { $0.retries = .maxRetries(0) }
+    }
+    let error = await #expect(throws: HTTPFetchError<any Error>.self) {
+      try await origin.download(to: "/d/file", in: files, Self.segmented(3))
+    }
+    #expect(error?.words == "response/disk_full" && origin.requests.count == 1)
+    #expect(files.content("/d/file.part") == origin.content.prefix(6_000))
+    files.state.withLock { $0.capacity = .max }
+    let file = try await origin.download(to: "/d/file", in: files, Self.segmented(3))
+    #expect(file.resumedFrom == 6_000 && files.content("/d/file") == origin.content)
   }
 
   @Test("a part that does not fit ends all segments, and is not asked for again")

@@ -329,7 +329,11 @@ final class SimulatedFile: OpenFile {
 
   func reserve(_ length: Int64) throws(FileFailure) {
     try perform("reserve") { state throws(FileFailure) in
-      guard state.used + Int(length) <= state.capacity else {
+      let before = state.contents[number]?.now.count ?? 0
+      let free = state.capacity - state.used
+      guard Int(length) - before <= free else {
+        // What was there to be had is taken, as by a system that makes room block by block.
+        change(.resize(before + max(0, free)), &state)
         throw FileFailure(operation: "make room in", path: path, code: ENOSPC)
       }
       change(.resize(Int(length)), &state)
