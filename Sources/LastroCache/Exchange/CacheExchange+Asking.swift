@@ -104,8 +104,9 @@ extension CacheExchange {
       report.isStored = mayStay(heads[serving].entry, serving, situation)
       // Requests that were equal by the rule before it may not be by this one.
       let keepsRule = keys.searchRule == nil || NoVarySearch(heads[serving].entry.fields) == keys.searchRule
+      let isShareable = report.isStored && keepsRule && mayServeOthers(heads[serving].entry)
       answer = try await served(heads[serving], part, report, facts: response.facts).map {
-        Asked(response: $0, isShareable: report.isStored && keepsRule)
+        Asked(response: $0, isShareable: isShareable)
       }
       if answer == nil { await remove(heads[serving].id) }
     }

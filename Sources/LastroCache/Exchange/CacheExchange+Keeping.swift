@@ -33,7 +33,20 @@ extension CacheExchange {
       }
     }
     // Without a rule only equal URLs wait for one another.
-    return Asked(response: noted(response, report), isShareable: mayStore && (isByRule || keys.searchRule == nil))
+    let isShareable = mayStore && (isByRule || keys.searchRule == nil) && mayServeOthers(head.entry)
+    return Asked(response: noted(response, report), isShareable: isShareable)
+  }
+
+  /// Whether an answer that just came may be that to other requests too. One that has to be validated first may not,
+  /// though they waited for it: equal requests may be one as far as their answer may be reused (RFC 9111 §4).
+  func mayServeOthers(_ entry: CacheEntry) -> Bool {
+    var others = asked
+    // Who wants the server's word has it by this answer.
+    if others.wish == .revalidate { others.wish = .none }
+    switch CacheDecision.decide(others, entries: [entry], matching: [0], now: time.sinceEpoch(), rules: rules) {
+    case .serve, .serveAndRevalidate: return true
+    case .validate, .forward, .unavailable: return false
+    }
   }
 
   /// Whether an answer says of the query what the request's key was made by. Where it does not, and is followed, the

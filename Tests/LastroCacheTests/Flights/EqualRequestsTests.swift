@@ -124,6 +124,59 @@ struct EqualRequestsTests {
     #expect(try await other.value.body == "body 1")
   }
 
+  @Test(
+    "an answer that has to be validated before it is used again is the first one's alone",
+    arguments: [
+      ["Cache-Control": "no-cache", "ETag": "\"x\""], ["Cache-Control": "max-age=60, no-cache"],
+      ["Cache-Control": "max-age=0", "ETag": "\"x\""], ["Cache-Control": "max-age=60", "ETag": "\"x\"", "Age": "60"],
+    ])
+  func unvalidated(fields: [String: String]) async throws {
+    let held = Held(HTTPFields(fields.map { HTTPField(name: .of($0), value: $1) }))
+    let leader = Task { try await held.world.get() }
+    #expect(await eventually { held.world.transfers == 1 })
+    let follower = Task { try await held.world.get() }
+    #expect(await eventually { held.world.cache.waiting == 2 })
+    held.open()
+    #expect(try await leader.value.body == "body 0")
+    let got = try await follower.value
+    #expect(got.body == "body 1" && got.report?.isCollapsed == false)
+    #expect(held.world.transfers == 2)
+  }
+
+  @Test("where each use has to be validated, each of those who wait validates by itself")
+  func validatedEach() async throws {
+    let gate = Watched(true)
+    let fields: HTTPFields = [.cacheControl: "no-cache", .eTag: "\"x\""]
+    let world = CacheWorld { (request, _) throws(TransportError) in
+      _ = await gate.wait { $0 }
+      return request.head.headerFields[.ifNoneMatch] == nil
+        ? .answer(200, fields: fields, body: "old") : .answer(304, fields: fields)
+    }
+    try await world.get()
+    gate.change { $0 = false }
+    // The key is known for an answer that is not shared, for a minute.
+    world.clock.advance(by: .seconds(61))
+    try await withThrowingTaskGroup(of: CacheWorld.Got.self) { group in
+      for _ in 0..<2 { group.addTask { try await world.get() } }
+      #expect(await eventually { world.transfers == 2 && world.cache.waiting == 2 })
+      gate.change { $0 = true }
+      for try await got in group { #expect(got.body == "old" && got.outcome == .revalidated) }
+    }
+    #expect(world.transfers == 3)
+  }
+
+  @Test("those who want the server's word share an answer that is fresh")
+  func wishedValidation() async throws {
+    let held = Held()
+    try await withThrowingTaskGroup(of: CacheWorld.Got.self) { group in
+      for _ in 0..<5 { group.addTask { try await held.world.get { $0.cache = .revalidate } } }
+      #expect(await eventually { held.world.transfers == 1 && held.world.cache.waiting == 5 })
+      held.open()
+      for try await got in group { #expect(got.body == "body 0") }
+    }
+    #expect(held.world.transfers == 1)
+  }
+
   @Test("a leader that fails leaves the others to ask by themselves")
   func failure() async throws {
     let gate = Watched(false)
