@@ -41,7 +41,8 @@ struct StreamCall<APIError: Error>: Sendable {
       var request = try await making.make()
       var timeouts = given ?? request.options.timeouts ?? standard
       facts.withLock { $0 = StreamFacts(method: request.head.method, timeouts: timeouts) }
-      if let idle = timeouts.idle { timeouts.idle = max(idle, firstByte) }
+      // What is not positive is left as it is, for it is refused.
+      if let idle = timeouts.idle, idle > .zero { timeouts.idle = max(idle, firstByte) }
       if let left { timeouts.total = left }
       request.options.timeouts = timeouts
       prepare(&request)

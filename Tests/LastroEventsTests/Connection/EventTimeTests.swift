@@ -95,6 +95,19 @@ struct EventTimeTests {
     }
   }
 
+  @Test("an idle timeout that is not positive is refused before anything is sent", arguments: [0, -1])
+  func noIdleTimeout(seconds: Int) async throws {
+    var options = RequestOptions()
+    options.timeouts = .streaming
+    options.timeouts?.idle = .seconds(seconds)
+    let transport = ScriptedTransport([.answer(204)])
+    let stack = eventStack(transport)
+    let resource = try RawHTTPResource.test(options: options)
+    #expect(await stack.events(resource).read().error?.words == "request/invalid_option")
+    #expect(await stack.jsonLines([Int].self, of: resource).outcome().1?.words == "request/invalid_option")
+    #expect(transport.requests.isEmpty)
+  }
+
   private func limited(_ total: Duration) throws -> RawHTTPResource {
     var options = RequestOptions()
     options.timeouts = .streaming
