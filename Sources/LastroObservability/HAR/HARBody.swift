@@ -46,16 +46,20 @@ struct HARBody {
     return nil
   }
 
-  /// Names and values can stand in binary bodies too, such as forms with files in them. Each byte is taken for a
-  /// character.
+  /// Names and values can stand in binary bodies too, such as forms with files in them.
   private static func masked(_ data: Data, _ redaction: Redaction?, isCut: Bool) -> Data? {
     guard let redaction else { return nil }
-    var scalars = String.UnicodeScalarView()
-    scalars.append(contentsOf: data.lazy.map { Unicode.Scalar($0) })
-    let text = String(scalars)
+    let text = characters(of: data)
     let masked = HARForm.masked(text, by: redaction, isCut: isCut)
     guard masked.utf8.count != text.utf8.count || masked != text else { return nil }
     return Data(masked.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) })
+  }
+
+  /// Each byte as the character of that number.
+  static func characters(of bytes: Data) -> String {
+    var scalars = String.UnicodeScalarView()
+    scalars.append(contentsOf: bytes.lazy.map { Unicode.Scalar($0) })
+    return String(scalars)
   }
 
   private static func prefix(_ text: String, _ limit: Int) -> String {

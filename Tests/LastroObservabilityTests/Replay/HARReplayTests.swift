@@ -109,6 +109,28 @@ struct HARReplayTests {
     #expect(transport.requests.count == 10)
   }
 
+  @Test("a secret that was masked in a binary body stands for any, and the other bytes for themselves")
+  func maskedBinaryBodies() async throws {
+    func body(_ secret: String, _ first: UInt8 = 0xFF) -> RequestBody {
+      .raw(Data([first, 0, 0xFE, 0x0D, 0x0A]) + Data("password=\(secret)&a=\u{E9}&pin=\(secret)".utf8))
+    }
+    let url = "https://example.com/binary"
+    let recorder = HARRecorder()
+    let live = Self.stack(ScriptedTransport([.respond(status: 200, body: "ok")]), [recorder])
+    _ = try await live.fetch(.test(.post, url: url, body: body("hunter2")))
+    let data = try #require(recorder.har().log.entries.first?.request.postData)
+    #expect(data.encoding == "base64")
+    for secret in ["hunter2", "another", ""] {
+      let transport = HARReplayTransport(recorder.har(), matching: .strict)
+      #expect(try await text(transport, Self.request(url, .post, body: body(secret))) == "ok")
+    }
+    let transport = HARReplayTransport(recorder.har(), matching: .strict)
+    let error = await #expect(throws: TransportError.self) {
+      try await transport.execute(Self.request(url, .post, body: body("hunter2", 0xFD)))
+    }
+    #expect(error?.code == .notRecorded && error?.message.hasSuffix("which differs in the body") == true)
+  }
+
   private static func entry(
     _ url: String, method: String = "GET", status: Int = 200, text: String? = nil, post: String? = nil
   ) -> HAR.Entry {
