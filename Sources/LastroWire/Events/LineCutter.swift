@@ -2,7 +2,7 @@
 
 /// Cuts bytes into lines, however they come in pieces.
 ///
-/// Rules for editing: no I/O; keeps one line of no more than the maximum, and the piece that was fed last.
+/// Rules for editing: no I/O; keeps one line of no more than the maximum and a CR, and the piece that was fed last.
 package struct LineCutter: Sendable {
   /// A line is longer than the maximum, which is the value.
   package struct LineTooLong: Error, Equatable {
@@ -10,7 +10,8 @@ package struct LineCutter: Sendable {
   }
 
   private let maximumBytes: Int
-  /// Whether CR ends a line as well, with the LF that may follow it; else LF alone does.
+  /// Whether CR ends a line as well, with the LF that may follow it; else LF does, with the CR that
+  /// may stand before it.
   private let endsAtReturn: Bool
   private var piece: [UInt8] = []
   private var offset = 0
@@ -38,7 +39,7 @@ package struct LineCutter: Sendable {
     }
     let start = offset
     let end = piece.withUnsafeBufferPointer { Self.end(in: $0, from: start, atReturn: endsAtReturn) }
-    guard begun.count + (end ?? piece.count) - start <= maximumBytes else { throw LineTooLong(maximum: maximumBytes) }
+    guard length(upTo: end ?? piece.count) <= maximumBytes else { throw LineTooLong(maximum: maximumBytes) }
     guard let end else {
       begun += piece[start...]
       (piece, offset) = ([], 0)
@@ -50,6 +51,13 @@ package struct LineCutter: Sendable {
     begun += piece[start..<end]
     defer { begun = [] }
     return begun[...]
+  }
+
+  /// How many bytes the line has before an offset in the piece. A CR that stands last is not among them: it is part of
+  /// the line's end, or what follows on it shows that it is not.
+  private func length(upTo end: Int) -> Int {
+    let last = end > offset ? piece[end - 1] : begun.last
+    return begun.count + end - offset - (last == 0x0D ? 1 : 0)
   }
 
   /// What came behind the last end of a line. To be called when nothing more is fed.

@@ -47,6 +47,23 @@ struct TextLinesTests {
     #expect(try await read("a\n", maximumBytes: 0) == ["limit/event_too_large"])
   }
 
+  @Test("have the limit without their ends, wherever the pieces are cut")
+  func limitWithoutEnds() async throws {
+    let tooLarge = "limit/event_too_large"
+    for (text, expected) in [
+      ("12345678\r\nx\n", ["12345678", "x"]), ("12345678\r", ["12345678"]), ("123456789\r\n", [tooLarge]),
+      ("12345678\r\r\n", [tooLarge]), ("12345678\rx", [tooLarge]), ("1234567\rx\r\n", [tooLarge]),
+      ("123456\rx\r\n", ["123456\rx"]),
+    ] {
+      let bytes = Array(text.utf8)
+      for split in 0...bytes.count {
+        let pieces = [bytes[..<split], bytes[split...]].map { String(decoding: $0, as: UTF8.self) }
+        #expect(try await read(pieces[0], pieces[1]) == expected, "\(expected), split at \(split)")
+      }
+    }
+    #expect(try await read("\r\n\n", maximumBytes: 0) == ["", ""])
+  }
+
   @Test("of a streamed answer to a POST, declared in one line")
   func posted() async throws {
     let transport = ScriptedTransport([

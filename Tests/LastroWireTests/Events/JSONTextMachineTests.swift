@@ -69,6 +69,8 @@ struct JSONTextMachineTests {
   @Test("a line at the limit is read, a longer one is refused")
   func longLine() {
     check("12345678\n1", Outcome(texts: ["12345678", "1"]), maximum: 8) { Self.lines($0, maximum: $1) }
+    check("12345678\r\n1", Outcome(texts: ["12345678\r", "1"]), maximum: 8) { Self.lines($0, maximum: $1) }
+    check("12345678\r1\n", Outcome(violation: .tooLong(8)), maximum: 8) { Self.lines($0, maximum: $1) }
     check("1\n123456789\n", Outcome(texts: ["1"], violation: .tooLong(8)), maximum: 8) { Self.lines($0, maximum: $1) }
     #expect(Self.lines([Array(repeating: 0x31, count: 9)], maximum: 8).violation == .tooLong(8))
   }
