@@ -32,7 +32,13 @@ final class HTTP2Connection {
   private var written = 0
   /// Whether heads are among it.
   private var owesHeads = false
+  /// Whether it is to be flushed in this turn, or is being flushed.
   private var isSending = false
+  /// Whether there may be output that the session was not asked for.
+  private var hasNews = false
+  /// What it may still write in the turn that began at ``budgetedAt``.
+  private var budget = 0
+  private var budgetedAt = Int64.min
   private var hasServed = false
   var heads = HTTP2HeadMemory()
   /// When something came the last time.
@@ -222,6 +228,7 @@ final class HTTP2Connection {
 
   /// There may be something to send.
   func noteOutput() {
+    hasNews = true
     if isSending || connection.isClosed { return }
     isSending = true
     carrier.noteOutput(self)
@@ -229,11 +236,14 @@ final class HTTP2Connection {
 
   /// Sends what there is, in as few calls as there can be.
   func flush() {
-    isSending = false
+    // Until the end: what exchanges give meanwhile goes out with the rest, and within the same budget.
+    isSending = true
+    defer { isSending = false }
     guard !connection.isClosed else { return }
     defer { noteDeadline() }
     if written < outgoing.count, !flushRest() { return }
-    var budget = Self.turnBytes
+    // By the turn, and not by the call: what has come free in a turn is seen to in it, and flushes once more.
+    if budgetedAt != carrier.now { refill() }
     var goesOn = true
     while goesOn, budget > 0, !connection.isClosed, admitUnsent() {
       goesOn = carrier.withSendingSpace { space in
@@ -249,6 +259,11 @@ final class HTTP2Connection {
     connection.watch(read: true, write: written < outgoing.count || budget <= 0)
   }
 
+  private func refill() {
+    budget = Self.turnBytes
+    budgetedAt = carrier.now
+  }
+
   private func noteDeadline() {
     if !connection.isClosed, let deadline = session.deadline { carrier.noteTick(Int64(clamping: deadline)) }
   }
@@ -257,9 +272,10 @@ final class HTTP2Connection {
   private func gather(into space: UnsafeMutableRawBufferPointer) -> Int {
     var count = 0
     while space.count - count >= 1_024 {
+      hasNews = false
       let more = session.send(into: UnsafeMutableRawBufferPointer(rebasing: space[count...]))
       perform(nil)
-      if more == 0 { break }
+      if more == 0, !hasNews { break }
       count += more
     }
     return count
@@ -360,6 +376,7 @@ final class HTTP2Connection {
     guard !connection.isClosed else { return }
     session.close()
     perform(nil)
+    refill()
     flush()
     if !connection.isClosed { drop() }
   }

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+import LastroSupport
+import LastroTesting
+import TestSupport
+import Testing
+
+@testable import LastroCurl
+
+/// What one connection takes of a turn of the loop, in which all others wait.
+@Suite("Direct carrier: turns of HTTP/2", .timeLimit(.minutes(5)))
+struct HTTP2TurnTests {
+  @Test("an upload gives the others their turn, however much its server takes at once", arguments: [false, true])
+  func upload(isClear: Bool) async throws {
+    let authority = try CertificateAuthority()
+    let engine = try CurlTransport.over(.direct) {
+      $0.loops = 1
+      $0.connection.tls.roots = .pem(Array(authority.rootPEM.utf8))
+      if isClear { $0.connection.httpVersion = .http2 }
+    }
+    var settings = LoopbackHTTP2Settings()
+    settings.initialWindow = 1 << 30
+    settings.replenishesWindows = false
+    let tls = isClear ? nil : LoopbackTLS(try authority.issue(hosts: ["localhost"]))
+    let server = try LoopbackServer.http2Script(tls: tls, settings: settings) { http2 in
+      try http2.write(.windowUpdate(1 << 30, stream: 0))
+      while let request = try http2.readRequest() {
+        try http2.respond(to: request, with: .text("\(request.body.count)"))
+      }
+    }
+    let count = 24 << 20
+    let reporter = TransferProgressReporter()
+    let turns = LoopTurns(of: engine.executor) { reporter.current.bytesSent }
+    await turns.begin()
+    let outcome = await engine.outcome(server, method: .post) {
+      $0.body = .raw([UInt8](repeating: 7, count: count))
+      $0.progress = reporter.beginTransfer(totalBytesToSend: Int64(count))
+      $0.deadline = .seconds(200)
+    }
+    #expect(outcome == .answered(200, "\(count)"))
+    // A turn's 512 KiB, and what lay in buffers before it and lies there behind it.
+    let most = turns.end()
+    #expect((64 << 10...1 << 20).contains(most), "\(most)")
+  }
+}
+
+/// Looks at a number that grows, once between any two turns of a loop.
+private final class LoopTurns: Sendable {
+  private struct State {
+    var last: Int64 = 0
+    /// The most that it grew in one turn.
+    var most: Int64 = 0
+    var isOver = false
+  }
+
+  private let executor: any TaskExecutor
+  private let number: @Sendable () -> Int64
+  private let state = Lock(State())
+
+  init(of executor: any TaskExecutor, number: @escaping @Sendable () -> Int64) {
+    self.executor = executor
+    self.number = number
+  }
+
+  /// Returns between two turns.
+  func begin() async { await Task(executorPreference: executor) { self.look() }.value }
+
+  private func look() {
+    let number = number()
+    let isOver = state.withLock { state in
+      state.most = max(state.most, number - state.last)
+      state.last = number
+      return state.isOver
+    }
+    // What a task adds in between runs behind the next turn, and not before it.
+    if !isOver { Task(executorPreference: executor) { self.look() } }
+  }
+
+  func end() -> Int64 {
+    state.withLock { state in
+      state.isOver = true
+      return state.most
+    }
+  }
+}
