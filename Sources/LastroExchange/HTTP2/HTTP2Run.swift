@@ -237,8 +237,13 @@ final class HTTP2Run {
   }
 
   private func unprocessed(_ cause: HTTP2Unprocessed) {
-    if cause == .unsent { return conclude(.again) }
-    if job.resends == 0, upload.canRewind, !job.isOver { return again() }
+    if cause == .unsent {
+      // A server that ends each connection before a request goes out is not dialed for ever. Of a source, some may have
+      // been read although nothing was sent.
+      if upload.canRewind, job.noteRestart() <= ConnectionPool.mostRestarts { return conclude(.again) }
+    } else if job.resends == 0, upload.canRewind, !job.isOver {
+      return again()
+    }
     var error = TransportError(cause)
     error.requestSent = false
     fail(error)

@@ -7,8 +7,9 @@ internal import LastroWire
 
 /// Performs what ``HostState`` decides: begins jobs on connections, dials, closes.
 final class ConnectionPool: ConnectionOwner {
-  /// A job that came when the trust rules had changed is dialed for anew. They do not change so often on purpose.
-  private static let mostRestarts = 16
+  /// A job of which nothing was sent, because the trust rules had changed or its connection was at its end, is dialed
+  /// for anew. That does not happen so often on purpose.
+  static let mostRestarts = 16
   /// Beyond so many, unused hosts are forgotten: a crawler meets thousands.
   private static let spareHosts = 1_024
 
@@ -290,10 +291,11 @@ final class ConnectionPool: ConnectionOwner {
     if isHTTP2 {
       let connection = HTTP2Connection(stream, pool: self, origin: origin)
       state.change { $0.keys[ObjectIdentifier(connection)] = key }
-      connection.open()
       change(key) { host in
         host.dialed(connection, capacity: settings.http2Streams, now: now, limits.host)
       }
+      // Not before: one whose end is read at once is told to be gone, and must be known by then.
+      connection.open()
     } else {
       let connection = HTTP1Connection(stream, owner: self, host: memory, origin: origin)
       state.change { $0.keys[ObjectIdentifier(connection)] = key }

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+import LastroCurl
+import LastroSupport
+import LastroTesting
+import TestSupport
+import Testing
+
+@testable import LastroExchange
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+#if canImport(Glibc)
+  import Glibc
+#endif
+
+/// Connections of HTTP/2 that end before what is asked on them goes out.
+@Suite("Dialer transport, connections that end early", .timeLimit(.minutes(5)))
+struct EarlyEndTests {
+  @Test("one that is at its end when it stands is used once, and such are not dialed for ever")
+  func atOnce() async throws {
+    let dialer = EndedDialer()
+    var configuration = DialerTransport.Configuration()
+    // Who asks for the time in the pool, which all dials go through, has others wait, so that they go through it in
+    // whatever order.
+    configuration.timeSource = TimeSource(
+      now: {
+        usleep(20)
+        return TimeSource.continuous.now()
+      }, sleep: TimeSource.continuous.sleep)
+    let transport = try DialerTransport(over: dialer, configuration: configuration)
+    let hosts = 60
+    let codes = await withTaskGroup(of: FailureCode?.self) { group in
+      for number in 0..<hosts {
+        group.addTask {
+          await failure { () async throws(TransportError) in
+            try await transport.execute(.to(scheme: "https", authority: "h\(number)"))
+          }?.code
+        }
+      }
+      return await group.reduce(into: []) { $0.append($1) }
+    }
+    // Sent in vain, or not sent at all.
+    #expect(Set(codes).isSubset(of: [.connectionLost, .http2Failure]), "\(Set(codes))")
+    #expect(dialer.dials.count <= hosts * (ConnectionPool.mostRestarts + 1))
+  }
+
+  @Test("an upload whose source was read is not sent from its middle on, although nothing of it went out")
+  func upload() async throws {
+    let server = try LoopbackServer.http2 { .text("\($0.body.count)") }
+    // The first bytes fill the stream.
+    let (near, far) = MemoryStream.pair(.init(capacity: 16))
+    let dialer = FirstDialer(first: Lock(near), base: try TestAuthority.engine())
+    var configuration = DialerTransport.Configuration()
+    var options = ConnectionOptions()
+    options.httpVersion = .http2
+    options.proxy = .none
+    configuration.connection = options
+    let transport = try DialerTransport(over: dialer, configuration: configuration)
+    let authority = "127.0.0.1:\(server.port)"
+    let first = Task {
+      await failure { () async throws(TransportError) in try await transport.execute(.to(authority: authority)) }
+    }
+    // It is being written, and nothing else is.
+    _ = try await far.read(upTo: 1, within: nil)
+    let (source, more) = AsyncStream<Data>.makeStream()
+    let reporter = TransferProgressReporter()
+    let request = TransferRequest.to("/", .post, authority: authority, body: .stream(source)) {
+      $0.progress = reporter.beginTransfer(totalBytesToSend: nil)
+    }
+    let second = Task {
+      await failure { () async throws(TransportError) in try await transport.execute(request) }
+    }
+    more.yield(Data(count: 100_000))
+    for await step in reporter.updates where step.bytesSent > 0 { break }
+    far.close()
+    more.finish()
+    let error = await second.value
+    #expect(error?.code == .http2Failure && error?.requestSent == false, "\(server.requests.map(\.body.count))")
+    #expect(await first.value?.code == .connectionLost)
+  }
+}
+
+/// Dials streams that speak HTTP/2, and whose peers have ended them.
+private struct EndedDialer: Dialer {
+  let dials = EventRecorder<Int>()
+
+  func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
+    dials.record(1)
+    return EndedStream()
+  }
+}
+
+private final class EndedStream: ByteStream {
+  let facts = StreamFacts(tls: .init(version: "TLSv1.3", applicationProtocol: "h2"), trust: .validated)
+
+  func read(upTo maximum: Int, within limit: Duration?) async throws(TransportError) -> Data? { nil }
+
+  func write(_ data: Data, within limit: Duration?) async throws(TransportError) {}
+
+  func finishWriting(within limit: Duration?) async throws(TransportError) {}
+
+  func close() {}
+}
+
+/// Gives a stream of memory at first, and then those of another dialer.
+private struct FirstDialer: Dialer {
+  let first: Lock<MemoryStream?>
+  let base: CurlDialer
+
+  func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
+    if let stream = first.withLock({ $0.take() }) { return stream }
+    return try await base.dial(request)
+  }
+}
