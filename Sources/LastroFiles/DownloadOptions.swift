@@ -44,8 +44,8 @@ public struct DownloadOptions: Sendable {
   /// Names what is downloaded, in place of its URL, for another process to go on: for URLs that carry a signature, and
   /// so are never the same. Default `nil`: the URL does.
   public var identity: String?
-  /// Decides about a further request after a loss. It is asked with the losses in a row that brought no byte: each byte
-  /// more resets their count. Default: the standard policy, which ends after two of them.
+  /// Decides about a further request after a loss. It is asked with the losses before this one since the last byte that
+  /// came: each byte more resets their count. Default: the standard policy, which retries twice.
   ///
   /// It also retries requests that fail before their answer, as a `RetryInterceptor` of the resource.
   public var retries: HTTPRetryPolicy = .standard

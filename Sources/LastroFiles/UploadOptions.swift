@@ -37,8 +37,8 @@ public struct UploadOptions: Sendable {
   /// Origins besides that of the first request that may get its credentials, where the server puts the upload there.
   /// Default none.
   public var credentialOrigins: Set<Origin> = []
-  /// Decides about going on after a loss, with the losses in a row after which the server had not more. Default: the
-  /// standard policy, which ends after two of them.
+  /// Decides about going on after a loss. It is asked with the losses before this one since the server last had more.
+  /// Default: the standard policy, which retries twice.
   public var retries: HTTPRetryPolicy = .standard
   /// Is told how many bytes were handed over. Default `nil`.
   public var progress: TransferProgressReporter?

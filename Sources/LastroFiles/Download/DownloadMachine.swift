@@ -273,12 +273,11 @@ extension DownloadMachine {
   private mutating func goOnAfterPart() -> [Action] {
     let isProgress = written > farthest
     noteProgress()
-    guard isProgress else { return lose(false) }
-    return goOn()
+    return isProgress ? goOn() : lose(false)
   }
 
   private mutating func noteProgress() {
-    if written > farthest { (farthest, fruitless) = (written, 0) } else { fruitless += 1 }
+    if written > farthest { (farthest, fruitless) = (written, 0) }
   }
 
   private mutating func lose(_ isFinal: Bool) -> [Action] {
@@ -289,6 +288,7 @@ extension DownloadMachine {
       return keep + [.drop, .fail(.asItIs)]
     }
     phase = .waiting
+    defer { fruitless += 1 }
     return [.drop] + keep + [.wait(fruitless: fruitless)]
   }
 }

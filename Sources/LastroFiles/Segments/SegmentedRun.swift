@@ -134,10 +134,10 @@ struct SegmentedRun<Model: Sendable, APIError: Error>: Sendable {
       } catch {
         body = nil
         let isProgress = state.withLock { $0.plan.segments[index].next } > before
-        fruitless = isProgress ? 0 : fruitless + 1
+        if isProgress { fruitless = 0 }
         guard error.transportError?.mayBeGoneOnAfter ?? false else { throw error }
         switch await losses.wait(after: error.erased, fruitless: fruitless, response: nil) {
-        case .waited: continue
+        case .waited: fruitless += 1
         case .refused: throw error
         case .cancelled: throw ended(by: .cancelled(requestSent: true))
         }

@@ -67,6 +67,25 @@ struct DownloadTests {
     #expect(file.resumedFrom == 6_000 && file.requests == 1 && files.names == ["/d/file"])
   }
 
+  @Test(
+    "losses that bring no byte are followed by as many requests as the policy allows", arguments: [0, 1, 2], [1, 2])
+  func fruitless(retries: Int, segments: Int) async throws {
+    // The rest of an earlier download: one segment has what is left.
+    let origin = RangeOrigin(bytes: 10_000, [.cut(after: 9_000)])
+    let files = SimulatedFiles()
+    await #expect(throws: (any Error).self) {
+      try await origin.download(to: "/d/file", in: files) { $0.retries = .maxRetries(0) }
+    }
+    for _ in 0..<10 { origin.script(.cut(after: 0)) }
+    await #expect(throws: (any Error).self) {
+      try await origin.download(to: "/d/file", in: files) {
+        $0.retries = .maxRetries(retries)
+        ($0.segments, $0.leastSegmentBytes) = (segments, 1_000)
+      }
+    }
+    #expect(origin.requests.count == 1 + 1 + retries)
+  }
+
   /// The announced range without a byte of it, and a proper end.
   private static let empty = RangeOrigin.Deed.answer { request, origin in
     let head = origin.serve(request) { $0.headerFields[.contentLength] = nil }.head
