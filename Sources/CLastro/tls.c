@@ -72,9 +72,9 @@ struct clastro_connection {
   // The session, as soon as its handshake has begun. Valid as long as the connection is libcurl's.
   SSL *ssl;
   // What was read in the turn of the loop in which it was last read.
-  const uint64_t *turns;
-  uint64_t turn;
-  size_t turn_bytes;
+  const clastro_turn *turn;
+  uint64_t read_turn;
+  size_t read_bytes;
   bool judges_presented;
   void *owner;
   bool (*accept)(void *, const clastro_peer_certificate *, size_t, size_t);
@@ -111,14 +111,14 @@ static long limit_input(
   if ((operation & ~BIO_CB_RETURN) != BIO_CB_READ) return result;
   clastro_connection *connection = (clastro_connection *)BIO_get_callback_arg(bio);
   if (operation & BIO_CB_RETURN) {
-    connection->turn_bytes += CLASTRO_READ_BYTES + (result > 0 && count ? *count : 0);
+    connection->read_bytes += CLASTRO_READ_BYTES + (result > 0 && count ? *count : 0);
     return result;
   }
-  if (connection->turn != *connection->turns) {
-    connection->turn = *connection->turns;
-    connection->turn_bytes = 0;
+  if (connection->read_turn != connection->turn->number) {
+    connection->read_turn = connection->turn->number;
+    connection->read_bytes = 0;
   }
-  if (connection->turn_bytes < CLASTRO_TURN_BYTES) return result;
+  if (connection->read_bytes < connection->turn->bytes) return result;
   BIO_clear_retry_flags(bio);
   BIO_set_retry_read(bio);
   return -1;
@@ -126,7 +126,7 @@ static long limit_input(
 
 static void begin_session(clastro_connection *connection, SSL *ssl) {
   connection->ssl = ssl;
-  BIO *input = connection->turns ? SSL_get_rbio(ssl) : NULL;
+  BIO *input = connection->turn ? SSL_get_rbio(ssl) : NULL;
   if (!input) return;
   BIO_set_callback_arg(input, (char *)connection);
   BIO_set_callback_ex(input, limit_input);
@@ -260,9 +260,9 @@ static clastro_connection *make_connection(const clastro_connection_rules *rules
   atomic_init(&connection->closed_cleanly, false);
   connection->asked_in_vain = false;
   connection->ssl = NULL;
-  connection->turns = rules->turns;
-  connection->turn = 0;
-  connection->turn_bytes = 0;
+  connection->turn = rules->turn;
+  connection->read_turn = 0;
+  connection->read_bytes = 0;
   connection->judges_presented = rules->judges_presented;
   connection->owner = rules->owner;
   connection->accept = rules->accept;

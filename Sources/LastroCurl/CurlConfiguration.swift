@@ -77,6 +77,9 @@ public struct CurlConfiguration: Sendable {
   /// `nil`.
   public var connectionObserver: (@Sendable (Network.ConnectionChange) -> Void)?
 
+  /// What a test makes so small that a turn of the loop ends in the midst of something.
+  var turn = TurnShares()
+
   /// Makes a configuration; everything else is a property, with a default.
   ///
   /// - Parameter pins: keys that hosts are held to. Default none.
@@ -117,7 +120,7 @@ public struct CurlConfiguration: Sendable {
         idleLifetimeSeconds: Int(clamping: idleLifetime.components.seconds),
         connectionLifetimeSeconds: Int(clamping: connectionLifetime.components.seconds), userAgent: userAgent,
         sendsAccept: sendsAccept),
-      carrier: carrier, connectionObserver: connectionObserver)
+      carrier: carrier, connectionObserver: connectionObserver, turn: turn)
   }
 
   /// Not the system's: a program that speaks no TLS can do without them.

@@ -26,8 +26,13 @@ typedef struct {
 // What is remembered of one TLS connection, reference-counted: it outlives the SSL object.
 typedef struct clastro_connection clastro_connection;
 
-// What a connection may read in one turn of the loop; each call counts as CLASTRO_READ_BYTES more, for what a small
-// record costs.
+// A turn of the loop: its number, and what a connection may read in it. Each call counts as CLASTRO_READ_BYTES more, for
+// what a small record costs.
+typedef struct {
+  uint64_t number;
+  size_t bytes;
+} clastro_turn;
+
 #define CLASTRO_TURN_BYTES (128 << 10)
 #define CLASTRO_READ_BYTES 256
 
@@ -47,10 +52,10 @@ typedef struct {
   bool is_strict;
   // Whether a session may be kept for resumption.
   bool allows_resumption;
-  // Where it reads the socket itself, and not through another TLS connection: the number of the loop's turn, which
-  // outlives the connection. In one turn it reads no more than CLASTRO_TURN_BYTES, and is told that there is nothing
-  // more; else a server that sends faster than libcurl parses would hold the loop as long as it likes.
-  const uint64_t *_Nullable turns;
+  // Where it reads the socket itself, and not through another TLS connection: the loop's turn, which outlives the
+  // connection. When it has read the turn's bytes, it is told that there is nothing more; else a server that sends
+  // faster than libcurl parses would hold the loop as long as it likes.
+  const clastro_turn *_Nullable turn;
   // Handed to the functions below, and released with the connection.
   void *owner;
   // Is given the verified chain (leaf to root), and after it the other certificates that were sent. False refuses.

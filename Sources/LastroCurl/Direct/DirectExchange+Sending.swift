@@ -12,8 +12,6 @@ internal import LastroWire
 
 /// The request on its way out.
 extension DirectExchange {
-  /// Bytes sent for one exchange before others have their turn.
-  private static let turnBytes = 512 * 1024
   /// A body in memory that goes out with the head, in one call.
   private static let joinedBytes = 16 * 1024
   private static let pieceBytes = 64 * 1024
@@ -30,7 +28,7 @@ extension DirectExchange {
   /// Sends what there is to send, until the peer or the source has to be waited for.
   func pump() {
     guard let connection, state == .running else { return }
-    var budget = Self.turnBytes
+    var budget = host.carrier.settings.turn.sentBytes
     wantsToWrite = false
     while budget > 0, !hasFailed {
       switch flush(&budget) {

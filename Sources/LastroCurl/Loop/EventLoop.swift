@@ -86,7 +86,7 @@ private final class LoopSeed: Sendable {
   }
 
   func launch() -> Bool {
-    guard let poller = Poller() else { return false }
+    guard let poller = Poller(tlsBytes: settings.turn.tlsBytes) else { return false }
     // Ownership of the poller crosses to the new thread here, and this side keeps no reference to it.
     let crossing = Unmanaged.passRetained(LoopStart(seed: self, poller: poller))
     var attributes = pthread_attr_t()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CLastro
 internal import Lastro
 
 /// What a loop needs to know of ``CurlConfiguration``, once, when it starts.
@@ -19,6 +20,15 @@ struct LoopSettings: Sendable {
   var transfer: TransferLimits
   var carrier = HTTPCarrier.standard
   var connectionObserver: (@Sendable (Network.ConnectionChange) -> Void)?
+  var turn = TurnShares()
+}
+
+/// Bytes that one connection may have of a turn of the loop, before others have theirs.
+struct TurnShares: Sendable {
+  /// Read for TLS; each call counts as `CLASTRO_READ_BYTES` more.
+  var tlsBytes = Int(CLASTRO_TURN_BYTES)
+  /// Sent for one exchange of HTTP/1.1.
+  var sentBytes = 512 * 1024
 }
 
 /// Limits every transfer obeys.

@@ -34,8 +34,8 @@ final class Poller {
     var movedAt: Int64 = 0
   }
 
-  /// The number of the loop's turn.
-  let turns: UnsafeMutablePointer<UInt64>
+  /// The loop's turn, as TLS connections see it.
+  let turn: UnsafeMutablePointer<clastro_turn>
   /// What holds the loop in one call of libcurl is ended by it; made with the first connection that could.
   private(set) var watchdog: SocketWatchdog?
 
@@ -51,17 +51,18 @@ final class Poller {
   /// Local ports of connections that were closed in this turn, and that their peers had ended before.
   private var endedPorts: Set<Int32> = []
 
-  init?() {
+  /// - Parameter tlsBytes: what a TLS connection may read in one turn.
+  init?(tlsBytes: Int = TurnShares().tlsBytes) {
     epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
     guard epoll >= 0 else { return nil }
     events = .allocate(capacity: 256)
     events.initialize(repeating: epoll_event())
-    turns = .allocate(capacity: 1)
-    turns.initialize(to: 1)
+    turn = .allocate(capacity: 1)
+    turn.initialize(to: clastro_turn(number: 1, bytes: tlsBytes))
   }
 
   deinit {
-    turns.deallocate()
+    turn.deallocate()
     events.deallocate()
     close(epoll)
   }
@@ -192,7 +193,7 @@ final class Poller {
   ///
   /// - Parameter count: what ``wait(timeout:)`` gave; 0 where something is left.
   func handOver(_ count: Int, to body: (Ready) -> Void) {
-    turns.pointee &+= 1
+    turn.pointee.number &+= 1
     if left.isEmpty { left = 0..<count }
     if !endedPorts.isEmpty { endedPorts = [] }
     if left.isEmpty { return }

@@ -3,7 +3,7 @@
 internal import CLastro
 
 /// Ends a connection that holds the loop in one call of libcurl, which reads HTTP/2 in the clear for as long as there
-/// is something to read and none of it is for the request. Over TLS there is a better way (`CLASTRO_TURN_BYTES`).
+/// is something to read and none of it is for the request. Over TLS there is a better way (``TurnShares/tlsBytes``).
 ///
 /// Owner: the ``Poller``. Thread: the loop's; its own never sees this object.
 final class SocketWatchdog {

@@ -25,7 +25,7 @@ final class PartitionTrust {
       rules: rules, roots: TrustedRoots(options.roots, isShared: !options.requiresStapledStatus), keyLog: keyLog,
       isStrict: options.chainChecks == .strict, showsRootsToCurl: options.requiresStapledStatus,
       // A resumed session shows no chain to judge, and no stapled status.
-      allowsResumption: rules.isEmpty && !options.requiresStapledStatus, turns: UnsafePointer(poller.turns))
+      allowsResumption: rules.isEmpty && !options.requiresStapledStatus, turn: UnsafePointer(poller.turn))
   }
 
   var rules: JudgePanel { terms.rules }

@@ -89,7 +89,7 @@ final class TLSGate {
       rules.is_strict = terms.isStrict
       rules.allows_resumption = terms.allowsResumption && !recordsChain
       // Of two connections, one inside of the other, the outer one reads the socket.
-      rules.turns = isProxy || proxyTarget == nil ? terms.turns : nil
+      rules.turn = isProxy || proxyTarget == nil ? terms.turn : nil
     }
     return isAttached ? Beginning(peer: peer, isProxy: isProxy) : nil
   }

@@ -52,7 +52,7 @@ final class TLSPeer {
       var settings = clastro_connection_rules(
         roots: roots.pointer, shows_roots_to_curl: false, host: host, host_is_address: target.host.isIPAddress,
         judges_presented: onlyJudge != nil, is_strict: false, allows_resumption: false,
-        turns: nil, owner: Unmanaged.passRetained(self).toOpaque(),
+        turn: nil, owner: Unmanaged.passRetained(self).toOpaque(),
         accept: rules.isEmpty && !recordsChain && onlyJudge == nil ? nil : Self.accept, reject: Self.reject,
         hear_alert: Self.hearAlert, log_key: keyLog == nil ? nil : Self.logKey, release: Self.release)
       adapt(&settings)

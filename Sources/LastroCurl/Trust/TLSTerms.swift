@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CLastro
 internal import Lastro
 
 /// What TLS connections with equal options obey, whatever carries them.
@@ -12,6 +13,6 @@ struct TLSTerms {
   var showsRootsToCurl = false
   /// Whether a session may be kept for resumption.
   var allowsResumption = false
-  /// Where the number of the loop's turn stands, for connections that read a socket of the loop. It outlives them.
-  var turns: UnsafePointer<UInt64>?
+  /// The loop's turn, for connections that read a socket of the loop. It outlives them.
+  var turn: UnsafePointer<clastro_turn>?
 }

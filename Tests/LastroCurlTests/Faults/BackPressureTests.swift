@@ -2,11 +2,12 @@
 
 import HTTPTypes
 import Lastro
-import LastroCurl
 import LastroTesting
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import LastroCurl
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -144,27 +145,34 @@ struct BackPressureTests {
     #expect(await reader.value == ("last", "response/malformed_response"))
   }
 
-  @Test("an upload goes on while the answer is read that came before its end")
-  func uploadBesideAnswer() async throws {
+  @Test(
+    "an upload goes on beside an answer that began before its end, read at once or not before the upload is over",
+    arguments: [true, false])
+  func uploadBesideAnswer(isReadAtOnce: Bool) async throws {
+    let half = 64 << 10
+    let uploaded = try LoopbackGate()
     let server = try LoopbackServer { connection in
       guard let head = try connection.readHead() else { return }
-      try connection.write("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: \(3 << 20)\r\n\r\n")
-      try connection.write([UInt8](repeating: 7, count: 2 << 20))
+      try connection.write("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: \(2 * half)\r\n\r\n")
+      try connection.write([UInt8](repeating: 7, count: half))
       _ = try connection.readBody(for: head)
-      try connection.write([UInt8](repeating: 7, count: 1 << 20))
+      uploaded.open()
+      try connection.write([UInt8](repeating: 7, count: half))
     }
-    let engine = try CurlTransport()
-    let upload = RequestBody.raw(Data(count: 32 << 20))
-    for _ in 0..<20 {
-      let request = TransferRequest.to(server) {
+    var configuration = CurlConfiguration()
+    configuration.streamBufferBytes = 1 << 10
+    // Each turn ends with more to send, and none of it queued.
+    configuration.turn.sentBytes = 4 << 10
+    let response = try await CurlTransport(configuration).execute(
+      .to(server) {
         $0.head.method = .post
-        $0.body = upload
+        $0.body = .raw(Data(count: 4 << 20))
         $0.delivery = .streamed(maximumBytes: nil)
-      }
-      var count = 0
-      for try await chunk in try await engine.execute(request).body { count += chunk.count }
-      #expect(count == 3 << 20)
-    }
+      })
+    if !isReadAtOnce { #expect(await eventually { uploaded.isOpen }) }
+    var count = 0
+    for try await chunk in response.body { count += chunk.count }
+    #expect(count == 2 * half)
   }
 
   @Test("a body that is dropped unread closes the connection")
