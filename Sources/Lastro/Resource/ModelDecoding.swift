@@ -10,7 +10,7 @@
 ///
 /// For 204, 205 and answers to HEAD the payload is empty, whatever the server sent.
 public struct ModelDecoding<T: Sendable, Payload, Metadata>: Sendable {
-  /// Decodes. Runs on the concurrent pool; what it throws becomes a ``DecodeFailure``.
+  /// Decodes, where the fetch runs: see ``NetworkStack``. What it throws becomes a ``DecodeFailure``.
   public let decode: @Sendable (_ payload: Payload, _ metadata: Metadata) throws -> T
 
   /// Wraps a closure.

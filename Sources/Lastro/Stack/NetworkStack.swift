@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Fetches resources. A type that implements ``fetch(_:)`` gets decoding and the callback forms by extension.
+/// Fetches resources. A type that implements ``fetch(_:)`` gets decoding and the callback forms by extension, which run
+/// on the concurrent pool, or on the executor that the caller's task prefers.
 public protocol NetworkStack: Sendable {
   /// What is fetched: the unit of work.
   associatedtype Resource: Sendable
@@ -20,7 +21,7 @@ public protocol NetworkStack: Sendable {
 }
 
 extension NetworkStack {
-  /// Fetches a resource and decodes its payload, on the concurrent pool.
+  /// Fetches a resource and decodes its payload.
   ///
   /// - Parameters:
   ///   - resource: what to fetch.
