@@ -143,8 +143,3 @@ extension String {
     utf8.elementsEqual(other.utf8) { $0.lowercasedASCII == $1.lowercasedASCII }
   }
 }
-
-extension StringProtocol {
-  /// For messages: control characters and what is not ASCII in their `\u{…}` form.
-  package var escapedForDisplay: String { unicodeScalars.map { $0.escaped(asASCII: true) }.joined() }
-}

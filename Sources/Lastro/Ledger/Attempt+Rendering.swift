@@ -58,18 +58,3 @@ extension Attempt: Encodable, CustomStringConvertible {
     return parts.joined(separator: ", ")
   }
 }
-
-extension Duration {
-  /// In the unit that suits, to three digits after the point at most: `1.25 s`, `830 ms`.
-  package var brief: String {
-    let seconds = inSeconds
-    let (value, unit) = abs(seconds) < 1 ? (seconds * 1_000, "ms") : (seconds, "s")
-    let thousandths = (value * 1_000).rounded()
-    guard abs(thousandths) < 1e15 else { return "\(value) \(unit)" }
-    let whole = Int64(thousandths)
-    var fraction = String((whole.magnitude % 1_000) + 1_000).dropFirst()
-    while fraction.last == "0" { fraction = fraction.dropLast() }
-    let sign = whole < 0 ? "-" : ""
-    return "\(sign)\(whole.magnitude / 1_000)" + (fraction.isEmpty ? "" : ".\(fraction)") + " \(unit)"
-  }
-}

@@ -68,7 +68,7 @@ public struct AttemptLedger: Sendable {
   /// Method and URL of the last request, without values of its query that may be secret; `nil` when none could be made.
   public var request: String? {
     guard let method = account.method, let url = account.url else { return nil }
-    let shown = HTTPRequest.maskingQueryValues(ofURL: redaction.secretsMasked(in: url), redaction)
+    let shown = redaction.maskingQueryValues(ofURL: redaction.secretsMasked(in: url))
     return "\(method.rawValue) \(redaction.text(shown))"
   }
   /// ``RequestOptions/operation`` of the resource.

@@ -31,17 +31,7 @@ extension HTTPRequest {
     // A request with user information is refused, but its refusal is described.
     var place = redaction.secretsMasked(in: authority ?? "")
     if let at = place.utf8.lastIndex(of: UInt8(ascii: "@")) { place.replaceSubrange(..<at, with: Redaction.mask) }
-    let path = Self.maskingQueryValues(ofURL: redaction.secretsMasked(in: path ?? "/"), redaction)
+    let path = redaction.maskingQueryValues(ofURL: redaction.secretsMasked(in: path ?? "/"))
     return "\(method.rawValue) \(scheme ?? "")://\(place)\(path)"
-  }
-
-  /// The URL, or the end of one, with the values of its query masked that `redaction` does not show.
-  static func maskingQueryValues(ofURL url: String, _ redaction: Redaction) -> String {
-    guard let mark = url.utf8.firstIndex(where: { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }) else {
-      return url
-    }
-    let query = url.utf8.index(after: mark)
-    let items = url.utf8[query...].split(separator: UInt8(ascii: "&"))
-    return url[..<query] + items.map { redaction.shown(queryItem: Substring($0)) }.joined(separator: "&")
   }
 }

@@ -55,4 +55,14 @@ extension Redaction {
     }
     return result + rest
   }
+
+  /// The URL, or the end of one, with the values of its query masked that are not to be shown.
+  func maskingQueryValues(ofURL url: String) -> String {
+    guard let mark = url.utf8.firstIndex(where: { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }) else {
+      return url
+    }
+    let query = url.utf8.index(after: mark)
+    let items = url.utf8[query...].split(separator: UInt8(ascii: "&"))
+    return url[..<query] + items.map { shown(queryItem: Substring($0)) }.joined(separator: "&")
+  }
 }

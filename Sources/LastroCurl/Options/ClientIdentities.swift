@@ -27,9 +27,3 @@ struct ClientIdentities {
 
   func identity(for host: HostName) -> TLSOptions.Identity? { byHost[host] ?? otherwise }
 }
-
-extension TransportError {
-  static func invalidTLSOptions(_ message: String, hint: String?) -> TransportError {
-    TransportError(stage: .tls, code: .invalidTLSConfiguration, message: message, hint: hint)
-  }
-}

@@ -28,19 +28,6 @@ extension TransportError {
     .unsupported, "libcurl's own transfers ask no resolver, and inspections go by them",
     hint: "leave CurlConfiguration.carrier as it is, or ConnectionOptions.resolver nil")
 
-  static let unreadableHost = refused(
-    .invalidURL, "the URL's host is neither a name nor an address", hint: "write https://HOST/PATH")
-  static let unreadableProxyHost = refused(
-    .invalidOption, "the proxy's URL has no host that can be read", hint: "write it as http://proxy.example:3128")
-
-  static let unmarkedProxy = invalidTLSOptions(
-    "OpenSSL's configuration sets the option by which the connection to an https proxy is known",
-    hint: "remove Bugs from the Options of openssl.cnf, or use an http proxy")
-
-  static let noContextHook = invalidTLSOptions(
-    "this libcurl has no OpenSSL context to hook into",
-    hint: "install the libcurl that is built with OpenSSL: libcurl4 on Debian")
-
   /// - Parameter isKey: whether it is the key.
   static func emptyIdentity(isKey: Bool) -> TransportError {
     invalidTLSOptions(
@@ -54,6 +41,4 @@ extension TransportError {
   static let noMultiHandle = TransportError(
     stage: .request, code: .engineFailure, message: "libcurl cannot make a multi handle: out of memory",
     hint: memoryHint)
-
-  static let memoryHint = "raise the memory of the process, or do less at once"
 }

@@ -13,12 +13,6 @@ extension TransportError {
     stage: .request, code: .streamClosed, message: "this side has ended its direction of the stream",
     hint: "write before finishWriting")
 
-  static let truncatedStream = TransportError(
-    stage: .response, code: .truncatedStream,
-    message: "the stream ended without TLS close_notify: bytes may be missing",
-    hint: "an attacker who cuts the connection can do this; accept it only where the protocol tells lengths",
-    requestSent: true)
-
   static func dialTimeout(_ dial: StreamDial) -> TransportError {
     .connectTimedOut(dial.name, within: dial.request.connectTimeout)
   }

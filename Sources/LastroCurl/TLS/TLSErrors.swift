@@ -14,9 +14,6 @@ extension TransportError {
     stage: .tls, code: .engineFailure, message: "OpenSSL cannot begin a connection",
     hint: "raise the memory of the process")
 
-  static let unrecordedChain = TransportError(
-    stage: .tls, code: .engineFailure, message: "Lastro has no verified chain of this connection", hint: "report it")
-
   static let refusedVersion = invalidTLSOptions(
     "OpenSSL does not take the oldest TLS version asked for",
     hint: "give .tls12 or .tls13; openssl.cnf may allow fewer")

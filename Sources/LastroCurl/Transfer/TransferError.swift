@@ -48,38 +48,16 @@ extension TransportError {
   static let unsecuredBeforeResend = connectionLost(
     "the connection was not secured when the request was to be sent again")
 
-  static let answerTaken = TransportError(
-    stage: .request, code: .engineFailure, message: "the transfer's answer was taken twice, which is a fault of Lastro",
-    hint: "report it")
-
   static let bodyMayBeCut = TransportError(
     stage: .response, code: .truncatedBody,
     message: "the connection ended without TLS close_notify: the body may be cut short",
     hint: "fetch again; the server's owner has to have it end TLS, or tell the body's length", engineCode: 0,
     requestSent: true)
 
-  static let proxyWantsCredentials = TransportError(
-    stage: .proxy, code: .proxyRefused, message: "the proxy answered the request with 407",
-    hint: "give user and password in the proxy's URL", requestSent: true)
-
   static func headMissing(requestSent: Bool) -> TransportError {
     TransportError(
       stage: .response, code: .malformedResponse, message: "the transfer ended without a complete response head",
       hint: cutHint, engineCode: 0, requestSent: requestSent)
-  }
-
-  /// A deadline passed; which one, and where the exchange stood.
-  static func timedOut(
-    _ exchange: ResponseReceiver, isDelivered: Bool, connectExpiresAt: Int64, now: Int64
-  ) -> TransportError {
-    let job = exchange.job
-    if now < job.expiresAt, !exchange.requestSent, now >= connectExpiresAt {
-      return .connectTimedOut(job.request)
-    }
-    let isIdle = now < job.expiresAt
-    let place: TransferPlace =
-      isDelivered ? .sourceOpen : exchange.response != nil ? .body : exchange.requestSent ? .response : .unsent
-    return .late(isIdle: isIdle, place, of: job.request)
   }
 }
 

@@ -56,3 +56,13 @@ struct ContentDigestCheck {
       hint: "look at what between the server and here changes bodies", requestSent: true)
   }
 }
+
+extension TransportError {
+  static func undigested(_ algorithm: HashAlgorithm, _ path: String, requestSent: Bool = true) -> Self {
+    Self(
+      stage: requestSent ? .response : .request, code: .fileFailed,
+      message: "the \(algorithm) digest of \(path.escapedForDisplay) cannot be computed",
+      hint: "let nothing else write to the file, and look at the providers in openssl.cnf",
+      requestSent: requestSent)
+  }
+}

@@ -31,14 +31,6 @@ extension TransportError {
       hint: "what came was removed: download it again, or look at where the expected digest is from", requestSent: true)
   }
 
-  static func undigested(_ algorithm: HashAlgorithm, _ path: String, requestSent: Bool = true) -> Self {
-    Self(
-      stage: requestSent ? .response : .request, code: .fileFailed,
-      message: "the \(algorithm) digest of \(path.escapedForDisplay) cannot be computed",
-      hint: "let nothing else write to the file, and look at the providers in openssl.cnf",
-      requestSent: requestSent)
-  }
-
   static func inProgress(_ path: String) -> Self {
     .refused(
       .downloadInProgress, "another download writes \(path.escapedForDisplay)",

@@ -37,4 +37,11 @@ extension TransportError {
     }
     return error
   }
+
+  /// The proxy went away in the handshake.
+  static func proxyClosed(_ name: String) -> Self {
+    Self(
+      stage: .proxy, code: .proxyRefused, message: "\(name) closed the connection instead of opening a tunnel",
+      hint: "check that it is a proxy of this kind")
+  }
 }

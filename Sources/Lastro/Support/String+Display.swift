@@ -17,3 +17,8 @@ extension String {
     return unicodeScalars.map { $0.isControl ? $0.escaped(asASCII: true) : String($0) }.joined()
   }
 }
+
+extension StringProtocol {
+  /// For messages: control characters and what is not ASCII in their `\u{…}` form.
+  package var escapedForDisplay: String { unicodeScalars.map { $0.escaped(asASCII: true) }.joined() }
+}
