@@ -63,4 +63,20 @@ extension HTTPNetworkStack {
     JSONStream(
       call: StreamCall(resource, by: self), options: options, decoding: .json(decoder: decoder), isLast: isLast)
   }
+
+  /// The lines of a resource's body as texts, while they come. Its own model decoding is not used.
+  ///
+  /// ```swift
+  /// for try await line in try await stack.lines(of: .get("https://example.com/log")) { print(line) }
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - resource: what is opened, once.
+  ///   - maximumBytes: of one line, without its end. Default: 1 MiB.
+  /// - Throws: as `stream(_:)`, where there is no answer 2xx; what reading throws, ``TextLines`` tells.
+  public func lines<Model, APIError>(
+    of resource: HTTPResource<Model, APIError>, maximumBytes: Int = 1 << 20
+  ) async throws(HTTPFetchError<APIError>) -> TextLines {
+    try await stream(resource).value.lines(maximumBytes: maximumBytes)
+  }
 }

@@ -80,6 +80,18 @@ struct FeatureCallsTests {
     #expect(users.map(\.name) == ["ada", "bob"])
   }
 
+  @Test("lines of a body")
+  func textLines() async throws {
+    let url = url + "/lines"
+    var texts: [String] = []
+    // call: lines of a body
+    for try await line in try await stack.lines(of: .get(url)) { texts.append(line) }
+    // OkHttp: client.newCall(Request.Builder().url(url).build()).execute().body!!.charStream().forEachLine {
+    //   line -> texts.add(line) }
+    // end
+    #expect(texts == ["{\"name\": \"ada\"}", "{\"name\": \"bob\"}"])
+  }
+
   @Test("pages by Link")
   func pages() async throws {
     let list = HTTPResource<[User], TextAPIError>.get(url + "/pages")
