@@ -3,12 +3,14 @@
 
 `report.py EVENTS LOG COMMAND…` has the command write its event stream to EVENTS and everything it prints to LOG. Where the
 run does not come to its end (a crash, a hang), it prints the tests that had not ended and what LOG has beside the
-progress of tests. A run that tells nothing for SILENCE seconds is ended: no test may take so long.
+progress of tests. A run that tells nothing for SILENCE seconds is ended: no test may take so long. With TELLS_SHARE it says how much of the machine
+the run had.
 """
 import collections
 import os
 import pathlib
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -121,12 +123,18 @@ def ended(process, run, events):
                 time.sleep(0.1)
 
 
+def share(seconds):
+    """How much of the processors' time the command and its children had."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (used.ru_utime + used.ru_stime) / (seconds * os.cpu_count())
+
+
 def main(events, log, command):
     events, log = pathlib.Path(events), pathlib.Path(log)
     for path in (events, log):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"")
-    run = Run()
+    run, began = Run(), time.monotonic()
     with log.open("wb") as output:
         # A group of its own, so that what hangs is ended with its children.
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True)
@@ -135,6 +143,8 @@ def main(events, log, command):
         except BaseException:
             os.killpg(process.pid, signal.SIGKILL)
             raise
+    if os.environ.get("TELLS_SHARE"):
+        print(f"the tests had {share(time.monotonic() - began):.0%} of the machine's processors")
     failures = sum(run.failed.values())
     if run.has_ended and (process.returncode == 0 or failures):
         return process.returncode or (1 if failures else 0)
