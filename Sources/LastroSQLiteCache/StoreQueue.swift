@@ -2,12 +2,6 @@
 
 import LastroSupport
 
-#if canImport(Glibc)
-  import Glibc
-#else
-  import Darwin
-#endif
-
 /// Runs what blocks, one after another, on a thread of its own, which is there as long as there is something to do.
 final class StoreQueue: Sendable {
   /// What waits beyond that is not done: a disk that slow is of no use to a cache.
@@ -37,28 +31,10 @@ final class StoreQueue: Sendable {
       return (true, true)
     }
     guard mustStart else { return isTaken }
-    if startThread() { return true }
+    if DetachedThread.start({ self.drain() }) == 0 { return true }
     // Without a thread of its own what is there is done here, so that none waits for ever.
     drain()
     return true
-  }
-
-  private func startThread() -> Bool {
-    var attributes = pthread_attr_t()
-    guard pthread_attr_init(&attributes) == 0 else { return false }
-    defer { pthread_attr_destroy(&attributes) }
-    pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
-    let context = Unmanaged.passRetained(self)
-    var thread = pthread_t()
-    let code = pthread_create(
-      &thread, &attributes,
-      { context in
-        guard let context else { return nil }
-        Unmanaged<StoreQueue>.fromOpaque(context).takeRetainedValue().drain()
-        return nil
-      }, context.toOpaque())
-    if code != 0 { context.release() }
-    return code == 0
   }
 
   private func drain() {

@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if canImport(Glibc)
-  internal import Glibc
-#else
-  internal import Darwin
-#endif
-
 /// Look-ups of names by calls that block for as long as they like, on threads of their own.
 ///
 /// A request for a name that is being looked up gets the same answer. A look-up that was given up goes on until the
@@ -82,7 +76,7 @@ package final class NameLookups<Name: Hashable & Sendable, Answer: Sendable>: Se
       return (false, true)
     }
     if isFull { request.answer(full) }
-    if mustStart, !startThread() { abandon() }
+    if mustStart, DetachedThread.start({ self.run() }) != 0 { abandon() }
   }
 
   /// Drops requests that were given up, and names without a request. A name that is being looked up stays.
@@ -95,14 +89,6 @@ package final class NameLookups<Name: Hashable & Sendable, Answer: Sendable>: Se
     }
     state.count = state.requests.values.reduce(0) { $0 + $1.count }
     state.tidyAt = max(leastToTidy, 2 * state.count)
-  }
-
-  private func startThread() -> Bool {
-    // A generic class has no context-free closure: what it is to do crosses in a box.
-    let work = Unmanaged.passRetained(ThreadWork { self.run() })
-    let hasStarted = ThreadWork.start(work.toOpaque())
-    if !hasStarted { work.release() }
-    return hasStarted
   }
 
   /// No thread could be made: where none is at work either, waiting requests fail.
@@ -144,33 +130,5 @@ package final class NameLookups<Name: Hashable & Sendable, Answer: Sendable>: Se
       state.threads -= 1
       return nil
     }
-  }
-}
-
-/// What a thread of its own does.
-private final class ThreadWork: Sendable {
-  private let body: @Sendable () -> Void
-
-  init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-
-  /// - Parameter work: retained for the thread.
-  static func start(_ work: UnsafeMutableRawPointer) -> Bool {
-    var attributes = pthread_attr_t()
-    pthread_attr_init(&attributes)
-    defer { pthread_attr_destroy(&attributes) }
-    pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
-    #if canImport(Glibc)
-      var thread = pthread_t()
-    #else
-      var thread: pthread_t?
-    #endif
-    return pthread_create(
-      &thread, &attributes,
-      { work in
-        if let work = work as UnsafeMutableRawPointer? {
-          Unmanaged<ThreadWork>.fromOpaque(work).takeRetainedValue().body()
-        }
-        return nil
-      }, work) == 0
   }
 }

@@ -87,24 +87,13 @@ private final class LoopSeed: Sendable {
 
   func launch() -> Bool {
     guard let poller = Poller(tlsBytes: settings.turn.tlsBytes) else { return false }
-    // Ownership of the poller crosses to the new thread here, and this side keeps no reference to it.
-    let crossing = Unmanaged.passRetained(LoopStart(seed: self, poller: poller))
-    var attributes = pthread_attr_t()
-    pthread_attr_init(&attributes)
-    defer { pthread_attr_destroy(&attributes) }
-    pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
-    var thread = pthread_t()
-    let code = pthread_create(
-      &thread, &attributes,
-      { context in
-        guard let context else { return nil }
-        let start = Unmanaged<LoopStart>.fromOpaque(context).takeRetainedValue()
-        clastro_name_thread("lastro-loop")
-        start.run()
-        return nil
-      }, crossing.toOpaque())
+    // The poller goes to the new thread here, and this side keeps no reference to it.
+    let start = LoopStart(seed: self, poller: poller)
+    let code = DetachedThread.start {
+      clastro_name_thread("lastro-loop")
+      start.run()
+    }
     guard code == 0 else {
-      crossing.release()
       errno = code
       return false
     }
