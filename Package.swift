@@ -107,7 +107,8 @@ let package = Package(
       swiftSettings: settings),
     // Metrics, spans and HTTP archives of fetches. The only place that knows swift-metrics and swift-distributed-tracing.
     .target(
-      name: "LastroObservability", dependencies: ["Lastro", "LastroSupport", httpTypes, logging, metrics, tracing],
+      name: "LastroObservability",
+      dependencies: ["Lastro", "LastroSupport", "LastroWire", httpTypes, logging, metrics, tracing],
       swiftSettings: settings),
     // What keeps a service up when its peers are down: breakers, limiters, pacing, hedging, endpoints, egress. May not
     // know the engine, streams nor metrics.
@@ -174,7 +175,8 @@ let package = Package(
     .target(
       name: "LastroTesting", dependencies: ["CLoopback", "Lastro", "LastroSupport", httpTypes],
       swiftSettings: settings),
-    // For our users' tests of streams: WebSocket, Gemini and meek servers, and conformance of connections.
+    // For our users' tests of streams: servers of WebSocket, Gemini, meek, obfs4 and Shadowsocks, and conformance of
+    // connections.
     .target(
       name: "LastroStreamsTesting",
       dependencies: [

@@ -23,7 +23,7 @@ FORBIDDEN = {
     "LastroGemini": _LEAF | _OTHER_SYSTEMS,
     "LastroTunnels": _LEAF | _OTHER_SYSTEMS,
     "LastroTransports": _TESTS | _ENGINE | _OBSERVABILITY | {"CLastroCrypto"},
-    "LastroObservability": _TESTS | _ENGINE | _OTHER_SYSTEMS | {"CLastroCrypto", "Dispatch", "LastroWire"},
+    "LastroObservability": _TESTS | _ENGINE | _OTHER_SYSTEMS | {"CLastroCrypto", "Dispatch"},
     "LastroResilience": _LEAF | _OTHER_SYSTEMS | {"LastroExchange"},
     "LastroFiles": _LEAF | _OTHER_SYSTEMS | {"LastroExchange", "LastroResilience"},
     "LastroNames": _LEAF | _OTHER_SYSTEMS | {"LastroExchange", "LastroResilience"},

@@ -2,6 +2,7 @@
 
 import HTTPTypes
 internal import Lastro
+internal import LastroWire
 
 /// Dates of archives.
 enum HARDate {
@@ -11,32 +12,15 @@ enum HARDate {
     let (whole, attoseconds) = sinceEpoch.components
     let seconds = min(max(whole, -62_167_219_200), limit)
     let (days, rest) = seconds.floored(by: 86_400)
-    let (year, month, day) = civil(days)
+    let (year, month, day) = HTTPDate.date(ofDay: days)
     let milliseconds = attoseconds < 0 ? 0 : attoseconds / 1_000_000_000_000_000
     return padded(year, 4) + "-" + padded(month, 2) + "-" + padded(day, 2) + "T" + padded(rest / 3_600, 2) + ":"
       + padded(rest / 60 % 60, 2) + ":" + padded(rest % 60, 2) + "." + padded(milliseconds, 3) + "Z"
   }
 
-  /// The date of a day since 1970-01-01 in the Gregorian calendar, counted in eras of 400 years that begin in March.
-  private static func civil(_ days: Int64) -> (year: Int64, month: Int64, day: Int64) {
-    let (era, dayOfEra) = (days + 719_468).floored(by: 146_097)
-    let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-    let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-    let shifted = (5 * dayOfYear + 2) / 153
-    let month = shifted < 10 ? shifted + 3 : shifted - 9
-    return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, dayOfYear - (153 * shifted + 2) / 5 + 1)
-  }
-
   private static func padded(_ number: Int64, _ digits: Int) -> String {
     let text = String(number)
     return String(repeating: "0", count: max(0, digits - text.utf8.count)) + text
-  }
-}
-
-extension Int64 {
-  fileprivate func floored(by divisor: Int64) -> (quotient: Int64, remainder: Int64) {
-    let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
-    return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
   }
 }
 

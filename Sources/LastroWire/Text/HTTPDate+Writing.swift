@@ -15,11 +15,9 @@ extension HTTPDate {
       + "\(two(time / 3_600)):\(two(time % 3_600 / 60)):\(two(time % 60)) GMT"
   }
 
-  /// The inverse of the count of days, in eras of 400 years that begin in March.
-  private static func date(ofDay days: Int64) -> (year: Int64, month: Int64, day: Int64) {
-    let shifted = days + 719_468
-    let era = shifted / 146_097
-    let dayOfEra = shifted % 146_097
+  /// The date of a day since 1970 in the Gregorian calendar, counted in eras of 400 years that begin in March.
+  package static func date(ofDay days: Int64) -> (year: Int64, month: Int64, day: Int64) {
+    let (era, dayOfEra) = (days + 719_468).floored(by: 146_097)
     let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
     let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
     let shiftedMonth = (5 * dayOfYear + 2) / 153
@@ -33,4 +31,12 @@ extension HTTPDate {
   private static func two(_ number: Int64) -> String { number < 10 ? "0\(number)" : "\(number)" }
 
   private static func four(_ number: Int64) -> String { String("000\(number)".suffix(4)) }
+}
+
+extension Int64 {
+  /// Quotient and remainder of a division that rounds down, so that the remainder is not negative.
+  package func floored(by divisor: Int64) -> (quotient: Int64, remainder: Int64) {
+    let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
+    return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
+  }
 }
