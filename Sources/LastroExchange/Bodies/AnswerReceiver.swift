@@ -202,6 +202,23 @@ final class AnswerReceiver: BodySink {
     }
   }
 
+  // MARK: Facts
+
+  /// What is known of the exchange, whatever its version of HTTP.
+  ///
+  /// - Parameter connection: what is known of its connection.
+  func facts(_ connection: TransferFacts, from startedAt: Duration, firstByteAt: Duration?) -> TransferFacts {
+    var facts = connection
+    facts.resends = job.resends
+    facts.bytesReceived = wireBytes
+    facts.bodyCut = bodyCut
+    facts.trailers = trailers
+    facts.timings.requestStart = startedAt - job.enteredAt
+    facts.timings.firstByte = firstByteAt.map { $0 - job.enteredAt }
+    facts.timings.total = settings.time.now() - job.enteredAt
+    return facts
+  }
+
   // MARK: Progress
 
   func noteSending(_ count: Int64) { progress?.sent(count, at: now) }

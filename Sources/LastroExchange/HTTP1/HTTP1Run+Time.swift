@@ -6,17 +6,9 @@ internal import LastroWire
 /// Limits in time, and what is known of the exchange.
 extension HTTP1Run {
   func facts() -> TransferFacts {
-    let queued = startedAt - job.enteredAt
-    var facts = connection.facts(isReused: isReused)
+    var facts = receiver.facts(connection.facts(isReused: isReused), from: startedAt, firstByteAt: firstByteAt)
     facts.httpVersion = version
-    facts.resends = job.resends
     facts.bytesSent = sentBytes
-    facts.bytesReceived = receiver.wireBytes
-    facts.bodyCut = receiver.bodyCut
-    facts.trailers = receiver.trailers
-    facts.timings.requestStart = queued
-    facts.timings.firstByte = firstByteAt.map { $0 - job.enteredAt }
-    facts.timings.total = now - job.enteredAt
     return facts
   }
 

@@ -312,16 +312,9 @@ final class HTTP2Run {
   }
 
   func facts() -> TransferFacts {
-    var facts = connectionFacts
+    var facts = receiver.facts(connectionFacts, from: startedAt, firstByteAt: firstByteAt)
     facts.httpVersion = receiver.response == nil && firstByteAt == nil ? nil : "2"
-    facts.resends = job.resends
     facts.bytesSent = sentBytes > 0 ? sentBytes : Int64(headBytes) + (session.sentBytes(on: stream) ?? 0)
-    facts.bytesReceived = receiver.wireBytes
-    facts.bodyCut = receiver.bodyCut
-    facts.trailers = receiver.trailers
-    facts.timings.requestStart = startedAt - job.enteredAt
-    facts.timings.firstByte = firstByteAt.map { $0 - job.enteredAt }
-    facts.timings.total = now - job.enteredAt
     return facts
   }
 
