@@ -77,11 +77,13 @@ package struct NestedConnectionFactory: ConnectionFactory {
     }
   }
 
-  /// The proxy at a `serverAddress`.
-  package static func proxy(
-    at address: ConnectionEndpoint, _ credentials: ProxyServer.Credentials?
-  ) throws(ConfigurationError) -> ProxyServer {
+  /// Puts the dialer that `dial` makes of a proxy, which is at a `serverAddress`, over another.
+  package static func through(
+    _ address: ConnectionEndpoint, _ credentials: ProxyServer.Credentials?,
+    by dial: @escaping @Sendable (ProxyServer, any Dialer) throws(ConfigurationError) -> any Dialer
+  ) throws(ConfigurationError) -> Nest {
     let (host, port) = try Self.address(of: address)
-    return try ProxyServer(host: host, port: port, credentials: credentials)
+    let proxy = try ProxyServer(host: host, port: port, credentials: credentials)
+    return { below throws(ConfigurationError) in try dial(proxy, below) }
   }
 }

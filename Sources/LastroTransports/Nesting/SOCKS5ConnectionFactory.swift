@@ -56,7 +56,8 @@ public struct SOCKS5ConnectionFactory: ConnectionFactory {
   private static func nest(
     _ address: ConnectionEndpoint, _ credentials: ProxyServer.Credentials?
   ) throws(ConfigurationError) -> NestedConnectionFactory.Nest {
-    let proxy = try NestedConnectionFactory.proxy(at: address, credentials)
-    return { below throws(ConfigurationError) in try SOCKS5Dialer(proxy: proxy, over: below) }
+    try NestedConnectionFactory.through(address, credentials) { proxy, below throws(ConfigurationError) in
+      try SOCKS5Dialer(proxy: proxy, over: below)
+    }
   }
 }
