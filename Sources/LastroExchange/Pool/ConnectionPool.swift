@@ -273,12 +273,10 @@ final class ConnectionPool: ConnectionOwner {
   private func isHTTP1Wanted(_ key: Key) -> Bool { state.read { $0.hosts[key]?.wantsHTTP1 ?? false } }
 
   private func dialRequest(_ job: ExchangeJob, _ key: Key) -> DialRequest {
-    var host = key.origin.host
-    if host.hasPrefix("[") { host = String(host.dropFirst().dropLast()) }
     let mayShare = mayShare(key) && !isHTTP1Wanted(key)
     let protocols = mayShare ? ["h2", "http/1.1"] : ["http/1.1"]
     return DialRequest(
-      host: host, port: key.origin.port,
+      host: key.origin.host.unbracketedHost, port: key.origin.port,
       tls: key.origin.scheme == "https" ? DialRequest.TLS(applicationProtocols: protocols) : nil, role: role,
       connection: key.connection, connectTimeout: job.request.connectTimeout ?? job.request.deadline)
   }

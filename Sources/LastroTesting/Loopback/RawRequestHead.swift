@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Lastro
+
 /// A request head as it came over the wire: nothing normalised, nothing dropped.
 public struct RawRequestHead: Sendable, Hashable {
   /// A header field as sent, optional white space around the value removed.
@@ -60,17 +62,10 @@ extension RawRequestHead {
         throw .malformedRequest("\"\(line)\" is not a header field")
       }
       let value = line[colon...].dropFirst()
-      fields.append(Field(name: String(line[..<colon]), value: Self.trimmed(value)))
+      fields.append(Field(name: String(line[..<colon]), value: String(value.withoutBlanks)))
     }
     self.init(
       requestLine: first, method: String(words[0]), target: String(words[1]), version: String(words[2]),
       fields: fields, bytes: bytes)
-  }
-
-  private static func trimmed(_ text: Substring) -> String {
-    let isSpace = { (character: Character) in character == " " || character == "\t" }
-    var rest = text.drop(while: isSpace)
-    while let last = rest.last, isSpace(last) { rest.removeLast() }
-    return String(rest)
   }
 }

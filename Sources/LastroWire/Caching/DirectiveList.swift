@@ -45,11 +45,8 @@ enum DirectiveList {
   }
 
   private static func append(_ part: Substring, to parts: inout [Substring]) {
-    let isBlank = { (byte: UInt8) in FieldSyntax.isSpace(byte) }
-    guard let first = part.utf8.firstIndex(where: { !isBlank($0) }),
-      let last = part.utf8.lastIndex(where: { !isBlank($0) })
-    else { return }
-    parts.append(Substring(part.utf8[first...last]))
+    let member = part.utf8.withoutSpaces
+    if !member.isEmpty { parts.append(Substring(member)) }
   }
 
   /// The place behind the quote that ends a string, whose first byte is a quote.

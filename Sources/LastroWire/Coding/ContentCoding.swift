@@ -25,8 +25,7 @@ package enum ContentCoding: Equatable, Sendable {
     var result: [ContentCoding] = []
     for field in head.fields where field.name.isASCII("content-encoding") {
       for part in field.value.lowercased().split(separator: ",") {
-        let isSpace = { (character: Character) in character == " " || character == "\t" }
-        let name = String(part.drop(while: isSpace).reversed().drop(while: isSpace).reversed())
+        let name = String(Substring(part.utf8.withoutSpaces))
         if !name.isEmpty, name != "identity" { result.append(ContentCoding(name)) }
       }
     }

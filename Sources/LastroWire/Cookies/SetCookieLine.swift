@@ -68,16 +68,9 @@ package struct SetCookieLine: Sendable, Equatable {
   /// Split at the first `=`. Without one all of it is the value of a cookie, or the name of an attribute.
   private static func pair(_ text: ArraySlice<UInt8>, nameless: Bool) -> Pair {
     guard let mark = text.firstIndex(of: UInt8(ascii: "=")) else {
-      return nameless ? ([], trimmed(text)) : (trimmed(text), [])
+      return nameless ? ([], text.withoutSpaces) : (text.withoutSpaces, [])
     }
-    return (trimmed(text[..<mark]), trimmed(text[text.index(after: mark)...]))
-  }
-
-  private static func trimmed(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
-    guard let first = text.firstIndex(where: { !FieldSyntax.isSpace($0) }),
-      let last = text.lastIndex(where: { !FieldSyntax.isSpace($0) })
-    else { return [] }
-    return text[first...last]
+    return (text[..<mark].withoutSpaces, text[text.index(after: mark)...].withoutSpaces)
   }
 
   /// The last attribute of a name counts.

@@ -15,7 +15,7 @@ struct FieldScanner {
   var peek: UInt8? { index < bytes.count ? bytes[index] : nil }
 
   mutating func passBlanks() {
-    while let byte = peek, FieldSyntax.isSpace(byte) { index += 1 }
+    while let byte = peek, byte.isSpace { index += 1 }
   }
 
   /// Goes behind a byte, if it is the next one.
@@ -58,7 +58,7 @@ struct FieldScanner {
       passBlanks()
       guard pass(";") else { return parameters }
       passBlanks()
-      let name = text { !FieldSyntax.isSpace($0) && !"=;,".utf8.contains($0) }.lowercased()
+      let name = text { !$0.isSpace && !"=;,".utf8.contains($0) }.lowercased()
       passBlanks()
       var value = ""
       if pass("=") {
@@ -67,7 +67,7 @@ struct FieldScanner {
           guard let quoted = quoted(escapes: escapes) else { return nil }
           value = quoted
         } else {
-          value = text { !FieldSyntax.isSpace($0) && !";,".utf8.contains($0) }
+          value = text { !$0.isSpace && !";,".utf8.contains($0) }
         }
       }
       if !name.isEmpty { parameters.append(FieldParameter(name: name, value: value)) }

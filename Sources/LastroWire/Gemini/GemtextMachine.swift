@@ -97,18 +97,12 @@ package struct GemtextMachine: Sendable {
   }
 
   private static func link(_ text: String) -> Line? {
-    let rest = text.utf8.dropFirst(2).drop(while: isBlank)
-    let target = rest.prefix { !isBlank($0) }
+    let rest = text.utf8.dropFirst(2).drop(while: \.isSpace)
+    let target = rest.prefix { !$0.isSpace }
     guard !target.isEmpty else { return nil }
     let label = trimmed(rest.dropFirst(target.count))
     return .link(target: String(Substring(target)), label: label.isEmpty ? nil : label)
   }
 
-  private static func trimmed(_ text: Substring.UTF8View) -> String {
-    var text = text.drop(while: isBlank)
-    while let last = text.last, isBlank(last) { text = text.dropLast() }
-    return String(Substring(text))
-  }
-
-  private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+  private static func trimmed(_ text: Substring.UTF8View) -> String { String(Substring(text.withoutSpaces)) }
 }

@@ -49,7 +49,7 @@ package struct ChallengeParser {
 
   /// The token behind commas and blanks; `nil` at the end.
   private mutating func nextName() throws(Malformed) -> String? {
-    skip { FieldSyntax.isSpace($0) || $0 == UInt8(ascii: ",") }
+    skip { $0.isSpace || $0 == UInt8(ascii: ",") }
     return peek == nil ? nil : try token()
   }
 
@@ -110,7 +110,7 @@ package struct ChallengeParser {
   }
 
   @discardableResult
-  private mutating func skipBlanks() -> Int { skip(FieldSyntax.isSpace).utf8.count }
+  private mutating func skipBlanks() -> Int { skip(\.isSpace).utf8.count }
 
   @discardableResult
   private mutating func skip(_ isSkipped: (UInt8) -> Bool) -> String {

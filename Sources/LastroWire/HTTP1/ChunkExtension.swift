@@ -35,7 +35,7 @@ struct ChunkExtension {
   }
 
   private func next(_ byte: UInt8) -> State? {
-    let isSpace = byte == 0x20 || byte == 0x09
+    let isSpace = byte.isSpace
     switch (state, byte) {
     case (.quoted, 0x22): return .whole  // "
     case (.quoted, 0x5C): return .escaped

@@ -14,14 +14,11 @@ package enum FieldSyntax {
   /// Whether a byte may be in a field's value (§5.5): no control character but the tab.
   package static func isValue(_ byte: UInt8) -> Bool { byte >= 0x20 && byte != 0x7F || byte == 0x09 }
 
-  static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
-
   /// The elements of a list of tokens (§5.6.1), without the blanks around them.
   package static func elements(_ text: String) -> [String] {
     text.utf8.split(separator: 0x2C).compactMap { part in
-      guard let first = part.firstIndex(where: { !isSpace($0) }), let last = part.lastIndex(where: { !isSpace($0) })
-      else { return nil }
-      return String(Substring(part[first...last]))
+      let element = part.withoutSpaces
+      return element.isEmpty ? nil : String(Substring(element))
     }
   }
 }

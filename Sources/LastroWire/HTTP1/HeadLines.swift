@@ -68,8 +68,8 @@ package enum FieldLine {
   package static func value(_ bytes: UnsafeRawBufferPointer) throws(HeadViolation) -> String {
     var start = 0
     var end = bytes.count
-    while start < end, FieldSyntax.isSpace(bytes[start]) { start += 1 }
-    while end > start, FieldSyntax.isSpace(bytes[end - 1]) { end -= 1 }
+    while start < end, bytes[start].isSpace { start += 1 }
+    while end > start, bytes[end - 1].isSpace { end -= 1 }
     let content = UnsafeRawBufferPointer(rebasing: bytes[start..<end])
     let (isValid, isASCII) = content.isFieldValue()
     guard isValid else { throw HeadViolation(.fieldValue, "a field value has a control character") }

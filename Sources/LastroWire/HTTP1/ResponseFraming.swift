@@ -79,9 +79,7 @@ package struct ResponseFraming: Equatable, Sendable {
   }
 
   private static func codings(_ list: String) -> [String] {
-    list.lowercased().split(separator: ",", omittingEmptySubsequences: false).map { part in
-      let isSpace = { (character: Character) in character == " " || character == "\t" }
-      return String(part.drop(while: isSpace).reversed().drop(while: isSpace).reversed())
-    }
+    list.lowercased().split(separator: ",", omittingEmptySubsequences: false)
+      .map { String(Substring($0.utf8.withoutSpaces)) }
   }
 }

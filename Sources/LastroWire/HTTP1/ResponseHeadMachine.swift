@@ -206,7 +206,7 @@ package struct ResponseHeadMachine {
   }
 
   /// Whether a line goes on with the value of the one before it.
-  static func isFold(_ line: UnsafeRawBufferPointer) -> Bool { line.first.map(FieldSyntax.isSpace) ?? false }
+  static func isFold(_ line: UnsafeRawBufferPointer) -> Bool { line.first.map(\.isSpace) ?? false }
 
   /// Whether a line has nothing but its end.
   static func isEmpty(_ line: UnsafeRawBufferPointer) -> Bool {

@@ -29,7 +29,7 @@ struct MultipartHeadLines: Sendable {
   }
 
   private mutating func add(_ line: ArraySlice<UInt8>, _ limits: MultipartMachine.Limits) throws(MultipartViolation) {
-    guard let first = line.first, FieldSyntax.isSpace(first) else {
+    guard let first = line.first, first.isSpace else {
       guard lines.count < limits.fields else {
         throw MultipartViolation(.tooManyFields, "the head of a part has more than \(limits.fields) fields")
       }
@@ -39,7 +39,7 @@ struct MultipartHeadLines: Sendable {
     guard let last = lines.indices.last else {
       throw MultipartViolation(.field, "the head of a part begins with a blank")
     }
-    lines[last] += [0x20] + line.drop(while: FieldSyntax.isSpace)
+    lines[last] += [0x20] + line.drop(while: \.isSpace)
   }
 
   private func fields() throws(MultipartViolation) -> [ResponseHead.Field] {

@@ -181,7 +181,7 @@ package struct MultipartMachine: Sendable {
       return bytes[end + 1] == Self.dash ? .close(end: end + 2) : .text
     }
     let padding = end
-    while end < bytes.count, FieldSyntax.isSpace(bytes[end]) { end += 1 }
+    while end < bytes.count, bytes[end].isSpace { end += 1 }
     guard end - padding <= Self.maximumPadding else {
       throw MultipartViolation(
         .paddingTooLong, "more than \(Self.maximumPadding) blanks follow a delimiter of the multipart message")
