@@ -44,15 +44,6 @@ final class TrustReporter: Sendable {
     /// Reports that were put into ``waiting``, and those that the handler is done with.
     var accepted: UInt64 = 0
     var handled: UInt64 = 0
-    /// Tasks that wait until so many are handled.
-    var flushing: [(target: UInt64, continuation: CheckedContinuation<Void, Never>)] = []
-
-    /// Takes out those that need not wait any longer.
-    mutating func takeFlushed() -> [CheckedContinuation<Void, Never>] {
-      let ready = flushing.filter { $0.target <= handled }.map(\.continuation)
-      flushing.removeAll { $0.target <= handled }
-      return ready
-    }
 
     mutating func remember(_ memory: Memory?, of identity: Identity) {
       known[identity] = memory
@@ -69,7 +60,7 @@ final class TrustReporter: Sendable {
 
   private let interval: Duration
   private let handler: @Sendable (TrustReport) async -> Void
-  private let state = Lock(State())
+  private let state = Watched(State())
 
   init(interval: Duration, handler: @escaping @Sendable (TrustReport) async -> Void) {
     self.interval = interval
@@ -80,7 +71,7 @@ final class TrustReporter: Sendable {
     let identity = Identity(failure)
     let now = time.now()
     let date = Date(timeIntervalSince1970: time.sinceEpoch().inSeconds)
-    let mustStart = state.withLock { state -> Bool in
+    let mustStart = state.change { state -> Bool in
       var memory = state.known[identity]
       let isDue = memory.map { now - $0.reported >= interval } ?? true
       guard isDue, state.waiting.count < Self.maximumWaiting else {
@@ -104,33 +95,24 @@ final class TrustReporter: Sendable {
   }
 
   /// Reports lost for want of room.
-  var dropped: UInt64 { state.withLock { $0.dropped } }
+  var dropped: UInt64 { state.read { $0.dropped } }
 
   /// Returns once the handler is done with all reports that there are now.
   func flush() async {
-    await withCheckedContinuation { continuation in
-      let isDone = state.withLock { state in
-        guard state.handled < state.accepted else { return true }
-        state.flushing.append((state.accepted, continuation))
-        return false
-      }
-      if isDone { continuation.resume() }
-    }
+    let target = state.read { $0.accepted }
+    // In a task of its own: the cancellation of the caller does not end the wait.
+    _ = await Task { [state] in await state.wait { $0.handled >= target } }.value
   }
 
   private func handleAll() async {
     while let report = next() {
       await handler(report)
-      let ready = state.withLock { state in
-        state.handled += 1
-        return state.takeFlushed()
-      }
-      for continuation in ready { continuation.resume() }
+      state.change { $0.handled += 1 }
     }
   }
 
   private func next() -> TrustReport? {
-    state.withLock { state in
+    state.change { state in
       guard !state.waiting.isEmpty else {
         state.isHandling = false
         return nil
