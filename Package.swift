@@ -212,7 +212,8 @@ let package = Package(
       ],
       swiftSettings: settings),
     .testTarget(
-      name: "LastroWireTests", dependencies: ["CLastroZlib", "ConformanceData", "LastroWire"], swiftSettings: settings),
+      name: "LastroWireTests", dependencies: ["CLastroZlib", "ConformanceData", "LastroWire", "TestSupport"],
+      swiftSettings: settings),
     .testTarget(
       name: "LastroHTTP2Tests", dependencies: ["CLoopback", "LastroHTTP2", "LastroWire"],
       exclude: ["Endings/HTTP2ErrorTexts.txt"], swiftSettings: settings),

@@ -81,6 +81,13 @@ BANNED = {
 }
 # Folders of Tests that no room is named after: what they have goes through many rooms. CONTRIBUTING.md explains them.
 KINDS_OF_TESTS = {"Conformance", "Errors", "Faults", "Peers", "Simulation"}
+# Rooms without a folder of tests, with what tests them instead.
+TESTED_ELSEWHERE = {
+    "LastroExchange/Dialing": "every tunnel's handshake, in LastroTunnelsTests",
+    "LastroStreamsTesting/Obfuscation": "both servers that are made of it, in Obfs4 and Shadowsocks",
+    "LastroWire/Addresses": "what reads hosts and asks for their class: LastroTests/Host and LastroResilienceTests/Egress",
+    "LastroWire/PublicSuffix": "the list that it reads for, in LastroTests/Host",
+}
 # Swift files of Tests without a test.
 HELPERS = 20
 # Rows of one test, which fill several files.
@@ -269,6 +276,21 @@ def test_folders():
         yield helpers
 
 
+def untested_rooms():
+    """Rooms without a folder of tests that TESTED_ELSEWHERE does not have, and what it has beyond them."""
+    files = [path.parts for path in tracked() if path.suffix == ".swift"]
+    rooms = {parts[1:3] for parts in files if parts[0] == "Sources" and len(parts) > 3}
+    tested = {(parts[1].removesuffix("Tests"), parts[2]) for parts in files if parts[0] == "Tests" and len(parts) > 3}
+    missing = {"/".join(room) for room in rooms - tested}
+    for room in sorted(missing - TESTED_ELSEWHERE.keys()):
+        target, name = room.split("/")
+        print(f"Sources/{room} has no folder Tests/{target}Tests/{name}: test it there, or say in TESTED_ELSEWHERE what does")
+        yield room
+    for room in sorted(TESTED_ELSEWHERE.keys() - missing):
+        print(f"TESTED_ELSEWHERE has {room}, which has a folder of tests or is not there: remove that")
+        yield room
+
+
 def large_targets():
     """Targets that have more lines than they may."""
     for target, limit in TARGET_LIMIT.items():
@@ -359,7 +381,7 @@ def long_pages():
 
 
 def main():
-    of_all = (large_targets, crowded_targets, long_pages, stale_skips, test_folders)
+    of_all = (large_targets, crowded_targets, long_pages, stale_skips, test_folders, untested_rooms)
     findings = sum(1 for rule in of_all for _ in rule())
     for path in tracked():
         if path.suffix not in {".swift", ".c", ".h", ".py", ".sh"} and path.name != "Makefile" and path.parts[0] != ".ci":

@@ -5,7 +5,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("lastro batch, bench and doctor", .peers(.nginx, .python), .timeLimit(.minutes(5)))
+@Suite("lastro batch", .peers(.nginx, .python), .timeLimit(.minutes(5)))
 struct BatchTests {
   private func nginx(_ path: String) throws -> String { "http://127.0.0.1:\(try Peers.nginx.ports.plain)\(path)" }
 
@@ -133,48 +133,5 @@ struct BatchTests {
     #expect(result.status == 0)
     #expect(result.output.isEmpty)
     #expect(try await Lastro.run(["batch", "--concurrency", "0"]).status == 64)
-  }
-
-  @Test("bench prints one object that tells what it cost", arguments: [false, true])
-  func bench(http2: Bool) async throws {
-    let peer = try Peers.nginx
-    let url = http2 ? "https://localhost:\(peer.ports.tls)/files/1k" : try nginx("/files/1k")
-    let flags = http2 ? ["--http2", "--cacert", peer.certificates.authority] : []
-    let result = try await Lastro.run(["bench", url, "--requests", "300", "--concurrency", "20"] + flags)
-    #expect(result.status == 0, "\(result.errors)")
-    let json = try result.json()
-    #expect(Set(json.keys) == ["client", "ok", "bytes", "wall", "user", "sys", "startup_cpu", "rss_kb"])
-    #expect(json["client"] as? String == "lastro")
-    #expect(json["ok"] as? Int == 300)
-    #expect(json["bytes"] as? Int == 300 * 1024)
-    for key in ["wall", "user", "sys"] { #expect(json[key] is Double) }
-    #expect(try #require(json["rss_kb"] as? Int) > 1000)
-  }
-
-  @Test("bench tells failures by its count and its exit status")
-  func benchFailures() async throws {
-    let result = try await Lastro.run(["bench", nginx("/status/500"), "--requests", "5", "--concurrency", "2"])
-    #expect(result.status == 1)
-    #expect(try result.json()["ok"] as? Int == 0)
-  }
-
-  @Test("doctor tells versions, features, roots, proxies without passwords, the clock, and what building needs")
-  func doctor() async throws {
-    let result = try await Lastro.run(
-      ["doctor"], environment: ["https_proxy": "http://user:secret@proxy.test:1", "HTTP_PROXY": "http://x.test"])
-    #expect(result.status == 0, "\(result.text)")
-    for word in [
-      "libcurl ", "OpenSSL", "HTTP/2", "gzip", "trusted roots in", "public suffix rules in",
-      "https_proxy=", "descriptors", "clock",
-      "libcurl4-openssl-dev", "libssl-dev", "zlib1g-dev", "libnghttp2-dev",
-    ] {
-      #expect(result.text.contains(word), "\(word)")
-    }
-    #expect(result.text.contains("***@proxy.test"))
-    #expect(!result.text.contains("secret"))
-    #expect(result.text.contains("HTTP_PROXY in upper case is ignored"))
-    let broken = try await Lastro.run(["doctor"], environment: ["SSL_CERT_FILE": "/dev/null"])
-    #expect(broken.status == 1)
-    #expect(broken.text.contains("[!!]"))
   }
 }

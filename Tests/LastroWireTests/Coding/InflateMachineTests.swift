@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CLastroZlib
+import TestSupport
 import Testing
 
 @testable import LastroWire
@@ -196,7 +197,7 @@ struct InflateMachineTests {
 
   @Test("random data, cut, changed and split at random, is read as zlib reads it in one call", arguments: 0..<8)
   func fuzz(seed: UInt64) {
-    var random = SplitMix(seed: seed)
+    var random = SeededGenerator(seed: seed)
     func number(_ count: Int) -> Int { Int(random.next() % UInt64(count)) }
     for _ in 0..<600 {
       let alphabet = 1 + number(256)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestSupport
 import Testing
 
 @testable import LastroWire
@@ -27,7 +28,7 @@ struct SimpleEventReaderTests {
   @Test(
     "a document drawn from a seed, in pieces drawn from it, is read as the second reader reads it", arguments: 0..<40)
   func drawn(seed: UInt64) {
-    var random = SplitMix(seed: seed)
+    var random = SeededGenerator(seed: seed)
     for _ in 0..<250 {
       var bytes: [UInt8] = []
       for _ in 0..<Int.random(in: 0..<60, using: &random) { bytes += Self.words.randomElement(using: &random) ?? [] }

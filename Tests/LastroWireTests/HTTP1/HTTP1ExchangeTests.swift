@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestSupport
 import Testing
 
 @testable import LastroWire
@@ -241,7 +242,7 @@ struct HTTP1ExchangeTests {
 
   @Test("random histories go as a simple model says", arguments: 0..<4)
   func histories(seed: Int) {
-    var random = SplitMix(seed: UInt64(seed))
+    var random = SeededGenerator(seed: UInt64(seed))
     for round in 0..<500 {
       let length = [0, 10, 10, nil].randomElement(using: &random) ?? nil
       let expects = Bool.random(using: &random)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LastroWire
+import TestSupport
 import Testing
 
 @Suite("Punycode")
@@ -61,7 +62,7 @@ struct PunycodeTests {
 
   @Test("whatever decodes comes back when it is encoded")
   func roundTrips() {
-    var generator = SplitMix(seed: 7)
+    var generator = SeededGenerator(seed: 7)
     let alphabet = Array("abcdefghijklmnopqrstuvwxyz0123456789-".utf8)
     var decodedCount = 0
     for _ in 0..<20_000 {
@@ -76,7 +77,7 @@ struct PunycodeTests {
 
   @Test("labels of any scalars come back")
   func anyScalars() {
-    var generator = SplitMix(seed: 11)
+    var generator = SeededGenerator(seed: 11)
     for _ in 0..<300 {
       let label = (0..<Int(generator.next() % 63)).compactMap { _ in
         Unicode.Scalar(UInt32(truncatingIfNeeded: generator.next() % 0x11_0000))
@@ -89,20 +90,5 @@ struct PunycodeTests {
   func overflow() {
     let label = [Unicode.Scalar](repeating: "a", count: 5_000) + ["\u{10FFFF}"]
     #expect(Punycode.encode(label) == nil)
-  }
-}
-
-/// Numbers that are the same in every run.
-struct SplitMix: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var z = state
-    z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-    return z ^ (z >> 31)
   }
 }

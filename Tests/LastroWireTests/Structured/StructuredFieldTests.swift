@@ -2,6 +2,7 @@
 
 import ConformanceData
 import Foundation
+import TestSupport
 import Testing
 
 @testable import LastroWire
@@ -188,7 +189,7 @@ struct StructuredFieldTests {
       #""\"\\";x; y=-12"#, #"( a "b" );x=:YQ==:, (1;q 2)"#,
     ]
     let alphabet = Array("\"\\;,=:?*-.0123456789abAZ_ ()@\t\u{7f}é".utf8)
-    var random = SplitMix(seed: 17)
+    var random = SeededGenerator(seed: 17)
     var read = 0
     for round in 0..<3_000 {
       var bytes = Array(seeds[round % seeds.count].utf8)

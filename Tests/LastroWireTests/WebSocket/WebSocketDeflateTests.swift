@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestSupport
 import Testing
 
 @testable import LastroWire
@@ -40,7 +41,7 @@ struct WebSocketDeflateTests {
     deflate.clientNoContextTakeover = forgets
     deflate.serverNoContextTakeover = forgets
     for (sender, reader) in [(WebSocketRole.client, WebSocketRole.server), (.server, .client)] {
-      var random = SplitMix(seed: UInt64(bits))
+      var random = SeededGenerator(seed: UInt64(bits))
       var encoder = WebSocketEncoder(role: sender, deflate: deflate, minimumCompressedBytes: 0)
       var bytes: [UInt8] = []
       var expected: [FrameFeeding.Event] = []
@@ -66,7 +67,7 @@ struct WebSocketDeflateTests {
     guard var deflater = WebSocketDeflater(windowBits: 15), var inflater = WebSocketInflater(windowBits: 15) else {
       return #expect(Bool(false), "there is no memory")
     }
-    var random = SplitMix(seed: UInt64(size))
+    var random = SeededGenerator(seed: UInt64(size))
     let payload = random.bytes(size)
     for _ in 0..<3 {
       inflater.append(payload.withUnsafeBytes { deflater.deflate($0, isFinal: true) })
@@ -88,7 +89,7 @@ struct WebSocketDeflateTests {
   @Test("messages that end where a piece does come through", arguments: [16, 1000, 4096, 65_536])
   func edges(pieceBytes: Int) {
     for kind in [WebSocketKind.text, .binary] {
-      var random = SplitMix(seed: UInt64(pieceBytes))
+      var random = SeededGenerator(seed: UInt64(pieceBytes))
       var encoder = WebSocketEncoder(role: .server, deflate: WebSocketDeflate(), minimumCompressedBytes: 0)
       var bytes: [UInt8] = []
       var expected: [FrameFeeding.Event] = []
@@ -107,7 +108,7 @@ struct WebSocketDeflateTests {
 
   @Test("fragments of a compressed message, empty ones too, come through", arguments: 0..<30)
   func fragments(seed: Int) {
-    var random = SplitMix(seed: UInt64(seed))
+    var random = SeededGenerator(seed: UInt64(seed))
     let deflate = WebSocketDeflate()
     var encoder = WebSocketEncoder(role: .server, deflate: deflate)
     var bytes: [UInt8] = []

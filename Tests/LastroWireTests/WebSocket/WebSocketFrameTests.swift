@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestSupport
 import Testing
 
 @testable import LastroWire
@@ -131,7 +132,7 @@ struct WebSocketFrameTests {
 
   @Test("masking is the same at every length and offset as byte by byte")
   func masking() {
-    var random = SplitMix(seed: 1)
+    var random = SeededGenerator(seed: 1)
     for length in 0...40 {
       for offset in 0...8 {
         let key = UInt32(truncatingIfNeeded: random.next())
@@ -159,7 +160,7 @@ struct WebSocketFrameTests {
 
   @Test("random frames in random pieces: what is sent is what is read", arguments: 0..<40)
   func random(seed: Int) {
-    var random = SplitMix(seed: UInt64(seed))
+    var random = SeededGenerator(seed: UInt64(seed))
     var encoder = WebSocketEncoder(role: seed % 2 == 0 ? .client : .server)
     var bytes: [UInt8] = []
     var expected: [FrameFeeding.Event] = []
@@ -189,7 +190,7 @@ struct WebSocketFrameTests {
 
   @Test("random bytes are refused or wait for more, and never do anything else", arguments: 0..<200)
   func garbage(seed: Int) {
-    var random = SplitMix(seed: UInt64(seed) &+ 1_000_000)
+    var random = SeededGenerator(seed: UInt64(seed) &+ 1_000_000)
     var deflate: WebSocketDeflate?
     if seed % 2 == 0 { deflate = WebSocketDeflate() }
     let bytes = [[0x81, 0x82, 0x01, 0xC1, 0x89, 0x88][seed % 6]] + random.bytes(400)
@@ -205,7 +206,7 @@ struct WebSocketFrameTests {
 struct UTF8ValidatorTests {
   @Test("bytes are accepted exactly where the standard library accepts them", arguments: 0..<60)
   func random(seed: Int) {
-    var random = SplitMix(seed: UInt64(seed))
+    var random = SeededGenerator(seed: UInt64(seed))
     let interesting: [UInt8] = [
       0x00, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xC1, 0xC2, 0xDF, 0xE0, 0xE1, 0xEC, 0xED, 0xEE, 0xEF, 0xF0,
       0xF1, 0xF3, 0xF4, 0xF5, 0xFF, 0x41,
@@ -314,6 +315,6 @@ extension WebSocketEncoder {
   }
 }
 
-extension SplitMix {
+extension SeededGenerator {
   mutating func bytes(_ count: Int) -> [UInt8] { (0..<count).map { _ in UInt8(truncatingIfNeeded: next()) } }
 }

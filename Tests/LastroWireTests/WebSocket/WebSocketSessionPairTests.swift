@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestSupport
 import Testing
 
 @testable import LastroWire
 
 @Suite("WebSocket sessions, client against server")
 struct WebSocketSessionPairTests {
-  private static func pair(_ random: inout SplitMix) -> (client: SessionHistory, server: SessionHistory) {
+  private static func pair(_ random: inout SeededGenerator) -> (client: SessionHistory, server: SessionHistory) {
     var deflate: WebSocketDeflate?
     if Bool.random(using: &random) {
       var agreed = WebSocketDeflate()
@@ -26,7 +27,7 @@ struct WebSocketSessionPairTests {
     return (SessionHistory(.client, deflate: deflate, configure), SessionHistory(.server, deflate: deflate, configure))
   }
 
-  private static func message(_ random: inout SplitMix) -> SessionHistory.Note {
+  private static func message(_ random: inout SeededGenerator) -> SessionHistory.Note {
     let count = [0, 1, 125, 126, 300, 66_000].randomElement(using: &random) ?? 0
     if Bool.random(using: &random) { return .binary(random.bytes(min(count, 3000))) }
     return .text(String(repeating: "aä€\u{10348}", count: min(count, 300) / 4))
@@ -52,12 +53,12 @@ struct WebSocketSessionPairTests {
 
   @Test("all that either side sends comes to the other, byte by byte and in every sort of pieces", arguments: 0..<60)
   func conversation(seed: Int) {
-    var random = SplitMix(seed: UInt64(seed))
+    var random = SeededGenerator(seed: UInt64(seed))
     let (client, server) = Self.pair(&random)
     var sent: (client: [SessionHistory.Note], server: [SessionHistory.Note]) = ([], [])
     var pings: [(SessionHistory, UInt64)] = []
     let isByteByByte = seed % 3 == 0
-    var splits = SplitMix(seed: UInt64(seed) + 1)
+    var splits = SeededGenerator(seed: UInt64(seed) + 1)
     func piece() -> Int { isByteByByte ? 1 : Int.random(in: 1...500, using: &splits) }
     for _ in 0..<8 {
       let fromClient = Self.message(&random), fromServer = Self.message(&random)
@@ -124,7 +125,7 @@ struct WebSocketSessionPairTests {
   /// table calls illegal, and limits in time end it all.
   @Test("nothing that can happen breaks a session", arguments: 0..<400)
   func anything(seed: Int) {
-    var random = SplitMix(seed: UInt64(seed) &* 7919)
+    var random = SeededGenerator(seed: UInt64(seed) &* 7919)
     let (client, server) = Self.pair(&random)
     var asked: [(SessionHistory, UInt64)] = [], givenUp: Set<UInt64> = []
     var wire: (toClient: [UInt8], toServer: [UInt8]) = ([], [])

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import Lastro
 import LastroWire
+import TestSupport
 import Testing
 
 @Suite("HTTP dates")
@@ -19,9 +19,9 @@ struct HTTPDateTests {
 
   @Test("every format reads what the calendar writes, from 1970 to 9999")
   func calendar() {
-    let dice = Dice(1)
+    var random = SeededGenerator(seed: 1)
     for round in 0..<20_000 {
-      let instant = Int64(dice.random.next() % 253_402_300_800)
+      let instant = Int64(random.next() % 253_402_300_800)
       for format in [WrittenDate.Format.fixdate, .asctime] {
         let text = WrittenDate.text(instant, format)
         #expect(Self.read(text) == instant, "round \(round): \(text)")
@@ -31,11 +31,11 @@ struct HTTPDateTests {
 
   @Test("two-digit years within fifty years either way are told")
   func twoDigits() {
-    let dice = Dice(2)
+    var random = SeededGenerator(seed: 2)
     for _ in 0..<5_000 {
-      let now = Int64(dice.random.next() % 4_000_000_000)
+      let now = Int64(random.next() % 4_000_000_000)
       // A day of slack at both ends: the rule speaks of years.
-      let instant = now + Int64(dice.int(-49 * 31_500_000...49 * 31_500_000))
+      let instant = now + Int64.random(in: -49 * 31_500_000...49 * 31_500_000, using: &random)
       guard instant >= 0 else { continue }
       let text = WrittenDate.text(instant, .rfc850)
       #expect(Self.read(text, now: now) == instant, "\(text), now \(WrittenDate.text(now))")
@@ -109,9 +109,9 @@ struct HTTPDateTests {
 
   @Test("what is written is read again, and is what the calendar writes")
   func written() {
-    let dice = Dice(4)
+    var random = SeededGenerator(seed: 4)
     for _ in 0..<5_000 {
-      let instant = Int64(dice.random.next() % 253_402_300_800)
+      let instant = Int64(random.next() % 253_402_300_800)
       #expect(HTTPDate.text(instant) == WrittenDate.text(instant))
     }
     #expect(HTTPDate.text(-1) == "Thu, 01 Jan 1970 00:00:00 GMT")
@@ -120,61 +120,26 @@ struct HTTPDateTests {
 
   @Test("a hundred thousand texts out of a date's pieces, and any clock, trap nothing")
   func fuzz() {
-    let dice = Dice(3)
+    var random = SeededGenerator(seed: 3)
     let pieces = [
       "Sun", "Sunday", ",", " ", "-", "06", "6", "Nov", "Feb", "29", "1994", "94", "9999", "0000", "08:49:37",
       "23:59:60", ":", "::", "GMT", "99:99:99", "-1", "é", "\u{0}", "99999999999999999999", "Jan", "31",
     ]
     let clocks: [Int64] = [0, Self.now, -1, .min, .max, 4_102_444_799]
+    func pick<Value>(_ values: [Value]) -> Value { values[Int.random(in: values.indices, using: &random)] }
     var dates = 0
     for _ in 0..<100_000 {
       var text = ""
-      if dice.chance(50) {
-        for _ in 0..<dice.int(0...12) { text += dice.pick(pieces) }
+      if Bool.random(using: &random) {
+        for _ in 0..<Int.random(in: 0...12, using: &random) { text += pick(pieces) }
       } else {
         // A date with one piece exchanged.
         var words = ["Sun", ", ", "06", " ", "Nov", " ", "1994", " ", "08:49:37", " ", "GMT"]
-        words[dice.int(0...words.count - 1)] = dice.pick(pieces)
+        words[Int.random(in: words.indices, using: &random)] = pick(pieces)
         text = words.joined()
       }
-      if Self.read(text, now: dice.pick(clocks)) != nil { dates += 1 }
+      if Self.read(text, now: pick(clocks)) != nil { dates += 1 }
     }
     #expect(dates > 0 && dates < 100_000)
   }
-}
-
-/// Writes dates of header fields in the three formats of RFC 9110 §5.6.7, by Foundation's calendar: not by the code
-/// under test.
-enum WrittenDate {
-  enum Format: CaseIterable { case fixdate, rfc850, asctime }
-
-  static func text(_ seconds: Int64, _ format: Format = .fixdate) -> String {
-    var calendar = Calendar(identifier: .gregorian)
-    calendar.timeZone = .gmt
-    let date = Date(timeIntervalSince1970: Double(seconds))
-    let parts = calendar.dateComponents([.year, .month, .day, .hour, .minute, .second, .weekday], from: date)
-    let year = parts.year ?? 0
-    let month = months[(parts.month ?? 1) - 1]
-    let weekday = weekdays[(parts.weekday ?? 1) - 1]
-    let day = two(parts.day)
-    let time = "\(two(parts.hour)):\(two(parts.minute)):\(two(parts.second))"
-    switch format {
-    case .fixdate: return "\(weekday.prefix(3)), \(day) \(month) \(four(year)) \(time) GMT"
-    case .rfc850: return "\(weekday), \(day)-\(month)-\(two(year % 100)) \(time) GMT"
-    case .asctime:
-      let padded = day.hasPrefix("0") ? " " + day.dropFirst() : day
-      return "\(weekday.prefix(3)) \(month) \(padded) \(time) \(four(year))"
-    }
-  }
-
-  private static let months = [
-    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-  ]
-  private static let weekdays = [
-    "Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday",
-  ]
-
-  private static func two(_ value: Int?) -> String { String(String((value ?? 0) + 100).suffix(2)) }
-
-  private static func four(_ value: Int) -> String { String(String(value + 10_000).suffix(4)) }
 }
