@@ -3,7 +3,7 @@
 package import FoundationEssentials
 package import Lastro
 package import LastroCurl
-import LastroSupport
+package import LastroSupport
 package import LastroTesting
 package import Testing
 
@@ -181,6 +181,54 @@ package struct FarEnd {
   /// Sends back whatever comes, until the end.
   package func echo() async throws {
     while let bytes = try await stream.read() { try await stream.write(bytes) }
+  }
+}
+
+/// A dialer that gives out one stream, which is there already.
+package struct GivenStreamDialer: Dialer {
+  private let stream: any ByteStream
+
+  package init(_ stream: any ByteStream) { self.stream = stream }
+
+  package func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream { stream }
+}
+
+/// Tells what is done with a stream, and fails to write when it is told to.
+package final class ToldStream: ByteStream {
+  private let stream: any ByteStream
+  /// "finish", "end" when nothing more is to be read, and "close".
+  package let told: AsyncStream<String>
+  package let isBroken = Lock(false)
+  private let teller: AsyncStream<String>.Continuation
+
+  package init(_ stream: any ByteStream) {
+    self.stream = stream
+    (told, teller) = AsyncStream.makeStream()
+  }
+
+  package var facts: StreamFacts { stream.facts }
+
+  package func read(upTo maximum: Int, within limit: Duration?) async throws(TransportError) -> Data? {
+    let data = try await stream.read(upTo: maximum, within: limit)
+    if data == nil { teller.yield("end") }
+    return data
+  }
+
+  package func write(_ data: Data, within limit: Duration?) async throws(TransportError) {
+    if isBroken.withLock(\.self) {
+      throw TransportError(stage: .send, code: .sendFailed, message: "broken pipe", requestSent: true)
+    }
+    try await stream.write(data, within: limit)
+  }
+
+  package func finishWriting(within limit: Duration?) async throws(TransportError) {
+    teller.yield("finish")
+    try await stream.finishWriting(within: limit)
+  }
+
+  package func close() {
+    teller.yield("close")
+    stream.close()
   }
 }
 

@@ -258,57 +258,19 @@ struct HTTP2ConnectionTests {
 
   @Test("a server that reads nothing does not keep a closed connection")
   func blockedWrite() async throws {
-    let closes = EventRecorder<Int>()
-    // The first bytes fill the stream.
-    let dialer = StuckDialer(closes: closes, far: MemoryStream.pair(.init(capacity: 16)))
+    // The first bytes fill the stream, whose far end reads nothing.
+    let (near, far) = MemoryStream.pair(.init(capacity: 16))
+    defer { withExtendedLifetime(far) {} }
+    let stream = ToldStream(near)
     var configuration = DialerTransport.Configuration()
     configuration.connection = ConnectionOptions()
     configuration.connection?.httpVersion = .http2
-    let transport = try DialerTransport(over: dialer, configuration: configuration)
+    let transport = try DialerTransport(over: GivenStreamDialer(stream), configuration: configuration)
     var request = TransferRequest.to()
     request.deadline = .milliseconds(50)
     let error = await failure { [request] () async throws(TransportError) in try await transport.execute(request) }
     #expect(error?.code == .totalTimeout)
     await transport.shutDown(cancelling: true)
-    _ = try await closes.waitForEvents(count: 1)
-  }
-}
-
-/// Dials a stream whose far end reads nothing, and tells when it is closed.
-private struct StuckDialer: Dialer {
-  let closes: EventRecorder<Int>
-  let far: (MemoryStream, MemoryStream)
-
-  func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
-    ToldStream(base: far.0, closes: closes)
-  }
-}
-
-private final class ToldStream: ByteStream {
-  let base: MemoryStream
-  let closes: EventRecorder<Int>
-
-  init(base: MemoryStream, closes: EventRecorder<Int>) {
-    self.base = base
-    self.closes = closes
-  }
-
-  var facts: StreamFacts { base.facts }
-
-  func read(upTo maximum: Int, within limit: Duration?) async throws(TransportError) -> Data? {
-    try await base.read(upTo: maximum, within: limit)
-  }
-
-  func write(_ data: Data, within limit: Duration?) async throws(TransportError) {
-    try await base.write(data, within: limit)
-  }
-
-  func finishWriting(within limit: Duration?) async throws(TransportError) {
-    try await base.finishWriting(within: limit)
-  }
-
-  func close() {
-    closes.record(1)
-    base.close()
+    #expect(await stream.told.contains("close"))
   }
 }

@@ -142,13 +142,4 @@ struct CertificateChainTests {
     }
     #expect(!FileManager.default.fileExists(atPath: directory))
   }
-
-  private func expect(code: Int32, _ body: () throws -> Void, location: SourceLocation = #_sourceLocation) {
-    let error = #expect(throws: CertificateError.self, sourceLocation: location) { try body() }
-    guard case .invalid(let found, _) = error else {
-      Issue.record("unexpected \(String(describing: error))", sourceLocation: location)
-      return
-    }
-    #expect(found == code, sourceLocation: location)
-  }
 }

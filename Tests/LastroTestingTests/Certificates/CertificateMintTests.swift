@@ -72,13 +72,14 @@ struct CertificateMintTests {
     #expect(throws: CertificateError.self) { try root.issue(hosts: [], commonName: "") }
     #expect(throws: LoopbackError.self) { try LoopbackServer(tls: LoopbackTLS(bad)) { _ in } }
   }
+}
 
-  private func expect(code: Int32, _ body: () throws -> Void, location: SourceLocation = #_sourceLocation) {
-    let error = #expect(throws: CertificateError.self, sourceLocation: location) { try body() }
-    guard case .invalid(let found, _) = error else {
-      Issue.record("unexpected \(String(describing: error))", sourceLocation: location)
-      return
-    }
-    #expect(found == code, sourceLocation: location)
+/// Expects that certificates are refused with a code of OpenSSL's.
+func expect(code: Int32, _ body: () throws -> Void, location: SourceLocation = #_sourceLocation) {
+  let error = #expect(throws: CertificateError.self, sourceLocation: location) { try body() }
+  guard case .invalid(let found, _) = error else {
+    Issue.record("unexpected \(String(describing: error))", sourceLocation: location)
+    return
   }
+  #expect(found == code, sourceLocation: location)
 }

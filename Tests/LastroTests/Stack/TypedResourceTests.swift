@@ -4,6 +4,7 @@
 import Foundation
 import HTTPTypes
 import Lastro
+import LastroTesting
 import TestSupport
 import Testing
 
@@ -52,23 +53,20 @@ extension HTTPResource where Model == Int, APIError == GitHubError {
   }
 }
 
-private struct GitHubTransport: Transport {
-  func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
-    let (status, body) =
-      switch request.head.path {
-      case "/repos/apple/swift": (200, #"{"name":"swift"}"#)
-      case "/users/ada": (200, #"{"login":"ada"}"#)
-      case "/user/starred/apple/swift": (204, "")
-      default: (404, #"{"message":"Not Found"}"#)
-      }
-    return TransferResponse(
-      head: HTTPResponse(status: .init(code: status)), body: ResponseBody(Data(body.utf8)))
-  }
-}
-
 @Suite("Typed calls", .timeLimit(.minutes(5)))
 struct TypedResourceTests {
-  private let github = TransportNetworkStack(transport: GitHubTransport())
+  private let github = TransportNetworkStack(
+    transport: ScriptedTransport { (request, _) throws(TransportError) in
+      let (status, body) =
+        switch request.head.path {
+        case "/repos/apple/swift": (200, #"{"name":"swift"}"#)
+        case "/users/ada": (200, #"{"login":"ada"}"#)
+        case "/user/starred/apple/swift": (204, "")
+        default: (404, #"{"message":"Not Found"}"#)
+        }
+      return TransferResponse(
+        head: HTTPResponse(status: .init(code: status)), body: ResponseBody(Data(body.utf8)))
+    })
 
   @Test("static factories are found by their model, and give model and response")
   func factories() async throws {

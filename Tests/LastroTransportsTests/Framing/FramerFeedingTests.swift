@@ -5,6 +5,7 @@ import Lastro
 import LastroSupport
 import LastroTesting
 import LastroTransports
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -180,12 +181,6 @@ final class ScriptedStream: ByteStream {
   func close() {}
 }
 
-struct ScriptedDialer: Dialer {
-  let stream: ScriptedStream
-
-  func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream { stream }
-}
-
 /// Input in one piece, one byte at a time, and in every split in two.
 func feedings(_ input: String) -> [[Data]] { feedings(Data(input.utf8)) }
 
@@ -213,7 +208,7 @@ func transcript(
   parameters.defaultProtocolStack.applicationProtocols = framers
   let connection = NetworkConnection(
     to: .hostPort(host: "host.example", port: 1), using: parameters,
-    dialer: ScriptedDialer(stream: ScriptedStream(pieces)))
+    dialer: GivenStreamDialer(ScriptedStream(pieces)))
   defer { connection.cancel() }
   var transcript = Transcript()
   connection.start(queue: .global())

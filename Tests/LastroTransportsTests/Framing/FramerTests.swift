@@ -32,7 +32,7 @@ struct FramerTests {
 
   @Test("What is sent is framed, the final message ends the stream") func output() async throws {
     let stream = ScriptedStream([])
-    let connection = connection([.lines, .lengthPrefixed], ScriptedDialer(stream: stream))
+    let connection = connection([.lines, .lengthPrefixed], GivenStreamDialer(stream))
     try await connection.start()
     try await connection.send(Data("ab".utf8), isComplete: false)
     try await connection.send(Data("c".utf8))
@@ -44,7 +44,7 @@ struct FramerTests {
 
   @Test("An end without content is no message") func end() async throws {
     let stream = ScriptedStream([])
-    let connection = connection([.lengthPrefixed], ScriptedDialer(stream: stream))
+    let connection = connection([.lengthPrefixed], GivenStreamDialer(stream))
     try await connection.start()
     try await connection.finish()
     #expect(stream.written == "<end>")
@@ -55,7 +55,7 @@ struct FramerTests {
   @Test("The article's request goes out by its metadata, without content") func article() async throws {
     let stream = ScriptedStream([])
     let connection = connection(
-      [ProtocolFramer.Options(definition: ArticleGemini.definition)], ScriptedDialer(stream: stream))
+      [ProtocolFramer.Options(definition: ArticleGemini.definition)], GivenStreamDialer(stream))
     try await connection.start()
     let message = ProtocolFramer.Message(articleRequest: "gemini://a/", definition: ArticleGemini.definition)
     let context = ConnectionContentContext(identifier: "GeminiRequest", metadata: [message])
@@ -66,7 +66,7 @@ struct FramerTests {
 
   @Test("Bytes that a framer does not take fail the send, and nothing else") func unconsumed() async throws {
     let stream = ScriptedStream([])
-    let connection = connection([Selfish.options(.takesNothing)], ScriptedDialer(stream: stream))
+    let connection = connection([Selfish.options(.takesNothing)], GivenStreamDialer(stream))
     try await connection.start()
     for _ in 0..<2 {
       await #expect(
@@ -86,7 +86,7 @@ struct FramerTests {
       (.deliversLess, .invalidLength(-5)),
     ])
   func vices(vice: Selfish.Vice, reason: ProtocolFramer.Failure.Reason) async throws {
-    let connection = connection([Selfish.options(vice)], ScriptedDialer(stream: ScriptedStream([Data("abc".utf8)]))) {
+    let connection = connection([Selfish.options(vice)], GivenStreamDialer(ScriptedStream([Data("abc".utf8)]))) {
       $0.maximumFramerBytes = 65_536
     }
     connection.start(queue: .global())
@@ -187,7 +187,7 @@ struct FramerTests {
   @Test("A message longer than the limit fails with EMSGSIZE, and can be had in pieces") func longMessage() async throws
   {
     let input = LengthPrefixed.encoded(["0123456789abcdef", "next"])
-    let connection = connection([.lengthPrefixed], ScriptedDialer(stream: ScriptedStream([input]))) {
+    let connection = connection([.lengthPrefixed], GivenStreamDialer(ScriptedStream([input]))) {
       $0.maximumMessageBytes = 8
     }
     connection.start(queue: .global())
@@ -205,7 +205,7 @@ struct FramerTests {
       static let shared = ProtocolDefinition(name: "nothing")
       var definition: ProtocolDefinition { Self.shared }
     }
-    let stream = ScriptedDialer(stream: ScriptedStream([]))
+    let stream = GivenStreamDialer(ScriptedStream([]))
     await #expect(throws: ConnectionError.framer(.init(label: "nothing", reason: .notAFramer))) {
       try await connection([NoFramer()], stream).start()
     }
@@ -237,7 +237,7 @@ struct FramerTests {
     let lines = Lock<[String]>([])
     var logger = Logger(label: "test") { _ in LineHandler(lines: lines) }
     logger.logLevel = .trace
-    let connection = connection([.lengthPrefixed], ScriptedDialer(stream: ScriptedStream([Data([0])]))) {
+    let connection = connection([.lengthPrefixed], GivenStreamDialer(ScriptedStream([Data([0])]))) {
       $0.logger = logger
     }
     connection.start(queue: .global())

@@ -5,6 +5,7 @@ import LastroStreamsTesting
 import LastroSupport
 import LastroTesting
 import LastroTransports
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -144,7 +145,7 @@ struct NestingTests {
 
   @Test("A read that is given up loses nothing") func limits() async throws {
     let (near, far) = MemoryStream.pair()
-    let connection = NetworkConnection(to: SampleNetwork.server, using: .tcp, dialer: OneStream(near))
+    let connection = NetworkConnection(to: SampleNetwork.server, using: .tcp, dialer: GivenStreamDialer(near))
     try await connection.start()
     let stream = ConnectionStream(over: connection)
     for text in ["one", "two"] {
@@ -166,14 +167,6 @@ struct NestingTests {
       #expect(error.code == .streamClosed)
     }
   }
-}
-
-private struct OneStream: Dialer {
-  let stream: any ByteStream
-
-  init(_ stream: any ByteStream) { self.stream = stream }
-
-  func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream { stream }
 }
 
 // A whole transport as the Swift Transport API wants it, with all three initialisers of the document's Wisp. What a

@@ -45,7 +45,7 @@ struct HTTPConnectTests {
       let (near, far) = MemoryStream.pair()
       let end = FarEnd(far)
       let proxy = try ProxyServer(host: "proxy.test", port: 3128)
-      let dialer = try HTTPConnectDialer(proxy: proxy, over: GivenStreamDialer(stream: near))
+      let dialer = try HTTPConnectDialer(proxy: proxy, over: GivenStreamDialer(near))
       async let dialing = dialer.dial(DialRequest(host: "a.test", port: 1, connectTimeout: .seconds(600)))
       _ = try await end.readHead()
       try await end.write(Array(head[..<split]))
@@ -186,11 +186,4 @@ struct HTTPConnectTests {
       try await transportError { try await dialer.dial(DialRequest(host: "a.test", port: 1, tls: .init())) }.code
         == .unsupported)
   }
-}
-
-/// Gives out one stream that is there already.
-struct GivenStreamDialer: Dialer {
-  let stream: MemoryStream
-
-  func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream { stream }
 }

@@ -409,7 +409,7 @@ struct WispBridge {
   var near: any Dialer { near(MemoryStream.Shape()) }
 
   private func near(_ shape: MemoryStream.Shape) -> any Dialer {
-    RecordingDialer(below: server.dialer(shape: shape), begun: begun, ended: ended, reads: reads)
+    StreamRecordingDialer(below: server.dialer(shape: shape), begun: begun, ended: ended, reads: reads)
   }
 
   func dialer(shape: MemoryStream.Shape = MemoryStream.Shape()) -> WispDialer { dialer(over: near(shape)) }
@@ -418,7 +418,7 @@ struct WispBridge {
 }
 
 /// Tells when its streams begin, what is asked of them, and when they are closed. They take no end of our direction.
-struct RecordingDialer: Dialer {
+struct StreamRecordingDialer: Dialer {
   private let below: any Dialer
   private let begun, ended, reads: EventRecorder<Int>
   private let writes: EventRecorder<Data>

@@ -441,7 +441,7 @@ struct ShadowsocksHouse {
   var near: any Dialer { near(MemoryStream.Shape()) }
 
   private func near(_ shape: MemoryStream.Shape) -> any Dialer {
-    RecordingDialer(below: server.dialer(shape: shape), ended: ended, reads: reads, writes: writes)
+    StreamRecordingDialer(below: server.dialer(shape: shape), ended: ended, reads: reads, writes: writes)
   }
 
   func dialer(shape: MemoryStream.Shape = MemoryStream.Shape()) -> ShadowsocksDialer { dialer(over: near(shape)) }

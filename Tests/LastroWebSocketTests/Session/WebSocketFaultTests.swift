@@ -92,7 +92,7 @@ struct WebSocketFaultTests {
       try? await LoopbackWebSocketServer.serve(GatedStream(far, gate), record: record, behavior)
       far.close()
     }
-    return (try await memoryClient(over: SocketStreamDialer(stream)).connect("ws://h/"), stream)
+    return (try await memoryClient(over: GivenStreamDialer(stream)).connect("ws://h/"), stream)
   }
 
   @Test("fragments that come too late are refused, and leave a closing socket to its end")
@@ -147,7 +147,7 @@ struct WebSocketFaultTests {
       far.close()
     }
     let socket = try await memoryClient(
-      over: SocketStreamDialer(GatedStream(stream, gate, gatesWriting: false))
+      over: GivenStreamDialer(GatedStream(stream, gate, gatesWriting: false))
     ).connect("ws://h/")
     gate.change { $0 = false }
     try await socket.send("go")
@@ -171,7 +171,7 @@ struct WebSocketFaultTests {
       far.close()
     }
     let clock = ManualClock()
-    let socket = try await memoryClient(over: SocketStreamDialer(stream), clock: clock).connect("ws://h/")
+    let socket = try await memoryClient(over: GivenStreamDialer(stream), clock: clock).connect("ws://h/")
     stream.isBroken.withLock { $0 = true }
     await #expect(throws: WebSocketError.self) { try await socket.send("x") }
     let state = await clock.moving(by: .seconds(1)) { await end(of: socket) }
@@ -233,7 +233,7 @@ struct WebSocketFaultTests {
     let server = Task {
       try await LoopbackWebSocketServer.serve(GatedStream(far, gate), record: record)
     }
-    let socket = try await memoryClient(over: SocketStreamDialer(near)).connect("ws://h/")
+    let socket = try await memoryClient(over: GivenStreamDialer(near)).connect("ws://h/")
     gate.change { $0 = false }
     // The first blocks the stream, the second waits behind it.
     let big = Data(count: 100_000)
@@ -252,13 +252,6 @@ struct WebSocketFaultTests {
     // What was begun was ended; what was not begun was never sent.
     #expect(record.frames.filter { $0 != .binary(Array(big)) } == [.text("after"), .close(1000, "")])
   }
-}
-
-/// Hands out one stream.
-private struct SocketStreamDialer: Dialer {
-  let stream: any ByteStream
-  init(_ stream: any ByteStream) { self.stream = stream }
-  func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream { stream }
 }
 
 /// Reads and writes only while the gate is open, or reads only. What was read while it closed is held back too.
@@ -292,43 +285,4 @@ private final class GatedStream: ByteStream {
   }
 
   func close() { stream.close() }
-}
-
-/// Tells what is done with it, and fails to write when it is told to.
-private final class ToldStream: ByteStream {
-  private let stream: any ByteStream
-  /// "finish", "end" when nothing more is to be read, and "close".
-  let told: AsyncStream<String>
-  let isBroken = Lock(false)
-  private let teller: AsyncStream<String>.Continuation
-
-  init(_ stream: any ByteStream) {
-    self.stream = stream
-    (told, teller) = AsyncStream.makeStream()
-  }
-
-  var facts: StreamFacts { stream.facts }
-
-  func read(upTo maximum: Int, within limit: Duration?) async throws(TransportError) -> Data? {
-    let data = try await stream.read(upTo: maximum, within: limit)
-    if data == nil { teller.yield("end") }
-    return data
-  }
-
-  func write(_ data: Data, within limit: Duration?) async throws(TransportError) {
-    if isBroken.withLock(\.self) {
-      throw TransportError(stage: .send, code: .sendFailed, message: "broken pipe", requestSent: true)
-    }
-    try await stream.write(data, within: limit)
-  }
-
-  func finishWriting(within limit: Duration?) async throws(TransportError) {
-    teller.yield("finish")
-    try await stream.finishWriting(within: limit)
-  }
-
-  func close() {
-    teller.yield("close")
-    stream.close()
-  }
 }
