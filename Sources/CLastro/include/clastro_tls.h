@@ -26,8 +26,8 @@ typedef struct {
 // What is remembered of one TLS connection, reference-counted: it outlives the SSL object.
 typedef struct clastro_connection clastro_connection;
 
-// A turn of the loop: its number, and what a connection may read in it. Each call counts as CLASTRO_READ_BYTES more, for
-// what a small record costs.
+// A turn of the loop: its number, and what a connection may read in it. Each call counts as CLASTRO_READ_BYTES more,
+// for what a small record costs.
 typedef struct {
   uint64_t number;
   size_t bytes;

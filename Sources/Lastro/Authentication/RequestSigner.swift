@@ -8,8 +8,8 @@ public protocol RequestSigner: Sendable {
   /// Where requests are signed; others pass as they are.
   var origins: [Origin] { get }
 
-  /// Signs a request: sets header fields, or adds to the query. Runs on the concurrent pool, or on the executor that the
-  /// caller's task prefers; may wait, such as for a key.
+  /// Signs a request: sets header fields, or adds to the query. Runs on the concurrent pool, or on the executor that
+  /// the caller's task prefers; may wait, such as for a key.
   ///
   /// Set fields rather than adding them: the request of a redirect has those of the one before it. Fields that a signer
   /// sets or changes count as ``RequestOptions/sensitiveHeaders``: they are redacted, and stay behind on a redirect to

@@ -8,8 +8,8 @@
 
 /// Makes the base request of a resource, anew for every attempt, before interceptors adapt it.
 public struct BaseRequestMaking<Request: Sendable>: Sendable {
-  /// Makes the request, where the fetch runs (``NetworkStack``). What it throws is told to interceptors, who may recover
-  /// or retry. When the deadline passes meanwhile, its task is cancelled, and the call goes on without it.
+  /// Makes the request, where the fetch runs (``NetworkStack``). What it throws is told to interceptors, who may
+  /// recover or retry. When the deadline passes meanwhile, its task is cancelled, and the call goes on without it.
   public let make: @Sendable () async throws -> Request
   /// The same where it waits for nothing.
   let makeAtOnce: (@Sendable () throws -> Request)?
