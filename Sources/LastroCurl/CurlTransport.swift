@@ -9,6 +9,11 @@ internal import Synchronization
 /// The engine: a `Transport` over connections that libcurl opens, with one event-loop thread or several.
 /// ``CurlConfiguration/carrier`` says what speaks HTTP on them.
 ///
+/// ```swift
+/// let engine = try CurlTransport(CurlConfiguration(pins: [policy]))
+/// let stack = TransportNetworkStack(transport: engine)
+/// ```
+///
 /// It cleans up by itself: when the last reference is gone, and the bodies still being read have ended, its threads end
 /// and its connections are closed. To wait for that, call ``shutDown(cancelling:)``.
 ///

@@ -7,6 +7,10 @@
 #endif
 
 /// Turns the payload of an answer outside 200–299 into the API's own error.
+///
+/// ```swift
+/// let errors = ErrorDecoding<Problem, Data, ResourceResponse>.json()
+/// ```
 public struct ErrorDecoding<APIError: Error, Payload, Metadata>: Sendable {
   /// Decodes; `nil` when there is nothing to decode.
   ///

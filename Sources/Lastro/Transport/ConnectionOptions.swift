@@ -4,6 +4,12 @@ package import LastroWire
 
 /// How connections are made: HTTP version, TLS, proxy, name resolution, local end.
 ///
+/// ```swift
+/// var configuration = CurlConfiguration()
+/// configuration.connection.proxy = .url("http://proxy.example:3128", bypass: ["internal.example"])
+/// configuration.connection.tls.minimumVersion = .v1_3
+/// ```
+///
 /// Connections are only ever shared between requests with equal options.
 public struct ConnectionOptions: Sendable, Hashable {
   /// Which HTTP version to speak.
