@@ -23,6 +23,11 @@ CHECK_VERIFY(UNVERIFIABLE_LEAF, UNABLE_TO_VERIFY_LEAF_SIGNATURE);
 CHECK_VERIFY(OTHER_HOST, HOSTNAME_MISMATCH);
 CHECK_VERIFY(OTHER_ADDRESS, IP_ADDRESS_MISMATCH);
 
+#define CHECK_ALERT(name) _Static_assert((int)CLASTRO_ALERT_##name == (int)SSL_AD_##name, #name)
+CHECK_ALERT(HANDSHAKE_FAILURE);
+CHECK_ALERT(CERTIFICATE_REQUIRED);
+CHECK_ALERT(NO_APPLICATION_PROTOCOL);
+
 const char *clastro_verify_text(long result) { return X509_verify_cert_error_string(result); }
 
 bool clastro_knows_cipher(const char *name, bool is_tls13) {

@@ -10,9 +10,9 @@ struct TLSAlert {
   /// Whether the peer had asked for a client certificate, and there was none to show it.
   let certificateWasMissing: Bool
 
-  private static let handshakeFailure: Int32 = 40
-  private static let certificateRequired: Int32 = 116
-  private static let noApplicationProtocol: Int32 = 120
+  private static let handshakeFailure = Int32(CLASTRO_ALERT_HANDSHAKE_FAILURE)
+  private static let certificateRequired = Int32(CLASTRO_ALERT_CERTIFICATE_REQUIRED)
+  private static let noApplicationProtocol = Int32(CLASTRO_ALERT_NO_APPLICATION_PROTOCOL)
 
   /// Whether the peer wanted a client certificate and got none. TLS 1.3 has a word for it (RFC 8446 §4.4.2.4); in TLS
   /// 1.2 it is the general failure (RFC 5246 §7.4.6), here of a peer that had asked for one.
