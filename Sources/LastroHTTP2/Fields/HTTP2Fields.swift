@@ -118,7 +118,7 @@ package struct HTTP2Fields: Sendable {
 
   private static func violation(_ name: String, _ value: UnsafeBufferPointer<UInt8>) -> RequestViolation? {
     switch name.utf8.count {
-    case 2 where name.isASCII("te") && !value.elementsEqual("trailers".utf8):
+    case 2 where name.isASCII("te") && !String(decoding: value, as: UTF8.self).isASCII("trailers"):
       return RequestViolation(.framing, "TE has another value than trailers, which HTTP/2 does not know")
     case 4 where name.isASCII("host"):
       return RequestViolation(.host, "the Host header field stands beside :authority")

@@ -57,6 +57,13 @@ struct HTTP2FieldsTests {
     #expect(lab.send().count == 2)
   }
 
+  @Test("may say trailers in any case", arguments: ["trailers", "Trailers", "TRAILERS"])
+  func trailersOfTE(value: String) throws {
+    var head = try SessionLab.request()
+    try head.add("te", value)
+    #expect(head.fields.count == 5)
+  }
+
   @Test("of CONNECT are method and authority alone")
   func connect() throws {
     let head = try HTTP2Fields(method: "CONNECT", scheme: nil, authority: "a:443", path: nil)
