@@ -105,7 +105,7 @@ package struct HTTP2FloodGuard: Sendable {
 
   package mutating func sentPing() { pingCredit += 1 }
 
-  /// The server reset an open stream whose answer was not whole.
+  /// The server reset an open stream that it had not refused, and whose answer was not whole.
   package mutating func wasReset(now: UInt64) -> HTTP2Violation? {
     let isFlood = resets.exceeds(Self.maximumResets, within: Self.resetSpan, now: now)
     note(isReset: true)

@@ -128,6 +128,8 @@ extension HTTP2Session {
     let ending = HTTP2Ending(closing, request: streams[stream].request, answer: streams[stream].answer)
     forget(stream)
     tell(.closed(stream, ending))
+    // How a server sheds load (RFC 9113 §8.7).
+    if case .unprocessed(.refused) = ending { return }
     if case .reset = closing, ending != .whole {
       if let violation = floods.wasReset(now: now) { fail(.violation(violation)) }
     } else {

@@ -91,7 +91,7 @@ struct HTTP2FloodTests {
     let lab = try SessionLab.ready()
     for index in 0..<100 {
       let stream = try lab.open()
-      lab.receive(index % 11 == 0 ? [.head(200, on: stream.number, ends: true)] : [.reset(7, on: stream.number)])
+      lab.receive(index % 11 == 0 ? [.head(200, on: stream.number, ends: true)] : [.reset(8, on: stream.number)])
     }
     #expect(lab.session.loss == nil)
     for _ in 0..<3 {
@@ -100,6 +100,26 @@ struct HTTP2FloodTests {
       lab.receive([.reset(2, on: stream.number)])
     }
     expectEnd(lab, .resets, "the server reset more than 90 of the last 100 streams")
+  }
+
+  @Test("with requests that it refuses, as one under load does, is not left")
+  func refusals() throws {
+    let lab = try SessionLab.ready()
+    let long = try lab.open()
+    for _ in 0..<HTTP2FloodGuard.maximumResets + 1 {
+      let stream = try lab.open()
+      lab.receive([.reset(7, on: stream.number)])
+      #expect(lab.ending(stream) == .unprocessed(.refused))
+      lab.forget()
+    }
+    lab.receive([.head(200, on: long.number, ends: true)])
+    #expect(lab.ending(long) == .whole && lab.session.loss == nil)
+    // One that has begun to answer does not refuse.
+    for _ in 0..<100 where lab.session.freeStreams > 0 {
+      let stream = try lab.open()
+      lab.receive([.head(200, on: stream.number), .reset(7, on: stream.number)])
+    }
+    #expect(lab.violation?.kind == .resets)
   }
 
   @Test("with more than a thousand resets within thirty seconds is left")
