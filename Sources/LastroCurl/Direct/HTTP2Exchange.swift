@@ -83,24 +83,26 @@ final class HTTP2Exchange: CarriedExchange {
   /// A piece of the body came.
   func received(_ bytes: UnsafeRawBufferPointer) {
     noteMovement()
-    if held.isEmpty, !receivingPaused || decoder == nil { hand(bytes) } else { held += bytes }
+    if !held.isEmpty || receivingPaused && decoder != nil || !hand(bytes) { held += bytes }
   }
 
   override var isBounded: Bool { true }
 
-  private func hand(_ bytes: UnsafeRawBufferPointer) {
+  /// False: the reader is slow, and the bytes are handed over again.
+  private func hand(_ bytes: UnsafeRawBufferPointer) -> Bool {
     do throws(TransportError) {
       switch try take(body: bytes) {
       case .taken:
         bodyBytes += Int64(bytes.count)
         unread += bytes.count
         if !receivingPaused { giveCredit() }
-      case .full: held = Array(bytes)
+      case .full: return false
       case .refused: stopReading()
       }
     } catch {
       conclude(error)
     }
+    return true
   }
 
   /// The server may send again what the reader took.
@@ -120,7 +122,7 @@ final class HTTP2Exchange: CarriedExchange {
     giveCredit()
     let bytes = held
     held = []
-    bytes.withUnsafeBytes { if !$0.isEmpty { hand($0) } }
+    if !bytes.isEmpty, !bytes.withUnsafeBytes(hand) { held = bytes }
     connection?.noteOutput()
     if isWhole, state == .running, !receivingPaused { finish() }
   }

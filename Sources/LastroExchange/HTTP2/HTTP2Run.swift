@@ -174,21 +174,23 @@ final class HTTP2Run {
   func received(_ bytes: UnsafeRawBufferPointer) {
     noteMovement()
     guard outcome == nil else { return }
-    if held.isEmpty, !receiver.isPaused { hand(bytes) } else { held.append(contentsOf: bytes) }
+    if !held.isEmpty || receiver.isPaused || !hand(bytes) { held.append(contentsOf: bytes) }
   }
 
-  private func hand(_ bytes: UnsafeRawBufferPointer) {
+  /// False: the reader is slow, and the bytes are handed over again.
+  private func hand(_ bytes: UnsafeRawBufferPointer) -> Bool {
     do throws(TransportError) {
       switch try receiver.take(body: bytes) {
       case .taken:
         receiver.wireBytes += Int64(bytes.count)
         session.consumed(bytes.count, on: stream)
-      case .full: held = Data(bytes)
+      case .full: return false
       case .refused: receiver.wasCut ? finish() : fail(receiver.failure ?? .bodyBeforeHead)
       }
     } catch {
       fail(error)
     }
+    return true
   }
 
   func resumeReceiving() {
@@ -201,7 +203,7 @@ final class HTTP2Run {
   private func handHeld() {
     let bytes = held
     held = Data()
-    bytes.withUnsafeBytes { if !$0.isEmpty { hand($0) } }
+    if !bytes.isEmpty, !bytes.withUnsafeBytes(hand) { held = bytes }
     if isWhole, !receiver.isPaused { finish() }
   }
 
