@@ -31,6 +31,15 @@ static int on_frame_send(nghttp2_session *session, const nghttp2_frame *frame, v
   return 0;
 }
 
+static int on_frame_not_send(nghttp2_session *session, const nghttp2_frame *frame, int error, void *context) {
+  (void)session;
+  clastro_http2 *http2 = context;
+  int32_t stream = frame->hd.stream_id;
+  if (frame->hd.type != NGHTTP2_HEADERS || error == NGHTTP2_ERR_START_STREAM_NOT_ALLOWED) return 0;
+  http2->events.not_sent(http2->context, stream, clastro_http2_slot(http2, stream), nghttp2_strerror(error));
+  return 0;
+}
+
 ssize_t clastro_http2_read_body(nghttp2_session *session, int32_t stream, uint8_t *buffer, size_t length,
                                 uint32_t *flags, nghttp2_data_source *source, void *context) {
   (void)session, (void)buffer;
@@ -64,6 +73,7 @@ static int send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8
 
 void clastro_http2_set_sending(nghttp2_session_callbacks *callbacks) {
   nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, on_frame_send);
+  nghttp2_session_callbacks_set_on_frame_not_send_callback(callbacks, on_frame_not_send);
   nghttp2_session_callbacks_set_send_data_callback(callbacks, send_data);
 }
 

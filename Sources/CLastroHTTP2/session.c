@@ -20,6 +20,8 @@ static nghttp2_option *make_option(const clastro_http2_settings *settings) {
   nghttp2_option_set_max_settings(option, MAXIMUM_SETTINGS);
   nghttp2_option_set_max_outbound_ack(option, MAXIMUM_ACKNOWLEDGEMENTS);
   nghttp2_option_set_no_closed_streams(option, 1);
+  // 64 KiB without it.
+  nghttp2_option_set_max_send_header_block_length(option, settings->maximum_sent_head_bytes);
   if (nghttp2_option_set_max_continuations) {
     nghttp2_option_set_max_continuations(option, settings->maximum_continuations);
   }

@@ -75,6 +75,9 @@ typedef struct {
   void (*sent_data)(void *context, int32_t stream, uintptr_t slot, size_t count, bool ends);
   /// A GOAWAY that ends the connection is among what goes out.
   void (*sent_going_away)(void *context, uint32_t code, const uint8_t *_Nullable text, size_t length);
+  /// A request's head, or its trailers, are not sent, for a reason in nghttp2's words. A head of a server that went
+  /// away is not among them: its stream is closed.
+  void (*not_sent)(void *context, int32_t stream, uintptr_t slot, const char *reason);
   /// At most `room` bytes may follow.
   clastro_http2_piece (*piece)(void *context, int32_t stream, uintptr_t slot, size_t room);
   /// Takes the bytes that `piece` told of.
@@ -91,6 +94,8 @@ typedef struct {
   uint32_t stream_window, connection_window;
   uint32_t maximum_head_bytes;
   uint32_t maximum_streams_before_settings;
+  /// What a request's head, or its trailers, may have, each field counted with 12 bytes more, and all with 17.
+  size_t maximum_sent_head_bytes;
   /// nghttp2 counts a CONTINUATION frame again each time that the nine bytes of its head come in parts.
   uint32_t maximum_continuations;
 } clastro_http2_settings;

@@ -42,6 +42,7 @@ extension HTTP2Fields {
     } catch {
       throw error.transportError
     }
+    if isTooLarge { throw .tooLarge("trailers") }
   }
 }
 

@@ -27,6 +27,15 @@ extension TransportError {
       hint: code.hint)
   }
 
+  /// Fields that are more than a session sends.
+  package static func tooLarge(_ fields: String) -> TransportError {
+    .refused(
+      .invalidHeader, "the request's \(fields) may have no more than \(HTTP2Fields.maximumBytes) bytes over HTTP/2",
+      hint: largeFieldsHint)
+  }
+
+  private static let largeFieldsHint = "put what is large into the body"
+
   package static let unansweredPing = TransportError(
     stage: .response, code: .connectionLost,
     message: "the server answered neither the request nor a PING for 10 s", hint: cutHint)
@@ -53,6 +62,7 @@ extension TransportError {
       case .tooManyInterimResponses:
         (.limit, .tooManyInterimResponses, "raise maximumInterimResponses if the server is trusted")
       case .requestBody: (.request, .invalidBody, "announce the true length, or none")
+      case .requestFields: (.request, .invalidHeader, Self.largeFieldsHint)
       case .memory: (.response, .engineFailure, "raise the memory of the process")
       default:
         (

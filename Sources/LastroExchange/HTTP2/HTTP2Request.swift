@@ -24,6 +24,7 @@ package struct HTTP2Request {
     } catch {
       throw error.transportError
     }
+    if fields.isTooLarge { throw .tooLarge("head") }
     body = request.body.isEmpty ? .none : .stream(length: request.body.length)
   }
 

@@ -18,6 +18,8 @@ package struct HTTP2Violation: Error, Equatable, Sendable {
     case flowControl
     /// The request's body is longer or shorter than was said.
     case requestBody
+    /// nghttp2 does not send the request's head, or its trailers.
+    case requestFields
 
     // The connection is ended:
 
@@ -53,7 +55,7 @@ package struct HTTP2Violation: Error, Equatable, Sendable {
     switch kind {
     case .field, .contentLength, .order, .push, .connection: .protocolError
     case .flowControl: .flowControlError
-    case .requestBody: .cancel
+    case .requestBody, .requestFields: .cancel
     case .memory: .internalError
     default: .enhanceYourCalm
     }

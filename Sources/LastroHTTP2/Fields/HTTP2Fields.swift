@@ -12,6 +12,9 @@ package import LastroWire
 /// Names go out in lower case. What belongs to a connection of HTTP/1.1 is refused (RFC 9113 §8.2.2), and so is `host`:
 /// `:authority` has its place.
 package struct HTTP2Fields: Sendable {
+  /// What a head, or trailers, may have: see ``isTooLarge``.
+  package static let maximumBytes = 16 << 20
+
   /// Names and values, one behind the other.
   var bytes: [UInt8] = []
   var fields: [Field] = []
@@ -72,6 +75,9 @@ package struct HTTP2Fields: Sendable {
 
   /// The bytes of names and values.
   package var byteCount: Int { bytes.count }
+
+  /// Whether they are more than a session sends, each field counted with 32 bytes more (RFC 9113 §6.5.2).
+  package var isTooLarge: Bool { bytes.count + 32 * fields.count > Self.maximumBytes }
 
   @inline(__always)
   private mutating func appendPseudo(_ name: StaticString, _ value: String, _ isGood: (UInt8) -> Bool) -> Bool {

@@ -30,6 +30,9 @@ enum HTTP2Door {
       sent_going_away: { context, code, bytes, length in
         with(context) { $0.sentGoingAway(code, text(bytes, length)) }
       },
+      not_sent: { context, number, slot, reason in
+        with(context) { $0.notSent(number, slot, String(cString: reason)) }
+      },
       piece: { context, number, slot, room in with(context) { $0.piece(number, slot, room) } },
       take: { context, number, slot, space, count in
         with(context) { $0.take(number, slot, UnsafeMutableRawBufferPointer(start: space, count: count)) }

@@ -10,6 +10,16 @@ extension HTTP2Session {
     streams[stream].request = ends ? .sent : .sending
   }
 
+  /// nghttp2 does not send a request's head, or its trailers.
+  func notSent(_ number: Int32, _ slot: UInt, _ reason: String) {
+    guard let stream = streams.stream(number, slot) else { return }
+    let isHead = streams[stream].request == .queued
+    let violation = HTTP2Violation(
+      .requestFields, "the request's \(isHead ? "head" : "trailers") cannot be sent: \(reason)")
+    // The server knows nothing of a stream without a head, and takes a reset of it for an error of the connection.
+    if isHead { finish(stream, .broken(violation)) } else { interrupt(stream, violation) }
+  }
+
   func sentData(_ number: Int32, _ slot: UInt, _ count: Int, _ ends: Bool) {
     floods.sentData()
     guard let stream = streams.stream(number, slot) else { return }

@@ -79,6 +79,7 @@ package final class HTTP2Session {
       maximum_head_bytes: UInt32(clamping: configuration.limits.headBytes),
       maximum_streams_before_settings: UInt32(
         clamping: min(configuration.streams, configuration.streamsBeforeSettings)),
+      maximum_sent_head_bytes: HTTP2Fields.maximumBytes,
       // Nine bytes in nine parts count nine times. We count frames, and have to come first.
       maximum_continuations: UInt32(9 * (HTTP2FloodGuard.maximumContinuations + 1)))
     var table = HTTP2Door.events

@@ -234,11 +234,12 @@ extension ErrorTexts {
       (.tooManyFields, "the response head has more than 9 fields"),
       (.tooManyInterimResponses, "the server sent more than 9 interim responses"),
       (.requestBody, "the request's body has more bytes than its Content-Length"),
+      (.requestFields, "the request's head cannot be sent: The length of the frame is invalid"),
       (.memory, "memory for an HTTP/2 session ran out"),
       (.resets, "the server reset more than 1000 streams within 30 s"),
     ]
     for (kind, message) in violations { texts.add(TransportError(HTTP2Violation(kind, message))) }
-    texts.add(TransportError.unansweredPing)
+    texts.add(TransportError.unansweredPing, .tooLarge("head"))
     return texts
   }
 

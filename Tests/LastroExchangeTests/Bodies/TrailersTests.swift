@@ -5,7 +5,9 @@ import HTTPTypes
 import Lastro
 import LastroCurl
 import LastroExchange
+import LastroHTTP2
 import LastroTesting
+import LastroWire
 import TestSupport
 import Testing
 
@@ -90,6 +92,38 @@ struct TrailersTests {
       let request = try ResourceRequest(method: .post, url: "https://localhost:\(server.port)/", body: body)
       let answer = try await stack(carrier).fetch(RawHTTPResource(request: request))
       #expect(String(decoding: answer.value, as: UTF8.self) == texts.joined() + "|digest=x|sum=y z")
+    }
+  }
+
+  @Test("heads and trailers of 70,000 bytes go out like others", arguments: ["h2", "http/1.1"])
+  func large(version: String) async throws {
+    let server = try server(version) { request in
+      .text("\(request.headers["Large"]?.utf8.count ?? 0), \(request.trailers.map(\.value.utf8.count))")
+    }
+    let value = String(repeating: "v", count: 70_000)
+    for carrier in [Carrier.direct, .dialer] {
+      let body = RequestBody.stream(chunks(["a"]), trailers: { ["Sum": value] })
+      var request = try ResourceRequest(method: .post, url: "https://localhost:\(server.port)/", body: body)
+      request.head.headerFields[HTTPField.Name("Large")!] = value
+      let answer = try await stack(carrier).fetch(RawHTTPResource(request: request))
+      #expect(String(decoding: answer.value, as: UTF8.self) == "70000, [70000]")
+    }
+  }
+
+  @Test("heads and trailers of more than HTTP/2 sends are refused before they are")
+  func tooLarge() throws {
+    let value = String(repeating: "v", count: HTTP2Fields.maximumBytes)
+    var request = TransferRequest(head: HTTPRequest(method: .get, scheme: "https", authority: "a", path: "/"))
+    request.head.headerFields[HTTPField.Name("Large")!] = value
+    let refusals = [
+      #expect(throws: TransportError.self) {
+        _ = try HTTP2Request(request, userAgent: nil, sendsAccept: false, decompresses: false)
+      },
+      #expect(throws: TransportError.self) { _ = try HTTP2Fields(trailers: [.init(name: "sum", value: value)]) },
+    ]
+    for (refusal, fields) in zip(refusals, ["head", "trailers"]) {
+      #expect(refusal?.stage == .request && refusal?.code == .invalidHeader && refusal?.requestSent == false)
+      #expect(refusal?.message == "the request's \(fields) may have no more than 16777216 bytes over HTTP/2")
     }
   }
 

@@ -56,6 +56,17 @@ struct HTTP2ErrorTextsTests {
       guard case .broken(let violation)? = lab.ending(stream) else { continue }
       lines.append(line(violation))
     }
+    for isHead in [true, false] {
+      let lab = try SessionLab.ready()
+      var large = isHead ? try SessionLab.request() : HTTP2Fields()
+      try large.add("x", String(repeating: "v", count: HTTP2Fields.maximumBytes))
+      let head = isHead ? large : try SessionLab.request()
+      let stream = try #require(lab.session.open(head, body: .stream(length: nil), now: lab.now))
+      if !isHead { lab.session.endBody(stream, trailers: large) }
+      lab.send()
+      guard case .broken(let violation)? = lab.ending(stream) else { continue }
+      lines.append(line(violation))
+    }
     return unique(lines)
   }
 

@@ -137,4 +137,66 @@ struct HTTP2FieldsTests {
       lab.receive([.head(200, on: stream.number, ends: true)])
     }
   }
+
+  @Test("go out in as many frames as they need, as a head and as trailers")
+  func large() throws {
+    let lab = try SessionLab.ready()
+    let reader = try ServerReader()
+    let value = String(repeating: "v", count: 70_000)
+    var head = try SessionLab.request("POST")
+    try head.add("x-large", value)
+    let stream = try #require(lab.session.open(head, body: .stream(length: nil), now: lab.now))
+    lab.provide(3, on: stream)
+    var trailers = HTTP2Fields()
+    try trailers.add("x-sum", value)
+    lab.session.endBody(stream, trailers: trailers)
+    let frames = lab.send()
+    let count = frames.prefix { $0.type != 0 }.count
+    #expect(count > 1 && frames.map(\.type) == ([1] + [UInt8](repeating: 9, count: count - 1) + [0, 1, 9, 9, 9]))
+    try #require(frames.count > count + 1)
+    #expect(frames.filter(\.ends) == [frames[count + 1]])
+    #expect(try reader.read(frames[..<count].flatMap(\.payload)).last == "x-large: " + value)
+    #expect(try reader.read(frames[(count + 1)...].flatMap(\.payload)) == ["x-sum: " + value])
+    #expect(lab.session.requestPhase(of: stream) == .sent)
+    lab.receive([.head(200, on: 1, ends: true)])
+    #expect(lab.ending(stream) == .whole)
+  }
+
+  /// A field that alone is too large.
+  private static func addLarge(to fields: inout HTTP2Fields) throws {
+    try [UInt8](repeating: 0x76, count: HTTP2Fields.maximumBytes).withUnsafeBufferPointer {
+      try fields.add("x-large", $0)
+    }
+  }
+
+  @Test("that are more than is sent end their stream, of which the server hears nothing")
+  func largeHead() throws {
+    let lab = try SessionLab.ready()
+    var head = try SessionLab.request()
+    #expect(!head.isTooLarge)
+    try Self.addLarge(to: &head)
+    #expect(head.isTooLarge)
+    let stream = try #require(lab.session.open(head, now: lab.now))
+    #expect(lab.send().isEmpty)
+    guard case .broken(let violation)? = lab.ending(stream) else { Issue.record("\(lab.told)"); return }
+    #expect(violation.kind == .requestFields && violation.message.hasPrefix("the request's head cannot be sent: "))
+    let other = try lab.open()
+    lab.receive([.head(200, on: other.number, ends: true)])
+    #expect(lab.ending(other) == .whole && lab.session.loss == nil)
+  }
+
+  @Test("that are more than is sent, as trailers, reset their stream")
+  func largeTrailers() throws {
+    let lab = try SessionLab.ready()
+    let stream = try lab.upload(3, ends: false)
+    var trailers = HTTP2Fields()
+    try Self.addLarge(to: &trailers)
+    lab.session.endBody(stream, trailers: trailers)
+    let frames = lab.send()
+    #expect(frames.filter(\.ends).isEmpty)
+    #expect(frames.last?.type == 3 && frames.last?.number == HTTP2ErrorCode.cancel.rawValue)
+    guard case .broken(let violation)? = lab.ending(stream) else { Issue.record("\(lab.told)"); return }
+    #expect(violation.kind == .requestFields && violation.message.hasPrefix("the request's trailers cannot be sent: "))
+    #expect(lab.session.openStreams == 0 && lab.session.loss == nil)
+  }
 }
