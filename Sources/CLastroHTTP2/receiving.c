@@ -17,6 +17,7 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
   http2->byte_count = http2->count = http2->head_bytes = 0;
   int32_t stream = frame->hd.stream_id;
   http2->head_stream = stream;
+  http2->head_continues = !(frame->hd.flags & NGHTTP2_FLAG_END_HEADERS);
   http2->head_limit = http2->events.block_limit(http2->context, stream, clastro_http2_slot(http2, stream));
   return 0;
 }

@@ -95,6 +95,8 @@ uint32_t clastro_http2_allowed_streams(clastro_http2 *http2) {
 
 int32_t clastro_http2_head_stream(clastro_http2 *http2) { return http2->head_stream; }
 
+bool clastro_http2_head_continues(clastro_http2 *http2) { return http2->head_stream != 0 && http2->head_continues; }
+
 void clastro_http2_resume(clastro_http2 *http2, int32_t stream) {
   nghttp2_session_resume_data(http2->session, stream);
 }

@@ -20,6 +20,7 @@ struct clastro_http2 {
   size_t head_bytes, head_limit;
   // Its stream; 0 for none.
   int32_t head_stream;
+  bool head_continues;
 
   // Several things are told of a stream one after the other.
   int32_t latest_stream;

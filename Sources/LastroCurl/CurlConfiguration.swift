@@ -39,7 +39,8 @@ public struct CurlConfiguration: Sendable {
   /// Connections to one host that are opened at a time: each may take a thread that resolves its name. Of libcurl's own
   /// transfers, requests let in at once to a host no connection was made to yet. Default 16, at least 1.
   public var coldRequestsPerHost = 16
-  /// Most bytes of a response head, interim ones included. Default 256 KiB, at least 1. libcurl's own transfers
+  /// Most bytes of a response head, interim ones included. Default 256 KiB, at least 1. Over HTTP/2 a field may have
+  /// 64 KiB, as it is coded, and one that has more costs the connection. libcurl's own transfers
   /// (``HTTPCarrier/transfer``) have limits besides: 100 KiB for a line, and 300 KiB in all (not in 8.2 and older
   /// without the distribution's patch).
   public var maximumHeadBytes = ExchangeLimits().headBytes

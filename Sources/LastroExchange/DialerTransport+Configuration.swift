@@ -21,7 +21,8 @@ extension DialerTransport {
     public var idleLifetime: Duration = .seconds(60)
     /// No connection takes a new request after so long. Default 5 minutes, at least 1 s.
     public var connectionLifetime: Duration = .seconds(300)
-    /// Most bytes of a response head, interim ones included. Default 256 KiB, at least 1.
+    /// Most bytes of a response head, interim ones included. Default 256 KiB, at least 1. Over HTTP/2 a field may have
+    /// 64 KiB, as it is coded, and one that has more costs the connection.
     public var maximumHeadBytes = ExchangeLimits().headBytes
     /// Most header fields of a response. Default 500, at least 1.
     public var maximumHeaderFields = ExchangeLimits().fields

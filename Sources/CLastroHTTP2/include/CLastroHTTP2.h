@@ -123,6 +123,8 @@ bool clastro_http2_has_output(clastro_http2 *session);
 
 /// The stream of which a head, or trailers, came in part; 0 for none.
 int32_t clastro_http2_head_stream(clastro_http2 *session);
+/// Whether CONTINUATION frames belong to it.
+bool clastro_http2_head_continues(clastro_http2 *session);
 
 /// Streams that the server allows at a time.
 uint32_t clastro_http2_allowed_streams(clastro_http2 *session);

@@ -58,6 +58,8 @@ extension TransportError {
     let (stage, code, hint): (FailureStage, FailureCode, String) =
       switch violation.kind {
       case .headTooLarge: (.limit, .headTooLarge, "raise maximumHeadBytes if the server is trusted")
+      case .fieldTooLarge:
+        (.limit, .headTooLarge, "set httpVersion to .http1, where maximumHeadBytes is the only limit")
       case .tooManyFields: (.limit, .headTooLarge, "raise maximumHeaderFields if the server is trusted")
       case .tooManyInterimResponses:
         (.limit, .tooManyInterimResponses, "raise maximumInterimResponses if the server is trusted")

@@ -36,6 +36,8 @@ package struct HTTP2Violation: Error, Equatable, Sendable {
     case unaskedBytes
     case push
     case continuations
+    /// A field has more than nghttp2 takes.
+    case fieldTooLarge
     /// What nghttp2 takes for an error of the connection.
     case connection
     /// No memory.
@@ -55,6 +57,7 @@ package struct HTTP2Violation: Error, Equatable, Sendable {
     switch kind {
     case .field, .contentLength, .order, .push, .connection: .protocolError
     case .flowControl: .flowControlError
+    case .fieldTooLarge: .compressionError
     case .requestBody, .requestFields: .cancel
     case .memory: .internalError
     default: .enhanceYourCalm

@@ -31,6 +31,9 @@ extension HTTP2Session {
   func sentGoingAway(_ code: UInt32, _ reason: String) {
     guard loss == nil else { return }
     let code = HTTP2ErrorCode(rawValue: code)
+    if code == .compressionError, streamWithinHead != nil, withDoor(clastro_http2_head_continues, or: false) {
+      return fail(.violation(.fieldTooLarge))
+    }
     fail(
       .violation(
         HTTP2Violation(.connection, "the server broke HTTP/2: \(reason.isEmpty ? "" : "\(reason), ")\(code)")))
@@ -70,4 +73,10 @@ extension HTTP2Session {
     streams[stream].outbox?.hasAsked = true
     tell(.wantsBody(stream))
   }
+}
+
+extension HTTP2Violation {
+  /// nghttp2's own limit, which it tells as it tells what is no HPACK. A head in one frame has no field as large.
+  fileprivate static let fieldTooLarge = Self(
+    .fieldTooLarge, "a field of the response has more than 65536 bytes, the most over HTTP/2, or is no HPACK")
 }

@@ -234,6 +234,7 @@ extension ErrorTexts {
       (.tooManyFields, "the response head has more than 9 fields"),
       (.tooManyInterimResponses, "the server sent more than 9 interim responses"),
       (.requestBody, "the request's body has more bytes than its Content-Length"),
+      (.fieldTooLarge, "a field of the response has more than 65536 bytes, the most over HTTP/2, or is no HPACK"),
       (.requestFields, "the request's head cannot be sent: The length of the frame is invalid"),
       (.memory, "memory for an HTTP/2 session ran out"),
       (.resets, "the server reset more than 1000 streams within 30 s"),

@@ -127,6 +127,25 @@ struct TrailersTests {
     }
   }
 
+  @Test("a response's field of 70,000 bytes is taken, but over HTTP/2 exceeds a limit", arguments: ["h2", "http/1.1"])
+  func largeField(version: String) async throws {
+    let server = try server(version) { request in
+      request.path == "/large" ? .text("fine").adding("Large", String(repeating: "v", count: 70_000)) : .text("fine")
+    }
+    for carrier in [Carrier.direct, .dialer] {
+      let stack = try stack(carrier)
+      let resource = RawHTTPResource(request: try ResourceRequest(url: "https://localhost:\(server.port)/large"))
+      if version == "h2" {
+        let error = try await stack.failure(of: resource)
+        #expect("\(error.stage.rawValue)/\(error.code.rawValue)" == "limit/head_too_large")
+      } else {
+        #expect(try await stack.fetch(resource).response.headerFields[HTTPField.Name("Large")!]?.utf8.count == 70_000)
+      }
+      let other = try ResourceRequest(url: "https://localhost:\(server.port)/")
+      #expect(try await stack.fetch(RawHTTPResource(request: other)).value == Data("fine".utf8))
+    }
+  }
+
   @Test("trailers that cannot be sent fail the fetch, and name the remedy")
   func refused() async throws {
     let server = try server("http/1.1") { .text($0.text) }

@@ -79,6 +79,7 @@ struct HTTP2ErrorTextsTests {
         [.head(200, on: 1)] + [WireFrame](repeating: .data([], on: 1), count: 101),
         [WireFrame(type: 1, stream: 1, payload: [0x88])]
           + [WireFrame](repeating: WireFrame(type: 9, stream: 1), count: 17),
+        [WireFrame(type: 1, stream: 1, payload: [0xFF, 0x80, 0x7F])],
         [.head(200, on: 1, ends: true)]
           + [WireFrame](repeating: .data([UInt8](repeating: 0, count: 16_384), on: 1), count: 5),
       ]

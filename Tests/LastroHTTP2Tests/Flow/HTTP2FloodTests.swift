@@ -147,7 +147,7 @@ struct HTTP2FloodTests {
     let lab = try SessionLab.ready()
     let stream = try lab.open()
     let other = try lab.open()
-    // One field of more than 64 KiB would be an error of the connection to nghttp2.
+    // One field of more than 64 KiB costs the connection.
     let fields = [60_000, 60_000, 60_000, 60_000, 28_000].map { ("x", String(repeating: "v", count: $0)) }
     lab.receive(blocks(WireFrame.block([(":status", "200")] + fields), on: 1))
     #expect(lab.ending(stream) == .broken(HTTP2Violation(.headTooLarge, "the response head exceeds 262144 bytes")))
@@ -166,6 +166,22 @@ struct HTTP2FloodTests {
     lab.receive(both + end)
     #expect(lab.ending(long) == .broken(HTTP2Violation(.headTooLarge, "the response head exceeds 262144 bytes")))
     #expect(lab.session.loss == nil)
+  }
+
+  @Test("with a field of more than nghttp2 takes is left for a limit, and not for what it broke")
+  func largeField() throws {
+    let lab = try SessionLab.ready()
+    let stream = try lab.open()
+    let block = WireFrame.block([(":status", "200"), ("x", String(repeating: "v", count: 65_537))])
+    lab.receive(blocks(block, on: 1))
+    expectEnd(
+      lab, .fieldTooLarge, "a field of the response has more than 65536 bytes, the most over HTTP/2, or is no HPACK",
+      code: .compressionError)
+    #expect(lab.ending(stream) == lab.session.loss.map { .lost($0) })
+    let largest = try SessionLab.ready()
+    let other = try largest.open()
+    largest.receive(blocks(WireFrame.block([(":status", "200"), ("x", String(repeating: "v", count: 65_536))]), on: 1))
+    #expect(largest.head(other)?.fields.map(\.value.utf8.count) == [65_536])
   }
 
   /// A block as HEADERS and CONTINUATION.
