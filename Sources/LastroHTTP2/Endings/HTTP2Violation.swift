@@ -34,6 +34,8 @@ package struct HTTP2Violation: Error, Equatable, Sendable {
     case idleFrames
     /// Bytes of bodies of streams that are over.
     case unaskedBytes
+    /// Bytes beyond windows that were made smaller.
+    case unreadBytes
     case push
     case continuations
     /// A field has more than nghttp2 takes.
@@ -56,7 +58,7 @@ package struct HTTP2Violation: Error, Equatable, Sendable {
   package var code: HTTP2ErrorCode {
     switch kind {
     case .field, .contentLength, .order, .push, .connection: .protocolError
-    case .flowControl: .flowControlError
+    case .flowControl, .unreadBytes: .flowControlError
     case .fieldTooLarge: .compressionError
     case .requestBody, .requestFields: .cancel
     case .memory: .internalError

@@ -16,6 +16,9 @@ package struct HTTP2Configuration: Sendable {
   /// What a server may send before it knows that it was received. Default 16 MiB.
   package var connectionWindow = 16 << 20
   /// What all answers together may keep unread. Default 64 MiB.
+  ///
+  /// Windows are planned for it (``WindowPlan``). A server that does not take smaller ones could send by the larger
+  /// ones on every stream: beyond ``mostUnreadBytes`` the connection fails.
   package var unreadBytes = 64 << 20
   /// Bytes of a request's body that are kept while the server has no room for them. Default 64 KiB.
   package var outboxBytes = 64 << 10
@@ -23,4 +26,11 @@ package struct HTTP2Configuration: Sendable {
   package var limits = ExchangeLimits()
 
   package init() {}
+
+  /// What no server that keeps to its windows reaches: 150 MiB by default.
+  ///
+  /// When windows are made smaller, a quarter of ``unreadBytes`` may be unread and a connection's window under way. The
+  /// new windows of all streams are no more than ``unreadBytes`` together, or ``WindowPlan/minimum`` for each. This is
+  /// three quarters of ``unreadBytes`` more, for servers that have frames waiting to be sent when they learn of it.
+  package var mostUnreadBytes: Int { 2 * unreadBytes + connectionWindow + streams * WindowPlan.minimum }
 }

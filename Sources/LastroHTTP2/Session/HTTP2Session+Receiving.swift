@@ -75,6 +75,10 @@ extension HTTP2Session {
     }
     streams[stream].unread += bytes.count
     unreadBytes += bytes.count
+    guard unreadBytes <= mostUnreadBytes else {
+      fail(.violation(.unreadBytes))
+      return false
+    }
     let offset = start - input
     tell(.body(stream, offset..<offset + bytes.count))
     if bandwidth.received(bytes.count, now: now) { measuringPing = ping() }
@@ -167,5 +171,7 @@ extension HTTP2Session {
 }
 
 extension HTTP2Violation {
+  fileprivate static let unreadBytes = Self(
+    .unreadBytes, "the server goes on sending after it was told of smaller windows")
   fileprivate static let bodyBeforeHead = Self(.order, "the response's body, or its end, comes before its head")
 }

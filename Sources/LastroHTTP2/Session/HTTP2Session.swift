@@ -53,6 +53,7 @@ package final class HTTP2Session {
   var advertisedWindow: Int
   /// What readers have not taken, of all streams.
   package internal(set) var unreadBytes = 0
+  let mostUnreadBytes: Int
   private var pings: UInt64 = 0
   var measuringPing: UInt64 = 0
   private var isRetired = false
@@ -68,6 +69,7 @@ package final class HTTP2Session {
   /// - Throws: ``HTTP2Violation`` of kind `memory`.
   package init(_ configuration: HTTP2Configuration, now: UInt64) throws(HTTP2Violation) {
     self.configuration = configuration
+    mostUnreadBytes = configuration.mostUnreadBytes
     self.now = now
     advertisedWindow = configuration.streamWindow
     bandwidth = BandwidthEstimate(

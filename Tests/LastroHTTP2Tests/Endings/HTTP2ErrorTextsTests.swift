@@ -84,6 +84,14 @@ struct HTTP2ErrorTextsTests {
           + [WireFrame](repeating: .data([UInt8](repeating: 0, count: 16_384), on: 1), count: 5),
       ]
     var lines: [String] = []
+    var configuration = HTTP2Configuration()
+    (configuration.streams, configuration.connectionWindow, configuration.unreadBytes) = (1, 0x10000, 0x10000)
+    let stubborn = try SessionLab.ready(configuration)
+    stubborn.reads = false
+    _ = try stubborn.open()
+    stubborn.receive([.head(200, on: 1)])
+    for _ in 0..<17 { stubborn.receive([.data([UInt8](repeating: 0, count: 16_384), on: 1)]) }
+    if let violation = stubborn.violation { lines.append(line(violation)) }
     for frames in HTTP2BrokenAnswerTests.connections.map(\.1) + floods {
       let lab = try SessionLab.ready()
       _ = try lab.open()

@@ -105,6 +105,64 @@ struct HTTP2WindowTests {
     #expect(lab.session.openStreams == 1 && lab.session.loss == nil)
   }
 
+  /// A stream's window is 1 MiB at first, and the bound of all a little above 15 MiB.
+  private static let bounded: HTTP2Configuration = {
+    var configuration = HTTP2Configuration()
+    configuration.connectionWindow = 1 << 20
+    configuration.unreadBytes = 4 << 20
+    return configuration
+  }()
+
+  private func acknowledge(_ lab: SessionLab) {
+    lab.receive([WireFrame](repeating: .settingsAck, count: lab.frames(.settings).count))
+  }
+
+  @Test(
+    "has a bound for all streams also where it does not take the smaller windows of many", arguments: [false, true])
+  func stubborn(isAcknowledged: Bool) throws {
+    let lab = try SessionLab.ready(Self.bounded)
+    lab.reads = false
+    let streams = try (0..<99).map { _ in try lab.open() }
+    #expect(lab.frames(.settings).last == .settings([(4, 65_535)]))
+    #expect(Self.bounded.mostUnreadBytes == 9 << 20 + 100 * 65_535)
+    if isAcknowledged { acknowledge(lab) }
+    var largest = 0
+    for stream in streams where lab.session.loss == nil {
+      lab.receive([.head(200, on: stream.number)])
+      for frame in piece(1 << 20, on: stream.number) where lab.session.isOpen(stream) {
+        lab.receive([frame])
+        largest = max(largest, lab.session.unreadBytes)
+      }
+    }
+    if isAcknowledged {
+      // Its windows are small to nghttp2, too.
+      #expect(largest <= 99 * 65_535)
+    } else {
+      #expect(largest <= Self.bounded.mostUnreadBytes && largest > Self.bounded.mostUnreadBytes - 16_384)
+      #expect(lab.violation?.kind == .unreadBytes)
+      let codes = lab.frames(.goAway).map { Array($0.payload[4..<8]) }
+      #expect(codes == [WireFrame.bytes(HTTP2ErrorCode.flowControlError.rawValue)])
+      #expect(lab.bodies.values.reduce(0) { $0 + $1.count } == largest)
+    }
+    #expect(lab.session.loss == nil || lab.session.unreadBytes == 0 && lab.session.openStreams == 0)
+  }
+
+  @Test("reaches no bound for a server that takes smaller windows, whatever was under way")
+  func obedient() throws {
+    let lab = try SessionLab.ready(Self.bounded)
+    lab.reads = false
+    let first = try lab.open()
+    lab.receive([.head(200, on: first.number)] + piece(1 << 20, on: first.number))
+    let second = try lab.open()
+    // As many streams as there may be, while the second's whole window is under way.
+    let others = try (0..<98).map { _ in try lab.open() }
+    lab.receive([.head(200, on: second.number)] + piece(1 << 20, on: second.number))
+    acknowledge(lab)
+    for other in others { lab.receive([.head(200, on: other.number)] + piece(65_535, on: other.number)) }
+    #expect(lab.session.unreadBytes == 2 << 20 + 98 * 65_535)
+    #expect(lab.session.loss == nil && lab.session.openStreams == 100)
+  }
+
   @Test("is shared by all streams: as much as one could use, half as much for twice as many")
   func plan() {
     func window(_ estimate: Int, _ streams: Int, unread: Int = 0) -> Int {
