@@ -48,23 +48,24 @@ public final class DoHResolver: NameResolver {
   /// - Parameters:
   ///   - servers: URLs of 1 to 4, the one that is asked first standing first; a `{?dns}` at the end is dropped. They
   ///     are `https`, or of this machine.
-  ///   - stack: carries the questions. Its retries are within the limit.
-  ///   - limit: how long a server gets for a question. Default 5 s.
+  ///   - stack: carries the questions. Its retries are within the timeout.
+  ///   - timeout: how long a server gets for a question. Default 5 s.
   ///   - time: measures for how long one family or server waits for another. Default: the system's clock.
-  /// - Throws: `ConfigurationError` for no server, more than 4, what is no such URL, and a limit that is not positive.
+  /// - Throws: `ConfigurationError` for no server, more than 4, what is no such URL, a timeout that is not positive.
   public init(
-    _ servers: [String], over stack: any HTTPNetworkStack, limit: Duration = .seconds(5),
+    _ servers: [String], over stack: any HTTPNetworkStack, timeout: Duration = .seconds(5),
     time: TimeSource = .continuous
   ) throws(ConfigurationError) {
     guard (1...Self.mostServers).contains(servers.count) else {
       throw ConfigurationError(
         "a resolver of \(servers.count) servers cannot work", hint: "give 1 to \(Self.mostServers) URLs")
     }
-    guard limit > .zero else {
-      throw ConfigurationError("the limit of a question is \(limit.brief)", hint: "give one that is positive")
+    guard timeout > .zero else {
+      throw ConfigurationError(
+        "the timeout of a question is \(timeout.brief), which is not positive", hint: "give a positive duration")
     }
     var read: [DoHServer] = []
-    for server in servers { read.append(try DoHServer(server, limit: limit)) }
+    for server in servers { read.append(try DoHServer(server, timeout: timeout)) }
     self.servers = read
     self.stack = stack
     self.time = time

@@ -21,7 +21,7 @@ struct DoHServer: Sendable {
   let host: String
   private let request: ResourceRequest
 
-  init(_ url: String, limit: Duration) throws(ConfigurationError) {
+  init(_ url: String, timeout: Duration) throws(ConfigurationError) {
     // What is sent by POST has no variable in its URL (RFC 8484 §4.1).
     let plain = url.hasSuffix("{?dns}") ? String(url.dropLast(6)) : url
     origin = try Origin(plain)
@@ -32,17 +32,17 @@ struct DoHServer: Sendable {
     }
     do throws(TransportError) {
       request = try ResourceRequest(
-        method: .post, url: plain, headers: ["Accept": Self.contentType], options: Self.options(limit))
+        method: .post, url: plain, headers: ["Accept": Self.contentType], options: Self.options(timeout))
     } catch {
       throw ConfigurationError(error.message, hint: error.hint)
     }
   }
 
-  private static func options(_ limit: Duration) -> RequestOptions {
+  private static func options(_ timeout: Duration) -> RequestOptions {
     var options = RequestOptions()
     options.operation = "dns"
     options.timeouts = Timeouts.standard
-    options.timeouts?.total = limit
+    options.timeouts?.total = timeout
     options.maximumBodyBytes = DNSReader.mostBytes
     options.redirects = RedirectPolicy.none
     // To ask twice changes nothing.

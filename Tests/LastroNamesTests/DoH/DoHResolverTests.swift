@@ -124,7 +124,7 @@ struct DoHResolverTests {
     for url in ["http://127.0.0.1:8053/dns-query", "http://[::1]/", "http://localhost/", "https://192.0.2.53/"] {
       _ = try DoHResolver([url], over: stack)
     }
-    #expect(throws: ConfigurationError.self) { try DoHResolver(["https://dns.test/"], over: stack, limit: .zero) }
+    #expect(throws: ConfigurationError.self) { try DoHResolver(["https://dns.test/"], over: stack, timeout: .zero) }
   }
 
   // MARK: Answers

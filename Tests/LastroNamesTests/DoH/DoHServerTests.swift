@@ -31,7 +31,7 @@ struct DoHServerTests {
 
   /// One that waits for nothing but answers.
   private static func resolver(_ urls: [String], over stack: CurlNetworkStack) throws -> DoHResolver {
-    try DoHResolver(urls, over: stack, limit: .seconds(600), time: ManualClock().timeSource)
+    try DoHResolver(urls, over: stack, timeout: .seconds(600), time: ManualClock().timeSource)
   }
 
   @Test("a server of Python's standard library: the URL's host is found by it, and kept for its time")
@@ -93,7 +93,7 @@ struct DoHServerTests {
       #expect(error?.words == "resolve/host_not_found", "\(path)")
     }
     let stalling = try LoopbackServer.http { _ in .fault(.stall) }
-    let resolver = try DoHResolver([stalling.baseURL], over: stack, limit: .milliseconds(50))
+    let resolver = try DoHResolver([stalling.baseURL], over: stack, timeout: .milliseconds(50))
     let error = await #expect(throws: TransportError.self) {
       try await resolver.resolve(try HostName("far.test"), port: 1)
     }

@@ -26,9 +26,9 @@ struct NameErrorTextsTests {
     let settings: [([String], Duration)] = [
       ([], .seconds(1)), (["http://dns.example/"], .seconds(1)), (["https://dns.example/"], .zero),
     ]
-    let refusals = settings.map { servers, limit in
+    let refusals = settings.map { servers, timeout in
       do throws(ConfigurationError) {
-        _ = try DoHResolver(servers, over: stack, limit: limit)
+        _ = try DoHResolver(servers, over: stack, timeout: timeout)
         return "nothing"
       } catch {
         return "\(error)"
@@ -43,7 +43,7 @@ struct NameErrorTextsTests {
   /// What is said of answers that are none.
   private func answers() throws -> [TransportError] {
     let name = try HostName("far.test")
-    let server = try DoHServer("https://dns.example/account", limit: .seconds(1))
+    let server = try DoHServer("https://dns.example/account", timeout: .seconds(1))
     let question = try #require(DNSQuestion("far.test", .a))
     let sent: [(type: String, flags: UInt16)] = [
       ("text/html\n", 0), ("application/dns-message", 0x8182), ("application/dns-message", 0x8380),
