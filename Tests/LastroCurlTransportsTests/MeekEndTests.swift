@@ -12,7 +12,7 @@ import LastroTunnels
 import TestSupport
 import Testing
 
-@Suite("meek as a transport: what was written arrives", .timeLimit(.minutes(5)))
+@Suite("meek as a tunnel: what was written arrives", .timeLimit(.minutes(5)))
 struct MeekEndTests {
   let lab: TestAuthority
 

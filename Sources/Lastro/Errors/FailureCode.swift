@@ -98,7 +98,7 @@ extension FailureCode {
   public static let malformedResponse = Self("malformed_response")
   /// The body ended before its announced or proper end, or before that of its compressed data.
   public static let truncatedBody = Self("truncated_body")
-  /// The peer broke HTTP/2, or reset the stream.
+  /// The server broke HTTP/2, or reset the stream.
   public static let http2Failure = Self("http2_failure")
   /// The body's `Content-Encoding` was not asked for, is more than one coding, or is not what the body has.
   public static let badContentEncoding = Self("bad_content_encoding")
@@ -117,7 +117,7 @@ extension FailureCode {
   public static let operationInProgress = Self("operation_in_progress")
   /// What was asked for is something this dialer or transport does not do.
   public static let unsupported = Self("unsupported")
-  /// The peer broke the protocol that is spoken over the stream.
+  /// The server, or a proxy, broke the protocol that is spoken over the stream.
   public static let protocolViolation = Self("protocol_violation")
 
   // MARK: decode
@@ -142,11 +142,11 @@ extension FailureCode {
 
   /// No connection within the connect limit.
   public static let connectTimeout = Self("connect_timeout")
-  /// One attempt took longer than the attempt limit.
+  /// One attempt took longer than the attempt timeout.
   public static let attemptTimeout = Self("attempt_timeout")
   /// No byte moved for as long as the idle limit.
   public static let idleTimeout = Self("idle_timeout")
-  /// The whole call took longer than the total limit.
+  /// The whole call took longer than the total timeout.
   public static let totalTimeout = Self("total_timeout")
 
   // MARK: redirect

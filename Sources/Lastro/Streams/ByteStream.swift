@@ -11,8 +11,8 @@
 /// One reader and one writer at a time; both may be at work at once. A second reader (or writer) meanwhile fails with
 /// code `operation_in_progress` and disturbs nothing. Any thread may call it. Dropping the last reference closes it.
 ///
-/// Back-pressure: bytes that are not read stay with the peer, but for a bounded buffer; a write returns when the layer
-/// below has taken every byte.
+/// Back-pressure: bytes that are not read stay with the sender, but for a bounded buffer; a write returns when the
+/// layer below has taken every byte.
 ///
 /// ```swift
 /// try await stream.finishWriting()
@@ -37,8 +37,8 @@ public protocol ByteStream: AnyObject, Sendable {
 
   /// Writes all of `data`, or fails. Empty data returns at once.
   ///
-  /// A write that is given up midway (limit, cancellation) closes the stream, because the peer has an unknown part of
-  /// it.
+  /// A write that is given up midway (limit, cancellation) closes the stream, because an unknown part of it
+  /// has arrived.
   ///
   /// - Throws: ``TransportError``; code `stream_closed` after ``close()`` or ``finishWriting(within:)``.
   func write(_ data: Data, within limit: Duration?) async throws(TransportError)

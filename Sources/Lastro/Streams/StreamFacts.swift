@@ -24,10 +24,9 @@ public struct StreamFacts: Sendable, Hashable {
     }
   }
 
-  /// Address of the nearest peer, a proxy perhaps, or the path of its Unix socket; `nil` where there is none, as for
-  /// streams in memory.
+  /// Address of the server, or of the nearest proxy, or the path of its Unix socket; `nil` where there is none.
   public var remoteAddress: String?
-  /// Port of the nearest peer.
+  /// Port of that server or proxy.
   public var remotePort: Int?
   /// Port of our own end.
   public var localPort: Int?

@@ -14,7 +14,7 @@ public struct Timeouts: Sendable, Hashable {
   public var connect: Duration?
   /// One attempt with all its redirects and its body. Time in the queue counts.
   public var attempt: Duration?
-  /// The longest time in which no byte moves in either direction while the peer is to act. While the reader of a
+  /// The longest time in which no byte moves in either direction while the server is to act. While the reader of a
   /// streamed body, or the writer of a streamed upload, holds things up, it does not run. What drips is not idle: only
   /// ``attempt`` and ``total`` end it.
   public var idle: Duration?

@@ -60,13 +60,13 @@ public struct TransferFacts: Sendable, Hashable {
     get { parts.value.httpVersion }
     _modify { yield &parts.value.httpVersion }
   }
-  /// Address of the peer the connection is with (the proxy's, where there is one), or the path of its Unix socket;
+  /// Address that the connection leads to (the proxy's, where there is one), or the path of its Unix socket;
   /// `nil` before it is connected.
   public var remoteAddress: String? {
     get { parts.value.remoteAddress }
     _modify { yield &parts.value.remoteAddress }
   }
-  /// Port of that peer.
+  /// Port at that address.
   public var remotePort: Int? {
     get { parts.value.remotePort }
     _modify { yield &parts.value.remotePort }

@@ -14,7 +14,7 @@ extension CurlCode {
     /// Whether the whole request, with its body, was handed to libcurl.
     var hasSentAll = false
     var hasHead = false
-    /// Whether the peer ended the connection.
+    /// Whether the server ended the connection.
     var isEndedByPeer = false
     var hasClientCertificate = false
   }

@@ -20,7 +20,7 @@ extension Countdown {
   }
 }
 
-/// The talk with a proxy or a peer before a stream carries anybody's bytes. Whatever fails here, nothing of the
+/// The talk with a proxy or a server before a stream carries anybody's bytes. Whatever fails here, nothing of the
 /// application has been sent.
 package struct StreamHandshake: Sendable {
   package let stream: any ByteStream

@@ -87,7 +87,7 @@ enum GeminiURLReader {
   }
 
   private static func check(_ text: String) throws(GeminiError) {
-    // Longer ones cannot become shorter by much; without it, work on what a peer sends would have no bound.
+    // Longer ones cannot become shorter by much; without it, work on what a server sends would have no bound.
     guard text.utf8.count <= 4 * GeminiURL.maximumBytes else {
       throw GeminiError(
         stage: .request, code: .urlTooLong,

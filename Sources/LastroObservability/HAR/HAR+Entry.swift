@@ -17,7 +17,7 @@ extension HAR {
     public var cache = Cache()
     /// The phases.
     public var timings: Timings
-    /// Address of the peer, where it is known.
+    /// Address of the server, or of a proxy, where it is known.
     public var serverIPAddress: String?
     /// Names the connection.
     public var connection: String?

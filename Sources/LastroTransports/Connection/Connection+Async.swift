@@ -106,7 +106,7 @@ extension Connection {
 
   /// Sends content, by default as a whole message; returns when the layer below has taken it.
   ///
-  /// - Throws: ``ConnectionError``. A cancelled task cancels the connection: the peer has an unknown part.
+  /// - Throws: ``ConnectionError``. A cancelled task cancels the connection: the server has an unknown part.
   public func send(
     _ content: Data?, contentContext: ConnectionContentContext = .defaultMessage, isComplete: Bool = true
   ) async throws(ConnectionError) {

@@ -49,7 +49,7 @@ extension ConnectionCore {
   }
 
   private func readOn() {
-    // A peer that takes nothing must not make framers write answers without bound.
+    // A server that takes nothing must not make framers write answers without bound.
     guard isOpen, !isReading, !hasReadEnd, let carrier, outboxBytes <= parameters.maximumQueuedBytes else { return }
     guard inbox.isAwaited || inbox.weight < Self.readAhead else { return }
     isReading = true

@@ -187,7 +187,7 @@ extension ConnectionError.Code {
   public static var ETIMEDOUT: Self { Self(SystemErrors.timedOut) }
   /// No server listens at the port.
   public static var ECONNREFUSED: Self { Self(SystemErrors.refused) }
-  /// The peer reset the connection.
+  /// The server reset the connection.
   public static var ECONNRESET: Self { Self(SystemErrors.reset) }
   /// The message is longer than the limit.
   public static var EMSGSIZE: Self { Self(SystemErrors.messageSize) }

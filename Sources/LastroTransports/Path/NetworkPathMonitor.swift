@@ -5,7 +5,7 @@ public import Lastro
 /// Watches whether the network still leads where connections go. What
 /// ``Connection/viabilityUpdateHandler`` tells comes from here.
 public protocol NetworkPathMonitor: Sendable {
-  /// Watches the way to the peer of an open connection.
+  /// Watches the way to the server of an open connection.
   ///
   /// - Parameters:
   ///   - facts: those of the connection; without an address in them there is nothing to watch.

@@ -19,7 +19,7 @@ package struct ChunkMachine {
 
   private static let maximumDigits = 16
   private static let maximumExtension = 4_096
-  /// Bytes of lines beyond 16 for each chunk and twice its data, which a peer may owe.
+  /// Bytes of lines beyond 16 for each chunk and twice its data, which a server may owe.
   private static let maximumExcess: Int64 = 16_384
 
   private var state = State.size

@@ -9,7 +9,7 @@ import LastroTunnels
 import TestSupport
 import Testing
 
-@Suite("TLS as a transport: bytes", .timeLimit(.minutes(5)))
+@Suite("TLS over a dialer: bytes", .timeLimit(.minutes(5)))
 struct TLSOverStreamTests {
   let lab: TestAuthority
 

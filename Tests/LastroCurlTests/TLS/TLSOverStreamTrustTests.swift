@@ -9,7 +9,7 @@ import LastroTunnels
 import TestSupport
 import Testing
 
-@Suite("TLS as a transport: trust", .timeLimit(.minutes(5)))
+@Suite("TLS over a dialer: trust", .timeLimit(.minutes(5)))
 struct TLSOverStreamTrustTests {
   let lab: TestAuthority
 

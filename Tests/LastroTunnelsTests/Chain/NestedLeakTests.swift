@@ -15,7 +15,7 @@ import Testing
   import Foundation
 #endif
 
-@Suite("Nested transports: none left", .timeLimit(.minutes(5)))
+@Suite("Nested tunnels: none left", .timeLimit(.minutes(5)))
 struct NestedLeakTests {
   @Test("TLS over meek over TLS leaves no stream and no descriptor behind, however it ends")
   func nothingIsLeft() async {

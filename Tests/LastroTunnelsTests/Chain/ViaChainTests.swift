@@ -7,7 +7,7 @@ import LastroTunnels
 import TestSupport
 import Testing
 
-@Suite("Chains of transports, as they are written", .timeLimit(.minutes(5)))
+@Suite("Chains of tunnels, as they are written", .timeLimit(.minutes(5)))
 struct ViaChainTests {
   @Test(
     "every form is read",

@@ -13,7 +13,7 @@ import Testing
 
 @testable import LastroTunnels
 
-@Suite("meek as a transport", .timeLimit(.minutes(5)))
+@Suite("meek as a tunnel", .timeLimit(.minutes(5)))
 struct MeekTests {
   let lab: TestAuthority
 

@@ -9,7 +9,7 @@ import LastroTunnels
 import TestSupport
 import Testing
 
-@Suite("obfs4 as a transport", .timeLimit(.minutes(5)))
+@Suite("obfs4 as a tunnel", .timeLimit(.minutes(5)))
 struct WispDialerTests {
   private static let request = DialRequest(host: "any.test", port: 1, connectTimeout: .seconds(600))
   private static let cases: [LoopbackObfs4Behavior.HandshakeFault] = [

@@ -10,7 +10,7 @@ import PeerSupport
 import TestSupport
 import Testing
 
-@Suite("dante and squid: chains of transports", .peers(.dante, .squid), .timeLimit(.minutes(5)))
+@Suite("dante and squid: chains of tunnels", .peers(.dante, .squid), .timeLimit(.minutes(5)))
 struct ChainPeerTests {
   let lab: TestAuthority
   let socks: String

@@ -9,7 +9,7 @@ import LastroTunnels
 import TestSupport
 import Testing
 
-@Suite("Shadowsocks as a transport", .timeLimit(.minutes(5)))
+@Suite("Shadowsocks as a tunnel", .timeLimit(.minutes(5)))
 struct ShadowsocksDialerTests {
   private static let request = DialRequest(host: "any.test", port: 7, connectTimeout: .seconds(600))
 
