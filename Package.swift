@@ -105,7 +105,8 @@ let package = Package(
       name: "LastroTransports",
       dependencies: ["Lastro", "LastroGemini", "LastroSupport", "LastroTunnels", "LastroWebSocket", "LastroWire"],
       swiftSettings: settings),
-    // Metrics, spans and HTTP archives of fetches. The only place that knows swift-metrics and swift-distributed-tracing.
+    // Metrics, spans and HTTP archives of fetches. The only place that knows swift-metrics and
+    // swift-distributed-tracing.
     .target(
       name: "LastroObservability",
       dependencies: ["Lastro", "LastroSupport", "LastroWire", httpTypes, logging, metrics, tracing],
@@ -215,7 +216,7 @@ let package = Package(
       name: "LastroWireTests", dependencies: ["CLastroZlib", "ConformanceData", "LastroWire", "TestSupport"],
       swiftSettings: settings),
     .testTarget(
-      name: "LastroHTTP2Tests", dependencies: ["CLoopback", "LastroHTTP2", "LastroWire"],
+      name: "LastroHTTP2Tests", dependencies: ["CLoopback", "LastroHTTP2", "LastroWire", "TestSupport"],
       exclude: ["Endings/HTTP2ErrorTexts.txt"], swiftSettings: settings),
     .testTarget(
       name: "LastroTests",

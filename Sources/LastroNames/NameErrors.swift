@@ -7,7 +7,7 @@ extension TransportError {
   static func notAnAddress(_ text: String) -> Self {
     Self(
       stage: .resolve, code: .invalidOption,
-      message: "a resolver gave \(String(text.prefix(100)).onOneLine), which is not an IP address",
+      message: "a resolver gave \"\(text.prefix(100).escapedForDisplay)\", which is not an IP address",
       hint: "have it give addresses as in 192.0.2.1 or 2001:db8::1")
   }
 

@@ -14,7 +14,8 @@ public enum AccessTokenError: Error, Sendable, Hashable, CustomStringConvertible
     case .refreshTimedOut(let timeout):
       "the token source gave no token within \(timeout.brief) (look at the source, or raise refreshTimeout)"
     case .excessiveRefresh(let window):
-      "the server refused \(window.count) new tokens within \(window.duration.brief) (check clock, audience, scope)"
+      "the server refused \(window.count) new token\(window.count == 1 ? "" : "s") within \(window.duration.brief) "
+        + "(check clock, audience, scope)"
     }
   }
 }

@@ -91,7 +91,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
       if chunk.count > limit - collected.count {
         cancel()
         throw TransportError(
-          stage: .limit, code: .bodyTooLarge, message: "the body exceeds \(limit) bytes",
+          stage: .limit, code: .bodyTooLarge, message: "the body exceeds \(limit) byte\(limit == 1 ? "" : "s")",
           hint: "raise the limit, or stream the body", requestSent: true, facts: finalFacts)
       }
       collected.append(chunk)

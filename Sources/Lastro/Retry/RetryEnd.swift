@@ -55,7 +55,7 @@ extension Retry {
       switch self {
       case .policy(let error): "\(error)"
       case .attemptLimit(let limit):
-        "the stack's limit of \(limit) attempts is reached (StackConfiguration.maximumAttempts)"
+        "the stack's limit of \(limit) attempt\(limit == 1 ? "" : "s") is reached (StackConfiguration.maximumAttempts)"
       case .quotaSpent(let origin):
         "the quota of retries to \(origin) is spent: too many calls failed (StackConfiguration.retryQuota)"
       case .trust: "a trust failure, or a denied address, is never retried"

@@ -14,7 +14,7 @@ extension Retry {
     /// The reason on one line.
     public var description: String {
       switch self {
-      case .retries(let count): "the limit of \(count) retries is reached"
+      case .retries(let count): "the limit of \(count == 1 ? "1 retry" : "\(count) retries") is reached"
       case .delay(let limit): "the limit of \(limit.brief) of delay is reached"
       case .custom(let error): "\(error)"
       }

@@ -24,18 +24,18 @@ extension TransportError {
       .invalidOption, "the read asks for \(maximum) bytes, below the minimum of 1", hint: "ask for at least one byte")
   }
 
-  /// A read or a write whose task is cancelled, or whose limit passed.
+  /// A read or a write whose task is cancelled, or whose timeout passed.
   package static func interrupted(
     _ wait: Interruption, _ what: String = "no byte moved", within limit: Duration?
   ) -> Self {
     wait == .cancelled ? .cancelled(requestSent: true) : .idleStream(what, within: limit)
   }
 
-  /// The limit of a read or a write passed.
+  /// The timeout of a read or a write passed.
   package static func idleStream(_ what: String = "no byte moved", within limit: Duration?) -> Self {
     Self(
-      stage: .timeout, code: .idleTimeout, message: "\(what) within \(limit?.brief ?? "its limit")",
-      hint: "raise the limit of the call", requestSent: true)
+      stage: .timeout, code: .idleTimeout, message: "\(what) within \(limit?.brief ?? "its timeout")",
+      hint: "raise the timeout of the call", requestSent: true)
   }
 }
 

@@ -24,7 +24,7 @@ public struct BodyCut: Sendable, Hashable, CustomStringConvertible {
 
   /// More came, or would have come, than is kept.
   package static func limit(_ bytes: Int) -> Self {
-    Self(stage: .limit, code: .bodyTooLarge, message: "it is longer than the \(bytes) bytes that are kept of it")
+    Self(stage: .limit, code: .bodyTooLarge, message: "it exceeds the \(bytes) byte\(bytes == 1 ? "" : "s") kept of it")
   }
 
   /// One line: stage, code and message.

@@ -76,7 +76,7 @@ extension CacheExchange {
       }
     if let limit, count > limit {
       throw TransportError(
-        stage: .limit, code: .bodyTooLarge, message: "the body from the cache exceeds \(limit) bytes",
+        stage: .limit, code: .bodyTooLarge, message: "the body from the cache exceeds \(limit.counted("byte"))",
         hint: "raise maximumBodyBytes, or stream the body", facts: response.facts, head: response.head)
     }
     request.progress?.report(received: Int64(count), of: Int64(count))

@@ -66,7 +66,7 @@ struct BatchCommand: AsyncParsableCommand {
         throw BatchRequest.Misunderstood(description: "the line is longer than \(LineReader.maximumLength) bytes")
       }
       guard String(validating: line, as: UTF8.self) != nil else {
-        throw BatchRequest.Misunderstood(description: "the line is not UTF-8")
+        throw BatchRequest.Misunderstood(description: "the line is not UTF-8 (save the file as UTF-8)")
       }
       var request = try JSONDecoder().decode(BatchRequest.self, from: Data(line))
       request.specification.maxBody = request.specification.maxBody ?? defaultMaximumBody
@@ -86,7 +86,7 @@ struct BatchCommand: AsyncParsableCommand {
   private static func explanation(of error: any Error) -> String {
     switch error {
     case let error as BatchRequest.Misunderstood: error.description
-    case is DecodingError: "the line is not a JSON object"
+    case is DecodingError: "the line is not a JSON object (write such as {\"url\": \"https://example.com/\"})"
     default: "\(error)"
     }
   }

@@ -51,7 +51,9 @@ struct BatchRequest: Decodable {
     }
     let read = Fields(container: try decoder.container(keyedBy: Key.self))
     id = try read(.id)
-    guard let url: String = try read(.url) else { throw Misunderstood(description: "the key \"url\" is missing") }
+    guard let url: String = try read(.url) else {
+      throw Misunderstood(description: "the key \"url\" is missing (give an https or http URL)")
+    }
     var result = RequestSpecification(url: url)
     result.method = try read(.method)
     result.headers = try Self.headers(try read(.headers) ?? [])
@@ -88,7 +90,8 @@ struct BatchRequest: Decodable {
       do {
         return try container.decodeIfPresent(T.self, forKey: key)
       } catch {
-        throw Misunderstood(description: "the value of \"\(key.rawValue)\" is not of type \(T.self)")
+        throw Misunderstood(
+          description: "the value of \"\(key.rawValue)\" is not of type \(T.self) (write it as JSON has it)")
       }
     }
   }
@@ -114,7 +117,8 @@ struct BatchRequest: Decodable {
   private static func headers(_ pairs: [[String]]) throws -> [(name: String, value: String)] {
     try pairs.map { pair in
       guard pair.count == 2 else {
-        throw Misunderstood(description: "the value of headers is not a list of [name, value] pairs")
+        throw Misunderstood(
+          description: "the value of headers is not a list of [name, value] pairs (write them as JSON has them)")
       }
       return (pair[0], pair[1])
     }
@@ -126,10 +130,10 @@ struct BatchRequest: Decodable {
     case (let text?, nil): return .bytes(Array(text.utf8))
     case (nil, let base64?):
       guard let data = Data(base64Encoded: base64) else {
-        throw Misunderstood(description: "body_base64 is not base64")
+        throw Misunderstood(description: "body_base64 is not base64 (write it with + and /, and = at its end)")
       }
       return .bytes(Array(data))
-    default: throw Misunderstood(description: "body and body_base64 exclude each other")
+    default: throw Misunderstood(description: "body and body_base64 exclude each other (give one of them)")
     }
   }
 }

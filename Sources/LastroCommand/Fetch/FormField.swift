@@ -86,7 +86,7 @@ struct FormField: Equatable {
       rest.removeFirst()
     }
     throw ValidationError(
-      "--form \(Self.shown(argument)) has a quote that is not closed in front of a semicolon.")
+      "--form \(Self.shown(argument)) has a quote that is not closed in front of a semicolon; close it.")
   }
 
   /// Adds the part.

@@ -17,6 +17,11 @@ struct VerifyFailure {
     let stage: FailureStage = isProxy ? .proxy : .tls
     let server = isProxy ? "the proxy \(server)" : server
     switch result {
+    case 0:
+      return (
+        stage, .untrustedCertificate, "the certificate of \(server) was refused, and OpenSSL gives no reason",
+        "check the host in the URL; where that is right, report it, with what `lastro doctor` prints"
+      )
     case CLASTRO_VERIFY_NOT_YET_VALID, CLASTRO_VERIFY_EXPIRED:
       return (
         stage, .certificateExpired, outOfItsTime(server),

@@ -52,10 +52,11 @@ public struct TLSDialer: Dialer {
     var carrier = request
     carrier.tls = nil
     carrier.role = .proxy
-    carrier.connectTimeout = try countdown.remaining()
+    let target = "\(request.host.bracketedHost):\(request.port)"
+    carrier.connectTimeout = try countdown.remaining(to: target)
     let stream = try await below.dial(carrier)
     do throws(TransportError) {
-      return try await TLSStream.open(plan, StreamHandshake(over: stream, within: countdown))
+      return try await TLSStream.open(plan, StreamHandshake(over: stream, to: target, within: countdown))
     } catch {
       stream.close()
       throw error

@@ -42,7 +42,7 @@ struct BodyReader: Sendable {
       throw TransportError(
         stage: .timeout, code: .idleTimeout, message: "the server sent no byte of the stream for \(limit.brief)",
         hint: isAtStart
-          ? "raise the limit of the first byte, if the server works for so long"
+          ? "raise EventStreamOptions.firstEvent or JSONStreamOptions.firstText, if the server works for so long"
           : "raise Timeouts.idle, or have the server send comments", requestSent: true, facts: body.finalFacts)
     }
   }

@@ -20,14 +20,14 @@ extension TransportError {
       case .id(let limit): ("an event's identifier", limit, "maximumIDBytes")
       }
     return Self(
-      stage: .limit, code: .eventTooLarge, message: "\(what) is longer than \(limit) bytes",
+      stage: .limit, code: .eventTooLarge, message: "\(what) is longer than \(limit.counted("byte"))",
       hint: "raise EventStreamOptions.\(option)", requestSent: true)
   }
 
   static func endedTooOften(_ limit: Int) -> Self {
     Self(
       stage: .response, code: .connectionLost,
-      message: "the server ended \(limit + 1) event streams in a row without an event",
+      message: "the server ended \((limit + 1).counted("event stream")) in a row without an event",
       hint: "allow more failures in EventStreamOptions.reconnection, or look at the server", requestSent: true)
   }
 

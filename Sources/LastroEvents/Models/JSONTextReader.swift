@@ -35,7 +35,8 @@ extension TransportError {
     switch violation {
     case .tooLong(let limit):
       Self(
-        stage: .limit, code: .eventTooLarge, message: "a JSON text of the stream is longer than \(limit) bytes",
+        stage: .limit, code: .eventTooLarge,
+        message: "a JSON text of the stream is longer than \(limit.counted("byte"))",
         hint: "raise JSONStreamOptions.maximumTextBytes, or look whether the framing is another", requestSent: true)
     case .truncated:
       Self(

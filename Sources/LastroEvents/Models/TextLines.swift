@@ -99,7 +99,7 @@ public struct TextLines: AsyncSequence, Sendable {
 extension TransportError {
   static func lineTooLong(_ limit: Int) -> Self {
     Self(
-      stage: .limit, code: .eventTooLarge, message: "a line of the body is longer than \(limit) bytes",
+      stage: .limit, code: .eventTooLarge, message: "a line of the body is longer than \(limit.counted("byte"))",
       hint: "give lines(maximumBytes:) more, or look whether the body is text", requestSent: true)
   }
 }

@@ -184,7 +184,7 @@ extension TransportError {
   package static func tooManyContentCodings(_ count: Int, limit: Int) -> TransportError {
     TransportError(
       stage: .response, code: .badContentEncoding,
-      message: "the body has \(count) content codings, one upon the other; at most \(limit) may be undone",
+      message: "the body has \(count.counted("content coding")), one upon the other; at most \(limit) may be undone",
       hint: "raise maximumContentCodings if the server is trusted", requestSent: true)
   }
 

@@ -21,7 +21,7 @@ extension TransportError {
 
   package static func queueFull(_ limit: Int) -> TransportError {
     TransportError(
-      stage: .limit, code: .queueFull, message: "the queue is full: \(limit) requests wait already",
+      stage: .limit, code: .queueFull, message: "the queue is full, with \(limit.counted("request"))",
       hint: "send less at once, or raise maximumQueuedRequests")
   }
 
@@ -63,7 +63,7 @@ extension TransportError {
 
   package static func sourceTooShort(_ sent: Int64, of length: Int64) -> TransportError {
     var error = refused(
-      .invalidBody, "the body ended after \(sent) of the \(length) bytes announced",
+      .invalidBody, "the body ended after \(sent) of the \(length.counted("byte")) announced",
       hint: "announce the true length, or none")
     error.requestSent = true
     return error
@@ -75,7 +75,7 @@ extension TransportError {
   package static func connectTimedOut(_ target: String, within limit: Duration?) -> TransportError {
     TransportError(
       stage: .timeout, code: .connectTimeout,
-      message: "connecting to \(target) took longer than \(limit?.brief ?? "its limit")",
+      message: "connecting to \(target) took longer than \(limit?.brief ?? "the connect timeout")",
       hint: "raise the connect timeout, or check host, port and network")
   }
 
@@ -96,13 +96,13 @@ extension TransportError {
     }
     return TransportError(
       stage: .timeout, code: .idleTimeout,
-      message: "no byte moved for \(request.idleTimeout?.brief ?? "its limit") \(words)",
+      message: "no byte moved for \(request.idleTimeout?.brief ?? "the idle timeout") \(words)",
       hint: "raise Timeouts.idle if such a pause is meant", requestSent: place != .unsent)
   }
 
   package static func sourceTooLong(_ length: Int64) -> TransportError {
     .refused(
-      .invalidBody, "the body is longer than the \(length) bytes announced",
+      .invalidBody, "the body is longer than the \(length.counted("byte")) announced",
       hint: "announce the true length, or none; a file must not change while it is sent")
   }
 

@@ -12,10 +12,11 @@ package import LastroSupport
 extension Countdown {
   /// What is left of a dial, over all its layers.
   ///
+  /// - Parameter target: host and port, for the error; `nil` where a caller names the proxy.
   /// - Throws: stage `timeout`, code `connect_timeout`, when nothing is left.
-  package func remaining() throws(TransportError) -> Duration? {
+  package func remaining(to target: String? = nil) throws(TransportError) -> Duration? {
     let left = left
-    guard left != .zero else { throw .dialTimedOut(within: limit) }
+    guard left != .zero else { throw .dialTimedOut(to: target, within: limit) }
     return left
   }
 }
@@ -25,26 +26,29 @@ extension Countdown {
 package struct StreamHandshake: Sendable {
   package let stream: any ByteStream
   package let countdown: Countdown
+  private let target: String?
 
-  package init(over stream: any ByteStream, within countdown: Countdown) {
+  /// - Parameter target: host and port, for errors; `nil` where the caller names the proxy.
+  package init(over stream: any ByteStream, to target: String? = nil, within countdown: Countdown) {
     self.stream = stream
+    self.target = target
     self.countdown = countdown
   }
 
   package func send(_ data: Data) async throws(TransportError) {
     do throws(TransportError) {
-      try await stream.write(data, within: try countdown.remaining())
+      try await stream.write(data, within: try countdown.remaining(to: target))
     } catch {
-      throw error.beforeSending(within: countdown.limit)
+      throw error.beforeSending(to: target, within: countdown.limit)
     }
   }
 
   /// The next bytes; `nil` at the end.
   package func receive(upTo maximum: Int) async throws(TransportError) -> Data? {
     do throws(TransportError) {
-      return try await stream.read(upTo: maximum, within: try countdown.remaining())
+      return try await stream.read(upTo: maximum, within: try countdown.remaining(to: target))
     } catch {
-      throw error.beforeSending(within: countdown.limit)
+      throw error.beforeSending(to: target, within: countdown.limit)
     }
   }
 
@@ -61,17 +65,21 @@ package struct StreamHandshake: Sendable {
 
 extension TransportError {
   /// Stage `timeout`, code `connect_timeout`.
-  package static func dialTimedOut(within limit: Duration?) -> Self {
-    Self(
-      stage: .timeout, code: .connectTimeout, message: "connecting took longer than \(limit?.brief ?? "its limit")",
+  ///
+  /// - Parameter target: host and port; `nil` where the caller names the proxy.
+  package static func dialTimedOut(to target: String? = nil, within limit: Duration?) -> Self {
+    let what = target.map { "connecting to \($0)" } ?? "connecting"
+    return Self(
+      stage: .timeout, code: .connectTimeout,
+      message: "\(what) took longer than \(limit?.brief ?? "the connect timeout")",
       hint: "raise the connect timeout, or check host, port and network")
   }
 
-  /// The error as a failure of dialing: a stream's own limit is the dial's, and what was sent was not the
+  /// The error as a failure of dialing: a stream's own timeout is the dial's, and what was sent was not the
   /// application's.
-  package func beforeSending(within limit: Duration?) -> Self {
+  package func beforeSending(to target: String? = nil, within limit: Duration?) -> Self {
     if code == .idleTimeout {
-      var timeout = Self.dialTimedOut(within: limit)
+      var timeout = Self.dialTimedOut(to: target, within: limit)
       // What a tunnel knows of its silence is worth more than to wait longer.
       if hint != Self.idleStream(within: nil).hint { timeout.hint = hint ?? timeout.hint }
       return timeout

@@ -259,7 +259,8 @@ final class ConnectionPool: ConnectionOwner {
         stands(try await dialer.dial(request), origin, key)
       } catch {
         // Whatever the dialer sent to a proxy, the server has seen nothing of the request.
-        let error = error.beforeSending(within: request.connectTimeout)
+        let target = "\(request.host.bracketedHost):\(request.port)"
+        let error = error.beforeSending(to: target, within: request.connectTimeout)
         change(key) { host in host.dialFailed(error, now: now, limits.host) }
       }
       state.change { state in

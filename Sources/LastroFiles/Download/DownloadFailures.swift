@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Lastro
+internal import LastroWire
 
 extension FailureCode {
   /// What the server sends does not belong to what is there of the file.
@@ -20,7 +21,7 @@ extension TransportError {
 
   static func downloadTooLarge(_ limit: Int64) -> Self {
     Self(
-      stage: .limit, code: .bodyTooLarge, message: "the file has more than \(limit) bytes",
+      stage: .limit, code: .bodyTooLarge, message: "the file has more than \(limit.counted("byte"))",
       hint: "raise maximumBytes if so much is expected", requestSent: true)
   }
 

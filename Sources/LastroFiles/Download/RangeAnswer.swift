@@ -35,7 +35,7 @@ struct RangeAnswer: Hashable, Sendable {
     }
     if bytes.lowerBound != start { return "the part begins at byte \(bytes.lowerBound), not at \(start)" }
     if let length, length != Int64(bytes.count) {
-      return "the part has \(length) bytes, and its Content-Range \(bytes.count)"
+      return "the part has \(length.counted("byte")), and its Content-Range \(bytes.count)"
     }
     return nil
   }

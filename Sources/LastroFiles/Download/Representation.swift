@@ -65,7 +65,7 @@ struct Representation: Hashable, Sendable, Codable {
       return "the part was modified at \(date.prefix(40)), not at \(lastModified?.prefix(40) ?? "an unknown time")"
     }
     if let other = part.total, let total, other != total {
-      return "the part is of \(other) bytes in all, not of \(total)"
+      return "the part is of \(other.counted("byte")) in all, not of \(total)"
     }
     if part.contentEncoding != contentEncoding { return "the part has another content coding" }
     if let other = part.digest, let digest, other != digest { return "the part's Repr-Digest is another" }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Lastro
+internal import LastroWire
 
 extension FailureCode {
   /// What the server says of an upload does not fit to the file, or to the protocol.
@@ -19,7 +20,7 @@ extension TransportError {
   static func uploadTooLarge(_ length: Int64, limit: Int64) -> Self {
     Self(
       stage: .limit, code: .bodyTooLarge,
-      message: "the file has \(length) bytes, and the server takes \(limit) at most",
+      message: "the file has \(length.counted("byte")), and the server takes \(limit) at most",
       hint: "make the file smaller, or ask the server's owner for a higher limit", requestSent: true)
   }
 

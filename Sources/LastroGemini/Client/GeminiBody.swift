@@ -2,6 +2,7 @@
 
 internal import Lastro
 internal import LastroSupport
+internal import LastroWire
 
 #if canImport(FoundationEssentials)
   public import FoundationEssentials
@@ -60,7 +61,7 @@ public struct GeminiBody: AsyncSequence, Sendable {
       guard piece.count <= limit - collected.count else {
         cancel()
         throw GeminiError(
-          stage: .limit, code: .bodyTooLarge, message: "the body exceeds \(limit) bytes",
+          stage: .limit, code: .bodyTooLarge, message: "the body exceeds \(limit.counted("byte"))",
           hint: "raise the limit, or stream the body")
       }
       collected.append(piece)
@@ -247,7 +248,7 @@ struct GeminiDeadline: Sendable {
   func error(url: GeminiURL?, header: GeminiResponseHeader? = nil) -> GeminiError {
     GeminiError(
       stage: .timeout, code: .totalTimeout,
-      message: "the request took longer than \(total?.brief ?? "allowed")",
+      message: "the request took longer than \(total?.brief ?? "the total timeout")",
       hint: "raise GeminiConfiguration.totalTimeout", url: url, header: header)
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Lastro
+internal import LastroWire
 
 #if canImport(FoundationEssentials)
   internal import FoundationEssentials
@@ -113,7 +114,7 @@ struct GeminiCall {
     }
     guard redirectCount <= configuration.redirects.limit else {
       throw failed(
-        .tooManyRedirects, "the server redirects more than \(configuration.redirects.limit) times", header,
+        .tooManyRedirects, "the server redirects more than \(configuration.redirects.limit.counted("time"))", header,
         hint: "raise GeminiRedirects.limit, if the server is known to need more")
     }
     guard !visited.contains(next.text) else {

@@ -241,7 +241,7 @@ struct GeminiExchange {
     guard !clock.hasPassed else { return clock.error(url: url) }
     return GeminiError(
       stage: .timeout, code: .headerTimeout,
-      message: "no complete response header came within \(configuration.headerTimeout?.brief ?? "its limit")",
+      message: "no complete response header came within \(configuration.headerTimeout?.brief ?? "the header timeout")",
       hint: "raise GeminiConfiguration.headerTimeout, if the server is known to be slow", url: url)
   }
 

@@ -150,7 +150,9 @@ enum GeminiURLReader {
   private static func number(_ text: Substring) throws(GeminiError) -> Int {
     if text.isEmpty { return GeminiURL.defaultPort }
     guard text.utf8.count <= 5, text.utf8.allSatisfy(\.isDigit), let port = Int(text) else {
-      throw .invalidURL("the URL's port is not a number from 1 to 65535", hint: "leave it out for 1965")
+      // What is no number may be a password, and is not shown.
+      let shown = text.utf8.allSatisfy(\.isDigit) ? "port \(text.prefix(20)) in the URL" : "the URL's port"
+      throw .invalidURL("\(shown) is not a number from 1 to 65535", hint: "leave it out for 1965")
     }
     return port
   }

@@ -58,7 +58,7 @@ struct HTTP2HeadReader {
     _ block: clastro_http2_block, from first: Int, maximum: Int, like known: Known?
   ) throws(HTTP2Violation) -> [ResponseHead.Field] {
     guard block.count - first <= maximum else {
-      throw HTTP2Violation(.tooManyFields, "the response head has more than \(maximum) fields")
+      throw HTTP2Violation(.tooManyFields, "the response head has more than \(maximum.counted("field"))")
     }
     guard let lengths = block.fields, let start = block.bytes else { return [] }
     let bytes = UnsafeRawBufferPointer(start: start, count: block.byte_count)

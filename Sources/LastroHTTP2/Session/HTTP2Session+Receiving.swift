@@ -15,7 +15,7 @@ extension HTTP2Session {
     guard let stream = streams.stream(number, slot) else { return }
     interrupt(
       stream,
-      HTTP2Violation(.headTooLarge, "the response head exceeds \(configuration.limits.headBytes) bytes"))
+      HTTP2Violation(.headTooLarge, "the response head exceeds \(configuration.limits.headBytes.counted("byte"))"))
   }
 
   func fieldInvalid(_ number: Int32, _ slot: UInt, _ name: UnsafeRawBufferPointer) {
@@ -61,7 +61,8 @@ extension HTTP2Session {
     streams[stream].interimResponses += 1
     let limit = configuration.limits.interimResponses
     guard streams[stream].interimResponses <= limit else {
-      throw HTTP2Violation(.tooManyInterimResponses, "the server sent more than \(limit) interim responses")
+      throw HTTP2Violation(
+        .tooManyInterimResponses, "the server sent more than \(limit.counted("interim response"))")
     }
     streams[stream].answer = .interim
     tell(.interim(stream, head))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Lastro
+internal import LastroWire
 
 #if canImport(FoundationEssentials)
   internal import FoundationEssentials
@@ -50,7 +51,7 @@ final class FormSending {
   private func end() throws(TransportError) {
     if let owed, owed > 0 {
       throw .refused(
-        .invalidBody, "a part of the form ended \(owed) bytes before the length it announced",
+        .invalidBody, "a part of the form ended \(owed.counted("byte")) before the length it announced",
         hint: "announce the true length, or none")
     }
     current = nil

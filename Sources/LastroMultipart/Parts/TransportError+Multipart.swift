@@ -47,7 +47,7 @@ extension TransportError {
   }
 
   static func notMultipart(_ contentType: String?) -> Self {
-    let found = contentType.map { "has the type \($0.prefix(80).escapedForDisplay)" } ?? "has no Content-Type"
+    let found = contentType.map { "has the type \"\($0.prefix(80).escapedForDisplay)\"" } ?? "has no Content-Type"
     return Self(
       stage: .response, code: FailureCode("unexpected_content_type"),
       message: "the answer \(found), and is not of several parts",

@@ -161,7 +161,7 @@ final class ConnectionCore: @unchecked Sendable {
   }
 
   private func dial(_ request: DialRequest, datagrams: Bool) {
-    dialTask = Task { [dialer, parameters] in
+    dialTask = Task { [dialer, endpoint, parameters] in
       let outcome = await interruptible(within: request.connectTimeout, time: parameters.time) {
         () async -> Result<Carrier, TransportError> in
         do throws(TransportError) {
@@ -177,7 +177,7 @@ final class ConnectionCore: @unchecked Sendable {
         case .success(.success(let carrier)): .success(carrier)
         case .success(.failure(let error)): .failure(ConnectionError(error))
         case .failure(.cancelled): .failure(.posix(.ECANCELED))
-        case .failure(.limit): .failure(ConnectionError(.lateConnection(within: request.connectTimeout)))
+        case .failure(.limit): .failure(ConnectionError(.late("\(endpoint)", within: request.connectTimeout)))
         }
       self.work.async { self.dialed(result) }
     }
@@ -214,7 +214,7 @@ final class ConnectionCore: @unchecked Sendable {
       guard let self else { return }
       work.async {
         guard case .handshaking = self.phase else { return }
-        self.fail(ConnectionError(.lateConnection(within: limit)))
+        self.fail(ConnectionError(.late("\(self.endpoint)", within: limit)))
       }
     }
   }
@@ -354,10 +354,10 @@ extension ConnectionCore.Carrier {
 }
 
 extension TransportError {
-  static func lateConnection(within limit: Duration?) -> Self {
+  static func late(_ endpoint: String, within limit: Duration?) -> Self {
     Self(
       stage: .timeout, code: .connectTimeout,
-      message: "the connection was not ready within \(limit?.brief ?? "its limit")",
+      message: "the connection to \(endpoint) was not ready within \(limit?.brief ?? "the connect timeout")",
       hint: "raise connectTimeout, or check host, port and network")
   }
 }

@@ -2,6 +2,7 @@
 
 public import Lastro
 internal import LastroSupport
+internal import LastroWire
 
 /// Turns a stream of bytes into messages, and messages into bytes; the counterpart of Network framework's
 /// `NWProtocolFramer`.
@@ -137,15 +138,17 @@ public enum ProtocolFramer {
       let problem =
         switch reason {
         case .noProgress(let needed, let available):
-          "it consumed nothing, and asks for \(needed) bytes where \(available) are there"
-        case .needTooLarge(let needed, let limit): "it needs \(needed) bytes at a time, above the maximum of \(limit)"
+          "it consumed nothing, and asks for \(needed.counted("byte")) where \(available) are there"
+        case .needTooLarge(let needed, let limit):
+          "it needs \(needed.counted("byte")) at a time, above the maximum of \(limit)"
         case .incompleteInput(let needed, let available):
-          "the stream ended while \(needed) bytes were needed and \(available) there"
+          "the stream ended with \(available) of the \(needed.counted("byte")) needed"
         case .incompleteMessage(let missing):
-          "the stream ended before the end of the message" + (missing.map { ", with \($0) bytes missing" } ?? "")
+          "the stream ended before the end of the message"
+            + (missing.map { ", with \($0.counted("byte")) missing" } ?? "")
         case .invalidLength(let length): "the length of \(length) bytes is out of range"
-        case .unconsumedOutput(let bytes): "\(bytes) bytes of the message were not written"
-        case .bufferFull(let limit): "more than \(limit) bytes are unread"
+        case .unconsumedOutput(let bytes): "it did not write \(bytes.counted("byte")) of the message"
+        case .bufferFull(let limit): "it left more than \(limit.counted("byte")) unread"
         case .notAFramer: "these options belong to no framer"
         }
       return "framer \(label): \(problem)"

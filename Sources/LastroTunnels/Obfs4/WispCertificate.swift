@@ -2,6 +2,7 @@
 
 internal import Lastro
 internal import LastroObfuscation
+internal import LastroWire
 
 /// The text of obfs4's certificate: base64 (RFC 4648 §4) of 52 bytes. Errors tell lengths and places, never a
 /// character.
@@ -27,7 +28,7 @@ enum WispCertificate {
     }
     guard characters.count == characterCount else {
       throw ConfigurationError(
-        "the obfs4 certificate has \(characters.count) characters instead of \(characterCount)", hint: hint)
+        "the obfs4 certificate has \(characters.count.counted("character")) instead of \(characterCount)", hint: hint)
     }
     return bytes
   }
@@ -44,7 +45,8 @@ enum WispCertificate {
 
   static func identity(of bytes: [UInt8]) throws(ConfigurationError) -> Obfs4Identity {
     guard let identity = Obfs4Identity(certificate: bytes) else {
-      throw ConfigurationError("the obfs4 certificate has \(bytes.count) bytes instead of \(byteCount)", hint: hint)
+      throw ConfigurationError(
+        "the obfs4 certificate has \(bytes.count.counted("byte")) instead of \(byteCount)", hint: hint)
     }
     return identity
   }

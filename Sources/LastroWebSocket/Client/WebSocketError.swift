@@ -108,8 +108,8 @@ extension WebSocketError {
 
   static func lacksPong(within limit: Duration?) -> Self {
     Self(
-      .timedOut, "no pong came within \(limit?.brief ?? "its limit")",
-      hint: "raise the limit, or connect anew: the server or the network may be gone")
+      .timedOut, "no pong came within \(limit?.brief ?? "the timeout of the ping")",
+      hint: "raise the timeout of the ping, or connect anew: the server or the network may be gone")
   }
 
   static func closed(_ close: WebSocketClose?) -> Self {
@@ -140,7 +140,8 @@ extension WebSocketError {
   }
 
   static func tooLong(_ limit: Int) -> Self {
-    Self(.messageTooLarge, "a message has more than \(limit) bytes", hint: "read fragments, or raise the limit")
+    Self(
+      .messageTooLarge, "a message has more than \(limit.counted("byte"))", hint: "read fragments, or raise the limit")
   }
 
   init(handshake error: HTTPFetchError<any Error>) {

@@ -76,7 +76,7 @@ package struct BodyWriter: Sendable {
     guard case .chunked = framing else {
       if case .length(let length) = framing, sentBytes < length {
         throw RequestViolation(
-          .body, "the body ended after \(sentBytes) bytes, and its Content-Length is \(length)")
+          .body, "the body ended after \(sentBytes.counted("byte")), and its Content-Length is \(length)")
       }
       guard trailers.isEmpty else {
         throw RequestViolation(.body, "trailers need a body whose length is not announced")

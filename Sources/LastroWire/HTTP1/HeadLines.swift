@@ -10,18 +10,20 @@ enum StatusLine {
     }
     var status = 0
     for byte in line[start..<start + 3] {
-      guard (0x30...0x39).contains(byte) else {
-        throw HeadViolation(.statusLine, "the status is not three digits")
-      }
+      guard (0x30...0x39).contains(byte) else { throw noDigits(line[start...]) }
       status = status * 10 + Int(byte - 0x30)
     }
     guard status >= 100 else { throw HeadViolation(.statusLine, "the status \(status) is outside 100-999") }
     let rest = UnsafeRawBufferPointer(rebasing: line[(start + 3)...])
-    guard rest.isEmpty || rest[0] == 0x20 else {
-      throw HeadViolation(.statusLine, "the status is not three digits")
-    }
+    guard rest.isEmpty || rest[0] == 0x20 else { throw noDigits(line[start...]) }
     let reason = rest.isEmpty ? "" : try FieldLine.value(UnsafeRawBufferPointer(rebasing: rest[1...]))
     return ResponseHead(version: (version.major, version.minor ?? 0), status: status, reason: reason)
+  }
+
+  /// - Parameter rest: the line from the status on.
+  private static func noDigits(_ rest: Slice<UnsafeRawBufferPointer>) -> HeadViolation {
+    let status = rest.prefix { $0 != 0x20 }.lazy.map { Unicode.Scalar($0) }.shown
+    return HeadViolation(.statusLine, "the status \(status) is not three digits")
   }
 
   /// Whether so many bytes may be the beginning of a status line.

@@ -42,28 +42,30 @@ package struct ResponseFraming: Equatable, Sendable {
       case 0x30...0x39 where !isOver:
         let (product, overflow) = (value ?? 0).multipliedReportingOverflow(by: 10)
         let (sum, overflows) = product.addingReportingOverflow(Int64(byte - 0x30))
-        guard !overflow, !overflows else { throw Self.noNumber }
+        guard !overflow, !overflows else { throw Self.noNumber(text) }
         value = sum
       case 0x20, 0x09: isOver = value != nil
       case 0x2C:  // RFC 9110 §8.6: a list of equal values may be taken as one.
-        try addLength(value)
+        try addLength(value, of: text)
         value = nil
         isOver = false
-      default: throw Self.noNumber
+      default: throw Self.noNumber(text)
       }
     }
-    try addLength(value)
+    try addLength(value, of: text)
   }
 
-  private mutating func addLength(_ value: Int64?) throws(HeadViolation) {
-    guard let value else { throw Self.noNumber }
+  private mutating func addLength(_ value: Int64?, of text: String) throws(HeadViolation) {
+    guard let value else { throw Self.noNumber(text) }
     if let contentLength, contentLength != value {
       throw HeadViolation(.contentLength, "several Content-Length values contradict each other")
     }
     contentLength = value
   }
 
-  private static var noNumber: HeadViolation { HeadViolation(.contentLength, "Content-Length is not a number") }
+  private static func noNumber(_ text: String) -> HeadViolation {
+    HeadViolation(.contentLength, "Content-Length \(text.unicodeScalars.shown) is not a number from 0 to 2^63 - 1")
+  }
 
   private mutating func checkCodings(_ codings: [String], version: (major: UInt8, minor: UInt8)) throws(HeadViolation) {
     guard version.major == 1, version.minor >= 1 else {

@@ -123,7 +123,7 @@ package struct ResponseHeadMachine {
   }
 
   private var tooLarge: HeadViolation {
-    HeadViolation(.headTooLarge, "the response head exceeds \(maximumHeadBytes) bytes")
+    HeadViolation(.headTooLarge, "the response head exceeds \(maximumHeadBytes.counted("byte"))")
   }
 
   private mutating func read(_ line: UnsafeRawBufferPointer) throws(HeadViolation) -> Event {
@@ -164,7 +164,8 @@ package struct ResponseHeadMachine {
       interimResponses += 1
       guard interimResponses <= maximumInterimResponses else {
         throw HeadViolation(
-          .tooManyInterimResponses, "the server sent more than \(maximumInterimResponses) interim responses")
+          .tooManyInterimResponses,
+          "the server sent more than \(maximumInterimResponses.counted("interim response"))")
       }
       state = .statusLine
       return .interim(head)
@@ -192,7 +193,7 @@ package struct ResponseHeadMachine {
       return
     }
     guard head.fields.count < maximumFields else {
-      throw HeadViolation(.tooManyFields, "the response head has more than \(maximumFields) fields")
+      throw HeadViolation(.tooManyFields, "the response head has more than \(maximumFields.counted("field"))")
     }
     head.fields.append(try FieldLine.parse(line))
   }
@@ -200,7 +201,7 @@ package struct ResponseHeadMachine {
   private mutating func addTrailer(_ line: UnsafeRawBufferPointer) throws(HeadViolation) {
     trailerCount += 1
     guard trailerCount <= maximumFields else {
-      throw HeadViolation(.tooManyFields, "the response has more than \(maximumFields) trailer fields")
+      throw HeadViolation(.tooManyFields, "the response has more than \(maximumFields.counted("trailer field"))")
     }
     _ = try FieldLine.parse(line)
   }

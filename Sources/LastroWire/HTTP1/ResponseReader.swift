@@ -227,11 +227,11 @@ extension HeadViolation {
 
   /// A body that has more than `limit` bytes.
   package static func bodyTooLarge(_ limit: Int) -> Self {
-    Self(.bodyTooLarge, "the body exceeds \(limit) bytes")
+    Self(.bodyTooLarge, "the body exceeds \(limit.counted("byte"))")
   }
 
   /// A body whose length, as the head tells it, is more than `limit` bytes.
   package static func bodyTooLarge(_ limit: Int, announced: Int64) -> Self {
-    Self(.bodyTooLarge, "the server announces a body of \(announced) bytes, and at most \(limit) are taken")
+    Self(.bodyTooLarge, "the server announces a body of \(announced.counted("byte")), and at most \(limit) are taken")
   }
 }

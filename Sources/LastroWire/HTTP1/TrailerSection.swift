@@ -22,7 +22,7 @@ package struct TrailerSection {
       let end = rest.firstIndex(of: 0x0A).map { $0 + 1 } ?? rest.endIndex
       bytes += end - position
       guard bytes <= maximumBytes else {
-        throw HeadViolation(.headTooLarge, "the trailers of the response exceed \(maximumBytes) bytes")
+        throw HeadViolation(.headTooLarge, "the trailers of the response exceed \(maximumBytes.counted("byte"))")
       }
       line += rest[..<end]
       position = end
@@ -40,7 +40,7 @@ package struct TrailerSection {
   private mutating func add() throws(HeadViolation) {
     count += 1
     guard count <= maximumFields else {
-      throw HeadViolation(.tooManyFields, "the response has more than \(maximumFields) trailer fields")
+      throw HeadViolation(.tooManyFields, "the response has more than \(maximumFields.counted("trailer field"))")
     }
     guard line[0] != 0x20, line[0] != 0x09 else {
       throw HeadViolation(.fieldName, "a trailer line is folded")

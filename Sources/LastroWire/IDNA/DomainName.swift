@@ -24,7 +24,7 @@ package enum DomainName {
         throw HostProblem("the host has an empty label", hint: "write one dot between two labels, and none in front")
       }
       let (ascii, scalars) = try Self.label(label, compose)
-      guard ascii.utf8.count <= 63 else { throw longLabel }
+      guard ascii.utf8.count <= 63 else { throw tooLong(label) }
       if !result.isEmpty { result.append(".") }
       result.append(ascii)
       unicode.append(scalars)
@@ -42,8 +42,10 @@ package enum DomainName {
     return result
   }
 
-  private static let longLabel = HostProblem(
-    "a label of the host is longer than 63 bytes in ASCII", hint: "shorten it: dots end labels")
+  private static func tooLong(_ label: [Unicode.Scalar]) -> HostProblem {
+    HostProblem(
+      "the label \(label.shown) of the host is longer than 63 bytes in ASCII", hint: "shorten it: dots end labels")
+  }
 
   /// The label in ASCII and in Unicode.
   private static func label(
@@ -57,7 +59,7 @@ package enum DomainName {
           hint: "write it all in Unicode, or all in its xn-- form")
       }
       let composed = try UnicodeLabel.composed(label, compose)
-      guard let punycode = Punycode.encode(composed) else { throw longLabel }
+      guard let punycode = Punycode.encode(composed) else { throw tooLong(label) }
       return ("xn--" + String(decoding: punycode, as: UTF8.self), composed)
     }
     for scalar in label { try UnicodeLabel.checkASCII(scalar) }
@@ -71,7 +73,7 @@ package enum DomainName {
   ) throws(HostProblem) -> [Unicode.Scalar] {
     let punycode = label.dropFirst(4).map { UInt8(truncatingIfNeeded: $0.value) }
     // Bounds what decoding costs.
-    guard punycode.count <= 59 else { throw longLabel }
+    guard punycode.count <= 59 else { throw tooLong(label) }
     guard let scalars = Punycode.decode(punycode), scalars.contains(where: { !$0.isASCII }),
       Punycode.encode(scalars) == punycode
     else {

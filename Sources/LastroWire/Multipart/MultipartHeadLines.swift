@@ -25,13 +25,13 @@ struct MultipartHeadLines: Sendable {
 
   private func check(_ size: Int, _ limits: MultipartMachine.Limits) throws(MultipartViolation) {
     guard size > limits.headBytes else { return }
-    throw MultipartViolation(.headTooLarge, "the head of a part exceeds \(limits.headBytes) bytes")
+    throw MultipartViolation(.headTooLarge, "the head of a part exceeds \(limits.headBytes.counted("byte"))")
   }
 
   private mutating func add(_ line: ArraySlice<UInt8>, _ limits: MultipartMachine.Limits) throws(MultipartViolation) {
     guard let first = line.first, first.isSpace else {
       guard lines.count < limits.fields else {
-        throw MultipartViolation(.tooManyFields, "the head of a part has more than \(limits.fields) fields")
+        throw MultipartViolation(.tooManyFields, "the head of a part has more than \(limits.fields.counted("field"))")
       }
       lines.append(Array(line))
       return

@@ -144,7 +144,7 @@ package struct MultipartMachine: Sendable {
       parts += 1
       guard parts <= limits.parts else {
         throw MultipartViolation(
-          .tooManyParts, "the multipart message has more than \(limits.parts) parts")
+          .tooManyParts, "the multipart message has more than \(limits.parts.counted("part"))")
       }
     }
     return true

@@ -63,7 +63,9 @@ package struct SOCKS5Machine: Sendable {
   ///
   /// - Throws: ``SOCKS5Failure``; the stream is not to be used any more.
   package mutating func receive(_ bytes: [UInt8]) throws(SOCKS5Failure) -> Step {
-    guard bytes.count == wanted else { throw .violation("it sent \(bytes.count) bytes where \(wanted) were wanted") }
+    guard bytes.count == wanted else {
+      throw .violation("it sent \(bytes.count.counted("byte")) where \(wanted) were wanted")
+    }
     switch state {
     case .method: return try readMethod(bytes)
     case .password: return try readVerdict(bytes)

@@ -151,7 +151,7 @@ package struct WebSocketDecoder: ~Copyable {
 
   private func checkSize(_ size: Int, plus more: Int) throws(WebSocketViolation) {
     if let limit = configuration.maximumMessageBytes, more > limit - size {
-      throw WebSocketViolation(.messageTooLarge, "a message has more than \(limit) bytes")
+      throw WebSocketViolation(.messageTooLarge, "a message has more than \(limit.counted("byte"))")
     }
   }
 

@@ -187,7 +187,7 @@ struct CommandErrorTextsTests {
 
   @Test("are those of the file; LASTRO_RENEW=1 writes it anew")
   func golden() async throws {
-    try expectGolden(try await Self.texts().map { $0 + "\n" }.joined(), keptIn: Self.file)
+    try expectGolden(try await Self.texts().map { $0 + "\n" }.joined(), keptIn: Self.file, of: ErrorLine.commandLine)
   }
 
   @Test("teach the remedy, in words that Docs/Names.md allows")

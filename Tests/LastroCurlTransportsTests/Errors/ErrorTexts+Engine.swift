@@ -186,6 +186,7 @@ extension ErrorTexts {
     texts.add(
       TransportError.streamClosed, .streamBusy, .emptyRead(0), .idleStream(within: .seconds(5)),
       .dialTimedOut(within: .seconds(10)), .dialTimedOut(within: nil),
+      .dialTimedOut(to: "a.example:443", within: .seconds(10)),
       .noTLS("SOCKS5Dialer"),
       .writingFinished, .truncatedStream, .idleStream("no byte came", within: .seconds(5)),
       .idleStream("not all bytes were taken", within: .seconds(5)),
@@ -200,7 +201,7 @@ extension ErrorTexts {
       .unsupportedInterface("a.example"),
       .missingInterface("eth9", ENODEV), .noDatagramSocket(EMFILE), .unaskedResolver, .missingName("a.example"),
       .foreignNameError(CancellationError()),
-      .dialTimedOut(within: .seconds(10)).stillResolving,
+      .dialTimedOut(to: "a.example:443", within: .seconds(10)).stillResolving,
       .goneAtOnce.ofAddresses("192.0.2.1: Connection refused; 192.0.2.2: Connection refused", of: "a.example:443"))
     guard let target = TrustTarget(authority: "a.example", defaultPort: 443) else { return texts }
     texts.add(

@@ -139,7 +139,7 @@ extension ErrorTexts {
         parameters.tls = DialRequest.TLS()
         return try parameters.dialRequest(to: .hostPort(host: .name("a"), port: 1))
       })
-    texts.add(TransportError.lateConnection(within: .seconds(10)), TransportError.endedInHandshake("lines"))
+    texts.add(TransportError.late("a.example:443", within: .seconds(10)), TransportError.endedInHandshake("lines"))
     return texts
   }
 }

@@ -42,57 +42,20 @@ struct ErrorTextsTests {
     try expectGolden(made, keptIn: Self.file)
   }
 
-  /// The lines of the file: the error's type, and its text.
-  private static func lines() throws -> [(type: String, text: String)] {
-    try String(contentsOf: file, encoding: .utf8).components(separatedBy: "\n")
-      .filter { !$0.isEmpty && !$0.hasPrefix("#") }
-      .map { line in
-        let parts = line.components(separatedBy: " | ")
-        return (parts[0], parts.dropFirst().joined(separator: " | "))
-      }
+  private static func lines() throws -> [ErrorLine] {
+    ErrorLine.all(in: try String(contentsOf: file, encoding: .utf8))
   }
-
-  /// Lists and quotations, which have a form of their own.
-  private static let free: Set<String> = [
-    "LintError", "ScriptViolation", "DecodingError", "DecodeFailure", "TrustFailure",
-  ]
 
   @Test("have one form: one short line, a sentence without its full stop, nothing that \"is none\" or \"is no …\"")
   func form() throws {
     let lines = try Self.lines()
     #expect(lines.count > 400)
-    for (type, text) in lines where !Self.free.contains(type) {
-      #expect(text.count <= 600, "\(text)")
-      #expect(!text.contains("\\n"), "\(text)")
-      #expect(!text.hasSuffix(".") || text.contains("Expected to decode"), "\(text)")
-      #expect(!text.contains(#/ is none\b| is no [a-z]+|\b(?:whoever|somebody|nobody)\b/#), "\(text)")
-      let message = text.replacing(#/^[a-z0-9]+/[a-z0-9_]+: /#, with: "")
-      #expect(message.first?.isUppercase != true || Self.properNames.contains { message.hasPrefix($0) }, "\(text)")
-    }
+    for line in lines { line.expectForm() }
   }
-
-  /// What a sentence may begin with in upper case.
-  private static let properNames = [
-    "SOCKS", "HTTP", "TLS", "OpenSSL", "StackConfiguration", "RequestOptions", "WebSocketConfiguration",
-    "Content-Length", "Connection", "Host",
-    "Transfer-Encoding", "LIBCURL'S WORDS", "NowhereDialer", "X509_verify_cert", "CONNECT", "GET", "POST", "Lastro",
-    "API",
-  ]
-
-  /// The types whose errors say how to mend it.
-  private static let teaching: Set<String> = [
-    "ConfigurationError", "PinningPolicyValidationError", "TransportError", "GeminiError", "GeminiKnownHostsError",
-    "WebSocketError",
-  ]
-  /// Where only the caller, or a double, knows more.
-  private static let bare = ["cancelled", "by the application's own judge", "sending failed", "it failed"]
 
   @Test("have a remedy, or a range")
   func remedies() throws {
-    for (type, text) in try Self.lines()
-    where Self.teaching.contains(type) && !Self.bare.contains(where: { text.contains($0) }) {
-      #expect(text.hasSuffix(")") || text.contains("; ") || text.contains("…"), "\(text)")
-    }
+    for line in try Self.lines() { line.expectRemedy() }
   }
 }
 
@@ -141,6 +104,7 @@ struct ErrorTexts {
 
   mutating func add(_ name: some StringProtocol, _ text: String) {
     let masked = masks.reduce(text) { $0.replacing($1.0, with: $1.1) }
+    #expect(ErrorLine.free.contains(String(name)) || !masked.contains("\n"), "\(masked)")
     let line = "\(name) | \(masked.replacing("\n", with: "\\n"))"
     if !lines.contains(line) { lines.append(line) }
   }

@@ -17,7 +17,7 @@ struct FileErrorTextsTests {
   @Test("are those of the file; LASTRO_RENEW=1 writes it anew")
   func golden() throws {
     let lines = Self.files() + Self.options() + (try Self.requests()) + (try Self.downloads()) + Self.uploads()
-    try expectGolden(lines.map { "\($0)\n" }.joined(), keptIn: Self.file)
+    try expectGolden(lines.map { "TransportError | \($0)\n" }.joined(), keptIn: Self.file)
   }
 
   private static func files() -> [TransportError] {

@@ -110,7 +110,7 @@ struct FetchErrorTests {
       of: PipelineTests.typed(request, interceptors: [script]))
     #expect(!error.description.contains("\n"))
     #expect(error.description.hasPrefix("http/unexpected_status"))
-    #expect(error.description.contains("not retried again: the limit of 1 retries is reached"))
+    #expect(error.description.contains("not retried again: the limit of 1 retry is reached"))
     #expect(error.description.contains("GET https://example.com/a?token=***&page=2"))
     #expect(error.description.contains("503") && error.description.contains("2 attempts"))
     #expect(error.hint?.contains("Retry-After: 7") == true)

@@ -49,7 +49,7 @@ struct BodyWriterTests {
       #expect(violation?.kind == .body)
     }
     let violation = #expect(throws: RequestViolation.self) { try write([[1]], .length(2)) }
-    #expect(violation == RequestViolation(.body, "the body ended after 1 bytes, and its Content-Length is 2"))
+    #expect(violation == RequestViolation(.body, "the body ended after 1 byte, and its Content-Length is 2"))
   }
 
   @Test("a trailer that would mean something in the head is refused, and so is one that cannot be sent")
