@@ -91,7 +91,8 @@ def dead_links():
         references = content.get("references", {})
         yield from (f"{path}: nothing is known of {name}" for name in sorted(used - references.keys()))
         for name, reference in references.items():
-            # What a library of others declares is shown as text; a link of ours that is not resolved is an error of docc's.
+            # What a library of others declares is shown as text; a link of ours that is not resolved is an error of
+            # docc's.
             if reference.get("type") not in ("topic", "section", "link") or not reference.get("url", "").startswith("/"):
                 continue
             # Headings are docc's to check.

@@ -58,12 +58,17 @@ PUBLIC_FUNCTION = re.compile(r"\s*(?:@\S+\s+)*public (?:[a-z]+ )*(?:func\b|init\
 REQUIREMENT = re.compile(r"  (?:[a-z]+ )*(?:func\b|init\b)")
 UNCHECKED = re.compile(r"@unchecked\s+Sendable|nonisolated\(unsafe\)")
 TRAPS = re.compile(r"\btry!|\bfatalError\(|\bpreconditionFailure\(|\bassertionFailure\(|\bas!\s")
-# Words of comments and texts in Sources, which Docs/Names.md explains.
+# Words of comments, texts and pages, which Docs/Names.md explains.
 COMMENT = re.compile(r"(?:^|[^:])//(.*)")
 LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
-# Those that hold for Sources alone; the others hold for tests as well.
-OF_SOURCES = {"is none, is no …", "heed, forsake in code", "whoever, somebody, nobody, everybody in texts",
+# Where the words of comments are looked at, and where those of texts as well: what tests and samples say may quote.
+CODE = {"Sources", "Tests", "Playgrounds", "Benchmarks", "Adapters", "Package.swift"}
+CODE_WITH_TEXTS = {"Sources", "Benchmarks"}
+OF_TEXTS = {"is none, is no …", "heed, forsake in code", "whoever, somebody, nobody, everybody in texts",
               "cannot be had, the way, stand between, rules of trust"}
+PAGES = {"Docs", "README.md", "CONTRIBUTING.md"}
+# What a page quotes: blocks of code, code, and what stands in quotation marks.
+QUOTED = re.compile(r'`[^`]*`|"[^"]*"')
 ACTORLESS = re.compile(r"\b(?:whoever|somebody|nobody|everybody)\b", re.IGNORECASE)
 TRANSLATED = re.compile(r"cannot be had|\b(?:of|for|to|on) the way\b|stand between|rules of trust")
 BANNED = {
@@ -146,11 +151,31 @@ def count_words():
     return 0
 
 
-def word_findings(lines, is_source):
-    rules = {name: rule for name, rule in BANNED.items() if is_source or name not in OF_SOURCES}
+def word_findings(lines, has_texts):
+    rules = {name: rule for name, rule in BANNED.items() if has_texts or name not in OF_TEXTS}
     for number, line in enumerate(lines, 1):
         if words := words_of(line, rules):
             yield number, f"what Docs/Names.md bans: {', '.join(words)}"
+
+
+def wide_comments(lines):
+    """Of scripts, whose comments begin with a #."""
+    for number, line in enumerate(lines, 1):
+        if line.lstrip().startswith("#") and len(line) > 120:
+            yield number, "what Docs/Names.md bans: a comment line over 120 columns"
+
+
+def actorless_pages():
+    """Words of pages that Docs/Names.md bans, which names them itself."""
+    for path in tracked():
+        if path.suffix != ".md" or path.parts[0] not in PAGES or path.name == "Names.md":
+            continue
+        is_code = False
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            is_code ^= line.lstrip().startswith("```")
+            if not is_code and (found := ACTORLESS.search(QUOTED.sub("", line))):
+                print(f"{path}:{number}: what Docs/Names.md bans: {found[0]}")
+                yield path
 
 
 def outside_parentheses(text):
@@ -381,7 +406,7 @@ def long_pages():
 
 
 def main():
-    of_all = (large_targets, crowded_targets, long_pages, stale_skips, test_folders, untested_rooms)
+    of_all = (large_targets, crowded_targets, long_pages, actorless_pages, stale_skips, test_folders, untested_rooms)
     findings = sum(1 for rule in of_all for _ in rule())
     for path in tracked():
         if path.suffix not in {".swift", ".c", ".h", ".py", ".sh"} and path.name != "Makefile" and path.parts[0] != ".ci":
@@ -390,9 +415,10 @@ def main():
         found = [] if licence_line(path, lines) else [(1, "no SPDX line")]
         if path.suffix == ".swift":
             found += [*swift_findings(path, lines), *endless_suites(path, lines)]
-        if path.parts[0] in {"Sources", "Tests"} and path.suffix in {".swift", ".c", ".h"}:
-            # Of tests, the comments: their names and expectations may quote.
-            found += word_findings(lines, path.parts[0] == "Sources")
+        if path.parts[0] in CODE and path.suffix in {".swift", ".c", ".h"}:
+            found += word_findings(lines, path.parts[0] in CODE_WITH_TEXTS)
+        elif path.suffix not in {".swift", ".c", ".h"}:
+            found += wide_comments(lines)
         if path.parts[0] == "Tests" and path.suffix == ".swift":
             found += [*untitled_tests(lines), *spinning_loops(lines)]
         if path.parts[0] == "Sources" and path.suffix == ".swift":

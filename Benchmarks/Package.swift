@@ -10,7 +10,7 @@ let settings: [SwiftSetting] = [
   .enableUpcomingFeature("InferIsolatedConformances"),
 ]
 
-// A package of its own, so that nobody who depends on Lastro resolves or builds the clients it is compared with.
+// A package of its own, so that a package that depends on Lastro neither resolves nor builds what it is compared with.
 let package = Package(
   name: "Benchmarks",
   platforms: [.macOS(.v15)],

@@ -125,8 +125,8 @@ class CaseTable:
     def streams(self) -> Iterator[Case]:
         size = self.scale.stream_size
         title = "1 GiB" if size == GIB else "1 MiB"
-        # A warm-up would be another gigabyte. What a client needs to start, and its connection, are measured by a run of a
-        # kibibyte, and subtracted.
+        # A warm-up would be another gigabyte. What a client needs to start, and its connection, are measured by a run
+        # of a kibibyte, and subtracted.
         once: dict[str, str | int] = {"requests": 1, "warmup": 0}
         for http, protocol in STREAMS.items():
             download = {**self.base(http, str(size), size), **once}

@@ -41,8 +41,8 @@ package enum WebSocketPeer {
             async for message in socket:
                 await socket.send(message)
 
-    # Called with the offer and our list, or, since version 14, with the connection and the offer. Since then a client that
-    # offers none would be refused otherwise.
+    # Called with the offer and our list, or, since version 14, with the connection and the offer. Since then a client
+    # that offers none would be refused otherwise.
     def choose(first, second):
         offered = first if isinstance(first, list) else second
         return "chat" if "chat" in offered else None

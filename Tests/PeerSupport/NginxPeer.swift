@@ -305,7 +305,8 @@ package enum NginxConfiguration {
       "location = /json { \(json) }",
       "location = /redirect/loop { return 302 /redirect/loop; }",
       "location = /redirect-to { return 302 $arg_to; }",
-      #"location = /connection { default_type text/plain; return 200 "$connection $connection_requests $server_protocol"; }"#,
+      #"location = /connection { default_type text/plain; "#
+        + #"return 200 "$connection $connection_requests $server_protocol"; }"#,
       "location = /echo { default_type text/plain; return 200 \"\(echo)\"; }",
       """
       location = /cookies {

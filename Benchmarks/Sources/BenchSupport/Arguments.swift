@@ -22,14 +22,14 @@ public struct Arguments: Sendable {
     var values: [String: String] = [:]
     for word in words.dropFirst() {
       guard let equals = word.firstIndex(of: "="), Self.keys.contains(String(word[..<equals])) else {
-        throw .failed("\(word) is none of \(Self.keys.sorted().joined(separator: "=, "))=")
+        throw .failed("\(word) is not one of \(Self.keys.sorted().joined(separator: "=, "))=")
       }
       values[String(word[..<equals])] = String(word[word.index(after: equals)...])
     }
     self.values = values
   }
 
-  /// For clients that cannot heed some keys: to ignore one would be to measure something else.
+  /// For clients that cannot follow some keys: to ignore one would be to measure something else.
   public func refuse(_ keys: String...) throws(BenchFailure) {
     for key in keys where values[key] != nil { throw .unsupported("the client has nothing for \(key)=") }
   }
@@ -46,7 +46,7 @@ public struct Arguments: Sendable {
   /// The number of a key, where it was given.
   public func number(_ key: String) throws(BenchFailure) -> Int? {
     guard let value = values[key] else { return nil }
-    guard let number = Int(value), number >= 0 else { throw .failed("\(key)=\(value) is no number") }
+    guard let number = Int(value), number >= 0 else { throw .failed("\(key)=\(value) is not a number of 0 or more") }
     return number
   }
 }

@@ -5,8 +5,8 @@ import Synchronization
 extension BenchClient {
   /// Starts requests that are never answered, and cancels them all.
   ///
-  /// Wall time ends when the last task has its error. Processor time ends when the client has come to rest, so that closing
-  /// the connections is counted, even where it is done later.
+  /// Wall time ends when the last task has its error. Processor time ends when the client has come to rest, so that
+  /// closing the connections is counted, even where it is done later.
   func cancel(_ arguments: Arguments) async throws -> (bytes: Int, used: Usage) {
     guard try !arguments.isHTTP2 else {
       throw BenchFailure.unsupported("cancel is for HTTP/1.1, where connections tell how many requests are in flight")

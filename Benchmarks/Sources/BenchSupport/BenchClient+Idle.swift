@@ -15,8 +15,9 @@ extension BenchClient {
     return outcome
   }
 
-  /// All connections to one address are asked for at the same time: one that is free would be used again. Where that happened
-  /// all the same, because an answer was faster than the last request, the address has another turn, with more requests.
+  /// All connections to one address are asked for at the same time: one that is free would be used again. Where that
+  /// happened all the same, because an answer was faster than the last request, the address has another turn, with more
+  /// requests.
   private func open(_ connections: Int, _ template: String, port: Int) async throws {
     let hosts = min(connections, IdleHosts.count)
     for turn in 0..<20 {

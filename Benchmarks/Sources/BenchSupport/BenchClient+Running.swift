@@ -3,8 +3,8 @@
 import Glibc
 
 extension BenchClient {
-  /// The program: reads the command line, runs the scenario, prints the result, exits. On the concurrent pool, so that the
-  /// main thread has no part in what is measured.
+  /// The program: reads the command line, runs the scenario, prints the result, exits. On the concurrent pool, so that
+  /// the main thread has no part in what is measured.
   @concurrent
   public static func main() async {
     do {

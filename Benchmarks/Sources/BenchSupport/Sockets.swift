@@ -6,8 +6,8 @@ import Glibc
 enum Sockets {
   /// How many connections stand to each IPv4 address, on one remote port.
   ///
-  /// Every descriptor is asked for its peer. The kernel's table (`/proc/net/tcp`) leaves out connections when others come and
-  /// go while it is read.
+  /// Every descriptor is asked for its peer. The kernel's table (`/proc/net/tcp`) leaves out connections when others
+  /// come and go while it is read.
   static func connected(toPort port: Int) throws(BenchFailure) -> [UInt32: Int] {
     guard let folder = opendir("/proc/self/fd") else {
       throw .failed("/proc/self/fd: \(String(cString: strerror(errno)))")
@@ -38,7 +38,7 @@ enum Sockets {
   static func port(of url: String) throws(BenchFailure) -> Int {
     let parts = url.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false)
     guard parts.count == 3, let authority = parts[2].split(separator: "/").first else {
-      throw .failed("\(url) is no URL")
+      throw .failed("\(url) is not a URL")
     }
     if let colon = authority.lastIndex(of: ":"), let port = Int(authority[authority.index(after: colon)...]) {
       return port

@@ -20,7 +20,8 @@ extension CurlConfiguration {
       // Else all but 128 would wait in the queue in front of libcurl, and cancelling them would be nothing.
       engine.connectionsPerHost = try arguments.requests
     case .idle:
-      // Else all but 256 would be closed, and all of them after a minute. Twice as many, for those that are opened in vain.
+      // Else all but 256 would be closed, and all of them after a minute. Twice as many, for those that are opened in
+      // vain.
       engine.idleConnections = try 2 * (arguments.number("connections") ?? 0) + arguments.concurrency
       engine.idleLifetime = .seconds(3600)
     default: break

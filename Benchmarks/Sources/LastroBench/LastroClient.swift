@@ -6,7 +6,8 @@ import HTTPTypes
 import Lastro
 import LastroCurl
 
-/// Lastro by its public API, as a service would use it: the defaults, and an interceptor that logs and one that retries.
+/// Lastro by its public API, as a service would use it: the defaults, and an interceptor that logs and one that
+/// retries.
 @main
 struct LastroClient: BenchClient {
   static let name = "lastro"

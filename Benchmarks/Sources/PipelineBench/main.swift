@@ -25,8 +25,8 @@ import LastroResilience
 //   standard  `Resilience.standard()`
 //   all       the three of them
 //
-// Prints nanoseconds of wall time for a fetch. Instructions do not vary: run it under `valgrind --tool=callgrind` with 1,000
-// and with 3,000 requests; the difference, divided by 2,000, is what a fetch costs.
+// Prints nanoseconds of wall time for a fetch. Instructions do not vary: run it under `valgrind --tool=callgrind` with
+// 1,000 and with 3,000 requests; the difference, divided by 2,000, is what a fetch costs.
 
 let arguments = CommandLine.arguments.dropFirst()
 guard let requests = arguments.first.flatMap({ Int($0) }), requests > 0,

@@ -213,7 +213,7 @@ class Reader:
         if piece[3] == RST_STREAM and (stream > self.stream or stream and stream % 2 == 0):
             raise ProtocolError("RST_STREAM for an idle stream")
         if piece[3] == SETTINGS and piece[4] & ACK:
-            self.result.points.add("acknowledgement that nobody waits for")
+            self.result.points.add("acknowledgement that no sender waits for")
             self.reusable = False
         if piece[3] == SETTINGS and not piece[4] & ACK:
             if len(piece) > 9 + 6 * MOST_SETTINGS:

@@ -91,7 +91,7 @@ TABLE = {
                                        _breaks),
     "stream that depends on itself": Permission(
         "an error by RFC 7540 5.3.1, which nghttp2 knows; RFC 9113 has no priorities", _broken_http2),
-    "acknowledgement that nobody waits for": Permission(
+    "acknowledgement that no sender waits for": Permission(
         "nghttp2 takes it for a protocol error; RFC 9113 6.5.3 does not say", _broken_http2),
     "violation behind the end": Permission(
         "what follows the end of the stream in the same read reaches nghttp2 before we are told of the end",
@@ -157,7 +157,7 @@ APART = {
         "an error"),
     "complete by its length": Apart(
         "libcurl 7.88 is content with all that content-length announces; the direct carrier wants END_STREAM, too"),
-    "acknowledgement that nobody waits for": Apart(
+    "acknowledgement that no sender waits for": Apart(
         "nghttp2 takes it for a protocol error; libcurl 7.88 is content where all that content-length announces has come "
         "before it"),
     "GOAWAY below the stream": Apart(

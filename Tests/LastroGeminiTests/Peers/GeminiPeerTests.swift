@@ -8,7 +8,7 @@ import LastroTesting
 import PeerSupport
 import Testing
 
-@Suite("Gemini with servers nobody here wrote", .timeLimit(.minutes(5)))
+@Suite("Gemini with servers of other projects", .timeLimit(.minutes(5)))
 struct GeminiPeerTests {
   static func client(_ change: (inout GeminiConfiguration) -> Void = { _ in }) -> GeminiClient {
     var configuration = GeminiConfiguration()

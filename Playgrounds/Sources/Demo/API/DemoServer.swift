@@ -3,7 +3,8 @@
 import FoundationEssentials
 import LastroTesting
 
-/// The API's server: it lives in this process, on a port of the kernel's choice, with a certificate made for the occasion.
+/// The API's server: it lives in this process, on a port of the kernel's choice, with a certificate made for the
+/// occasion.
 enum DemoServer {
   static let started = Result { try DemoAPI.start() }
 

@@ -4,8 +4,8 @@ import Lastro
 import LastroCurl
 import LastroGemini
 
-/// A small Gemini browser for the terminal. A number follows a link, `b` goes back, `h` shows where one has been, `r` asks
-/// again, `q` or the end of the input ends; anything else is a URL.
+/// A small Gemini browser for the terminal. A number follows a link, `b` goes back, `h` shows where one has been, `r`
+/// asks again, `q` or the end of the input ends; anything else is a URL.
 ///
 /// `swift run --package-path Playgrounds Pages browse [--known-hosts FILE] [URL]`
 struct Browser: Sendable {

@@ -9,8 +9,8 @@ import Synchronization
 
 /// What every page gets: a server that stands for api.github.com, and an engine that finds it.
 ///
-/// The server listens on a Unix socket and has a certificate for that name from a root of its own; the engine is given both.
-/// So samples run as they stand in their guides, over TLS, and nothing leaves the machine.
+/// The server listens on a Unix socket and has a certificate for that name from a root of its own; the engine is given
+/// both. So samples run as they stand in their guides, over TLS, and nothing leaves the machine.
 struct Stage: Sendable {
   let server: DemoAPI
   /// An engine whose every connection goes to the server.

@@ -4,8 +4,8 @@ import Lastro
 import LastroCurl
 import LastroTesting
 
-/// Hosts for pages about streams: servers on this machine whose certificates are for names of documentation, from a root that
-/// the dialer trusts. So samples run as they stand in their guides, over TLS, and nothing leaves the machine.
+/// Hosts for pages about streams: servers on this machine whose certificates are for names of documentation, from a
+/// root that the dialer trusts. So samples run as they stand in their guides, over TLS, and nothing leaves the machine.
 struct StreamHosts: Sendable {
   private let root: CertificateAuthority
   let engine: CurlDialer

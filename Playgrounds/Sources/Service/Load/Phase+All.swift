@@ -3,8 +3,8 @@
 import Lastro
 
 extension Phase {
-  /// The phases in their order; after each that has a fault all is well again. `pins` are those that the shop goes by, and
-  /// `users` is how many ask at the same time.
+  /// The phases in their order; after each that has a fault all is well again. `pins` are those that the shop goes by,
+  /// and `users` is how many ask at the same time.
   static func all(_ upstreams: Upstreams, _ pins: ServerTrustEvaluator, users: Int) -> [Phase] {
     // Ten failures open a circuit; by then each user may have tried, and have begun to try again.
     let most = 10 + 2 * users

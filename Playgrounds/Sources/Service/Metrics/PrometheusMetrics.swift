@@ -3,7 +3,8 @@
 import CoreMetrics
 import Synchronization
 
-/// Metrics as Prometheus reads them: just enough for this service. A real one takes swift-prometheus, or exports over OTLP.
+/// Metrics as Prometheus reads them: just enough for this service. A real one takes swift-prometheus, or exports over
+/// OTLP.
 final class PrometheusMetrics: MetricsFactory {
   private struct Key: Hashable {
     let name: String

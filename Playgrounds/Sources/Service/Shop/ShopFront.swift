@@ -4,8 +4,8 @@ import FoundationEssentials
 import LastroTesting
 import ServiceLifecycle
 
-/// The shop's own server: a thread for each connection of a user. It shows what has to happen when the process ends, and is no
-/// server for the Internet: a real service takes Hummingbird or Vapor here, and calls the same ``Shop``.
+/// The shop's own server: a thread for each connection of a user. It shows what has to happen when the process ends,
+/// and is no server for the Internet: a real service takes Hummingbird or Vapor here, and calls the same ``Shop``.
 final class ShopFront: Service {
   let server: LoopbackServer
   /// "serving", then "closing".
