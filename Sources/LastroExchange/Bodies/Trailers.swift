@@ -2,7 +2,6 @@
 
 package import HTTPTypes
 package import Lastro
-package import LastroHTTP2
 package import LastroWire
 
 extension HTTPFields {
@@ -30,19 +29,6 @@ extension TransportError {
     .refused(
       .invalidHeader, "the field \(name) means something in a head only, and cannot trail",
       hint: "send it in the head, or leave it out")
-  }
-}
-
-extension HTTP2Fields {
-  /// Trailers of a request, whose names were checked.
-  package init(trailers: [ResponseHead.Field]) throws(TransportError) {
-    self.init()
-    do throws(RequestViolation) {
-      for field in trailers { try add(field.name.lowercased(), field.value) }
-    } catch {
-      throw error.transportError
-    }
-    if isTooLarge { throw .tooLarge("trailers") }
   }
 }
 

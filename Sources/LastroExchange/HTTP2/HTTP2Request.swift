@@ -3,7 +3,7 @@
 internal import HTTPTypes
 package import Lastro
 package import LastroHTTP2
-internal import LastroWire
+package import LastroWire
 
 /// The head of a request as HTTP/2 has it, and whether a body follows.
 package struct HTTP2Request {
@@ -67,5 +67,18 @@ package struct HTTP2Request {
     case "connection", "keep-alive", "proxy-connection", "upgrade", "transfer-encoding", "host": true
     default: false
     }
+  }
+}
+
+extension HTTP2Fields {
+  /// Trailers of a request, whose names were checked.
+  package init(trailers: [ResponseHead.Field]) throws(TransportError) {
+    self.init()
+    do throws(RequestViolation) {
+      for field in trailers { try add(field.name.lowercased(), field.value) }
+    } catch {
+      throw error.transportError
+    }
+    if isTooLarge { throw .tooLarge("trailers") }
   }
 }
