@@ -63,20 +63,29 @@ public struct ResilientTransport: Transport {
       }
     }
     var room: ConcurrencyPermit?
-    if let limiter = resilience.limiter, let key = limiter.keyRule.key(of: request, to: origin) {
-      let asked = time.now()
-      let left = request.deadline.map { $0 - (asked - start) }
-      switch try telling.asked(key, { () throws(TransportError) in try limiter.ask(key, left) }) {
-      case .admitted(let place, let grant): room = limiter.permit(for: key, at: place, grant)
-      case .waits(let wait): room = try await self.room(after: wait, for: key, since: asked, by: limiter, &telling)
+    var circuit: CircuitPermit?
+    let sent: TransferRequest
+    do throws(TransportError) {
+      if let limiter = resilience.limiter, let key = limiter.keyRule.key(of: request, to: origin) {
+        let asked = time.now()
+        let left = request.deadline.map { $0 - (asked - start) }
+        switch try telling.asked(key, { () throws(TransportError) in try limiter.ask(key, left) }) {
+        case .admitted(let place, let grant): room = limiter.permit(for: key, at: place, grant)
+        case .waits(let wait): room = try await self.room(after: wait, for: key, since: asked, by: limiter, &telling)
+        }
       }
+      circuit = try self.circuit(for: request, to: origin, by: resilience.breaker, &telling)
+      // Where nothing waited, the deadline stays as it is: to change it copies the request.
+      sent = telling.hasWaited ? try remaining(of: request, since: start) : request
+    } catch {
+      // What is refused costs none of the server's quota.
+      if let slot { resilience.pacer?.giveBack(slot) }
+      throw error
     }
-    let circuit = try circuit(for: request, to: origin, by: resilience.breaker, &telling)
-    // Where nothing waited, the deadline stays as it is: to change it copies the request.
-    let request = telling.hasWaited ? try remaining(of: request, since: start) : request
+    if let free = slot { slot = resilience.pacer?.sent(free) }
     let result: Result<TransferResponse, TransportError>
     do throws(TransportError) {
-      result = .success(try await base.execute(request))
+      result = .success(try await base.execute(sent))
     } catch {
       result = .failure(error)
     }

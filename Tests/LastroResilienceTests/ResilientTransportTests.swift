@@ -85,6 +85,63 @@ struct ResilientTransportTests {
     #expect(limiter.snapshot(of: try Self.key()) == .init(limit: 1, inUse: 0, waiting: 0))
   }
 
+  @Test("what an open circuit refuses costs none of the server's quota: behind the break the first request goes out")
+  func quotaOfOpenCircuit() async throws {
+    let clock = ManualClock()
+    let quota: HTTPFields = [
+      try #require(.init("X-RateLimit-Remaining")): "50", try #require(.init("X-RateLimit-Reset")): "3600",
+    ]
+    let scripted = ScriptedTransport { (_, index) throws(TransportError) in
+      let isDown = (1...19).contains(index)
+      return TransferResponse(
+        head: .init(status: isDown ? 500 : 200, headerFields: index == 0 ? quota : [:]), body: ResponseBody(Data()))
+    }
+    let resilience = Resilience(
+      pacer: Pacer(key: .origin, time: clock.timeSource, random: .seeded(1)),
+      breaker: CircuitBreaker(time: clock.timeSource, random: .seeded(1)))
+    let transport = ResilientTransport(over: scripted, resilience, time: clock.timeSource)
+    #expect(await Self.end(transport) == "200")
+    for _ in 0..<19 { #expect(await Self.end(transport) == "500") }
+    for _ in 0..<40 { #expect(await Self.end(transport) == "policy/circuit_open") }
+    #expect(resilience.pacer?.status(of: try Self.key()).left == 31)
+    clock.advance(by: .seconds(6))
+    #expect(await Self.end(transport) == "200")
+    #expect(scripted.requests.count == 21)
+  }
+
+  @Test("what the limiter refuses, or what is cancelled before it, costs none of the server's quota")
+  func quotaOfFullLimiter() async throws {
+    let quota: HTTPFields = [
+      try #require(.init("X-RateLimit-Remaining")): "50", try #require(.init("X-RateLimit-Reset")): "3600",
+    ]
+    let begun = OneAnswer<Void>()
+    let scripted = ScriptedTransport { (_, index) throws(TransportError) in
+      if index == 0 {
+        return TransferResponse(head: .init(status: 200, headerFields: quota), body: ResponseBody(Data()))
+      }
+      begun.give(())
+      do { try await Task.sleep(for: .seconds(3_600)) } catch {}
+      throw .cancelled(requestSent: true)
+    }
+    let clock = ManualClock()
+    let limiter = try ConcurrencyLimiter(.fixed(1), queueCapacity: 1, time: clock.timeSource)
+    let pacer = Pacer(key: .origin, time: clock.timeSource)
+    let transport = ResilientTransport(
+      over: scripted, Resilience(pacer: pacer, limiter: limiter), time: clock.timeSource)
+    #expect(await Self.end(transport) == "200")
+    let hanging = Task { await Self.end(transport) }
+    await begun.wait()
+    let waiting = Task { await Self.end(transport) }
+    try await clock.waitForLimits(count: 1)
+    for _ in 0..<60 { #expect(await Self.end(transport) == "policy/concurrency_limited") }
+    #expect(pacer.status(of: try Self.key()).left == 48)
+    waiting.cancel()
+    #expect(await waiting.value == "cancelled/cancelled")
+    #expect(pacer.status(of: try Self.key()).left == 49)
+    hanging.cancel()
+    #expect(await hanging.value == "cancelled/cancelled")
+  }
+
   @Test("under a stack: three attempts count three times, and a refusal is not retried")
   func underStack() async throws {
     let clock = ManualClock(autoAdvance: true)

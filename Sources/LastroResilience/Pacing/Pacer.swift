@@ -29,7 +29,9 @@ public final class Pacer: Sendable {
   /// A request that may go out: what its answer is told by.
   public struct Slot: Sendable {
     let place: Place
-    let number: UInt64
+    fileprivate let reservation: PacingMachine.Reservation
+    /// Its number among the requests that were sent; 0 before.
+    fileprivate(set) var number: UInt64 = 0
     /// How long the request waited.
     public let waited: Duration
   }
@@ -92,7 +94,7 @@ public final class Pacer: Sendable {
       blocked: blockedUntil > now ? blockedUntil - now : nil)
   }
 
-  /// Waits until a request may go out.
+  /// Waits until a request may go out. It counts as sent from then on.
   ///
   /// - Parameters:
   ///   - key: for what.
@@ -101,32 +103,44 @@ public final class Pacer: Sendable {
   ///   Nothing was sent.
   public func slot(for key: ResilienceKey, left: Duration? = nil) async throws(TransportError) -> Slot {
     switch try turn(for: key, left: left) {
-    case .slot(let slot): return slot
-    case .wait(let wait): return try await slot(after: wait, for: key)
+    case .slot(let slot): return sent(slot)
+    case .wait(let wait): return sent(try await slot(after: wait, for: key))
     }
   }
 
-  /// A request that may go out at once, or later: without a suspension, for most wait for nothing.
+  /// A request goes out: what its answer is told by.
+  func sent(_ slot: Slot) -> Slot {
+    var slot = slot
+    slot.number = machines.withLock { $0[slot.place].send() }
+    return slot
+  }
+
+  /// A request that had a slot does not go out.
+  func giveBack(_ slot: Slot) { machines.withLock { $0[slot.place].giveBack(slot.reservation) } }
+
+  /// A request that may go out at once, or later: without a suspension, for most wait for nothing. Its slot is sent or
+  /// given back.
   func turn(for key: ResilienceKey, left: Duration?) throws(TransportError) -> Turn {
     let start = time.now()
     let limit = min(policy.whenClosed == .wait ? policy.maximumWait : .zero, left ?? .seconds(1_000_000_000))
-    return try turn(for: key, since: start, limit: limit, now: start, at: nil)
+    return try turn(for: key, since: start, limit: limit, now: start)
   }
 
-  /// - Parameter known: the place of the key's machine, where the request has had one.
+  /// - Parameter earlier: the wait that the request has behind it in vain.
   private func turn(
-    for key: ResilienceKey, since start: Duration, limit: Duration, now: Duration, at known: Place?
+    for key: ResilienceKey, since start: Duration, limit: Duration, now: Duration, after earlier: Wait? = nil
   ) throws(TransportError) -> Turn {
     // Under one lock: a place that is refused goes back before another is taken behind it.
     let (place, reservation, fits) = machines.withLock { machines in
-      let place = known ?? machines.place(of: key, now: now)
+      let place = earlier?.place ?? machines.place(of: key, now: now)
+      if let earlier { machines[place].giveBack(earlier.reservation) }
       let reservation = machines[place].reserve(now: now, unit: random.unit())
       let fits = reservation.slot <= now || reservation.slot - start <= limit
       if !fits { machines[place].giveBack(reservation) }
       return (place, reservation, fits)
     }
     if reservation.slot <= now {
-      return .slot(Slot(place: place, number: reservation.number, waited: now - start))
+      return .slot(Slot(place: place, reservation: reservation, waited: now - start))
     }
     guard fits else {
       throw .rateLimited(
@@ -146,8 +160,8 @@ public final class Pacer: Sendable {
       // The server may have closed the gate meanwhile; else the place is this request's.
       let blockedUntil = machines.withLock { $0[place].blockedUntil }
       let now = time.now()
-      if blockedUntil <= now { return Slot(place: place, number: reservation.number, waited: now - wait.start) }
-      switch try turn(for: key, since: wait.start, limit: wait.limit, now: now, at: place) {
+      if blockedUntil <= now { return Slot(place: place, reservation: reservation, waited: now - wait.start) }
+      switch try turn(for: key, since: wait.start, limit: wait.limit, now: now, after: wait) {
       case .slot(let slot): return slot
       case .wait(let next): wait = next
       }

@@ -6,11 +6,11 @@ import Lastro
 /// it
 /// asked for by `Retry-After`.
 struct PacingMachine: Sendable, ForgettableMachine {
-  /// A request that may go out at a time.
+  /// A request that may go out at a time: it is then sent or given back, once.
   struct Reservation: Sendable, Hashable {
     let slot: Duration
-    /// Its number among all requests.
-    let number: UInt64
+    /// Its number among all reservations.
+    fileprivate let number: UInt64
   }
 
   /// After a `Retry-After` has passed: half of the pace before it, doubled each second, for three seconds.
@@ -34,7 +34,7 @@ struct PacingMachine: Sendable, ForgettableMachine {
     var told: ServerQuota
     /// When there is more.
     var until: Duration
-    /// The newest request that the server may have counted.
+    /// The newest request that the server may have counted, by its number among those that were sent.
     var number: UInt64
     /// When the next may go out, where they are spaced.
     var due: Duration
@@ -51,7 +51,10 @@ struct PacingMachine: Sendable, ForgettableMachine {
   /// As they were before the newest reservation; `nil` where they have been changed since.
   private var before: Places?
   private(set) var blockedUntil = Duration.zero
-  private(set) var newest: UInt64 = 0
+  private var newestReservation: UInt64 = 0
+  /// Those of which it is open whether they are sent.
+  private var reserved = 0
+  private var sent: UInt64 = 0
   /// Requests in the second that runs, and in the one before.
   private var second: Int64 = 0
   private var counts = (now: 0, before: 0)
@@ -68,7 +71,8 @@ struct PacingMachine: Sendable, ForgettableMachine {
   ///   only where it is needed.
   mutating func reserve(now: Duration, unit: @autoclosure () -> Double) -> Reservation {
     lastUse = now
-    newest += 1
+    newestReservation += 1
+    reserved += 1
     before = places
     var slot = places.bucket?.reserve(now: now) ?? now
     slot = afterQuota(slot, unit)
@@ -81,14 +85,24 @@ struct PacingMachine: Sendable, ForgettableMachine {
       }
     }
     count(slot)
-    return Reservation(slot: slot, number: newest)
+    return Reservation(slot: slot, number: newestReservation)
   }
 
-  /// Gives back a place that is not used. Where others come behind it, it stays taken.
+  /// A request that had a place is sent.
+  ///
+  /// - Returns: its number among those that were sent.
+  mutating func send() -> UInt64 {
+    reserved -= 1
+    sent += 1
+    return sent
+  }
+
+  /// A request is not sent: the server's quota stays as it was. Its place is given back too, unless others come behind
+  /// it.
   mutating func giveBack(_ reservation: Reservation) {
-    guard reservation.number == newest, let earlier = before.take() else { return }
+    reserved -= 1
+    guard reservation.number == newestReservation, let earlier = before.take() else { return }
     places = earlier
-    newest -= 1
   }
 
   private mutating func afterQuota(_ slot: Duration, _ unit: () -> Double) -> Duration {
@@ -97,7 +111,7 @@ struct PacingMachine: Sendable, ForgettableMachine {
       return slot
     }
     defer { places.quota = quota }
-    let usable = quota.told.left - Int(clamping: newest - 1 - min(quota.number, newest - 1))
+    let usable = quota.told.left - used(of: quota) + 1
     if usable > (quota.told.whole.map { $0 / 10 } ?? 5) { return slot }
     // The last ones are spread over the time that is left.
     guard usable > 0 else { return quota.until + quota.told.reset * (0.1 * unit()) }
@@ -105,6 +119,9 @@ struct PacingMachine: Sendable, ForgettableMachine {
     quota.due = place + (quota.until - place) / usable
     return place
   }
+
+  /// What was sent since the quota was told, and what may be.
+  private func used(of quota: Quota) -> Int { Int(clamping: sent - min(quota.number, sent)) + reserved }
 
   private mutating func count(_ slot: Duration) {
     let now = slot.components.seconds
@@ -116,7 +133,7 @@ struct PacingMachine: Sendable, ForgettableMachine {
   /// Learns from an answer.
   ///
   /// - Parameters:
-  ///   - number: that of its request.
+  ///   - number: that of its request, from ``send()``.
   ///   - quota: what the server says of it.
   ///   - retryAfter: how long the server wants to be left alone, for all of this key.
   mutating func learn(number: UInt64, quota told: ServerQuota?, retryAfter: Duration?, now: Duration) {
@@ -139,8 +156,7 @@ struct PacingMachine: Sendable, ForgettableMachine {
   /// What is known of the server's quota at a time.
   func status(now: Duration) -> (left: Int, reset: Duration, whole: Int?)? {
     guard let quota = places.quota, now < quota.until else { return nil }
-    let sent = Int(clamping: newest - min(quota.number, newest))
-    return (max(0, quota.told.left - sent), quota.until - now, quota.told.whole)
+    return (max(0, quota.told.left - used(of: quota)), quota.until - now, quota.told.whole)
   }
 
   func mayBeForgotten(now: Duration) -> Bool {

@@ -45,19 +45,37 @@ struct PacingMachineTests {
   @Test("a quota: free while a tenth is left, then spread over the time that is left, then closed")
   func quota() {
     var machine = PacingMachine()
-    let first = machine.reserve(now: .zero, unit: 0)
     machine.learn(
-      number: first.number, quota: ServerQuota(left: 4, reset: .seconds(10), whole: 20), retryAfter: nil, now: .zero)
+      number: machine.sent(now: .zero), quota: ServerQuota(left: 4, reset: .seconds(10), whole: 20), retryAfter: nil,
+      now: .zero)
     #expect(Self.slots(&machine, 5) == ["0 ms", "0 ms", "0 ms", "5 s", "10.5 s"])
     #expect(machine.status(now: .zero)?.left == 0)
     #expect(machine.status(now: .seconds(10)) == nil)
     #expect(Self.slots(&machine, 1, now: .seconds(11)) == ["11 s"])
   }
 
+  @Test("what is not sent costs none of the quota, whatever came behind it, and whichever answer comes next")
+  func unsent() {
+    var machine = PacingMachine()
+    let quota = ServerQuota(left: 10, reset: .seconds(100))
+    machine.learn(number: machine.sent(now: .zero), quota: quota, retryAfter: nil, now: .zero)
+    let first = machine.reserve(now: .zero, unit: 0)
+    let others = (0..<20).map { _ in machine.reserve(now: .zero, unit: 0) }
+    #expect(machine.status(now: .zero)?.left == 0)
+    let number = machine.send()
+    for place in others.dropLast() { machine.giveBack(place) }
+    #expect(machine.status(now: .zero)?.left == 8)
+    machine.learn(number: number, quota: quota, retryAfter: nil, now: .zero)
+    #expect(machine.status(now: .zero)?.left == 9)
+    machine.giveBack(others[19])
+    #expect(machine.status(now: .zero)?.left == 10)
+    #expect(first.slot == .zero && Self.slots(&machine, 1) == ["0 ms"])
+  }
+
   @Test("an answer to an older request raises nothing")
   func staleAnswers() {
     var machine = PacingMachine()
-    let numbers = (0..<3).map { _ in machine.reserve(now: .zero, unit: 0).number }
+    let numbers = (0..<3).map { _ in machine.sent(now: .zero) }
     machine.learn(
       number: numbers[2], quota: ServerQuota(left: 0, reset: .seconds(10), whole: 20), retryAfter: nil, now: .zero)
     machine.learn(
@@ -69,7 +87,7 @@ struct PacingMachineTests {
   func sharedRetryAfter() {
     var machine = PacingMachine()
     var last: UInt64 = 0
-    for _ in 0..<8 { last = machine.reserve(now: .zero, unit: 0).number }
+    for _ in 0..<8 { last = machine.sent(now: .zero) }
     machine.learn(number: last, quota: nil, retryAfter: .seconds(10), now: .zero)
     machine.learn(number: last, quota: nil, retryAfter: .seconds(5), now: .zero)
     #expect(machine.blockedUntil == .seconds(10))
@@ -81,7 +99,7 @@ struct PacingMachineTests {
   @Test("a server is believed for an hour at most")
   func hour() {
     var machine = PacingMachine()
-    let number = machine.reserve(now: .zero, unit: 0).number
+    let number = machine.sent(now: .zero)
     let quota = ServerQuota(left: 0, reset: .seconds(1_000_000_000))
     machine.learn(number: number, quota: quota, retryAfter: .seconds(1_000_000_000), now: .zero)
     #expect(machine.blockedUntil == .seconds(3600))
@@ -95,6 +113,16 @@ struct PacingMachineTests {
     _ = machine.reserve(now: .zero, unit: 0)
     #expect(!machine.mayBeForgotten(now: .seconds(70)))
     #expect(machine.mayBeForgotten(now: .seconds(301)))
+  }
+}
+
+extension PacingMachine {
+  /// Sends a request at once.
+  ///
+  /// - Returns: its number.
+  mutating func sent(now: Duration) -> UInt64 {
+    _ = reserve(now: now, unit: 0)
+    return send()
   }
 }
 

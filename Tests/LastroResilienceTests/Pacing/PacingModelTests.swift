@@ -65,6 +65,7 @@ struct PacingModelTests {
       for _ in 0..<40 {
         now += random.roll(700)
         let place = machine.reserve(now: .milliseconds(now), unit: 0)
+        let number = machine.send()
         let slot = Self.milliseconds(place.slot)
         guard slot >= max(now, blockedUntil) else {
           throw Histories.Difference(seed: seed, what: "\(slot) before \(blockedUntil)")
@@ -79,12 +80,12 @@ struct PacingModelTests {
         case 0:
           let wait = 1 + random.roll(3)
           machine.learn(
-            number: place.number, quota: nil, retryAfter: .seconds(wait), now: .milliseconds(now))
+            number: number, quota: nil, retryAfter: .seconds(wait), now: .milliseconds(now))
           blockedUntil = max(blockedUntil, now + wait * 1_000)
         case 1:
           let (left, reset) = (random.roll(6), 1 + random.roll(4))
           machine.learn(
-            number: place.number, quota: ServerQuota(left: left, reset: .seconds(reset), whole: 100), retryAfter: nil,
+            number: number, quota: ServerQuota(left: left, reset: .seconds(reset), whole: 100), retryAfter: nil,
             now: .milliseconds(now))
           quota = (left, now + reset * 1_000)
         default: break
