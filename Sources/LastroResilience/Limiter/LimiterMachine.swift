@@ -26,7 +26,7 @@ struct LimiterMachine: Sendable, ForgettableMachine {
   private let capacity: Int
   /// When each came. Those that left are in `order` for a while.
   private var waiting: [UInt64: Duration] = [:]
-  private var order: [UInt64] = []
+  private(set) var order: [UInt64] = []
   private var head = 0
   private var lastTicket: UInt64 = 0
   /// Mean duration of attempts, in seconds; 0 before the first.
@@ -60,7 +60,13 @@ struct LimiterMachine: Sendable, ForgettableMachine {
   /// Takes one that waits out of the queue; false where it is in the queue no more, because it was admitted.
   mutating func leave(_ ticket: UInt64) -> Bool {
     guard waiting.removeValue(forKey: ticket) != nil else { return false }
-    if waiting.isEmpty { (order, head) = ([], 0) }
+    if waiting.isEmpty {
+      (order, head) = ([], 0)
+    } else if order.count > 2 * waiting.count + 64 {
+      // While no permit ends, those that left would stay.
+      order = order[head...].filter { waiting[$0] != nil }
+      head = 0
+    }
     return true
   }
 

@@ -69,6 +69,24 @@ struct LimiterMachineTests {
     }
   }
 
+  @Test("those that left are not kept while no permit ends, and who waited in front of them is served first")
+  func stuck() throws {
+    var machine = LimiterMachine(.fixed(1), capacity: 10)
+    guard case .admitted(let grant) = machine.ask(now: .zero, left: nil) else { throw Unexpected() }
+    #expect(machine.ask(now: .zero, left: nil) == .queued(1))
+    for _ in 0..<10_000 {
+      guard case .queued(let ticket) = machine.ask(now: .zero, left: nil) else { throw Unexpected() }
+      let wasThere = machine.leave(ticket)
+      #expect(wasThere)
+    }
+    #expect(machine.order.count <= 100)
+    #expect(machine.ask(now: .zero, left: nil) == .queued(10_002))
+    let first = machine.end(grant, .ignored, now: .zero)
+    #expect(first.map(\.ticket) == [1])
+    let second = machine.end(try #require(first.first).grant, .ignored, now: .zero)
+    #expect(second.map(\.ticket) == [10_002])
+  }
+
   @Test("who could not be served before the deadline is refused at once")
   func deadline() throws {
     var machine = LimiterMachine(.fixed(1), capacity: 10)
