@@ -57,7 +57,10 @@ public final class DialerTransport: Transport {
     pool = ConnectionPool(dialer, role: role, limits: configuration.limits, settings: configuration.settings)
   }
 
-  deinit { pool.close() }
+  deinit {
+    pool.close()
+    pool.cancelDials()
+  }
 
   /// Performs one exchange.
   ///
@@ -85,7 +88,8 @@ public final class DialerTransport: Transport {
   public func shutDown(cancelling: Bool = false) async {
     pool.close()
     let isIdle = cancelling ? false : await pool.waitUntilIdle()
-    if !isIdle { pool.cancelAll() }
+    // A dial whose job found another connection goes on for the next job, which does not come.
+    if isIdle { pool.cancelDials() } else { pool.cancelAll() }
   }
 }
 

@@ -29,12 +29,15 @@ final class ConnectionPool: ConnectionOwner {
     var hosts: [Key: HostState] = [:]
     var jobs: [ObjectIdentifier: (job: ExchangeJob, key: Key)] = [:]
     var keys: [ObjectIdentifier: Key] = [:]
-    var dialing: Set<Int> = []
-    var dialTasks: [Int: Task<Void, Never>] = [:]
     /// Connections that no job uses.
     var idleCount = 0
-    var lastDial = 0
     var isClosed = false
+
+    mutating func forget(_ job: ExchangeJob, _ key: Key) -> [HostState.Step] {
+      guard let steps = hosts[key]?.forget(job), !steps.isEmpty else { return [] }
+      if hosts.count > ConnectionPool.spareHosts, hosts[key]?.isUnused ?? false { hosts[key] = nil }
+      return steps
+    }
 
     mutating func keep(_ host: HostState, _ key: Key, idleBefore idle: Int) {
       idleCount += host.idleCount - idle
@@ -88,15 +91,16 @@ final class ConnectionPool: ConnectionOwner {
   private func enter(_ job: ExchangeJob, _ key: Key, front: Bool) {
     change(key) { host in host.enter(job, front: front, now: now, limits.host) }
     // One that was given up meanwhile has not been found.
-    if job.isOver { state.change { _ = $0.hosts[key]?.forget(job) } }
+    if job.isOver { perform(state.change { $0.forget(job, key) }, key) }
   }
 
   /// A job is over.
   private func forget(_ job: ExchangeJob) {
-    state.change { state in
-      guard let (_, key) = state.jobs.removeValue(forKey: ObjectIdentifier(job)) else { return }
-      _ = state.hosts[key]?.forget(job)
+    let found = state.change { state -> ([HostState.Step], Key)? in
+      guard let (_, key) = state.jobs.removeValue(forKey: ObjectIdentifier(job)) else { return nil }
+      return (state.forget(job, key), key)
     }
+    if let (steps, key) = found { perform(steps, key) }
   }
 
   func again(_ job: ExchangeJob) {
@@ -199,7 +203,8 @@ final class ConnectionPool: ConnectionOwner {
       switch step {
       case .begin(let job, let connection): begin(job, on: connection)
       case .share(let job, let connection): share(job, on: connection)
-      case .dial(let job): dial(job, key)
+      case .dial(let job, let dial): begin(dial, for: job, key)
+      case .giveUp(let dial): dial.cancel()
       case .limit(let job): job.noteDial()
       case .close(let connection):
         state.change { $0.keys[ObjectIdentifier(connection)] = nil }
@@ -246,29 +251,19 @@ final class ConnectionPool: ConnectionOwner {
 
   // MARK: Dials
 
-  private func dial(_ job: ExchangeJob, _ key: Key) {
+  private func begin(_ dial: PendingDial, for job: ExchangeJob, _ key: Key) {
     let request = dialRequest(job, key)
     let origin = ConnectionOrigin(dialer, request)
-    let id = state.change { state in
-      state.lastDial += 1
-      state.dialing.insert(state.lastDial)
-      return state.lastDial
-    }
-    let task = Task { [self] in
+    dial.run { [self] in
       do throws(TransportError) {
-        stands(try await dialer.dial(request), origin, key)
+        stands(dial, try await dialer.dial(request), origin, key)
       } catch {
         // Whatever the dialer sent to a proxy, the server has seen nothing of the request.
         let target = "\(request.host.bracketedHost):\(request.port)"
         let error = error.beforeSending(to: target, within: request.connectTimeout)
-        change(key) { host in host.dialFailed(error, now: now, limits.host) }
-      }
-      state.change { state in
-        state.dialing.remove(id)
-        state.dialTasks[id] = nil
+        change(key) { host in host.dialFailed(dial, error, now: now, limits.host) }
       }
     }
-    state.change { state in if state.dialing.contains(id) { state.dialTasks[id] = task } }
   }
 
   private func isHTTP1Wanted(_ key: Key) -> Bool { state.read { $0.hosts[key]?.wantsHTTP1 ?? false } }
@@ -282,7 +277,7 @@ final class ConnectionPool: ConnectionOwner {
       connection: key.connection, connectTimeout: job.request.connectTimeout ?? job.request.deadline)
   }
 
-  private func stands(_ stream: any ByteStream, _ origin: ConnectionOrigin, _ key: Key) {
+  private func stands(_ dial: PendingDial, _ stream: any ByteStream, _ origin: ConnectionOrigin, _ key: Key) {
     let isHTTP2 =
       origin.request.tls == nil
       ? mayShare(key) && !isHTTP1Wanted(key) : stream.facts.tls?.applicationProtocol == "h2"
@@ -291,14 +286,14 @@ final class ConnectionPool: ConnectionOwner {
       let connection = HTTP2Connection(stream, pool: self, origin: origin)
       state.change { $0.keys[ObjectIdentifier(connection)] = key }
       change(key) { host in
-        host.dialed(connection, capacity: settings.http2Streams, now: now, limits.host)
+        host.dialed(dial, connection, capacity: settings.http2Streams, now: now, limits.host)
       }
       // Not before: one whose end is read at once is told to be gone, and must be known by then.
       connection.open()
     } else {
       let connection = HTTP1Connection(stream, owner: self, host: memory, origin: origin)
       state.change { $0.keys[ObjectIdentifier(connection)] = key }
-      change(key) { host in host.dialed(connection, now: now, limits.host) }
+      change(key) { host in host.dialed(dial, connection, now: now, limits.host) }
       connection.open()
     }
     trimIdle()
@@ -316,11 +311,15 @@ final class ConnectionPool: ConnectionOwner {
   func waitUntilIdle() async -> Bool { await state.wait { $0.jobs.isEmpty } }
 
   func cancelAll() {
-    let (jobs, dials) = state.read { state in (state.jobs.values.map(\.job), Array(state.dialTasks.values)) }
-    for job in jobs { job.abandon(.shutDown) }
-    for dial in dials { dial.cancel() }
+    for job in state.read({ $0.jobs.values.map(\.job) }) { job.abandon(.shutDown) }
+    cancelDials()
     let left = state.read { $0.hosts.values.flatMap(\.allConnections) }
     for connection in left { connection.close() }
+  }
+
+  /// No job is left for them.
+  func cancelDials() {
+    for dial in state.read({ $0.hosts.values.flatMap(\.dialing) }) { dial.cancel() }
   }
 }
 

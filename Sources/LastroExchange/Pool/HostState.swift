@@ -46,7 +46,8 @@ struct HostState {
   enum Step {
     case begin(ExchangeJob, HTTP1Connection)
     case share(ExchangeJob, HTTP2Connection)
-    case dial(ExchangeJob)
+    case dial(ExchangeJob, PendingDial)
+    case giveUp(PendingDial)
     /// A dial is under way that will serve the job, be it another's: its limit for a connection runs from here on.
     case limit(ExchangeJob)
     case close(any ExchangeConnection)
@@ -67,7 +68,8 @@ struct HostState {
   private(set) var shared: [Shared] = []
   private var running: [ObjectIdentifier: HTTP1Connection] = [:]
   private var born: [ObjectIdentifier: Duration] = [:]
-  private(set) var dials = 0
+  /// The latest last.
+  private(set) var dialing: [PendingDial] = []
   /// Whether the server wants HTTP/1.1 (HTTP_1_1_REQUIRED).
   private(set) var wantsHTTP1 = false
 
@@ -76,6 +78,7 @@ struct HostState {
     version = mayShare ? .unknown : .http1
   }
 
+  var dials: Int { dialing.count }
   var isUnused: Bool { waiting.isEmpty && idle.isEmpty && shared.isEmpty && running.isEmpty && dials == 0 }
   private var connections: Int { running.count + idle.count + shared.count + dials }
   var allConnections: [any ExchangeConnection] {
@@ -95,11 +98,13 @@ struct HostState {
     return serve(now: now, limits)
   }
 
-  /// A job that waits is over. False: it does not wait here.
-  mutating func forget(_ job: ExchangeJob) -> Bool {
-    guard let index = waiting.firstIndex(where: { $0.job === job }) else { return false }
+  /// A job is over. No dial goes on that no job wants: one that hangs would be what later jobs wait for.
+  mutating func forget(_ job: ExchangeJob) -> [Step] {
+    guard let index = waiting.firstIndex(where: { $0.job === job }) else { return [] }
     waiting.remove(at: index)
-    return true
+    var steps: [Step] = []
+    while dials > waiting.count, let latest = dialing.popLast() { steps.append(.giveUp(latest)) }
+    return steps
   }
 
   /// Gives connections to those that wait, and dials for the others.
@@ -124,8 +129,9 @@ struct HostState {
         idle.removeFirst()
         close(oldest.connection, &steps)
       }
-      begun.append(.dial(waiting[dials].job))
-      dials += 1
+      let dial = PendingDial()
+      begun.append(.dial(waiting[dials].job, dial))
+      dialing.append(dial)
     }
     return steps + limitWaits() + begun
   }
@@ -196,8 +202,17 @@ struct HostState {
     for index in shared.indices { shared[index].isRetired = true }
   }
 
-  mutating func dialed(_ connection: HTTP1Connection, now: Duration, _ limits: Limits) -> [Step] {
-    dials -= 1
+  /// False: it was given up.
+  private mutating func end(_ dial: PendingDial) -> Bool {
+    guard let index = dialing.firstIndex(where: { $0 === dial }) else { return false }
+    dialing.remove(at: index)
+    return true
+  }
+
+  mutating func dialed(
+    _ dial: PendingDial, _ connection: HTTP1Connection, now: Duration, _ limits: Limits
+  ) -> [Step] {
+    guard end(dial) else { return [.close(connection)] }
     version = .http1
     born[ObjectIdentifier(connection)] = now
     idle.append(Idle(connection: connection, since: now, isFresh: true))
@@ -205,16 +220,18 @@ struct HostState {
   }
 
   mutating func dialed(
-    _ connection: HTTP2Connection, capacity: Int, now: Duration, _ limits: Limits
+    _ dial: PendingDial, _ connection: HTTP2Connection, capacity: Int, now: Duration, _ limits: Limits
   ) -> [Step] {
-    dials -= 1
+    guard end(dial) else { return [.close(connection)] }
     version = .http2
     shared.append(Shared(connection: connection, bornAt: now, used: 0, capacity: capacity, idleSince: now))
     return serve(now: now, limits)
   }
 
-  mutating func dialFailed(_ error: TransportError, now: Duration, _ limits: Limits) -> [Step] {
-    dials -= 1
+  mutating func dialFailed(
+    _ dial: PendingDial, _ error: TransportError, now: Duration, _ limits: Limits
+  ) -> [Step] {
+    guard end(dial) else { return [] }
     // Nothing is learnt of a host that cannot be reached: each that waits may try by itself.
     if version == .unknown { version = .http1 }
     var steps: [Step] = []

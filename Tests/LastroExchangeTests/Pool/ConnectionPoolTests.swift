@@ -129,6 +129,75 @@ struct ConnectionPoolTests {
     #expect(dialer.dials.count == 10)
   }
 
+  /// One of its dials hangs until it is cancelled.
+  private struct HangingDialer: Dialer {
+    let below: any Dialer
+    /// The dial that hangs.
+    var number = 1
+    /// Whether it stands for all that when it is cancelled.
+    var standsAtLast = false
+    let dials = EventRecorder<String>()
+    let cancelled = EventRecorder<String>()
+
+    func dial(_ request: DialRequest) async throws(TransportError) -> any ByteStream {
+      guard dials.record(request.host) + 1 == number else { return try await below.dial(request) }
+      do { try await Task.sleep(for: .seconds(1_000_000)) } catch {}
+      cancelled.record(request.host)
+      if standsAtLast { return try await below.dial(request) }
+      throw .cancelled()
+    }
+  }
+
+  @Test("a dial that no request wants any more is given up, and the next request dials anew", arguments: [false, true])
+  func givenUpDial(standsAtLast: Bool) async throws {
+    let ended = EventRecorder<Int>()
+    let server = MemoryServer { far, number in
+      while case let head = try await far.readHead(), !head.isEmpty { try await far.write("HTTP/1.1 204 No\r\n\r\n") }
+      ended.record(number)
+    }
+    let dialer = HangingDialer(below: server.dialer, standsAtLast: standsAtLast)
+    let transport = try DialerTransport(over: dialer)
+    let first = Task { try await transport.execute(.to { $0.deadline = nil }) }
+    _ = try await dialer.dials.waitForEvents(count: 1)
+    first.cancel()
+    _ = await first.result
+    for _ in 0..<2 {
+      let answer = try await transport.execute(.to { $0.connectTimeout = .seconds(60) })
+      #expect(answer.head.status == .noContent)
+    }
+    #expect(dialer.dials.count == 2)
+    _ = try await dialer.cancelled.waitForEvents(count: 1)
+    // What stands in spite of it is closed, and carries nothing.
+    if standsAtLast { _ = try await ended.waitForEvents(count: 1) }
+    await transport.shutDown()
+  }
+
+  @Test("a dial whose request found another connection ends with the transport", arguments: [false, true])
+  func leftDial(shutsDown: Bool) async throws {
+    let arrived = EventRecorder<Int>()
+    let gate = EventRecorder<Int>()
+    let server = MemoryServer { far, number in
+      while case let head = try await far.readHead(), !head.isEmpty {
+        arrived.record(number)
+        _ = try await gate.waitForEvents(count: 1)
+        try await far.write("HTTP/1.1 204 No\r\n\r\n")
+      }
+    }
+    let dialer = HangingDialer(below: server.dialer, number: 2)
+    do {
+      let transport = try DialerTransport(over: dialer)
+      let first = Task { try await transport.execute(.to()).head.status }
+      _ = try await arrived.waitForEvents(count: 1)
+      let second = Task { try await transport.execute(.to()).head.status }
+      _ = try await dialer.dials.waitForEvents(count: 2)
+      gate.record(1)
+      #expect(try await [first.value, second.value] == [.noContent, .noContent])
+      #expect(dialer.cancelled.count == 0)
+      if shutsDown { await transport.shutDown() }
+    }
+    _ = try await dialer.cancelled.waitForEvents(count: 1)
+  }
+
   @Test("of a dead connection a GET goes out again, and a POST does not", arguments: [true, false])
   func resending(isGET: Bool) async throws {
     let posts = EventRecorder<String>()
