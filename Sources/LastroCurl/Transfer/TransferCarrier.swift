@@ -197,7 +197,7 @@ final class TransferCarrier {
       guard transfer.mayEnd(code) else { continue }
       conclude(transfer, in: partition, failure: transfer.outcome(code))
     }
-    for transfer in partition.takeEarlyAnswers() {
+    for transfer in partition.takeEarlyAnswers() where transfer.mayEnd(CURLE_OK) {
       conclude(transfer, in: partition, failure: transfer.outcome(CURLE_OK))
     }
   }

@@ -70,13 +70,15 @@ struct UploadEndTests {
     #expect(await eventually { lab.engine.activeTransfers == 0 })
   }
 
-  @Test("an answer is no success before the source has ended", arguments: [false, true])
-  func afterTheAnswer(breaks: Bool) async throws {
-    let server = try Self.server(Self.fine)
-    let engine = try CurlTransport()
+  @Test("an answer is no success before the source has ended", arguments: [false, true], [false, true])
+  func afterTheAnswer(breaks: Bool, overHTTP2: Bool) async throws {
+    let lab = try HTTP2Servers()
+    let server = overHTTP2 ? try lab.server { _ in .text("fine") } : try Self.server(Self.fine)
+    let engine = lab.engine
     let response = try await engine.execute(
       .to(server, method: .post) {
         announce(&$0)
+        $0.trust(lab.authority)
         $0.delivery = .streamed(maximumBytes: nil)
       })
     #expect(response.head.status == .ok)
@@ -128,13 +130,14 @@ struct UploadEndTests {
     #expect(server.acceptedConnections == 2)
   }
 
-  @Test("a source that never ends meets the deadline, and the error names it")
-  func noEnd() async throws {
-    let server = try Self.server(Self.fine)
-    let engine = try CurlTransport()
+  @Test("a source that never ends meets the deadline, and the error names it", arguments: [false, true])
+  func noEnd(overHTTP2: Bool) async throws {
+    let lab = try HTTP2Servers()
+    let server = overHTTP2 ? try lab.server { _ in .text("fine") } : try Self.server(Self.fine)
+    let engine = lab.engine
     func failure(within limit: Duration) async throws -> TransportError {
       let fresh = UploadEndTests()
-      return try await engine.failure(server, method: .post) { fresh.announce(&$0, deadline: limit) }
+      return try await lab.failure(server, method: .post) { fresh.announce(&$0, deadline: limit) }
     }
     var error = try await failure(within: .seconds(3))
     // On a busy machine the answer itself may come later than that.
