@@ -69,14 +69,14 @@ extension Transfer {
 
   /// Whether the request goes out again, on another connection: one that had served before died of it without a byte of
   /// an answer, or the server said that nothing was done with it (GOAWAY, RFC 9113 §6.8), which libcurl 7.88 does not
-  /// tell apart. Once, and only where it does no harm.
+  /// tell apart. Once, what libcurl sent again by itself included, and only where it does no harm.
   func mustGoAgain(_ code: CURLcode) -> Bool {
     guard share.isReused, share.connection != nil, code.isEndOfConnection, failure == nil, response == nil,
       clastro_head_bytes(easy.raw) == 0
     else {
       return false
     }
-    return job.request.allowsResend && (job.upload == nil || uploadOffset == 0) && job.resends == 0
+    return job.request.allowsResend && (job.upload == nil || uploadOffset == 0) && resends == 0
   }
 }
 

@@ -209,6 +209,42 @@ struct HTTP2ReuseTests {
     }
   }
 
+  @Test("what was refused on one used connection, and died with another, is not sent a third time")
+  func refusedAndLost() async throws {
+    for death in [Death.closeNotify, .goAway] {
+      let lab = try HTTP2Servers()
+      var settings = LoopbackHTTP2Settings()
+      settings.maximumConcurrentStreams = 1
+      let held = EventRecorder<Int>(), tries = EventRecorder<Int>()
+      let server = try LoopbackServer.http2Script(tls: lab.tls(), settings: settings) { http2 in
+        while let request = try http2.readRequest(), let stream = request.stream {
+          switch request.path {
+          case "/held":
+            // Two connections, for each has room for one.
+            held.record(http2.connection.number)
+            while held.count < 2, http2.connection.pause(.milliseconds(10)) {}
+          case "/second":
+            let number = tries.record(http2.connection.number)
+            if number == 0 {
+              try http2.write(.resetStream(.refusedStream, stream: stream))
+              continue
+            }
+            if number == 1 { return try death.play(on: http2) }
+          default: break
+          }
+          try http2.respond(to: request, with: .text("fine"))
+        }
+      }
+      #expect(await lab.outcome(server, "/first") == .answered(200, "fine"))
+      async let other = lab.outcome(server, "/held")
+      #expect(await lab.outcome(server, "/held") == .answered(200, "fine"))
+      #expect(await other == .answered(200, "fine"))
+      let error = try await lab.failure(server, "/second") { $0.allowsResend = true }
+      #expect(error.requestSent && error.facts?.resends == 1, "\(error)")
+      #expect(tries.count <= 2)
+    }
+  }
+
   @Test("bytes have left also when the connection for the second sending cannot be made")
   func noSecondConnection() async throws {
     let lab = try HTTP2Servers()
