@@ -10,12 +10,19 @@ internal import LastroWire
 #endif
 
 extension StreamHub {
+  /// The question for the addresses of a name.
+  struct LookUp {
+    let dial: StreamDial
+    /// Of a resolver.
+    var giveUp: (@Sendable () -> Void)?
+  }
+
   /// Finds the host's addresses: fixed ones, its own where it is one, or the system's, which may take long.
   func beginDatagrams(_ dial: StreamDial, _ options: ConnectionOptions) {
     let fixed = options.resolutions.last { resolution in
       resolution.port == dial.request.port && (try? HostName(resolution.host)) == dial.host
     }
-    resolving[dial.id] = dial
+    resolving[dial.id] = LookUp(dial: dial)
     if let fixed {
       openDatagrams(dial, .success(fixed.addresses))
     } else if dial.host.isIPAddress {
@@ -32,31 +39,39 @@ extension StreamHub {
       let addresses = special.addresses
       return openDatagrams(dial, addresses.isEmpty ? .failure(.missingName(dial.host.text)) : .success(addresses))
     }
+    let name = dial.host.text, id = dial.id, inbox = inbox
     guard let source else {
       return SystemLookups.shared.submit(
         .init(name: dial.host) {
           dial.isSettled
         } answer: { addresses in
-          _ = dial.loop?.post(.stream(.resolved(dial, addresses)))
+          _ = inbox.post(.stream(.resolved(id, addresses)))
         })
     }
-    // Not given up with the dial: what it brings is dropped then.
-    _ = source.ask(dial.host.text, dial.request.port) { addresses in
-      _ = dial.loop?.post(.stream(.resolved(dial, addresses.named(dial.host.text))))
+    // A resolver may keep the answer's closure for ever, which holds nothing of the dial.
+    resolving[id]?.giveUp = source.ask(name, dial.request.port) { addresses in
+      _ = inbox.post(.stream(.resolved(id, addresses.named(name))))
     }
   }
 
   /// Gives up a look-up. False where there is none.
   @discardableResult
   func stopResolving(_ id: UInt64, _ error: TransportError) -> Bool {
-    guard let dial = resolving.removeValue(forKey: id) else { return false }
-    refuse(dial, error, leaves: true)
+    guard let lookUp = resolving.removeValue(forKey: id) else { return false }
+    lookUp.giveUp?()
+    refuse(lookUp.dial, error, leaves: true)
     return true
   }
 
-  func openDatagrams(_ dial: StreamDial, _ addresses: Result<[String], TransportError>) {
+  func resolved(_ id: UInt64, _ addresses: Result<[String], TransportError>) {
     // Given up, or late.
-    guard resolving[dial.id] != nil, let loop = dial.loop else { return }
+    guard let dial = resolving[id]?.dial else { return }
+    resolving[id]?.giveUp = nil
+    openDatagrams(dial, addresses)
+  }
+
+  private func openDatagrams(_ dial: StreamDial, _ addresses: Result<[String], TransportError>) {
+    guard let loop = dial.loop else { return }
     do throws(TransportError) {
       // Rules may have changed while the name was looked up.
       let profile = try profile(for: dial)

@@ -29,8 +29,8 @@ final class StreamHub {
   let inbox: LoopInbox
   private let load: LoadCounter
   var ports: [UInt64: StreamPort] = [:]
-  /// Looked up by the system, for datagrams.
-  var resolving: [UInt64: StreamDial] = [:]
+  /// Of datagrams, by the ids of their dials.
+  var resolving: [UInt64: LookUp] = [:]
   /// Of names whose addresses a resolver finds, by the ids of their dials.
   var races: [UInt64: DialRace] = [:]
   var deadAddresses = DeadAddresses<DeadAddressKey>()
@@ -98,7 +98,7 @@ final class StreamHub {
         port.expire(now: now)
       } else if let race = races[id] {
         race.expire(now: now)
-      } else if let dial = waiting[id] ?? resolving[id] {
+      } else if let dial = waiting[id] ?? resolving[id]?.dial {
         giveUp(id, .dialTimeout(dial))
       }
     }
@@ -113,7 +113,7 @@ final class StreamHub {
     case .dial(let dial):
       enter(dial)
       tidyDeadlines()
-    case .resolved(let dial, let addresses): openDatagrams(dial, addresses)
+    case .resolved(let id, let addresses): resolved(id, addresses)
     case .named(let id, let addresses): races[id]?.answered(addresses)
     case .read(let read):
       guard let port = ports[read.id] else { return _ = read.answer.offer(.failure(over)) }
@@ -163,7 +163,7 @@ final class StreamHub {
     for port in ports.values {
       for time in port.expirations { deadlines.add(time, port.id) }
     }
-    for dial in Array(waiting.values) + Array(resolving.values) { deadlines.add(dial.expiresAt, dial.id) }
+    for dial in Array(waiting.values) + resolving.values.map(\.dial) { deadlines.add(dial.expiresAt, dial.id) }
     for race in races.values { race.addDeadlines() }
   }
 

@@ -143,7 +143,8 @@ final class StreamWrite: Sendable {
 /// What other threads ask of a loop's streams.
 enum StreamCommand: Sendable {
   case dial(StreamDial)
-  case resolved(StreamDial, Result<[String], TransportError>)
+  /// The answer to a ``StreamHub/LookUp``.
+  case resolved(UInt64, Result<[String], TransportError>)
   /// A resolver's answer to a ``DialRace``.
   case named(UInt64, Result<[String], TransportError>)
   case read(StreamRead)

@@ -351,6 +351,35 @@ struct ResolverTests {
     #expect(try await stack.send(.get, server.baseURL).text == "fine")
   }
 
+  private static func dialer(
+    _ resolver: any NameResolver, _ edit: (inout CurlConfiguration) -> Void = { _ in }
+  ) throws -> CurlDialer {
+    var configuration = CurlConfiguration()
+    configuration.connection.proxy = .none
+    configuration.connection.resolver = resolver
+    edit(&configuration)
+    return try CurlDialer(configuration)
+  }
+
+  @Test("a look-up for datagrams is given up with its dial")
+  func datagramLookUp() async throws {
+    let resolver = Hanging()
+    let dialer = try Self.dialer(resolver)
+    let late = await words {
+      try await dialer.dialDatagrams(DialRequest(host: "far.test", port: 9, connectTimeout: .milliseconds(50)))
+    }
+    #expect(late == "timeout/connect_timeout")
+    #expect(await resolver.cancelled.wait { $0 == 1 })
+    let dialing = Task {
+      await words { try await dialer.dialDatagrams(DialRequest(host: "far.test", port: 9, connectTimeout: nil)) }
+    }
+    #expect(await resolver.asked.wait { $0 == 2 })
+    dialing.cancel()
+    #expect(await dialing.value == "cancelled/cancelled")
+    #expect(await resolver.cancelled.wait { $0 == 2 })
+    #expect(await eventually { dialer.activeStreams == 0 })
+  }
+
   @Test("streams of bytes and of datagrams are dialed to a resolver's addresses")
   func streams() async throws {
     let server = try LoopbackServer(handler: { try $0.echo() })
