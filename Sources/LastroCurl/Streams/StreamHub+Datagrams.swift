@@ -95,15 +95,10 @@ extension StreamHub {
     _ addresses: [String], for dial: StreamDial, _ rules: EgressRules?
   ) throws(TransportError) -> [String] {
     guard let rules else { return addresses }
-    var allowed: [String] = []
-    for address in addresses {
-      guard let denial = rules.denial(of: address, port: dial.request.port) else {
-        allowed.append(address)
-        continue
-      }
-      guard rules.usesAllowedOfMixed, address != addresses.last || !allowed.isEmpty else {
-        throw .egressDenied(.address(denial, TrustTarget(host: dial.host, port: dial.request.port)))
-      }
+    let denials = addresses.map { rules.denial(of: $0, port: dial.request.port) }
+    let allowed = zip(addresses, denials).filter { $0.1 == nil }.map(\.0)
+    if let denial = denials.lazy.compactMap(\.self).first, allowed.isEmpty || !rules.usesAllowedOfMixed {
+      throw .egressDenied(.address(denial, TrustTarget(host: dial.host, port: dial.request.port)))
     }
     return allowed
   }

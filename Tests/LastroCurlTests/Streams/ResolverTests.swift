@@ -380,6 +380,32 @@ struct ResolverTests {
     #expect(await eventually { dialer.activeStreams == 0 })
   }
 
+  @Test("of a mixed answer datagrams go to an address that is allowed, wherever it stands")
+  func egressOfDatagrams() async throws {
+    var policy = EgressPolicy.publicInternet
+    policy.allowing = [try EgressRange("127.0.0.1")]
+    let (denied, other) = ("127.0.0.2", "127.0.0.3")
+    let mixed = [
+      Table(denied, "127.0.0.1", denied), Table("127.0.0.1", denied), Table(denied, "127.0.0.1"),
+      Table(denied, other, "127.0.0.1", other, denied),
+    ]
+    for rule in [EgressPolicy.MixedAnswers.useAllowed, .refuse] {
+      policy.mixedAnswers = rule
+      let request = DialRequest(host: "far.test", port: 9)
+      for table in mixed {
+        let dialer = try Self.dialer(table) { $0.connection.egress = policy }
+        if rule == .useAllowed {
+          let stream = try await dialer.dialDatagrams(request)
+          #expect(stream.facts.remoteAddress == "127.0.0.1")
+        } else {
+          #expect(await words { try await dialer.dialDatagrams(request) } == "policy/egress_denied")
+        }
+      }
+      let none = try Self.dialer(Table(denied, other, denied)) { $0.connection.egress = policy }
+      #expect(await words { try await none.dialDatagrams(request) } == "policy/egress_denied")
+    }
+  }
+
   @Test("streams of bytes and of datagrams are dialed to a resolver's addresses")
   func streams() async throws {
     let server = try LoopbackServer(handler: { try $0.echo() })
