@@ -93,8 +93,15 @@ final class DialRace: DialTaker {
   /// Its time has come: that of the next attempt, or of the whole.
   func expire(now: Int64) {
     guard now >= dial.expiresAt else { return proceed() }
-    for address in attempts.values { hub.deadAddresses.note(key(of: address), now: now) }
+    for (id, address) in attempts where hadTime(id, now: now) { hub.deadAddresses.note(key(of: address), now: now) }
     end(lateness)
+  }
+
+  /// Whether an attempt that has not ended had the time to: as long as the next one waits for it, or, where there is
+  /// less in all, half of that. One for which no time was left has not shown that its address is dead.
+  private func hadTime(_ id: UInt64, now: Int64) -> Bool {
+    let began = beginnings[id] ?? now
+    return now - began >= min(AddressSchedule.stagger, (now - answeredAt) / 2)
   }
 
   func sessions(for profile: StreamProfile) -> SessionShare? { hub.sessions(of: dial, for: profile) }
@@ -114,8 +121,7 @@ final class DialRace: DialTaker {
     guard let address = attempts.removeValue(forKey: id) else { return }
     failures.append((address, error))
     let now = monotonicNow()
-    // One for which no time was left has not shown that it is dead.
-    let isLate = error.code == .connectTimeout && now - (beginnings[id] ?? now) >= AddressSchedule.stagger
+    let isLate = error.code == .connectTimeout && hadTime(id, now: now)
     if error.stage == .connect || isLate { hub.deadAddresses.note(key(of: address), now: now) }
     schedule.noteFailed(address, isFinal: isFinal(error))
     proceed()
