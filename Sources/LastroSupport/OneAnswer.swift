@@ -67,19 +67,22 @@ public final class OneAnswer<Value: Sendable>: Sendable {
   @inlinable
   public func take() -> Value? { state.withLock { $0.value.take() } }
 
-  /// Suspends until there is a value to take. To be called once.
+  /// Suspends until a value was given, though another may have taken it by then. To be called once.
   @inlinable
-  public func wait() async {
+  public func wait() async { await wait { $0.isGiven } }
+
+  @inlinable
+  func wait(until isOver: (State) -> Bool) async {
     await withCheckedContinuation { continuation in
-      if !keep(continuation) { continuation.resume() }
+      if !keep(continuation, until: isOver) { continuation.resume() }
     }
   }
 
-  /// False where the value is there.
+  /// False where the wait is over.
   @inlinable
-  func keep(_ continuation: CheckedContinuation<Void, Never>) -> Bool {
+  func keep(_ continuation: CheckedContinuation<Void, Never>, until isOver: (State) -> Bool) -> Bool {
     state.withLock { state in
-      if state.value != nil { return false }
+      if isOver(state) { return false }
       state.waiter = continuation
       return true
     }
@@ -90,7 +93,7 @@ public final class OneAnswer<Value: Sendable>: Sendable {
   public func value() async -> Value {
     while true {
       if let value = take() { return value }
-      await wait()
+      await wait { $0.value != nil }
     }
   }
 }

@@ -42,6 +42,15 @@ struct OneAnswerTests {
     #expect(kept == nil)
   }
 
+  @Test("who begins to wait when the value was taken goes on at once")
+  func takenBefore() async {
+    let answer = OneAnswer<Int>()
+    answer.give(1)
+    #expect(answer.take() == 1)
+    await answer.wait()
+    #expect(answer.take() == nil)
+  }
+
   @Test("the task that waits may be woken later than the value is given")
   func settled() async {
     let answer = OneAnswer<String>()
