@@ -255,7 +255,7 @@ struct ConnectionPoolTests {
       // Closed at once, while the next request may be on its way.
     }
     let transport = try server.transport()
-    for number in 0..<2_000 {
+    for number in 0..<600 {
       let isGET = number % 2 == 0
       do {
         let answer = try await transport.execute(
@@ -265,9 +265,9 @@ struct ConnectionPoolTests {
         #expect(!isGET && error.code == .connectionLost)
       }
     }
-    let events = served.events
-    #expect(Set(events).count == events.count)
-    #expect((0..<1_000).allSatisfy { events.contains("/\($0 * 2)") })
+    let asked = Set(served.events)
+    #expect(asked.count == served.events.count)
+    #expect((0..<300).allSatisfy { asked.contains("/\($0 * 2)") })
   }
 
   @Test("the reader of a body is not overrun, and a body that is dropped frees its connection")
