@@ -3,8 +3,8 @@
 
 `report.py EVENTS LOG COMMAND…` has the command write its event stream to EVENTS and everything it prints to LOG. Where the
 run does not come to its end (a crash, a hang), it prints the tests that had not ended and what LOG has beside the
-progress of tests. A run that tells nothing for SILENCE seconds is ended: no test may take so long. With TELLS_SHARE it says how much of the machine
-the run had.
+progress of tests. A run that tells nothing for SILENCE seconds is ended: no test may take so long. With TELLS_SHARE it says
+how much of the machine the run had.
 """
 import collections
 import os

@@ -140,11 +140,11 @@ extension FailureCode {
 
   // MARK: timeout
 
-  /// No connection within the connect limit.
+  /// No connection within the connect timeout.
   public static let connectTimeout = Self("connect_timeout")
   /// One attempt took longer than the attempt timeout.
   public static let attemptTimeout = Self("attempt_timeout")
-  /// No byte moved for as long as the idle limit.
+  /// No byte moved for as long as the idle timeout.
   public static let idleTimeout = Self("idle_timeout")
   /// The whole call took longer than the total timeout.
   public static let totalTimeout = Self("total_timeout")

@@ -67,7 +67,7 @@ extension HTTP2Exchange {
     do throws(TransportError) {
       session.endBody(stream, trailers: try HTTP2Fields(trailers: job.upload?.trailers ?? []))
     } catch {
-      host.conclude(self, error)
+      host.conclude(self, error.afterSending)
     }
   }
 

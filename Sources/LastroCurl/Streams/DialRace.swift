@@ -101,7 +101,7 @@ final class DialRace: DialTaker {
   /// less in all, half of that. One for which no time was left has not shown that its address is dead.
   private func hadTime(_ id: UInt64, now: Int64) -> Bool {
     let began = beginnings[id] ?? now
-    return now - began >= min(AddressSchedule.stagger, (now - answeredAt) / 2)
+    return now - began >= min(AddressSchedule.stagger, (dial.expiresAt - beganAt) / 2)
   }
 
   func sessions(for profile: StreamProfile) -> SessionShare? { hub.sessions(of: dial, for: profile) }

@@ -28,7 +28,7 @@ extension TransportError {
   }
 
   /// Fields that are more than a session sends.
-  package static func tooLarge(_ fields: String) -> TransportError {
+  package static func fieldsTooLarge(_ fields: String) -> TransportError {
     .refused(
       .invalidHeader, "the request's \(fields) may have no more than \(HTTP2Fields.maximumBytes) bytes over HTTP/2",
       hint: largeFieldsHint)

@@ -24,7 +24,7 @@ package struct HTTP2Request {
     } catch {
       throw error.transportError
     }
-    if fields.isTooLarge { throw .tooLarge("head") }
+    if fields.isTooLarge { throw .fieldsTooLarge("head") }
     body = request.body.isEmpty ? .none : .stream(length: request.body.length)
   }
 
@@ -79,6 +79,6 @@ extension HTTP2Fields {
     } catch {
       throw error.transportError
     }
-    if isTooLarge { throw .tooLarge("trailers") }
+    if isTooLarge { throw .fieldsTooLarge("trailers") }
   }
 }

@@ -121,7 +121,7 @@ final class HTTP2Run {
     do throws(TransportError) {
       session.endBody(stream, trailers: try HTTP2Fields(trailers: upload.trailers))
     } catch {
-      fail(error)
+      fail(error.afterSending)
     }
   }
 

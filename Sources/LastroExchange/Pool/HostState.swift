@@ -98,12 +98,16 @@ struct HostState {
     return serve(now: now, limits)
   }
 
-  /// A job is over. No dial goes on that no job wants: one that hangs would be what later jobs wait for.
+  /// A job is over. No dial goes on that no job wants: one that hangs would be what later jobs wait for. The job's own
+  /// is given up where it is still under way, for the others have those that were begun for them; else the latest.
   mutating func forget(_ job: ExchangeJob) -> [Step] {
     guard let index = waiting.firstIndex(where: { $0.job === job }) else { return [] }
     waiting.remove(at: index)
     var steps: [Step] = []
-    while dials > waiting.count, let latest = dialing.popLast() { steps.append(.giveUp(latest)) }
+    while dials > waiting.count {
+      let own = dialing.firstIndex { $0.job == ObjectIdentifier(job) }
+      steps.append(.giveUp(dialing.remove(at: own ?? dialing.count - 1)))
+    }
     return steps
   }
 
@@ -129,7 +133,7 @@ struct HostState {
         idle.removeFirst()
         close(oldest.connection, &steps)
       }
-      let dial = PendingDial()
+      let dial = PendingDial(for: waiting[dials].job)
       begun.append(.dial(waiting[dials].job, dial))
       dialing.append(dial)
     }

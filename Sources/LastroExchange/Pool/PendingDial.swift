@@ -9,7 +9,11 @@ final class PendingDial: Sendable {
     var isCancelled = false
   }
 
+  /// The job that it was begun for.
+  let job: ObjectIdentifier
   private let state = Lock(State())
+
+  init(for job: ExchangeJob) { self.job = ObjectIdentifier(job) }
 
   /// Begins it. Not yet, it may have been given up.
   func run(_ dial: @escaping @Sendable () async -> Void) {

@@ -13,7 +13,7 @@ package import LastroWire
 /// `:authority` has its place.
 package struct HTTP2Fields: Sendable {
   /// What a head, or trailers, may have: see ``isTooLarge``.
-  package static let maximumBytes = 16 << 20
+  package static let maximumBytes = 1 << 20
 
   /// Names and values, one behind the other.
   var bytes: [UInt8] = []

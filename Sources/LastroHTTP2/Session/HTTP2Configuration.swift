@@ -32,5 +32,8 @@ package struct HTTP2Configuration: Sendable {
   /// When windows are made smaller, a quarter of ``unreadBytes`` may be unread and a connection's window under way. The
   /// new windows of all streams are no more than ``unreadBytes`` together, or ``WindowPlan/minimum`` for each. This is
   /// three quarters of ``unreadBytes`` more, for servers that have frames waiting to be sent when they learn of it.
-  package var mostUnreadBytes: Int { 2 * unreadBytes + connectionWindow + streams * WindowPlan.minimum }
+  package var mostUnreadBytes: Int {
+    // A caller may allow any number of streams; their numbers end there (RFC 9113 §5.1.1).
+    2 * unreadBytes + connectionWindow + min(streams, Int(Int32.max)) * WindowPlan.minimum
+  }
 }

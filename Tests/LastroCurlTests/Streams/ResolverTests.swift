@@ -227,7 +227,8 @@ struct ResolverTests {
     let none = try await failure { try await Self.stack(Table()).send(.get, "http://far.test/") }
     #expect(none.words == "resolve/host_not_found" && "\(none)".contains("far.test has no address"))
     let wrong = try await failure { try await Self.stack(Table("far.example")).send(.get, "http://far.test/") }
-    #expect(wrong.words == "resolve/invalid_option" && "\(wrong)".contains("\"far.example\", which is not an IP address"))
+    #expect(wrong.words == "resolve/invalid_option")
+    #expect("\(wrong)".contains("\"far.example\", which is not an IP address"))
   }
 
   @Test("a resolver that hangs has the connect timeout, and is cancelled then")

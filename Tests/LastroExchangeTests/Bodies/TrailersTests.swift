@@ -123,7 +123,7 @@ struct TrailersTests {
     ]
     for (refusal, fields) in zip(refusals, ["head", "trailers"]) {
       #expect(refusal?.stage == .request && refusal?.code == .invalidHeader && refusal?.requestSent == false)
-      #expect(refusal?.message == "the request's \(fields) may have no more than 16777216 bytes over HTTP/2")
+      #expect(refusal?.message == "the request's \(fields) may have no more than 1048576 bytes over HTTP/2")
     }
   }
 

@@ -163,6 +163,17 @@ struct HTTP2WindowTests {
     #expect(lab.session.loss == nil && lab.session.openStreams == 100)
   }
 
+  @Test("has a bound however many streams a caller allows")
+  func anyStreams() throws {
+    var configuration = HTTP2Configuration()
+    configuration.streams = .max
+    #expect(configuration.mostUnreadBytes > configuration.unreadBytes)
+    let lab = try SessionLab.ready(configuration)
+    let stream = try lab.open()
+    lab.receive([.head(200, on: stream.number, ends: true)])
+    #expect(lab.ending(stream) == .whole)
+  }
+
   @Test("is shared by all streams: as much as one could use, half as much for twice as many")
   func plan() {
     func window(_ estimate: Int, _ streams: Int, unread: Int = 0) -> Int {
