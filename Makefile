@@ -76,7 +76,7 @@ tsan: setup-test ## Run the tests under ThreadSanitizer, but for those that .ci/
 asan: setup-test ## Run the tests under AddressSanitizer and LeakSanitizer, but for those that .ci/skips.address names
 	.ci/test address
 
-slow: setup-test ## Run the tests with a tenth of the machine
+slow: setup-test ## Run the tests at the lowest priority, beside four busy loops
 	.ci/test slow
 
 newer: ## Build and run the tests on Debian 13, made in .systems; needs root
