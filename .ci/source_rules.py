@@ -97,17 +97,12 @@ TESTED_ELSEWHERE = {
 HELPERS = 20
 # Rows of one test, which fill several files.
 ROWS = "ErrorTexts+"
-# Lines of a target in all: what a service that fetches JSON has to compile stays small.
-TARGET_LIMIT = {"Lastro": 16_000}
-# Public types at the top level: what comes into scope with the import.
-TYPES_LIMIT = {"Lastro": 100}
-PUBLIC_TYPE = re.compile(r"^(?:@\S+ )*public (?:[a-z]+ )*(?:struct|class|enum|actor|protocol|typealias) (\w+)", re.MULTILINE)
 # Lines of a body: of a function, an initializer, or what computes a value.
 BODY_LIMIT = 40
 BODY = re.compile(r"( *)(?:@\S+ )*(?:[a-z]+(?:\([a-z]+\))? )*(?:func|init|deinit|subscript|var|get|set|_modify|_read|didSet|willSet)\b")
 # What goes on with a signature at its own indentation.
 SIGNATURE_GOES_ON = (")", "]", "{", "->", "throws", "async", "where")
-LIMIT = {"Sources": 400, "Tests": 600, "Playgrounds": 400, "Benchmarks": 400}
+LIMIT = {"Sources": 600, "Tests": 600, "Playgrounds": 600, "Benchmarks": 600}
 
 
 def tracked():
@@ -316,26 +311,6 @@ def untested_rooms():
         yield room
 
 
-def large_targets():
-    """Targets that have more lines than they may."""
-    for target, limit in TARGET_LIMIT.items():
-        lines = sum(len(path.read_text(encoding="utf-8").splitlines())
-                    for path in tracked() if path.parts[:2] == ("Sources", target) and path.suffix == ".swift")
-        if lines > limit:
-            print(f"Sources/{target} has {lines} lines, {limit} are allowed: move what is not HTTP, policy or trust elsewhere")
-            yield target
-
-
-def crowded_targets():
-    """Targets that bring more types into scope than they may."""
-    for target, limit in TYPES_LIMIT.items():
-        types = {name for path in tracked() if path.parts[:2] == ("Sources", target) and path.suffix == ".swift"
-                 for name in PUBLIC_TYPE.findall(path.read_text(encoding="utf-8"))}
-        if len(types) > limit:
-            print(f"Sources/{target} has {len(types)} public types, {limit} are allowed: nest them, or move them to another target")
-            yield target
-
-
 SUITE = re.compile(r"^@Suite(?:\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))?(?=\s)", re.MULTILINE)
 UNTITLED = re.compile(r'@(Test|Suite)\b(?!\(\s*#*")')
 LOOP = re.compile(r"\s*(?:while|repeat|for|func)\b")
@@ -394,19 +369,8 @@ def spinning_loops(lines):
                 yield index + 1, "a loop that may never end: eventually { … } looks again and again, for a minute"
 
 
-# Words of a page that is to be read in one go, drawings included, as `wc -w` counts them.
-PAGE_LIMIT = {"Docs/Internals.md": 2_500}
-
-
-def long_pages():
-    for name, limit in PAGE_LIMIT.items():
-        if (count := len(pathlib.Path(name).read_text(encoding="utf-8").split())) > limit:
-            print(f"{name} has {count} words, {limit} are allowed")
-            yield name
-
-
 def main():
-    of_all = (large_targets, crowded_targets, long_pages, actorless_pages, stale_skips, test_folders, untested_rooms)
+    of_all = (actorless_pages, stale_skips, test_folders, untested_rooms)
     findings = sum(1 for rule in of_all for _ in rule())
     for path in tracked():
         if path.suffix not in {".swift", ".c", ".h", ".py", ".sh"} and path.name != "Makefile" and path.parts[0] != ".ci":
