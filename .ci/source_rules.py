@@ -93,10 +93,6 @@ TESTED_ELSEWHERE = {
     "LastroWire/Addresses": "what reads hosts and asks for their class: LastroTests/Host and LastroResilienceTests/Egress",
     "LastroWire/PublicSuffix": "the list that it reads for, in LastroTests/Host",
 }
-# Swift files of Tests without a test.
-HELPERS = 20
-# Rows of one test, which fill several files.
-ROWS = "ErrorTexts+"
 # Lines of a body: of a function, an initializer, or what computes a value.
 BODY_LIMIT = 40
 BODY = re.compile(r"( *)(?:@\S+ )*(?:[a-z]+(?:\([a-z]+\))? )*(?:func|init|deinit|subscript|var|get|set|_modify|_read|didSet|willSet)\b")
@@ -278,22 +274,16 @@ def stale_skips():
 
 
 def test_folders():
-    """Folders of tests that are not named as a room of the target they test, and helpers beyond what is allowed."""
-    helpers = []
+    """Yields files in folders of tests that are not named as a room of the target they test."""
     for path in tracked():
         if path.parts[0] != "Tests" or path.suffix != ".swift" or path.parts[1] == "Consumer":
             continue
-        if not path.name.startswith(ROWS) and "@Test" not in path.read_text(encoding="utf-8"):
-            helpers.append(path)
         if not path.parts[1].endswith("Tests") or len(path.parts) == 3:
             continue
         source = pathlib.Path("Sources", path.parts[1].removesuffix("Tests"))
         if len(path.parts) > 4 or path.parts[2] not in KINDS_OF_TESTS and not (source / path.parts[2]).is_dir():
             print(f"{path}: {'/'.join(path.parts[2:-1])} is not a room of {source}, nor one of {', '.join(sorted(KINDS_OF_TESTS))}")
             yield path
-    if len(helpers) > HELPERS:
-        print(f"{len(helpers)} Swift files in Tests have no @Test, {HELPERS} are allowed:", *helpers, sep="\n  ")
-        yield helpers
 
 
 def untested_rooms():
