@@ -29,6 +29,9 @@ extension CurlTransport {
     var options = connection ?? self.connection
     // A server that speaks HTTP/2 alone shows the same certificate.
     options.httpVersion = .http1
+    if let authority = request.head.authority, let target = TrustTarget(authority: authority, defaultPort: 443) {
+      options.tls = try await options.tls.readingIdentity(for: target, within: timeout)
+    }
     let transfer = TransferRequest(
       head: request.head, connection: options, connectTimeout: timeout, deadline: timeout)
     let job = try await perform(transfer, isInspection: true)
@@ -37,5 +40,24 @@ extension CurlTransport {
       throw .unrecordedChain
     }
     return trust
+  }
+}
+
+extension TLSOptions {
+  /// Returns the options with the client certificate for a host in memory: libcurl's transfers would read its files on
+  /// the loop's thread.
+  fileprivate func readingIdentity(
+    for target: TrustTarget, within limit: Duration
+  ) async throws(TransportError) -> TLSOptions {
+    guard let source = try ClientIdentities(self).identity(for: target.host), !source.paths.isEmpty else { return self }
+    let request = TLSFileRequest(identities: [.init(source: source)])
+    let files = TLSFiles(self)
+    try files.take(await TLSFileReader.answer(to: request, within: limit, for: target.name), now: monotonicNow())
+    guard let identity = files.identity(source) else { throw .unusableIdentity }
+    var options = self
+    options.hostIdentities = [:]
+    options.identity = Identity(
+      certificate: .bytes(identity.certificate), key: .bytes(identity.key), keyPassword: identity.password)
+    return options
   }
 }

@@ -26,6 +26,7 @@ public final class CurlTransport: Transport {
   var sharedOptions: SharedOptions { shared }
   private let streamBufferBytes: Int
   let settings: LoopSettings
+  let fileRevisions = TLSFileRevisions()
 
   package var connection: ConnectionOptions { shared.options }
 

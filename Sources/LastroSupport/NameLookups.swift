@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Look-ups of names by calls that block for as long as they like, on threads of their own.
+/// Look-ups of names, or of files, by calls that block for as long as they like, on threads of their own.
 ///
 /// A request for a name that is being looked up gets the same answer. A look-up that was given up goes on until the
 /// call returns, and its answer is dropped.

@@ -59,7 +59,12 @@ public struct TLSOptions: Sendable, Hashable {
     case strict
   }
 
-  /// A client certificate (chain, leaf first) and its private key. Files are read anew for every connection.
+  /// A client certificate (chain, leaf first) and its private key.
+  ///
+  /// Files are read once, and looked at again once a second at most: when certificate and key have changed and match,
+  /// requests go out on new connections, which present the new certificate. While they cannot be read or do not match,
+  /// connections and requests go on with the pair read before. A file may have 1 MiB at most. It may be a pipe, which is
+  /// read once and has to end within a minute.
   public struct Identity: Sendable, Hashable {
     /// Certificate chain.
     public var certificate: PEM
@@ -107,7 +112,7 @@ public struct TLSOptions: Sendable, Hashable {
   /// `nil`.
   ///
   /// For debugging: a reader of the file can read the traffic. It is made with mode 0600. The environment's
-  /// `SSLKEYLOGFILE`, which libcurl honours by itself, has no effect.
+  /// `SSLKEYLOGFILE` has no effect.
   public var keyLogFile: String?
 
   /// Judges servers after chain and host name are checked. Default `nil`: these suffice.

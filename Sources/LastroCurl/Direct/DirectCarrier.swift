@@ -49,6 +49,8 @@ final class DirectCarrier {
   private var partitions: [ConnectionOptions: Partition] = [:]
   private var mostPartitions = DirectCarrier.sparePartitions
   @exclusivity(unchecked) private var exchanges: [ObjectIdentifier: CarriedExchange] = [:]
+  /// Jobs that wait until files of TLS options were looked at.
+  private var held: [ObjectIdentifier: TransferJob] = [:]
   private var connections: [DirectConnection?] = []
   private let sendingSpace = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 * 1024, alignment: 16)
   /// Writes the head of a job's request.
@@ -102,7 +104,7 @@ final class DirectCarrier {
   }
 
   var now: Int64 { clock.now }
-  var isEmpty: Bool { exchanges.isEmpty }
+  var isEmpty: Bool { exchanges.isEmpty && held.isEmpty }
   /// How many different options it remembers hosts for.
   var knownOptions: Int { partitions.count }
   /// Earliest time at which there is something to do.
@@ -116,7 +118,8 @@ final class DirectCarrier {
     let key = HostQueue.Key(job.request.head)
     let partition = partition(for: job)
     do throws(TransportError) {
-      enter(job, try host(key, in: partition))
+      let host = try host(key, in: partition)
+      if !holds(job, for: host) { enter(job, host) }
     } catch {
       load.end()
       job.finish(error, facts: nil)
@@ -131,7 +134,23 @@ final class DirectCarrier {
       let host = defaultPartition?.hosts[HostQueue.Key(job.request.head)], host.hasFreeConnection
     else { return false }
     clock.update()
+    guard !mustLook(host) else { return false }
     enter(job, host)
+    return true
+  }
+
+  /// Whether files of TLS options are to be looked at before a connection of a host is used again.
+  private func mustLook(_ host: DirectHost) -> Bool {
+    host.profile.map { $0.uses > 0 && streams.mustLook(at: $0, now: clock.now) } ?? false
+  }
+
+  /// Has a job wait until the files were looked at. False: they need not be.
+  private func holds(_ job: TransferJob, for host: DirectHost) -> Bool {
+    guard mustLook(host), let profile = host.profile else { return false }
+    held[ObjectIdentifier(job)] = job
+    streams.look(at: profile, until: job.expiresAt) { [unowned self] _ in
+      if held.removeValue(forKey: ObjectIdentifier(job)) != nil { _ = begin(job) }
+    }
     return true
   }
 
@@ -222,6 +241,7 @@ final class DirectCarrier {
   }
 
   func cancel(_ job: TransferJob) {
+    if let job = held.removeValue(forKey: ObjectIdentifier(job)) { return refuse(job, .cancelled()) }
     guard let exchange = exchanges[ObjectIdentifier(job)] else { return }
     exchange.host.conclude(exchange, .cancelled(requestSent: exchange.requestSent))
   }
@@ -230,9 +250,13 @@ final class DirectCarrier {
 
   func resumeSending(_ job: TransferJob) { exchanges[ObjectIdentifier(job)]?.resumeSending() }
 
-  func has(_ job: TransferJob) -> Bool { exchanges[ObjectIdentifier(job)] != nil }
+  func has(_ job: TransferJob) -> Bool {
+    exchanges[ObjectIdentifier(job)] != nil || !held.isEmpty && held[ObjectIdentifier(job)] != nil
+  }
 
   func cancelAll() {
+    for job in held.values { refuse(job, .shutDown) }
+    held = [:]
     for exchange in Array(exchanges.values) { exchange.host.conclude(exchange, .shutDown) }
   }
 

@@ -68,6 +68,7 @@ extension DirectHost {
     // Dropped in the meantime: the hub has closed it.
     guard dials.remove(session.id) != nil else { return }
     let connection = DirectConnection(session, host: self, now: carrier.now)
+    profile = session.profile
     carrier.register(connection)
     if versions.learn(session.facts.tls?.applicationProtocol) {
       guard session.readEnd == nil else { return speaksFirst(connection, session.earlyEnd) }

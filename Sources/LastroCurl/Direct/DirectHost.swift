@@ -24,6 +24,8 @@ final class DirectHost: DialTaker {
   @exclusivity(unchecked) var heads = HeadMemory()
   /// Whether the server may be asked first if it wants a large body: one that did not answer once is not asked again.
   var mayExpect = true
+  /// The options and the trust that its latest connection was dialed under.
+  @exclusivity(unchecked) var profile: StreamProfile?
   private var sessions: SessionShare?
   private var sessionsProfile: UInt64?
   /// Where all its requests go to one, whatever their hosts.
@@ -69,7 +71,8 @@ final class DirectHost: DialTaker {
     waiting.count == 0 && idle.isEmpty && runningCount == 0 && dials.isEmpty && pool.isEmpty
   }
 
-  /// TLS sessions prove nothing under other roots or rules than those that they were agreed on under.
+  /// TLS sessions prove nothing under other roots or rules than those that they were agreed on under, and name the
+  /// client by the certificate that it had then: those of another profile are not resumed.
   func sessions(for profile: StreamProfile) -> SessionShare? {
     guard key.isTLS || forward?.isTLS == true else { return nil }
     if sessionsProfile != profile.id {

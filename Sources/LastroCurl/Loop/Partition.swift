@@ -30,7 +30,7 @@ final class Partition {
   private var drains: [Transfer] = []
 
   init(id: UInt32, options: ConnectionOptions, settings: LoopSettings, poller: Poller) throws(TransportError) {
-    let trust = try PartitionTrust(options.tls, standing: settings.trustJudge, poller: poller)
+    let trust = try PartitionTrust(options.tls, standing: settings.trustJudge, poller: poller, readsItself: true)
     let applier = try OptionApplier(
       options: options, trust: trust, limits: settings.transfer, environment: settings.environmentProxies,
       poller: poller)

@@ -80,7 +80,8 @@ final class OptionApplier {
     let easy = transfer.easy
     let head = transfer.job.request.head
     easy.transfer = transfer
-    if transfer.host.gate.isNeeded { try trust.prepare() }
+    let gate = transfer.host.gate
+    if gate.isNeeded { try trust.prepare(for: gate.isTLS ? identity(for: gate.target.host) : nil) }
     try applyOptions(transfer)
     try applyURL(easy, head)
     try applyHeaders(transfer)
@@ -203,10 +204,18 @@ final class OptionApplier {
     easy.set(CURLOPT_SSLVERSION, minimumVersion)
     applyCiphers(easy, legacy: CURLOPT_SSL_CIPHER_LIST, suites: CURLOPT_TLS13_CIPHERS)
     if options.tls.requiresStapledStatus { easy.set(CURLOPT_SSL_VERIFYSTATUS, 1) }
-    guard role == .server, let identity = identities.identity(for: host) else { return }
-    try apply(identity.certificate, to: easy, file: CURLOPT_SSLCERT, blob: CURLOPT_SSLCERT_BLOB)
-    try apply(identity.key ?? identity.certificate, to: easy, file: CURLOPT_SSLKEY, blob: CURLOPT_SSLKEY_BLOB)
-    if let password = identity.keyPassword { easy.set(CURLOPT_KEYPASSWD, password) }
+    guard let source = identity(for: host, role) else { return }
+    // An identity that libcurl does not take must not turn into a request without one.
+    guard let identity = trust.files.identity(source),
+      easy.set(CURLOPT_SSLCERT_BLOB, blob: identity.certificate) == CURLE_OK,
+      easy.set(CURLOPT_SSLKEY_BLOB, blob: identity.key) == CURLE_OK
+    else { throw .unusableIdentity }
+    if let password = identity.password { easy.set(CURLOPT_KEYPASSWD, password) }
+  }
+
+  /// The client certificate for a host. No proxy gets one.
+  func identity(for host: HostName, _ role: ServerTrust.Role = .server) -> TLSOptions.Identity? {
+    role == .server ? identities.identity(for: host) : nil
   }
 
   /// The proxy's own certificate is verified like a server's, against the same roots. No client certificate goes to it.
@@ -235,20 +244,6 @@ final class OptionApplier {
     case .v1_1: Int(CURL_SSLVERSION_TLSv1_1)
     case .v1_2: Int(CURL_SSLVERSION_TLSv1_2)
     case .v1_3: Int(CURL_SSLVERSION_TLSv1_3)
-    }
-  }
-
-  /// An identity that libcurl does not take must not turn into a request without one.
-  private func apply(
-    _ pem: TLSOptions.PEM, to easy: EasyHandle, file: CURLoption, blob: CURLoption
-  ) throws(TransportError) {
-    let code =
-      switch pem {
-      case .file(let path): easy.set(file, path)
-      case .bytes(let bytes): easy.set(blob, blob: bytes)
-      }
-    guard code == CURLE_OK else {
-      throw .emptyIdentity(isKey: file == CURLOPT_SSLKEY)
     }
   }
 

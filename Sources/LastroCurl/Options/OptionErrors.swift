@@ -28,13 +28,6 @@ extension TransportError {
     .unsupported, "libcurl's own transfers ask no resolver, and inspections go by them",
     hint: "leave CurlConfiguration.carrier as it is, or ConnectionOptions.resolver nil")
 
-  /// - Parameter isKey: whether it is the key.
-  static func emptyIdentity(isKey: Bool) -> TransportError {
-    invalidTLSOptions(
-      "the client \(isKey ? "certificate's key" : "certificate") is empty",
-      hint: "give it as PEM, by its path or its bytes")
-  }
-
   static let noMemoryForFields = TransportError(
     stage: .request, code: .engineFailure, message: "out of memory for header fields", hint: memoryHint)
 

@@ -16,8 +16,8 @@ internal import LastroSupport
 /// `ConnectionOptions` hold as for a fetch; where the host has the role of a proxy, no client certificate goes to it.
 /// Through HTTP proxies everything goes by `CONNECT`. Of the options, those of HTTP alone are ignored.
 ///
-/// Trust is decided when a stream is dialed, within its handshake. When rules change afterwards, streams that stand go
-/// on, and new ones are dialed under the new rules. No connection serves two streams, or a stream and a fetch, and no
+/// Trust is decided when a stream is dialed, within its handshake. When rules, roots or client certificates change
+/// afterwards, open streams go on, and new ones are dialed under the new state. No connection serves two streams, or a stream and a fetch, and no
 /// TLS session is resumed.
 ///
 /// Any number of streams may be open; idle ones are not closed, and they do not count among
@@ -83,7 +83,7 @@ public struct CurlDialer: Dialer {
     try transport.checkPlaintext(request)
   }
 
-  /// Of the engine's judge, and of the request's.
+  /// The revisions of the engine's judge and the request's, and of the files that the TLS options name.
   public func trustRevisions(for request: DialRequest) -> [UInt64] { transport.trustRevisions(for: request) }
 }
 

@@ -35,7 +35,9 @@ extension CurlTransport {
   }
 
   func trustRevisions(for request: DialRequest) -> [UInt64] {
-    JudgePanel(standing: settings.trustJudge, additional: (request.connection ?? connection).tls.trustJudge).revisions
+    let options = (request.connection ?? connection).tls
+    let judges = JudgePanel(standing: settings.trustJudge, additional: options.trustJudge)
+    return judges.revisions + (request.tls == nil ? [] : fileRevisions.numbers(of: options))
   }
 
   func checkPlaintext(_ request: DialRequest) throws(TransportError) {

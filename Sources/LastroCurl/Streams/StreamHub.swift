@@ -33,6 +33,9 @@ final class StreamHub {
   var resolving: [UInt64: LookUp] = [:]
   /// Of names whose addresses a resolver finds, by the ids of their dials.
   var races: [UInt64: DialRace] = [:]
+  /// Dials that wait for the files of their TLS options, by their ids.
+  var reading: [UInt64: StreamDial] = [:]
+  var fileReads: [UInt64: FileRead] = [:]
   var deadAddresses = DeadAddresses<DeadAddressKey>()
   var byDescriptor: [Int32: StreamPort] = [:]
   var deadlines = StreamDeadlines()
@@ -65,7 +68,9 @@ final class StreamHub {
 
   deinit { scratch.deallocate() }
 
-  var isEmpty: Bool { ports.count + resolving.count + races.count + waiting.count == takers.count }
+  var isEmpty: Bool {
+    ports.count + resolving.count + races.count + waiting.count + reading.count == takers.count
+  }
 
   /// Memory of the loop's thread, for what comes in before its size is known.
   func withScratch<Result, Failure>(
@@ -100,6 +105,10 @@ final class StreamHub {
         race.expire(now: now)
       } else if let dial = waiting[id] ?? resolving[id]?.dial {
         giveUp(id, .dialTimeout(dial))
+      } else if let dial = reading[id] {
+        giveUp(id, .lateFiles(of: dial.name, within: dial.request.connectTimeout))
+      } else {
+        expireLook(id, now: now)
       }
     }
     for shard in dialingShards.values {
@@ -115,6 +124,9 @@ final class StreamHub {
       tidyDeadlines()
     case .resolved(let id, let addresses): resolved(id, addresses)
     case .named(let id, let addresses): races[id]?.answered(addresses)
+    case .filesRead(let id, let answer):
+      filesRead(id, answer)
+      tidyDeadlines()
     case .read(let read):
       guard let port = ports[read.id] else { return _ = read.answer.offer(.failure(over)) }
       port.read(read)
@@ -133,7 +145,9 @@ final class StreamHub {
   /// Ends all streams. They have no end of their own to wait for.
   func shutDown() {
     isShutDown = true
-    for id in Array(waiting.keys) + Array(resolving.keys) where takers[id] == nil { giveUp(id, .shutDown) }
+    for id in Array(waiting.keys) + Array(resolving.keys) + Array(reading.keys) where takers[id] == nil {
+      giveUp(id, .shutDown)
+    }
     for race in Array(races.values) where takers[race.dial.id] == nil { race.end(.shutDown) }
     for port in Array(ports.values) where takers[port.id] == nil { finish(port, .shutDown) }
   }
@@ -141,6 +155,7 @@ final class StreamHub {
   /// Ends a dial that libcurl has nothing to do with yet.
   private func giveUp(_ id: UInt64, _ error: TransportError) {
     if let race = races[id] { return race.end(error) }
+    if let dial = reading.removeValue(forKey: id) { return refuse(dial, error, leaves: true) }
     guard let dial = waiting.removeValue(forKey: id) else { return _ = stopResolving(id, error) }
     hosts[key(of: dial)]?.noteGone { waiting[$0] != nil }
     refuse(dial, error)
@@ -149,6 +164,8 @@ final class StreamHub {
   /// Lets go of libcurl's handles, before the poller goes.
   func tearDown() {
     races = [:]
+    reading = [:]
+    fileReads = [:]
     roomy = [:]
     dialingShards = [:]
     shards = [:]
@@ -158,12 +175,18 @@ final class StreamHub {
 
   /// Most deadlines are of what was answered long ago: beyond some number they are gathered anew.
   private func tidyDeadlines() {
-    guard deadlines.count > 4 * (ports.count + waiting.count + resolving.count + races.count) + 1_024 else { return }
+    let count = ports.count + waiting.count + resolving.count + races.count + reading.count
+    guard deadlines.count > 4 * count + 1_024 else { return }
     deadlines.removeAll()
     for port in ports.values {
       for time in port.expirations { deadlines.add(time, port.id) }
     }
-    for dial in Array(waiting.values) + resolving.values.map(\.dial) { deadlines.add(dial.expiresAt, dial.id) }
+    for dial in Array(waiting.values) + resolving.values.map(\.dial) + Array(reading.values) {
+      deadlines.add(dial.expiresAt, dial.id)
+    }
+    for read in fileReads.values {
+      for waiter in read.waiters { deadlines.add(waiter.until, read.id) }
+    }
     for race in races.values { race.addDeadlines() }
   }
 
@@ -222,6 +245,7 @@ final class StreamHub {
     do throws(TransportError) {
       let profile = try self.profile(for: dial)
       try checkPlaintext(dial, profile)
+      if awaitsFiles(dial, profile, restarts: restarts) { return }
       switch dial.kind {
       case .bytes, .carried:
         if asks(for: dial, profile) { race(dial, profile) } else { try begin(dial, profile, restarts: restarts) }
@@ -374,7 +398,7 @@ final class StreamHub {
     let known = areDefault && defaultProfile != nil ? defaultProfile : profiles[options]
     if let known, known.trust.isCurrent(now: monotonicNow()) { return known }
     if profiles.count >= Self.spareProfiles { profiles = profiles.filter { $0.value.uses > 0 } }
-    let profile = try StreamProfile(options: options, settings: settings, poller: poller)
+    let profile = try StreamProfile(options: options, settings: settings, poller: poller, after: known)
     profiles[options] = profile
     if areDefault { defaultProfile = profile }
     return profile

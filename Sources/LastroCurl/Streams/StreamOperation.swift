@@ -147,6 +147,8 @@ enum StreamCommand: Sendable {
   case resolved(UInt64, Result<[String], TransportError>)
   /// A resolver's answer to a ``DialRace``.
   case named(UInt64, Result<[String], TransportError>)
+  /// The answer to a ``StreamHub/FileRead``.
+  case filesRead(UInt64, TLSFileAnswer)
   case read(StreamRead)
   case write(StreamWrite)
   /// Close it, also while it is dialed.

@@ -13,9 +13,13 @@ final class StreamProfile {
   /// Streams that were dialed with it and are not over.
   var uses = 0
 
-  init(options: ConnectionOptions, settings: LoopSettings, poller: Poller) throws(TransportError) {
+  /// - Parameter predecessor: the profile that this one replaces.
+  init(
+    options: ConnectionOptions, settings: LoopSettings, poller: Poller, after predecessor: StreamProfile?
+  ) throws(TransportError) {
     self.options = options
-    trust = try PartitionTrust(options.tls, standing: settings.trustJudge, poller: poller)
+    trust = try PartitionTrust(
+      options.tls, standing: settings.trustJudge, poller: poller, after: predecessor?.trust)
     applier = try OptionApplier(
       options: options, trust: trust, limits: settings.transfer, environment: settings.environmentProxies,
       poller: poller)
@@ -39,7 +43,6 @@ extension OptionApplier {
   /// Sets a handle up to connect and do no more.
   func apply(_ session: StreamSession) throws(TransportError) {
     let easy = session.easy, dial = session.dial
-    if session.gate.isNeeded { try trust.prepare() }
     let left = dial.expiresAt == .max ? nil : Duration.nanoseconds(max(0, dial.expiresAt - monotonicNow()))
     applyBasics(easy, timeout: left)
     try checkEgress(to: session.target, proxy: session.proxy)

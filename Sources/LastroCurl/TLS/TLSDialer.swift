@@ -24,7 +24,7 @@ public struct TLSDialer: Dialer {
   public let below: any Dialer
   /// How TLS is spoken, unless a request says otherwise; its judge is asked always. Of it only `tls` is used.
   public let connection: ConnectionOptions
-  private let roots = RootKeeper()
+  private let files = FileKeeper()
 
   /// Makes a dialer; nothing is dialed yet.
   ///
@@ -46,13 +46,12 @@ public struct TLSDialer: Dialer {
       return try await below.dial(request)
     }
     let countdown = Countdown(request.connectTimeout)
-    let plan = try TLSPlan(request, tls, defaults: connection.tls) { source throws(TransportError) in
-      try roots.store(for: source)
-    }
+    let plan = try TLSPlan(request, tls, defaults: connection.tls)
+    let target = "\(request.host.bracketedHost):\(request.port)"
+    try await files.read(for: plan, within: try countdown.remaining(to: target), target)
     var carrier = request
     carrier.tls = nil
     carrier.role = .proxy
-    let target = "\(request.host.bracketedHost):\(request.port)"
     carrier.connectTimeout = try countdown.remaining(to: target)
     let stream = try await below.dial(carrier)
     do throws(TransportError) {
@@ -94,20 +93,41 @@ public struct TLSDialer: Dialer {
     try below.checkPlaintext(request)
   }
 
-  /// Of the judges of ``connection`` and of the request, and those of the dialer below.
+  /// The revisions of the judges of ``connection`` and of the request, of the files that their TLS options name, and of
+  /// the dialer below.
   public func trustRevisions(for request: DialRequest) -> [UInt64] {
-    JudgePanel(standing: connection.tls.trustJudge, additional: request.connection?.tls.trustJudge).revisions
-      + below.trustRevisions(for: request)
+    let judges = JudgePanel(standing: connection.tls.trustJudge, additional: request.connection?.tls.trustJudge)
+    let numbers = request.tls == nil ? [] : files.revisions.numbers(of: request.connection?.tls ?? connection.tls)
+    return judges.revisions + numbers + below.trustRevisions(for: request)
   }
 }
 
-/// Keeps the roots that were used last, which may have no other owner between two dials.
-private final class RootKeeper: Sendable {
-  private let latest = Lock<RootStore?>(nil)
+/// Reads the files of plans, and keeps what was used last, which may have no other owner between two dials.
+private final class FileKeeper: Sendable {
+  private struct Latest {
+    var roots: RootStore?
+    var identity: (source: TLSOptions.Identity, content: ClientIdentity)?
+  }
 
-  func store(for source: TLSOptions.Roots) throws(TransportError) -> RootStore {
-    let store = try RootStoreCache.shared.store(for: source)
-    latest.withLock { $0 = store }
-    return store
+  let revisions = TLSFileRevisions()
+  private let latest = Lock(Latest())
+
+  /// - Parameters:
+  ///   - limit: `nil` for none.
+  ///   - target: host and port, for errors.
+  func read(for plan: TLSPlan, within limit: Duration?, _ target: String) async throws(TransportError) {
+    var answer = try await TLSFileReader.answer(to: plan.files, within: limit, for: target)
+    latest.withLock { latest in
+      if case .new(let store)? = answer.roots { latest.roots = store }
+      guard let (source, finding) = answer.identities.first else { return }
+      switch finding {
+      case .new(let identity): latest.identity = (source, identity)
+      // Files that cannot be used are not newer: a certificate and its key are seldom replaced at once.
+      case .unusable:
+        if let known = latest.identity, known.source == source { answer.identities[0].finding = .new(known.content) }
+      case .known: break
+      }
+    }
+    try plan.take(answer)
   }
 }

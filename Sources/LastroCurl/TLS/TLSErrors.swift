@@ -22,14 +22,6 @@ extension TransportError {
   static let refusedProtocols = refused(
     .invalidOption, "OpenSSL does not take the application protocols", hint: "give names of 1 to 255 bytes")
 
-  static let unusableIdentity = invalidTLSOptions(
-    "the client certificate or its key cannot be used",
-    hint: "give both as PEM, as a pair, and the password of an encrypted key")
-
-  static func unreadableIdentity(_ path: String) -> TransportError {
-    invalidTLSOptions("the client certificate's file \(path) cannot be read", hint: "give a readable PEM file")
-  }
-
   /// - Parameters:
   ///   - server: host and port.
   ///   - reason: OpenSSL's; `nil` where the connection ended.

@@ -8,16 +8,16 @@ internal import Lastro
 struct TLSPlan {
   /// Stands before the peer.
   let gate: TLSGate
+  /// The files to be read before a context is made.
+  let files: TLSFileRequest
   private let options: TLSOptions
   private let protocols: [UInt8]
   private let identity: TLSOptions.Identity?
+  private let contents: TLSFiles
 
-  /// - Parameters:
-  ///   - roots: gives the store for a source.
-  ///   - check: throws where OpenSSL differs from what judges rest on.
+  /// - Parameter check: throws where OpenSSL differs from what judges rest on.
   init(
     _ request: DialRequest, _ tls: DialRequest.TLS, defaults: TLSOptions,
-    roots: (TLSOptions.Roots) throws(TransportError) -> RootStore,
     check: () throws(TransportError) -> Void = TrustSelfCheck.require
   ) throws(TransportError) {
     options = request.connection?.tls ?? defaults
@@ -28,20 +28,26 @@ struct TLSPlan {
     }
     guard (1...65_535).contains(request.port) else { throw .portOutOfRange(request.port) }
     let target = TrustTarget(host: try Self.host(tls.serverName ?? request.host), port: request.port)
-    let store = try roots(options.roots)
     try CipherNames.check(options)
     protocols = try ALPNOffer.wireForm(tls.applicationProtocols)
     // None goes to a proxy.
     identity = request.role == .server ? try ClientIdentities(options).identity(for: target.host) : nil
-    let keyLog = try options.keyLogFile.map { path throws(TransportError) in try KeyLogFile(path: path) }
+    let contents = TLSFiles(options)
+    files = contents.missing(for: identity) ?? TLSFileRequest()
     let terms = TLSTerms(
-      rules: JudgePanel(standing: defaults.trustJudge, additional: options.trustJudge),
-      roots: TrustedRoots(options.roots, loaded: store), keyLog: keyLog, isStrict: options.chainChecks == .strict)
+      rules: JudgePanel(standing: defaults.trustJudge, additional: options.trustJudge), files: contents,
+      isStrict: options.chainChecks == .strict)
+    self.contents = contents
     let onlyJudge: (any ServerTrustJudge)? =
       if case .judged(let judge) = tls.certificates { judge } else { nil }
     if onlyJudge != nil || !terms.rules.isEmpty { try check() }
     gate = TLSGate(target, role: request.role, terms: terms, onlyJudge: onlyJudge, recordsChain: true)
   }
+
+  /// Keeps what was read of ``files``.
+  ///
+  /// - Throws: why some of it cannot be used.
+  func take(_ answer: TLSFileAnswer) throws(TransportError) { try contents.take(answer, now: monotonicNow()) }
 
   /// Sets a context up, but for its judges.
   func makeContext() throws(TransportError) -> UnsafeMutableRawPointer {
@@ -67,19 +73,7 @@ struct TLSPlan {
       throw .refusedProtocols
     }
     guard let identity else { return }
-    let chain = try Self.text(of: identity.certificate)
-    let key = try identity.key.map { pem throws(TransportError) in try Self.text(of: pem) } ?? chain
-    let isSet = chain.withUnsafeBytes { chain in
-      key.withUnsafeBytes { key in
-        guard let chainBase = chain.baseAddress, let keyBase = key.baseAddress else { return false }
-        return clastro_nested_context_set_identity(
-          context, chainBase.assumingMemoryBound(to: CChar.self), chain.count,
-          keyBase.assumingMemoryBound(to: CChar.self), key.count, identity.keyPassword)
-      }
-    }
-    guard isSet else {
-      throw .unusableIdentity
-    }
+    guard contents.identity(identity)?.use(in: context) == true else { throw .unusableIdentity }
   }
 
   private static func host(_ text: String) throws(TransportError) -> HostName {
@@ -87,18 +81,6 @@ struct TLSPlan {
       return try HostName(text)
     } catch {
       throw .refused(.invalidOption, "the host cannot be used for TLS: \(error.message)", hint: error.hint)
-    }
-  }
-
-  private static func text(of pem: TLSOptions.PEM) throws(TransportError) -> [UInt8] {
-    switch pem {
-    case .bytes(let bytes): return bytes
-    case .file(let path):
-      do throws(TransportError) {
-        return try RootFiles.texts(of: .file(path)).flatMap(\.self)
-      } catch {
-        throw .unreadableIdentity(path)
-      }
     }
   }
 }

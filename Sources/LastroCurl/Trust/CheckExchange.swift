@@ -108,8 +108,8 @@ final class CheckExchange {
     gate = TLSGate(
       target, proxyTarget: throughProxy ? target : nil,
       terms: TLSTerms(
-        rules: JudgePanel(standing: lab.judge, additional: nil), roots: TrustedRoots(.system, loaded: lab.roots),
-        keyLog: nil, isStrict: false, allowsResumption: lab.broken == .noResumption), recordsChain: false)
+        rules: JudgePanel(standing: lab.judge, additional: nil), files: TLSFiles(roots: lab.roots), isStrict: false,
+        allowsResumption: lab.broken == .noResumption), recordsChain: false)
     guard setUp(isFresh: isFresh, throughProxy: throughProxy) else { return nil }
   }
 

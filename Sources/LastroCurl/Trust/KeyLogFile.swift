@@ -7,7 +7,7 @@ internal import Lastro
 #endif
 
 /// The file to which secrets of connections are appended, in the format of `SSLKEYLOGFILE`.
-final class KeyLogFile {
+final class KeyLogFile: Sendable {
   private let descriptor: Int32
 
   init(path: String) throws(TransportError) {

@@ -10,38 +10,13 @@ internal import Lastro
 
 /// The files that roots are read from.
 enum RootFiles {
-  /// Which contents files have, as far as the file system tells.
-  struct Version: Hashable, Sendable {
-    private struct File: Hashable, Sendable {
-      var device: UInt64
-      var node: UInt64
-      var size: Int64
-      var modified: Int64
-      var nanoseconds: Int64
-    }
-
-    private var files: [File] = []
-
-    /// `nil` when one of them is not there.
-    init?(_ paths: [String]) {
-      for path in paths {
-        var facts = stat()
-        guard stat(path, &facts) == 0 else { return nil }
-        files.append(
-          File(
-            device: UInt64(facts.st_dev), node: UInt64(facts.st_ino), size: Int64(facts.st_size),
-            modified: Int64(facts.st_mtim.tv_sec), nanoseconds: Int64(facts.st_mtim.tv_nsec)))
-      }
-    }
-  }
-
   /// `nil` for roots from memory, and when a file is not there.
-  static func version(of source: TLSOptions.Roots) -> Version? {
+  static func version(of source: TLSOptions.Roots) -> FileVersion? {
     switch source {
     case .pem: nil
-    case .system: systemFile.flatMap { Version([$0]) }
-    case .file(let path): Version([path])
-    case .directory(let path): Version([path] + entries(path))
+    case .system: systemFile.flatMap { FileVersion([$0]) }
+    case .file(let path): FileVersion([path])
+    case .directory(let path): FileVersion([path] + entries(path))
     }
   }
 
@@ -91,30 +66,16 @@ enum RootFiles {
   }
 
   private static func read(_ path: String) throws(TransportError) -> [UInt8] {
-    // A path with a NUL would be cut there.
-    // Without waiting: a pipe without a writer would hold up the loop.
-    let descriptor = path.utf8.contains(0) ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-    guard descriptor >= 0 else {
-      throw .invalidRoots("the file of trusted roots \(path) cannot be read: \(SystemError.text(errno))")
-    }
-    defer { close(descriptor) }
-    var facts = stat()
-    guard fstat(descriptor, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG else {
-      throw .invalidRoots("\(path), given as a file of trusted roots, is not a file")
-    }
-    var bytes: [UInt8] = []
-    var buffer = [UInt8](repeating: 0, count: 65_536)
-    while true {
-      let count = Glibc.read(descriptor, &buffer, buffer.count)
-      if count < 0, errno == EINTR { continue }
-      guard count >= 0 else {
-        throw .invalidRoots("the file of trusted roots \(path) cannot be read: \(SystemError.text(errno))")
+    do throws(BoundedFile.Failure) {
+      // No bundle of roots is larger; /dev/zero is.
+      return try BoundedFile.bytes(of: path, upTo: 64 << 20)
+    } catch {
+      switch error {
+      case .system(let code):
+        throw .invalidRoots("the file of trusted roots \(path) cannot be read: \(SystemError.text(code))")
+      case .unfit, .silent: throw .invalidRoots("\(path), given as a file of trusted roots, is not a file")
+      case .tooLarge: throw .invalidRoots("the file of trusted roots \(path) exceeds 64 MiB")
       }
-      guard count > 0 else { break }
-      bytes += buffer[..<count]
-      // No bundle of roots is so large; /dev/zero is.
-      guard bytes.count <= 64 << 20 else { throw .invalidRoots("the file of trusted roots \(path) exceeds 64 MiB") }
     }
-    return bytes
   }
 }

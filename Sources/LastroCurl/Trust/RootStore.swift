@@ -8,7 +8,7 @@ internal import LastroSupport
 final class RootStore: @unchecked Sendable {
   // Sendable because an X509_STORE that is no longer added to is locked by OpenSSL itself, and `version` is constant.
   let pointer: OpaquePointer
-  let version: RootFiles.Version?
+  let version: FileVersion?
 
   /// Reads what the files hold now.
   convenience init(_ source: TLSOptions.Roots) throws(TransportError) {
@@ -19,7 +19,7 @@ final class RootStore: @unchecked Sendable {
   }
 
   /// - Parameter texts: PEM texts, each of a file.
-  private init(_ texts: [[UInt8]], version: RootFiles.Version?, isDirectory: Bool) throws(TransportError) {
+  private init(_ texts: [[UInt8]], version: FileVersion?, isDirectory: Bool) throws(TransportError) {
     guard let pointer = clastro_roots_new() else { throw .noMemoryForRoots }
     self.pointer = pointer
     self.version = version

@@ -79,9 +79,9 @@ final class TLSGate {
     let isMarked = clastro_context_takes_proxy_mark(context)
     // The mark counts only where both are possible.
     let isProxy = proxyTarget != nil && (isMarked || !isTLS)
-    guard let target = isProxy ? proxyTarget : target, let store = try? terms.roots.store() else { return nil }
+    guard let target = isProxy ? proxyTarget : target, let store = terms.files.roots else { return nil }
     let peer = TLSPeer(
-      target: target, role: isProxy ? .proxy : role, rules: terms.rules, keyLog: terms.keyLog,
+      target: target, role: isProxy ? .proxy : role, rules: terms.rules, keyLog: terms.files.keyLog,
       onlyJudge: isProxy ? nil : onlyJudge)
     let recordsChain = !isProxy && (self.recordsChain || isInspected)
     let isAttached = peer.attach(to: context, roots: store, recordsChain: recordsChain) { rules in

@@ -6,8 +6,7 @@ internal import Lastro
 /// What TLS connections with equal options obey, whatever carries them.
 struct TLSTerms {
   let rules: JudgePanel
-  let roots: TrustedRoots
-  let keyLog: KeyLogFile?
+  let files: TLSFiles
   let isStrict: Bool
   /// Whether libcurl is given the roots too, for its look at stapled status.
   var showsRootsToCurl = false

@@ -214,7 +214,10 @@ extension ErrorTexts {
     }
     texts.add(
       TransportError.endlessAnswers, .noTLSSession, .unrecordedChain, .refusedVersion, .refusedCiphers,
-      .refusedProtocols, .unusableIdentity, .unreadableIdentity("/nowhere/a.pem"), .noSystemRoots, .noMemoryForRoots,
+      .refusedProtocols, .unusableIdentity, .unreadableIdentity("/nowhere/a.pem", .system(ENOENT)),
+      .unreadableIdentity("/nowhere/a.pem", .unfit), .unreadableIdentity("/nowhere/a.pem", .tooLarge),
+      .unreadableIdentity("/nowhere/a.pem", .silent), .noReadingThread,
+      .lateFiles(of: "a.example:443", within: .seconds(10)), .noSystemRoots, .noMemoryForRoots,
       .brokenHandshake(.tls, "a.example:443", nil),
       .brokenHandshake(.tls, "a.example:443", "no reason given"), .brokenTLS("a.example:443", "no reason given"))
     for (value, isMissing) in [(Int32(40), false), (40, true), (116, false), (120, false)] {

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastro
+internal import Lastro
+
+#if canImport(Glibc)
+  internal import Glibc
+#endif
+
+/// Reads whole files of limited size. Calls may block for as long as the file system does.
+enum BoundedFile {
+  enum Failure: Error {
+    /// A system call failed with this `errno`.
+    case system(Int32)
+    /// The path leads to neither a file nor an accepted pipe.
+    case unfit
+    case tooLarge
+    /// A pipe had no writer, or the writer did not finish, for ``pipeLimit``.
+    case silent
+  }
+
+  /// How long a pipe has until its writer closes it: the thread that waits for it must not do so for ever.
+  private static let pipeLimit = Duration.seconds(60)
+
+  /// - Parameters:
+  ///   - most: the largest accepted size, in bytes.
+  ///   - takesPipes: whether the path may lead to a pipe, which is read to its end.
+  static func bytes(of path: String, upTo most: Int, takesPipes: Bool = false) throws(Failure) -> [UInt8] {
+    // A path with a NUL would be cut there. Without `O_NONBLOCK`, opening a pipe would wait for a writer.
+    guard !path.utf8.contains(0) else { throw .system(ENOENT) }
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+    guard descriptor >= 0 else { throw .system(errno) }
+    defer { close(descriptor) }
+    var facts = stat()
+    guard fstat(descriptor, &facts) == 0 else { throw .system(errno) }
+    let kind = facts.st_mode & S_IFMT
+    guard kind == S_IFREG || (kind == S_IFIFO && takesPipes) else { throw .unfit }
+    let end = kind == S_IFIFO ? monotonicNow().adding(pipeLimit) : nil
+    var bytes: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 65_536)
+    while true {
+      if let end { try wait(for: descriptor, until: end) }
+      let count = read(descriptor, &buffer, buffer.count)
+      if count < 0, errno == EINTR || errno == EAGAIN { continue }
+      guard count >= 0 else { throw .system(errno) }
+      if count == 0 { return bytes }
+      bytes += buffer[..<count]
+      guard bytes.count <= most else { throw .tooLarge }
+    }
+  }
+
+  /// Waits until something can be read, or the writer has closed the pipe. A pipe that never had a writer is not
+  /// ready.
+  private static func wait(for descriptor: Int32, until end: Int64) throws(Failure) {
+    while true {
+      let left = end - monotonicNow()
+      guard left > 0 else { throw .silent }
+      var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+      let count = poll(&entry, 1, Int32(clamping: left / 1_000_000 + 1))
+      if count > 0 { return }
+      guard count == 0 || errno == EINTR else { throw .system(errno) }
+    }
+  }
+}

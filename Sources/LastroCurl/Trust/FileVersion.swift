@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// With the standard library linked statically `timespec` comes through it.
+internal import CLastro
+
+#if canImport(Glibc)
+  internal import Glibc
+#endif
+
+/// The state of some files. As long as it stays equal, so do their contents, as far as the file system tells.
+struct FileVersion: Hashable, Sendable {
+  private struct File: Hashable, Sendable {
+    var device: UInt64
+    var node: UInt64
+    var size: Int64 = 0
+    var modified: Int64 = 0
+    var nanoseconds: Int64 = 0
+  }
+
+  private var files: [File] = []
+
+  /// Returns `nil` if one of the files does not exist. The call may block.
+  init?(_ paths: [String]) {
+    for path in paths {
+      var facts = stat()
+      guard stat(path, &facts) == 0 else { return nil }
+      var file = File(device: UInt64(facts.st_dev), node: UInt64(facts.st_ino))
+      // Reading from a pipe changes its times, and what was read does not come again.
+      if facts.st_mode & S_IFMT != S_IFIFO {
+        file.size = Int64(facts.st_size)
+        file.modified = Int64(facts.st_mtim.tv_sec)
+        file.nanoseconds = Int64(facts.st_mtim.tv_nsec)
+      }
+      files.append(file)
+    }
+  }
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CLastro
+internal import Lastro
+internal import LastroSupport
+
+/// The files to read for TLS connections with equal options.
+struct TLSFileRequest: Hashable, Sendable {
+  struct Roots: Hashable, Sendable {
+    var source: TLSOptions.Roots
+    /// Whether other connections may use the same store.
+    var isShared: Bool
+    /// Versions that are known, and not read again.
+    var known: [FileVersion] = []
+  }
+
+  struct Identity: Hashable, Sendable {
+    var source: TLSOptions.Identity
+    /// Versions that are known, and not read again.
+    var known: [FileVersion] = []
+  }
+
+  var roots: Roots?
+  var identities: [Identity] = []
+  /// Path of the key log.
+  var keyLog: String?
+
+  var isEmpty: Bool { roots == nil && identities.isEmpty && keyLog == nil }
+}
+
+/// The contents of the files of a ``TLSFileRequest``.
+struct TLSFileAnswer: Sendable {
+  enum Finding<Value: Sendable>: Sendable {
+    case known
+    case new(Value)
+    /// The files cannot be used in this version.
+    case unusable(TransportError, FileVersion?)
+  }
+
+  var roots: Finding<RootStore>?
+  /// One for each of the request's.
+  var identities: [(source: TLSOptions.Identity, finding: Finding<ClientIdentity>)] = []
+  var keyLog: Result<KeyLogFile, TransportError>?
+  /// The reason why nothing was read.
+  var failure: TransportError?
+}
+
+/// Reads files on threads of their own: a pipe or a network file system may block a read for as long as it likes, and
+/// the loop's thread serves everybody. At most 16 reads run at once in a process; a read that blocks for ever keeps its
+/// thread.
+enum TLSFileReader {
+  typealias Reads = NameLookups<TLSFileRequest, TLSFileAnswer>
+
+  static let shared = Reads(
+    mostRequests: .max, full: TLSFileAnswer(failure: .noReadingThread),
+    noThread: TLSFileAnswer(failure: .noReadingThread)
+  ) { request in
+    clastro_name_thread("lastro-files")
+    return read(request)
+  }
+
+  /// Reads off the calling thread, and calls `answer` on any thread.
+  static func submit(_ request: TLSFileRequest, _ answer: @escaping @Sendable (TLSFileAnswer) -> Void) {
+    shared.submit(.init(name: request, isGivenUp: { false }, answer: answer))
+  }
+
+  /// Reads off the calling thread.
+  ///
+  /// - Parameters:
+  ///   - limit: `nil` for none.
+  ///   - target: host and port, for the error.
+  /// - Throws: stage `cancelled`; stage `timeout`, code `connect_timeout`.
+  static func answer(
+    to request: TLSFileRequest, within limit: Duration?, for target: String
+  ) async throws(TransportError) -> TLSFileAnswer {
+    if request.isEmpty { return TLSFileAnswer() }
+    let outcome = await interruptible(within: limit, time: .continuous) {
+      await withCheckedContinuation { continuation in submit(request) { continuation.resume(returning: $0) } }
+    }
+    switch outcome {
+    case .success(let answer): return answer
+    case .failure(.cancelled): throw .cancelled()
+    case .failure(.limit): throw .lateFiles(of: target, within: limit)
+    }
+  }
+
+  /// Reads. The call may block.
+  static func read(_ request: TLSFileRequest) -> TLSFileAnswer {
+    TLSFileAnswer(
+      roots: request.roots.map(roots), identities: request.identities.map { ($0.source, identity($0)) },
+      keyLog: request.keyLog.map { path in
+        Result { () throws(TransportError) in try KeyLogFile(path: path) }
+      })
+  }
+
+  private static func roots(_ roots: TLSFileRequest.Roots) -> TLSFileAnswer.Finding<RootStore> {
+    let version = roots.known.isEmpty ? nil : RootFiles.version(of: roots.source)
+    if let version, roots.known.contains(version) { return .known }
+    do throws(TransportError) {
+      return .new(try roots.isShared ? RootStoreCache.shared.store(for: roots.source) : RootStore(roots.source))
+    } catch {
+      return .unusable(error, version)
+    }
+  }
+
+  private static func identity(_ identity: TLSFileRequest.Identity) -> TLSFileAnswer.Finding<ClientIdentity> {
+    let version = identity.known.isEmpty ? nil : identity.source.version
+    if let version, identity.known.contains(version) { return .known }
+    do throws(TransportError) {
+      return .new(try ClientIdentityCache.shared.identity(for: identity.source))
+    } catch {
+      return .unusable(error, version)
+    }
+  }
+}
+
+extension TransportError {
+  static let noReadingThread = TransportError(
+    stage: .tls, code: .engineFailure, message: "the system starts no thread to read the files of TLS options",
+    hint: "raise `ulimit -u`, or the memory of the process")
+
+  /// - Parameters:
+  ///   - target: host and port.
+  ///   - limit: the connect timeout.
+  static func lateFiles(of target: String, within limit: Duration?) -> TransportError {
+    TransportError(
+      stage: .timeout, code: .connectTimeout,
+      message: "connecting to \(target) took longer than \(limit?.brief ?? "the connect timeout"), while the files of "
+        + "its TLS options were read",
+      hint: "check that the client certificate and the trusted roots are files that can be read at once")
+  }
+}

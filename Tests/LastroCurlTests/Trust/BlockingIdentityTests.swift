@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Lastro
+import LastroCurl
+import LastroTesting
+import PeerSupport
+import TestSupport
+import Testing
+
+#if canImport(Glibc)
+  import Glibc
+#endif
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Files of client certificates that nobody writes, or that cannot be read.
+@Suite("Trust: client certificates that do not come", .timeLimit(.minutes(5)))
+struct BlockingIdentityTests {
+  private let lab: TestAuthority
+  private let directory: PeerDirectory
+  private let pipe: String
+
+  init() throws {
+    lab = try TestAuthority()
+    directory = try PeerDirectory()
+    pipe = directory.file("pipe")
+    #expect(mkfifo(pipe, 0o600) == 0)
+  }
+
+  private func server() throws -> LoopbackServer {
+    var tls = LoopbackTLS(try lab.identity("localhost"))
+    tls.clientAuthoritiesPEM = lab.authority.rootPEM
+    tls.maximumVersion = .tls12
+    return try LoopbackServer(tls: tls) { connection in
+      let name = connection.clientName ?? "nobody"
+      try connection.serveHTTP { _ in .text(name) }
+    }
+  }
+
+  private func stack() throws -> CurlNetworkStack {
+    try CurlNetworkStack.direct {
+      $0.carrier = .direct
+      $0.connection.tls.roots = lab.roots
+    }
+  }
+
+  private func options(_ identity: TLSOptions.Identity, connect: Duration? = nil) throws -> RequestOptions {
+    var options = RequestOptions.connection {
+      $0.tls.roots = lab.roots
+      $0.tls.identity = identity
+    }
+    if let connect {
+      options.timeouts = try Timeouts(connect: connect, attempt: nil, idle: .seconds(600), total: .seconds(900))
+    }
+    return options
+  }
+
+  /// Opens the pipe for writing, which succeeds once it is being read, writes, and closes it.
+  private func feed(_ text: String) async -> Bool {
+    var descriptor: Int32 = -1
+    let isOpen = await eventually {
+      descriptor = open(pipe, O_WRONLY | O_NONBLOCK | O_CLOEXEC)
+      return descriptor >= 0
+    }
+    guard isOpen else { return false }
+    defer { close(descriptor) }
+    return write(descriptor, text, text.utf8.count) == text.utf8.count
+  }
+
+  @Test("A certificate that does not come holds up its own request alone, which ends by its own limit")
+  func silentPipe() async throws {
+    let plain = try LoopbackServer.http { _ in .text("answer") }
+    let secure = try server()
+    let stack = try stack()
+    let identity = TLSOptions.Identity(certificate: .file(pipe))
+    let patient = try options(identity), hasty = try options(identity, connect: .milliseconds(200))
+    async let blocked = failure { try await stack.send(.get, secure.baseURL, options: patient) }
+    #expect(
+      try await failure { try await stack.send(.get, secure.baseURL, options: hasty) }.words
+        == "timeout/connect_timeout")
+    let other = Task { try await stack.send(.get, plain.baseURL).text }
+    let watch = Task {
+      try? await Task.sleep(for: .seconds(60))
+      if !Task.isCancelled { other.cancel() }
+    }
+    #expect(try await other.value == "answer")
+    watch.cancel()
+    #expect(await feed(""))
+    let error = try await blocked
+    #expect(error.words == "tls/invalid_tls_configuration" && error.hint != nil)
+    #expect(secure.acceptedConnections == 0)
+    #expect(await eventually { openFiles(named: "pipe") == 0 })
+  }
+
+  @Test("A certificate and key that come through a pipe serve every connection")
+  func pipe() async throws {
+    let secure = try server()
+    let stack = try stack()
+    let client = try lab.authority.issue(hosts: [], commonName: "client")
+    let options = try options(.init(certificate: .file(pipe)))
+    async let first = stack.send(.get, secure.baseURL, options: options).text
+    #expect(await feed(client.chainPEM + client.privateKeyPEM))
+    #expect(try await first == "client")
+    secure.closeConnections()
+    #expect(try await stack.send(.get, secure.baseURL, options: options).text == "client")
+  }
+
+  @Test("What is no file of reasonable size is refused, and holds nothing up")
+  func unfitFiles() async throws {
+    let secure = try server()
+    let stack = try stack()
+    let key = try lab.authority.issue(hosts: [], commonName: "client")
+    let large = try directory.write(String(repeating: "a", count: (1 << 20) + 1), to: "large")
+    let empty = try directory.write("", to: "empty")
+    let mute = try directory.write("no PEM", to: "mute")
+    let certificate = try directory.write(key.chainPEM, to: "certificate")
+    for path in [
+      "/dev/zero", "/dev/tty", directory.path, "/nowhere/client.pem", "a\0b", large, empty, mute, certificate,
+    ] {
+      let error = try await failure {
+        try await stack.send(.get, secure.baseURL, options: options(.init(certificate: .file(path))))
+      }
+      #expect(error.words == "tls/invalid_tls_configuration" && error.hint != nil, "\(path)")
+    }
+    #expect(secure.acceptedConnections == 0)
+  }
+
+  /// How many descriptors of this process lead to a file of the test's.
+  private func openFiles(named name: String) -> Int {
+    let entries = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
+    return entries.count { entry in
+      (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(entry)")) == directory.file(name)
+    }
+  }
+}
