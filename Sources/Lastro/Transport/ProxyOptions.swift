@@ -18,6 +18,7 @@ public enum ProxyOptions: Sendable, Hashable {
   /// The URL's scheme is `http` (also where none stands), `https`, `socks4`, `socks5` (both resolve here), `socks4a` or
   /// `socks5h` (the proxy resolves); it may carry user and password. Another URL fails the request with
   /// `request/invalid_option`. `bypass` follows `no_proxy`: names match themselves and their subdomains, `*` matches
-  /// all, addresses may carry a prefix length.
+  /// all, addresses may carry a prefix length, and a port behind an entry (`example.com:8443`, `[::1]:80`) limits it to
+  /// that port. An element may hold several entries, separated by commas or white space.
   case url(String, bypass: [String] = [])
 }

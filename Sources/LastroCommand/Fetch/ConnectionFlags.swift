@@ -14,7 +14,7 @@ struct ConnectionFlags: ParsableArguments {
     name: [.customShort("x"), .customLong("proxy")],
     help: "Proxy URL (http, https, socks5, socks5h). '' for none. Default: from the environment.")
   var proxy: String?
-  @Option(help: "Hosts to reach without the proxy, separated by commas.")
+  @Option(help: "Hosts to reach without the proxy, with or without a port, separated by commas or blanks.")
   var noproxy: String?
   @Option(help: "Fixed name answer HOST:PORT:ADDRESS. Repeatable.")
   var resolve: [String] = []

@@ -41,7 +41,7 @@ struct ProxyResolver: Sendable {
     self.init(
       plain: plain.isEmpty ? all : plain, tls: tls.isEmpty ? all : tls,
       bypass: Self.loopback
-        + first("no_proxy", "NO_PROXY").split(whereSeparator: { $0 == "," || $0 == " " }).map(String.init))
+        + [first("no_proxy", "NO_PROXY")])
   }
 
   private init(plain: String, tls: String, bypass: [String]) {
@@ -53,7 +53,7 @@ struct ProxyResolver: Sendable {
   /// The proxy's URL; empty for none, which is what libcurl wants to hear.
   func proxy(isTLS: Bool, authority: String) -> String {
     let proxy = isTLS ? tls : plain
-    if proxy.isEmpty || bypass.contains(authority: authority) { return "" }
+    if proxy.isEmpty || bypass.contains(authority: authority, defaultPort: isTLS ? 443 : 80) { return "" }
     return proxy
   }
 
@@ -71,35 +71,40 @@ struct ProxyResolver: Sendable {
 }
 
 /// The hosts that are reached without a proxy, by the rules of `no_proxy`.
+///
+/// There is no standard. Entries are separated by commas and white space, as Python's urllib and curl do; a port after
+/// an entry limits it to that port, as in Go; a name matches the names below it, too.
 struct BypassList: Sendable {
-  private enum Rule: Sendable {
+  private enum Subject: Sendable {
     case all
     /// The name itself and everything below it.
     case name(String)
     case network([UInt8], prefix: Int)
   }
 
-  private let rules: [Rule]
-
-  init(_ entries: [String]) {
-    rules = entries.compactMap { entry in
-      let text = entry.lowercased()
-      if text == "*" { return .all }
-      if let network = Self.network(text) { return network }
-      var name = Substring(text)
-      if name.hasPrefix("*.") { name = name.dropFirst() }
-      while name.hasPrefix(".") { name = name.dropFirst() }
-      while name.hasSuffix(".") { name = name.dropLast() }
-      return name.isEmpty ? nil : .name(String(name))
-    }
+  private struct Rule: Sendable {
+    var subject: Subject
+    /// The only port that the rule is for; nil for every port.
+    var port: Int?
   }
 
-  func contains(authority: String) -> Bool {
+  private let rules: [Rule]
+
+  /// - Parameter entries: each one rule, or several.
+  init(_ entries: [String]) {
+    rules = entries.flatMap { $0.lowercased().split { $0 == "," || $0.isWhitespace } }.compactMap(Self.rule)
+  }
+
+  /// Returns whether a host is reached without a proxy.
+  ///
+  /// - Parameter defaultPort: the port of an authority that names none.
+  func contains(authority: String, defaultPort: Int) -> Bool {
     if rules.isEmpty { return false }
-    let host = Self.host(of: authority.lowercased())
+    let (host, port) = Self.parts(of: authority.lowercased())
     let address = Self.address(host)
     return rules.contains { rule in
-      switch rule {
+      if let only = rule.port, only != port ?? defaultPort { return false }
+      return switch rule.subject {
       case .all: true
       case .name(let name): address == nil && (host == name || host.hasSuffix("." + name))
       case .network(let network, let prefix): address.map { Self.matches($0, network, prefix: prefix) } ?? false
@@ -107,15 +112,36 @@ struct BypassList: Sendable {
     }
   }
 
-  private static func host(of authority: String) -> String {
-    if authority.hasPrefix("["), let end = authority.firstIndex(of: "]") {
-      return String(authority[authority.index(after: authority.startIndex)..<end])
-    }
-    let host = authority.prefix { $0 != ":" }
-    return String(host.hasSuffix(".") ? host.dropLast() : host)
+  private static func rule(_ entry: Substring) -> Rule? {
+    let text = String(entry)
+    if text == "*" { return Rule(subject: .all) }
+    // Before a port is looked for: an IPv6 address has colons of its own.
+    if let network = network(text) { return Rule(subject: network) }
+    let (host, port) = parts(of: text)
+    if host == "*" { return Rule(subject: .all, port: port) }
+    if let address = address(host) { return Rule(subject: .network(address, prefix: address.count * 8), port: port) }
+    var name = Substring(host)
+    if name.hasPrefix("*.") { name = name.dropFirst() }
+    while name.hasPrefix(".") { name = name.dropFirst() }
+    while name.hasSuffix(".") { name = name.dropLast() }
+    return name.isEmpty ? nil : Rule(subject: .name(String(name)), port: port)
   }
 
-  private static func network(_ text: String) -> Rule? {
+  /// Returns the host of an authority, without brackets or a final dot, and the port, if there is one. Text with a colon
+  /// and no port behind it stays whole: it names no host.
+  private static func parts(of authority: String) -> (host: String, port: Int?) {
+    var host = Substring(authority)
+    var port: Int?
+    if let colon = host.lastIndex(of: ":"), !host.hasSuffix("]"), let number = UInt16(host[host.index(after: colon)...])
+    {
+      port = Int(number)
+      host = host[..<colon]
+    }
+    if host.hasSuffix("."), host.count > 1 { host = host.dropLast() }
+    return (String(host).unbracketedHost, port)
+  }
+
+  private static func network(_ text: String) -> Subject? {
     let parts = text.split(separator: "/", maxSplits: 1)
     guard let first = parts.first, let bytes = address(String(first).unbracketedHost) else { return nil }
     guard parts.count == 2 else { return .network(bytes, prefix: bytes.count * 8) }

@@ -36,4 +36,35 @@ import Testing
     let proxy = try ProxyResolver(.url("http://own:1"), environment: environment)
     #expect(proxy.proxy(isTLS: false, authority: authority) == "http://own:1")
   }
+
+  /// A list, a URL's scheme and authority, and whether the host is reached straight.
+  static let lists: [(String, String, String, Bool)] = [
+    ("a.test:8443", "http", "a.test:8443", true), ("a.test:8443", "http", "b.a.test:8443", true),
+    ("a.test:8443", "http", "a.test:443", false), ("a.test:8443", "http", "a.test", false),
+    ("a.test:80", "http", "a.test", true), ("a.test:80", "https", "a.test", false),
+    ("a.test:443", "https", "a.test", true), (".a.test:80", "http", "b.a.test", true), ("*:80", "http", "a.test", true),
+    ("*:80", "http", "a.test:81", false), ("[::1]:80", "http", "[::1]", true), ("[::1]:81", "http", "[::1]", false),
+    ("[::1]", "http", "[::1]:9", true), ("::1", "http", "[::1]:9", true), ("::1:80", "http", "[::1]", false),
+    ("127.0.0.1:1", "http", "127.0.0.1:1", true), ("127.0.0.1:1", "http", "127.0.0.1:2", false),
+    ("127.0.0.1:1", "http", "127.0.0.1.test:1", false), ("a.test:http", "http", "a.test", false),
+    ("a.test:99999", "http", "a.test", false), ("a.test:", "http", "a.test", false),
+    ("x.test\ta.test", "http", "a.test", true), ("x.test\na.test", "http", "a.test", true),
+    ("x.test\r\na.test\r\n", "http", "a.test", true), ("x.test a.test", "http", "a.test", true),
+    (" , x.test ,a.test, ", "http", "a.test", true), ("a.test.:80", "http", "a.test.", true),
+    ("10.0.0.0/8", "http", "10.1.2.3:5", true), ("fe80::/10", "http", "[fe80::1]:5", true),
+    ("", "http", "a.test", false),
+  ]
+
+  @Test("entries may have a port, and are separated by commas and white space", arguments: lists)
+  func list(list: String, scheme: String, authority: String, isDirect: Bool) throws {
+    let environment = ProxyResolver { name in
+      ["http_proxy": "http://p:1", "https_proxy": "http://p:1", "no_proxy": list][name]
+    }
+    let options: [ProxyOptions] = [.environmentBypassing([list]), .url("http://p:1", bypass: [list])]
+    for option in options + (authority.hasPrefix("127") || authority.hasPrefix("[::1") ? [] : [.environment]) {
+      let proxy = try ProxyResolver(option, environment: environment)
+        .proxy(isTLS: scheme == "https", authority: authority)
+      #expect(proxy == (isDirect ? "" : "http://p:1"), "\(option)")
+    }
+  }
 }
