@@ -4,8 +4,9 @@ internal import Lastro
 
 /// Which versions of HTTP the connections to a host may speak, and which they do.
 struct HostVersions {
-  /// So long a server is believed that wants HTTP/1.1 (RFC 9113 §7, HTTP_1_1_REQUIRED).
-  private static let http1Span = Duration.seconds(3_600)
+  /// The time for which all requests go to a server over HTTP/1.1 after it asked for that once (RFC 9113 §7,
+  /// HTTP_1_1_REQUIRED). Often it means one resource only, such as one that needs a client certificate.
+  private static let http1Span = Duration.seconds(300)
 
   private static let both: [UInt8] = [2] + Array("h2".utf8) + http1
   private static let http1: [UInt8] = [8] + Array("http/1.1".utf8)
@@ -43,7 +44,7 @@ struct HostVersions {
     return isHTTP2
   }
 
-  /// From now on HTTP/1.1 is spoken, where the server is free to choose.
+  /// Has HTTP/1.1 spoken for five minutes, where the server is free to choose.
   mutating func requireHTTP1(now: Int64) {
     guard isTLS else { return }
     http1Until = now.adding(Self.http1Span)

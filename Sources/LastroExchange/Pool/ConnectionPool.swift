@@ -129,10 +129,10 @@ final class ConnectionPool: ConnectionOwner {
     trimIdle()
   }
 
-  /// The server wants HTTP/1.1 from now on.
+  /// The server asks for HTTP/1.1.
   func demandsHTTP1(_ connection: HTTP2Connection) {
     change(connection) { host in
-      host.demandHTTP1()
+      host.demandHTTP1(now: now)
       return []
     }
   }
@@ -266,7 +266,7 @@ final class ConnectionPool: ConnectionOwner {
     }
   }
 
-  private func isHTTP1Wanted(_ key: Key) -> Bool { state.read { $0.hosts[key]?.wantsHTTP1 ?? false } }
+  private func isHTTP1Wanted(_ key: Key) -> Bool { state.read { $0.hosts[key]?.wantsHTTP1(now: now) ?? false } }
 
   private func dialRequest(_ job: ExchangeJob, _ key: Key) -> DialRequest {
     let mayShare = mayShare(key) && !isHTTP1Wanted(key)

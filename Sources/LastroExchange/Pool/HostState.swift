@@ -70,8 +70,9 @@ struct HostState {
   private var born: [ObjectIdentifier: Duration] = [:]
   /// The latest last.
   private(set) var dialing: [PendingDial] = []
-  /// Whether the server wants HTTP/1.1 (HTTP_1_1_REQUIRED).
-  private(set) var wantsHTTP1 = false
+  /// The time for which all requests go to a server over HTTP/1.1 after it asked for that once (HTTP_1_1_REQUIRED).
+  private static let http1Span = Duration.seconds(300)
+  private var http1Until = Duration.zero
 
   init(mayShare: Bool) {
     self.mayShare = mayShare
@@ -199,9 +200,13 @@ struct HostState {
 
   // MARK: Dials
 
-  /// The server wants HTTP/1.1 from now on: its connections of HTTP/2 take no more jobs.
-  mutating func demandHTTP1() {
-    wantsHTTP1 = true
+  /// Whether the server asked for HTTP/1.1 a short while ago.
+  func wantsHTTP1(now: Duration) -> Bool { now < http1Until }
+
+  /// The server asks for HTTP/1.1: its connections of HTTP/2 take no more jobs, and for five minutes no other is
+  /// dialed.
+  mutating func demandHTTP1(now: Duration) {
+    http1Until = now + Self.http1Span
     version = .http1
     for index in shared.indices { shared[index].isRetired = true }
   }

@@ -73,4 +73,12 @@ struct HostStateTests {
       #expect(host.isUnused)
     }
   }
+
+  @Test("a server that asked for HTTP/1.1 is asked for HTTP/2 again after five minutes")
+  func requirement() {
+    var host = HostState(mayShare: true)
+    #expect(!host.wantsHTTP1(now: .zero))
+    host.demandHTTP1(now: .seconds(60))
+    #expect(host.wantsHTTP1(now: .seconds(359)) && !host.wantsHTTP1(now: .seconds(360)))
+  }
 }
