@@ -15,7 +15,8 @@ extension DialerTransport {
     public var http2StreamsPerConnection = 100
     /// Most requests that wait for a connection; one more fails with `limit/queue_full`. Default 16,384; 0 or more.
     public var maximumQueuedRequests = 16_384
-    /// Most idle connections kept; the oldest is closed first. Default 256; 0 keeps none.
+    /// Most idle connections kept; the oldest is closed first. Default 256. With 0 a connection is closed as soon as it
+    /// carries no request, and never carries another.
     public var idleConnections = 256
     /// Idle connections are closed after so long. Default 60 s, at least 1 s.
     public var idleLifetime: Duration = .seconds(60)
@@ -92,7 +93,8 @@ extension DialerTransport.Configuration {
 
   var limits: ConnectionPool.Limits {
     ConnectionPool.Limits(
-      host: HostState.Limits(connections: connectionsPerHost, lifetime: connectionLifetime),
+      host: HostState.Limits(
+        connections: connectionsPerHost, lifetime: connectionLifetime, keepsIdle: idleConnections > 0),
       idleConnections: idleConnections, idleLifetime: idleLifetime, queuedJobs: maximumQueuedRequests)
   }
 

@@ -57,6 +57,9 @@ struct HostState {
   struct Limits {
     var connections: Int
     var lifetime: Duration
+    /// Whether a connection may be kept for another job at all. One that may not is closed behind its job, also where
+    /// others wait: they have connections of their own.
+    var keepsIdle = true
   }
 
   let mayShare: Bool
@@ -259,7 +262,7 @@ struct HostState {
     _ connection: HTTP1Connection, keepAlive: Duration?, now: Duration, _ limits: Limits
   ) -> [Step] {
     guard running.removeValue(forKey: ObjectIdentifier(connection)) != nil else { return [] }
-    guard !isTooOld(connection, now: now, limits) else {
+    guard limits.keepsIdle, !isTooOld(connection, now: now, limits) else {
       born[ObjectIdentifier(connection)] = nil
       return [.close(connection)] + serve(now: now, limits)
     }
@@ -287,6 +290,7 @@ struct HostState {
     shared[index].used -= used
     if let capacity { shared[index].capacity = capacity } else { shared[index].isRetired = true }
     shared[index].idleSince = now
+    if used > 0, shared[index].used <= 0, !limits.keepsIdle { shared[index].isRetired = true }
     var steps: [Step] = []
     if shared[index].isRetired, shared[index].used <= 0 { retire(index, &steps) }
     return steps + serve(now: now, limits)

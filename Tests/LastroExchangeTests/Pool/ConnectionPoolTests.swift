@@ -82,6 +82,34 @@ struct ConnectionPoolTests {
     #expect(server.dials.count == 5)
   }
 
+  @Test("with no idle connections a freed one is closed, even where others wait for one", arguments: [1, 3])
+  func noIdle(connectionsPerHost: Int) async throws {
+    let closed = EventRecorder<Int>()
+    let server = MemoryServer { far, number in
+      var heads = 0
+      while case let head = try await far.readHead(), !head.isEmpty {
+        heads += 1
+        let isFirst = head.contains("/start")
+        try await far.write(
+          "HTTP/1.1 \(isFirst ? "302 Found\r\nLocation: /end" : "200 OK")\r\nContent-Length: 0\r\n\r\n")
+      }
+      closed.record(heads)
+    }
+    let transport = try server.transport {
+      $0.idleConnections = 0
+      $0.connectionsPerHost = connectionsPerHost
+    }
+    let stack = TransportNetworkStack(transport: transport)
+    try await withThrowingTaskGroup { group in
+      for _ in 0..<8 {
+        group.addTask { _ = try await stack.fetch(.raw(ResourceRequest(url: "http://h/start"))) }
+      }
+      try await group.waitForAll()
+    }
+    #expect(server.dials.count == 16)
+    #expect(try await closed.waitForEvents(count: 16) == Array(repeating: 1, count: 16))
+  }
+
   @Test(
     "a connection that the server is about to close takes no request",
     arguments: [("timeout=0", 3), ("max=5, Timeout=0", 3), ("timeout=600", 1), ("timeout=x", 1)])

@@ -3,6 +3,7 @@
 import Foundation
 import HTTPTypes
 import Lastro
+import LastroCurl
 import LastroStreamsTesting
 import LastroSupport
 import LastroTesting
@@ -106,6 +107,29 @@ struct WebSocketHandshakeTests {
     let error = await #expect(throws: WebSocketError.self) { try await client.connect("ws://h/old") }
     guard case .handshake(let fetch) = error?.reason else { return fails("\(String(describing: error))") }
     #expect(fetch.statusCode == .temporaryRedirect)
+  }
+
+  @Test("a redirect's connection, which its server may be closing, is not used for the handshake", arguments: 0..<8)
+  func redirectThatCloses(round: Int) async throws {
+    let requests = EventRecorder<String>()
+    let server = try LoopbackServer { connection in
+      guard let head = try connection.readHead() else { return }
+      requests.record("\(connection.number) \(head.path)")
+      // It closes behind its response, without a word of it. Every other time a moment later.
+      if head.path == "/old" {
+        try connection.write("HTTP/1.1 302 Found\r\nLocation: /new\r\nContent-Length: 0\r\n\r\n")
+        if round % 2 == 1 { _ = connection.pause(.milliseconds(5)) }
+      } else {
+        try connection.write("HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno")
+      }
+    }
+    let client = try WebSocketClient(dialer: CurlDialer())
+    let error = await #expect(throws: WebSocketError.self) {
+      try await client.connect("ws://127.0.0.1:\(server.port)/old")
+    }
+    guard case .handshake(let fetch) = error?.reason else { return fails("\(String(describing: error))") }
+    #expect(fetch.statusCode == .forbidden && fetch.body == Data("no".utf8))
+    #expect(requests.events == ["1 /old", "2 /new"])
   }
 
   @Test("credentials stay behind, and so do address and server name, when a redirect leads elsewhere")
