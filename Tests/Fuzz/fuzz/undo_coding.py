@@ -5,13 +5,16 @@ from __future__ import annotations
 from . import codings
 from .conclusion import BROKEN_BODY, WHOLE, Conclusion
 
+NO_CODINGS = (b"", b"identity", b"none", b"utf-8", b"aws-chunked")
+"""What stands for the bytes as they are: Docs/Wire.md."""
+
 
 def undo_coding(conclusion: Conclusion, max_body: int) -> Conclusion:
     """The conclusion with the body decoded, or broken where that fails or its length is over the limit."""
     names = [
         name.strip(b" \t").lower() for value in conclusion.values(b"content-encoding") for name in value.split(b",")
     ]
-    coded = [name.decode("latin-1") for name in names if name not in (b"", b"identity")]
+    coded = [name.decode("latin-1") for name in names if name not in NO_CODINGS]
     conclusion.body = conclusion.wire
     if conclusion.status == 205:
         conclusion.points.add("reset content")

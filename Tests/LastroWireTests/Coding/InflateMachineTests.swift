@@ -233,7 +233,8 @@ struct InflateMachineTests {
     "Content-Encoding is a list without regard to case; identity is none",
     arguments: [
       (["gzip"], [ContentCoding.gzip]), (["X-GZip"], [.gzip]), (["Deflate"], [.deflate]), ([], []), ([""], []),
-      (["identity"], []), (["identity, Identity"], []), (["identity,gzip"], [.gzip]),
+      (["identity"], []), (["identity, Identity"], []), (["identity,gzip"], [.gzip]), (["none"], []),
+      (["UTF-8"], []), (["aws-chunked"], []), (["aws-chunked,gzip"], [.gzip]), (["utf-16"], [.other("utf-16")]),
       (["gzip", "deflate"], [.gzip, .deflate]),
       ([" gzip\t, , deflate,"], [.gzip, .deflate]), (["BR"], [.other("br")]), (["gzip;q=1"], [.other("gzip;q=1")]),
       (["gzip deflate"], [.other("gzip deflate")]),

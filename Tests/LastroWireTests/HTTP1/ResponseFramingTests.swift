@@ -77,7 +77,11 @@ struct ResponseFramingTests {
   }
 
   @Test(
-    "content codings", arguments: [("gzip", true), ("br, identity", true), ("identity", false), ("Identity", false)])
+    "content codings",
+    arguments: [
+      ("gzip", true), ("br, identity", true), ("identity", false), ("Identity", false),
+      ("none", false), ("UTF-8", false), ("aws-chunked", false), ("aws-chunked, gzip", true), ("nones", true),
+    ])
   func contentEncoding(value: String, expected: Bool) {
     let fed = HeadFeeding("HTTP/1.1 200 OK\r\nContent-Encoding: \(value)\r\n\r\n")
     #expect(fed.machine.hasContentEncoding == expected)
