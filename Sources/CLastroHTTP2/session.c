@@ -7,6 +7,10 @@
 // Since 1.61, and in Debian's 1.52. A library without it has no limit.
 extern void nghttp2_option_set_max_continuations(nghttp2_option *option, size_t count) __attribute__((weak));
 
+// Since 1.50. A library without it takes blanks at the ends of values anyway.
+extern void nghttp2_option_set_no_rfc9113_leading_and_trailing_ws_validation(nghttp2_option *option, int value)
+  __attribute__((weak));
+
 // RFC 9218 §2.1.
 enum { NO_RFC7540_PRIORITIES = 9 };
 enum { HEADER_TABLE_BYTES = 4096, MAXIMUM_SETTINGS = 32, MAXIMUM_ACKNOWLEDGEMENTS = 1000 };
@@ -22,6 +26,10 @@ static nghttp2_option *make_option(const clastro_http2_settings *settings) {
   nghttp2_option_set_no_closed_streams(option, 1);
   // 64 KiB without it.
   nghttp2_option_set_max_send_header_block_length(option, settings->maximum_sent_head_bytes);
+  // Our side drops those blanks, as it does over HTTP/1.1.
+  if (nghttp2_option_set_no_rfc9113_leading_and_trailing_ws_validation) {
+    nghttp2_option_set_no_rfc9113_leading_and_trailing_ws_validation(option, 1);
+  }
   if (nghttp2_option_set_max_continuations) {
     nghttp2_option_set_max_continuations(option, settings->maximum_continuations);
   }
