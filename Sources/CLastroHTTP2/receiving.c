@@ -41,14 +41,19 @@ static bool reserve(clastro_http2 *http2, size_t length) {
   return true;
 }
 
+/// Counts a field of a head. False: the head is too large with it.
+static bool is_within_limit(clastro_http2 *http2, int32_t stream, size_t length) {
+  http2->head_bytes += length + FIELD_OVERHEAD;
+  if (http2->head_bytes <= http2->head_limit) return true;
+  http2->events.block_too_large(http2->context, stream, clastro_http2_slot(http2, stream));
+  return false;
+}
+
 static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name, size_t name_length,
                      const uint8_t *value, size_t value_length, uint8_t flags, void *context) {
   (void)session, (void)flags;
   clastro_http2 *http2 = context;
-  http2->head_bytes += name_length + value_length + FIELD_OVERHEAD;
-  if (http2->head_bytes > http2->head_limit) {
-    int32_t stream = frame->hd.stream_id;
-    http2->events.block_too_large(http2->context, stream, clastro_http2_slot(http2, stream));
+  if (!is_within_limit(http2, frame->hd.stream_id, name_length + value_length)) {
     return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
   }
   if (!reserve(http2, name_length + value_length)) return NGHTTP2_ERR_CALLBACK_FAILURE;
@@ -63,12 +68,15 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
 static int on_invalid_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
                              size_t name_length, const uint8_t *value, size_t value_length, uint8_t flags,
                              void *context) {
-  (void)session, (void)value, (void)value_length, (void)flags;
+  (void)session, (void)flags;
   clastro_http2 *http2 = context;
   int32_t stream = frame->hd.stream_id;
-  http2->events.field_invalid(http2->context, stream, clastro_http2_slot(http2, stream), name, name_length);
-  // nghttp2 resets the stream then, rather than to leave the field out.
-  return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+  bool is_left_out = http2->events.field_invalid(
+    http2->context, stream, clastro_http2_slot(http2, stream), name, name_length, value, value_length);
+  // nghttp2 resets the stream for this result, and leaves the field out for 0.
+  if (!is_left_out) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+  // It counts for the head's limit as one that is kept does.
+  return is_within_limit(http2, stream, name_length + value_length) ? 0 : NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 }
 
 static void release_large_head(clastro_http2 *http2) {

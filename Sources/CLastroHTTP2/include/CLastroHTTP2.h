@@ -55,8 +55,9 @@ typedef struct {
   size_t (*block_limit)(void *context, int32_t stream, uintptr_t slot);
   /// They have more. The stream is reset with INTERNAL_ERROR.
   void (*block_too_large)(void *context, int32_t stream, uintptr_t slot);
-  /// A field breaks RFC 9113 §8.2.1. The stream is reset with PROTOCOL_ERROR.
-  void (*field_invalid)(void *context, int32_t stream, uintptr_t slot, const uint8_t *name, size_t length);
+  /// A field breaks RFC 9113 §8.2.1. True leaves it out; else the stream is reset with PROTOCOL_ERROR.
+  bool (*field_invalid)(void *context, int32_t stream, uintptr_t slot, const uint8_t *name, size_t length,
+                        const uint8_t *value, size_t value_length);
   bool (*block)(void *context, const clastro_http2_block *block);
   bool (*data)(void *context, int32_t stream, uintptr_t slot, const uint8_t *bytes, size_t count);
   /// The end of a DATA frame that had so many bytes without its padding.

@@ -8,8 +8,12 @@ enum HTTP2Door {
     clastro_http2_events(
       block_limit: { context, number, slot in with(context) { $0.blockLimit(number, slot) } },
       block_too_large: { context, number, slot in with(context) { $0.blockTooLarge(number, slot) } },
-      field_invalid: { context, number, slot, name, length in
-        with(context) { $0.fieldInvalid(number, slot, UnsafeRawBufferPointer(start: name, count: length)) }
+      field_invalid: { context, number, slot, name, length, value, valueLength in
+        with(context) {
+          $0.leavesOutInvalidField(
+            number, slot, UnsafeRawBufferPointer(start: name, count: length),
+            UnsafeRawBufferPointer(start: value, count: valueLength))
+        }
       },
       block: { context, block in with(context) { $0.block(block.pointee) } },
       data: { context, number, slot, bytes, count in

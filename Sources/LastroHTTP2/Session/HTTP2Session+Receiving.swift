@@ -18,11 +18,16 @@ extension HTTP2Session {
       HTTP2Violation(.headTooLarge, "the response head exceeds \(configuration.limits.headBytes.counted("byte"))"))
   }
 
-  func fieldInvalid(_ number: Int32, _ slot: UInt, _ name: UnsafeRawBufferPointer) {
-    guard let stream = streams.stream(number, slot) else { return }
+  /// Returns whether a field with bytes that it may not have is left out. For any other the stream is reset.
+  func leavesOutInvalidField(
+    _ number: Int32, _ slot: UInt, _ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer
+  ) -> Bool {
+    if FieldLine.isSpoiltCookie(name, value) { return true }
+    guard let stream = streams.stream(number, slot) else { return false }
     let isPrintable = (1...64).contains(name.count) && name.allSatisfy { (0x21...0x7E).contains($0) }
     let which = isPrintable ? "the field \(String(decoding: name, as: UTF8.self))" : "a field"
     interrupt(stream, HTTP2Violation(.field, "\(which) of the response has characters it may not have"))
+    return false
   }
 
   func block(_ block: clastro_http2_block) -> Bool {

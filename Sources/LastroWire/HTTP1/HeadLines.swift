@@ -80,6 +80,21 @@ package enum FieldLine {
     return String(String.UnicodeScalarView(content.map { Unicode.Scalar($0) }))
   }
 
+  /// Returns whether a line is a `Set-Cookie` field whose value has control characters, but none that could end a line
+  /// or a string for another reader: no CR, LF or NUL.
+  static func isSpoiltCookie(_ line: UnsafeRawBufferPointer) -> Bool {
+    guard let colon = line.firstIndex(of: 0x3A) else { return false }
+    return isSpoiltCookie(
+      UnsafeRawBufferPointer(rebasing: line[..<colon]), UnsafeRawBufferPointer(rebasing: line[(colon + 1)...]))
+  }
+
+  /// Returns whether a field is a `Set-Cookie` that a client has to ignore (RFC 6265bis §5.6), and may, because every
+  /// reader sees the same field end.
+  package static func isSpoiltCookie(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool {
+    name.count == 10 && text(name).isASCII("set-cookie") && !value.isFieldValue().isValid
+      && !value.contains { $0 == 0x0D || $0 == 0x0A || $0 == 0 }
+  }
+
   /// Of bytes known to be ASCII.
   package static func text(_ bytes: UnsafeRawBufferPointer) -> String {
     // Of typed memory: for raw memory the standard library takes a way that is many times as long.

@@ -58,7 +58,7 @@ extension ResponseHeadMachine {
 
   /// Puts a line in the place of the known head's. Whether that was possible.
   private mutating func patch(_ known: KnownHead, with line: UnsafeRawBufferPointer) throws(HeadViolation) -> Bool {
-    let field = try FieldLine.parse(try Self.withoutLineEnd(line))
+    guard let field = try Self.field(try Self.withoutLineEnd(line)) else { return false }
     if likeness == .same {
       (head, lines) = (known.head, known.lines)
       likeness = .patched

@@ -58,6 +58,8 @@ package struct ResponseHeadMachine {
   var lineCount = 0
   var likeness = Likeness.none
   /// What the lines that were put in the places of others, and those others, have a say in.
+  /// Whether the latest line of the head was a field that is left out.
+  private var isFieldLeftOut = false
   var changes: KnownHead.Meaning = []
 
   /// How the body is delimited; known once the final head was given.
@@ -136,6 +138,7 @@ package struct ResponseHeadMachine {
       head.fields.reserveCapacity(min(16, maximumFields))
       majorVersion = head.version.major
       state = .fields
+      isFieldLeftOut = false
       return .needsMore
     case .fields:
       if content.isEmpty { return try finish() }
@@ -144,6 +147,7 @@ package struct ResponseHeadMachine {
         head.fields.append(known.head.fields[lineCount - 1])
       } else {
         try addField(content)
+        isFieldLeftOut = false
       }
       return .needsMore
     case .trailers:
@@ -180,22 +184,36 @@ package struct ResponseHeadMachine {
   }
 
   private mutating func addField(_ line: UnsafeRawBufferPointer) throws(HeadViolation) {
-    if Self.isFold(line) {
-      guard let last = head.fields.indices.last else {
-        throw HeadViolation(.fieldName, "the response head begins with a folded line")
-      }
-      let name = head.fields[last].name
-      guard !name.isASCII("content-length"), !name.isASCII("transfer-encoding") else {
-        throw HeadViolation(.fieldValue, "a field that frames the body is folded")
-      }
-      let folded = try FieldLine.value(line)
-      head.fields[last].value += head.fields[last].value.isEmpty || folded.isEmpty ? folded : " " + folded
-      return
-    }
+    if Self.isFold(line) { return try addFold(line) }
+    isFieldLeftOut = false
     guard head.fields.count < maximumFields else {
       throw HeadViolation(.tooManyFields, "the response head has more than \(maximumFields.counted("field"))")
     }
-    head.fields.append(try FieldLine.parse(line))
+    if let field = try Self.field(line) { head.fields.append(field) } else { isFieldLeftOut = true }
+  }
+
+  /// Returns the field of a line without its end, or nil for a cookie that is left out.
+  static func field(_ line: UnsafeRawBufferPointer) throws(HeadViolation) -> ResponseHead.Field? {
+    do throws(HeadViolation) {
+      return try FieldLine.parse(line)
+    } catch {
+      guard FieldLine.isSpoiltCookie(line) else { throw error }
+      return nil
+    }
+  }
+
+  private mutating func addFold(_ line: UnsafeRawBufferPointer) throws(HeadViolation) {
+    let folded = try FieldLine.value(line)
+    // The fold of a field that was left out is left out with it.
+    if isFieldLeftOut { return }
+    guard let last = head.fields.indices.last else {
+      throw HeadViolation(.fieldName, "the response head begins with a folded line")
+    }
+    let name = head.fields[last].name
+    guard !name.isASCII("content-length"), !name.isASCII("transfer-encoding") else {
+      throw HeadViolation(.fieldValue, "a field that frames the body is folded")
+    }
+    head.fields[last].value += head.fields[last].value.isEmpty || folded.isEmpty ? folded : " " + folded
   }
 
   private mutating func addTrailer(_ line: UnsafeRawBufferPointer) throws(HeadViolation) {

@@ -6,6 +6,32 @@ import Testing
 
 @Suite("Response heads")
 struct ResponseHeadMachineTests {
+  @Test(
+    "a cookie with a control character is left out, and nothing else of the head",
+    arguments: [
+      "Set-Cookie: a=\u{1}", "set-cookie:\u{7f}", "SET-COOKIE: a=b\u{8}; Path=/", "Set-Cookie: a=\u{1}\r\n  b\r\n\tc",
+    ])
+  func spoiltCookie(line: String) {
+    let good = "HTTP/1.1 200 OK\r\nServer: a\r\n"
+    for known in [nil, HeadFeeding(good + "Set-X: b\r\nContent-Length: 2\r\n\r\n").machine.known] {
+      let lines = (good + "\(line)\r\nContent-Length: 2\r\nX: y\r\n z\r\n\r\n").split(separator: "\n").map {
+        Array($0.utf8) + [0x0A]
+      }
+      let fed = HeadFeeding(lines: lines, resembling: known)
+      #expect(fed.violation == nil)
+      #expect(fed.final?.fields.map(\.name) == ["Server", "Content-Length", "X"])
+      #expect(fed.final?.fields.last?.value == "y z" && fed.machine.contentLength == 2)
+      #expect(fed.machine.known == nil)
+    }
+  }
+
+  @Test(
+    "what could end a line or a string for another reader is refused in a cookie too, and in other fields anything",
+    arguments: ["Set-Cookie: a\0", "Set-Cookie: a\rb", "Set-Cookies: a\u{1}", "X: a\u{1}", "Set-Cookie : a\u{1}"])
+  func spoiltField(line: String) {
+    #expect(HeadFeeding("HTTP/1.1 200 OK\r\n\(line)\r\n\r\n").violation != nil)
+  }
+
   @Test("an ordinary head comes out whole and in order")
   func ordinary() throws {
     let fed = HeadFeeding("HTTP/1.1 200 OK\r\nB: 2\r\nA:1\r\nb: \t3 \t\r\nEmpty:\r\n\r\n")
