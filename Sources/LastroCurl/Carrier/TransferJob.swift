@@ -61,6 +61,13 @@ final class TransferJob: Sendable {
     set { sentAgain.store(newValue, ordering: .relaxed) }
   }
 
+  private let refused = Atomic<Int>(0)
+  /// How many of those followed an attempt that the server said it had not processed; set by the loop.
+  var refusals: Int {
+    get { refused.load(ordering: .relaxed) }
+    set { refused.store(newValue, ordering: .relaxed) }
+  }
+
   private let restarts = Atomic<Int>(0)
 
   /// Counts a restart, and tells their number.
@@ -110,7 +117,7 @@ final class TransferJob: Sendable {
   /// The end, from the loop's side. A failure reaches the task that waits: for the head, or for the body.
   func finish(_ failure: TransportError?, facts: TransferFacts?) {
     var failure = failure
-    if resends > 0 { failure?.requestSent = true }
+    if resends > refusals { failure?.requestSent = true }
     if let failure { answer(.failure(failure)) }
     body?.finish(failure.map(Result.failure) ?? .success(()), facts: facts)
     upload?.stop()

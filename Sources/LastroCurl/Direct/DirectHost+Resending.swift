@@ -5,6 +5,10 @@ internal import LastroWire
 
 /// Requests that go out once again: where nothing was sent of them, or where that does no harm.
 extension DirectHost {
+  /// How often a request goes out again that a server says it has not processed: one that restarts, or lowers its limit
+  /// of streams, refuses some more than once. The stack's retries, which wait, come after that.
+  private static let mostRefusals = 3
+
   /// Sends a request again, whose connection ended before a byte of an answer came: where it has served before, its
   /// server may have closed it without having seen this one (RFC 9112 §9.3.1).
   ///
@@ -45,10 +49,14 @@ extension DirectHost {
 
   private func mayResend(_ exchange: CarriedExchange, isUnprocessed: Bool = false) -> Bool {
     // A source that was read from does not begin anew.
-    guard exchange.job.resends == 0, exchange.job.upload == nil || exchange.uploadOffset == 0 else { return false }
+    let job = exchange.job
+    guard job.resends < (isUnprocessed ? Self.mostRefusals : 1), job.upload == nil || exchange.uploadOffset == 0 else {
+      return false
+    }
     if exchange.requestSent {
-      guard isUnprocessed || exchange.job.request.allowsResend else { return false }
-      exchange.job.resends = 1
+      guard isUnprocessed || job.request.allowsResend else { return false }
+      job.resends += 1
+      if isUnprocessed { job.refusals += 1 }
     }
     return true
   }

@@ -23,6 +23,10 @@ final class HTTP2Run {
   }
 
   private static let pieceBytes = 16 * 1024
+  /// How often a request goes out again that the server says it has not processed.
+  private static let mostRefusals = 3
+  /// The longest time for which a server may take nothing of a request whose response is complete.
+  private static let restTime = Duration.seconds(5)
 
   let job: ExchangeJob
   let receiver: AnswerReceiver
@@ -224,7 +228,7 @@ final class HTTP2Run {
     switch ending {
     case .whole: whole()
     case .unprocessed(let cause): unprocessed(cause)
-    case .lost where receiver.response == nil && mayGoAgain: again()
+    case .lost where receiver.response == nil && mayGoAgain: again(isUnprocessed: false)
     default:
       let error = ending.transportError(hasResponse: receiver.response != nil, requestSent: job.wasSent) {
         lostConnection(reason)
@@ -243,8 +247,8 @@ final class HTTP2Run {
       // A server that ends each connection before a request goes out is not dialed for ever. Of a source, some may have
       // been read although nothing was sent.
       if upload.canRewind, job.noteRestart() <= ConnectionPool.mostRestarts { return conclude(.again) }
-    } else if job.resends == 0, upload.canRewind, !job.isOver {
-      return again()
+    } else if job.resends < Self.mostRefusals, upload.canRewind, !job.isOver {
+      return again(isUnprocessed: true)
     }
     var error = TransportError(cause)
     error.requestSent = false
@@ -256,8 +260,8 @@ final class HTTP2Run {
     isReused && job.resends == 0 && !job.isOver && upload.canRewind && job.request.allowsResend
   }
 
-  private func again() {
-    job.noteResend()
+  private func again(isUnprocessed: Bool) {
+    job.noteResend(isUnprocessed: isUnprocessed)
     conclude(.again)
   }
 

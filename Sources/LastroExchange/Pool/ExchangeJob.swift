@@ -14,6 +14,8 @@ final class ExchangeJob: Sendable {
     var isOver = false
     var connection: (any ExchangeConnection)?
     var resends = 0
+    /// How many of those followed an attempt that the server said it had not processed.
+    var refusals = 0
     var restarts = 0
     var wasSent = false
     var connectExpiresAt: Duration?
@@ -58,7 +60,15 @@ final class ExchangeJob: Sendable {
   var wasSent: Bool { state.withLock { $0.wasSent } }
   var connectExpiresAt: Duration? { state.withLock { $0.connectExpiresAt } }
 
-  func noteResend() { state.withLock { $0.resends += 1 } }
+  /// Counts a resend.
+  ///
+  /// - Parameter isUnprocessed: whether the server said that it had not processed the attempt before.
+  func noteResend(isUnprocessed: Bool = false) {
+    state.withLock { state in
+      state.resends += 1
+      if isUnprocessed { state.refusals += 1 }
+    }
+  }
 
   func noteSent() { state.withLock { $0.wasSent = true } }
 
@@ -125,13 +135,14 @@ final class ExchangeJob: Sendable {
 
   /// The end, from the side of what carries it. A failure reaches the task that waits: for the head, or for the body.
   func finish(_ failure: TransportError?, facts: TransferFacts?) {
-    state.withLock { state in
+    let mayHaveArrived = state.withLock { state in
       state.isOver = true
       state.connection = nil
+      return state.resends > state.refusals
     }
     alarm.withLock { $0 }?.cancel()
     var failure = failure
-    if resends > 0 { failure?.requestSent = true }
+    if mayHaveArrived { failure?.requestSent = true }
     ended.withLock { $0.take() }?()
     if let failure { answer.give(.failure(failure)) }
     body?.finish(failure.map(Result.failure) ?? .success(()), facts: facts)
