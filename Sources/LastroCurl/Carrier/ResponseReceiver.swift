@@ -39,6 +39,9 @@ class ResponseReceiver: BodySink {
   final private(set) var coded: Int64 = 0
   /// Set once the job is answered and only the rest of a body is read, for the connection's sake: until then at most.
   final private(set) var drainsUntil: Int64?
+  /// Set while a redirect waits for the rest of its short body, so that the next request finds the connection free:
+  /// until then at most.
+  final private(set) var answersHeadAt: Int64?
   /// Why we ended the exchange.
   final var failure: TransportError? { didSet { hasFailed = true } }
   final private(set) var hasFailed = false
@@ -89,7 +92,7 @@ class ResponseReceiver: BodySink {
   final func take(
     _ response: HTTPResponse, of head: ResponseHead, _ framing: ResponseFraming
   ) throws(TransportError) -> Bool {
-    if job.request.dropsRedirectBodies, response.isRedirect { return answerAtHead(response) }
+    if job.request.dropsRedirectBodies, response.isRedirect { return answerAtHead() }
     try route.decide(job.request, status: head.status)
     decoder = try makeDecoder(head)
     if route.isStream, let channel = job.body {
@@ -112,21 +115,36 @@ class ResponseReceiver: BodySink {
     try BodyDecoder.make(head, framing, for: self)
   }
 
-  /// Answers with a head alone. Of a short body the rest is read behind the caller's back, so that the connection can
-  /// be used again; of every other one nothing is. Over HTTP/2 that resets the stream only.
+  /// How long a redirect may wait for the rest of its body before the job is answered with its head; nil where the
+  /// connection cannot be used again, so that none of the body is read. Zero where other requests need not wait for the
+  /// connection.
+  var redirectPatience: Duration? { .zero }
+
+  /// Decides what is done with a redirect's body. A short one is read, so that the connection can be used again: at
+  /// first before the job is answered, and then behind the caller's back. Of every other body nothing is read. Over
+  /// HTTP/2 that resets the stream only.
   ///
   /// - Returns: whether the exchange goes on.
-  private func answerAtHead(_ response: HTTPResponse) -> Bool {
+  private func answerAtHead() -> Bool {
     route.sink = .drop
     // What of the request is still to be sent has no length that a server would wait for.
-    guard job.request.body.isEmpty || job.request.body.length == Int64(handedOver), route.leavesLittle else {
+    guard job.request.body.isEmpty || job.request.body.length == Int64(handedOver), route.leavesLittle,
+      let patience = redirectPatience
+    else {
       route.wasCut = true
       return false
     }
+    if patience > .zero { answersHeadAt = lastActivity.adding(patience) } else { answerHead() }
+    return true
+  }
+
+  /// Answers the job with the head alone, and reads the rest of the body behind the caller's back.
+  final func answerHead() {
+    guard let response else { return }
+    answersHeadAt = nil
     drainsUntil = lastActivity.adding(Self.drainTime)
     deliveries.answer(job, .success(TransferResponse(head: response, body: ResponseBody(Data()), facts: facts())))
     noteDrain()
-    return true
   }
 
   // MARK: Body
@@ -163,6 +181,7 @@ class ResponseReceiver: BodySink {
     case .part(let count):
       if !collected.append(UnsafeRawBufferPointer(rebasing: bytes.prefix(count))) { failure = .noMemoryForBody }
       return .refused
+    case .cut: return .refused
     case .all: return take(bytes)
     }
   }
@@ -219,7 +238,8 @@ class ResponseReceiver: BodySink {
   /// Answers the job.
   final func report(_ failure: TransportError?, facts: TransferFacts) {
     noteEnd(facts)
-    if var failure {
+    // A redirect that only waited for the rest of its body is followed all the same.
+    if var failure, answersHeadAt == nil {
       failure.facts = facts
       failure.head = response ?? failure.head
       // What came before the failure is for the reader that waits, also when both came in one turn.

@@ -89,6 +89,7 @@ class CarriedExchange: ResponseReceiver {
   /// When the loop must look at it again.
   var expiresAt: Int64 {
     if let drainsUntil { return drainsUntil }
+    if let answersHeadAt { return min(job.expiresAt, answersHeadAt) }
     if state == .waiting { return min(job.expiresAt, connectExpiresAt, idleDialEndsAt) }
     guard let idle = job.request.idleTimeout, !waitsForUs else { return job.expiresAt }
     return min(job.expiresAt, lastActivity.adding(idle))

@@ -131,7 +131,9 @@ final class DirectExchange: CarriedExchange {
       connection?.keepAlive = host.heads.keepAlive
       note(response, machine.responseFraming)
       if sendingPaused { noteActivity() }
-      return try take(response, of: head, machine.responseFraming)
+      let goesOn = try take(response, of: head, machine.responseFraming)
+      if answersHeadAt != nil { host.carrier.noteExpiry(expiresAt) }
+      return goesOn
     } catch {
       failure = error
       return false
@@ -159,6 +161,8 @@ final class DirectExchange: CarriedExchange {
 
   override func noteDrain() {
     host.noteDrain(self)
+  override var redirectPatience: Duration? { machine.mayKeepConnection ? .milliseconds(100) : nil }
+
     host.carrier.noteExpiry(expiresAt)
   }
 
@@ -295,6 +299,7 @@ final class DirectExchange: CarriedExchange {
     if let timer, now >= timerAt, now < job.expiresAt {
       self.timer = nil
       timerAt = .max
+    if answersHeadAt != nil { return answerHead() }
       do {
         try machine.timerFired()
       } catch {

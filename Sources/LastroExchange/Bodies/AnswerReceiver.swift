@@ -136,6 +136,7 @@ final class AnswerReceiver: BodySink {
     case .part(let count):
       collected.append(contentsOf: bytes.prefix(count))
       return .refused
+    case .cut: return .refused
     case .all: break
     }
     switch route.sink {

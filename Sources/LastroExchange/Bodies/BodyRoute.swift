@@ -21,11 +21,15 @@ package struct BodyRoute {
     case all
     /// So many, and no more of the body.
     case part(Int)
+    /// None, because enough of the body was read for the sake of its connection.
+    case cut
     case none(TransportError)
   }
 
   /// Most bytes that are read of a body for the sake of its connection alone.
-  private static let drainedBytes: Int64 = 16 * 1024
+  private static let drainedBytes: Int64 = 64 * 1024
+  /// Bytes that were read so.
+  private var dropped: Int64 = 0
 
   package private(set) var response: HTTPResponse?
   package private(set) var framing = ResponseFraming()
@@ -90,8 +94,11 @@ package struct BodyRoute {
   /// Whether a body of at least one byte follows the head, or may.
   var announcesBody: Bool { mayHaveBody && framing.contentLength != 0 }
 
-  /// Whether so little follows the head that its connection is worth the reading.
-  package var leavesLittle: Bool { length.map { $0 <= Self.drainedBytes } ?? !announcesBody }
+  /// Whether so little may follow the head that its connection is worth the reading. Chunks may be few; of a body that
+  /// the connection's end ends, nothing is worth it.
+  package var leavesLittle: Bool {
+    length.map { $0 <= Self.drainedBytes } ?? (!announcesBody || framing.isChunked)
+  }
 
   @inlinable package var isStream: Bool { if case .stream = sink { true } else { false } }
 
@@ -110,7 +117,12 @@ package struct BodyRoute {
       cut = .limit(limit)
       return .part(Int(max(0, Int64(limit) - taken)))
     case .stream(let limit?) where Int64(count) > Int64(limit) - taken: return .none(.bodyTooLarge(limit))
-    case .collect, .stream, .drop: return .all
+    case .drop:
+      dropped += Int64(count)
+      guard dropped > Self.drainedBytes else { return .all }
+      wasCut = true
+      return .cut
+    case .collect, .stream: return .all
     }
   }
 

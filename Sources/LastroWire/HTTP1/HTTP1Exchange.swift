@@ -186,6 +186,9 @@ package struct HTTP1Exchange: Sendable {
   }
 
   /// Whether the server wants the request without `Expect` (417): it may be sent once again without it, if its body
+  /// Whether the connection can carry another exchange if this one ends well; known once the head was given.
+  package var mayKeepConnection: Bool { !asksToClose && reader.mayKeepConnection }
+
   /// can.
   package var refusesExpect: Bool { expectsContinue && status == 417 }
 

@@ -93,6 +93,9 @@ package struct ResponseReader: Sendable {
   /// answer has ended, if the request was sent whole and nothing lies behind the answer.
   package var keepsConnection: Bool { isPersistent && hasEnded }
 
+  /// Whether the server lets the connection carry another exchange once the answer has ended.
+  package var mayKeepConnection: Bool { isPersistent }
+
   /// Whether the final head ended HTTP on this connection: 101, or 2xx to CONNECT. What follows is another
   /// protocol's.
   package private(set) var opensTunnel = false

@@ -155,6 +155,68 @@ struct RedirectBodyTests {
     #expect(server.acceptedConnections == 1)
   }
 
+  /// A redirect's body that is short enough to be read, so that its connection carries the next hop.
+  enum ShortRest: String, CaseIterable, Sendable {
+    case chunked, long, longChunks, afterAMoment
+
+    func write(on connection: LoopbackConnection) throws {
+      let long = String(repeating: "x", count: 20_000)
+      switch self {
+      case .chunked: try connection.write("Transfer-Encoding: chunked\r\n\r\n5\r\nmoved\r\n0\r\n\r\n")
+      case .long: try connection.write("Content-Length: 20000\r\n\r\n" + long)
+      case .longChunks:
+        try connection.write("Transfer-Encoding: chunked\r\n\r\n4e20\r\n\(long)\r\n1\r\nx\r\n0\r\n\r\n")
+      case .afterAMoment:
+        try connection.write("Content-Length: 5\r\n\r\n")
+        _ = connection.pause(.milliseconds(5))
+        try connection.write("moved")
+      }
+    }
+  }
+
+  @Test(
+    "a short body costs no connection, chunked or not, also when it comes a moment later", arguments: ShortRest.allCases
+  )
+  func reused(_ rest: ShortRest) async throws {
+    // A redirect waits 100 ms for it, which a busy machine may take for itself.
+    for _ in 0..<60 where try await connections(rest) == 1 { return }
+    Issue.record("the connection was never used again")
+  }
+
+  /// The number of connections that four hops take.
+  private func connections(_ rest: ShortRest) async throws -> Int {
+    let server = try LoopbackServer { connection in
+      while let head = try connection.readHead() {
+        if let hop = Int(head.path.dropFirst()), hop < 4 {
+          try connection.write("HTTP/1.1 302 Found\r\nLocation: /\(hop + 1)\r\n")
+          try rest.write(on: connection)
+        } else {
+          try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine")
+        }
+      }
+    }
+    let answer = try await Self.stack(CurlTransport.over(.direct)).fetch(
+      .raw(ResourceRequest(url: server.baseURL + "/0")))
+    #expect(answer.value == Data("fine".utf8) && answer.response.redirects.count == 4)
+    return server.acceptedConnections
+  }
+
+  @Test("a redirect whose connection breaks within its body is followed all the same", arguments: [5, 100_000])
+  func broken(length: Int) async throws {
+    let server = try LoopbackServer { connection in
+      while let head = try connection.readHead() {
+        if head.path == "/end" {
+          try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine")
+        } else {
+          return try connection.write("HTTP/1.1 302 Found\r\nLocation: /end\r\nContent-Length: \(length)\r\n\r\nabc")
+        }
+      }
+    }
+    let answer = try await Self.stack(CurlTransport()).fetch(.raw(ResourceRequest(url: server.baseURL + "/start")))
+    #expect(answer.value == Data("fine".utf8))
+    #expect(server.requests.map(\.target) == ["/start", "/end"])
+  }
+
   @Test("over HTTP/2 the stream ends, and the connection serves on", arguments: [5, 100_000], [false, true])
   func http2(bytes: Int, isStream: Bool) async throws {
     let lab = try HTTP2Servers()

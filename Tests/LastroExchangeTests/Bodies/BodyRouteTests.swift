@@ -28,6 +28,7 @@ struct BodyRouteTests {
     switch share {
     case .all: count
     case .part(let part): part
+    case .cut: 0
     case .none(let error): throw error
     }
   }
@@ -77,9 +78,23 @@ struct BodyRouteTests {
     var empty = try route(asked, status: 200, fields: [.init(name: "Content-Length", value: "0")])
     empty.cutAtHead()
     #expect(empty.wasCut && empty.cut == nil && empty.leavesLittle)
-    var full = try route(asked, status: 200, fields: [.init(name: "Content-Length", value: "20000")])
+    var full = try route(asked, status: 200, fields: [.init(name: "Content-Length", value: "65537")])
     full.cutAtHead()
     #expect(full.cut == .unread && !full.leavesLittle)
+  }
+
+  @Test("What is read for the sake of a connection alone has a bound, also where no length was announced")
+  func drained() throws {
+    let chunked = [ResponseHead.Field(name: "Transfer-Encoding", value: "chunked")]
+    var route = try route(request(.collected(maximumBytes: 9)), status: 302, fields: chunked)
+    #expect(route.leavesLittle)
+    route.sink = .drop
+    #expect(try taken(route.share(of: 65_536, behind: 0), of: 65_536) == 65_536)
+    #expect(!route.wasCut)
+    #expect(try taken(route.share(of: 1, behind: 0), of: 1) == 0)
+    #expect(route.wasCut)
+    let endless = try self.route(request(.collected(maximumBytes: 9)), status: 302)
+    #expect(!endless.leavesLittle, "nothing but the end of the connection ends it")
   }
 
   @Test("A body that breaks off does not hide the status of an error, and fails a success")
