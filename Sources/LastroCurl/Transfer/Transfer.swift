@@ -141,7 +141,10 @@ final class Transfer: ResponseReceiver {
     do {
       switch try machine.consume(line: line, resembling: host.heads.latest) {
       case .final(let head): return receive(head)
-      case .interim(let head): job.request.interimTelling(head)?()
+      case .interim(let head):
+        // libcurl would take its length for that of the final response.
+        if ResponseFraming.hasField(in: head) { return fail(.framedInterimResponse) }
+        job.request.interimTelling(head)?()
       default: break
       }
       return true

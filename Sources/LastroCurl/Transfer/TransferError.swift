@@ -67,6 +67,10 @@ extension CURLMcode {
 }
 
 extension TransportError {
+  static var framedInterimResponse: Self {
+    HeadViolation(.contentLength, "an interim response has a framing field").transportError
+  }
+
   static var noTrailers: Self {
     .refused(
       .unsupported, "libcurl's transfers send no trailers behind a body",

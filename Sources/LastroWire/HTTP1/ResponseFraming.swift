@@ -6,13 +6,44 @@ package struct ResponseFraming: Equatable, Sendable {
   package private(set) var isChunked = false
   package private(set) var hasTransferEncoding = false
   package private(set) var hasContentEncoding = false
+  /// Whether the fields of a response without a body contradict each other, or say what no response may say.
+  package private(set) var isContradictory = false
+  /// Whether the head announces a body that the response cannot have, so that its bytes may follow all the same. A
+  /// `Content-Length`, or `chunked`, in a response to HEAD or in a 304 announces nothing: it describes what a GET would
+  /// have transferred (RFC 9110 §8.6, RFC 9112 §6.1).
+  package private(set) var announcesMissingBody = false
 
   package init() {}
 
+  /// Reads the framing fields of a head. The status and the request decide first whether there is a body at all
+  /// (RFC 9112 §6.3, items 1 and 2): where there is none, no field is an error, because none of them frames anything.
+  ///
+  /// - Parameter request: the request that the head responds to.
   /// - Throws: ``HeadViolation`` where two recipients could see two different bodies: unequal lengths, a length beside
-  ///   a transfer coding, any coding but `chunked` (we offer no other: RFC 9112 §7.4), framing fields in a 1xx
-  ///   response.
-  package init(_ head: ResponseHead) throws(HeadViolation) {
+  ///   a transfer coding, any coding but `chunked` (we offer no other: RFC 9112 §7.4).
+  package init(
+    _ head: ResponseHead, to request: ResponseReader.Request = .ordinary
+  ) throws(HeadViolation) {
+    if head.status < 200 || request == .connect && head.status < 300 { return }
+    let isWithoutBody = head.status == 204 || head.status == 304 || request == .head
+    do throws(HeadViolation) {
+      try read(head)
+    } catch {
+      guard isWithoutBody else { throw error }
+      self = Self()
+      isContradictory = true
+    }
+    if isWithoutBody {
+      announcesMissingBody = isContradictory || head.status == 204 && (isChunked || contentLength ?? 0 > 0)
+    }
+  }
+
+  /// Whether a head has a field that frames a body.
+  package static func hasField(in head: ResponseHead) -> Bool {
+    head.fields.contains { $0.name.isASCII("content-length") || $0.name.isASCII("transfer-encoding") }
+  }
+
+  private mutating func read(_ head: ResponseHead) throws(HeadViolation) {
     var codings: [String] = []
     for field in head.fields {
       // Few names have one of these lengths.
@@ -27,11 +58,6 @@ package struct ResponseFraming: Equatable, Sendable {
       }
     }
     if hasTransferEncoding { try checkCodings(codings, version: head.version) }
-    // A 1xx head has no body, and its length would be taken for that of the final response.
-    guard head.status >= 200 || contentLength == nil && !hasTransferEncoding else {
-      throw HeadViolation(
-        hasTransferEncoding ? .transferEncoding : .contentLength, "an interim response has a framing field")
-    }
   }
 
   private mutating func addLength(_ text: String) throws(HeadViolation) {

@@ -87,14 +87,14 @@ extension ResponseHeadMachine {
   /// The end of a head with as many lines as the known one.
   private mutating func finish(_ known: KnownHead) throws(HeadViolation) -> ResponseHead {
     let isPatched = likeness == .patched
-    framing = isPatched && changes.contains(.framing) ? try ResponseFraming(head) : known.framing
+    framing = isPatched && changes.contains(.framing) ? try ResponseFraming(head, to: request) : known.framing
     status = known.head.status
     state = .trailers
     likeness = .none
     guard isPatched else { return known.head }
     let isPersistent = changes.contains(.persistence) ? head.isPersistent : known.isPersistent
     self.known =
-      changes.contains(.secret)
+      changes.contains(.secret) || !mayBeKept
       ? nil : KnownHead(head, framing: framing, isPersistent: isPersistent, lines: lines)
     lines = KnownLines()
     defer { head.fields = [] }

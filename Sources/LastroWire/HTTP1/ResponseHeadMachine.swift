@@ -7,8 +7,9 @@
 ///
 /// Leniencies: a line may end in LF alone (RFC 9112 §2.2); the reason phrase, and the space before it, may be missing
 /// (§4); an obsolete fold becomes one space (§5.2), but not in a field that frames the body; a `Content-Length` may
-/// be repeated with the same value (RFC 9110 §8.6), and framing fields of 204 and 304 are not held against them; a
-/// value that is not UTF-8 is read as ISO 8859-1.
+/// be repeated with the same value (RFC 9110 §8.6); framing fields of a response without a body mean nothing (RFC 9112
+/// §6.3); a value that is not UTF-8 is read as ISO 8859-1; a `Set-Cookie` with a control character other than CR, LF
+/// and NUL is left out (RFC 6265bis §5.6).
 package struct ResponseHeadMachine {
   package enum Event: Equatable {
     case needsMore
@@ -38,7 +39,7 @@ package struct ResponseHeadMachine {
   let maximumHeadBytes: Int
   let maximumFields: Int
   private let maximumInterimResponses: Int
-  private let acceptsUpgrade: Bool
+  let request: ResponseReader.Request
   var state = State.statusLine
   /// The head that is being read.
   var head = ResponseHead(version: (0, 0), status: 0, reason: "")
@@ -57,19 +58,20 @@ package struct ResponseHeadMachine {
   var lines = KnownLines()
   var lineCount = 0
   var likeness = Likeness.none
-  /// What the lines that were put in the places of others, and those others, have a say in.
   /// Whether the latest line of the head was a field that is left out.
   private var isFieldLeftOut = false
+  /// What the lines that were put in the places of others, and those others, have a say in.
   var changes: KnownHead.Meaning = []
 
   /// How the body is delimited; known once the final head was given.
   package internal(set) var framing = ResponseFraming()
 
-  /// - Parameter acceptsUpgrade: whether 101 is a final response, after which the connection speaks another protocol.
+  /// - Parameter request: the request that the head responds to. After an upgrade 101 is a final response.
   package init(
-    maximumHeadBytes: Int, maximumFields: Int, maximumInterimResponses: Int, acceptsUpgrade: Bool = false
+    maximumHeadBytes: Int, maximumFields: Int, maximumInterimResponses: Int,
+    request: ResponseReader.Request = .ordinary
   ) {
-    self.acceptsUpgrade = acceptsUpgrade
+    self.request = request
     self.maximumHeadBytes = maximumHeadBytes
     self.maximumFields = maximumFields
     self.maximumInterimResponses = maximumInterimResponses
@@ -136,18 +138,18 @@ package struct ResponseHeadMachine {
       lines.append(line)
       head = try StatusLine.parse(content)
       head.fields.reserveCapacity(min(16, maximumFields))
+      isFieldLeftOut = false
       majorVersion = head.version.major
       state = .fields
-      isFieldLeftOut = false
       return .needsMore
     case .fields:
       if content.isEmpty { return try finish() }
       lines.append(line)
       if let known, known.lines.hasLine(line, at: lineCount), head.fields.count < maximumFields {
         head.fields.append(known.head.fields[lineCount - 1])
+        isFieldLeftOut = false
       } else {
         try addField(content)
-        isFieldLeftOut = false
       }
       return .needsMore
     case .trailers:
@@ -160,11 +162,10 @@ package struct ResponseHeadMachine {
   private mutating func finish() throws(HeadViolation) -> Event {
     if head.status == 101 {
       known = nil
-      if acceptsUpgrade { return .final(head) }
+      if request == .upgrade { return .final(head) }
       throw HeadViolation(.unexpectedUpgrade, "the server answered 101 Switching Protocols, which was not asked for")
     }
     if head.status < 200 {
-      _ = try ResponseFraming(head)
       interimResponses += 1
       guard interimResponses <= maximumInterimResponses else {
         throw HeadViolation(
@@ -174,14 +175,17 @@ package struct ResponseHeadMachine {
       state = .statusLine
       return .interim(head)
     }
-    framing = try ResponseFraming(head)
+    framing = try ResponseFraming(head, to: request)
     status = head.status
     state = .trailers
-    known = KnownHead(head, framing: framing, lines: lines)
+    known = mayBeKept ? KnownHead(head, framing: framing, lines: lines) : nil
     lines = KnownLines()
     defer { head.fields = [] }
     return .final(head)
   }
+
+  /// Whether the framing of the head holds for the next request too, whatever its method.
+  var mayBeKept: Bool { !framing.isContradictory && request != .connect }
 
   private mutating func addField(_ line: UnsafeRawBufferPointer) throws(HeadViolation) {
     if Self.isFold(line) { return try addFold(line) }

@@ -74,7 +74,7 @@ package struct ResponseReader: Sendable {
     maximumBodyBytes = limits.bodyBytes
     heads = ResponseHeadMachine(
       maximumHeadBytes: limits.headBytes, maximumFields: limits.fields,
-      maximumInterimResponses: limits.interimResponses, acceptsUpgrade: request == .upgrade)
+      maximumInterimResponses: limits.interimResponses, request: request)
   }
 
   /// How the body is delimited; known once the head was given.
@@ -193,7 +193,9 @@ package struct ResponseReader: Sendable {
     let hasNoBody = opensTunnel || request == .head || head.status == 204 || head.status == 304
     body = ResponseBodyMachine(
       framing, hasNoBody: hasNoBody, maximumTrailerBytes: limits.headBytes, maximumTrailerFields: limits.fields)
-    isPersistent = !opensTunnel && (heads.known?.isPersistent ?? head.isPersistent) && (!body.mayEndHere || body.isDone)
+    isPersistent =
+      !opensTunnel && !framing.announcesMissingBody && (heads.known?.isPersistent ?? head.isPersistent)
+      && (!body.mayEndHere || body.isDone)
     stage = .body
     return .head(head)
   }

@@ -291,7 +291,7 @@ class Reader:
         if _status(headers) == 101:
             self._broken("101 does not exist in HTTP/2")
         if any(bytes(name) == b"content-length" for name, _ in headers):
-            self.result.points.add("framing of an interim response")
+            self.result.points.add("length of an interim response")
         if self.interim > MOST_INTERIM:
             self.result.points.add("many interim responses")
 

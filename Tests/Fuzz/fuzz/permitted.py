@@ -80,7 +80,8 @@ TABLE = {
     "folded framing field": Permission(
         "RFC 9112 5.2 lets a recipient refuse folds; in fields that frame the body we do", _refuses),
     "framing of an interim response": Permission(
-        "a 1xx has no body: libcurl would hold its framing against the final answer", _refuses),
+        "a 1xx has no body: libcurl would hold its framing against the final answer", _refuses, "transfer"),
+    "length of an interim response": Permission("nghttp2 refuses a content-length in a 1xx, h2 does not look", _breaks),
     "name that is no token": Permission("RFC 9110 5.6.2; h2 knows only the characters that RFC 9113 8.2.1 names",
                                         _breaks),
     "length in trailers": Permission(
@@ -97,7 +98,8 @@ TABLE = {
         "what follows the end of the stream in the same read reaches nghttp2 before we are told of the end",
         _broken_http2),
     "many settings": Permission("nghttp2 takes 32 in a frame, RFC 9113 has no limit", _broken_http2),
-    "space around a value": Permission("nghttp2 1.52 lets it pass, and it is not handed on", _as_otherwise),
+    "space around a value": Permission(
+        "RFC 9113 8.2.1 forbids it; we drop it, and libcurl's transfers may refuse it", _as_otherwise),
     "reset content": Permission("RFC 9110 15.3.6: there is none in a 205, and what comes is dropped", _drops_body),
     "reset connection": Permission("libcurl may meet RST when it writes, before it has read what came", _breaks, "transfer"),
     "GOAWAY below the stream": Permission("a server may answer all the same what it says it has not processed",
@@ -113,7 +115,7 @@ TABLE = {
         _as_otherwise, "direct"),
     "417 to a body": Permission(
         "a request is not sent again without its Expect, and the answer ends at its head (Docs/Libcurl.md)", _drops_body, "transfer"),
-    "field left out": Permission("nghttp2 leaves such a field out, as if it had not been sent: it reaches nobody",
+    "field left out": Permission("such a field may be left out, as if it had not been sent: it reaches nobody",
                                  _as_otherwise),
     "HTTP/2 broken": Permission(
         "libcurl 7.88 loses a head when what breaks the stream comes with it; and without content-length it takes "
@@ -176,6 +178,16 @@ APART = {
     "PRIORITY out of form": Apart(
         "an error by RFC 9113 6.3; the direct carrier tells the server that it knows no priorities (RFC 9218 2.1)",
         _reads_less),
+    "framing of an interim response": Apart(
+        "the direct carrier goes by the status; libcurl would hold the framing of a 1xx against the final answer",
+        _strict_or_refused),
+    "length beside a transfer coding": Apart(
+        "in an answer without a body the fields mean nothing to the direct carrier; the transfers refuse them",
+        _strict_or_refused),
+    "length that is no number": Apart(
+        "in an answer without a body the field means nothing to the direct carrier; the transfers refuse it",
+        _strict_or_refused),
+    "space around a value": Apart("the direct carrier drops it; libcurl leaves it to nghttp2", _strict_or_refused),
     "417 to a body": Apart("libcurl's transfers end at the head of a 417, lest libcurl sends again by itself",
                            _reads_less),
 }

@@ -244,7 +244,7 @@ extension ErrorTexts {
       (.resets, "the server reset more than 1000 streams within 30 s"),
     ]
     for (kind, message) in violations { texts.add(TransportError(HTTP2Violation(kind, message))) }
-    texts.add(TransportError.unansweredPing, .fieldsTooLarge("head"))
+    texts.add(TransportError.unansweredPing, .fieldsTooLarge("head"), .framedInterimResponse)
     return texts
   }
 

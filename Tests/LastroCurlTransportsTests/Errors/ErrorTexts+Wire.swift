@@ -42,7 +42,7 @@ extension ErrorTexts {
       "HTTP/1.1 \r\n", "HTTP/1.1 2x0\r\n", "HTTP/1.1 099\r\n", "HTTP/1.1 2000\r\n", "ICY 200 OK\r\n",
       "HTTP/4.0 200 OK\r\n",
       ok + ": b\r\n\r\n",
-      ok + "a\r\n\r\n", ok + "a: \u{1}\r\n\r\n", "HTTP/1.1 100 \r\nContent-Length: 1\r\n\r\n",
+      ok + "a\r\n\r\n", ok + "a: \u{1}\r\n\r\n",
       ok + "Content-Length: 1\r\nContent-Length: 2\r\n\r\n", ok + "Content-Length: x\r\n\r\n",
       "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
       ok + "Transfer-Encoding: chunked\r\nContent-Length: 1\r\n\r\n", ok + "Transfer-Encoding: gzip\r\n\r\n",

@@ -38,6 +38,21 @@ struct HTTPConnectTests {
     #expect(seen.events == ["CONNECT \(target.authority) HTTP/1.1\r\nHost: \(target.authority)\r\n\r\n"])
   }
 
+  @Test(
+    "a 2xx response has no body, whatever its framing fields say (RFC 9110 §9.3.6)",
+    arguments: [
+      "Content-Length: 9\r\nTransfer-Encoding: chunked", "Content-Length: 1\r\nContent-Length: 2", "Content-Length: x",
+      "Transfer-Encoding: gzip", "Connection: close\r\nContent-Length: 5",
+    ])
+  func framing(fields: String) async throws {
+    let dialer = try Self.dialer { far in
+      _ = try await far.readHead()
+      try await far.write("HTTP/1.1 200 OK\r\n\(fields)\r\n\r\nhello")
+    }
+    let stream = try await dialer.dial(DialRequest(host: "a.test", port: 1, connectTimeout: .seconds(600)))
+    #expect(try await stream.rest() == Data("hello".utf8))
+  }
+
   @Test("the head may be split anywhere")
   func splits() async throws {
     let head = Array("HTTP/1.1 204 OK\r\nA: b\r\n\r\n!".utf8)

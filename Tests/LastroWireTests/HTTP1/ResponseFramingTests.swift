@@ -57,12 +57,45 @@ struct ResponseFramingTests {
   }
 
   @Test(
-    "an interim response has no framing",
-    arguments: [
-      ("Content-Length: 5", HeadViolation.Kind.contentLength), ("Transfer-Encoding: chunked", .transferEncoding),
+    "the status decides first: the framing fields of a response without a body mean nothing",
+    arguments: [100, 102, 103, 204, 304],
+    [
+      "Content-Length: 0", "Content-Length: 5", "Transfer-Encoding: chunked", "Transfer-Encoding: gzip",
+      "Content-Length: 5\r\nContent-Length: 6", "Content-Length: 5\r\nTransfer-Encoding: chunked", "Content-Length: x",
     ])
-  func interim(field: String, kind: HeadViolation.Kind) {
-    #expect(HeadFeeding("HTTP/1.1 100 Continue\r\n\(field)\r\n\r\n").violation?.kind == kind)
+  func withoutBody(status: Int, fields: String) throws {
+    let next = status < 200 ? "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n" : ""
+    let fed = HeadFeeding("HTTP/1.1 \(status) X\r\n\(fields)\r\n\r\n\(next)")
+    #expect(fed.violation == nil)
+    #expect(fed.final?.status == (status < 200 ? 200 : status))
+    if status < 200 { #expect(fed.machine.contentLength == 2, "nothing of an interim head is left") }
+  }
+
+  @Test("the request decides as well: HEAD, and CONNECT that succeeds, have no body")
+  func withoutBodyByRequest() throws {
+    let fields = [("Content-Length", "5"), ("Transfer-Encoding", "chunked")]
+    let head = ResponseHead(
+      version: (1, 1), status: 200, reason: "", fields: fields.map { .init(name: $0.0, value: $0.1) })
+    #expect(throws: HeadViolation.self) { try ResponseFraming(head) }
+    #expect(try ResponseFraming(head, to: .head).isContradictory)
+    #expect(try ResponseFraming(head, to: .connect) == ResponseFraming())
+    var refusal = head
+    refusal.status = 407
+    #expect(throws: HeadViolation.self) { try ResponseFraming(refusal, to: .connect) }
+  }
+
+  @Test("a contradictory head that HEAD was answered with is no pattern for the next one")
+  func contradictionIsForgotten() throws {
+    let text = "HTTP/1.1 200 OK\r\nServer: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"
+    let bytes = Array(text.utf8)
+    var reader = ResponseReader(to: .head)
+    var position = 0
+    #expect(try reader.head(in: bytes, at: &position)?.status == 200)
+    let known = reader.takeKnown()
+    #expect(known == nil)
+    var next = ResponseReader(resembling: known)
+    position = 0
+    #expect(throws: HeadViolation.self) { try next.head(in: bytes, at: &position) }
   }
 
   @Test(

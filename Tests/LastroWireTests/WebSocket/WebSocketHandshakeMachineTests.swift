@@ -77,7 +77,8 @@ struct WebSocketHandshakeMachineTests {
   func upgrade() throws {
     for accepts in [true, false] {
       var machine = ResponseHeadMachine(
-        maximumHeadBytes: 1000, maximumFields: 10, maximumInterimResponses: 2, acceptsUpgrade: accepts)
+        maximumHeadBytes: 1000, maximumFields: 10, maximumInterimResponses: 2,
+        request: accepts ? .upgrade : .ordinary)
       _ = try Array("HTTP/1.1 101 Switching Protocols\r\n".utf8).withUnsafeBytes { try machine.consume(line: $0) }
       if accepts {
         let event = try Array("\r\n".utf8).withUnsafeBytes { try machine.consume(line: $0) }

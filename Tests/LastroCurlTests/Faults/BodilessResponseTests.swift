@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Lastro
+import LastroCurl
+import LastroTesting
+import TestSupport
+import Testing
+
+/// Responses that have no body by their status or their request, whatever their framing fields say (RFC 9112 §6.3).
+@Suite("Faults: responses without a body", .timeLimit(.minutes(5)))
+struct BodilessResponseTests {
+  struct Row: Sendable, CustomTestStringConvertible {
+    var method = HTTPRequest.Method.get
+    var head: String
+    /// Whether the next request may go out on the same connection.
+    var keeps: Bool
+    var testDescription: String { "\(method) \(head.debugDescription)" }
+  }
+
+  static let rows = [
+    Row(head: "204 No Content\r\n", keeps: true),
+    Row(head: "204 No Content\r\nContent-Length: 0\r\n", keeps: true),
+    Row(head: "204 No Content\r\nContent-Length: 3\r\n", keeps: false),
+    Row(head: "204 No Content\r\nTransfer-Encoding: chunked\r\n", keeps: false),
+    Row(head: "204 No Content\r\nTransfer-Encoding: chunked\r\nContent-Length: 0\r\n", keeps: false),
+    Row(head: "304 Not Modified\r\nContent-Length: 3\r\n", keeps: true),
+    Row(head: "304 Not Modified\r\nTransfer-Encoding: chunked\r\n", keeps: true),
+    Row(head: "304 Not Modified\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n", keeps: false),
+    Row(method: .head, head: "200 OK\r\nContent-Length: 3\r\n", keeps: true),
+    Row(method: .head, head: "200 OK\r\nTransfer-Encoding: chunked\r\n", keeps: true),
+    Row(method: .head, head: "200 OK\r\nContent-Length: 3\r\nContent-Length: 4\r\n", keeps: false),
+    Row(head: "100 Continue\r\nContent-Length: 0\r\n\r\nHTTP/1.1 204 No Content\r\n", keeps: true),
+    Row(head: "103 Early Hints\r\nContent-Length: 9\r\n\r\nHTTP/1.1 204 No Content\r\n", keeps: true),
+    Row(head: "102 X\r\nTransfer-Encoding: chunked\r\nContent-Length: 1\r\n\r\nHTTP/1.1 204 X\r\n", keeps: true),
+  ]
+
+  @Test("A POST behind one is answered, on a connection that no byte of a body can be on", arguments: rows)
+  func next(_ row: Row) async throws {
+    let server = try LoopbackServer { connection in
+      while let request = try connection.readRequest() {
+        guard request.method == "POST" else {
+          try connection.write("HTTP/1.1 \(row.head)\r\n")
+          continue
+        }
+        try connection.write("HTTP/1.1 200 OK\r\nContent-Length: \(request.body.count)\r\n\r\n\(request.text)")
+      }
+    }
+    let engine = try CurlTransport.over(.direct)
+    let status = row.method == .head ? 200 : row.head.contains("304") ? 304 : 204
+    #expect(await engine.outcome(server, method: row.method) == .answered(status, ""))
+    let outcome = await engine.outcome(server, method: .post) { $0.body = .raw("pay") }
+    #expect(outcome == .answered(200, "pay"))
+    #expect(server.acceptedConnections == (row.keeps ? 1 : 2))
+  }
+
+  @Test("The bytes of a body that a 204 announced and sent later are in no answer")
+  func lateBytes() async throws {
+    let gate = try LoopbackGate()
+    let server = try LoopbackServer { connection in
+      while let request = try connection.readRequest() {
+        if request.method == "POST" {
+          try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine")
+        } else {
+          try connection.write("HTTP/1.1 204 No Content\r\nContent-Length: 3\r\n\r\n")
+          guard connection.wait(for: gate) else { return }
+          try? connection.write("abc")
+        }
+      }
+    }
+    let engine = try CurlTransport.over(.direct)
+    #expect(await engine.outcome(server) == .answered(204, ""))
+    async let outcome = engine.outcome(server, method: .post) { $0.body = .raw("pay") }
+    gate.open()
+    #expect(await outcome == .answered(200, "fine"))
+  }
+}
