@@ -14,9 +14,8 @@ struct ResponseHeadMachineTests {
   func spoiltCookie(line: String) {
     let good = "HTTP/1.1 200 OK\r\nServer: a\r\n"
     for known in [nil, HeadFeeding(good + "Set-X: b\r\nContent-Length: 2\r\n\r\n").machine.known] {
-      let lines = (good + "\(line)\r\nContent-Length: 2\r\nX: y\r\n z\r\n\r\n").split(separator: "\n").map {
-        Array($0.utf8) + [0x0A]
-      }
+      let text = good + "\(line)\r\nContent-Length: 2\r\nX: y\r\n z\r\n\r\n"
+      let lines = Array(text.utf8).split(separator: 0x0A).map { Array($0) + [0x0A] }
       let fed = HeadFeeding(lines: lines, resembling: known)
       #expect(fed.violation == nil)
       #expect(fed.final?.fields.map(\.name) == ["Server", "Content-Length", "X"])
