@@ -309,6 +309,12 @@ final class DirectConnection {
     return recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) >= 0 || errno != EAGAIN
   }
 
+  /// The number of sent bytes that the peer has not acknowledged (`SIOCOUTQ`, which has the value of `TIOCOUTQ`).
+  var unacknowledgedBytes: Int {
+    var count: CInt = 0
+    return !isClosed && ioctl(descriptor, UInt(TIOCOUTQ), &count) == 0 ? Int(count) : 0
+  }
+
   // MARK: Waiting
 
   /// Hears of the descriptor for reading, or for writing, or both.

@@ -34,6 +34,8 @@ final class DirectExchange: CarriedExchange {
   /// When the machine's timer fires.
   private var timer: HTTP1Exchange.Timer?
   private var timerAt = Int64.max
+  /// Bytes that the peer had not acknowledged when the rest of the request was looked at last.
+  private var restUnacknowledged = 0
 
   // MARK: Beginning
 
@@ -159,10 +161,10 @@ final class DirectExchange: CarriedExchange {
     if wasCut { finish() } else { conclude(failure ?? .noMemoryForBody) }
   }
 
-  override func noteDrain() {
-    host.noteDrain(self)
   override var redirectPatience: Duration? { machine.mayKeepConnection ? .milliseconds(100) : nil }
 
+  override func noteDrain() {
+    host.noteDrain(self)
     host.carrier.noteExpiry(expiresAt)
   }
 
@@ -282,7 +284,8 @@ final class DirectExchange: CarriedExchange {
   /// The machine's timer. Asked where there may be one alone: it would be copied to be asked.
   private var runningTimer: HTTP1Exchange.Timer? {
     switch machine.writing {
-    case .head, .body, .sent, .stopped: nil
+    case .head, .sent, .stopped: nil
+    case .body: machine.reading == .complete ? .grace : nil
     case .awaitContinue, .broken, .flushing: machine.timer
     }
   }
@@ -296,10 +299,14 @@ final class DirectExchange: CarriedExchange {
   }
 
   override func expire(now: Int64) {
+    if answersHeadAt != nil { return answerHead() }
     if let timer, now >= timerAt, now < job.expiresAt {
+      if timer == .grace, machine.reading == .complete, let later = restGoesOn(now) {
+        timerAt = later
+        return host.carrier.noteExpiry(expiresAt)
+      }
       self.timer = nil
       timerAt = .max
-    if answersHeadAt != nil { return answerHead() }
       do {
         try machine.timerFired()
       } catch {
@@ -309,6 +316,19 @@ final class DirectExchange: CarriedExchange {
       return pump()
     }
     super.expire(now: now)
+  }
+
+  /// Returns when to look again at the rest of a request whose response is complete; nil once the server has taken
+  /// nothing of it for a second. On a slow line the socket may take nothing for longer while the server does.
+  private func restGoesOn(_ now: Int64) -> Int64? {
+    let grace = HTTP1Exchange.Timer.grace.duration(within: job.request.deadline)
+    if sendingPaused, !hasOutgoing { return now.adding(grace) }
+    let end = lastActivity.adding(grace)
+    if end > now { return end }
+    let unacknowledged = connection?.unacknowledgedBytes ?? 0
+    if unacknowledged == restUnacknowledged { return nil }
+    restUnacknowledged = unacknowledged
+    return now.adding(grace)
   }
 
   override var wire: DirectConnection? { connection }

@@ -23,6 +23,15 @@ final class HTTP2Exchange: CarriedExchange {
   /// Whether the answer is whole, but for what is held.
   private var isWhole = false
   private var headBytes: Int64 = 0
+  /// The longest time for which a server may take nothing of a request whose response is complete.
+  private static let restTime = Duration.seconds(1)
+  /// When the rest of the request is looked at, once the response is complete; `.max` before.
+  private var restDueAt = Int64.max
+  /// Bytes of the body that had gone out when the rest was looked at last.
+  private var restSentBytes: Int64 = 0
+  /// How often it was looked at since then. On a slow line what has gone out may take a while to arrive.
+  private var restLooks = 0
+  private static let mostRestLooks = 5
 
   // MARK: Beginning
 
@@ -136,8 +145,32 @@ final class HTTP2Exchange: CarriedExchange {
 
   // MARK: The end
 
-  /// The answer is whole, and the request is not: no more of it is sent (RFC 9113 §8.1).
+  /// The response is complete, and the request is not. The rest of it goes out, as over HTTP/1.1, until the server
+  /// resets the stream (RFC 9113 §8.1) or takes no more of it.
   func answered() {
+    guard let stream else { return }
+    restSentBytes = connection?.session.sentBytes(on: stream) ?? 0
+    waitForRest()
+  }
+
+  private func waitForRest() {
+    restDueAt = clock.now.adding(Self.restTime)
+    host.carrier.noteExpiry(expiresAt)
+  }
+
+  /// Ends the exchange if the server has taken nothing of the rest since the last look, though there was something.
+  private func lookAtRest() {
+    guard let stream, let connection else { return }
+    let sent = connection.session.sentBytes(on: stream) ?? 0
+    if sent > restSentBytes || sendingPaused && sent == Int64(uploadOffset) {
+      restSentBytes = sent
+      restLooks = 0
+      lastActivity = clock.now
+      return waitForRest()
+    }
+    restLooks += 1
+    if restLooks < Self.mostRestLooks, connection.connection.unacknowledgedBytes > 0 { return waitForRest() }
+    restDueAt = .max
     resetStream(.noError)
     whole()
   }
@@ -146,6 +179,7 @@ final class HTTP2Exchange: CarriedExchange {
   func closed(_ ending: HTTP2Ending) {
     sentBytes = headBytes + Int64(uploadOffset)
     stream = nil
+    restDueAt = .max
     switch ending {
     case .whole: whole()
     case .unprocessed(let reason): unprocessed(reason, ending)
@@ -204,13 +238,17 @@ final class HTTP2Exchange: CarriedExchange {
     held = []
     unread = 0
     isWhole = false
+    restDueAt = .max
   }
 
   override var wire: DirectConnection? { connection?.connection }
 
   // MARK: Deadlines
 
+  override var expiresAt: Int64 { min(super.expiresAt, restDueAt) }
+
   override func expire(now: Int64) {
+    if now >= restDueAt, now < job.expiresAt { return lookAtRest() }
     if let stream, let connection, drainsUntil == nil {
       let sent = headBytes + (connection.session.sentBytes(on: stream) ?? 0)
       if sent > sentBytes, now < job.expiresAt {

@@ -46,6 +46,11 @@ extension HTTP1Run {
   }
 
   private func fireTimer() {
+    if timer == .grace, machine.reading == .complete, machine.writing == .body {
+      // A piece may be under way, or the source has none: the request's own limits hold.
+      timerAt = now + HTTP1Exchange.Timer.grace.duration(within: job.request.deadline)
+      return
+    }
     let isDrain = timer == .drain
     timer = nil
     timerAt = nil

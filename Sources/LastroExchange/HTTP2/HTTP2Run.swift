@@ -53,6 +53,10 @@ final class HTTP2Run {
   private var firstByteAt: Duration?
   private var lastActivity: Duration
   private var patienceEndsAt: Duration?
+  /// When the rest of the request is looked at, once the response is complete.
+  private var restDueAt: Duration?
+  /// Bytes of the body that had gone out when the rest was looked at last.
+  private var restSentBytes: Int64 = 0
   private let connectionFacts: TransferFacts
 
   init(
@@ -215,14 +219,30 @@ final class HTTP2Run {
 
   // MARK: The end
 
-  /// The answer is whole, and the request is not: no more of it is sent (RFC 9113 §8.1).
+  /// The response is complete, and the request is not. The rest of it goes out, as over HTTP/1.1, until the server
+  /// resets the stream (RFC 9113 §8.1) or takes no more of it.
   func answered() {
+    restSentBytes = session.sentBytes(on: stream) ?? 0
+    restDueAt = now + Self.restTime
+  }
+
+  /// Ends the exchange if the server has taken nothing of the rest since the last look, though there was something.
+  private func lookAtRest(_ now: Duration) {
+    let sent = session.sentBytes(on: stream) ?? 0
+    if sent > restSentBytes || sendingPaused && sent == upload.offset {
+      restSentBytes = sent
+      lastActivity = now
+      restDueAt = now + Self.restTime
+      return
+    }
+    restDueAt = nil
     stopBody()
     whole()
   }
 
   func closed(_ ending: HTTP2Ending, reason: TransportError?) {
     isClosed = true
+    restDueAt = nil
     guard outcome == nil else { return }
     stopBody()
     switch ending {
@@ -330,7 +350,7 @@ final class HTTP2Run {
     guard outcome == nil else { return nil }
     let waitsForUs = receiver.isPaused || (sendingPaused && receiver.response == nil)
     let idle = waitsForUs ? nil : job.request.idleTimeout.map { lastActivity + $0 }
-    return [job.expiresAt, patienceEndsAt, idle].compactMap(\.self).min()
+    return [job.expiresAt, patienceEndsAt, restDueAt, idle].compactMap(\.self).min()
   }
 
   /// - Returns: whether its time was over without a sign of the server.
@@ -342,6 +362,10 @@ final class HTTP2Run {
       return false
     }
     let isIdle = job.expiresAt.map { now < $0 } ?? true
+    if isIdle, let restDueAt, now >= restDueAt {
+      lookAtRest(now)
+      return false
+    }
     let sent = Int64(headBytes) + (session.sentBytes(on: stream) ?? 0)
     if isIdle, sent > sentBytes, !isClosed {
       // The server took some of the body since it was looked at last.

@@ -19,12 +19,12 @@ package enum HTTP2Event: Equatable, Sendable {
   case body(HTTP2Stream, Range<Int>)
   /// Fields behind the body, without those that may not stand there.
   case trailers(HTTP2Stream, [ResponseHead.Field])
-  /// The answer is whole and the request is not. The stream is still open: an owner that sends no more resets it with
-  /// `noError`.
+  /// The answer, whose status is below 300, is whole and the request is not. The stream is still open, and the rest of
+  /// the request goes out until the server resets the stream: an owner that sends no more resets it with `noError`.
   case answered(HTTP2Stream)
   /// More of the request's body may be provided.
   case wantsBody(HTTP2Stream)
-  /// The server refuses with a status of 400 or above while the request is sent: no more of it is sent, the answer is
+  /// The server responds with a status of 300 or above while the request is sent: no more of it is sent, the answer is
   /// read.
   case stopsBody(HTTP2Stream)
   /// The last event of a stream.

@@ -56,7 +56,7 @@ extension HTTP2Session {
     guard status >= 200 else { return try interim(head, stream) }
     streams[stream].answer = .begun
     tell(.head(stream, head))
-    if status >= 400, streams[stream].outbox != nil, streams[stream].request != .sent {
+    if status >= 300, streams[stream].outbox != nil, streams[stream].request != .sent {
       streams[stream].isStopped = true
       tell(.stopsBody(stream))
     }

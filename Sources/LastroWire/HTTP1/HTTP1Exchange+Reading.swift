@@ -101,7 +101,10 @@ extension HTTP1Exchange {
       if reader.opensTunnel {
         throw HeadViolation(.unexpectedUpgrade, "the server switched protocols before it had the whole request")
       }
-      if writing == .awaitContinue || writing == .body && head.status >= 400 { writing = .stopped }
+      if writing == .broken { break }
+      // A final response below 300 instead of 100 (Continue) asks for the body, too: the server reads on while it
+      // responds (RFC 9110 §10.1.1).
+      writing = head.status < 300 ? .body : .stopped
     case .head, .flushing, .sent, .stopped: break
     }
   }
@@ -116,8 +119,8 @@ extension HTTP1Exchange {
     if hasLeftover { connection = .toClose } else { settle() }
   }
 
-  /// What becomes of the connection, once the answer is complete. Below 400 the rest of the body still goes out,
-  /// unless the server is about to close.
+  /// Decides what becomes of the connection, once the answer is complete. Below 300 the rest of the body still goes
+  /// out, unless the server is about to close.
   mutating func settle() {
     guard reading == .complete, connection == .inUse else { return }
     guard reader.keepsConnection else { return connection = .toClose }

@@ -68,8 +68,8 @@ package struct HTTP1Exchange: Sendable {
     case flushing
     /// The request is out as a whole.
     case sent
-    /// The server has answered without the body, or refused it: the source is not to be asked again, and nothing
-    /// more goes out.
+    /// The server responded with a status of 300 or above before it had the body: the source is not to be asked again,
+    /// and nothing more goes out.
     case stopped
     /// Writing has failed. An answer may have come before, and is read.
     case broken
@@ -106,7 +106,8 @@ package struct HTTP1Exchange: Sendable {
     /// For 100 (Continue): a second, or a tenth of what the exchange may take.
     case awaitContinue
     /// For an answer that may have come before writing failed, or for the rest of the request to go out when the
-    /// answer is complete: 1 s.
+    /// answer is complete: 1 s. The shell starts it again while the connection takes bytes, and while the source has
+    /// none.
     case grace
     /// For the rest of an answer whose reader has left: 100 ms.
     case drain
@@ -180,15 +181,15 @@ package struct HTTP1Exchange: Sendable {
     switch writing {
     case .awaitContinue: return isHeadOut ? .awaitContinue : nil
     case .broken: return reading == .waiting || reading == .head ? .grace : nil
-    case .flushing: return reading == .complete ? .grace : nil
-    case .head, .body, .sent, .stopped: return nil
+    case .body, .flushing: return reading == .complete ? .grace : nil
+    case .head, .sent, .stopped: return nil
     }
   }
 
-  /// Whether the server wants the request without `Expect` (417): it may be sent once again without it, if its body
   /// Whether the connection can carry another exchange if this one ends well; known once the head was given.
   package var mayKeepConnection: Bool { !asksToClose && reader.mayKeepConnection }
 
+  /// Whether the server wants the request without `Expect` (417): it may be sent once again without it, if its body
   /// can.
   package var refusesExpect: Bool { expectsContinue && status == 417 }
 

@@ -8,7 +8,7 @@ import Testing
 struct HTTP2EarlyAnswerTests {
   enum Reset: CaseIterable { case sameSegment, nextSegment, never }
 
-  @Test("of 400 and above stands, and ends the sending", arguments: Reset.allCases, [400, 413, 503])
+  @Test("of 300 and above stands, and ends the sending", arguments: Reset.allCases, [303, 307, 400, 413, 503])
   func refusal(reset: Reset, status: Int) throws {
     let lab = try SessionLab.ready(settings: [(4, 1_000)])
     let stream = try lab.upload(50_000, ends: false)
@@ -29,7 +29,7 @@ struct HTTP2EarlyAnswerTests {
     #expect(lab.frames(.data).isEmpty)
   }
 
-  @Test("of 400 and above is read to its end while nothing more of the request goes out")
+  @Test("of 300 and above is read to its end while nothing more of the request goes out")
   func refusalThatTakesTime() throws {
     let lab = try SessionLab.ready(settings: [(4, 10)])
     let stream = try lab.upload(100)
@@ -43,7 +43,7 @@ struct HTTP2EarlyAnswerTests {
     #expect(lab.ending(stream) == .whole)
   }
 
-  @Test("below 400 stands, and the sending goes on until the server or the owner ends it", arguments: Reset.allCases)
+  @Test("below 300 stands, and the sending goes on until the server or the owner ends it", arguments: Reset.allCases)
   func acceptance(reset: Reset) throws {
     let lab = try SessionLab.ready(settings: [(4, 10)])
     let stream = try lab.upload(15)
@@ -63,7 +63,7 @@ struct HTTP2EarlyAnswerTests {
     #expect(lab.session.openStreams == 0)
   }
 
-  @Test("below 400 may be enough for the owner, who resets the stream without an error")
+  @Test("below 300 may be enough for the owner, who resets the stream without an error")
   func enough() throws {
     let lab = try SessionLab.ready(settings: [(4, 10)])
     let stream = try lab.upload(15)

@@ -20,7 +20,7 @@ struct HTTP1ExchangeTableTests {
     body/waiting    .       .    .         .    !body flush           !body !source broken/waiting+ .
     body/head       .       .    .         .    !body flush           !body !source broken/head+    .
     body/body       .       .    .         .    !body flush           !body !source broken          .
-    body/complete   .       .    .         .    CLOSE flush/complete+ CLOSE CLOSE   CLOSE           .
+    body/complete+  .       .    .         .    CLOSE flush           CLOSE CLOSE   CLOSE           CLOSE
     flush/waiting   .       .    sent      .    .     .               .     .       broken/waiting+ .
     flush/head      .       .    sent      .    .     .               .     .       broken/head+    .
     flush/body      .       .    sent      .    .     .               .     .       broken          .
@@ -39,14 +39,14 @@ struct HTTP1ExchangeTableTests {
   static let reading = """
     -               part   continues hints  upgrade ok        empty      refuses   noise
     head/waiting    !early !early    !early !early  !early    !early     !early    !early
-    await/waiting   /head  body/head /head  !answer stop/body CLOSE      stop/body !answer
-    await/waiting+  /head+ body/head /head+ !answer stop/body CLOSE      stop/body !answer
-    await/head      -      body      .      !answer stop/body CLOSE      stop/body !answer
-    await/head+     -      body/head .      !answer stop/body CLOSE      stop/body !answer
-    body/waiting    /head  /head     /head  !answer /body     /complete  stop/body !answer
-    body/head       -      .         .      !answer /body     /complete  stop/body !answer
+    await/waiting   /head  body/head /head  !answer body/body body/complete+ stop/body !answer
+    await/waiting+  /head+ body/head /head+ !answer body/body body/complete+ stop/body !answer
+    await/head      -      body      .      !answer body/body body/complete+ stop/body !answer
+    await/head+     -      body/head .      !answer body/body body/complete+ stop/body !answer
+    body/waiting    /head  /head     /head  !answer /body     /complete+ stop/body !answer
+    body/head       -      .         .      !answer /body     /complete+ stop/body !answer
     body/body       -      -         -      -       -         -          -         -
-    body/complete   -      -         -      -       -         -          -         -
+    body/complete+  -      -         -      -       -         -          -         -
     flush/waiting   /head  /head     /head  HAND    /body     /complete+ /body     !answer
     flush/head      -      .         .      HAND    /body     /complete+ /body     !answer
     flush/body      -      -         -      -       -         -          -         -
@@ -72,8 +72,8 @@ struct HTTP1ExchangeTableTests {
     await/head+     -    -          -     !head  !head  CLOSE  CLOSE
     body/waiting    -    -          -     !early !early CLOSE  CLOSE
     body/head       -    -          -     !head  !head  CLOSE  CLOSE
-    body/body       .    /complete  -     !cut   !cut   CLOSE  CLOSE
-    body/complete   -    -          CLOSE CLOSE  CLOSE  .      CLOSE
+    body/body       .    /complete+ -     !cut   !cut   CLOSE  CLOSE
+    body/complete+  -    -          CLOSE CLOSE  CLOSE  .      CLOSE
     flush/waiting   -    -          -     !early !early CLOSE  CLOSE
     flush/head      -    -          -     !head  !head  CLOSE  CLOSE
     flush/body      .    /complete+ -     !cut   !cut   CLOSE  CLOSE
@@ -275,7 +275,7 @@ struct ExchangeLab {
     ("await/waiting", true, [.started]), ("await/waiting+", true, [.started, .all]),
     ("await/head", true, [.started, .part]), ("await/head+", true, [.started, .all, .part]),
     ("body/waiting", false, [.started]), ("body/head", false, [.started, .part]),
-    ("body/body", false, [.started, .ok, .data]), ("body/complete", false, [.started, .empty]),
+    ("body/body", false, [.started, .ok, .data]), ("body/complete+", false, [.started, .empty]),
     ("flush/waiting", false, [.started, .end]), ("flush/head", false, [.started, .end, .part]),
     ("flush/body", false, [.started, .end, .ok, .data]), ("flush/complete+", false, [.started, .end, .empty]),
     ("sent/waiting", false, [.started, .end, .all]), ("sent/head", false, [.started, .end, .all, .part]),

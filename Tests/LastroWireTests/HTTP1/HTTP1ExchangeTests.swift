@@ -137,7 +137,7 @@ struct HTTP1ExchangeTests {
     }
   }
 
-  @Test("a refusal while the body is sent stops the source; below 400 the body goes on, and the connection is kept")
+  @Test("a refusal while the body is sent stops the source; below 300 the body goes on, and the connection is kept")
   func early() throws {
     var refused = ExchangeLab(HTTP1Exchange(.length(10)))
     refused.exchange.started()
@@ -164,6 +164,46 @@ struct HTTP1ExchangeTests {
     closing.exchange.started()
     try closing.read("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
     #expect(closing.exchange.connection == .toClose, "the server will not read the rest")
+  }
+
+  @Test("a final response instead of 100 asks for the body below 300, and refuses it from there on")
+  func finalInsteadOfContinue() throws {
+    for (status, isWanted) in [(200, true), (204, true), (299, true), (300, false), (304, false), (403, false)] {
+      for isHeadOut in [false, true] {
+        var lab = ExchangeLab(HTTP1Exchange(.length(10), expectsContinue: true))
+        lab.exchange.started()
+        if isHeadOut { lab.exchange.wroteAll() }
+        try lab.read("HTTP/1.1 \(status) X\r\nETag: a\r\n")
+        try lab.read(status == 204 || status == 304 ? "\r\n" : "Content-Length: 5\r\n\r\nhel")
+        #expect(try lab.exchange.sourceGave(10)?.count == (isWanted ? 10 : nil), "\(status)")
+        #expect(!lab.exchange.continueTimedOut)
+        guard isWanted else { continue }
+        #expect(try lab.exchange.sourceEnded() == [])
+        lab.exchange.wroteAll()
+        if status != 204 { try lab.read("lo") }
+        #expect(lab.exchange.connection == .reusable)
+      }
+    }
+  }
+
+  @Test("a response without a body that announces one all the same costs the connection; HEAD and 304 announce nothing")
+  func bytesWithoutAsking() throws {
+    let both = "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n"
+    let rows: [(ResponseReader.Request, Int, String, HTTP1Exchange.Connection)] = [
+      (.ordinary, 204, "", .reusable), (.ordinary, 204, "Content-Length: 0\r\n", .reusable),
+      (.ordinary, 204, "Content-Length: 3\r\n", .toClose), (.ordinary, 204, "Transfer-Encoding: chunked\r\n", .toClose),
+      (.ordinary, 204, both, .toClose), (.ordinary, 304, "Content-Length: 3\r\n", .reusable),
+      (.ordinary, 304, "Transfer-Encoding: chunked\r\n", .reusable), (.ordinary, 304, both, .toClose),
+      (.head, 200, "Content-Length: 3\r\n", .reusable), (.head, 200, "Transfer-Encoding: chunked\r\n", .reusable),
+      (.head, 200, both, .toClose), (.head, 200, "Content-Length: x\r\n", .toClose),
+    ]
+    for (request, status, fields, connection) in rows {
+      var lab = ExchangeLab(HTTP1Exchange(.none, to: request))
+      lab.exchange.started()
+      lab.exchange.wroteAll()
+      try lab.read("HTTP/1.1 \(status) X\r\n\(fields)\r\n")
+      #expect(lab.exchange.connection == connection, "\(status) \(fields)")
+    }
   }
 
   @Test("after writing failed, an answer that was there is read; without one, a second ends the wait")
@@ -300,7 +340,7 @@ struct HTTP1ExchangeModel {
   var waits: String {
     if drains { return "*" }
     if broke { return answer == .nothing || answer == .begun ? "+" : "" }
-    if isGiven, !isOut, answer == .whole { return "+" }
+    if !isOut, !refused, answer == .whole { return "+" }
     return hasStarted && !mayGiveBody && !refused && headIsOut ? "+" : ""
   }
 
@@ -400,7 +440,9 @@ struct HTTP1ExchangeModel {
       guard isGiven, !broke else { return "!answer" }
       over = "HAND"
     case .ok, .refuses, .empty:
-      if !broke, !isGiven, event == .refuses || !mayGiveBody { refused = true }
+      if !broke, !isGiven {
+        if event == .refuses { refused = true } else { mayGiveBody = true }
+      }
       answer = event == .empty ? .whole : .head
       bodyLeft = 3
     case .data, .rest:
