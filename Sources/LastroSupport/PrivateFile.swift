@@ -27,8 +27,9 @@ package struct PrivateFile: Sendable {
   /// - Parameter path: without a NUL.
   package init(_ path: String) { self.path = path }
 
-  /// The whole text; `nil` where there is no file.
+  /// The whole text; `nil` where there is no file. Removes what a process that was killed left of a replacement.
   package func read() throws(Failure) -> String? {
+    removeLeftover()
     // A pipe without a writer must not hold the program up.
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0, let file = fdopen(descriptor, "r") else {
@@ -57,6 +58,9 @@ package struct PrivateFile: Sendable {
   }
 
   /// Puts a new file in the place of the old one, at once: a reader sees the one or the other.
+  ///
+  /// The new file is `PATH.new` until it is whole. What a process that was killed left there is overwritten; while
+  /// another process is writing it, the new file has a name that no other has.
   package func replace(with text: String) throws(Failure) {
     guard text.utf8.count <= Self.maximumBytes else { throw .tooLarge(text.utf8.count) }
     // A device or a pipe would be gone, for all programs.
@@ -85,12 +89,41 @@ package struct PrivateFile: Sendable {
     }
   }
 
+  private var usualName: String { "\(path).new" }
+
   /// An empty file beside it, which only its owner may read, and which no program gets that is started meanwhile.
   package func neighbor() throws(Failure) -> (name: String, descriptor: Int32) {
+    if let descriptor = locked(open(usualName, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)) {
+      if fchmod(descriptor, 0o600) == 0, ftruncate(descriptor, 0) == 0 { return (usualName, descriptor) }
+      close(descriptor)
+    }
     let name = "\(path).\(String(UInt64.random(in: 0 ... .max), radix: 36))"
     let descriptor = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard descriptor >= 0 else { throw .unwritable("cannot make a file beside", errno) }
     return (name, descriptor)
+  }
+
+  /// Removes the file of the usual name, unless a process is writing it.
+  private func removeLeftover() {
+    guard let descriptor = locked(open(usualName, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)) else { return }
+    unlink(usualName)
+    close(descriptor)
+  }
+
+  /// The descriptor with a lock that it holds until it is closed. Closes it and returns `nil` where another process has
+  /// the lock, where the file is not this user's alone, and where it no longer has the usual name.
+  private func locked(_ descriptor: Int32) -> Int32? {
+    guard descriptor >= 0 else { return nil }
+    var opened = stat()
+    var named = stat()
+    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0, fstat(descriptor, &opened) == 0, lstat(usualName, &named) == 0,
+      opened.st_dev == named.st_dev, opened.st_ino == named.st_ino, opened.st_mode & S_IFMT == S_IFREG,
+      opened.st_uid == geteuid(), opened.st_nlink == 1
+    else {
+      close(descriptor)
+      return nil
+    }
+    return descriptor
   }
 }
 

@@ -8,8 +8,9 @@ internal import LastroSupport
 /// let jar = try CookieJar(store: CookieFile(path: "/var/lib/shop/cookies.txt"))
 /// ```
 ///
-/// A save writes a new file beside it and puts that in its place at once. Only the owner may read it (0600), as it
-/// holds sessions. ``Cookie/sameSite`` is lost, and so is a value with a tab.
+/// A save writes a new file beside it, `PATH.new`, and puts that in its place at once. Only the owner may read either
+/// (0600), as they hold sessions. What a process that was killed left of the new file is removed by the next load or
+/// save. ``Cookie/sameSite`` is lost, and so is a value with a tab.
 public struct CookieFile: CookieStore, Hashable {
   /// Its path. A symbolic link there is replaced, and not followed.
   public let path: String

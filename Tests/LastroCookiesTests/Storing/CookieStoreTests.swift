@@ -114,6 +114,36 @@ struct CookieStoreTests {
     #expect(fcntl(neighbor.descriptor, F_GETFD) & FD_CLOEXEC != 0)
   }
 
+  @Test("what a process that was killed left beside the file is gone once the file is read, or written again")
+  func leftover() throws {
+    let directory = try PeerDirectory()
+    let file = CookieFile(path: directory.file("cookies.txt"))
+    let cookie = Cookie("a", "1", domain: "a.com")
+    func leave() throws -> (name: String, descriptor: Int32) {
+      let neighbor = try PrivateFile(file.path).neighbor()
+      #expect(write(neighbor.descriptor, "sid=swordfish", 13) == 13)
+      return neighbor
+    }
+    // A process that ends loses its lock with its descriptors.
+    close(try leave().descriptor)
+    try file.save([cookie])
+    #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == ["cookies.txt"])
+    close(try leave().descriptor)
+    #expect(try file.load() == [cookie])
+    #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == ["cookies.txt"])
+    // What another process is writing stays, and hinders none.
+    let written = try leave()
+    defer { close(written.descriptor) }
+    try file.save([])
+    #expect(try file.load() == [])
+    #expect(FileManager.default.contents(atPath: written.name) == Data("sid=swordfish".utf8))
+    // Nor does a link in the way lead the cookies elsewhere.
+    unlink(written.name)
+    #expect(symlink(directory.file("elsewhere"), written.name) == 0)
+    try file.save([cookie])
+    #expect(!FileManager.default.fileExists(atPath: directory.file("elsewhere")))
+  }
+
   @Test("what is not a file of cookies is not taken for one, and stays as it is")
   func unfit() throws {
     let directory = try PeerDirectory()
