@@ -30,13 +30,28 @@ extension Redaction {
       index = end
       var scanner = SecretScanner(bytes, after: end)
       guard let value = scanner.value(of: String(decoding: word, as: UTF8.self), isSecret: isSecret(name:inQuery:)),
-        !value.isEmpty
+        !value.isEmpty, !Self.isErrorCode(value, in: bytes, after: word)
       else { continue }
       result += bytes[end..<value.lowerBound]
       result += Self.mask.utf8
       index = value.upperBound
     }
     return String(decoding: result, as: UTF8.self)
+  }
+
+  /// Whether a value is the number of a Foundation error, as in `Error Domain=NSCocoaErrorDomain Code=3840`. Elsewhere
+  /// `code=` may be the code of an OAuth grant.
+  private static func isErrorCode(_ value: Range<Int>, in bytes: [UInt8], after name: ArraySlice<UInt8>) -> Bool {
+    guard name.elementsEqual("Code".utf8) else { return false }
+    // Not back to the beginning: that would take the square of a text of many such words.
+    let line = bytes[..<name.startIndex].suffix(128)
+    guard let domain = line.split(separator: UInt8(ascii: " ")).last, domain.starts(with: "Domain=NS".utf8),
+      line.dropLast().suffix(domain.count + 6).starts(with: "Error ".utf8)
+    else { return false }
+    // The number ends before the message, at a blank.
+    let number = bytes[value].prefix { $0 != UInt8(ascii: " ") }
+    let digits = number.drop { $0 == UInt8(ascii: "-") }
+    return (1...6).contains(digits.count) && digits.allSatisfy { (0x30...0x39).contains($0) }
   }
 
   /// `user:password@` after every `://`, masked.

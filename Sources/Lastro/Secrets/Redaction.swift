@@ -23,7 +23,8 @@ public struct Redaction: Sendable, Hashable {
     var headers: Set<HTTPField.Name>
     var shownQueryItems: Set<String> = [
       "page", "perpage", "pagesize", "limit", "offset", "sort", "order", "orderby", "direction", "format", "version",
-      "apiversion", "v", "lang", "locale",
+      "apiversion", "v", "lang", "locale", "listtype", "maxkeys", "maxparts", "maxuploads", "partnumber",
+      "encodingtype", "fetchowner",
     ]
     var matcher = SecretMatcher()
   }
@@ -174,9 +175,12 @@ public struct Redaction: Sendable, Hashable {
     return isSecret(name: name, inQuery: true) ? "\(written)=\(Self.mask)" : String(item)
   }
 
-  /// An item of a query as errors show it. One without a value may be a value itself.
+  /// An item of a query as errors show it. One without a value may be a value itself, unless it is a word that names a
+  /// part of a resource, as in `?uploads`.
   func shown(queryItem item: Substring) -> String {
-    guard let equals = item.utf8.firstIndex(of: UInt8(ascii: "=")) else { return Self.mask }
+    guard let equals = item.utf8.firstIndex(of: UInt8(ascii: "=")) else {
+      return Self.openFlags.contains(item) ? String(item) : Self.mask
+    }
     let name = String(item[..<equals])
     let value = item[equals...].utf8.dropFirst()
     // Nothing that a server may take for the beginning of another item.
@@ -185,6 +189,14 @@ public struct Redaction: Sendable, Hashable {
       && value.allSatisfy { ByteSet.unreserved.contains($0) || $0 == UInt8(ascii: ",") }
     return isShown ? String(item) : "\(name)=\(Self.mask)"
   }
+
+  /// The names of S3's subresources.
+  private static let openFlags: Set<Substring> = [
+    "accelerate", "acl", "analytics", "attributes", "cors", "delete", "encryption", "inventory", "legal-hold",
+    "lifecycle", "location", "logging", "metrics", "notification", "object-lock", "ownershipControls", "policy",
+    "policyStatus", "publicAccessBlock", "replication", "requestPayment", "restore", "retention", "tagging", "torrent",
+    "uploads", "versioning", "versions", "website",
+  ]
 
   private static func normalized(_ name: String) -> String {
     name.lowercased().filter { $0 != "-" && $0 != "_" }

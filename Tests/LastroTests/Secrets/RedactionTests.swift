@@ -41,6 +41,14 @@ struct RedactionTests {
       ("sent Bearer abc.def to h", "sent Bearer ***"),
       ("see https://u:p@h/x and http://t@h2", "see https://***@h/x and http://***@h2"),
       ("Vary: Authorization, Cookie", "Vary: Authorization, Cookie"),
+      (
+        "Error Domain=NSXMLParserErrorDomain Code=111 \"(null)\"",
+        "Error Domain=NSXMLParserErrorDomain Code=111 \"(null)\""
+      ),
+      ("Error Domain=NSCocoaErrorDomain Code=-3840", "Error Domain=NSCocoaErrorDomain Code=-3840"),
+      ("Error Domain=NSCocoaErrorDomain Code=swordfish", "Error Domain=NSCocoaErrorDomain Code=***"),
+      ("Error Domain=NSCocoaErrorDomain Code=1234567", "Error Domain=NSCocoaErrorDomain Code=***"),
+      ("Domain=NSCocoaErrorDomain Code=3840", "Domain=NSCocoaErrorDomain Code=***"), ("Code=111", "Code=***"),
       ("no secret here, no token either", "no secret here, no token either"), ("", ""), ("token=", "token="),
       (#"{"a":"b@c"}"#, #"{"a":"b@c"}"#),
       (#"{'password': 'x', 'a': 'b'}"#, #"{'password': '***', 'a': 'b'}"#),
