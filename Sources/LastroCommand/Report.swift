@@ -62,7 +62,7 @@ struct Report: Encodable, Sendable {
   func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     if let id { try container.encode(id, forKey: .id) }
-    try container.encode(url, forKey: .url)
+    try container.encode(redaction.url(url), forKey: .url)
     try container.encode(status, forKey: .status)
     try container.encode(httpVersion, forKey: .httpVersion)
     try container.encode(headers, forKey: .headers)
@@ -70,13 +70,16 @@ struct Report: Encodable, Sendable {
     try container.encode(bodySHA256, forKey: .bodySHA256)
     if let body { try container.encode(body.base64EncodedString(), forKey: .body) }
     try container.encode(attempts, forKey: .attempts)
-    try container.encode(redirects, forKey: .redirects)
+    try container.encode(redirects.map { redaction.url($0) }, forKey: .redirects)
     try container.encode(timings, forKey: .timings)
     try container.encode(error, forKey: .error)
     try container.encode(retryEnd, forKey: .retryEnd)
     try container.encode(trustFailure.map(RefusedServer.init), forKey: .trust)
     try container.encode(refusedCertificate.map { PinnableKey($0) }, forKey: .certificate)
   }
+
+  /// As logs mask URLs: the values of secret items in query and fragment, and what the call named as secret.
+  private var redaction: Redaction { ledger?.redaction ?? .standard }
 
   var line: String {
     let encoder = JSONEncoder()

@@ -88,7 +88,7 @@ public struct AttemptLedger: Sendable {
   /// Sum of the waits between attempts.
   public var totalDelay: Duration { attempts.reduce(.zero) { $0 + $1.delay } }
 
-  var redaction: Redaction { account.redaction }
+  package var redaction: Redaction { account.redaction }
   package var method: HTTPRequest.Method? { account.method }
   package var url: String? { account.url }
 }
