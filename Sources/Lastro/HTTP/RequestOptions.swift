@@ -82,8 +82,9 @@ public struct RequestOptions: Sendable {
     get { storage.value.connection }
     _modify { yield &storage.value.connection }
   }
-  /// Header fields whose values are secret, besides `Authorization`, `Cookie`, `Set-Cookie` and `Proxy-Authorization`:
-  /// redacted in logs, and not sent across origins. Default none.
+  /// Header fields whose values are secret, besides those that ``Redaction/standard`` masks, such as `Authorization`,
+  /// `Cookie` and `X-Api-Key`: redacted in logs, not sent across origins, and part of the keys of a cache. Default
+  /// none.
   public var sensitiveHeaders: Set<HTTPField.Name> {
     get { storage.value.sensitiveHeaders }
     _modify { yield &storage.value.sensitiveHeaders }

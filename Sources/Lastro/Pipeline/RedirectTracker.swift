@@ -10,11 +10,6 @@ struct RedirectTracker {
     var url: String
   }
 
-  /// Fields that do not cross origins, besides those an application declares.
-  static let credentialFields: Set<HTTPField.Name> = [
-    .authorization, .cookie, .proxyAuthorization, .wwwAuthenticate, .origin,
-  ]
-
   /// URLs redirected to, in order.
   private(set) var urls: [String] = []
   /// What was noted of the transfers that were redirected.
@@ -22,7 +17,8 @@ struct RedirectTracker {
   /// Whether an origin was left; credentials then stay behind for the rest of the attempt.
   private(set) var hasLeftOrigin = false
   private var visited: Set<Visit> = []
-  private var sensitive = Self.credentialFields
+  /// The fields that any request of the attempt declared as secret.
+  private var declared: Set<HTTPField.Name> = []
   private var fragment: String?
 
   /// Number of redirects followed.
@@ -88,12 +84,12 @@ struct RedirectTracker {
   ///   - previous: what it got; `nil` when that was a failure.
   ///   - trusted: the origins that the interceptor has credentials for.
   mutating func guarding(_ adapted: ResourceRequest, previous: ResourceRequest?, trusted: [Origin]) -> ResourceRequest {
-    sensitive.formUnion(adapted.options.sensitiveHeaders)
+    declared.formUnion(adapted.options.sensitiveHeaders)
     let origin = Origin(adapted.head)
     if let origin, trusted.contains(origin) { return adapted }
     var result = adapted
     let keepsOrigin = origin != nil && origin == previous.flatMap { Origin($0.head) }
-    for name in sensitive {
+    for name in declared.union(adapted.fieldsBoundToOrigin).union(previous?.fieldsBoundToOrigin ?? []) {
       result.head.headerFields[values: name] = keepsOrigin ? previous?.head.headerFields[values: name] ?? [] : []
     }
     result.options.connection?.tls.identity = keepsOrigin ? previous?.options.connection?.tls.identity : nil
@@ -119,12 +115,12 @@ struct RedirectTracker {
         .redirectBodyNotReplayable, "the server redirects a \(method.rawValue) whose body cannot be sent again",
         hint: "give a replayable body: bytes, a file, or a sequence that can be opened anew")
     }
-    sensitive.formUnion(request.options.sensitiveHeaders)
+    declared.formUnion(request.options.sensitiveHeaders)
     // A field of the application's own would name the old authority.
     if let host = HTTPField.Name("Host") { next.head.headerFields[host] = nil }
     if (target.target.scheme, target.target.authority) != (base.scheme, base.authority) { hasLeftOrigin = true }
     if hasLeftOrigin {
-      for name in sensitive { next.head.headerFields[name] = nil }
+      for name in declared.union(request.fieldsBoundToOrigin) { next.head.headerFields[name] = nil }
       next.options.connection?.tls.identity = nil
     }
     return next

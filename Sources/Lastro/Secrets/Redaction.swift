@@ -8,6 +8,13 @@ public import HTTPTypes
 /// goes for header fields, query items, and the keys of JSON and form bodies alike. The values of secret names come out
 /// as ``mask``; so does user information in URLs, wherever a URL stands.
 ///
+/// A header field is also secret when its last word is one of ``names``, as in `Fastly-Key`. A few keys that are no
+/// secrets are excepted, such as `Idempotency-Key`.
+///
+/// The standard rules, with what a request's options name, also decide which header fields are credentials for the
+/// rest of the library: such fields do not follow a redirect to another origin, and a cache keeps the responses to
+/// requests with different ones apart.
+///
 /// What no name gives away (a secret in a path segment, behind a harmless name, repeated in an answer) is masked by its
 /// value: ``RequestOptions/secrets``, or ``secrets`` here. Names are added by ``RequestOptions/sensitiveHeaders`` and
 /// ``RequestOptions/sensitiveQueryItems``, or here. Neither finds a secret in compressed or binary bytes, which are not
@@ -36,7 +43,7 @@ public struct Redaction: Sendable, Hashable {
     _read { yield storage.value.words }
     _modify { yield &storage.value.words }
   }
-  /// Whole secret names: lower case, without `-` and `_`.
+  /// Whole secret names: lower case, without `-` and `_`. They count as last words of header fields too.
   public var names: Set<String> {
     _read { yield storage.value.names }
     _modify { yield &storage.value.names }
@@ -79,9 +86,12 @@ public struct Redaction: Sendable, Hashable {
     words: Set<String> = [
       "token", "secret", "passw", "passphrase", "pwd", "apikey", "accesskey", "privatekey", "authorization",
       "credential", "session", "cookie", "signature", "assertion", "bearer", "jwt", "authkey", "subscriptionkey",
-      "functionskey",
+      "functionskey", "csrf", "xsrf", "hmac", "apisign", "accesssign",
     ],
-    names: Set<String> = ["key", "sig", "auth", "xauth", "otp", "pin", "codeverifier", "devicecode"],
+    names: Set<String> = [
+      "key", "sig", "auth", "xauth", "otp", "pin", "codeverifier", "devicecode", "dpop", "authentication",
+      "xauthentication",
+    ],
     queryNames: Set<String> = ["code", "pass"],
     headers: Set<HTTPField.Name> = []
   ) {
@@ -133,13 +143,26 @@ public struct Redaction: Sendable, Hashable {
   /// Whether values of that name are secret.
   public func isSecret(name: String, inQuery: Bool = false) -> Bool {
     let name = Self.normalized(name)
-    return names.contains(name) || inQuery && queryNames.contains(name) || words.contains(where: name.contains)
+    return names.contains(name) || inQuery && queryNames.contains(name)
+      || words.contains(where: name.contains(bytesOf:))
   }
 
   /// Whether the values of that header field are secret.
   public func isSecret(_ header: HTTPField.Name) -> Bool {
-    headers.contains(header) || isSecret(name: header.canonicalName)
+    headers.contains(header) || isSecret(name: header.canonicalName) || hasSecretLastWord(header.canonicalName)
   }
+
+  private func hasSecretLastWord(_ header: String) -> Bool {
+    guard let hyphen = header.utf8.lastIndex(of: UInt8(ascii: "-")) else { return false }
+    let word = header[header.utf8.index(after: hyphen)...]
+    let before = header[..<hyphen].split(separator: "-").last ?? ""
+    return names.contains(String(word)) && !(word == "key" && Self.openKeys.contains(before))
+  }
+
+  /// The words before `-Key` in header fields that are no secrets.
+  private static let openKeys: Set<Substring> = [
+    "cache", "deduplication", "idempotency", "partition", "public", "routing", "surrogate", "websocket",
+  ]
 
   /// The value of a header field as it may be seen.
   public func value(of field: HTTPField) -> String {
@@ -200,5 +223,17 @@ public struct Redaction: Sendable, Hashable {
 
   private static func normalized(_ name: String) -> String {
     name.lowercased().filter { $0 != "-" && $0 != "_" }
+  }
+}
+
+extension String {
+  /// Whether the bytes of another string stand in this one.
+  fileprivate func contains(bytesOf word: String) -> Bool {
+    var rest = utf8[...]
+    while rest.count >= word.utf8.count {
+      if rest.starts(with: word.utf8) { return true }
+      rest = rest.dropFirst()
+    }
+    return false
   }
 }

@@ -140,6 +140,9 @@ public struct TransferRequest: Sendable {
     _modify { yield &parts.value.request.options.layerUses }
   }
 
+  /// The request as the pipeline made it.
+  var resourceRequest: ResourceRequest { parts.value.request }
+
   package var sensitiveHeaders: Set<HTTPField.Name> { parts.value.request.options.sensitiveHeaders }
 
   /// Makes a request.

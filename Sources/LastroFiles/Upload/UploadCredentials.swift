@@ -16,8 +16,7 @@ struct UploadCredentials: HTTPResourceInterceptor {
     result.map { request in
       guard !(Origin(request.head).map(origins.contains) ?? false) else { return request }
       var request = request
-      for field in request.head.headerFields
-      where Redaction.standard.adding(request).isSecret(field.name) { request.head.headerFields[field.name] = nil }
+      for name in request.fieldsBoundToOrigin { request.head.headerFields[name] = nil }
       // As behind a redirect: a certificate proves who asks, and the old server's name is not the other's.
       request.options.connection?.tls.identity = nil
       if let host = HTTPField.Name("Host") { request.head.headerFields[host] = nil }

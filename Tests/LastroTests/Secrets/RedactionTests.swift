@@ -67,6 +67,9 @@ struct RedactionTests {
       ("Idempotency-Key", "x", "x"), ("Location", "https://u:p@h/?token=x&a=1", "https://***@h/?token=***&a=1"),
       ("WWW-Authenticate", #"Bearer realm="r", error="invalid_token""#, #"Bearer realm="r", error="invalid_token""#),
       ("Link", "<https://h/?page=2&sig=x>; rel=next", "<https://h/?page=2&sig=***; rel=next"),
+      ("DPoP", "x", "***"), ("Fastly-Key", "x", "***"), ("X-GitHub-OTP", "x", "***"), ("X-User-Auth", "x", "***"),
+      ("X-CSRF", "x", "***"), ("X-Shopify-Hmac-Sha256", "x", "***"), ("Authentication", "x", "***"),
+      ("Sec-WebSocket-Key", "x", "x"), ("X-Cache-Key", "x", "x"), ("Surrogate-Key", "x", "x"), ("X-Monkey", "x", "x"),
     ])
   func header(name: String, value: String, masked: String) throws {
     let field = HTTPField(name: try #require(HTTPField.Name(name)), value: value)

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Lastro
+import LastroObservability
+import LastroSupport
+import LastroTesting
+import TestSupport
+import Testing
+
+@Suite("No output shows a credential", .timeLimit(.minutes(5)))
+struct CredentialFieldsTests {
+  @Test("logs, curl commands, archives and descriptions mask it", arguments: CredentialCase.all)
+  func masked(given: CredentialCase) async throws {
+    let (logger, entries) = RecordingLogHandler.make()
+    let recorder = HARRecorder()
+    var configuration = StackConfiguration()
+    configuration.observers = [recorder, LoggingObserver(logger: logger)]
+    configuration.interceptors = [
+      LoggingInterceptor(logger: logger, verbosity: .bodies(limit: 1_000), rendersCurlCommands: true)
+    ]
+    let transport = ScriptedTransport([.answer(200, body: "fine")])
+    let stack = TransportNetworkStack(transport: transport, configuration: configuration)
+    let fetched = try await stack.fetch(RawHTTPResource.test(fields: given.fields(of: "ann")))
+    let request = try #require(transport.requests.first)
+    var texts = entries.withLock { $0 }.map(\.text)
+    texts.append(String(decoding: try recorder.har().json(), as: UTF8.self))
+    texts.append(CurlCommand.render(try .test(fields: given.fields(of: "ann"))))
+    texts += ["\(fetched.response.ledger)", "\(request)"]
+    #expect(texts.contains { $0.contains(given.name) })
+    for word in ["swordfish", "5word"] where given.secret(of: "ann").contains(word) {
+      #expect(!texts.contains { $0.contains(word) })
+    }
+  }
+}
