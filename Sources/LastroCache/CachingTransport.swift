@@ -37,13 +37,15 @@ public struct CachingTransport: Transport {
   public func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
     let start = time.now()
     let use = CacheUse(request.layerUses[.cache])
-    let asked = CacheRequest(
+    var asked = CacheRequest(
       method: request.head.method.rawValue, fields: CacheFields(request.head.headerFields),
       wish: (use.mode ?? .standard).wish)
     guard asked.isReading else { return try await change(request, asked) }
     guard use.mode != .noStore, request.body.length == 0 else { return try await bypass(request, asked) }
     let visit = StoreVisit(cache.access, time: time, start: start, deadline: request.deadline)
-    guard let keys = await CacheKeys(of: request, principal: use.principal, cache, visit) else {
+    let sender = CacheSender(of: request, principal: use.principal, cache.policy)
+    asked.isAuthorized = sender.credentials.isAuthorized
+    guard let keys = await CacheKeys(of: request, from: sender, cache, visit) else {
       if Task.isCancelled { throw .cancelled() }
       guard asked.mayForward else { return unavailable }
       return try await base.execute(try request.remaining(after: time.now() - start))
@@ -54,16 +56,13 @@ public struct CachingTransport: Transport {
     return try await exchange.run()
   }
 
-  /// The facts of the base, and how the request would use the cache. What is kept is not looked at.
+  /// The facts of the base, and how the request would use the cache: in which mode, and which requests would find its
+  /// response again, or why it would not be stored. The content of the cache is not looked at, and signers, which may
+  /// add credentials, are not asked.
   public func explain(_ request: TransferRequest) -> [FetchExplanation.Fact] {
     let use = CacheUse(request.layerUses[.cache])
-    var words = (use.mode ?? .standard).rawValue
-    switch cache.policy.partitioning {
-    case .byPrincipal:
-      words += use.principal != nil ? "; for its principal" : "; for those with its credentials, or anyone without"
-    case .common: words += "; for anyone"
-    case .shared: words += "; for anyone, as a shared cache"
-    }
-    return base.explain(request) + [.init("cache", words)]
+    let sender = CacheSender(of: request, principal: use.principal, cache.policy)
+    let words = "\((use.mode ?? .standard).rawValue); \(sender.explanation(cache.policy))"
+    return base.explain(request) + [.init("cache", sender.isUnrepeatable ? sender.explanation(cache.policy) : words)]
   }
 }

@@ -50,9 +50,9 @@ extension RequestOptions {
 
   /// For whom the request is made: a name that stays, such as the number of an account. Default `nil`.
   ///
-  /// Answers are kept for those of the same name, and given to no other. Without it the credentials that the request
-  /// carries take its place; an access token changes every hour, and what was kept under it is not found with the next
-  /// one. The store sees a digest of the name only.
+  /// Responses are stored for requests of the same name, and given to no other. Without it the credentials that the
+  /// request carries take its place. An access token changes every hour, and what was stored under it is not found with
+  /// the next one; a signature that names no key stores nothing. The store sees a digest of the name only.
   public var principal: String? {
     get { CacheUse(layerUses[.cache]).principal }
     set {

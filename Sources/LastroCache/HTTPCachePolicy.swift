@@ -6,14 +6,18 @@ internal import LastroWire
 public struct HTTPCachePolicy: Sendable, Hashable {
   /// Who may get an answer that was made for another request.
   public enum Partitioning: Sendable, Hashable {
-    /// Those with the same `RequestOptions.principal`; without one, those with the same credentials: the values of
-    /// `Authorization`, `Cookie` and the sensitive fields, and the client certificate. What was asked for without
-    /// any, or is `public`, is for anyone.
+    /// Requests with the same `RequestOptions.principal`; without one, requests with the same credentials: the header
+    /// fields that `Redaction.standard` masks, the fields and secrets that the request's options name, and the client
+    /// certificate. A response to a request without credentials, or one that is `public`, is for anyone.
+    ///
+    /// A credential that changes with each request, such as a signature, stands for the user or key id in it. Where it
+    /// has none, the response is not stored unless it is `public`.
     case byPrincipal
     /// Anyone: for a program that has one principal only.
     case common
-    /// Anyone, as a cache of many users does it (RFC 9111 §3.5): nothing `private`, and no answer to `Authorization`
-    /// unless it is `public`, `must-revalidate` or has `s-maxage`, which goes before `max-age`.
+    /// Anyone, as in a cache of many users (RFC 9111 §3.5): nothing `private` is stored, and no response to a request
+    /// with credentials unless it is `public`, `must-revalidate` or has `s-maxage`, which takes precedence over
+    /// `max-age`. As in any shared cache, `Cookie` does not count as a credential: servers send `Vary: Cookie`.
     case shared
   }
 
@@ -37,6 +41,12 @@ public struct HTTPCachePolicy: Sendable, Hashable {
   /// The first answer of a path tells the rule, and is not kept; what is kept by a rule is found by this ``HTTPCache``
   /// alone, also in a store on disk. A thousand paths are remembered.
   public var readsNoVarySearch: Bool
+  /// Whether responses are stored that are for their sender alone, or set a cookie. Default true. False for a program
+  /// whose store keeps none of them longer than the process lives.
+  package var storesPersonal = true
+  /// A text that stands for the trust and the route of the transport: what is kept with one text does not answer
+  /// requests with another. Default: empty.
+  package var way = ""
 
   /// Makes a policy.
   public init(

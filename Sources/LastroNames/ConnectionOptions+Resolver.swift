@@ -31,11 +31,18 @@ extension ConnectionOptions {
   }
 }
 
+/// A resolver that gives the same answers as any other of its name, in other processes too.
+package protocol RepeatableResolver: NameResolver {
+  /// The name, which is part of the keys of caches.
+  var repeatableName: String { get }
+}
+
 extension NameSource {
   convenience init(asking resolver: any NameResolver) {
     // A structure has no identity: its source is the one that copies of the options share.
     let object = type(of: resolver) is AnyObject.Type ? resolver as AnyObject : nil
-    self.init(resolver, identity: object.map { ObjectIdentifier($0) }) { name, port, answer in
+    let name = (resolver as? any RepeatableResolver)?.repeatableName
+    self.init(resolver, identity: object.map { ObjectIdentifier($0) }, name: name) { name, port, answer in
       let task = Task {
         do throws(TransportError) {
           answer(.success(try await resolver.resolve(try HostName.known(name), port: port).addresses))

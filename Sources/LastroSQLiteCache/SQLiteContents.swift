@@ -12,7 +12,9 @@ import LastroCache
 
 /// What is in the folder: for one thread at a time, which is the queue's.
 final class SQLiteContents {
-  static let schema = 1
+  /// Another one begins the database anew. Version 1 has responses that were fetched with credentials among those for
+  /// anyone.
+  static let schema = 2
   /// Bodies up to this are in the database.
   private static let maximumBlobBytes = 64 * 1024
   /// What an answer takes beside its bytes.

@@ -105,6 +105,8 @@ public final class DigestAuthenticator: RequestAuthenticator, HTTPResourceInterc
       return request
     }
     try request.setHeader("Authorization", try answer.authorization().reveal())
+    // A cache keeps the responses of a user from requests that have the user name and another password.
+    request.options.secrets.insert(password)
     return request
   }
 

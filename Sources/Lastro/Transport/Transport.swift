@@ -143,8 +143,6 @@ public struct TransferRequest: Sendable {
   /// The request as the pipeline made it.
   var resourceRequest: ResourceRequest { parts.value.request }
 
-  package var sensitiveHeaders: Set<HTTPField.Name> { parts.value.request.options.sensitiveHeaders }
-
   /// Makes a request.
   public init(
     head: HTTPRequest, body: RequestBody = .empty, connection: ConnectionOptions? = nil,

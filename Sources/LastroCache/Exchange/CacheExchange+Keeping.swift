@@ -59,6 +59,11 @@ extension CacheExchange {
     return keys.searchRule == nil
   }
 
+  /// Whether a response that is for its sender alone may be stored.
+  private func mayStore(_ entry: CacheEntry) -> Bool {
+    keys.mayStoreOwn && (cache.policy.storesPersonal || !entry.fields.contains("set-cookie"))
+  }
+
   /// The head as it is kept, under which key, and whether it may be.
   private func head(of response: TransferResponse, _ times: Times) -> (StoredHead, CacheKey, mayStore: Bool) {
     let fields = CacheFields(response.head.headerFields)
@@ -77,7 +82,7 @@ extension CacheExchange {
     return (
       head, isForAnyone ? keys.common : keys.own,
       selecting != nil && isWhole && !(isOfNewSession && fields.contains("set-cookie"))
-        && CacheStorage.mayStore(asked, entry, rules)
+        && (isForAnyone || mayStore(entry)) && CacheStorage.mayStore(asked, entry, rules)
     )
   }
 }

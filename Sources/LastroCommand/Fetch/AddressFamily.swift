@@ -9,10 +9,12 @@ enum AddressFamily: Sendable {
   case ipv6
 
   /// Asks the system, and drops the other family.
-  final class Resolver: NameResolver {
+  final class Resolver: RepeatableResolver {
     private let family: AddressFamily
 
     init(_ family: AddressFamily) { self.family = family }
+
+    var repeatableName: String { "system \(family)" }
 
     func resolve(_ name: HostName, port: Int) async throws(TransportError) -> ResolvedName {
       let answer = try await SystemResolver().resolve(name, port: port)

@@ -11,18 +11,34 @@ struct CacheFlags: ParsableArguments {
     name: .customLong("cache"),
     help: ArgumentHelp(
       """
-      Folder in which answers are kept, and looked for, by the rules of HTTP (RFC 9111). It is made where it is not \
-      there. What is asked for with credentials is not kept.
+      Folder in which responses are stored, and looked up, by the rules of HTTP (RFC 9111). It is made where it is \
+      not there. A response to a request with credentials, or one that sets a cookie, is not stored, unless it is public. A \
+      response is found again with the same proxy, roots, pins and route only.
       """, valueName: "dir"))
   var directory: String?
 
-  /// `nil` where none is asked for.
-  func cache() throws(ConfigurationError) -> HTTPCache? {
+  /// The cache; `nil` where none is asked for.
+  ///
+  /// - Parameter way: what the flags say of trust and route beside the request's connection options.
+  func cache(over way: String) throws(ConfigurationError) -> HTTPCache? {
     guard let directory else { return nil }
     do {
-      return HTTPCache(store: try SQLiteCacheStore(directory: directory))
+      return HTTPCache(store: try SQLiteCacheStore(directory: directory), policy: Self.policy(over: way))
     } catch {
       throw ConfigurationError("--cache: \(error.message)", hint: error.hint)
     }
+  }
+
+  /// A cache that works by the same rules, without the folder; `nil` where none is asked for.
+  func explainedCache(over way: String) -> HTTPCache? {
+    directory.map { _ in HTTPCache(policy: Self.policy(over: way)) }
+  }
+
+  private static func policy(over way: String) -> HTTPCachePolicy {
+    var policy = HTTPCachePolicy()
+    // They would stay in memory, and end with the program.
+    policy.storesPersonal = false
+    policy.way = way
+    return policy
   }
 }

@@ -3,6 +3,7 @@
 import ArgumentParser
 import FoundationEssentials
 import Lastro
+import LastroCache
 import LastroCurl
 
 struct ExplainCommand: FetchingCommand {
@@ -18,6 +19,7 @@ struct ExplainCommand: FetchingCommand {
   @OptionGroup var identity: IdentityFlags
   @OptionGroup var pins: PinFlags
   @OptionGroup var way: ViaFlags
+  @OptionGroup var cached: CacheFlags
   @Flag(name: .customLong("report"), help: "Print one JSON object instead of text.")
   var reports = false
   @OptionGroup var accepted: AcceptedFlags
@@ -32,7 +34,11 @@ struct ExplainCommand: FetchingCommand {
       let resource = RawHTTPResource.raw(
         try Console.checked { try specification.request() },
         interceptors: try Console.checked { try specification.interceptors() })
-      let stack = try Console.checked { try flags.stack(on: CurlTransport(flags.engine(judge, for: specification))) }
+      var configuration = StackConfiguration()
+      configuration.cache = cached.explainedCache(over: flags.wayOfTransport(for: specification))
+      let stack = try Console.checked {
+        try flags.stack(on: CurlTransport(flags.engine(judge, for: specification)), configuration: configuration)
+      }
       explanation = await stack.explain(resource, asStream: true)
     } catch let error as TransportError {
       Console.error("lastro: \(error)")

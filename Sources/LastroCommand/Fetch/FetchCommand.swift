@@ -115,7 +115,7 @@ struct FetchCommand: FetchingCommand {
 
   private func assemble(for specification: inout RequestSpecification) throws -> Parts {
     let jar = try cookies.jar(for: &specification)
-    let cache = try cached.cache()
+    let cache = try cached.cache(over: flags.wayOfTransport(for: specification))
     let judge = try pins.judge()
     var settings = flags.engine(judge, for: specification)
     if output.raw { settings.decompresses = false }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import FoundationEssentials
 import Lastro
 import LastroCurl
 import LastroExchange
@@ -67,6 +68,20 @@ struct FetchFlags {
     if specification.removedHeaders.contains("accept") { engine.sendsAccept = false }
     if specification.removedHeaders.contains("accept-encoding") { engine.decompresses = false }
     return engine
+  }
+
+  /// What the flags and the environment say of trust and route beside the request's connection options, as a text for
+  /// the keys of a cache.
+  func wayOfTransport(for specification: RequestSpecification) -> String {
+    var parts = pins.rules()
+    parts += way.via.map { "via \($0)" } + request.connectTo.map { "to \($0)" }
+    // A proxy for plain http reads and writes what goes through it; the proxies for https are tunnels.
+    if specification.proxy == nil, specification.url.lowercased().hasPrefix("http://") {
+      for name in ["http_proxy", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"] {
+        if let value = ProcessInfo.processInfo.environment[name], !value.isEmpty { parts.append("\(name) \(value)") }
+      }
+    }
+    return parts.map { $0 + "\n" }.joined()
   }
 
   /// What fetches: the engine, or HTTP over what --via or --connect-to put over it.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import FoundationEssentials
 import Lastro
 import LastroCurl
 
@@ -43,6 +44,17 @@ struct PinFlags: ParsableArguments {
       return nil
     }
     return try PinJudge(configuration, reportsOnly: reportOnly)
+  }
+
+  /// The pins that are enforced, as texts for the keys of a cache: a response that was fetched without them does not
+  /// count as one from a pinned server.
+  func rules() -> [String] {
+    guard !reportOnly else { return [] }
+    if let pinPolicy {
+      // A file that cannot be read is refused where it is used.
+      return ["pins \(String(decoding: FileManager.default.contents(atPath: pinPolicy) ?? Data(), as: UTF8.self))"]
+    }
+    return pin.isEmpty ? [] : ["pins \(pin.sorted())\(pinSubdomains ? " and subdomains" : "")"]
   }
 
   /// The options of an engine whose servers these pins decide on.

@@ -20,11 +20,14 @@ package struct CacheRequest: Sendable, Hashable {
   package var method: String
   package var fields: CacheFields
   package var wish: Wish
+  /// Whether the request has an `Authorization` field, or another one that a shared cache treats alike (RFC 9111 §3.5).
+  package var isAuthorized: Bool
 
   package init(method: String = "GET", fields: CacheFields = CacheFields(), wish: Wish = .none) {
     self.method = method
     self.fields = fields
     self.wish = wish
+    isAuthorized = fields.contains("authorization")
   }
 
   /// Without `Cache-Control` the old `Pragma` counts (RFC 9111 §5.4).

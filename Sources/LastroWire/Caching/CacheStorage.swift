@@ -33,7 +33,7 @@ package enum CacheStorage {
   /// §3.5, §5.2.2.7.
   private static func isAllowedShared(_ control: CacheControl, _ request: CacheRequest) -> Bool {
     if control.isPrivate { return false }
-    return !request.fields.contains("authorization") || control.isPublic || control.mustRevalidate
+    return !request.isAuthorized || control.isPublic || control.mustRevalidate
       || control.sharedMaxAge != nil
   }
 

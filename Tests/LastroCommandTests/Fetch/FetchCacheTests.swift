@@ -37,6 +37,37 @@ struct FetchCacheTests {
     #expect(server.requests.count == 2)
   }
 
+  @Test(
+    "a proxy, a fixed address, roots, an address family or pins keep nothing from being stored",
+    arguments: [
+      ["-4"], ["--resolve", "other.example:80:127.0.0.1"], ["--cacert", "/etc/hostname"], ["--tlsv1.3"],
+      ["--noproxy", "*"], ["--pin", "other.example=sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="],
+    ])
+  func ways(flags: [String]) async throws {
+    let directory = try PeerDirectory()
+    let folder = directory.file("cache")
+    let server = try LoopbackServer.http { _ in .text("kept").adding("Cache-Control", "max-age=600") }
+    let url = "http://localhost:\(server.port)/"
+    let first = try await Lastro.run(["fetch", "--cache", folder, "--report", url] + flags)
+    #expect(first.text.contains("; stored"), "\(first.text) \(first.errors)")
+    let second = try await Lastro.run(["fetch", "--cache", folder, "--report", url] + flags)
+    #expect(second.text.contains("Lastro; hit"), "\(second.text)")
+    #expect(server.requests.count == 1)
+    // What came by this way does not answer a request that goes another.
+    #expect(try await Lastro.run(["fetch", "--cache", folder, url]).text == "kept")
+    #expect(server.requests.count == 2)
+  }
+
+  @Test("explain tells what --cache would do")
+  func explained() async throws {
+    func words(_ flags: String...) async throws -> String {
+      try await Lastro.run(["explain", "--cache", "/no/such", "https://example.org/"] + flags).text
+    }
+    #expect(try await words().contains("standard; for requests without credentials"))
+    #expect(try await words("-H", "X-Api-Key: k").contains("not stored unless public, as the request has credentials"))
+    #expect(try await words("-H", "X-Signature: k").contains("as X-Signature changes with each request"))
+  }
+
   @Test("a folder that cannot be used is an error with the remedy, and --raw is refused")
   func refused() async throws {
     let directory = try PeerDirectory()

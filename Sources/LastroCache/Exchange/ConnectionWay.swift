@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Lastro
+import LastroWire
+
+#if canImport(Glibc)
+  import Glibc
+#else
+  import Darwin
+#endif
+
+/// A request's own connection options as a text that is part of the keys of what is kept.
+///
+/// They decide which server responds, who may see or change a response on its way, and who vouches for the server: what
+/// was fetched by some options does not answer a request with others. They are no credentials, but for a client
+/// certificate.
+enum ConnectionWay {
+  /// Empty for the default options. Objects of the options have no text.
+  static func text(_ options: ConnectionOptions) -> String {
+    var parts: [String] = []
+    if let path = options.unixSocketPath { parts.append("socket \(path)") }
+    for resolution in options.resolutions {
+      parts.append("resolution \(resolution.host):\(resolution.port) \(resolution.addresses.joined(separator: ","))")
+    }
+    if let name = options.reach.names?.name { parts.append("names of \(name)") }
+    if let identity = options.tls.identity { parts.append("identity \(text(identity))") }
+    for (host, identity) in options.tls.hostIdentities.sorted(by: { $0.key < $1.key }) {
+      parts.append("identity of \(host) \(text(identity))")
+    }
+    switch options.tls.roots {
+    case .system: break
+    case .file(let path): parts.append("roots \(version(ofFile: path))")
+    case .directory(let path): parts.append("roots in \(entries(path).map(version).joined(separator: " "))")
+    case .pem(let bytes): parts.append("roots \(String(decoding: bytes, as: UTF8.self))")
+    }
+    return (parts + rules(options)).map { $0 + "\n" }.joined()
+  }
+
+  /// The options that decide which connections may be made: a response from the cache comes over none, and so asks no
+  /// rule.
+  private static func rules(_ options: ConnectionOptions) -> [String] {
+    var parts: [String] = []
+    switch options.proxy {
+    case .environment: break
+    case .environmentBypassing(let hosts): parts.append("proxy but for \(hosts)")
+    case .none: parts.append("no proxy")
+    case .url(let url, let bypass): parts.append("proxy \(url) but for \(bypass)")
+    }
+    if let interface = options.localInterface { parts.append("from \(interface)") }
+    if let egress = options.reach.egress { parts.append("egress \(egress)") }
+    let tls = options.tls
+    if tls.minimumVersion != .v1_2 || tls.chainChecks != .standard || tls.requiresStapledStatus {
+      parts.append("tls \(tls.minimumVersion) \(tls.chainChecks) \(tls.requiresStapledStatus)")
+    }
+    for ciphers in [tls.legacyCiphers, tls.cipherSuites] {
+      if let ciphers { parts.append("ciphers \(ciphers)") }
+    }
+    return parts
+  }
+
+  private static func text(_ identity: TLSOptions.Identity) -> String {
+    [identity.certificate, identity.key].compactMap(\.self).map { pem in
+      switch pem {
+      case .file(let path): version(ofFile: path)
+      case .bytes(let bytes): String(decoding: bytes, as: UTF8.self)
+      }
+    }.joined(separator: " ")
+  }
+
+  /// The file that a path leads to, and the version of its content: another one may stand there later, and a relative
+  /// path means another file in another process.
+  private static func version(ofFile path: String) -> String {
+    var facts = stat()
+    guard stat(path, &facts) == 0 else { return "missing \(path)" }
+    #if canImport(Glibc)
+      let time = facts.st_mtim
+    #else
+      let time = facts.st_mtimespec
+    #endif
+    return "file \(facts.st_dev) \(facts.st_ino) \(facts.st_size) \(time.tv_sec).\(time.tv_nsec)"
+  }
+
+  /// The paths of a directory's files, in order.
+  private static func entries(_ path: String) -> [String] {
+    guard let directory = opendir(path) else { return [path] }
+    defer { closedir(directory) }
+    var names: [String] = []
+    while let entry = readdir(directory) {
+      let name = withUnsafeBytes(of: entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+      if name != ".", name != ".." { names.append("\(path)/\(name)") }
+    }
+    return names.sorted()
+  }
+}
