@@ -25,20 +25,28 @@ struct CookieShelf {
 
   struct Entry {
     var cookie: Cookie
-    /// Tells cookies apart that were created in the same moment.
+    /// Tells cookies apart that were created in the same moment, and names the entry.
     let order: Int
     /// Which use of the shelf was the last of this cookie.
     var use: Int
+    /// The registrable domain, or the host if it has none.
+    let site: String
   }
 
-  /// A registrable domain, or a host that has none: what the limit of cookies is for.
+  /// The cookies of a registrable domain, or of a host that has none.
   private struct Site {
-    var domains: [String: [Key: Entry]] = [:]
+    var domains: [String: [Key: Int]] = [:]
     var count = 0
+    var byUse = Ranking<Int>()
+    var insecureByUse = Ranking<Int>()
+    var byExpiry = Ranking<Date>()
   }
 
+  /// All entries by their order.
+  private var known: [Int: Entry] = [:]
   private var sites: [String: Site] = [:]
-  private(set) var count = 0
+  private var byUse = Ranking<Int>()
+  private var byExpiry = Ranking<Date>()
   private var orders = 0
   private var uses = 0
   private let rules: CookieRules
@@ -46,10 +54,18 @@ struct CookieShelf {
 
   init(_ rules: CookieRules, _ suffixes: PublicSuffixList) { (self.rules, self.suffixes) = (rules, suffixes) }
 
-  /// All of them, the oldest first.
-  var entries: [Entry] { unordered.sorted { $0.order < $1.order } }
+  /// The number of cookies.
+  var count: Int { known.count }
 
-  private var unordered: [Entry] { sites.values.flatMap { site in site.domains.values.flatMap(\.values) } }
+  /// All of them, the oldest first.
+  var entries: [Entry] { known.values.sorted { $0.order < $1.order } }
+
+  /// The number of comparisons that keeping the order of eviction has taken.
+  var steps: Int {
+    sites.values.reduce(byUse.steps + byExpiry.steps) {
+      $0 + $1.byUse.steps + $1.insecureByUse.steps + $1.byExpiry.steps
+    }
+  }
 
   private func site(of host: HostName) -> String { suffixes.registrableDomain(of: host)?.text ?? host.text }
 
@@ -71,7 +87,7 @@ struct CookieShelf {
     let site = site(of: source.host)
     guard let shelf = sites[site] else { return [] }
     return domains(above: source.host, in: site).flatMap { domain in
-      (shelf.domains[domain] ?? [:]).values.filter { $0.cookie.isFor(source, now: now) }
+      (shelf.domains[domain] ?? [:]).values.compactMap { known[$0] }.filter { $0.cookie.isFor(source, now: now) }
     }.sorted { first, second in
       let lengths = (first.cookie.path.utf8.count, second.cookie.path.utf8.count)
       return lengths.0 == lengths.1 ? first.order < second.order : lengths.0 > lengths.1
@@ -80,12 +96,12 @@ struct CookieShelf {
 
   mutating func noteUse(of entries: [Entry], now: Date) {
     uses += 1
-    let use = uses
     for entry in entries {
-      change(entry.cookie) { known in
-        known?.use = use
-        known?.cookie.lastUsed = now
-      }
+      guard var used = known[entry.order] else { continue }
+      used.use = uses
+      used.cookie.lastUsed = now
+      known[entry.order] = used
+      rank(used)
     }
   }
 
@@ -98,76 +114,113 @@ struct CookieShelf {
       guard let other = try? HostName(name),
         other == domain || other.isSubdomain(of: domain) || domain.isSubdomain(of: other)
       else { return false }
-      return entries.values.contains { known in
-        known.cookie.isSecure && !known.cookie.hasExpired(now) && known.cookie.name.utf8.elementsEqual(cookie.name.utf8)
-          && CookiePath.covers(known.cookie.path, cookie.path)
+      return entries.values.lazy.compactMap { known[$0]?.cookie }.contains { known in
+        known.isSecure && !known.hasExpired(now) && known.name.utf8.elementsEqual(cookie.name.utf8)
+          && CookiePath.covers(known.path, cookie.path)
       }
     }
   }
 
   func known(_ cookie: Cookie) -> Cookie? {
     guard let domain = try? HostName(cookie.domain) else { return nil }
-    return sites[site(of: domain)]?.domains[cookie.domain]?[Key(cookie)]?.cookie
+    return sites[site(of: domain)]?.domains[cookie.domain]?[Key(cookie)].flatMap { known[$0] }?.cookie
   }
 
   /// Puts a cookie in, in place of the same one, whose creation it takes over; makes room where there is none.
   mutating func put(_ cookie: Cookie, now: Date) {
+    guard let host = try? HostName(cookie.domain) else { return }
+    let site = site(of: host)
     uses += 1
     orders += 1
-    let (use, newest) = (uses, orders)
+    let key = Key(cookie)
+    let old = sites[site]?.domains[cookie.domain]?[key].flatMap { known[$0] }
     var cookie = cookie
     cookie.lastUsed = cookie.lastUsed ?? now
-    change(cookie) { known in
-      cookie.created = known?.cookie.created ?? cookie.created ?? now
-      known = Entry(cookie: cookie, order: known?.order ?? newest, use: use)
+    cookie.created = old?.cookie.created ?? cookie.created ?? now
+    let entry = Entry(cookie: cookie, order: old?.order ?? orders, use: uses, site: site)
+    known[entry.order] = entry
+    if old == nil {
+      sites[site, default: Site()].domains[cookie.domain, default: [:]][key] = entry.order
+      sites[site]?.count += 1
     }
-    evict(in: cookie, now: now)
+    rank(entry)
+    evict(in: site, now: now)
   }
 
-  mutating func remove(_ cookie: Cookie) { change(cookie) { $0 = nil } }
+  mutating func remove(_ cookie: Cookie) {
+    guard let host = try? HostName(cookie.domain),
+      let order = sites[site(of: host)]?.domains[cookie.domain]?[Key(cookie)]
+    else { return }
+    remove(order)
+  }
 
-  /// One place that counts.
-  private mutating func change(_ cookie: Cookie, _ body: (inout Entry?) -> Void) {
-    guard let host = try? HostName(cookie.domain) else { return }
-    let name = site(of: host)
-    var site = sites.removeValue(forKey: name) ?? Site()
-    let key = Key(cookie)
-    var entries = site.domains.removeValue(forKey: cookie.domain) ?? [:]
-    let before = entries.count
-    body(&entries[key])
-    site.count += entries.count - before
-    count += entries.count - before
-    if !entries.isEmpty { site.domains[cookie.domain] = entries }
-    if site.count > 0 { sites[name] = site }
+  /// Removes an entry. Its ranks are outdated from then on.
+  private mutating func remove(_ order: Int) {
+    guard let entry = known.removeValue(forKey: order) else { return }
+    let domain = entry.cookie.domain
+    sites[entry.site]?.domains[domain]?[Key(entry.cookie)] = nil
+    if sites[entry.site]?.domains[domain]?.isEmpty ?? false { sites[entry.site]?.domains[domain] = nil }
+    sites[entry.site]?.count -= 1
+    if sites[entry.site]?.count == 0 { sites[entry.site] = nil }
   }
 
   // MARK: Room
 
-  /// What has expired goes first, then of a crowded domain what is not secure, then the rest; each by its last use
-  /// (§5.7, end).
-  private mutating func evict(in cookie: Cookie, now: Date) {
-    if let host = try? HostName(cookie.domain), let site = sites[site(of: host)],
-      site.count > rules.maximumCookiesPerDomain
-    {
-      let entries = site.domains.values.flatMap(\.values)
-      if !removeExpired(entries, now) {
-        let insecure = entries.filter { !$0.cookie.isSecure }
-        removeOldest(of: insecure.isEmpty ? entries : insecure)
-      }
+  /// Enters the use and the expiry of an entry into the orders of eviction.
+  private mutating func rank(_ entry: Entry) {
+    let limit = sites[entry.site]?.count ?? 0
+    let (use, order) = (entry.use, entry.order)
+    byUse.push(use, order, limit: count) { Self.isUsed($0, in: known) }
+    sites[entry.site]?.byUse.push(use, order, limit: limit) { Self.isUsed($0, in: known) }
+    if !entry.cookie.isSecure {
+      sites[entry.site]?.insecureByUse.push(use, order, limit: limit) { Self.isInsecure($0, in: known) }
     }
-    guard count > rules.maximumCookies else { return }
-    let entries = unordered
-    if !removeExpired(entries, now) { removeOldest(of: entries) }
+    guard let expiry = entry.cookie.expiry else { return }
+    byExpiry.push(expiry, order, limit: count) { Self.expires($0, in: known) }
+    sites[entry.site]?.byExpiry.push(expiry, order, limit: limit) { Self.expires($0, in: known) }
   }
 
-  private mutating func removeExpired(_ entries: [Entry], _ now: Date) -> Bool {
-    let expired = entries.filter { $0.cookie.hasExpired(now) }
-    for entry in expired { remove(entry.cookie) }
-    return !expired.isEmpty
+  private static func isUsed(_ pair: Ranking<Int>.Pair, in known: [Int: Entry]) -> Bool {
+    known[pair.id]?.use == pair.rank
   }
 
-  private mutating func removeOldest(of entries: [Entry]) {
-    if let oldest = entries.min(by: { ($0.use, $0.order) < ($1.use, $1.order) }) { remove(oldest.cookie) }
+  private static func isInsecure(_ pair: Ranking<Int>.Pair, in known: [Int: Entry]) -> Bool {
+    isUsed(pair, in: known) && known[pair.id]?.cookie.isSecure == false
+  }
+
+  private static func expires(_ pair: Ranking<Date>.Pair, in known: [Int: Entry]) -> Bool {
+    known[pair.id]?.cookie.expiry == pair.rank
+  }
+
+  /// Removes the expired cookies of a crowded domain, or else the one used least recently, an insecure one first; then
+  /// does the same for the whole shelf (§5.7, end).
+  private mutating func evict(in site: String, now: Date) {
+    if let count = sites[site]?.count, count > rules.maximumCookiesPerDomain, !removeExpired(in: site, now) {
+      let oldest =
+        sites[site]?.insecureByUse.lowest { Self.isInsecure($0, in: known) }
+        ?? sites[site]?.byUse.lowest { Self.isUsed($0, in: known) }
+      if let oldest { remove(oldest.id) }
+    }
+    guard count > rules.maximumCookies, !removeExpired(now) else { return }
+    if let oldest = byUse.lowest(isCurrent: { Self.isUsed($0, in: known) }) { remove(oldest.id) }
+  }
+
+  /// - Returns: whether any had expired.
+  private mutating func removeExpired(in site: String, _ now: Date) -> Bool {
+    let before = count
+    while let next = sites[site]?.byExpiry.lowest(isCurrent: { Self.expires($0, in: known) }), next.rank <= now {
+      remove(next.id)
+    }
+    return count < before
+  }
+
+  /// - Returns: whether any had expired.
+  private mutating func removeExpired(_ now: Date) -> Bool {
+    let before = count
+    while let next = byExpiry.lowest(isCurrent: { Self.expires($0, in: known) }), next.rank <= now {
+      remove(next.id)
+    }
+    return count < before
   }
 }
 

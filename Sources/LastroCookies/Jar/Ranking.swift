@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A priority queue of identifiers whose ranks change.
+///
+/// A rank that changes is pushed again, which leaves the outdated pair in the queue until it comes up, or until most
+/// pairs are outdated. The caller tells current pairs from outdated ones. Each push costs O(log n), amortized.
+struct Ranking<Rank: Comparable> {
+  typealias Pair = (rank: Rank, id: Int)
+
+  /// A binary heap, the lowest pair first.
+  private var heap: [Pair] = []
+  /// The number of comparisons so far.
+  private(set) var steps = 0
+
+  var isEmpty: Bool { heap.isEmpty }
+
+  /// Adds a pair.
+  ///
+  /// - Parameters:
+  ///   - limit: the number of identifiers that have a rank. Twice as many pairs are kept before outdated ones go.
+  ///   - isCurrent: whether a pair is not outdated.
+  mutating func push(_ rank: Rank, _ id: Int, limit: Int, isCurrent: (Pair) -> Bool) {
+    if heap.count >= 2 * limit + 32 {
+      steps += heap.count
+      heap.removeAll { !isCurrent($0) }
+      heap.sort { ($0.rank, $0.id) < ($1.rank, $1.id) }
+    }
+    heap.append((rank, id))
+    var child = heap.count - 1
+    while child > 0, isLower(child, (child - 1) / 2) {
+      heap.swapAt(child, (child - 1) / 2)
+      child = (child - 1) / 2
+    }
+  }
+
+  /// Returns the current pair with the lowest rank, and of several the one with the lowest identifier.
+  mutating func lowest(isCurrent: (Pair) -> Bool) -> Pair? {
+    while let first = heap.first {
+      if isCurrent(first) { return first }
+      removeFirst()
+    }
+    return nil
+  }
+
+  private mutating func removeFirst() {
+    heap.swapAt(0, heap.count - 1)
+    heap.removeLast()
+    var parent = 0
+    while true {
+      var lowest = parent
+      for child in [2 * parent + 1, 2 * parent + 2] where child < heap.count && isLower(child, lowest) {
+        lowest = child
+      }
+      guard lowest != parent else { return }
+      heap.swapAt(parent, lowest)
+      parent = lowest
+    }
+  }
+
+  private mutating func isLower(_ index: Int, _ other: Int) -> Bool {
+    steps += 1
+    return (heap[index].rank, heap[index].id) < (heap[other].rank, heap[other].id)
+  }
+}
