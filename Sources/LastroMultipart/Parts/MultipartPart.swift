@@ -79,12 +79,14 @@ private struct Disposition {
 
   private static let escapes: KeyValuePairs<String, UInt8> = ["%22": 0x22, "%0D": 0x0D, "%0A": 0x0A]
 
-  /// `UTF-8'en'a%20b` (RFC 8187); `nil` for other charsets, which no server needs.
+  /// Decodes `UTF-8'en'a%20b` (RFC 8187). Returns `nil` for other charsets, which no server needs, and for control
+  /// characters, which no file name has and which would end a line or a C string.
   private static func extended(_ text: String) -> String? {
     let parts = text.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
     guard parts.count == 3, parts[0].lowercased() == "utf-8", let bytes = parts[2].percentDecodedBytes else {
       return nil
     }
+    guard bytes.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else { return nil }
     return String(validating: bytes, as: UTF8.self)
   }
 }

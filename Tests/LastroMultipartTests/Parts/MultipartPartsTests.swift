@@ -224,12 +224,16 @@ struct MultipartPartsTests {
       #"form-data; name="a%22%0D%0Ab\"; filename="c:\d%41.txt""#,
       #"attachment; filename="a\"b"; filename*=UTF-8''%C3%BC.txt"#,
       #"attachment; filename="a\"b""#, "attachment; filename*=latin1''x", "attachment; filename=\"",
+      "attachment; filename=plain; filename*=UTF-8''a%00b", "attachment; filename*=UTF-8''a%0D%0Ab",
     ]
     let text = dispositions.map { "--b\r\nContent-Disposition: \($0)\r\n\r\n\r\n" }.joined() + "--b--"
     var names: [[String?]] = []
     for try await part in try parts(Source(text)) { names.append([part.name, part.filename]) }
     #expect(
-      names == [["a\"\r\nb\\", #"c:\d%41.txt"#], [nil, "ü.txt"], [nil, "a\"b"], [nil, nil], [nil, nil]])
+      names == [
+        ["a\"\r\nb\\", #"c:\d%41.txt"#], [nil, "ü.txt"], [nil, "a\"b"], [nil, nil], [nil, nil], [nil, "plain"],
+        [nil, nil],
+      ])
   }
 
   @Test("of byteranges have their range each, in any order, up to 10,000")
