@@ -12,6 +12,15 @@ extension FailureCode {
 }
 
 extension TransportError {
+  /// The end of a stream whose next connection would begin after the total timeout.
+  static func connectionTooLate(after wait: Duration, total: Duration) -> Self {
+    Self(
+      stage: .timeout, code: .totalTimeout,
+      message:
+        "the next connection, after a wait of \(wait.brief), would begin after the total timeout of \(total.brief)",
+      hint: "raise Timeouts.total", requestSent: true)
+  }
+
   static func tooLarge(_ violation: EventStreamMachine.Violation) -> Self {
     let (what, limit, option) =
       switch violation {

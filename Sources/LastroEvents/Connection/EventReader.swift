@@ -168,7 +168,7 @@ extension EventReader {
       if let loss, asked > call.configuration.maximumRetryAfter { throw loss }
       wait = max(wait, asked)
     }
-    if let left = timeLeft, wait >= left { throw loss ?? outOfTime }
+    if let left = timeLeft, wait >= left { throw loss ?? (left > .zero ? tooLate(wait) : outOfTime) }
     let reason = loss.map { EventStreamState.Loss.failed($0.erased.withoutBody) } ?? .ended
     lease.board.change { $0.post(.waiting(for: wait, because: reason)) }
     do {
@@ -176,6 +176,12 @@ extension EventReader {
     } catch {
       throw HTTPFetchError(.cancelled, response: response, attempts: response?.attempts ?? [])
     }
+  }
+
+  /// The failure when the next connection would begin after the total timeout, which has not passed yet.
+  private func tooLate(_ wait: Duration) -> HTTPFetchError<APIError> {
+    let total = facts.withLock { $0?.timeouts.total }
+    return failure(.connectionTooLate(after: wait, total: total ?? wait))
   }
 
   private var outOfTime: HTTPFetchError<APIError> {

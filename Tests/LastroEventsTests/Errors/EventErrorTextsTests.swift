@@ -57,6 +57,7 @@ struct EventErrorTextsTests {
       .cutBeforeEnd("the last model"), .unreadable(.tooLong(100)), .unreadable(.truncated), .unreadable(.outsideOfText),
       .lineTooLong(100),
       .deadlinePassed(.totalTimeout, of: .seconds(10), "before the next connection", requestSent: true),
+      .connectionTooLate(after: .seconds(3), total: .seconds(10)),
     ]
     return [answer(206, [:]), answer(200, [:]), answer(200, [.contentType: "text/html; charset=utf-8"])]
       + errors.map { "TransportError | \($0)" }
