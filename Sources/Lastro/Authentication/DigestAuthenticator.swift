@@ -28,8 +28,12 @@ internal import LastroWire
 /// A digest is of method, path, query and, with `auth-int`, body. Interceptors that change those have to come before
 /// this one: put it last. A request that has an `Authorization` field of another scheme keeps it, and is left alone.
 ///
-/// A body is sent again with the request. One that cannot be (``RequestBody/isReplayable``) is not retried: fetch
-/// something else first, so that the challenge is known.
+/// A body is sent again with the request, unless it is large or cannot be sent twice (``RequestBody/isReplayable``).
+/// Where no challenge is known yet, an idempotent request with such a body is sent without it first, as curl does: one
+/// that is streamed, from a file, or longer than 64 KiB. A server that asks for no credentials may act on that empty
+/// request; the whole one follows at once. Requests that are conditional or that declare their length are left as they
+/// are, and so are requests that are not idempotent, such as a POST: one of those whose body cannot be sent again fails
+/// unless something else was fetched before.
 ///
 /// Algorithms: SHA-256, SHA-512-256 and MD5, each also as `-sess`; of several the first that is not MD5. Protection:
 /// `auth`; `auth-int` where the server offers nothing else and the body is in memory. `userhash`, `charset`, `opaque`
@@ -92,8 +96,39 @@ public final class DigestAuthenticator: RequestAuthenticator, HTTPResourceInterc
   ) async -> Result<ResourceRequest, any Error> {
     await result.authenticated { request in
       let realm = scope.origin(of: request).flatMap { refusedRealm(in: context.retryState, of: $0) }
-      return try authenticate(request, realm: realm)
+      let request = try authenticate(request, realm: realm)
+      return asksFirst(request, context) ? Self.withoutBody(request) : request
     }
+  }
+
+  /// Bodies in memory up to this length are sent at once: a request without them would save nothing.
+  private static let smallBody = 64 * 1024
+  /// A request with one of these depends on its body, or on what the server has before it.
+  private static let fieldsOfBodies: [HTTPField.Name] = [
+    .contentLength, .transferEncoding, .expect, .contentRange, .ifMatch, .ifNoneMatch, .ifUnmodifiedSince,
+  ]
+
+  /// Whether a request is sent without its body, so that the body is not sent in vain.
+  private func asksFirst(_ request: ResourceRequest, _ context: AttemptContext) -> Bool {
+    switch request.body.source {
+    case .empty: return false
+    case .bytes(let data): guard data.count > Self.smallBody else { return false }
+    case .file, .stream: break
+    }
+    guard context.hop == 0, let origin = scope.origin(of: request), request.isIdempotent,
+      request.head.headerFields[.authorization] == nil,
+      !Self.fieldsOfBodies.contains(where: { request.head.headerFields[$0] != nil })
+    else { return false }
+    // A response to an earlier attempt has said what there is to say.
+    let hasResponse = context.retryState.errors.contains { ($0 as? HTTPFetchError<any Error>)?.statusCode != nil }
+    return !hasResponse && sessions.withLock { !$0.unchallenged.contains(origin) }
+  }
+
+  private static func withoutBody(_ request: ResourceRequest) -> ResourceRequest {
+    var request = request
+    request.options.withheldBody = request.body
+    request.body = .empty
+    return request
   }
 
   private func authenticate(_ request: ResourceRequest, realm: String?) throws -> ResourceRequest {
@@ -115,8 +150,14 @@ public final class DigestAuthenticator: RequestAuthenticator, HTTPResourceInterc
     _ request: ResourceRequest?, response: ResourceResponse?, body: Data?, error: HTTPFetchError<any Error>,
     retryState: Retry.State
   ) async -> Retry.Action {
-    guard let request, let response, let origin = scope.origin(of: request), !Self.hasOtherCredentials(request)
-    else { return .none }
+    guard let request, let response else { return .none }
+    let withheld = request.options.withheldBody
+    if withheld != nil, response.status != .unauthorized {
+      // Whatever this says of an empty request, the whole one has to be sent.
+      if let origin = scope.origin(of: request) { sessions.withLock { $0.noteUnchallenged(origin) } }
+      return .retry
+    }
+    guard let origin = scope.origin(of: request), !Self.hasOtherCredentials(request) else { return .none }
     let answered = Self.answeredChallenge(of: request)
     guard response.status == .unauthorized else {
       takeInformation(of: response, to: request, at: origin)
@@ -124,7 +165,7 @@ public final class DigestAuthenticator: RequestAuthenticator, HTTPResourceInterc
     }
     let offered = AuthenticationChallenge.challenges(in: response.headerFields)
     guard let challenge = DigestChallenge.strongest(of: offered, allowsMD5: allowsMD5),
-      challenge.protection(for: request.body) != .impossible
+      challenge.protection(for: withheld ?? request.body) != .impossible
     else { return .none }
     let refusals = retryState.errors.count {
       ($0 as? HTTPFetchError<any Error>)?.statusCode == .unauthorized

@@ -26,6 +26,8 @@ struct DigestSessions: Sendable {
 
   /// The realm that asked last comes first.
   private var entries: [Origin: [Entry]] = [:]
+  /// The origins that responded to a request without credentials, and not by a challenge.
+  private(set) var unchallenged: Set<Origin> = []
 
   /// The last turn of a realm, not counted again; `nil` when no challenge is known.
   ///
@@ -46,6 +48,9 @@ struct DigestSessions: Sendable {
     return current(at: origin, realm: realm)
   }
 
+  /// Notes that an origin responded to a request without credentials, and not by a challenge.
+  mutating func noteUnchallenged(_ origin: Origin) { unchallenged.insert(origin) }
+
   /// Takes in a challenge, unless one of its realm is known that the refused request did not use: another call was
   /// faster, and its nonce is as good. A nonce that comes again goes on with its count: servers take a count that comes
   /// twice for a replay.
@@ -57,6 +62,7 @@ struct DigestSessions: Sendable {
   mutating func begin(
     _ challenge: DigestChallenge, at origin: Origin, refused: String?, clientNonce: String, count: UInt32 = 0
   ) {
+    unchallenged.remove(origin)
     var known = entries[origin] ?? []
     defer { entries[origin] = Array(known.prefix(Self.realms)) }
     let session = DigestAnswer.Session(nonce: challenge.nonce, clientNonce: clientNonce)

@@ -44,6 +44,7 @@ public struct RequestOptions: Sendable {
     var secrets: Set<Secret> = []
     var requiresBody: Bool = false
     var hostField: String?
+    var withheldBody: RequestBody?
     var layerUses = ByLayerPlace<any Sendable>()
     var onInterimResponse: (@Sendable (HTTPResponse) -> Void)?
   }
@@ -125,6 +126,13 @@ public struct RequestOptions: Sendable {
   package var hostField: String? {
     get { storage.value.hostField }
     _modify { yield &storage.value.hostField }
+  }
+
+  /// The body that an authenticator has withheld: the request is sent without it, only to obtain a challenge. Whatever
+  /// its response is, the call does not end with a success.
+  var withheldBody: RequestBody? {
+    get { storage.value.withheldBody }
+    _modify { yield &storage.value.withheldBody }
   }
 
   /// What the stack's layers are asked to do with the request: values that they know.

@@ -60,8 +60,10 @@ extension AttemptRun {
       guard let next = try redirect(exchange) else { break }
       base = .success(next)
     }
-    guard isSuccess(exchange) else {
-      throw plan.acceptance == .all ? unsettled(exchange) : await badStatus(exchange, decodeError)
+    let isWithoutBody = exchange.request.options.withheldBody != nil
+    guard isSuccess(exchange), !isWithoutBody else {
+      let isValue = plan.acceptance == .all && !(isWithoutBody && isSuccess(exchange))
+      throw isValue ? unsettled(exchange) : await badStatus(exchange, decodeError)
     }
     try finish(&exchange, decode, decodeError)
     if plan.hooks.contains(.succeeded) { await tellSucceeded(exchange) }
