@@ -11,12 +11,12 @@ public import Lastro
 /// let file = try await stack.download(.get("https://example.org/image.iso"), to: "/srv/image.iso", options: options)
 /// ```
 public struct DownloadOptions: Sendable {
-  /// What follows when the server has something else than what the first bytes are of, or sends all of it where the
-  /// rest was asked for.
+  /// What follows when the server has something else than what the first bytes are of, or sends or serves only all of
+  /// it where the rest was asked for.
   public enum ChangePolicy: Sendable, Hashable {
     /// The download starts over, so often at most.
     case restart(limit: Int)
-    /// The download fails with `resume_mismatch`.
+    /// The download fails with `resume_mismatch`, and what came is removed.
     case fail
   }
 
@@ -24,8 +24,12 @@ public struct DownloadOptions: Sendable {
   /// keeps what came where it is cut itself. Default true.
   ///
   /// Where nothing proves that the rest would belong to what is there, a download starts over anyway: without a strong
-  /// `ETag`, and without a `Last-Modified` that is a second older than `Date` (RFC 9110 §8.8.2.2, §13.1.5); where the
-  /// server says `Accept-Ranges: none`; and where the body has a content coding, which was not asked for.
+  /// `ETag`, and without a `Last-Modified` that is a second older than `Date` (RFC 9110 §8.8.2.2, §13.1.5), or 60 s
+  /// older than the time of receipt where there is no `Date` (§6.6.1); where the server says `Accept-Ranges: none`; and
+  /// where the body has a content coding, which was not asked for. ``DownloadedFile/resumeObstacle`` says which.
+  ///
+  /// Where the server's answer to a range cannot be used, the whole file is requested once in a call. What is there is
+  /// kept until the server sends the whole.
   public var resumes = true
   /// What follows when the server has something else. Default: it starts over, 3 times at most.
   public var onChange: ChangePolicy = .restart(limit: 3)

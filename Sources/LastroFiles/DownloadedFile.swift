@@ -13,7 +13,9 @@ public struct DownloadedFile: Sendable {
   public var verified: [String] = []
   /// How many of the bytes an earlier download had left.
   public var resumedFrom: Int64 = 0
-  /// How many requests were answered with bytes, or with the news that there are no more. 0 where all was there.
+  /// The number of requests of this call that the server responded to: the first one, one after each loss or change of
+  /// the file, and one for each part that came at the same time. Redirects and the attempts of an interceptor count as
+  /// one request. 0 where all was there.
   public var requests = 0
   /// How often it started over because the server had something else.
   public var restarts = 0
@@ -29,6 +31,8 @@ public struct DownloadedFile: Sendable {
   /// A name that the server offers for the file (`Content-Disposition`, RFC 6266), cleaned: without folders, control
   /// characters and leading dots, 255 bytes at most. It is never used by itself.
   public var offeredName: String?
+  /// Why this download could not have been resumed after a loss, such as a weak `ETag`. `nil` where it could.
+  public var resumeObstacle: String?
   /// The last answer; `nil` where nothing had to be asked.
   public var response: ResourceResponse?
 }

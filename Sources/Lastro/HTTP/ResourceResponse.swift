@@ -70,6 +70,13 @@ public struct ResourceResponse: Sendable {
       yield &parts.value.facts
     }
   }
+  /// Completes the facts of the last transfer, also in the ledger, by those of the whole transfer. `nil` changes
+  /// nothing.
+  package mutating func complete(by whole: TransferFacts?) {
+    guard whole != nil else { return }
+    facts.complete(by: whole)
+    ledger = ledger.replacingLastFacts(by: facts)
+  }
   /// What its descriptions mask: the usual names, and what the call named as secret.
   var redaction: Redaction {
     get { parts.value.redaction }

@@ -60,6 +60,13 @@ public struct AttemptLedger: Sendable {
     return result
   }
 
+  /// Returns the ledger with other facts about the last transfer of its last attempt.
+  func replacingLastFacts(by facts: TransferFacts) -> AttemptLedger {
+    var result = self
+    if let last = result.attempts.indices.last { result.storage.value.attempts[last].facts = facts }
+    return result
+  }
+
   /// That of a call of which nothing is known.
   static let empty = AttemptLedger()
 

@@ -44,7 +44,8 @@ extension DownloadMachine.Failure {
   var transportError: TransportError? {
     switch self {
     case .mismatch(let reason):
-      .resumeMismatch(reason, hint: "what is there was kept: to start over, download without resumes")
+      .resumeMismatch(
+        reason, hint: "look at the server or a cache in front of it: asking for the whole file did not help")
     case .changed(let times):
       .resumeMismatch(
         times == 1

@@ -38,8 +38,14 @@ struct DownloadMachine {
     case head(RangeAnswer, asked: AskedRange?)
     /// An answer outside 2xx, which is no loss of bytes.
     case refused(RangeAnswer, asked: AskedRange?)
+    /// A response that the transport could not read.
+    case unreadable(asked: AskedRange?)
+    /// Segments failed because of the server's answers to ranges, and left `kept` bytes in the part file.
+    case segmentsFailed(Representation, kept: Int64)
     /// So many bytes are there to be written.
     case chunk(Int, at: Duration)
+    /// The start of the chunk was compared with the file, and removed; `rest` bytes of it are left.
+    case compared(areEqual: Bool, rest: Int, at: Duration)
     /// The body came to its proper end.
     case ended
     /// The connection was lost, or the request failed.
@@ -61,6 +67,8 @@ struct DownloadMachine {
     case ask(AskedRange?)
     /// Write the chunk at this offset.
     case write(at: Int64)
+    /// Compare the first bytes of the chunk with those of the file at this offset, and remove them from the chunk.
+    case compare(Int, at: Int64)
     /// Read the next chunk of the body.
     case read
     /// Give the body up.
@@ -88,7 +96,8 @@ struct DownloadMachine {
     var discards: Bool {
       switch self {
       case .changed, .tooLarge: true
-      // A part that does not fit says nothing against what is there.
+      // A part that does not fit says nothing about the bytes in the file. The next call asks for the whole file if
+      // the server's ranges are still unusable, so that it does not meet the same failure again.
       case .mismatch, .unexpectedStatus, .asItIs: false
       }
     }
@@ -110,6 +119,14 @@ struct DownloadMachine {
   private var syncedAt: Duration?
   /// Where the part ends that the body is.
   private var end: Int64?
+  /// Whether the body is a part of the file.
+  private var isPart = false
+  /// The number of bytes at the start of the body that the file has already.
+  private var overlap: Int64 = 0
+  /// The number of bytes that are being compared.
+  private var compared: Int64 = 0
+  /// Whether the whole file was requested because of an unusable answer to a range, which happens once in a run.
+  private var hasAskedForAll = false
   private var mayProbe: Bool
 
   init(_ rules: Rules) {
@@ -120,10 +137,15 @@ struct DownloadMachine {
   mutating func handle(_ event: Event) -> [Action] {
     switch (phase, event) {
     case (.idle, .found(let left, let synced)): return begin(with: left, synced)
+    case (.idle, .segmentsFailed(let left, let kept)):
+      (representation, written, synced, farthest, resumedFrom) = (left, kept, kept, kept, kept)
+      return askForAll(insteadOf: .asItIs)
     case (.asking, .head(let answer, let asked)): return take(answer, asked)
     case (.asking, .refused(let answer, let asked)): return take(refusal: answer, asked)
+    case (.asking, .unreadable(let asked)): return asked == nil ? fail(.asItIs) : askForAll(insteadOf: .asItIs)
     case (.asking, .lost): return fail(.asItIs)
     case (.receiving, .chunk(let count, let time)): return take(count, time)
+    case (.receiving, .compared(let areEqual, let rest, let time)): return take(areEqual, rest, time)
     case (.receiving, .ended): return bodyEnded()
     case (.receiving, .lost(let isFinal)): return lose(isFinal)
     case (.receiving, .saved(let time)), (.waiting, .saved(let time)), (.over, .saved(let time)):
@@ -165,6 +187,16 @@ struct DownloadMachine {
     (representation, written, synced, resumedFrom, end) = (nil, 0, 0, 0, nil)
   }
 
+  /// Requests the whole file after an unusable answer to a range, once in a run.
+  ///
+  /// What is there is kept until the server sends the whole: it may refuse that too.
+  private mutating func askForAll(insteadOf failure: Failure) -> [Action] {
+    guard !hasAskedForAll else { return fail(failure) }
+    (hasAskedForAll, mayProbe) = (true, false)
+    phase = .asking
+    return [.drop, .ask(nil)]
+  }
+
   private mutating func fail(_ failure: Failure) -> [Action] {
     phase = .over
     return [.drop, .fail(failure)]
@@ -181,30 +213,38 @@ struct DownloadMachine {
 extension DownloadMachine {
   private mutating func take(_ answer: RangeAnswer, _ asked: AskedRange?) -> [Action] {
     switch answer.status {
-    case 200, 203: return takeWhole(answer, asked)
+    case 200, 203: return takeWhole(answer)
     case 206: return takePart(answer, asked)
-    default: return fail(.unexpectedStatus(answer.status))
+    default:
+      let failure = Failure.unexpectedStatus(answer.status)
+      return asked == nil ? fail(failure) : askForAll(insteadOf: failure)
     }
   }
 
-  private mutating func takeWhole(_ answer: RangeAnswer, _ asked: AskedRange?) -> [Action] {
-    var actions: [Action] = []
-    // A part was asked for under the condition that nothing changed.
-    if let asked, asked.from > 0, let failure = noteChange() { return fail(failure) }
-    if written > 0 || synced > 0 { actions = [.forget, .cut(to: 0)] }
+  private mutating func takeWhole(_ answer: RangeAnswer) -> [Action] {
+    // The rest was wanted, and what is there is given up.
+    if written > 0, let failure = noteChange() { return fail(failure) }
+    let actions: [Action] = written > 0 || synced > 0 || hasAskedForAll ? [.forget, .cut(to: 0)] : []
     forgetAll()
+    (isPart, overlap) = (false, 0)
     return actions + receive(answer.representation, upTo: answer.representation.total)
   }
 
   private mutating func takePart(_ answer: RangeAnswer, _ asked: AskedRange?) -> [Action] {
-    guard let asked else { return fail(.mismatch("the server sent a part, and none was asked for")) }
-    if let reason = answer.mismatch(from: asked.from) { return fail(.mismatch(reason)) }
+    guard let asked else {
+      if answer.isWhole { return takeWhole(answer) }
+      return fail(.mismatch("the server sent a part, and none was asked for"))
+    }
+    if let reason = answer.mismatch(from: asked.from, of: representation) {
+      return askForAll(insteadOf: .mismatch(reason))
+    }
     var whole = answer.representation
     if let representation {
-      if let reason = representation.mismatch(with: whole) { return fail(.mismatch(reason)) }
       whole = representation
       whole.total = representation.total ?? answer.representation.total
     }
+    isPart = true
+    overlap = answer.range?.bytes.map { asked.from - $0.lowerBound } ?? 0
     return receive(whole, upTo: answer.range?.bytes?.upperBound)
   }
 
@@ -225,12 +265,13 @@ extension DownloadMachine {
   }
 
   private mutating func take(refusal answer: RangeAnswer, _ asked: AskedRange?) -> [Action] {
-    guard let asked, answer.status == 416 || answer.status == 412 else { return fail(.asItIs) }
-    if answer.status == 416, asked.validator != nil, answer.range?.total == asked.from {
+    guard let asked, answer.mayBeDueToRange else { return fail(.asItIs) }
+    if answer.status == 416, asked.validator != nil, isEnd(answer, at: asked.from) {
       // The validator held, and nothing is left (RFC 9110 §15.5.17).
       representation?.total = asked.from
       return finish()
     }
+    guard answer.status == 416 || answer.status == 412 else { return askForAll(insteadOf: .asItIs) }
     guard asked.from > 0 else {
       guard mayProbe else { return fail(.asItIs) }
       // Nothing can be a range of nothing: ask for it as it is.
@@ -238,7 +279,15 @@ extension DownloadMachine {
       return startOver()
     }
     if let failure = noteChange() { return fail(failure) }
+    mayProbe = false
     return startOver()
+  }
+
+  /// Whether a 416 says that the file ends at an offset, and nothing in it contradicts what is known of the file.
+  private func isEnd(_ answer: RangeAnswer, at offset: Int64) -> Bool {
+    guard answer.range?.total == offset, let representation else { return false }
+    if let total = representation.total, total != offset { return false }
+    return answer.representation.entityTag.map { $0 == representation.entityTag } ?? true
   }
 }
 
@@ -246,15 +295,31 @@ extension DownloadMachine {
 
 extension DownloadMachine {
   private mutating func take(_ count: Int, _ time: Duration) -> [Action] {
+    guard overlap == 0 else {
+      compared = min(overlap, Int64(count))
+      return [.compare(Int(compared), at: written - overlap)]
+    }
     let offset = written
     let (reached, isTooMuch) = offset.addingReportingOverflow(Int64(count))
-    if isTooMuch || end.map({ reached > $0 }) ?? false { return fail(.mismatch("more bytes came than were announced")) }
+    if isTooMuch || end.map({ reached > $0 }) ?? false {
+      let failure = Failure.mismatch("more bytes came than were announced")
+      return isPart ? askForAll(insteadOf: failure) : fail(failure)
+    }
     if let limit = rules.maximumBytes, reached > limit { return fail(.tooLarge(limit)) }
     written = reached
     let since = syncedAt ?? time
     syncedAt = since
     let isDue = reached - synced >= rules.bytesPerSync || time - since >= rules.timePerSync
     return [.write(at: offset)] + (isDue && isResumable ? [.save] : []) + [.read]
+  }
+
+  private mutating func take(_ areEqual: Bool, _ rest: Int, _ time: Duration) -> [Action] {
+    guard compared > 0 else { return [] }
+    guard areEqual else {
+      return askForAll(insteadOf: .mismatch("the part repeats bytes of the file with other values"))
+    }
+    (overlap, compared) = (overlap - compared, 0)
+    return rest > 0 ? take(rest, time) : [.read]
   }
 
   /// Whether a state is worth writing: what it tells of could be gone on with.

@@ -24,6 +24,8 @@ struct DownloadRun<Model: Sendable, APIError: Error> {
   private var progress: TransferProgressReporter.Transfer?
 
   private var body: ResponseBody.AsyncIterator?
+  /// The body of ``response``, which completes its facts.
+  private var responseBody: ResponseBody?
   private var chunk = Data()
   private var contentDigest: ContentDigestCheck?
   /// What the answer under way has of bytes that several parts go on with.
@@ -41,6 +43,8 @@ struct DownloadRun<Model: Sendable, APIError: Error> {
   private var isDamaged = false
   /// How often segments found that the server has something else.
   private var changes = 0
+  /// The machine's first event after segments that did not complete the file.
+  private var continuation: DownloadMachine.Event?
 
   init(
     _ resource: HTTPResource<Model, APIError>, by stack: any HTTPNetworkStack, to part: PartFile, url: String,
@@ -83,20 +87,20 @@ struct DownloadRun<Model: Sendable, APIError: Error> {
     case .part(let record):
       left = record
       if options.resumes, let file = try await goOnInSegments(record) { return file }
-      if changes > 0 { left = nil }
     case .whole(let record):
       if options.resumes, let file = try await finishPlaced(record) { return file }
       try onDisk { part throws(FileFailure) in try part.checkReplaces() }
     }
-    if let record = left { try await forgetBehindGap(record) }
-    var pending = machine.handle(.found(left?.representation, synced: left?.prefix ?? 0))[...]
+    if let record = left, continuation == nil { try await forgetBehindGap(record) }
+    let found = DownloadMachine.Event.found(left?.representation, synced: left?.prefix ?? 0)
+    var pending = machine.handle(continuation ?? found)[...]
     while let action = pending.popFirst() {
       guard let event = try await perform(action) else { continue }
       if case .head(let answer, let asked?) = event, asked.from == 0,
         let total = totalOfSegments(answer.representation, answer)
       {
         if let file = try await runSegments(answer.representation, total, done: []) { return file }
-        pending = machine.handle(.found(nil, synced: 0))[...]
+        pending = machine.handle(continuation ?? .found(nil, synced: 0))[...]
       } else {
         pending += machine.handle(event)
       }
@@ -122,6 +126,7 @@ struct DownloadRun<Model: Sendable, APIError: Error> {
     case .write(let offset):
       try onDisk { [chunk] part throws(FileFailure) in try part.write(chunk, at: offset) }
       progress?.report(received: machine.written, of: machine.representation?.total)
+    case .compare(let count, let offset): return try compare(count, at: offset)
     case .read: return await read()
     case .drop: (opened, body, contentDigest) = (nil, nil, nil)
     case .save:
@@ -134,6 +139,14 @@ struct DownloadRun<Model: Sendable, APIError: Error> {
     case .fail(let reason): throw error(for: reason)
     }
     return nil
+  }
+
+  /// Compares the start of the chunk with the file, and removes it from the chunk.
+  private mutating func compare(_ count: Int, at offset: Int64) throws(Failure) -> DownloadMachine.Event {
+    let known = try onDisk { part throws(FileFailure) in try part.read(upTo: count, at: offset) }
+    let areEqual = known == chunk.prefix(count)
+    chunk = Data(chunk.dropFirst(count))
+    return .compared(areEqual: areEqual, rest: chunk.count, at: options.timeSource.now())
   }
 
   /// What the file system refuses ends the download.
@@ -170,14 +183,18 @@ extension DownloadRun {
       let answer = try await stack.stream(asking)
       requests += 1
       (response, failure) = (answer.response, nil)
-      let head = RangeAnswer(answer.response.head)
-      opened = SegmentPart(answer, head)
+      let receivedAt = Int64(options.timeSource.sinceEpoch().components.seconds)
+      let head = RangeAnswer(answer.response.head, receivedAt: receivedAt)
+      responseBody = answer.value
+      opened = SegmentPart(answer, head, from: range?.from ?? 0)
       body = answer.value.makeAsyncIterator()
       contentDigest = ContentDigestCheck(answer.response.headerFields[.contentDigest])
       return .head(head, asked: range)
     } catch {
       failure = error
-      guard case .http = error.reason, let answer = error.response else { return .lost(isFinal: true) }
+      guard case .http = error.reason, let answer = error.response else {
+        return error.transportError?.isOfResponse ?? false ? .unreadable(asked: range) : .lost(isFinal: true)
+      }
       response = answer
       requests += 1
       return .refused(RangeAnswer(answer.head), asked: range)
@@ -187,6 +204,7 @@ extension DownloadRun {
   private mutating func read() async -> DownloadMachine.Event {
     do throws(TransportError) {
       guard let next = try await body?.next() else {
+        response?.complete(by: responseBody?.finalFacts)
         try contentDigest?.check()
         return .ended
       }
@@ -194,7 +212,8 @@ extension DownloadRun {
       contentDigest?.add(next)
       return .chunk(next.count, at: options.timeSource.now())
     } catch {
-      failure = ended(by: error)
+      response?.complete(by: responseBody?.finalFacts)
+      failure = ended(by: error.naming(options.resumes ? machine.representation?.obstacle : nil))
       isDamaged = error.code == .digestMismatch
       return .lost(isFinal: !error.mayBeGoneOnAfter)
     }
@@ -211,6 +230,20 @@ extension DownloadRun {
 }
 
 extension TransportError {
+  /// Whether the response itself was refused, so that a response to another request may be readable.
+  var isOfResponse: Bool {
+    [.malformedResponse, .badContentEncoding, .decompressionBomb, .headTooLarge].contains(code)
+  }
+
+  /// Returns the error with a hint that says why nothing is kept for a later call, where nothing is.
+  fileprivate func naming(_ obstacle: String?) -> TransportError {
+    guard let obstacle else { return self }
+    var error = self
+    let words = "a later call cannot resume the download: \(obstacle)"
+    error.hint = hint.map { "\($0); \(words)" } ?? words
+    return error
+  }
+
   /// Whether it may be otherwise the next time: the connection was lost, or stalled.
   var mayBeGoneOnAfter: Bool {
     switch (stage, code) {
@@ -257,7 +290,6 @@ extension DownloadRun {
     segments = run.segments
     let first = opened
     (opened, body, contentDigest) = (nil, nil, nil)
-    defer { requests += run.requests }
     try await run.makeRoom()
     keepsPart = true  // Not before: of what there is no room for, nothing came.
     let end: SegmentedRun<Model, APIError>.End
@@ -267,18 +299,23 @@ extension DownloadRun {
       isDamaged = error.code == .digestMismatch
       throw error
     }
-    guard end == .complete else {
+    requests += run.requests
+    guard end != .complete else {
+      try await place(representation, length: total)
+      return downloaded(representation, length: total, resumedFrom: done.reduce(0) { $0 + $1.to - $1.from })
+    }
+    // In one part from here on, from the first byte.
+    var rules = rules
+    rules.probesRanges = false
+    (machine, keepsPart, segments) = (DownloadMachine(rules), false, 1)
+    switch end {
+    case .refused: continuation = .segmentsFailed(representation, kept: run.count)
+    case .complete, .changed:
+      continuation = .found(nil, synced: 0)
       changes += 1
       guard changes <= rules.maximumRestarts else { throw self.error(for: .changed(times: changes)) }
-      // In one part from here on, from the first byte.
-      var rules = rules
-      rules.probesRanges = false
-      (machine, keepsPart, segments) = (DownloadMachine(rules), false, 1)
-      return nil
     }
-    try await place(representation, length: total)
-    return downloaded(
-      representation, length: total, resumedFrom: done.reduce(0) { $0 + $1.to - $1.from })
+    return nil
   }
 }
 
@@ -395,6 +432,7 @@ extension DownloadRun {
       path: part.path, length: length, verified: verified.map { "\($0.algorithm) \($0.value)" },
       resumedFrom: resumedFrom ?? machine.resumedFrom, requests: requests, restarts: machine.restarts + changes,
       segments: segments, entityTag: representation?.entityTag, contentType: representation?.contentType,
-      contentEncoding: representation?.contentEncoding, offeredName: representation?.offeredName, response: response)
+      contentEncoding: representation?.contentEncoding, offeredName: representation?.offeredName,
+      resumeObstacle: representation?.obstacle, response: response)
   }
 }

@@ -21,11 +21,16 @@ struct Representation: Hashable, Sendable, Codable {
   var digest: String?
   /// A name that the server offers for the file, cleaned.
   var offeredName: String?
+  /// Why there is no ``validator``, so that a download cannot be resumed; `nil` where there is one.
+  var obstacle: String?
 
   /// Reads a head.
   ///
-  /// - Parameter total: length of the whole, as the head says.
-  init(_ fields: HTTPFields, total: Int64?) {
+  /// - Parameters:
+  ///   - total: length of the whole, as the head says.
+  ///   - receivedAt: when the head came, in seconds since 1970. It counts where the server sends no `Date`
+  ///     (RFC 9110 §6.6.1).
+  init(_ fields: HTTPFields, total: Int64?, receivedAt: Int64? = nil) {
     entityTag = fields[.eTag]
     lastModified = fields[.lastModified]
     self.total = total
@@ -36,17 +41,37 @@ struct Representation: Hashable, Sendable, Codable {
     let allowsRanges = !(fields[.acceptRanges] ?? "").lowercased().split(separator: ",").contains {
       $0.withoutBlanks == "none"
     }
-    validator = allowsRanges && contentEncoding == nil ? Self.validator(fields) : nil
+    switch Self.validator(fields, receivedAt) {
+    case _ where !allowsRanges: obstacle = "the server serves no ranges (Accept-Ranges: none)"
+    case _ where contentEncoding != nil: obstacle = "the body has a content coding that was not asked for"
+    case .success(let text): validator = text
+    case .failure(let reason): obstacle = reason.text
+    }
   }
 
-  /// A strong validator (RFC 9110 §8.8.1): the tag, unless it is weak; else the date, where it is old enough that what
-  /// it names had not changed twice in its second (§8.8.2.2).
-  private static func validator(_ fields: HTTPFields) -> String? {
-    if let tag = fields[.eTag] { return isStrong(tag) ? tag : nil }
-    guard let modified = fields[.lastModified], let date = fields[.date],
-      let from = HTTPDate.seconds(modified, now: 0), let to = HTTPDate.seconds(date, now: 0), to > from
-    else { return nil }
-    return modified
+  private struct Obstacle: Error { var text: String }
+
+  /// Returns a strong validator (RFC 9110 §8.8.1): the tag, unless it is weak; else the date, if it is old enough that
+  /// the file had not changed twice in that second (§8.8.2.2).
+  private static func validator(_ fields: HTTPFields, _ receivedAt: Int64?) -> Result<String, Obstacle> {
+    if let tag = fields[.eTag] {
+      if isStrong(tag) { return .success(tag) }
+      return .failure(Obstacle(text: "the server's ETag is \(tag.hasPrefix("W/") ? "weak" : "malformed")"))
+    }
+    guard let modified = fields[.lastModified], let from = HTTPDate.seconds(modified, now: 0) else {
+      return .failure(Obstacle(text: "the server sends neither an ETag nor a Last-Modified that can be read"))
+    }
+    if let date = fields[.date] {
+      guard let to = HTTPDate.seconds(date, now: 0), to > from else {
+        return .failure(Obstacle(text: "the server's Last-Modified is not older than its Date"))
+      }
+      return .success(modified)
+    }
+    // Our clock and the server's may differ.
+    guard let receivedAt, receivedAt - from >= 60 else {
+      return .failure(Obstacle(text: "the server sends no Date, and its Last-Modified is less than 60 s old"))
+    }
+    return .success(modified)
   }
 
   /// RFC 9110 §8.8.3: `"` etagc `"`, without `W/` before it.

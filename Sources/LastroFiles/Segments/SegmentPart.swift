@@ -11,20 +11,24 @@ import LastroWire
 
 /// An answer with a part, whose body is open.
 struct SegmentPart: Sendable {
-  private let body: ResponseBody
+  let body: ResponseBody
   /// How many bytes the body has; `nil` where it does not say so.
   private let count: Int64?
+  /// The number of bytes before the one that was asked for: caches answer in whole blocks.
+  let overlap: Int64
   /// `Content-Digest` as it came.
   private let digest: String?
 
-  init(_ answer: Network.Value<ResponseBody, ResourceResponse>, _ head: RangeAnswer) {
+  /// - Parameter start: the first byte that is wanted.
+  init(_ answer: Network.Value<ResponseBody, ResourceResponse>, _ head: RangeAnswer, from start: Int64) {
     body = answer.value
     count = head.range?.bytes.map { Int64($0.count) }
+    overlap = head.range?.bytes.map { max(0, start - $0.lowerBound) } ?? 0
     digest = answer.response.headerFields[.contentDigest]
   }
 
   var reader: Reader {
-    Reader(body: body.makeAsyncIterator(), left: count, check: ContentDigestCheck(digest))
+    Reader(body: body.makeAsyncIterator(), left: count, overlap: overlap, check: ContentDigestCheck(digest))
   }
 
   /// Reads the body once. One that is given up before its end, as a part is whose rest another segment took, cannot be
@@ -32,22 +36,32 @@ struct SegmentPart: Sendable {
   struct Reader {
     private var body: ResponseBody.AsyncIterator
     private var left: Int64?
+    private var overlap: Int64
     private let check: ContentDigestCheck?
 
-    fileprivate init(body: ResponseBody.AsyncIterator, left: Int64?, check: ContentDigestCheck?) {
+    fileprivate init(body: ResponseBody.AsyncIterator, left: Int64?, overlap: Int64, check: ContentDigestCheck?) {
       self.body = body
       self.left = left
+      self.overlap = overlap
       self.check = check
     }
 
+    /// Returns the next bytes from the wanted one on, or `nil` at the end.
+    ///
     /// - Throws: as the body, and a mismatch of its digest, with which the last bytes are not given.
     mutating func next() async throws(TransportError) -> Data? {
-      guard let chunk = try await body.next() else { return nil }
-      guard let check else { return chunk }
-      check.add(chunk)
-      left = left.map { $0 - Int64(chunk.count) }
-      if left == 0 { try check.check() }
-      return chunk
+      while let chunk = try await body.next() {
+        if let check {
+          check.add(chunk)
+          left = left.map { $0 - Int64(chunk.count) }
+          if left == 0 { try check.check() }
+        }
+        guard overlap > 0 else { return chunk }
+        let wanted = Data(chunk.dropFirst(Int(clamping: overlap)))
+        overlap -= Int64(chunk.count - wanted.count)
+        if !wanted.isEmpty { return wanted }
+      }
+      return nil
     }
   }
 }

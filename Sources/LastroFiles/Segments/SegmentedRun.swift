@@ -20,6 +20,8 @@ struct SegmentedRun<Model: Sendable, APIError: Error>: Sendable {
     case complete
     /// The server has something else, or does not serve ranges any more.
     case changed
+    /// A range was refused, or answered with bytes that do not belong to it. Nothing proves that the file changed.
+    case refused
   }
 
   fileprivate struct State {
@@ -59,6 +61,8 @@ struct SegmentedRun<Model: Sendable, APIError: Error>: Sendable {
 
   var requests: Int { state.withLock { $0.requests } }
   var segments: Int { state.withLock { $0.plan.segments.count } }
+  /// The number of bytes that are there.
+  var count: Int64 { state.withLock { $0.plan.count } }
 
   /// Makes room for all of it, before the parts come.
   func makeRoom() async throws(Failure) {
@@ -88,7 +92,7 @@ struct SegmentedRun<Model: Sendable, APIError: Error>: Sendable {
       return end
     }
     if case .success(.changed) = end { return .changed }
-    // What came is kept, however it ended, unless what was damaged is among it.
+    // What came is kept, unless damaged bytes are among it.
     if !Self.isDamage(end) { try await save() }
     return try end.get()
   }
@@ -126,10 +130,16 @@ struct SegmentedRun<Model: Sendable, APIError: Error>: Sendable {
       let before = segment.next
       do throws(Failure) {
         if body == nil {
-          guard let asked = try await ask(segment) else { return .changed }
-          body = asked
+          switch try await ask(segment) {
+          case .part(let part): body = part
+          case .end(let end): return end
+          }
         }
-        try await write(body, index)
+        guard try await write(body, index) else {
+          // A part that was to begin earlier, and ended before the first byte that is wanted, was not what it said.
+          if body?.overlap ?? 0 > 0, state.withLock({ $0.plan.segments[index].next }) == before { return .refused }
+          throw ended(by: .endedEarly)
+        }
         body = nil
       } catch {
         body = nil
@@ -145,36 +155,44 @@ struct SegmentedRun<Model: Sendable, APIError: Error>: Sendable {
     }
   }
 
-  /// - Returns: a part; `nil` where there is another representation.
-  private func ask(_ segment: SegmentPlan.Segment) async throws(Failure) -> SegmentPart? {
-    state.withLock { $0.requests += 1 }
+  private enum Answer {
+    case part(SegmentPart)
+    /// The response ends all segments.
+    case end(End)
+  }
+
+  private func ask(_ segment: SegmentPlan.Segment) async throws(Failure) -> Answer {
     let range = "bytes=\(segment.next)-\(segment.end - 1)"
     let asking = resource.asking(for: range, if: representation.validator, retries: options.retries)
     let answer: Network.Value<ResponseBody, ResourceResponse>
     do throws(Failure) {
       answer = try await stack.stream(asking)
     } catch {
-      if [412, 416].contains(error.statusCode?.code) { return nil }
-      throw error
+      if error.transportError?.isOfResponse ?? false { return .end(.refused) }
+      guard case .http = error.reason, let response = error.response else { throw error }
+      state.withLock { $0.requests += 1 }
+      let refusal = RangeAnswer(response.head)
+      guard refusal.mayBeDueToRange else { throw error }
+      return .end([412, 416].contains(refusal.status) ? .changed : .refused)
     }
+    state.withLock { $0.requests += 1 }
     let head = RangeAnswer(answer.response.head)
-    guard head.status == 206 else { return nil }
-    if let reason = head.mismatch(from: segment.next) ?? representation.mismatch(with: head.representation) {
-      throw ended(by: .resumeMismatch(reason, hint: "download it in one segment"))
-    }
-    return SegmentPart(answer, head)
+    guard head.status == 206 else { return .end(head.status == 200 ? .changed : .refused) }
+    guard head.mismatch(from: segment.next, of: representation) == nil else { return .end(.refused) }
+    return .part(SegmentPart(answer, head, from: segment.next))
   }
 
   /// Writes what comes, up to where the segment ends by then.
-  private func write(_ body: SegmentPart?, _ index: Int) async throws(Failure) {
+  ///
+  /// - Returns: false when the body ended before. A part may be shorter than was asked for: the rest is asked for again.
+  private func write(_ body: SegmentPart?, _ index: Int) async throws(Failure) -> Bool {
     var reader = body?.reader
     while true {
       let segment = state.withLock { $0.plan.segments[index] }
-      if segment.rest == 0 { return }
+      if segment.rest == 0 { return true }
       let chunk: Data
       do throws(TransportError) {
-        // A part may be shorter than was asked for: the rest is asked for again.
-        guard let next = try await reader?.next() else { throw .endedEarly }
+        guard let next = try await reader?.next() else { return false }
         chunk = next.prefix(Int(clamping: segment.rest))
       } catch {
         throw ended(by: error)

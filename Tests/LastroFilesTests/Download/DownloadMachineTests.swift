@@ -39,17 +39,23 @@ struct DownloadMachineTests {
     ("found", .found(nil, synced: 0)), ("head 200", .head(whole, asked: asked)),
     ("head 206", .head(part, asked: asked)),
     ("416", .refused(answer(416, [.contentRange: "bytes */60"]), asked: asked)),
-    ("404", .refused(answer(404), asked: asked)), ("chunk", .chunk(10, at: .zero)), ("ended", .ended),
+    ("404", .refused(answer(404), asked: asked)), ("503", .refused(answer(503), asked: asked)),
+    ("unreadable", .unreadable(asked: asked)), ("segments failed", .segmentsFailed(left, kept: 60)),
+    ("chunk", .chunk(10, at: .zero)), ("compared", .compared(areEqual: false, rest: 1, at: .zero)), ("ended", .ended),
     ("lost", .lost(isFinal: false)), ("lost for good", .lost(isFinal: true)), ("saved", .saved(at: .zero)),
     ("waited", .waited), ("placed", .placed),
   ]
 
   /// What follows on each event in each phase, where anything does.
   static let table: [Machine.Phase: [String: (actions: [Machine.Action], phase: Machine.Phase)]] = [
-    .idle: ["found": ([.forget, .cut(to: 0), .ask(nil)], .asking)],
+    .idle: [
+      "found": ([.forget, .cut(to: 0), .ask(nil)], .asking), "segments failed": ([.drop, .ask(nil)], .asking),
+    ],
     .asking: [
       "head 200": ([.forget, .cut(to: 0), .read], .receiving), "head 206": ([.read], .receiving),
-      "416": ([.place], .finishing), "404": ([.drop, .fail(.asItIs)], .over), "lost": ([.drop, .fail(.asItIs)], .over),
+      "416": ([.forget, .cut(to: 0), .ask(nil)], .asking), "404": ([.drop, .ask(nil)], .asking),
+      "503": ([.drop, .fail(.asItIs)], .over), "unreadable": ([.drop, .ask(nil)], .asking),
+      "lost": ([.drop, .fail(.asItIs)], .over),
       "lost for good": ([.drop, .fail(.asItIs)], .over),
     ],
     .receiving: [
@@ -74,10 +80,11 @@ struct DownloadMachineTests {
   }
 
   @Test(
-    "a part that is not the one asked for is refused, and what is there is kept",
+    "A part that does not fit has the whole file requested, once, and what is there is kept meanwhile",
     arguments: [
       (answer(206, [.contentRange: "bytes 61-99/100"]), "begins at byte 61"),
-      (answer(206, [.contentRange: "bytes 59-99/100"]), "begins at byte 59"),
+      (answer(206, [.contentRange: "bytes 0-59/100"]), "ends at byte 59, before byte 60"),
+      (answer(206, [.contentRange: "bytes 60-100/*"]), "ends at byte 100, and the file has 100 bytes"),
       (answer(206, [.contentRange: "bytes 60-99/100", .contentLength: "39"]), "39 bytes"),
       (answer(206, [.contentRange: "bytes 60-100/101"]), "of 101 bytes"),
       (answer(206, [.contentRange: "items 60-99/100"]), "no Content-Range"),
@@ -89,6 +96,14 @@ struct DownloadMachineTests {
     ])
   func mismatch(answer: RangeAnswer, reason: String) {
     var machine = Self.machine(in: .asking)
+    #expect(machine.handle(.head(answer, asked: Self.asked)) == [.drop, .ask(nil)])
+    #expect(machine.written == 60 && machine.synced == 60)
+    #expect(machine.handle(.head(Self.whole, asked: nil)) == [.forget, .cut(to: 0), .read])
+    #expect(machine.written == 0 && machine.restarts == 1)
+    _ = machine.handle(.chunk(60, at: .zero))
+    _ = machine.handle(.lost(isFinal: false))
+    _ = machine.handle(.saved(at: .zero))
+    #expect(machine.handle(.waited) == [.ask(Self.asked)])
     let actions = machine.handle(.head(answer, asked: Self.asked))
     guard case .fail(.mismatch(let text)) = actions.last else {
       Issue.record("\(actions)")
@@ -96,6 +111,35 @@ struct DownloadMachineTests {
     }
     #expect(text.contains(reason))
     #expect(!Machine.Failure.mismatch(text).discards)
+  }
+
+  @Test("A part may begin earlier: its first bytes are compared with those of the file, and the others written")
+  func overlap() {
+    var machine = Self.machine(in: .asking)
+    let early = Self.answer(206, [.contentRange: "bytes 40-99/100", .contentLength: "60"])
+    #expect(machine.handle(.head(early, asked: Self.asked)) == [.read])
+    #expect(machine.handle(.chunk(15, at: .zero)) == [.compare(15, at: 40)])
+    #expect(machine.handle(.compared(areEqual: true, rest: 0, at: .zero)) == [.read])
+    #expect(machine.handle(.chunk(10, at: .zero)) == [.compare(5, at: 55)])
+    #expect(machine.handle(.compared(areEqual: true, rest: 5, at: .zero)) == [.write(at: 60), .read])
+    #expect(machine.handle(.chunk(35, at: .zero)) == [.write(at: 65), .read])
+    #expect(machine.handle(.ended) == [.place])
+    machine = Self.machine(in: .asking)
+    _ = machine.handle(.head(early, asked: Self.asked))
+    _ = machine.handle(.chunk(15, at: .zero))
+    #expect(machine.handle(.compared(areEqual: false, rest: 0, at: .zero)) == [.drop, .ask(nil)])
+  }
+
+  @Test("A loss within the bytes that are there already brings nothing")
+  func lossInOverlap() {
+    var machine = Self.machine(in: .asking)
+    _ = machine.handle(.head(Self.answer(206, [.contentRange: "bytes 0-99/100"]), asked: Self.asked))
+    _ = machine.handle(.chunk(15, at: .zero))
+    _ = machine.handle(.compared(areEqual: true, rest: 0, at: .zero))
+    #expect(machine.handle(.ended) == [.drop, .wait(fruitless: 0)])
+    #expect(machine.handle(.waited) == [.ask(Self.asked)])
+    #expect(machine.handle(.head(Self.part, asked: Self.asked)) == [.read])
+    #expect(machine.handle(.chunk(40, at: .zero)) == [.write(at: 60), .read])
   }
 
   @Test("a part may lack its tag and its total, and may be shorter than asked for")
@@ -135,6 +179,10 @@ struct DownloadMachineTests {
 
   @Test("416 means the end only where the validator held and nothing is left")
   func notSatisfiable() {
+    var whole = Machine(.init())
+    let unknown = Self.answer(200).representation
+    _ = whole.handle(.found(unknown, synced: 60))
+    #expect(whole.handle(.refused(Self.answer(416, [.contentRange: "bytes */60"]), asked: Self.asked)) == [.place])
     let other = Self.answer(416, [.contentRange: "bytes */70"])
     var machine = Self.machine(in: .asking)
     #expect(machine.handle(.refused(other, asked: Self.asked)) == [.forget, .cut(to: 0), .ask(nil)])
@@ -199,8 +247,10 @@ struct DownloadMachineTests {
   @Test("more than was announced, and more than is allowed, is not written")
   func tooMuch() {
     var machine = Self.machine(in: .receiving)
+    #expect(machine.handle(.chunk(41, at: .zero)) == [.drop, .ask(nil)])
+    _ = machine.handle(.head(Self.whole, asked: nil))
     #expect(
-      machine.handle(.chunk(41, at: .zero)) == [.drop, .fail(.mismatch("more bytes came than were announced"))])
+      machine.handle(.chunk(101, at: .zero)) == [.drop, .fail(.mismatch("more bytes came than were announced"))])
     machine = Self.machine(in: .asking, .init(maximumBytes: 99))
     #expect(machine.handle(.head(Self.part, asked: Self.asked)) == [.drop, .fail(.tooLarge(99))])
     machine = Machine(.init(maximumBytes: 5))

@@ -118,13 +118,15 @@ final class RangeOrigin: Sendable {
     case serve
     /// The connection is lost after so many bytes of the body.
     case cut(after: Int)
-    case answer(@Sendable (TransferRequest, RangeOrigin) -> TransferResponse)
+    case answer(@Sendable (TransferRequest, RangeOrigin) throws(TransportError) -> TransferResponse)
   }
 
   private struct State {
     var content: Data
     var tag: String?
     var deeds: ArraySlice<Deed>
+    /// Answers each request with a `Range` once the script is used up.
+    var rangeDeed: Deed?
     var requests: [TransferRequest] = []
     var sent = 0
     var extra: HTTPFields = [:]
@@ -148,31 +150,33 @@ final class RangeOrigin: Sendable {
   func change(to content: Data, tag: String?) { state.withLock { ($0.content, $0.tag) = (content, tag) } }
   func replace(by content: Data) { state.withLock { ($0.content, $0.tag, $0.extra) = (content, "\"v2\"", [:]) } }
   func add(_ fields: HTTPFields) { state.withLock { $0.extra.append(contentsOf: fields) } }
+  func skipScript() { state.withLock { $0.deeds = [] } }
+  func answerRanges(by deed: Deed?) { state.withLock { $0.rangeDeed = deed } }
   func script(_ deeds: Deed...) { state.withLock { $0.deeds += deeds } }
   fileprivate func count(_ bytes: Int) { state.withLock { $0.sent += bytes } }
 
   var transport: ScriptedTransport {
-    ScriptedTransport { (request, _) throws(TransportError) in self.answer(request) }
+    ScriptedTransport { (request, _) throws(TransportError) in try self.answer(request) }
   }
 
-  func answer(_ request: TransferRequest) -> TransferResponse {
+  func answer(_ request: TransferRequest) throws(TransportError) -> TransferResponse {
     let deed = state.withLock { state in
       state.requests.append(request)
-      return state.deeds.popFirst() ?? .serve
+      if let deed = state.deeds.popFirst() { return deed }
+      return request.head.headerFields[.range] == nil ? .serve : state.rangeDeed ?? .serve
     }
     switch deed {
     case .serve: return serve(request)
     case .cut(let count): return serve(request, cut: count)
-    case .answer(let make): return make(request, self)
+    case .answer(let make): return try make(request, self)
     }
   }
 
   /// As a proper server does (RFC 9110 §14.2): a range where it can be served, and the validator holds.
   func serve(
-    _ request: TransferRequest, cut: Int? = nil, hangs: Int? = nil, edit: (inout HTTPResponse) -> Void = { _ in }
-  )
-    -> TransferResponse
-  {
+    _ request: TransferRequest, cut: Int? = nil, hangs: Int? = nil, edit: (inout HTTPResponse) -> Void = { _ in },
+    body editBody: (inout Data) -> Void = { _ in }
+  ) -> TransferResponse {
     let (content, tag, extra) = state.withLock { ($0.content, $0.tag, $0.extra) }
     var head = HTTPResponse(status: .ok)
     head.headerFields = extra
@@ -195,6 +199,7 @@ final class RangeOrigin: Sendable {
     }
     head.headerFields[.contentLength] = "\(body.count)"
     edit(&head)
+    editBody(&body)
     guard head.status.kind == .successful else { return TransferResponse(head: head, body: ResponseBody(body)) }
     return TransferResponse(
       head: head, body: ResponseBody(source: OriginBody(self, body, cut: cut ?? hangs, hangs: hangs != nil)))

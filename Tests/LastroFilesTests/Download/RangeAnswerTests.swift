@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import HTTPTypes
+import LastroWire
 import Testing
 
 @testable import LastroFiles
@@ -31,7 +32,42 @@ struct RangeAnswerTests {
   func validator(fields: [String: String], validator: String?) throws {
     var head = HTTPFields()
     for (name, value) in fields { head[try #require(HTTPField.Name(name))] = value }
-    #expect(Representation(head, total: 10).validator == validator)
+    let representation = Representation(head, total: 10)
+    #expect(representation.validator == validator && (representation.obstacle == nil) == (validator != nil))
+  }
+
+  @Test(
+    "Without a Date, the time of receipt counts, and the date has to be a minute older", arguments: [0, 59, 60, 3_600])
+  func receipt(age: Int64) throws {
+    let modified = "Wed, 25 Nov 2026 08:00:00 GMT"
+    let seconds = try #require(HTTPDate.seconds(modified, now: 0))
+    let representation = Representation([.lastModified: modified], total: 10, receivedAt: seconds + age)
+    #expect(representation.validator == (age < 60 ? nil : modified))
+    // A Date that is there counts, whatever our clock says.
+    let dated = Representation([.lastModified: modified, .date: modified], total: 10, receivedAt: seconds + age)
+    #expect(dated.validator == nil)
+  }
+
+  @Test(
+    "A representation that no later call can resume says why",
+    arguments: [
+      (["ETag": "W/\"a\""], "the server's ETag is weak"), (["ETag": "a"], "the server's ETag is malformed"),
+      (["ETag": "\"a\"", "Accept-Ranges": "none"], "the server serves no ranges (Accept-Ranges: none)"),
+      (["ETag": "\"a\"", "Content-Encoding": "gzip"], "the body has a content coding that was not asked for"),
+      ([:], "the server sends neither an ETag nor a Last-Modified that can be read"),
+      (
+        ["Last-Modified": "Wed, 25 Nov 2026 08:00:00 GMT", "Date": "Wed, 25 Nov 2026 08:00:00 GMT"],
+        "the server's Last-Modified is not older than its Date"
+      ),
+      (
+        ["Last-Modified": "Wed, 25 Nov 2026 08:00:00 GMT"],
+        "the server sends no Date, and its Last-Modified is less than 60 s old"
+      ),
+    ] as [([String: String], String)])
+  func obstacle(fields: [String: String], obstacle: String) throws {
+    var head = HTTPFields()
+    for (name, value) in fields { head[try #require(HTTPField.Name(name))] = value }
+    #expect(Representation(head, total: 10).obstacle == obstacle)
   }
 
   @Test(
