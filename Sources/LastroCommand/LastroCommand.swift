@@ -17,6 +17,10 @@ struct LastroCommand: AsyncParsableCommand {
     ])
 
   static func main() async {
+    if let problem = ProcessLimits.problem() {
+      Console.error("lastro: \(problem)")
+      exit(withError: ExitCode.failure)
+    }
     let words = Array(CommandLine.arguments.dropFirst())
     SecretWords.hide()
     do {

@@ -39,6 +39,7 @@ final class EventLoop: Sendable {
     guard seed.launch() else {
       throw .noLoop(errno)
     }
+    DispatchDescriptors.open()
   }
 
   deinit { _ = inbox.post(.shutDown(cancelling: true)) }
