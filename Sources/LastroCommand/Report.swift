@@ -43,6 +43,8 @@ struct Report: Encodable, Sendable {
   var refusedCertificate: PeerCertificate?
   /// For -w; not encoded.
   var facts: TransferFacts?
+  /// The bytes that a download of several requests received, for -w; not encoded.
+  var downloadedBytes: Int64?
 
   enum CodingKeys: String, CodingKey {
     case id, url, status
@@ -101,9 +103,14 @@ extension Report {
     timings = facts.timings.report
   }
 
-  mutating func add(_ ledger: AttemptLedger) {
+  /// - Parameter facts: those of the whole last transfer, whose body ended after the call.
+  mutating func add(_ ledger: AttemptLedger, facts whole: TransferFacts? = nil) {
     self.ledger = ledger
     attempts = ledger.attempts
+    if var whole, let last = attempts.indices.last {
+      whole.notes = attempts[last].facts?.notes ?? whole.notes
+      attempts[last].facts = whole
+    }
     // Without an answer, the last attempt still knows how far it came.
     guard status == nil, let last = attempts.last else { return }
     if let target = last.redirects.last { url = target }

@@ -71,8 +71,9 @@ struct Runner: Sendable {
     } catch {
       report.fail(.response, .engineFailure, "\(error)")
     }
-    report.add(answer.response, facts: answer.value.finalFacts)
-    report.add(answer.response.ledger)
+    let facts = answer.value.finalFacts
+    report.add(answer.response, facts: facts)
+    report.add(answer.response.ledger, facts: facts)
     if report.error != nil, !report.attempts.isEmpty {
       report.attempts[report.attempts.count - 1].outcome = .failed
     }

@@ -80,8 +80,19 @@ extension FetchCommand {
     return (report, hint)
   }
 
+  /// Downloads until the end, or until SIGINT or SIGTERM, after which a download that resumes writes its state.
   private static func result(
     of resource: RawHTTPResource, to path: String, by stack: TransportNetworkStack, _ options: DownloadOptions
+  ) async -> Result<DownloadedFile, HTTPFetchError<any Error>> {
+    guard options.resumes else { return await download(resource, to: path, by: stack, options) }
+    let task = Task { await download(resource, to: path, by: stack, options) }
+    let signals = Signals { task.cancel() }
+    defer { signals.restore() }
+    return await task.value
+  }
+
+  private static func download(
+    _ resource: RawHTTPResource, to path: String, by stack: TransportNetworkStack, _ options: DownloadOptions
   ) async -> Result<DownloadedFile, HTTPFetchError<any Error>> {
     do throws(HTTPFetchError<any Error>) {
       return .success(try await stack.download(resource, to: path, options: options))
@@ -97,6 +108,10 @@ extension FetchCommand {
     switch result {
     case .success(let file):
       report.bodyBytes = file.length
+      report.downloadedBytes = file.length - file.resumedFrom
+      if let obstacle = file.resumeObstacle, output.verbose, downloadFlags.continueAt != nil {
+        Console.error("* this download could not have been resumed: \(obstacle.onOneLine)")
+      }
       if let response = file.response {
         report.add(response, facts: nil)
         report.add(response.ledger)

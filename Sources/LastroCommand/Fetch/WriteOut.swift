@@ -112,7 +112,7 @@ struct WriteOut {
 
   private static func measure(_ name: String, _ report: Report) -> String? {
     let facts = report.facts
-    let received = max(facts?.bytesReceived ?? 0, 0)
+    let received = max(report.downloadedBytes ?? facts?.bytesReceived ?? 0, 0)
     let total = facts.map { $0.timings.total / .seconds(1) } ?? 0
     switch name {
     case "size_download": return "\(received)"

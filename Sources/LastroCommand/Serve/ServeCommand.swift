@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import Dispatch
 import FoundationEssentials
 import Glibc
 import Lastro
@@ -25,7 +24,9 @@ struct ServeCommand: AsyncParsableCommand {
   var cacert: String?
 
   func run() async throws {
-    let end = Signals()
+    let end = OneAnswer<Void>()
+    let signals = Signals { end.give(()) }
+    defer { signals.restore() }
     let (server, roots) = try start()
     defer {
       server.stop()
@@ -37,7 +38,7 @@ struct ServeCommand: AsyncParsableCommand {
     } catch {
       throw Console.give(up: error)
     }
-    await end.wait()
+    await end.value()
   }
 
   private func start() throws -> (server: DemoAPI, roots: String) {
@@ -58,23 +59,4 @@ struct ServeCommand: AsyncParsableCommand {
     }
     return (server, roots)
   }
-}
-
-/// Waits for SIGINT or SIGTERM, which end the process no more.
-private final class Signals {
-  private let came = OneAnswer<Void>()
-  private let sources: [any DispatchSourceSignal]
-
-  init() {
-    let came = came
-    sources = [SIGINT, SIGTERM].map { number in
-      signal(number, SIG_IGN)
-      let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
-      source.setEventHandler { came.give(()) }
-      source.resume()
-      return source
-    }
-  }
-
-  func wait() async { await came.value() }
 }

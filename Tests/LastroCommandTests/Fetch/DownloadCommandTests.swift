@@ -68,6 +68,8 @@ struct DownloadCommandTests {
     let result = try await Lastro.run(["fetch", "--report", "--download", folder + "/f", server.baseURL])
     let json = try result.json()
     #expect(result.status == 0 && json["body_bytes"] as? Int == 6 && json["status"] as? Int == 200)
+    let attempts = try #require(json["attempts"] as? [[String: Any]])
+    #expect(attempts.last?["bytes_received"] as? Int ?? 0 >= 6)
     #expect(try Data(contentsOf: URL(filePath: folder + "/f")) == Data("answer".utf8))
     #expect(try Self.names(folder) == ["f"])
   }
@@ -120,6 +122,43 @@ struct DownloadCommandTests {
     #expect(result.status == 0, "\(result.errors)")
     #expect(try Data(contentsOf: URL(filePath: folder + "/f")) == Data(Self.content))
     #expect(try Self.names(folder) == ["f"])
+  }
+
+  @Test("SIGINT and SIGTERM have the state written, however little has come", arguments: [SIGINT, SIGTERM])
+  func interrupted(signal: Int32) async throws {
+    let folder = try Self.folder()
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let stalling = try Self.server(fault: .stallBody(after: 300_000))
+    let flags = ["--download", folder + "/f", "-C", "-"]
+    let process = try Self.start(flags + [stalling.baseURL])
+    #expect(
+      await eventually {
+        (try? FileManager.default.attributesOfItem(atPath: folder + "/f.part"))?[.size] as? Int == 300_000
+      })
+    kill(process.processIdentifier, signal)
+    #expect(await eventually { !process.isRunning })
+    #expect(process.terminationReason == .exit && process.terminationStatus == 130)
+    #expect(try Self.names(folder) == ["f.part", "f.part.json"])
+    let port = UInt16(stalling.port)
+    stalling.stop()
+    let server = try LoopbackServer.http(.port(port)) { request in
+      let from = request.head.values("Range").first.flatMap { Int($0.dropFirst("bytes=".count).dropLast()) } ?? 0
+      var response = LoopbackResponse(status: 206, headers: ["ETag": "\"1\""])
+      response.body = Array(Self.content.dropFirst(from))
+      return response.adding("Content-Range", "bytes \(from)-\(Self.count - 1)/\(Self.count)")
+    }
+    let result = try await Lastro.run(["fetch", "-w", "%{size_download}"] + flags + [server.baseURL])
+    #expect(result.status == 0 && result.text == "\(Self.count - 300_000)", "\(result.errors)")
+    #expect(try Data(contentsOf: URL(filePath: folder + "/f")) == Data(Self.content))
+  }
+
+  @Test("-v says why a download could not have been resumed")
+  func obstacle() async throws {
+    let folder = try Self.folder()
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let server = try LoopbackServer.http { _ in LoopbackResponse(headers: ["ETag": "W/\"1\""], body: [1, 2, 3]) }
+    let result = try await Lastro.run(["fetch", "-v", "--download", folder + "/f", "-C", "-", server.baseURL])
+    #expect(result.status == 0 && result.errors.contains("could not have been resumed: the server's ETag is weak"))
   }
 
   @Test("a process that is killed at random points never leaves a wrong file, and the last one has all")

@@ -112,6 +112,7 @@ struct FetchTests {
     #expect(attempt["outcome"] as? String == "succeeded")
     #expect(attempt["sent"] as? Bool == true)
     #expect(attempt["delay_s"] as? Double == 0)
+    #expect(try #require(attempt["bytes_received"] as? Int) >= 19)
     let timings = try #require(json["timings"] as? [String: Double])
     #expect(try #require(timings["total"]) > 0)
     for seconds in timings.values { #expect(seconds == (seconds * 1_000_000).rounded() / 1_000_000) }

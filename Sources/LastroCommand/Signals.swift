@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Glibc
+
+/// SIGINT and SIGTERM, which call a handler once instead of ending the process. The next one ends it.
+final class Signals {
+  private static let numbers = [SIGINT, SIGTERM]
+  private let sources: [any DispatchSourceSignal]
+
+  init(_ handle: @escaping @Sendable () -> Void) {
+    sources = Self.numbers.map { number in
+      signal(number, SIG_IGN)
+      let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+      source.setEventHandler {
+        Self.restoreActions()
+        handle()
+      }
+      source.resume()
+      return source
+    }
+  }
+
+  /// Lets signals end the process again.
+  func restore() {
+    for source in sources { source.cancel() }
+    Self.restoreActions()
+  }
+
+  private static func restoreActions() { for number in numbers { signal(number, SIG_DFL) } }
+}
