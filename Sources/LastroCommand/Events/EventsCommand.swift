@@ -43,6 +43,7 @@ struct EventsCommand: FetchingCommand {
 
   func run() async throws {
     let specification = try Console.checked { try flags.specification(url: url) }
+    WriteDeadline.set(seconds: specification.timeout)
     let judge = try Console.checked { try pins.judge() }
     let engine = try Console.checked { try CurlTransport(flags.engine(judge, for: specification)) }
     var failure: HTTPFetchError<any Error>?

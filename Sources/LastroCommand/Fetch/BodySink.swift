@@ -8,6 +8,8 @@ import Lastro
 final class BodySink {
   struct WriteFailure: Error, CustomStringConvertible {
     var description: String
+    /// Whether `-m` passed meanwhile.
+    var isTimeout = false
   }
 
   enum Target {
@@ -47,9 +49,14 @@ final class BodySink {
   static func writeAll(_ data: Data, to descriptor: Int32) throws(WriteFailure) {
     var rest = data[...]
     while !rest.isEmpty {
-      let written = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+      let piece = rest.prefix(try WriteDeadline.wait(for: descriptor))
+      let written = piece.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
       if written < 0 {
         if errno == EINTR { continue }
+        if errno == EAGAIN {
+          try WriteDeadline.waitAfterRefusal(of: descriptor)
+          continue
+        }
         throw WriteFailure(description: "cannot write the body: \(String(cString: strerror(errno)))")
       }
       rest = rest.dropFirst(written)

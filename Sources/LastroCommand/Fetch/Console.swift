@@ -15,7 +15,7 @@ enum Console {
   /// What is left to do when standard output fails.
   static func give(up error: BodySink.WriteFailure) -> ExitCode {
     Self.error("lastro: \(error)")
-    return ExitCode(1)
+    return error.isTimeout ? ExitStatus.of(.timeout) : ExitCode(1)
   }
 
   /// A failure for people: the page on a refused server, else message and hint; and why there was no further attempt.

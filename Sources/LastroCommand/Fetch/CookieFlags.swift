@@ -44,7 +44,7 @@ struct CookieFlags: ParsableArguments {
   /// Reads the files, and takes the cookies of the command line. Without a file of either kind they are a field of the
   /// request, as curl has it, and nothing that the server sets is kept.
   ///
-  /// - Throws: `ConfigurationError` for a file that cannot be read.
+  /// - Throws: `ConfigurationError` for a file that cannot be read; `TransportError` when `-m` passes meanwhile.
   func jar(for specification: inout RequestSpecification) throws -> Jar {
     do {
       return try readJar(for: &specification)
@@ -61,7 +61,8 @@ struct CookieFlags: ParsableArguments {
     }
     let jar = CookieJar()
     for file in files where !file.isEmpty {
-      for cookie in try CookieFile(path: file).load() {
+      for (index, cookie) in try CookieFile(path: file).load().enumerated() {
+        if index.isMultiple(of: 256) { try checkTime(of: specification) }
         do {
           try jar.insert(cookie)
         } catch {
@@ -69,9 +70,20 @@ struct CookieFlags: ParsableArguments {
         }
       }
     }
+    // The request has the rest of the time.
+    if specification.timeout != nil, !files.isEmpty, let left = WriteDeadline.secondsLeft, left > 0 {
+      specification.timeout = left
+    }
     // A URL that cannot be used is refused as such.
     let origin = try? Origin(specification.url)
     return Jar(jar: jar, given: text.flatMap { text in origin.map { GivenCookies(text, for: $0, beside: jar) } })
+  }
+
+  private func checkTime(of specification: RequestSpecification) throws {
+    guard let timeout = specification.timeout, let left = WriteDeadline.secondsLeft, left <= 0 else { return }
+    throw TransportError(
+      stage: .timeout, code: .totalTimeout, message: "the limit of \(timeout) s passed while cookies were read",
+      hint: "raise -m, or remove cookies from the file", requestSent: false)
   }
 
   /// Writes the cookies that servers set, and those of the file, where that is asked for.

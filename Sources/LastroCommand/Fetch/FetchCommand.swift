@@ -69,7 +69,7 @@ struct FetchCommand: FetchingCommand {
       var report = Report(url: Runner.withoutUserInformation(url))
       report.error = .init(error)
       return try finish(report, hint: nil, endsLine: true)
-    } catch let error as TransportError where error.stage == .request {
+    } catch let error as TransportError where error.stage == .request || error.stage == .timeout {
       var report = Report(url: Runner.withoutUserInformation(url))
       report.fail(error.stage, error.code, error.message)
       return try finish(report, hint: error.hint, endsLine: true)
@@ -107,6 +107,7 @@ struct FetchCommand: FetchingCommand {
 
   private func prepare() throws -> Work {
     var specification = try flags.specification(url: url, isSilent: output.silent)
+    WriteDeadline.set(seconds: specification.timeout)
     let parts = try assemble(for: &specification)
     return Work(
       specification: specification, parts: parts,
@@ -148,8 +149,7 @@ struct FetchCommand: FetchingCommand {
       await parts.judge?.finish()
       throw Console.give(up: error)
     } catch let error as OutputFile.Failure {
-      Console.error("lastro: \(error)")
-      throw ExitCode(1)
+      throw Self.give(up: error)
     }
   }
 
@@ -180,9 +180,13 @@ struct FetchCommand: FetchingCommand {
     do throws(OutputFile.Failure) {
       return try OutputFile(path)
     } catch {
-      Console.error("lastro: \(error)")
-      throw ExitCode(1)
+      throw Self.give(up: error)
     }
+  }
+
+  private static func give(up error: OutputFile.Failure) -> ExitCode {
+    Console.error("lastro: \(error)")
+    return error.isTimeout ? ExitStatus.of(.timeout) : ExitCode(1)
   }
 
   private func save(_ jar: CookieFlags.Jar) throws {

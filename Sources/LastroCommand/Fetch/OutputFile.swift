@@ -10,8 +10,15 @@ import Lastro
 final class OutputFile {
   struct Failure: Error, CustomStringConvertible {
     let description: String
+    /// Whether `-m` passed before a FIFO had a reader.
+    let isTimeout: Bool
 
     init(_ path: String) {
+      isTimeout = errno == ETIMEDOUT
+      guard !isTimeout else {
+        description = "\(WriteDeadline.failure("no program opened \(path.onOneLine) for reading"))"
+        return
+      }
       let reason = String(cString: strerror(errno))
       description =
         "cannot write \(path.onOneLine): \(reason) (check that its directory exists and may be written to)"
@@ -58,9 +65,9 @@ final class OutputFile {
   private static func direct(_ name: String, _ status: stat?) -> Int32? {
     // A shell may have put a file behind it, and goes on writing where this program ends.
     if let number = standing(name) { return fcntl(number, F_DUPFD_CLOEXEC, 3) }
-    if let status { return status.st_mode & S_IFMT == S_IFREG ? nil : open(name, O_WRONLY | O_CLOEXEC) }
+    if let status { return status.st_mode & S_IFMT == S_IFREG ? nil : WriteDeadline.open(name, O_WRONLY | O_CLOEXEC) }
     var link = stat()
-    return lstat(name, &link) == 0 ? open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0o666) : nil
+    return lstat(name, &link) == 0 ? WriteDeadline.open(name, O_WRONLY | O_CREAT | O_CLOEXEC) : nil
   }
 
   /// The descriptor that the name stands for.

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import LastroTesting
+import TestSupport
+import Testing
+
+@Suite("lastro fetch at the limits of its process", .timeLimit(.minutes(5)))
+struct FetchLimitTests {
+  private static let body = [UInt8](repeating: 65, count: 4 << 20)
+
+  private static func withFIFO(_ body: (String) async throws -> Void) async throws {
+    let path = FileManager.default.temporaryDirectory.appending(path: "lastro-\(UUID().uuidString)").path
+    try #require(mkfifo(path, 0o600) == 0)
+    defer { unlink(path) }
+    try await body(path)
+  }
+
+  @Test("-m ends a program whose output nobody opens, or nobody reads", arguments: [false, true])
+  func unread(isOpened: Bool) async throws {
+    let server = try LoopbackServer.http { _ in LoopbackResponse(body: Self.body) }
+    try await Self.withFIFO { path in
+      let reader = isOpened ? open(path, O_RDONLY | O_NONBLOCK) : -1
+      defer { if isOpened { close(reader) } }
+      let result = try await Lastro.run(["fetch", "-m", "1", "-o", path, server.baseURL])
+      #expect(result.status == 28, "\(result.errors)")
+      #expect(result.errors.contains("timeout/total_timeout"), "\(result.errors)")
+    }
+  }
+
+  @Test("-m leaves a pipe alone that is read")
+  func read() async throws {
+    let server = try LoopbackServer.http { _ in LoopbackResponse(body: Self.body) }
+    let result = try await Lastro.run(["fetch", "-m", "60", server.baseURL])
+    #expect(result.status == 0 && result.output == Data(Self.body))
+  }
+
+  @Test("Too few file descriptors end the program by a message, and never by a signal")
+  func descriptors() async throws {
+    let server = try LoopbackServer.http { _ in .text("answer") }
+    for limit in 4...16 {
+      let result = try await Lastro.run(
+        [
+          "-c", "ulimit -n \(limit); exec \"$0\" \"$@\"", Lastro.path, "fetch", "-m", "20", server.baseURL,
+        ], program: "/bin/sh")
+      #expect([0, 1, 3, 6, 7].contains(result.status), "\(limit): \(result.status) \(result.errors)")
+      #expect(result.status == 0 || result.errors.hasPrefix("lastro: "), "\(limit): \(result.errors)")
+    }
+  }
+
+  @Test("-m is kept while a jar of cookies is read")
+  func jar() async throws {
+    let path = FileManager.default.temporaryDirectory.appending(path: "lastro-\(UUID().uuidString)").path
+    defer { unlink(path) }
+    let lines = (0..<20_000).map { "d\($0).test\tFALSE\t/\tFALSE\t0\tn\t1\n" }.joined()
+    try Data(lines.utf8).write(to: URL(filePath: path))
+    let server = try LoopbackServer.http { _ in .text("answer") }
+    let late = try await Lastro.run(["fetch", "-m", "0.000001", "-b", path, server.baseURL])
+    #expect(late.status == 28 && late.errors.contains("while cookies were read"), "\(late.errors)")
+    let result = try await Lastro.run(["fetch", "-b", path, server.baseURL])
+    #expect(result.status == 0 && result.text == "answer", "\(result.errors)")
+  }
+
+  @Test("--digest sends standard input, and a large file once")
+  func digest() async throws {
+    let server = try LoopbackServer.http { request in
+      guard request.head.values("Authorization").isEmpty else {
+        return .text("\(request.body.count)")
+      }
+      var response = LoopbackResponse(
+        status: 401, headers: ["WWW-Authenticate": #"Digest realm="r", qop="auth", algorithm=SHA-256, nonce="n""#])
+      response.body = Array("\(request.body.count)".utf8)
+      return response
+    }
+    let flags = ["fetch", "--digest", "-u", "user:word", "-T", "-", "\(server.baseURL)/in"]
+    let result = try await Lastro.run(flags, input: String(repeating: "x", count: 200_000))
+    #expect(result.status == 0 && result.text == "200000", "\(result.errors)")
+    #expect(server.requests.map(\.body.count) == [0, 200_000])
+  }
+}
