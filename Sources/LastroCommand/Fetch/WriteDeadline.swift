@@ -6,7 +6,7 @@ import LastroSupport
 
 /// The time by which the reader of an output has to take what is written: `-m` of the command.
 ///
-/// A pipe that nobody reads, or a FIFO that nobody opens, would hold the program up for ever.
+/// Without it, a pipe that is not read or a FIFO that is not opened blocks the program for ever.
 enum WriteDeadline {
   private struct Limit {
     var seconds: Double

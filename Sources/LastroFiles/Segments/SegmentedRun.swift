@@ -184,7 +184,7 @@ struct SegmentedRun<Model: Sendable, APIError: Error>: Sendable {
 
   /// Writes what comes, up to where the segment ends by then.
   ///
-  /// - Returns: false when the body ended before. A part may be shorter than was asked for: the rest is asked for again.
+  /// - Returns: false when the body ended before. A part may be shorter than requested: the rest is requested again.
   private func write(_ body: SegmentPart?, _ index: Int) async throws(Failure) -> Bool {
     var reader = body?.reader
     while true {
