@@ -9,7 +9,7 @@ struct Load {
   static let requests = 160
 
   private let upstreams: Upstreams
-  private let time = PassingTime()
+  private let time = LoadClock()
   private let shop: RunningShop
   private let users: Users
 
@@ -25,14 +25,18 @@ struct Load {
     report.check("no descriptor is left\(left.isEmpty ? "" : ", but \(left.joined(separator: ", "))")", left.isEmpty)
     print("in \(start.duration(to: .now).components.seconds) s")
     for problem in report.problems { print("✗ \(problem)") }
+    if !report.problems.isEmpty, let words = report.busyness { print(words) }
     return report.problems.isEmpty ? 0 : 1
   }
 
   private static func go(_ report: inout Report) async throws {
     let load = try Load()
+    let ticking = Task { await load.time.run() }
+    defer { ticking.cancel() }
     let running = Task { try await load.shop.run() }
     try await load.shop.front.events.waitForEvents(count: 1)
     try await load.goThroughPhases(&report)
+    report.note(latestTick: load.time.latestTick)
     report.explain()
     try await load.checkMetrics(&report)
     try await load.end(running, &report)
@@ -40,12 +44,19 @@ struct Load {
 
   private init() throws {
     upstreams = try Upstreams()
-    shop = try RunningShop(try upstreams.settings(time: time.source))
+    var settings = try upstreams.settings(time: time.source)
+    settings.stack = { [time] engine, configuration in
+      TransportNetworkStack(
+        transport: PatientTransport(base: engine.engine, time: time.source), configuration: configuration)
+    }
+    shop = try RunningShop(settings)
     users = try Users(of: shop.front, count: Self.users)
   }
 
   private static func rehearse() async throws {
     let load = try Load()
+    let ticking = Task { await load.time.run() }
+    defer { ticking.cancel() }
     let running = Task { try await load.shop.run() }
     try await load.shop.front.events.waitForEvents(count: 1)
     _ = try await load.users.offer(Users.articles[0])

@@ -4,6 +4,7 @@
 struct Report {
   private var healthy: Duration?
   private(set) var problems: [String] = []
+  private var latestTick = Duration.zero
 
   /// - Parameters:
   ///   - users: how many there are.
@@ -49,6 +50,15 @@ struct Report {
   mutating func check(_ claim: String, _ holds: Bool) {
     print("\(holds ? "✓" : "✗") \(claim)")
     if !holds { problems.append(claim) }
+  }
+
+  /// Notes how late a timer of the load's own came at most.
+  mutating func note(latestTick: Duration) { self.latestTick = latestTick }
+
+  /// Says that the machine is busy, where a timer of the load's own was at least 200 ms late.
+  var busyness: String? {
+    guard latestTick >= .milliseconds(200) else { return nil }
+    return "This machine is busy: a timer of the load came \(latestTick / .milliseconds(1)) ms late."
   }
 
   private static func row(_ cells: [String]) -> String {

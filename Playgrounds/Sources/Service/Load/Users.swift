@@ -17,7 +17,9 @@ struct Users: Sendable {
     var engine = CurlConfiguration()
     engine.connection.proxy = .none
     engine.connectionsPerHost = count
-    stack = try CurlNetworkStack(engine)
+    // The shop has limits; its users wait for as long as this machine takes.
+    let timeouts = try Timeouts(connect: nil, idle: nil, total: nil)
+    stack = try CurlNetworkStack(engine, configuration: StackConfiguration(timeouts: timeouts))
   }
 
   func leave() async { await stack.shutDown() }

@@ -16,4 +16,8 @@ struct ShopSettings: Sendable {
   /// Where the names are, and whose certificates are believed.
   var connection: ConnectionOptions
   var time: TimeSource
+  /// Makes a stack on the engine.
+  var stack: @Sendable (CurlNetworkStack, StackConfiguration) -> any HTTPNetworkStack = {
+    CurlNetworkStack(sharing: $0, configuration: $1)
+  }
 }

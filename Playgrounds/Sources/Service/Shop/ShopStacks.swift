@@ -33,22 +33,22 @@ struct ShopStacks: Sendable {
     policy.resilience = try Self.resilience(failures: 10, settings)
     policy.observers = [MetricsObserver(factory: metrics)]
 
-    let tokens = CurlNetworkStack(sharing: engine, configuration: policy)
+    let tokens = settings.stack(engine, policy)
     var authenticated = policy
     authenticated.interceptors.insert(try Self.authenticator(settings, asking: tokens), at: 0)
-    prices = CurlNetworkStack(sharing: engine, configuration: authenticated)
+    prices = settings.stack(engine, authenticated)
 
     var cached = policy
     // The shop asks for itself alone, so that one answer is for all its users.
     cached.cache = HTTPCache(policy: HTTPCachePolicy(partitioning: .common))
     // Few requests pass a cache, and a server that hangs has to be found out with those.
     cached.resilience = try Self.resilience(failures: 4, settings)
-    stock = CurlNetworkStack(sharing: engine, configuration: cached)
+    stock = settings.stack(engine, cached)
 
     // Another server is asked in place of the same once more.
     var single = policy
     single.interceptors = []
-    rates = CurlNetworkStack(sharing: engine, configuration: single)
+    rates = settings.stack(engine, single)
   }
 
   /// What a service reads from a file again, at SIGHUP.
@@ -64,7 +64,7 @@ struct ShopStacks: Sendable {
   }
 
   private static func authenticator(
-    _ settings: ShopSettings, asking stack: CurlNetworkStack
+    _ settings: ShopSettings, asking stack: any HTTPNetworkStack
   ) throws -> BearerAuthenticator {
     let origin = try Origin("\(settings.prices)")
     let client = try OAuth2Client(
