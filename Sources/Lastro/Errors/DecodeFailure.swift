@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import HTTPTypes
+internal import LastroSupport
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -23,6 +24,8 @@ public struct DecodeFailure: Error, CustomStringConvertible {
   public let headerFields: HTTPFields
   /// The beginning of the payload, masked; `nil` where the payload is not data.
   public let snippet: BodySnippet?
+  /// The byte at which a payload stops being JSON that did not decode for that reason.
+  private let fault: JSONFaultPlace?
 
   /// Describes a failure. What is known about the answer is taken from `payload` and `metadata` where they are `Data`
   /// and ``ResourceResponse``.
@@ -30,7 +33,7 @@ public struct DecodeFailure: Error, CustomStringConvertible {
     self.init(underlying, payload: payload, metadata: metadata, snippetBytes: 512)
   }
 
-  init<Payload, Metadata>(_ underlying: any Error, payload: Payload, metadata: Metadata, snippetBytes: Int) {
+  package init<Payload, Metadata>(_ underlying: any Error, payload: Payload, metadata: Metadata, snippetBytes: Int) {
     let response = metadata as? ResourceResponse
     let (path, message) = Self.explain(underlying)
     self.underlying = underlying
@@ -39,6 +42,7 @@ public struct DecodeFailure: Error, CustomStringConvertible {
     self.message = redaction.text(message)
     status = response?.status
     headerFields = response?.headerFields ?? [:]
+    fault = message == Self.noJSON ? (payload as? Data).flatMap(JSONFaultPlace.init) : nil
     snippet =
       snippetBytes > 0 ? (payload as? Data).map { BodySnippet($0, limit: snippetBytes, redaction: redaction) } : nil
   }
@@ -46,7 +50,8 @@ public struct DecodeFailure: Error, CustomStringConvertible {
   /// One line: path, message, status; of a body that is no JSON, its type and its beginning.
   public var description: String {
     let place = codingPath.isEmpty ? "" : "at \(codingPath): "
-    return "\(place)\(message)" + (foreign.map { ": it is \($0)" } ?? "")
+    let detail = (foreign.map { "it is \($0)" } ?? fault?.words).map { ": \($0)" }
+    return "\(place)\(message)" + (detail ?? "")
       + (status.map { " (status \($0.code))" } ?? "")
   }
 
@@ -74,7 +79,9 @@ public struct DecodeFailure: Error, CustomStringConvertible {
     case .keyNotFound(let key, let context):
       return (path(context.codingPath), "the key \"\(bounded(key.stringValue))\" is missing")
     case .valueNotFound(let type, let context):
-      return (path(context.codingPath), "the value is missing, \(type) was expected")
+      // The end of an array has no value either.
+      let found = context.debugDescription.contains(" at end") ? "missing" : "null"
+      return (path(context.codingPath), "the value is \(found), \(type) was expected")
     case .typeMismatch(let type, let context):
       return (
         path(context.codingPath),
@@ -114,5 +121,18 @@ public struct DecodeFailure: Error, CustomStringConvertible {
       }
     }
     return bounded(path)
+  }
+}
+
+/// The place in a payload at which it stops being JSON.
+private struct JSONFaultPlace {
+  var words: String
+
+  init?(_ payload: Data) {
+    guard !payload.isEmpty, let offset = JSONFault.offset(in: Array(payload)) else { return nil }
+    words =
+      offset == payload.count
+      ? "it ends after \(offset) byte\(offset == 1 ? "" : "s"), within a value"
+      : "byte \(offset + 1) cannot be there"
   }
 }
