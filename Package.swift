@@ -361,7 +361,8 @@ let package = Package(
       dependencies: [
         "CLastro", "Lastro", "LastroCache", "LastroCookies", "LastroCurl", "LastroCurlTransports", "LastroEvents",
         "LastroExchange", "LastroFiles", "LastroGemini", "LastroHTTP2", "LastroMultipart", "LastroObfuscation",
-        "LastroObservability", "LastroPages", "LastroStreamsTesting", "LastroSupport", "LastroTesting",
+        "LastroObservability", "LastroPages", "LastroResilience", "LastroStreamsTesting", "LastroSupport",
+        "LastroTesting",
         "LastroTransports", "LastroTunnels", "LastroWebSocket", "LastroWire", "PeerSupport", "TestSupport", httpTypes,
       ],
       exclude: ["Errors/ErrorTexts.txt"],
@@ -394,7 +395,7 @@ let package = Package(
       dependencies: [
         "LastroCommand", "LastroStreamsTesting", "LastroSupport", "LastroTesting", "PeerSupport", "TestSupport",
       ],
-      exclude: ["Errors/CommandErrorTexts.txt"],
+      exclude: ["Errors/CommandErrorTexts.txt", "Errors/FlagWords.txt"],
       swiftSettings: settings),
     .testTarget(name: "PeerSupportTests", dependencies: ["PeerSupport"], swiftSettings: settings),
   ],

@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import HTTPTypes
 public import Lastro
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 extension StackConfiguration {
   /// The cache between the stack and its transport. Default `nil`: none.
@@ -25,7 +32,7 @@ extension HTTPCache: TransportLayer {
   }
 }
 
-/// What a request asks of the cache.
+/// A request's wishes for the cache.
 struct CacheUse: Sendable {
   var mode: CacheMode?
   var principal: String?
@@ -35,10 +42,35 @@ struct CacheUse: Sendable {
   private init() {}
 }
 
+extension CacheUse: TransportLayerUse {
+  func complete(_ layers: inout ByLayerPlace<any TransportLayer>) -> Bool {
+    // All other modes let the server be asked, which is all that a stack without a cache can do.
+    guard mode == .onlyStored, !(layers[.cache] is HTTPCache) else { return false }
+    layers[.cache] = NoCache()
+    return true
+  }
+}
+
+/// The layer for requests that only a cache may answer, in a stack without a cache.
+private struct NoCache: TransportLayer, Transport {
+  func transport(over base: any Transport, for configuration: StackConfiguration) -> any Transport { self }
+
+  func execute(_ request: TransferRequest) async throws(TransportError) -> TransferResponse {
+    var facts = TransferFacts()
+    facts.notes = [.init("cache", detail: "missing", text: "the stack has no cache")]
+    return TransferResponse(head: HTTPResponse(status: .gatewayTimeout), body: ResponseBody(Data()), facts: facts)
+  }
+
+  func explain(_ request: TransferRequest) -> [FetchExplanation.Fact] {
+    [.init("cache", "the stack has none, so that the answer is 504")]
+  }
+}
+
 extension RequestOptions {
   /// How the request uses the stack's ``HTTPCache``. Default `nil`: as ``CacheMode/standard``.
   ///
-  /// In a stack without a cache it says nothing.
+  /// In a stack without a cache nothing is stored: ``CacheMode/onlyStored`` is answered 504, and with every other mode
+  /// the server is asked.
   public var cache: CacheMode? {
     get { CacheUse(layerUses[.cache]).mode }
     set {

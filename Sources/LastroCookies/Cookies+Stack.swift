@@ -22,22 +22,31 @@ extension StackConfiguration {
   }
 }
 
-/// Which jar a request has to do with.
+/// The jar that a request uses.
 public enum CookieUse: Sendable {
-  /// The stack's.
+  /// The stack's jar.
   case stack
-  /// None: no cookie is sent but the request's own, and none is kept.
+  /// No jar: no cookie is sent but the request's own, and none is kept.
   case none
-  /// This one, in place of the stack's: for a call in another session.
+  /// This jar in place of the stack's, for a call in another session. It is used in a stack without a jar too.
   case jar(CookieJar)
 }
 
+extension CookieUse: TransportLayerUse {
+  package func complete(_ layers: inout ByLayerPlace<any TransportLayer>) -> Bool {
+    guard case .jar(let jar) = self, layers[.cookieSending] == nil else { return false }
+    layers[.cookieSending] = CookieSending(jar)
+    layers[.cookieReceipt] = CookieReceipt(jar)
+    return true
+  }
+}
+
 extension RequestOptions {
-  /// Which jar the request gets its cookies from, and its answer's are put into. Default ``CookieUse/stack``.
+  /// The jar that the request's cookies come from, and that the response's cookies are put into. Default
+  /// ``CookieUse/stack``.
   ///
-  /// It is for stacks that have a jar (`StackConfiguration.cookies`, which may be one that stays empty): in a stack
-  /// without one it says nothing. A request with a `Cookie` field of its own is sent as it is; what its answer sets is
-  /// kept.
+  /// A jar given by ``CookieUse/jar(_:)`` is used in every stack, whether or not it has a jar of its own. A request
+  /// with a `Cookie` field is sent unchanged; cookies that its response sets are kept.
   public var cookies: CookieUse {
     get { layerUses[.cookieSending] as? CookieUse ?? .stack }
     set { layerUses[.cookieSending] = newValue }

@@ -25,7 +25,7 @@ extension Resilience: TransportLayer {
   }
 }
 
-/// Which parts of the stack's ``Resilience`` stand between a request and its server.
+/// The parts of a ``Resilience`` that a request goes through.
 public enum ResilienceUse: Sendable {
   /// A part of a ``Resilience``.
   public enum Part: Sendable, Hashable, CaseIterable {
@@ -39,20 +39,28 @@ public enum ResilienceUse: Sendable {
     case hedger
   }
 
-  /// All that the stack has.
+  /// All parts that the stack has.
   case stack
-  /// None: for a health check, which has to reach a server whose circuit is open.
+  /// No part: for a health check, which has to reach a server whose circuit is open.
   case none
-  /// Those that are named, where the stack has them.
+  /// No other parts of the stack's than these. It is a filter: a part that the stack lacks is not added.
   case only(Set<Part>)
-  /// These in place of the stack's.
+  /// These parts in place of the stack's. They hold in a stack without a ``Resilience`` too.
   case with(Resilience)
 }
 
+extension ResilienceUse: TransportLayerUse {
+  package func complete(_ layers: inout ByLayerPlace<any TransportLayer>) -> Bool {
+    guard case .with(let resilience) = self, layers[.resilience] == nil else { return false }
+    layers[.resilience] = resilience
+    return true
+  }
+}
+
 extension RequestOptions {
-  /// Which parts of the stack's ``Resilience`` the request goes through. Default ``ResilienceUse/stack``.
+  /// The parts of a ``Resilience`` that the request goes through. Default ``ResilienceUse/stack``.
   ///
-  /// It is for the stack's ``ResilientTransport``: in a stack that has none it says nothing.
+  /// The parts of ``ResilienceUse/with(_:)`` hold in every stack, whether or not it has a ``Resilience`` of its own.
   public var resilience: ResilienceUse {
     get { layerUses[.resilience] as? ResilienceUse ?? .stack }
     set { layerUses[.resilience] = newValue }

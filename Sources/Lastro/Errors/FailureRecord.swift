@@ -91,15 +91,21 @@ final class FailureRecord: Sendable {
       .refused(
         .requestMakingFailed, "the base request maker or an interceptor threw: \(redaction.text("\(error)"))",
         hint: "look at what it threw; nothing was sent")
-    case .noData(let status):
-      TransportError(
-        stage: .response, code: .noData,
-        message: "the server answered \(status.code) without the body that the resource requires",
-        hint: "ask for an optional model, or NoContent, where that is right", requestSent: true)
+    case .noData(let status): .noData(status)
     case .decode(let failure):
       TransportError(
         stage: .decode, code: .undecodable, message: failure.description, hint: failure.hint, requestSent: true)
     case .http: nil
     }
+  }
+}
+
+extension TransportError {
+  /// The failure of a 2xx answer that lacks the body which the resource requires.
+  static func noData(_ status: HTTPResponse.Status) -> Self {
+    Self(
+      stage: .response, code: .noData,
+      message: "the server answered \(status.code) without the body that the resource requires",
+      hint: "ask for an optional model, or NoContent, where that is right", requestSent: true)
   }
 }

@@ -33,7 +33,8 @@ extension FetchPlan {
       interceptors: interceptors.links.map { Self.describe($0.interceptor) }, signers: signers(of: request),
       timeouts: timeoutFacts(options), limits: limitFacts(options, request), retries: request.map(verdicts) ?? [],
       transport: request.map {
-        core.transport.explain(transferRequest($0, left: timeouts(for: $0.options).total))
+        let transfer = transferRequest($0, left: timeouts(for: $0.options).total)
+        return core.transport(for: transfer).explain(transfer)
       } ?? [])
   }
 

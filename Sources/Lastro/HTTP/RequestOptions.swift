@@ -116,7 +116,8 @@ public struct RequestOptions: Sendable {
     get { storage.value.secrets }
     _modify { yield &storage.value.secrets }
   }
-  /// Default false. When true, a 2xx answer with no body is a failure (`no_data`), except to HEAD and for 204 and 205.
+  /// Whether a 2xx answer without a body is a failure (`no_data`), except to HEAD and for 204 and 205. A stream fails
+  /// when its body ends without a byte. Default false.
   public var requiresBody: Bool {
     get { storage.value.requiresBody }
     _modify { yield &storage.value.requiresBody }

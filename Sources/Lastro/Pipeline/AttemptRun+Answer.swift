@@ -112,8 +112,11 @@ extension AttemptRun {
     if isEmpty(exchange) {
       exchange.body.cancel()
       exchange.body = ResponseBody(Data())
-    } else if exchange.request.options.requiresBody, !plan.isStream, exchange.body.bytes?.isEmpty ?? false {
-      throw failure(.noData(exchange.response.status), exchange.request, exchange.response)
+    } else if exchange.request.options.requiresBody {
+      if exchange.body.bytes?.isEmpty ?? false {
+        throw failure(.noData(exchange.response.status), exchange.request, exchange.response)
+      }
+      exchange.body = exchange.body.required(of: exchange.response.status)
     }
     if plan.isStream { exchange.body = observed(exchange.body) }
     do {

@@ -11,7 +11,10 @@ import Synchronization
 
 /// What all calls of a stack have in common.
 final class StackCore: Sendable {
-  let transport: any Transport
+  /// The transport that the stack was made with.
+  let base: any Transport
+  /// The same, with the stack's layers around it.
+  private let transport: any Transport
   let configuration: StackConfiguration
   let interceptors: InterceptorChain
   /// Whether the limits of the configuration mean something, so that only those of a call need be checked.
@@ -21,6 +24,7 @@ final class StackCore: Sendable {
   private let coders: JSONCoders?
 
   init(transport: any Transport, configuration: StackConfiguration) {
+    base = transport
     self.transport = configuration.layered(transport)
     self.configuration = configuration
     interceptors = InterceptorChain(configuration.interceptors)
@@ -34,6 +38,22 @@ final class StackCore: Sendable {
     for user in [transport] as [Any] + configuration.interceptors {
       (user as? any ClockUser)?.adopt(clock: configuration.timeSource)
     }
+  }
+
+  /// Returns the transport for a request: with the layers that the request brings along, where the stack has none.
+  func transport(for request: TransferRequest) -> any Transport {
+    let uses = request.layerUses
+    guard !uses.isEmpty else { return transport }
+    var layers = configuration.layers
+    var hasMore = false
+    // Telemetry has no layer.
+    for place in TransportLayerPlace.allCases where place != .telemetry {
+      if let use = uses[place] as? any TransportLayerUse, use.complete(&layers) { hasMore = true }
+    }
+    guard hasMore else { return transport }
+    var configuration = configuration
+    configuration.layers = layers
+    return configuration.layered(base)
   }
 
   /// Adds the stack's defaults to what a resource made.

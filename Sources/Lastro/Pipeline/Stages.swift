@@ -73,6 +73,6 @@ extension AttemptRun {
   /// The sending half, which knows nothing of interceptors: what decides whether, where and how often a final request
   /// goes out belongs here.
   private func send(_ transfer: TransferRequest) async throws(TransportError) -> TransferResponse {
-    try await call.plan.core.transport.execute(transfer)
+    try await call.plan.core.transport(for: transfer).execute(transfer)
   }
 }

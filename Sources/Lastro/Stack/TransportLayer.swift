@@ -6,6 +6,14 @@ package protocol TransportLayer: Sendable {
   func transport(over base: any Transport, for configuration: StackConfiguration) -> any Transport
 }
 
+/// A request's use of a layer, which can bring the layer along where the stack has none.
+package protocol TransportLayerUse: Sendable {
+  /// Adds the layers that the request needs and the stack lacks.
+  ///
+  /// - Returns: whether a layer was added.
+  func complete(_ layers: inout ByLayerPlace<any TransportLayer>) -> Bool
+}
+
 extension StackConfiguration {
   /// The transport with all layers around it.
   func layered(_ transport: any Transport) -> any Transport {

@@ -28,7 +28,7 @@ public struct TransportNetworkStack: HTTPNetworkStack {
   static var calling: Self? { CallingStack.current?.core.map { Self(core: $0) } }
 
   private init(core: StackCore) {
-    transport = core.transport
+    transport = core.base
     self.core = core
   }
 

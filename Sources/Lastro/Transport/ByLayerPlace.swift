@@ -23,6 +23,9 @@ package struct ByLayerPlace<Value: Sendable>: Sendable {
     }
   }
 
+  /// Whether no place has a value.
+  var isEmpty: Bool { values?.isEmpty ?? true }
+
   /// Takes the other's value wherever it has one.
   mutating func override(by other: Self) {
     guard let others = other.values else { return }

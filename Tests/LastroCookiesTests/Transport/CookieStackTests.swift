@@ -51,6 +51,19 @@ struct CookieStackTests {
     #expect(configuration.cookies == nil)
   }
 
+  @Test("A request's own jar is used in a stack without a jar: it sends its cookies and keeps those of the response")
+  func ownJar() async throws {
+    let transport = ScriptedTransport(repeatingLast: Self.setting(200, "a=1"))
+    var options = RequestOptions()
+    options.cookies = .jar(Self.jar())
+    let stack = Self.stack(transport, nil)
+    for _ in 0..<2 { _ = try await stack.fetch(.test(url: "https://a.com/", options: options)) }
+    _ = try await stack.fetch(.test(url: "https://a.com/"))
+    #expect(Self.sent(transport) == [nil, "a=1", nil])
+    let words = await stack.explain(try RawHTTPResource.test(url: "https://a.com/", options: options)).description
+    #expect(words.contains("sends 1 cookie: a"))
+  }
+
   @Test("each redirect gets the cookies of its place, and gives its own: a, b, and a again with what b needed")
   func redirects() async throws {
     let transport = ScriptedTransport([

@@ -86,6 +86,21 @@ struct PipelineTests {
     }
   }
 
+  @Test("A stream that requires a body fails where the body ends without a byte")
+  func emptyStream() async throws {
+    var options = RequestOptions()
+    options.requiresBody = true
+    let stack = TransportNetworkStack(
+      ScriptedTransport([.stream([]), .answer(200), .stream(["a", "b"]), .answer(204)]))
+    let resource = try RawHTTPResource.test(options: options)
+    let body = try await stack.stream(resource).value
+    #expect(await words { try await body.collect(upTo: 10) } == "response/no_data")
+    let error = await #expect(throws: HTTPFetchError<any Error>.self) { try await stack.stream(resource) }
+    #expect(error?.words == "response/no_data")
+    #expect(try await stack.stream(resource).value.collect(upTo: 10) == Data("ab".utf8))
+    #expect(try await stack.stream(resource).value.collect(upTo: 10).isEmpty)
+  }
+
   @Test("ST17 a missing body is a failure where one is required")
   func noData() async throws {
     let stack = TransportNetworkStack(ScriptedTransport(repeatingLast: .answer(200)))
