@@ -22,6 +22,15 @@ extension HTTPFetchError {
     _ reason: Reason, request: String? = nil, response: ResourceResponse? = nil, apiError: APIError? = nil,
     body: Data? = nil, attempts: [Attempt] = [], retryEnd: Retry.End? = nil, retryState: Retry.State = .empty
   ) {
+    self.init(
+      reason, request: request, response: response, apiError: apiError, body: body, attempts: attempts,
+      retryEnd: retryEnd, retryState: retryState, snippetBytes: StackConfiguration().bodySnippetBytes)
+  }
+
+  private init(
+    _ reason: Reason, request: String?, response: ResourceResponse?, apiError: APIError?, body: Data?,
+    attempts: [Attempt], retryEnd: Retry.End?, retryState: Retry.State, snippetBytes limit: Int
+  ) {
     var ownError: APIError?
     let kind: FailureRecord.Kind
     switch reason {
@@ -37,13 +46,50 @@ extension HTTPFetchError {
     case .decode(let failure): kind = .decode(failure)
     }
     let redaction = response?.redaction ?? .standard
-    let limit = StackConfiguration().bodySnippetBytes
-    let snippet = body.flatMap { $0.isEmpty ? nil : BodySnippet($0, limit: limit, redaction: redaction) }
+    let snippet = body.flatMap { $0.isEmpty || limit <= 0 ? nil : BodySnippet($0, limit: limit, redaction: redaction) }
     self.init(
       FailureRecord(
         kind, request: request, response: response, apiError: apiError ?? ownError, bodySnippet: snippet, body: body,
         ledger: AttemptLedger(redaction: redaction, attempts: attempts, retryEnd: retryEnd), retryState: retryState,
         redaction: redaction))
+  }
+
+  /// Makes the error of a stream that failed after it was opened.
+  ///
+  /// The ledger is that of the stream's call, up to the failure; without a response it is empty.
+  ///
+  /// - Parameters:
+  ///   - reason: the failure by kind.
+  ///   - response: the answer that opened the stream.
+  ///   - body: the part of the body that the failure is about. Default `nil`.
+  ///   - snippetBytes: the most bytes of `body` that the error shows.
+  ///   - cause: the failure of the attempt, where `reason` has none. Default `nil`.
+  ///   - age: the time for which the stream was open; `nil` where the attempt itself did not fail.
+  ///   - facts: those of the whole transfer, where they are known. Default `nil`.
+  package init(
+    _ reason: Reason, of response: ResourceResponse?, body: Data? = nil, snippetBytes: Int,
+    cause: TransportError? = nil, openFor age: Duration?, facts: TransferFacts? = nil
+  ) {
+    guard let response else {
+      self.init(reason)
+      return
+    }
+    var ledger = response.ledger
+    let error = Self(
+      reason, request: ledger.request, response: response, apiError: nil, body: body, attempts: ledger.attempts,
+      retryEnd: nil, retryState: .empty, snippetBytes: snippetBytes)
+    if let age, let cause = error.transportError ?? cause {
+      ledger = ledger.failing(with: cause, openFor: age, facts: facts)
+    }
+    self.init(error.record.ending(ledger: ledger))
+  }
+
+  /// The same failure, with its ledger and without the answer's body: for states that are kept.
+  package var bodiless: Self {
+    Self(
+      FailureRecord(
+        record.kind, request: record.request, response: record.response, apiError: record.apiError,
+        ledger: record.ledger, redaction: record.redaction))
   }
 
   /// The same failure with another API error; also of the failures before it (``retryFailure``).

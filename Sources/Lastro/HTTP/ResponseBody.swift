@@ -79,6 +79,26 @@ public struct ResponseBody: AsyncSequence, Sendable {
     if case .source(let owner) = storage { owner.source.cancel() }
   }
 
+  /// Ends the body as its reader judges it, and gives up what is left of the transfer. Observers see that end: a
+  /// failure that the reader found, and not a caller who left.
+  ///
+  /// - Parameter error: the reason why the body is not what its reader needs. Default `nil`: the body is whole.
+  package func finish(failing error: TransportError? = nil) {
+    guard case .source(let owner) = storage else { return }
+    if let observed = owner.source as? ObservedBody { observed.finish(failing: error) } else { owner.source.cancel() }
+  }
+
+  /// Reports the proper end of a body that its reader has read to the end and found to be whole.
+  package func conclude() {
+    if case .source(let owner) = storage { (owner.source as? ObservedBody)?.finish(failing: nil) }
+  }
+
+  /// Keeps a proper end of the body from observers until ``finish(failing:)`` or ``conclude()`` judges it: for readers
+  /// that know better than HTTP whether a body is whole.
+  package func awaitVerdict() {
+    if case .source(let owner) = storage { (owner.source as? ObservedBody)?.awaitVerdict() }
+  }
+
   /// Reads all of it into memory.
   ///
   /// - Parameter limit: most bytes to take.
@@ -89,10 +109,11 @@ public struct ResponseBody: AsyncSequence, Sendable {
     var collected = Data()
     for try await chunk in self {
       if chunk.count > limit - collected.count {
-        cancel()
-        throw TransportError(
+        let error = TransportError(
           stage: .limit, code: .bodyTooLarge, message: "the body exceeds \(limit) byte\(limit == 1 ? "" : "s")",
           hint: "raise the limit, or stream the body", requestSent: true, facts: finalFacts)
+        finish(failing: error)
+        throw error
       }
       collected.append(chunk)
     }

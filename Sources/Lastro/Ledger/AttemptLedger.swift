@@ -21,7 +21,7 @@ public struct AttemptLedger: Sendable {
     let operation: String?
     let idempotencyKey: String?
     let limit: Duration?
-    let elapsed: Duration
+    var elapsed: Duration
     var attempts: [Attempt]
     let retryEnd: Retry.End?
   }
@@ -67,7 +67,26 @@ public struct AttemptLedger: Sendable {
     return result
   }
 
-  /// That of a call of which nothing is known.
+  /// The same account of a stream that failed while it was open.
+  ///
+  /// - Parameters:
+  ///   - error: the failure.
+  ///   - age: the time for which the stream was open.
+  ///   - facts: those of the whole transfer, where they are known.
+  func failing(with error: TransportError, openFor age: Duration, facts: TransferFacts?) -> AttemptLedger {
+    var result = self
+    result.storage.value.elapsed += age
+    guard let last = result.attempts.indices.last else { return result }
+    var attempt = result.attempts[last]
+    attempt.outcome = error.stage == .cancelled ? .cancelled : .failed
+    attempt.error = error
+    attempt.duration += age
+    attempt.facts?.complete(by: facts)
+    result.storage.value.attempts[last] = attempt
+    return result
+  }
+
+  /// An empty account.
   static let empty = AttemptLedger()
 
   /// Names the call within the process, as ``AttemptContext/callID`` does.
@@ -85,7 +104,7 @@ public struct AttemptLedger: Sendable {
   public var idempotencyKey: String? { account.idempotencyKey }
   /// The total time limit of the call.
   public var limit: Duration? { account.limit }
-  /// How long the call took; of a stream, until it was open.
+  /// The duration of the call: of a stream, until it was open, or until it failed.
   public var elapsed: Duration { account.elapsed }
   /// Every attempt, the last one last.
   public var attempts: [Attempt] { account.attempts }

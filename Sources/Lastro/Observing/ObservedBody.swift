@@ -8,7 +8,7 @@ internal import LastroSupport
   import Foundation
 #endif
 
-/// The body of a stream, of which observers are told when it ends. They are told once, and not before ``begin()``.
+/// The body of a stream, whose end is reported to observers: once, and not before ``begin()``.
 final class ObservedBody: ResponseBodySource {
   private struct State {
     /// `nil` while a read has it.
@@ -18,6 +18,8 @@ final class ObservedBody: ResponseBodySource {
     var end: FetchEvent.BodyEnd?
     var hasBegun = false
     var isTold = false
+    /// Whether a proper end is reported only when the reader has judged it.
+    var awaitsVerdict = false
   }
 
   private let body: ResponseBody
@@ -75,7 +77,35 @@ final class ObservedBody: ResponseBodySource {
 
   func cancel() {
     body.cancel()
+    // A body that has ended is not given up any more.
+    state.withLock { $0.awaitsVerdict = false }
     end(.cancelled(requestSent: true))
+  }
+
+  /// Holds the report of a proper end back until ``finish(failing:)`` or ``cancel()`` is called.
+  func awaitVerdict() { state.withLock { $0.awaitsVerdict = true } }
+
+  /// Ends the body as its reader judges it, and gives up what is left of the transfer.
+  ///
+  /// - Parameter error: the reason why the body is not what its reader needs; `nil` when it is whole. It replaces a
+  ///   proper end, and no failure.
+  func finish(failing error: TransportError?) {
+    let hasEnded = state.withLock { state in
+      state.awaitsVerdict = false
+      if let end = state.end {
+        if end.error == nil { state.end?.error = error }
+        return true
+      }
+      // Before the transfer is cancelled: a read that waits would end as cancelled.
+      state.end = FetchEvent.BodyEnd(bytes: state.bytes, error: error)
+      return false
+    }
+    if !hasEnded {
+      body.cancel()
+      let facts = body.finalFacts
+      state.withLock { $0.end?.facts = facts }
+    }
+    tell()
   }
 
   private func end(_ error: TransportError?) {
@@ -89,6 +119,7 @@ final class ObservedBody: ResponseBodySource {
   private func tell() {
     let end = state.withLock { state -> FetchEvent.BodyEnd? in
       guard state.hasBegun, !state.isTold, let end = state.end else { return nil }
+      if end.error == nil, state.awaitsVerdict { return nil }
       state.isTold = true
       return end
     }

@@ -9,25 +9,44 @@ internal import Lastro
 #endif
 
 /// Reads a body, and gives it up when it is silent for too long: the engine's idle timeout is that of the first byte.
+///
+/// Observers learn from its reader how it ended, by ``finish(failing:)``.
 struct BodyReader: Sendable {
   private let body: ResponseBody
   private let time: TimeSource
   private let idle: Duration?
   private let firstByte: Duration
+  private let opened: Duration
   private var isAtStart = true
+  private var hasEnded = false
 
   init(_ body: ResponseBody, idle: Duration?, firstByte: Duration, time: TimeSource) {
     self.body = body
     self.idle = idle
     self.firstByte = firstByte
     self.time = time
+    opened = time.now()
+    body.awaitVerdict()
   }
 
-  func cancel() { body.cancel() }
+  /// The time since the body was opened.
+  var age: Duration { time.now() - opened }
+  var finalFacts: TransferFacts? { body.finalFacts }
+
+  /// Ends the body: as whole, or failing.
+  func finish(failing error: TransportError? = nil) {
+    if hasEnded, error == nil { body.conclude() } else { body.finish(failing: error) }
+  }
 
   /// The next bytes; `nil` at the proper end.
   mutating func next() async throws(TransportError) -> [UInt8]? {
-    defer { isAtStart = false }
+    let bytes = try await read()
+    isAtStart = false
+    hasEnded = bytes == nil
+    return bytes
+  }
+
+  private func read() async throws(TransportError) -> [UInt8]? {
     if let bytes = body.bytes { return isAtStart && !bytes.isEmpty ? Array(bytes) : nil }
     guard let idle else { return try await Self.read(body).get() }
     let limit = isAtStart ? max(idle, firstByte) : idle
@@ -38,12 +57,13 @@ struct BodyReader: Sendable {
       body.cancel()
       throw .cancelled(requestSent: true)
     case .failure(.limit):
-      body.cancel()
-      throw TransportError(
+      let error = TransportError(
         stage: .timeout, code: .idleTimeout, message: "the server sent no byte of the stream for \(limit.brief)",
         hint: isAtStart
           ? "raise EventStreamOptions.firstEvent or JSONStreamOptions.firstText, if the server works for so long"
           : "raise Timeouts.idle, or have the server send comments", requestSent: true, facts: body.finalFacts)
+      body.finish(failing: error)
+      throw error
     }
   }
 

@@ -9,6 +9,9 @@ extension FailureCode {
   /// An event, one of its lines, or its identifier is larger than the limit; also a JSON text of a stream, or a line of
   /// text. The stage is `limit`.
   public static let eventTooLarge = Self("event_too_large")
+  /// An event of the stream reports an error of the API. The stage is `response`. Observers and ledgers have this code;
+  /// the error that is thrown has the reason `http`.
+  public static let failureEvent = Self("failure_event")
 }
 
 extension TransportError {
@@ -40,6 +43,13 @@ extension TransportError {
       hint: "allow more failures in EventStreamOptions.reconnection, or look at the server", requestSent: true)
   }
 
+  /// A failure that the API reported by an event.
+  static var failureEvent: Self {
+    Self(
+      stage: .response, code: .failureEvent, message: "an event of the stream reports a failure of the API",
+      hint: "see what the API says in it", requestSent: true)
+  }
+
   /// The end came before what says that everything has come.
   static func cutBeforeEnd(_ mark: String) -> Self {
     Self(
@@ -49,16 +59,9 @@ extension TransportError {
 }
 
 extension HTTPFetchError {
-  /// A failure while the answer's body was read.
-  init(_ error: TransportError, of response: ResourceResponse?) {
-    self.init(
-      error.stage == .cancelled ? .cancelled : .transport(error), request: response?.ledger.request,
-      response: response, attempts: response?.attempts ?? [])
-  }
-
-  /// The same failure without the answer's body: states are kept, and bodies may be large.
-  var withoutBody: Self {
-    Self(reason, request: request, response: response, attempts: attempts, retryEnd: retryEnd)
+  /// A failure between the connections of a stream, the last of which was opened by a response.
+  init(between error: TransportError, after response: ResourceResponse?) {
+    self.init(error.stage == .cancelled ? .cancelled : .transport(error), of: response, snippetBytes: 0, openFor: nil)
   }
 
   /// Whether it is a loss that time may heal. Statuses are those for which services restart or shed load: the

@@ -7,25 +7,26 @@ internal import LastroWire
 
 /// Reads the events of one connection after another.
 struct EventReader<APIError: Error>: Sendable {
-  private struct Connection: Sendable {
-    var response: ResourceResponse
-    var body: BodyReader
-    var machine: EventStreamMachine
-  }
-
   let call: StreamCall<APIError>
   let options: EventStreamOptions
   let endsAtClose: Bool
+  /// The mark without which an end is a failure, as an error names it.
+  private let endMark: String?
   private let lease: EventLease
   private let facts = Lock<StreamFacts?>(nil)
   /// When the first connection was begun.
   private var start: Duration?
-  private var connection: Connection?
+  /// The connection that is open, or was last.
+  private(set) var stream: OpenStream<APIError>?
+  /// Reads the events of the open connection; `nil` between connections.
+  private var machine: EventStreamMachine?
   private var lastEventID: String
   private var schedule = ReconnectionSchedule()
   private var isOver = false
 
-  init(_ stream: EventStream<APIError>) {
+  /// - Parameter endMark: the mark without which an end is a failure. Default `nil`: none is needed.
+  init(_ stream: EventStream<APIError>, endMark: String? = nil) {
+    self.endMark = endMark
     call = stream.call
     options = stream.options
     endsAtClose = stream.endsAtClose
@@ -35,13 +36,11 @@ struct EventReader<APIError: Error>: Sendable {
 
   private var time: TimeSource { call.configuration.timeSource }
 
-  /// The answer of the connection that is open, or was last.
-  var response: ResourceResponse? { lease.board.read(\.response) }
-
   mutating func next() async throws(HTTPFetchError<APIError>) -> ServerSentEvent? {
     guard !isOver else { return nil }
     do throws(HTTPFetchError<APIError>) {
       if let event = try await find() { return event }
+      if let endMark { throw failure(.cutBeforeEnd(endMark)) }
     } catch {
       end()
       throw error
@@ -50,11 +49,11 @@ struct EventReader<APIError: Error>: Sendable {
     return nil
   }
 
-  /// Ends it, and its connection.
+  /// Ends it, and its connection, whose body is whole unless a failure was found before.
   mutating func end() {
     isOver = true
-    connection?.body.cancel()
-    connection = nil
+    stream?.body.finish()
+    machine = nil
     lease.end()
   }
 
@@ -62,18 +61,20 @@ struct EventReader<APIError: Error>: Sendable {
     while true {
       let loss: HTTPFetchError<APIError>?
       do throws(HTTPFetchError<APIError>) {
-        if connection == nil, try await !connect() { return nil }
+        if machine == nil, try await !connect() { return nil }
         if let event = try await read() { return event }
         loss = nil
       } catch {
         loss = error
       }
-      connection = nil
+      machine = nil
       if let loss, !loss.mayPass { throw loss }
       guard let failures = reconnections, loss != nil || !endsAtClose else {
         if let loss { throw loss }
         return nil
       }
+      // A connection that ends in order is no failure where another follows.
+      stream?.body.finish()
       try await pause(after: loss, limit: failures)
     }
   }
@@ -93,16 +94,14 @@ extension EventReader {
     let answer = try await call.open(firstByte: options.firstEvent, left: timeLeft, facts: facts) {
       $0.askForEvents(after: id)
     }
+    stream = answer
     if answer.response.status == .noContent { return false }
     do throws(TransportError) {
       try answer.response.checkHasEvents()
     } catch {
-      answer.body.cancel()
-      throw HTTPFetchError(error, of: answer.response)
+      throw answer.failure(error)
     }
-    connection = Connection(
-      response: answer.response, body: answer.body,
-      machine: EventStreamMachine(limits: options.limits, lastEventID: id))
+    machine = EventStreamMachine(limits: options.limits, lastEventID: id)
     lease.board.change { board in
       board.response = answer.response
       board.post(.open)
@@ -112,31 +111,34 @@ extension EventReader {
 
   /// The next event of the connection; `nil` when it has ended.
   private mutating func read() async throws(HTTPFetchError<APIError>) -> ServerSentEvent? {
-    guard let response = connection?.response else { return nil }
     while true {
-      if let event = try takeEvent(response) { return event }
+      if let event = try takeEvent() { return event }
       do throws(TransportError) {
-        guard let bytes = try await connection?.body.next() else { return nil }
-        connection?.machine.feed(bytes)
+        guard let bytes = try await stream?.body.next() else { return nil }
+        machine?.feed(bytes)
       } catch {
-        throw HTTPFetchError(error, of: response)
+        throw failure(error)
       }
     }
   }
 
-  private mutating func takeEvent(_ response: ResourceResponse) throws(HTTPFetchError<APIError>) -> ServerSentEvent? {
+  private mutating func takeEvent() throws(HTTPFetchError<APIError>) -> ServerSentEvent? {
     defer {
-      if let id = connection?.machine.lastEventID { lastEventID = id }
-      if let milliseconds = connection?.machine.retry { schedule.set(milliseconds: milliseconds) }
+      if let id = machine?.lastEventID { lastEventID = id }
+      if let milliseconds = machine?.retry { schedule.set(milliseconds: milliseconds) }
     }
     do throws(EventStreamMachine.Violation) {
-      guard let event = try connection?.machine.next() else { return nil }
+      guard let event = try machine?.next() else { return nil }
       schedule.noteEvent()
       return ServerSentEvent(event)
     } catch {
-      connection?.body.cancel()
-      throw HTTPFetchError(.tooLarge(error), of: response)
+      throw failure(.tooLarge(error))
     }
+  }
+
+  /// Ends the latest connection with a failure, and returns the error to throw.
+  private func failure(_ error: TransportError) -> HTTPFetchError<APIError> {
+    stream?.failure(error) ?? HTTPFetchError(between: error, after: nil)
   }
 }
 
@@ -163,33 +165,33 @@ extension EventReader {
     after loss: HTTPFetchError<APIError>?, limit: Int
   ) async throws(HTTPFetchError<APIError>) {
     var wait = schedule.wait(random: call.configuration.randomSource.unit())
-    guard schedule.losses <= limit else { throw loss ?? failure(.endedTooOften(limit)) }
+    guard schedule.losses <= limit else { throw loss ?? between(.endedTooOften(limit)) }
     if let fields = loss?.response?.headerFields, let asked = RetryAfter.wait(fields, sinceEpoch: time.sinceEpoch) {
       if let loss, asked > call.configuration.maximumRetryAfter { throw loss }
       wait = max(wait, asked)
     }
     if let left = timeLeft, wait >= left { throw loss ?? (left > .zero ? tooLate(wait) : outOfTime) }
-    let reason = loss.map { EventStreamState.Loss.failed($0.erased.withoutBody) } ?? .ended
+    let reason = loss.map { EventStreamState.Loss.failed($0.erased.bodiless) } ?? .ended
     lease.board.change { $0.post(.waiting(for: wait, because: reason)) }
     do {
       if wait > .zero { try await time.sleep(wait) }
     } catch {
-      throw HTTPFetchError(.cancelled, response: response, attempts: response?.attempts ?? [])
+      throw between(.cancelled(requestSent: true))
     }
   }
 
   /// The failure when the next connection would begin after the total timeout, which has not passed yet.
   private func tooLate(_ wait: Duration) -> HTTPFetchError<APIError> {
     let total = facts.withLock { $0?.timeouts.total }
-    return failure(.connectionTooLate(after: wait, total: total ?? wait))
+    return between(.connectionTooLate(after: wait, total: total ?? wait))
   }
 
   private var outOfTime: HTTPFetchError<APIError> {
     let total = facts.withLock { $0?.timeouts.total }
-    return failure(.deadlinePassed(.totalTimeout, of: total, "before the next connection", requestSent: true))
+    return between(.deadlinePassed(.totalTimeout, of: total, "before the next connection", requestSent: true))
   }
 
-  private func failure(_ error: TransportError) -> HTTPFetchError<APIError> {
-    HTTPFetchError(error, of: response)
+  private func between(_ error: TransportError) -> HTTPFetchError<APIError> {
+    HTTPFetchError(between: error, after: stream?.response)
   }
 }

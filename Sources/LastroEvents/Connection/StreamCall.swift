@@ -30,7 +30,7 @@ struct StreamCall<APIError: Error>: Sendable {
   func open(
     firstByte: Duration, left: Duration?, facts: Lock<StreamFacts?>,
     prepare: @escaping @Sendable (inout ResourceRequest) -> Void
-  ) async throws(HTTPFetchError<APIError>) -> (response: ResourceResponse, body: BodyReader) {
+  ) async throws(HTTPFetchError<APIError>) -> OpenStream<APIError> {
     var resource = resource
     let making = resource.baseRequestMaking
     let given = resource.options.timeouts
@@ -50,10 +50,10 @@ struct StreamCall<APIError: Error>: Sendable {
     }
     let answer = try await stack.stream(resource)
     let idle = facts.withLock { $0?.timeouts.idle }
-    return (
-      answer.response,
-      BodyReader(answer.value, idle: idle, firstByte: firstByte, time: configuration.timeSource)
-    )
+    return OpenStream(
+      response: answer.response,
+      body: BodyReader(answer.value, idle: idle, firstByte: firstByte, time: configuration.timeSource),
+      snippetBytes: configuration.bodySnippetBytes)
   }
 }
 

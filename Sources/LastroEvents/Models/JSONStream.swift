@@ -37,7 +37,7 @@ public struct JSONStream<Model: Decodable & Sendable, APIError: Error>: AsyncSeq
   public struct AsyncIterator: AsyncIteratorProtocol {
     let stream: JSONStream
     var texts: JSONTextReader
-    var body: BodyReader?
+    var open: OpenStream<APIError>?
     var isAtEnd = false
     var isOver = false
 
@@ -71,12 +71,12 @@ public struct JSONStream<Model: Decodable & Sendable, APIError: Error>: AsyncSeq
 extension JSONStream.AsyncIterator {
   private mutating func finish() {
     isOver = true
-    body?.cancel()
-    body = nil
+    // Whole, unless a failure was found before.
+    open?.body.finish()
   }
 
   private mutating func find() async throws(HTTPFetchError<APIError>) -> Model? {
-    if body == nil { try await open() }
+    if open == nil { try await connect() }
     while true {
       if let text = try text() { return try model(text) }
       if isAtEnd {
@@ -87,19 +87,19 @@ extension JSONStream.AsyncIterator {
     }
   }
 
-  private mutating func open() async throws(HTTPFetchError<APIError>) {
+  private mutating func connect() async throws(HTTPFetchError<APIError>) {
     let options = stream.options
     do throws(TransportError) { try options.check() } catch { throw HTTPFetchError(.noRequest(error)) }
     let answer = try await stream.call.open(firstByte: options.firstText, left: nil, facts: Lock(nil)) {
       $0.askForJSON(options.framing)
     }
     stream.latest.withLock { $0 = answer.response }
-    body = answer.body
+    open = answer
   }
 
   private mutating func read() async throws(HTTPFetchError<APIError>) {
     do throws(TransportError) {
-      if let bytes = try await body?.next() { texts.feed(bytes) } else { isAtEnd = true }
+      if let bytes = try await open?.body.next() { texts.feed(bytes) } else { isAtEnd = true }
     } catch {
       throw failure(error)
     }
@@ -114,12 +114,13 @@ extension JSONStream.AsyncIterator {
   }
 
   private mutating func model(_ text: [UInt8]) throws(HTTPFetchError<APIError>) -> Model {
-    let model = try HTTPFetchError<APIError>.decoding(Data(text), by: stream.decoding, of: stream.response)
+    guard let open else { throw HTTPFetchError(.cancelled) }
+    let model = try open.decode(Data(text), by: stream.decoding)
     if stream.isLast?(model) ?? false { finish() }
     return model
   }
 
   private func failure(_ error: TransportError) -> HTTPFetchError<APIError> {
-    HTTPFetchError(error, of: stream.response)
+    open?.failure(error) ?? HTTPFetchError(between: error, after: nil)
   }
 }

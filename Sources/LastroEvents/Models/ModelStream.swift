@@ -86,7 +86,9 @@ public struct ModelStream<Model: Decodable & Sendable, APIError: Error>: AsyncSe
   }
 
   /// Makes the iterator, which connects when the first model is asked for.
-  public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(stream: self, events: EventReader(events)) }
+  public func makeAsyncIterator() -> AsyncIterator {
+    AsyncIterator(stream: self, events: EventReader(events, endMark: end.text))
+  }
 }
 
 extension ModelStream.AsyncIterator {
@@ -97,10 +99,7 @@ extension ModelStream.AsyncIterator {
 
   private mutating func find() async throws(HTTPFetchError<APIError>) -> Model? {
     while !isOver {
-      guard let event = try await events.next() else {
-        guard let mark = stream.end.text else { return nil }
-        throw HTTPFetchError(.cutBeforeEnd(mark), of: events.response)
-      }
+      guard let event = try await events.next() else { return nil }
       if stream.failure.matches(event) { throw apiFailure(event) }
       // What follows the mark is not read, whether the mark is decoded or not.
       if stream.end.matches(event) { finish() }
@@ -121,15 +120,14 @@ extension ModelStream.AsyncIterator {
   }
 
   private func decode(_ event: ServerSentEvent) throws(HTTPFetchError<APIError>) -> Model {
-    try HTTPFetchError<APIError>.decoding(Data(event.data.utf8), by: stream.decoding, of: events.response)
+    guard let open = events.stream else { throw HTTPFetchError(.cancelled) }
+    return try open.decode(Data(event.data.utf8), by: stream.decoding)
   }
 
   private func apiFailure(_ event: ServerSentEvent) -> HTTPFetchError<APIError> {
     let data = Data(event.data.utf8)
-    guard let response = events.response else { return HTTPFetchError(.cancelled) }
-    let apiError = try? stream.events.call.resource.errorDecoding.decode(data, response)
-    return HTTPFetchError(
-      .http(response.status, apiError), request: response.ledger.request, response: response, body: data,
-      attempts: response.attempts)
+    guard let open = events.stream else { return HTTPFetchError(.cancelled) }
+    let apiError = try? stream.events.call.resource.errorDecoding.decode(data, open.response)
+    return open.failure(.http(open.response.status, apiError), about: data, cause: .failureEvent)
   }
 }

@@ -82,8 +82,9 @@ public struct TextLines: AsyncSequence, Sendable {
         return try cutter.next()
       } catch {
         isOver = true
-        body.cancel()
-        throw .lineTooLong(error.maximum)
+        let failure = TransportError.lineTooLong(error.maximum)
+        body.finish(failing: failure)
+        throw failure
       }
     }
 

@@ -42,6 +42,8 @@ final class PartReader: Sendable {
     self.body = body
     self.isByteRanges = isByteRanges
     state = Lock(.open(Position(iterator: body.makeAsyncIterator(), machine: machine)))
+    // Only the last delimiter says whether the body is whole.
+    body.awaitVerdict()
   }
 
   func nextPart() async throws(TransportError) -> MultipartPart? {
@@ -100,7 +102,7 @@ final class PartReader: Sendable {
       let isHarmless = error.stage == .request
       let position = position
       state.withLock { $0 = isHarmless ? .open(position) : .failed(error) }
-      if !isHarmless { body.cancel() }
+      if !isHarmless { body.finish(failing: error) }
       throw error
     }
   }
@@ -143,8 +145,7 @@ final class PartReader: Sendable {
       while passed <= Self.maximumEpilogueBytes, let chunk = try? await iterator.next() { passed += chunk.count }
       return passed <= Self.maximumEpilogueBytes
     }
-    if case .success(true) = isShort { return }
-    body.cancel()
+    if case .success(true) = isShort { body.conclude() } else { body.finish() }
   }
 }
 

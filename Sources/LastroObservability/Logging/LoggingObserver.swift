@@ -5,12 +5,15 @@ public import Lastro
 internal import LastroSupport
 public import Logging
 
-/// Logs one line a call, when it ends, over swift-log. `LoggingInterceptor` tells of each attempt instead.
+/// Logs one line per call, when it ends, over swift-log; `LoggingInterceptor` logs each attempt instead. A stream has a
+/// line when it is opened, and another one if it fails.
 ///
-/// Messages are constant texts: "call succeeded", "stream opened", "call failed", "call cancelled", "stream failed"
-/// (for a body that broke off), "more calls failed alike". What is particular stands in the metadata: `call`,
-/// `operation`, `request` (method and URL, without the values of its query), `attempts`, `duration_ms`, `status`; of
-/// failures `stage`, `code`, `error`, `hint`, `engine_code`. Every value is on one line, and secrets are masked.
+/// Messages are constant texts: "call succeeded", "stream opened", "call failed", "call cancelled", "stream failed",
+/// "more calls failed alike". A stream fails when its body breaks off or falls silent, and when its reader finds that
+/// it is not whole or not what it should be. The metadata has the particulars: `call`, `operation`, `request` (method
+/// and URL, without the values of its query), `attempts`, `duration_ms` (until the stream was opened, or until it
+/// failed), `status`; of failures `stage`, `code`, `error`, `hint`, `engine_code`. Every value is on one line, and
+/// secrets are masked.
 ///
 /// In an outage every line says the same. Of failures that are alike, which are those of one server and operation with
 /// the same status, or the same stage and code, so many are told within a window; the number of the others is told when
@@ -50,6 +53,13 @@ public final class LoggingObserver: FetchObserver {
   private let levels: Levels
   private let redaction: Redaction
   private let sampler: Lock<FailureSampler>
+  private let streams = Lock<[UInt64: OpenStream]>([:])
+
+  /// A stream that was opened, and when.
+  private struct OpenStream {
+    var response: ResourceResponse
+    var opened: Duration
+  }
 
   /// Makes an observer.
   ///
@@ -79,11 +89,16 @@ public final class LoggingObserver: FetchObserver {
     case .callEnded(let result):
       tellUntold(event)
       switch result {
-      case .success(let response): succeeded(response, event)
+      case .success(let response):
+        if event.isStream, logger.logLevel <= levels.failed {
+          streams.withLock { $0[event.callID] = OpenStream(response: response, opened: event.time) }
+        }
+        succeeded(response, event)
       case .failure(let error): failed(error, event)
       }
     case .bodyEnded(let end):
-      if let error = end.error, error.code != .cancelled { bodyFailed(error, event) }
+      let stream = streams.withLock { $0.removeValue(forKey: event.callID) }
+      if let error = end.error, error.code != .cancelled { bodyFailed(error, stream, event) }
     default: break
     }
   }
@@ -108,11 +123,18 @@ public final class LoggingObserver: FetchObserver {
     logger.log(level: level, error.isCancelled ? "call cancelled" : "call failed", metadata: metadata)
   }
 
-  private func bodyFailed(_ error: TransportError, _ event: FetchEvent) {
+  private func bodyFailed(_ error: TransportError, _ stream: OpenStream?, _ event: FetchEvent) {
     tellUntold(event)
-    let kind = FailureSampler.Kind(operation: event.operation, reason: HTTPAttributes.errorType(of: error))
-    guard logger.logLevel <= levels.failed, isTold(kind, levels.failed, event) else { return }
+    guard logger.logLevel <= levels.failed else { return }
+    let ledger = stream?.response.ledger ?? AttemptLedger()
+    let kind = FailureSampler.Kind(
+      server: server(of: ledger), operation: event.operation, reason: HTTPAttributes.errorType(of: error))
+    guard isTold(kind, levels.failed, event) else { return }
     var metadata: Logger.Metadata = ["call": "\(event.callID)"]
+    if let stream {
+      metadata = self.metadata(of: ledger, event, openFor: event.time - stream.opened)
+      metadata["status"] = "\(stream.response.status.code)"
+    }
     metadata["operation"] = text(of: event.operation)
     metadata["stage"] = "\(error.stage.rawValue)"
     metadata["code"] = "\(error.code)"
@@ -122,10 +144,13 @@ public final class LoggingObserver: FetchObserver {
   }
 
   private func isTold(_ error: HTTPFetchError<any Error>, _ level: Logger.Level, _ event: FetchEvent) -> Bool {
-    let server = error.ledger.url.flatMap { try? Origin($0) }.map { "\($0)" }
     let kind = FailureSampler.Kind(
-      server: server, operation: event.operation, reason: HTTPAttributes.errorType(of: error))
+      server: server(of: error.ledger), operation: event.operation, reason: HTTPAttributes.errorType(of: error))
     return isTold(kind, level, event)
+  }
+
+  private func server(of ledger: AttemptLedger) -> String? {
+    ledger.url.flatMap { try? Origin($0) }.map { "\($0)" }
   }
 
   private func isTold(_ kind: FailureSampler.Kind, _ level: Logger.Level, _ event: FetchEvent) -> Bool {
@@ -144,10 +169,12 @@ public final class LoggingObserver: FetchObserver {
     }
   }
 
-  private func metadata(of ledger: AttemptLedger, _ event: FetchEvent) -> Logger.Metadata {
+  private func metadata(
+    of ledger: AttemptLedger, _ event: FetchEvent, openFor age: Duration = .zero
+  ) -> Logger.Metadata {
     var metadata: Logger.Metadata = [
       "call": "\(event.callID)", "attempts": "\(ledger.attempts.count)",
-      "duration_ms": "\((ledger.elapsed / .microseconds(1)).rounded() / 1000)",
+      "duration_ms": "\(((ledger.elapsed + age) / .microseconds(1)).rounded() / 1000)",
     ]
     metadata["operation"] = text(of: event.operation)
     metadata["request"] = ledger.request.map { "\(redaction.text($0).onOneLine)" }

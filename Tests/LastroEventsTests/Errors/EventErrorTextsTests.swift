@@ -55,7 +55,7 @@ struct EventErrorTextsTests {
       .tooLarge(.line(100)), .tooLarge(.event(100)), .tooLarge(.id(100)), .endedTooOften(20),
       .cutBeforeEnd(EndMark.data("[DONE]").text ?? ""), .cutBeforeEnd(EndMark.event("message_stop").text ?? ""),
       .cutBeforeEnd("the last model"), .unreadable(.tooLong(100)), .unreadable(.truncated), .unreadable(.outsideOfText),
-      .lineTooLong(100),
+      .lineTooLong(100), .failureEvent,
       .deadlinePassed(.totalTimeout, of: .seconds(10), "before the next connection", requestSent: true),
       .connectionTooLate(after: .seconds(3), total: .seconds(10)),
     ]

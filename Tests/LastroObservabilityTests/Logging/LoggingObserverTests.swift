@@ -129,4 +129,23 @@ struct LoggingObserverTests {
     #expect(all[1].level == .warning && all[1].metadata["error"] == "token=***")
     #expect(all[1].metadata["call"] == all[0].metadata["call"])
   }
+
+  @Test("The line of a stream that failed has its request, its status, and the time until the failure")
+  func failedStream() async throws {
+    let (logger, entries) = RecordingLogHandler.make()
+    let cut = TransportError(stage: .response, code: .truncatedBody, message: "cut", requestSent: true)
+    let step = ScriptedTransport.Step.perform { [clock] _ throws(TransportError) in
+      clock.advance(by: .milliseconds(250))
+      return TransferResponse(
+        head: HTTPResponse(status: .ok), body: ResponseBody(source: ChunkSource([Data("a".utf8)], failure: cut)))
+    }
+    let stack = stack(ScriptedTransport([step]), LoggingObserver(logger: logger))
+    let body = try await stack.stream(RawHTTPResource.test()).value
+    clock.advance(by: .seconds(2))
+    _ = try? await body.collect(upTo: 10)
+    let line = try #require(entries.withLock { $0.last })
+    #expect(line.message == "stream failed" && line.metadata["code"] == "truncated_body")
+    #expect(line.metadata["request"] == "GET https://example.com/a" && line.metadata["status"] == "200")
+    #expect(line.metadata["duration_ms"] == "2250.0" && line.metadata["attempts"] == "1")
+  }
 }
