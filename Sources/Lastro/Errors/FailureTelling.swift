@@ -13,6 +13,9 @@ extension FailureTelling {
   /// Whether asking again may help, and sends nothing twice: the fetch was one of a request that must not be repeated,
   /// and nothing of it was sent.
   var mayPass: Bool { failedFetch.map(RetryInterceptor.isEligibleUnsent) ?? false }
+
+  /// Whether a retry policy has had its say about the failed fetch: another layer that retries would multiply attempts.
+  var wasRetried: Bool { failedFetch?.wasRetried ?? false }
 }
 
 extension HTTPFetchError: FailureTelling {
@@ -30,6 +33,16 @@ extension HTTPFetchError: FailureTelling {
     failure.trustFailure = trustFailure
     failure.refusedCertificate = refusedCertificate
     return failure
+  }
+
+  /// Whether there was more than one attempt, or a reason against another one: of this fetch, or of one that it needed.
+  fileprivate var wasRetried: Bool {
+    attempts.count > 1 || retryEnd != nil || needsRetriedFetch
+  }
+
+  /// Whether it failed for want of another fetch that was retried already.
+  var needsRetriedFetch: Bool {
+    if case .noRequest(let error as any FailureTelling) = record.kind { error.wasRetried } else { false }
   }
 
   /// What failed at first: of an attempt that failed because of another fetch, that fetch.

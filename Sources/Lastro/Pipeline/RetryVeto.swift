@@ -8,6 +8,7 @@ enum RetryVeto {
   case deadlinePassed
   case bodyConsumed
   case notIdempotent(HTTPRequest.Method)
+  case retriedBefore
 
   /// The veto of a retry; `nil` where there is none.
   static func judge(_ failed: FailedAttempt) -> RetryVeto? {
@@ -16,6 +17,7 @@ enum RetryVeto {
     if root.stage == .trust || root.code == .egressDenied || certificateRefusals.contains(root.code) { return .trust }
     if error.code == .totalTimeout { return .deadlinePassed }
     if let timeLeft = failed.timeLeft, timeLeft <= .zero { return .deadlinePassed }
+    if error.needsRetriedFetch { return .retriedBefore }
     if failed.isBodyConsumed { return .bodyConsumed }
     // A refusal after a redirect is one of another request: the first was acted on.
     let isRefusal = failed.hops == 0 && refusals.contains(error.statusCode?.code ?? 0)
@@ -29,7 +31,7 @@ enum RetryVeto {
   var isFinal: Bool {
     switch self {
     case .trust, .deadlinePassed: true
-    case .bodyConsumed, .notIdempotent: false
+    case .bodyConsumed, .notIdempotent, .retriedBefore: false
     }
   }
 
@@ -40,6 +42,7 @@ enum RetryVeto {
     case .deadlinePassed: .deadlinePassed
     case .bodyConsumed: .bodyConsumed
     case .notIdempotent(let method): .notIdempotent(method)
+    case .retriedBefore: .retriedBefore
     }
   }
 

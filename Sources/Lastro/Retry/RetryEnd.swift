@@ -3,9 +3,10 @@
 public import HTTPTypes
 
 extension Retry {
-  /// Why there was no further attempt, where a policy or a rule of the stack decided it.
+  /// The reason why there was no further attempt, where a policy or a rule of the stack decided it.
   ///
-  /// It stands beside the failure, which stays what it is: ``HTTPFetchError/retryEnd``, ``AttemptLedger/retryEnd``.
+  /// The failure itself stays what it is: the error (``HTTPFetchError/retryEnd``) and its ledger
+  /// (``AttemptLedger/retryEnd``) have the reason beside it.
   @nonexhaustive
   public enum End: Sendable, CustomStringConvertible {
     /// A policy, or another interceptor, said to stop (``Retry/Action/noRetry(_:)``), and why.
@@ -18,6 +19,8 @@ extension Retry {
     case trust
     /// The request may have been acted on, and is not idempotent (``ResourceRequest/isIdempotent``).
     case notIdempotent(HTTPRequest.Method)
+    /// Another fetch, which the request needed, such as that of an access token, was retried already.
+    case retriedBefore
     /// The body has been read, and cannot be had again.
     case bodyConsumed
     /// The total deadline has passed.
@@ -33,7 +36,7 @@ extension Retry {
     case retryAfterTooLong(wait: Duration, limit: Duration)
 
     /// A stable word, for logs and programs: `retries`, `delay` and `policy` (a policy's reasons), `attempts`, `quota`,
-    /// `trust`, `not_idempotent`, `body_consumed`, `deadline`, `retry_after`.
+    /// `trust`, `not_idempotent`, `retried_before`, `body_consumed`, `deadline`, `retry_after`.
     public var code: String {
       switch self {
       case .policy(.retries): "retries"
@@ -43,6 +46,7 @@ extension Retry {
       case .quotaSpent: "quota"
       case .trust: "trust"
       case .notIdempotent: "not_idempotent"
+      case .retriedBefore: "retried_before"
       case .bodyConsumed: "body_consumed"
       case .deadlinePassed, .deadlineTooClose: "deadline"
       case .retryAfterTooLong: "retry_after"
@@ -61,6 +65,7 @@ extension Retry {
       case .trust: "a trust failure, or a denied address, is never retried"
       case .notIdempotent(let method):
         "a \(method.rawValue) that may have been sent is retried only with an Idempotency-Key, or if it is .idempotent"
+      case .retriedBefore: "another fetch, which the request needed, was retried already"
       case .bodyConsumed: "the body has been read and cannot be sent again"
       case .deadlinePassed: "the total deadline has passed"
       case .deadlineTooClose(let wait, let left, let isDemanded):

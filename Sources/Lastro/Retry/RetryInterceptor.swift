@@ -65,6 +65,8 @@ public struct RetryInterceptor: HTTPResourceInterceptor {
   }
 
   func action(after error: HTTPFetchError<any Error>, state: Retry.State, metadata: HTTPRetryMetadata) -> Retry.Action {
+    // Another policy, or this one, has retried what the request needed.
+    if error.needsRetriedFetch { return .none }
     guard eligibility == .standard else { return policy.shouldRetry(with: error, state: state, metadata: metadata) }
     let earlier = state.errors.compactMap { $0 as? HTTPFetchError<any Error> }
     let isIdempotent = metadata.request?.isIdempotent ?? false

@@ -64,6 +64,42 @@ struct TokenEndpointDownTests {
     #expect(tokens.requests.count == 3 && api.requests.isEmpty)
   }
 
+  @Test(
+    "A token endpoint that is down is asked once per retry policy, also where the token is fetched through the same stack",
+    arguments: [RetryInterceptor.Eligibility.standard, .any])
+  func oneStack(eligibility: RetryInterceptor.Eligibility) async throws {
+    let transport = ScriptedTransport(repeatingLast: .fail(.connect, .connectFailed))
+    let source = try OAuth2ClientCredentials(client: Sources.client())
+    let error = try await stack(transport, source, eligibility: eligibility).failure(of: .test())
+    check(error, "connect/token_unavailable", attempts: 1)
+    #expect(transport.requests.count == 3)
+    #expect(error.description.components(separatedBy: "not retried").count == 2, "\(error)")
+    #expect(error.description.components(separatedBy: "attempts").count == 2, "\(error)")
+  }
+
+  @Test("A failed fetch of an interceptor that was retried is not retried again by the call that needed it")
+  func nestedFetch() async throws {
+    let inner = ScriptedTransport(repeatingLast: .fail(.connect, .connectFailed))
+    let policy = try HTTPRetryPolicy.standard(attempts: 3, random: RandomSource { .max })
+    let helper = TransportNetworkStack(
+      inner, time: time.timeSource, interceptors: [RetryInterceptor(policy: policy)])
+    let asking = Hooks(
+      make: { result, _ in
+        do {
+          _ = try await helper.fetch(.test())
+          return result
+        } catch {
+          return .failure(error)
+        }
+      })
+    let api = ScriptedTransport(repeatingLast: .answer(200))
+    let outer = TransportNetworkStack(
+      api, time: time.timeSource, interceptors: [asking, RetryInterceptor(policy: policy)])
+    let error = try await outer.failure(of: .test())
+    #expect(inner.requests.count == 3 && api.requests.isEmpty)
+    #expect(error.attempts.count == 1)
+  }
+
   @Test("it is back: the retry gets the token, and the request goes out once, also a POST")
   func back() async throws {
     let tokens = ScriptedTransport(repeatingLast: .fail(.connect, .connectFailed), Self.granted)
