@@ -35,10 +35,12 @@ public struct CurlNetworkStack: HTTPNetworkStack {
   /// - Parameters:
   ///   - engine: threads, connections, limits. Default `CurlConfiguration()`.
   ///   - configuration: interceptors, time limits, redirects. Default `StackConfiguration()`.
-  /// - Throws: `ConfigurationError` for a value that cannot work, or when threads or descriptors ran out.
+  /// - Throws: `ConfigurationError` for a value that cannot work, the base URL among them, or when threads or
+  ///   descriptors ran out.
   public init(
     _ engine: CurlConfiguration = CurlConfiguration(), configuration: StackConfiguration = StackConfiguration()
   ) throws(ConfigurationError) {
+    try configuration.checkBaseURL()
     self.init(sharing: try CurlTransport(engine), configuration: configuration)
   }
 

@@ -33,9 +33,17 @@ package struct RequestTarget: Sendable, Hashable {
 
   /// Takes an absolute URL apart.
   ///
-  /// - Throws: stage `request`, code `invalid_url` or `unsupported_scheme`. The message never has the URL in it, for it
-  ///   may hold secrets.
+  /// - Throws: stage `request`, code `invalid_url` or `unsupported_scheme`. The message ends with the URL, in which
+  ///   user information and the values of the query are masked.
   package init(_ url: String) throws(TransportError) {
+    do throws(TransportError) {
+      try self.init(reading: url)
+    } catch {
+      throw error.naming(url)
+    }
+  }
+
+  private init(reading url: String) throws(TransportError) {
     if let byte = url.firstByte(where: { $0.isControl || $0 == 0x20 }) {
       throw .invalidURL(
         "the URL has \(byte == 0x20 ? "a space" : "a control character") in it",
@@ -97,6 +105,13 @@ package struct RequestTarget: Sendable, Hashable {
 }
 
 extension TransportError {
+  /// The same error, with the URL that it is about at the end of its message.
+  fileprivate func naming(_ url: String) -> Self {
+    var error = self
+    error.message += ": \"\(RefusedURL.shown(url))\""
+    return error
+  }
+
   /// Stage `request`, code `invalid_url`.
   package static func invalidURL(_ message: String, hint: String? = nil) -> Self {
     .refused(.invalidURL, message, hint: hint)

@@ -3,8 +3,9 @@
 /// A text that must not be shown by accident: a token, a password, a key.
 ///
 /// Printing, interpolating, dumping and reflecting it give ``Redaction/mask``. ``reveal()`` is the one way to its text,
-/// so that a search for the word finds every place that reads one. ``RequestOptions/secrets`` and
-/// ``RequestBody/secrets`` say which secrets a request carries; they are then masked by value in all that tells of it.
+/// so that a search for the word finds every place that reads one. The secrets that a
+/// request carries are named by its options (``RequestOptions/secrets``) and its body (``RequestBody/secrets``); all
+/// texts about the request mask them by value.
 ///
 /// Two secrets are equal when their UTF-8 is.
 public struct Secret: Sendable, Hashable, ExpressibleByStringLiteral {

@@ -15,7 +15,8 @@
 public struct StackConfiguration: Sendable {
   /// The base URL of endpoints, in place of their own, such as that of a server for tests or staging; and what a URL
   /// that begins with `/` is below. Absolute, `http` or `https`, without a query. Default `nil`: endpoints have their
-  /// own. Other URLs stay as they are.
+  /// own. Other URLs stay as they are. A base URL that cannot be used fails every fetch, with `invalid_url`;
+  /// `CurlNetworkStack(_:configuration:)` refuses it.
   ///
   /// Credentials that are bound to origins have to name this one.
   public var baseURL: String?

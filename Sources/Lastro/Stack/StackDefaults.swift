@@ -10,11 +10,8 @@ struct StackDefaults: Sendable {
   /// `nil` where there is nothing to add.
   init?(_ configuration: StackConfiguration) throws(TransportError) {
     guard configuration.baseURL != nil || !configuration.headers.fields.isEmpty else { return nil }
-    base = try configuration.baseURL.map { (url) throws(TransportError) in try RequestTarget(url) }
+    base = try configuration.baseTarget()
     fields = try configuration.headers.checkedFields()
-    if base?.query != nil {
-      throw .invalidURL("the stack's base URL has a query", hint: "give query items in the endpoint")
-    }
     // Whatever the stack is asked to fetch, and wherever: a key would go to strangers.
     if let secret = fields.first(where: { Redaction.standard.isSecret($0.name) }) {
       throw .refused(
@@ -54,6 +51,35 @@ struct StackDefaults: Sendable {
     request.head.scheme = base.scheme
     request.head.authority = base.authority
     request.head.path = (rest.first == "/" ? String(base.path.withoutSlashesAtEnd) : base.path) + rest
+  }
+}
+
+extension StackConfiguration {
+  /// Reads the base URL.
+  ///
+  /// - Throws: stage `request`, code `invalid_url` or `unsupported_scheme`, with the name of the property.
+  fileprivate func baseTarget() throws(TransportError) -> RequestTarget? {
+    guard let baseURL else { return nil }
+    do throws(TransportError) {
+      let target = try RequestTarget(baseURL)
+      if target.query != nil {
+        throw .invalidURL("it has a query", hint: "give query items in the endpoint")
+      }
+      return target
+    } catch {
+      var error = error
+      error.message = "StackConfiguration.baseURL cannot be used: \(error.message)"
+      throw error
+    }
+  }
+
+  /// Refuses a base URL that cannot be used: for stacks whose making may fail.
+  package func checkBaseURL() throws(ConfigurationError) {
+    do throws(TransportError) {
+      _ = try baseTarget()
+    } catch {
+      throw ConfigurationError(error.message, hint: error.hint)
+    }
   }
 }
 

@@ -83,7 +83,7 @@ struct StackDefaultsTests {
       (nil, .init(Relative()), "the stack has none (set StackConfiguration.baseURL"),
       (nil, .get("/me"), "the stack has none (set StackConfiguration.baseURL"),
       ("b.example", .init(Relative()), "no scheme"),
-      ("https://b.example?x=1", .init(Relative()), "the stack's base URL has a query"),
+      ("https://b.example?x=1", .init(Relative()), "StackConfiguration.baseURL cannot be used: it has a query"),
       ("https://b.example", .init(Shop.elsewhere), "not below the endpoint's base URL"),
       ("https://b.example", .get("//c.example/me"), "no scheme"),
     ] as [(String?, HTTPResource<NoContent, APIFailure>, String)] {
