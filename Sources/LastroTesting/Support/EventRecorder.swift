@@ -24,7 +24,7 @@ public final class EventRecorder<Event: Sendable>: Sendable {
 
   /// Appends an event. May be called from any thread.
   ///
-  /// - Returns: how many events came before it: 0 for the first.
+  /// - Returns: The index of the event in ``events``: 0 for the first.
   @discardableResult
   public func record(_ event: Event) -> Int {
     state.change { events in

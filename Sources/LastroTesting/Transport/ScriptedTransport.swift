@@ -21,8 +21,8 @@ internal import LastroSupport
 /// its request (``Step/expect(method:path:then:)``); one that is not like that fails with code `script_mismatch`.
 ///
 /// Steps that wait, and the handler, are given up when the request's deadline passes: stage `timeout`, with its code,
-/// as any transport does it. The time is that of the first stack that is made of it, unless
-/// ``init(_:time:handler:)`` is given another.
+/// as any transport does it. Of the other limits in time, ``Step/hang`` has the idle timeout; nothing is connected. The
+/// time is that of the first stack that is made of it, unless ``init(_:time:handler:)`` is given another.
 ///
 /// The code under test may hide such a failure, by a retry for one. ``verify()`` does not:
 ///
@@ -43,8 +43,8 @@ public final class ScriptedTransport: Transport {
     case reply(TransferResponse)
     /// Fails it.
     case fail(TransportError)
-    /// Never answers; fails when the request's deadline passes, and with the cancelled error when the task is
-    /// cancelled.
+    /// Never answers. Fails when the request's deadline or its idle timeout passes, whichever is shorter, and with the
+    /// cancelled error when the task is cancelled.
     case hang
     /// Calls a closure.
     case perform(Handler)
@@ -196,8 +196,7 @@ public final class ScriptedTransport: Transport {
       return try limited(TransferResponse(head: head, body: ResponseBody(body)), to: request)
     case .reply(let response): return try limited(response, to: request)
     case .fail(let error): throw error
-    case .hang:
-      return try await withinDeadline(of: request, clock) { () throws(TransportError) in throw await Self.hang() }
+    case .hang: throw try await hang(request)
     case .perform(let handler): return try await answer(of: handler, request)
     case .expecting(let expectation, let step):
       guard expectation.isMet(by: request) else { throw mismatch(expectation, number: number, request) }
@@ -253,6 +252,21 @@ public final class ScriptedTransport: Transport {
     let head = request.head
     let url = "\(head.scheme ?? "")://\(head.authority ?? "")\(head.path ?? "")"
     return "\(head.method) \(Redaction.standard.adding(request.secrets).url(url))"
+  }
+
+  /// Returns the error of a request that is never answered.
+  private func hang(_ request: TransferRequest) async throws(TransportError) -> TransportError {
+    guard let idle = request.idleTimeout, request.deadline.map({ idle < $0 }) ?? true else {
+      return try await withinDeadline(of: request, clock) { () throws(TransportError) in throw await Self.hang() }
+    }
+    switch await interruptible(within: idle, time: clock, { await Self.hang() }) {
+    case .success(let error): return error
+    case .failure(.cancelled): return .cancelled(requestSent: true)
+    case .failure(.limit):
+      return TransportError(
+        stage: .timeout, code: .idleTimeout, message: "no byte moved for \(idle.brief) while waiting for the response",
+        hint: "raise Timeouts.idle if such a pause is meant", requestSent: true)
+    }
   }
 
   /// Returns when the task is cancelled.

@@ -137,6 +137,18 @@ struct ScriptedTransportTests {
     gate.continuation.finish()
   }
 
+  @Test("A hang ends when the idle timeout passes, where that is shorter than the deadline", arguments: [nil, 30])
+  func idle(deadline: Int?) async throws {
+    let clock = ManualClock()
+    let transport = ScriptedTransport([.hang], time: clock.timeSource)
+    var request = request("/")
+    request.idleTimeout = .seconds(5)
+    request.deadline = deadline.map { .seconds($0) }
+    let error = await answer(transport, request, clock)
+    #expect(error?.words == "timeout/idle_timeout" && error?.requestSent == true)
+    #expect(clock.now >= .seconds(5) && transport.runningRequests == 0)
+  }
+
   @Test("an answer before the deadline is the answer; a cancelled wait is cancelled")
   func beforeDeadline() async throws {
     let clock = ManualClock()
