@@ -12,6 +12,7 @@ import sys
 
 GOLDEN = [pathlib.Path("Tests/LastroCurlTransportsTests/Errors/ErrorTexts.txt"),
           pathlib.Path("Tests/LastroCommandTests/Errors/CommandErrorTexts.txt"),
+          pathlib.Path("Tests/LastroCommandTests/Errors/FlagWords.txt"),
           pathlib.Path("Tests/LastroHTTP2Tests/Endings/HTTP2ErrorTexts.txt"),
           pathlib.Path("Tests/LastroResilienceTests/Errors/ResilienceErrorTexts.txt"),
           pathlib.Path("Tests/LastroNamesTests/Errors/NameErrorTexts.txt"),

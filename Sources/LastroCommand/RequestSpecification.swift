@@ -80,8 +80,10 @@ struct RequestSpecification: Sendable {
     if retryAll { options.idempotency = .idempotent }
     options.connection = try connection()
     let body = try requestBody()
+    let fields =
+      try isChunked(body) ? requestHeaders().filter { $0.0.lowercased() != "transfer-encoding" } : requestHeaders()
     return try ResourceRequest(
-      method: method ?? (body.isEmpty ? "GET" : "POST"), url: url, headers: RawHeaders(requestHeaders()), body: body,
+      method: method ?? (body.isEmpty ? "GET" : "POST"), url: url, headers: RawHeaders(fields), body: body,
       options: options)
   }
 
@@ -111,11 +113,20 @@ struct RequestSpecification: Sendable {
     return removedHeaders.contains(name) || headers.contains { $0.name.lowercased() == name }
   }
 
+  /// Whether `-H 'Transfer-Encoding: chunked'` asks for what is done: a body of unknown length goes out in chunks.
+  private func isChunked(_ body: RequestBody) -> Bool { asksForChunks && body.length == nil }
+
+  private var asksForChunks: Bool {
+    headers.contains { $0.name.lowercased() == "transfer-encoding" && $0.value.lowercased() == "chunked" }
+  }
+
   private func requestBody() throws -> RequestBody {
     // As curl does, so that its command lines carry over; a Content-Type header field wins.
     let type = removedHeaders.contains("content-type") ? nil : "application/x-www-form-urlencoded"
     switch body {
     case nil: return .empty
+    case .bytes(let bytes) where asksForChunks:
+      return .stream(OneChunk(bytes: Data(bytes)), isReplayable: true, contentType: type)
     case .bytes(let bytes): return .raw(Data(bytes), contentType: type)
     case .file(let path): return try .file(path: path, contentType: type)
     case .upload(let path): return try .file(path: path)
@@ -252,4 +263,20 @@ extension RequestSpecification {
       }
     return [RetryInterceptor(policy: .backoff(strategy), eligibility: retryAll ? .any : .standard)]
   }
+}
+
+/// Bytes that are sent without their length.
+private struct OneChunk: AsyncSequence, Sendable {
+  let bytes: Data
+
+  struct AsyncIterator: AsyncIteratorProtocol {
+    var bytes: Data?
+
+    mutating func next() async -> Data? {
+      defer { bytes = nil }
+      return bytes
+    }
+  }
+
+  func makeAsyncIterator() -> AsyncIterator { AsyncIterator(bytes: bytes.isEmpty ? nil : bytes) }
 }

@@ -105,6 +105,10 @@ public struct HTTPFetchError<APIError: Error>: Error, CancellationTelling {
     // Servers of TLS that are spoken to in the clear hang up without a word.
     case .transport(let error) where error.code == .connectionLost && request?.contains(" http://") == true:
       "if the port is that of TLS, write https" + (error.hint.map { "; else \($0)" } ?? "")
+    // A server of HTTP/1.1 answers to prior knowledge with what is no frame.
+    case .transport(let error) where error.code == .http2Failure && request?.contains(" http://") == true:
+      "the server may not speak HTTP/2 without TLS: set httpVersion to .automatic"
+        + (error.hint.map { "; else \($0)" } ?? "")
     default: record.transportError?.hint
     }
   }

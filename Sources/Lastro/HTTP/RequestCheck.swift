@@ -118,7 +118,9 @@ package enum RequestCheck {
     switch kind {
     case .forbidden:
       throw .refused(
-        .conflictingFraming, "the engine sets the header field \(field.name.rawName) itself", hint: "leave it out")
+        .conflictingFraming, "the engine sets the header field \(field.name.rawName) itself",
+        hint: field.name == .transferEncoding
+          ? "leave it out: over HTTP/1.1 a stream of unknown length is sent in chunks" : "leave it out")
     case .contentLength:
       guard let length = request.body.length, Int64(digits: field.value) == length else {
         throw .refused(

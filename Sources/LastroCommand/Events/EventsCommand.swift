@@ -59,9 +59,10 @@ struct EventsCommand: FetchingCommand {
     await engine.shutDown(cancelling: true)
     await judge?.finish()
     guard let failure else { return }
+    let told = Report.Failure(failure.stage, failure.code, failure.message)
     Console.tell(
-      .init(failure.stage, failure.code, failure.message), hint: failure.hint, trust: failure.trustFailure,
-      retryEnd: failure.retryEnd)
+      told, hint: way.hint(failure.hint, of: told), trust: failure.trustFailure,
+      ledger: failure.ledger, body: failure.bodySnippet)
     throw ExitStatus.of(failure.stage)
   }
 

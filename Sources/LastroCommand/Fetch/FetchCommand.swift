@@ -222,7 +222,9 @@ struct FetchCommand: FetchingCommand {
     }
     guard let error = report.error else { return }
     if !output.reports, output.tellsFailures {
-      Console.tell(error, hint: hint, trust: report.trustFailure, retryEnd: report.ledger?.retryEnd)
+      // The body's last line is not the error's first.
+      if !endsLine, !output.verbose, Console.outputsMeet { Console.error("") }
+      Console.tell(error, hint: way.hint(hint, of: error), trust: report.trustFailure, ledger: report.ledger)
     }
     throw ExitCode(report.exitStatus)
   }

@@ -61,6 +61,17 @@ struct FormField: Equatable {
     }
   }
 
+  /// Returns the type that curl guesses by the end of a file's name; `nil` for any other.
+  private static func type(ofName name: String) -> String? {
+    let ends = [
+      ".gif": "image/gif", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".png": "image/png", ".svg": "image/svg+xml",
+      ".txt": "text/plain", ".htm": "text/html", ".html": "text/html", ".pdf": "application/pdf",
+      ".xml": "application/xml",
+    ]
+    let name = name.lowercased()
+    return ends.first { name.hasSuffix($0.key) }?.value
+  }
+
   private static func shown(_ text: some StringProtocol) -> String { String(text.prefix(40)).onOneLine }
 
   /// A word up to a semicolon, or in quotes, in which a backslash stands before a quote or another one.
@@ -95,10 +106,14 @@ struct FormField: Equatable {
   func add(to form: inout MultipartForm) throws {
     switch content {
     case .text(let text) where type == nil && filename == nil: form.add(name, text)
-    case .text(let text): form.add(name, Data(text.utf8), filename: filename, contentType: type)
+    case .text(let text):
+      form.add(name, Data(text.utf8), filename: filename, contentType: type ?? filename.flatMap(Self.type(ofName:)))
     case .file("-"):
-      form.add(name, Data(try StandardInput.readToEnd()), filename: filename ?? "-", contentType: type)
-    case .file(let path): try form.add(name, file: path, filename: filename, contentType: type)
+      form.add(
+        name, Data(try StandardInput.readToEnd()), filename: filename ?? "-",
+        contentType: type ?? filename.flatMap(Self.type(ofName:)))
+    case .file(let path):
+      try form.add(name, file: path, filename: filename, contentType: type ?? Self.type(ofName: filename ?? path))
     case .textOf("-"): form.add(name, Data(try StandardInput.readToEnd()), filename: filename, contentType: type)
     case .textOf(let path):
       form.add(name, try RequestBody.file(path: path, contentType: type), filename: filename)

@@ -34,6 +34,19 @@ struct ViaFlags: ParsableArguments {
     return try chain().stack(on: engine, configuration: configuration)
   }
 
+  /// The hint of a failure, with the hop that may be to blame for a timeout: a Shadowsocks server says nothing to a
+  /// wrong password.
+  func hint(_ hint: String?, of failure: Report.Failure) -> String? {
+    guard failure.stage == FailureStage.timeout.rawValue, let hops = try? chain().hops else { return hint }
+    for case .shadowsocks(let server) in hops {
+      let words =
+        "check method and password of the Shadowsocks server \(server.host.bracketedHost):\(server.port), "
+        + "which says nothing where they are wrong"
+      return hint.map { "\(words); else \($0)" } ?? words
+    }
+    return hint
+  }
+
   /// Refuses flags that have no effect on a fetch behind the first hop.
   func validate(with connection: ConnectionFlags) throws {
     guard !isEmpty else { return }

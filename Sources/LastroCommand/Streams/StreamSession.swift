@@ -50,7 +50,11 @@ struct StreamSession {
       Console.tell(.init(error.stage, error.code, error.message), hint: error.hint, trust: error.trustFailure)
       return ExitStatus.of(error.stage)
     case let error as WebSocketError:
-      Console.tell(.init(error.stage, error.code, error.message), hint: error.hint, trust: trustFailure(of: error))
+      let handshake: HTTPFetchError<any Error>? =
+        if case .handshake(let failure) = error.reason { failure } else { nil }
+      Console.tell(
+        .init(error.stage, error.code, error.message), hint: error.hint, trust: handshake?.trustFailure,
+        ledger: handshake?.ledger, body: handshake?.bodySnippet)
       return ExitStatus.of(error.stage)
     case let error as BodySink.WriteFailure: return Console.give(up: error)
     case let error as StandardInputReader.ReadFailure:
@@ -58,9 +62,5 @@ struct StreamSession {
       return ExitCode(1)
     default: return error
     }
-  }
-
-  private static func trustFailure(of error: WebSocketError) -> TrustFailure? {
-    if case .handshake(let failure) = error.reason { failure.trustFailure } else { nil }
   }
 }

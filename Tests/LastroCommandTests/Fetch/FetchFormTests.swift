@@ -34,13 +34,13 @@ struct FetchFormTests {
         "-F", "f=<\(plain)", "-F", "g=<\(plain);type=text/y", "-F", "h=\"a;b\"", "-F", "i={};type=application/json",
         "-F", "j=@-;filename=in.txt", "--form-string", "k=@c;type=d",
       ], input: "typed")
-    let stream = "application/octet-stream"
+    let text = "text/plain"
     #expect(
       sent == [
-        ["a", nil, nil, "one two"], ["b", "c.txt", stream, "content"],
+        ["a", nil, nil, "one two"], ["b", "c.txt", text, "content"],
         ["c", "d %22e%22.txt", "text/x;charset=utf-8", "content"], ["f", nil, nil, "content"],
         ["g", nil, "text/y", "content"], ["h", nil, nil, "a;b"], ["i", nil, "application/json", "{}"],
-        ["j", "in.txt", stream, "typed"], ["k", nil, nil, "@c;type=d"],
+        ["j", "in.txt", text, "typed"], ["k", nil, nil, "@c;type=d"],
       ])
   }
 

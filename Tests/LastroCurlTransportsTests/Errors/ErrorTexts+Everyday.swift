@@ -38,6 +38,7 @@ extension ErrorTexts {
     }
     await fetch(Below()) { _ in }
     await fetch(Below()) { $0.baseURL = "https://a.example/?x=1" }
+    await fetch(Below()) { $0.baseURL = "a.example" }
     await fetch(Below()) { $0.headers = [.authorization: "Bearer t"] }
     await fetch(Elsewhere()) { $0.baseURL = "https://a.example" }
     let client = try OAuth2Client(tokenURL: "https://id.example/token", id: "a", authentication: .none)

@@ -24,10 +24,12 @@ extension ErrorTexts {
     texts.add(
       error(.noRequest(CocoaError(.fileNoSuchFile))), error(.http(.notFound, nil)), error(.http(.unauthorized, nil)),
       error(.noData(.ok)), error(.transport(lost)), error(.cancelled))
+    let noFrames = TransportError(stage: .response, code: .http2Failure, message: "the server broke HTTP/2")
+    texts.add(HTTPFetchError<any Error>(.transport(noFrames), request: "GET http://a.example/"))
     let origin = try Origin("https://a.example")
     let ends: [Retry.End] = [
       .policy(.retries(3)), .policy(.delay(.seconds(3))), .attemptLimit(3), .quotaSpent(origin), .trust,
-      .notIdempotent(.post), .bodyConsumed, .deadlinePassed,
+      .notIdempotent(.post), .retriedBefore, .bodyConsumed, .deadlinePassed,
       .deadlineTooClose(wait: .seconds(3), left: .seconds(2), isDemanded: false),
       .deadlineTooClose(wait: .seconds(3), left: .seconds(2), isDemanded: true),
       .retryAfterTooLong(wait: .seconds(90), limit: .seconds(60)),
@@ -38,6 +40,13 @@ extension ErrorTexts {
         _ = try JSONDecoder().decode(Model.self, from: Data(json.utf8))
       } catch {
         texts.add("DecodeFailure", DecodeFailure.line(error))
+      }
+    }
+    for json in ["{", "{]"] {
+      do {
+        _ = try JSONDecoder().decode(Model.self, from: Data(json.utf8))
+      } catch {
+        texts.add("DecodeFailure", "\(DecodeFailure(error, payload: Data(json.utf8), metadata: ()))")
       }
     }
     texts.add(

@@ -58,7 +58,8 @@ extension ErrorTexts {
       check {
         $0.body = RequestBody(source: .bytes(Data()), trailers: { [:] })
       },
-      field("Upgrade", "h2c"), field("Content-Length", "7"), field("Connection", "upgrade"), field("TE", "gzip"),
+      field("Upgrade", "h2c"), field("Transfer-Encoding", "chunked"), field("Content-Length", "7"),
+      field("Connection", "upgrade"), field("TE", "gzip"),
       field("Host", "other.example"),
       check {
         if let host = HTTPField.Name("Host") {
