@@ -57,6 +57,7 @@ class ResponseReceiver: BodySink {
   @exclusivity(unchecked) final private var progress: ProgressMeter?
   final let startedAt: Int64
   final var lastActivity: Int64
+  final var receivedAt: UInt64 { UInt64(clamping: lastActivity) }
 
   /// - Parameter start: when it began, if that was before now.
   init(_ job: TransferJob, in context: CarrierContext, startedAt start: Int64? = nil) {

@@ -237,5 +237,7 @@ final class AnswerReceiver: BodySink {
     transfer.report(received: facts.bytesReceived, of: route.length)
   }
 
+  var receivedAt: UInt64 { UInt64(clamping: now) }
+
   private var now: Int64 { settings.time.now().wholeNanoseconds }
 }

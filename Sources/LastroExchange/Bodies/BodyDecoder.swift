@@ -13,10 +13,14 @@ package protocol BodySink: AnyObject {
 
   /// So many bytes of a content coding were undone. What they stand for is delivered next.
   func noteCoded(_ count: Int)
+
+  /// The time at which the bytes came, in nanoseconds, for rates; 0 where there is no clock.
+  var receivedAt: UInt64 { get }
 }
 
 extension BodySink {
   package func noteCoded(_ count: Int) {}
+  package var receivedAt: UInt64 { 0 }
 }
 
 /// What became of bytes of a body.
@@ -149,7 +153,8 @@ package struct BodyDecoder {
     var consumed = 0
     while sink.hasRoom() {
       let before = consumed
-      let count = try decodePiece(UnsafeRawBufferPointer(rebasing: bytes[consumed...]), coding, into: space, &consumed)
+      let rest = UnsafeRawBufferPointer(rebasing: bytes[consumed...])
+      let count = try decodePiece(rest, coding, into: space, &consumed, now: sink.receivedAt)
       sink.noteCoded(consumed - before)
       if count == 0 { return (consumed, .taken) }
       guard sink.deliver(UnsafeRawBufferPointer(rebasing: space[..<count])) == .taken else {
@@ -162,11 +167,11 @@ package struct BodyDecoder {
 
   private mutating func decodePiece(
     _ bytes: UnsafeRawBufferPointer, _ coding: ContentDecoder, into space: UnsafeMutableRawBufferPointer,
-    _ consumed: inout Int
+    _ consumed: inout Int, now: UInt64
   ) throws(TransportError) -> Int {
     let progress: InflateMachine.Progress
     do {
-      progress = try coding.decode(bytes, into: space)
+      progress = try coding.decode(bytes, into: space, now: now)
     } catch {
       throw error.transportError
     }

@@ -42,18 +42,21 @@ package final class ContentDecoder {
   /// Decodes until the space is full, the input is used up, or something is wrong, which the next call throws. Where
   /// nothing was produced, all input was consumed, and nothing can be had without more.
   ///
-  /// - Parameter space: not empty.
+  /// - Parameters:
+  ///   - space: not empty.
+  ///   - now: in nanoseconds, for the rate of input that stands for nothing. Default 0: there is no clock.
   /// - Throws: ``CodingViolation``; the decoder is not to be used any more.
   package func decode(
-    _ input: UnsafeRawBufferPointer, into space: UnsafeMutableRawBufferPointer
+    _ input: UnsafeRawBufferPointer, into space: UnsafeMutableRawBufferPointer, now: UInt64 = 0
   ) throws(CodingViolation) -> InflateMachine.Progress {
-    guard let outer else { return try machine.decode(input, into: space) }
+    guard let outer else { return try machine.decode(input, into: space, now: now) }
     var consumed = 0
     while true {
-      let own = try machine.decode(UnsafeRawBufferPointer(rebasing: piece[position..<count]), into: space)
+      let own = try machine.decode(
+        UnsafeRawBufferPointer(rebasing: piece[position..<count]), into: space, now: now)
       position += own.consumed
       if own.produced > 0 { return .init(consumed: consumed, produced: own.produced) }
-      let next = try outer.decode(UnsafeRawBufferPointer(rebasing: input[consumed...]), into: piece)
+      let next = try outer.decode(UnsafeRawBufferPointer(rebasing: input[consumed...]), into: piece, now: now)
       consumed += next.consumed
       (position, count) = (0, next.produced)
       if next.produced == 0 { return .init(consumed: consumed, produced: 0) }

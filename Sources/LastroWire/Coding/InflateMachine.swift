@@ -31,14 +31,16 @@ package struct InflateMachine: ~Copyable {
   }
 
   private static let maximumPadding = 65_536
-  /// A flush after each byte costs seven; headers, empty members and empty blocks could come for ever.
-  private static let maximumWaste = (ratio: Int64(32), floor: Int64(1 << 20))
+  /// The budget for bytes that stand for nothing: names in headers, empty members, and empty blocks, as a flush
+  /// without data makes them.
+  private static let waste = PeerBudget.Rule(burst: 1 << 20, perSecond: 65_536)
+  /// Bytes that each byte of data pays for. A flush after each byte costs seven.
+  private static let wastePerByte = (count: 32, advance: 1 << 50)
 
   private let format: Format
   private var state = State.start
   private var inflater: OpaquePointer?
-  private var consumed: Int64 = 0
-  private var produced: Int64 = 0
+  private var waste = PeerBudget()
 
   package init(_ format: Format) { self.format = format }
 
@@ -50,15 +52,16 @@ package struct InflateMachine: ~Copyable {
   /// Decodes until the input is used up, the space is full, or something is wrong, which the next call throws. Where
   /// nothing was produced, all input was consumed, and nothing can be had without more.
   ///
+  /// - Parameter now: in nanoseconds, for the rate of input that stands for nothing. Default 0: there is no clock, and
+  ///   only data refill its budget.
   /// - Throws: ``CodingViolation``; the machine is not to be used any more.
   package mutating func decode(
-    _ input: UnsafeRawBufferPointer, into space: UnsafeMutableRawBufferPointer
+    _ input: UnsafeRawBufferPointer, into space: UnsafeMutableRawBufferPointer, now: UInt64 = 0
   ) throws(CodingViolation) -> Progress {
     var progress = Progress()
     while try step(input, space, &progress) {}
-    consumed += Int64(progress.consumed)
-    produced += Int64(progress.produced)
-    guard consumed <= Self.maximumWaste.floor + Self.maximumWaste.ratio * produced else {
+    waste.earn(Self.wastePerByte.count * progress.produced, upTo: Self.wastePerByte.advance)
+    guard waste.spend(progress.consumed, of: Self.waste, now: now) else {
       throw CodingViolation(.wasteful, "the compressed body is far longer than what it stands for")
     }
     return progress

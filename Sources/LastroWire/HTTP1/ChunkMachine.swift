@@ -19,7 +19,9 @@ package struct ChunkMachine {
 
   private static let maximumDigits = 16
   private static let maximumExtension = 4_096
-  /// Bytes of lines beyond 16 for each chunk and twice its data, which a server may owe.
+  /// Bytes of lines that each chunk pays for, besides twice its data.
+  private static let paidBytes: Int64 = 256
+  /// Bytes of lines beyond those, which a server may owe.
   private static let maximumExcess: Int64 = 16_384
 
   private var state = State.size
@@ -112,7 +114,7 @@ package struct ChunkMachine {
 
   private mutating func endSize() throws(HeadViolation) {
     guard extensions.mayEnd else { throw Self.violation("an extension of a chunk is incomplete") }
-    let owed = size > Self.maximumExcess ? 0 : excess + Int64(digits + extensionBytes) - 12 - 2 * size
+    let owed = size > Self.maximumExcess ? 0 : excess + Int64(digits + extensionBytes) - Self.paidBytes - 2 * size
     excess = max(0, owed)
     guard excess <= Self.maximumExcess else {
       throw Self.violation("the chunks carry more extensions than data")

@@ -16,10 +16,13 @@ struct InflateMachineTests {
     var end: CodingViolation.Kind?
     var mostHeld = 0
 
-    init(_ parts: [ArraySlice<UInt8>], _ codings: [ContentCoding], room: Int = 64) {
+    /// - Parameter apart: the time between two parts, in nanoseconds.
+    init(_ parts: [ArraySlice<UInt8>], _ codings: [ContentCoding], room: Int = 64, apart: UInt64 = 0) {
       guard let decoder = ContentDecoder.make(codings) else { return }
       do throws(CodingViolation) {
-        for part in parts { try feed(Array(part), to: decoder, room) }
+        for (index, part) in parts.enumerated() {
+          try feed(Array(part), to: decoder, room, now: UInt64(index) * apart)
+        }
       } catch {
         violation = error.kind
         return
@@ -27,13 +30,16 @@ struct InflateMachineTests {
       do throws(CodingViolation) { try decoder.end() } catch { end = error.kind }
     }
 
-    private mutating func feed(_ part: [UInt8], to decoder: ContentDecoder, _ room: Int) throws(CodingViolation) {
+    private mutating func feed(
+      _ part: [UInt8], to decoder: ContentDecoder, _ room: Int, now: UInt64
+    ) throws(CodingViolation) {
       let space = UnsafeMutableRawBufferPointer.allocate(byteCount: room, alignment: 1)
       defer { space.deallocate() }
       try part.withBytes { bytes throws(CodingViolation) in
         var position = 0
         while true {
-          let step = try decoder.decode(UnsafeRawBufferPointer(rebasing: bytes[position...]), into: space)
+          let step = try decoder.decode(
+            UnsafeRawBufferPointer(rebasing: bytes[position...]), into: space, now: now)
           position += step.consumed
           mostHeld = max(mostHeld, decoder.heldBytes)
           data += space[..<step.produced]
@@ -190,6 +196,10 @@ struct InflateMachineTests {
       }
       #expect(Feeding(parts, [.gzip]).violation == .wasteful)
     }
+    // A flush now and then is none, however long the body lasts.
+    let flush: [UInt8] = [0, 0, 0, 0xFF, 0xFF]
+    let flushes = [GzipSample.plainHeader[...]] + [ArraySlice<UInt8>](repeating: flush[...], count: 300_000)
+    #expect(Feeding(flushes, [.gzip], apart: 1_000_000).violation == nil)
     // A flush after each byte is no waste.
     let flushed = GzipSample.plainHeader + repeatElement([0, 1, 0, 0xFE, 0xFF, 0x61], count: 400_000).joined()
     #expect(Feeding([flushed[...]], [.gzip], room: 32_768).data.count == 400_000)

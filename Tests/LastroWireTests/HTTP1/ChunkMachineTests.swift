@@ -160,6 +160,9 @@ struct ChunkMachineTests {
     #expect(Feeding([four[...], chunk(2, data: 20_000)[...], four[...]]).violation == nil)
     let modest = Array(repeatElement(chunk(13), count: 20_000).joined())
     #expect(Feeding([modest[...]]).data.count == 20_000)
+    // A signature on each chunk, however small the chunk is.
+    let signed = Array(repeatElement(chunk(81), count: 20_000).joined())
+    #expect(Feeding([signed[...]]).data.count == 20_000)
   }
 
   @Test("bytes that were read by another parser: random mutations never change what comes first")
