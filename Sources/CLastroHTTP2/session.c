@@ -6,6 +6,9 @@
 
 // Since 1.61, and in Debian's 1.52. A library without it has no limit.
 extern void nghttp2_option_set_max_continuations(nghttp2_option *option, size_t count) __attribute__((weak));
+// In newer versions. It counts frames of closed streams, which RFC 9113 has us ignore: the guard bounds their bytes.
+extern void nghttp2_option_set_glitch_rate_limit(nghttp2_option *option, uint64_t burst, uint64_t rate)
+  __attribute__((weak));
 
 // Since 1.50. A library without it takes blanks at the ends of values anyway.
 extern void nghttp2_option_set_no_rfc9113_leading_and_trailing_ws_validation(nghttp2_option *option, int value)
@@ -33,6 +36,7 @@ static nghttp2_option *make_option(const clastro_http2_settings *settings) {
   if (nghttp2_option_set_max_continuations) {
     nghttp2_option_set_max_continuations(option, settings->maximum_continuations);
   }
+  if (nghttp2_option_set_glitch_rate_limit) nghttp2_option_set_glitch_rate_limit(option, UINT32_MAX, UINT32_MAX);
   return option;
 }
 

@@ -100,7 +100,7 @@ final class DirectExchange: CarriedExchange {
   private func read(_ bytes: UnsafeRawBufferPointer) throws(HTTP1Failure) {
     var position = 0
     while true {
-      switch try machine.next(in: bytes, at: &position) {
+      switch try machine.next(in: bytes, at: &position, now: UInt64(clamping: lastActivity)) {
       case .needsMore:
         if position == bytes.count { return }
       case .interim(let head): received(interim: head)

@@ -195,7 +195,7 @@ final class HTTP1Run {
     _ bytes: UnsafeRawBufferPointer, _ position: inout Int, _ heads: inout HeadMemory
   ) throws(HTTP1Failure) {
     while receiver.failure == nil {
-      switch try machine.next(in: bytes, at: &position) {
+      switch try machine.next(in: bytes, at: &position, now: UInt64(clamping: lastActivity.wholeNanoseconds)) {
       case .needsMore: return
       case .interim(let head): receiver.tell(interim: head)
       case .head(let head): take(head, &heads)

@@ -20,20 +20,17 @@ package struct HTTP2Violation: Error, Equatable, Sendable {
     case requestBody
     /// nghttp2 does not send the request's head, or its trailers.
     case requestFields
+    /// More DATA frames without bytes than the stream's budget covers.
+    case emptyData
 
     // The connection is ended:
 
-    /// More streams are reset than a server has reason to.
-    case resets
-    case emptyData
     case settings
     case pings
     case priorities
     case windowUpdates
-    /// Frames that change nothing: of unknown types, or of streams that are over.
-    case idleFrames
-    /// Bytes of bodies of streams that are over.
-    case unaskedBytes
+    /// Bytes of frames that change nothing: of unknown types, or of streams that are over.
+    case idleBytes
     /// Bytes beyond windows that were made smaller.
     case unreadBytes
     case push

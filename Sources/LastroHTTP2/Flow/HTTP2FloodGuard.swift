@@ -1,155 +1,165 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Counts what a server can send without end, and what costs us more than it.
+internal import LastroWire
+
+/// Bounds what a server may cost a connection, by a ``PeerBudget`` for each kind of cost.
 ///
-/// What our own sending provokes is allowed for: a server that takes an upload sends WINDOW_UPDATE, and measures with
-/// PING.
+/// Bodies are bounded by windows, and interim responses by the stream's own budget. The rest is bounded here:
+///
+/// - ``controlFrames``: frames that we act on although nothing of ours gave reason for them.
+/// - ``idleBytes``: bytes of frames that we ignore: those of streams that we or the server ended, those of unknown
+///   types (RFC 9113 §5.1, §5.5), and GOAWAY.
+/// - ``emptyData``: DATA frames without bytes, for each stream.
+/// - ``resets``: streams that the server resets. A connection that does little else gets no new requests.
+///
+/// What we send pays in advance for the frames that it provokes. A server may grant credit for every byte that it
+/// reads, once on the stream and once on the connection, and may measure with a PING for each DATA frame.
 package struct HTTP2FloodGuard: Sendable {
-  package static let maximumControlFrames = 1_000
-  package static let controlSpan = 10 * HTTP2Time.second
-  package static let maximumResets = 1_000
-  package static let resetSpan = 30 * HTTP2Time.second
-  /// Of the last hundred streams.
-  package static let maximumResetsOfHundred = 90
-  package static let maximumEmptyData = 100
-  package static let maximumContinuations = 16
-  /// Bytes for streams that are over, beside what their windows allowed when we reset them.
-  package static let unaskedBytes = 65_536
-
-  /// How many in a span of time.
-  struct Counter: Sendable {
-    private var start: UInt64 = 0
-    private var count = 0
-
-    /// Whether it is one too many.
-    mutating func exceeds(_ limit: Int, within span: UInt64, now: UInt64) -> Bool {
-      if now &- start >= span { (start, count) = (now, 0) }
-      count += 1
-      return count > limit
-    }
-  }
+  /// SETTINGS, PING, PRIORITY, and WINDOW_UPDATE beyond the bytes we sent.
+  static let controlFrames = PeerBudget.Rule(burst: 1_000, perSecond: 100)
+  static let idleBytes = PeerBudget.Rule(burst: 65_536, perSecond: 65_536)
+  static let emptyData = PeerBudget.Rule(burst: 100, perSecond: 100)
+  static let resets = PeerBudget.Rule(burst: 100, perSecond: 33)
+  /// The empty DATA frames that one with bytes pays for.
+  static let emptyDataPerData = 10
+  /// The resets that one complete response pays for.
+  private static let resetsPerResponse = 10
+  /// The small CONTINUATION frames that one header block may have.
+  static let smallContinuations = 16
+  /// Bytes of a header block that pay for one more CONTINUATION frame.
+  private static let bytesPerContinuation = 256
+  /// Bytes that may arrive for any stream that is over, such as a late RST_STREAM, and for all of them in advance.
+  private static let idleBytesPerStream = (one: 1_024, all: 1 << 30)
+  /// The most WINDOW_UPDATE frames that sent bytes pay for in advance: a server reads no more than its window behind.
+  private static let maximumGrants = 1 << 24
+  private static let maximumProvoked = 100_000
+  private static let frameHead = 9
+  /// The largest frame that we announce. nghttp2 refuses larger ones.
+  private static let maximumFrameBytes = 16_384
 
   private var scanner = HTTP2FrameScanner()
-  private var settings = Counter()
-  private var pings = Counter()
-  private var priorities = Counter()
-  private var windowUpdates = Counter()
-  private var idleFrames = Counter()
-  private var resets = Counter()
-  /// Frames of these kinds that do not count, because we sent something that they answer.
-  private var windowUpdateCredit = 0
-  private var pingCredit = 0
-  private var continuations = 0
-  private var unasked = HTTP2FloodGuard.unaskedBytes
-  /// A bit for each of the last hundred streams: whether it was reset.
-  private var latest: UInt128 = 0
-  private var latestCount = 0
+  private var control = PeerBudget()
+  private var idle = PeerBudget()
+  private var reset = PeerBudget()
+  /// WINDOW_UPDATE frames that are paid for: two for each byte that we sent.
+  private var grants = 0
+  /// PING and SETTINGS frames that are paid for; at first the server's SETTINGS and its acknowledgement of ours.
+  private var provoked = 2
+  /// The header block that is being received.
+  private var block = (bytes: 0, continuations: 0, isIdle: false)
+  /// The most bytes of a header block, as it is coded. nghttp2 has to decode all of it, however soon it is refused.
+  private let maximumBlockBytes: Int
 
-  package init() {}
+  /// - Parameter maximumHeadBytes: the limit of a head, decoded. A head that exceeds it costs only its stream.
+  init(maximumHeadBytes: Int = ExchangeLimits().headBytes) {
+    maximumBlockBytes = 2 * min(maximumHeadBytes, Int(Int32.max)) + 65_536
+  }
 
   /// Looks at the frames that come in.
   ///
-  /// - Parameter isOpen: whether a stream is.
-  /// - Returns: where the first frame begins that is too much, and what it is; else the end.
+  /// - Parameter isOpen: whether a stream is open.
+  /// - Returns: where the first frame begins that no budget covers, and the violation; else the end.
   mutating func scan(
     _ bytes: UnsafeRawBufferPointer, now: UInt64, isOpen: (Int32) -> Bool
   ) -> (end: Int, violation: HTTP2Violation?) {
     var position = 0
     while let head = scanner.next(bytes, from: &position) {
-      let violation =
-        switch head.type {
-        case .data, .headers, .resetStream:
-          received(head.type, length: head.length, isOpen: isOpen(head.stream), now: now)
-        default: received(head.type, length: head.length, isOpen: true, now: now)
-        }
-      if let violation { return (head.start, violation) }
+      if let violation = received(head, now, isOpen) { return (head.start, violation) }
     }
     return (bytes.count, nil)
   }
 
   private mutating func received(
-    _ type: HTTP2FrameType?, length: Int, isOpen: Bool, now: UInt64
+    _ head: HTTP2FrameScanner.Head, _ now: UInt64, _ isOpen: (Int32) -> Bool
   ) -> HTTP2Violation? {
-    switch type {
-    case .data: return isOpen ? nil : unasked(length, now)
+    switch head.type {
+    case .data, .resetStream: return isOpen(head.stream) ? nil : ignored(head.length, now)
     case .headers:
-      continuations = 0
-      return isOpen ? nil : idleFrame(now)
-    case .continuation: return continuation()
+      block = (head.length, 0, !isOpen(head.stream))
+      return block.isIdle ? ignored(head.length, now) : nil
+    case .continuation: return continuation(head.length, now)
     case .pushPromise: return HTTP2Violation(.push, "the server pushes, which it was asked not to do")
-    case .settings:
-      return settings.exceeds(Self.maximumControlFrames, within: Self.controlSpan, now: now)
-        ? Self.tooMany(.settings, "SETTINGS") : nil
-    case .priority:
-      return priorities.exceeds(Self.maximumControlFrames, within: Self.controlSpan, now: now)
-        ? Self.tooMany(.priorities, "PRIORITY") : nil
-    case .ping:
-      if pingCredit > 0 { pingCredit -= 1; return nil }
-      return pings.exceeds(Self.maximumControlFrames, within: Self.controlSpan, now: now)
-        ? Self.tooMany(.pings, "PING") : nil
+    case .settings: return provokedOrControl(.settings, "SETTINGS", now)
+    case .ping: return provokedOrControl(.pings, "PING", now)
+    case .priority: return control(.priorities, "PRIORITY", now)
     case .windowUpdate:
-      if windowUpdateCredit > 0 { windowUpdateCredit -= 1; return nil }
-      return windowUpdates.exceeds(Self.maximumControlFrames, within: Self.controlSpan, now: now)
-        ? Self.tooMany(.windowUpdates, "WINDOW_UPDATE") : nil
-    case .resetStream: return isOpen ? nil : idleFrame(now)
-    case .goAway, nil: return idleFrame(now)
+      if grants > 0 { grants -= 1; return nil }
+      if head.stream != 0, !isOpen(head.stream) { return ignored(head.length, now) }
+      return control(.windowUpdates, "WINDOW_UPDATE", now)
+    case .goAway, nil: return ignored(head.length, now)
     }
   }
 
-  /// A DATA frame, or a PING of ours, goes out.
-  package mutating func sentData() {
-    // As many as Envoy allows for each frame.
-    windowUpdateCredit = min(windowUpdateCredit + 10, 1_000_000)
-    pingCredit = min(pingCredit + 1, 100_000)
+  // MARK: what we send, and progress
+
+  /// A DATA frame went out.
+  mutating func sentData(_ count: Int) {
+    grants = min(grants + 2 * count, Self.maximumGrants)
+    sentProvoking()
   }
 
-  package mutating func sentPing() { pingCredit += 1 }
+  /// A PING or SETTINGS frame goes out, which is acknowledged.
+  mutating func sentProvoking() { provoked = min(provoked + 1, Self.maximumProvoked) }
 
-  /// The server reset an open stream that it had not refused, and whose answer was not whole.
-  package mutating func wasReset(now: UInt64) -> HTTP2Violation? {
-    let isFlood = resets.exceeds(Self.maximumResets, within: Self.resetSpan, now: now)
-    note(isReset: true)
-    guard isFlood || latestCount == 100 && latest.nonzeroBitCount > Self.maximumResetsOfHundred else { return nil }
+  /// Bytes of a body came, for an open stream.
+  mutating func receivedBody(_ count: Int) {
+    idle.earn(count)
+    reset.earn(1)
+  }
+
+  /// A stream is over.
+  ///
+  /// - Parameter window: the bytes of its response that may still be under way.
+  mutating func ended(window: Int) {
+    idle.earn(Self.idleBytesPerStream.one + window, upTo: Self.idleBytesPerStream.all)
+  }
+
+  /// A response is complete.
+  mutating func responded() { reset.earn(Self.resetsPerResponse) }
+
+  /// The server reset an open stream that it had not refused, and whose response was not complete.
+  ///
+  /// - Returns: whether the connection may take new requests.
+  mutating func wasReset(now: UInt64) -> Bool { reset.spend(1, of: Self.resets, now: now) }
+
+  // MARK: costs
+
+  private mutating func provokedOrControl(
+    _ kind: HTTP2Violation.Kind, _ name: String, _ now: UInt64
+  ) -> HTTP2Violation? {
+    if provoked > 0 { provoked -= 1; return nil }
+    return control(kind, name, now)
+  }
+
+  private mutating func control(_ kind: HTTP2Violation.Kind, _ name: String, _ now: UInt64) -> HTTP2Violation? {
+    let rule = Self.controlFrames
+    guard !control.spend(1, of: rule, now: now) else { return nil }
     return HTTP2Violation(
-      .resets,
-      isFlood
-        ? "the server reset more than \(Self.maximumResets) streams within 30 s"
-        : "the server reset more than \(Self.maximumResetsOfHundred) of the last 100 streams")
+      kind,
+      "the server floods the connection with \(name) frames: more than \(rule.burst) at once, or \(rule.perSecond) a second"
+    )
   }
 
-  /// A stream came to its end otherwise.
-  package mutating func ended() { note(isReset: false) }
-
-  /// We reset a stream on which so much may still be under way.
-  package mutating func abandoned(window: Int) { unasked = min(unasked + window, 1 << 30) }
-
-  private mutating func note(isReset: Bool) {
-    latest = latest << 1 & (1 << 100 - 1) | (isReset ? 1 : 0)
-    latestCount = min(latestCount + 1, 100)
-  }
-
-  private mutating func unasked(_ length: Int, _ now: UInt64) -> HTTP2Violation? {
-    guard length > 0 else { return idleFrame(now) }
-    unasked -= length
-    guard unasked < 0 else { return nil }
-    return HTTP2Violation(.unaskedBytes, "the server goes on sending on streams that are over")
-  }
-
-  private mutating func continuation() -> HTTP2Violation? {
-    continuations += 1
-    guard continuations > Self.maximumContinuations else { return nil }
+  private mutating func ignored(_ length: Int, _ now: UInt64) -> HTTP2Violation? {
+    let cost = Self.frameHead + min(length, Self.maximumFrameBytes)
+    guard !idle.spend(cost, of: Self.idleBytes, now: now) else { return nil }
     return HTTP2Violation(
-      .continuations, "the server sent a head in more than \(Self.maximumContinuations) CONTINUATION frames")
+      .idleBytes, "the server floods the connection with frames of closed streams, or of unknown types")
   }
 
-  private mutating func idleFrame(_ now: UInt64) -> HTTP2Violation? {
-    guard idleFrames.exceeds(Self.maximumControlFrames, within: Self.controlSpan, now: now) else { return nil }
-    return HTTP2Violation(
-      .idleFrames, "the server sent more than \(Self.maximumControlFrames) frames without effect within 10 s")
-  }
-
-  private static func tooMany(_ kind: HTTP2Violation.Kind, _ name: String) -> HTTP2Violation {
-    HTTP2Violation(kind, "the server sent more than \(maximumControlFrames) \(name) frames within 10 s")
+  private mutating func continuation(_ length: Int, _ now: UInt64) -> HTTP2Violation? {
+    block.bytes += length
+    block.continuations += 1
+    guard block.continuations <= Self.smallContinuations + block.bytes / Self.bytesPerContinuation else {
+      return HTTP2Violation(
+        .continuations,
+        "the server sent a head in more than \(Self.smallContinuations) CONTINUATION frames with little in them")
+    }
+    guard block.bytes <= maximumBlockBytes else {
+      return HTTP2Violation(
+        .continuations, "the server sent a head of more than \(maximumBlockBytes) bytes, as it is coded")
+    }
+    return block.isIdle ? ignored(length, now) : nil
   }
 }
 

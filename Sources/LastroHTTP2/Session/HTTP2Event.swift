@@ -33,7 +33,7 @@ package enum HTTP2Event: Equatable, Sendable {
   case capacity
   /// No new requests are taken; those up to the last stream run on.
   case goingAway(HTTP2GoAway)
-  /// The server does not answer: no new requests are taken, those that there are run on.
+  /// The server does not answer, or resets almost every stream: no new requests are taken, and the running ones finish.
   case unhealthy
   /// Every stream has been closed before. What is left to be sent is sent, and the connection closed.
   case failed(HTTP2Loss)

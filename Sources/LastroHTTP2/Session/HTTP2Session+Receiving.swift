@@ -63,12 +63,11 @@ extension HTTP2Session {
   }
 
   private func interim(_ head: ResponseHead, _ stream: HTTP2Stream) throws(HTTP2Violation) {
-    streams[stream].interimResponses += 1
     let limit = configuration.limits.interimResponses
-    guard streams[stream].interimResponses <= limit else {
-      throw HTTP2Violation(
-        .tooManyInterimResponses, "the server sent more than \(limit.counted("interim response"))")
+    guard streams[stream].interims.spend(headBytes: streams[stream].headBytes, limit: limit, now: now) else {
+      throw HTTP2Violation(.tooManyInterimResponses, InterimBudget.excess(limit))
     }
+    streams[stream].headBytes = 0
     streams[stream].answer = .interim
     tell(.interim(stream, head))
   }
@@ -81,6 +80,8 @@ extension HTTP2Session {
     }
     streams[stream].unread += bytes.count
     unreadBytes += bytes.count
+    streams[stream].emptyData.earn(HTTP2FloodGuard.emptyDataPerData)
+    floods.receivedBody(bytes.count)
     guard unreadBytes <= mostUnreadBytes else {
       fail(.violation(.unreadBytes))
       return false
@@ -100,14 +101,8 @@ extension HTTP2Session {
     }
     if ends {
       answerEnded(stream)
-    } else if count == 0 {
-      streams[stream].emptyData += 1
-      guard streams[stream].emptyData <= HTTP2FloodGuard.maximumEmptyData else {
-        let limit = HTTP2FloodGuard.maximumEmptyData
-        fail(
-          .violation(HTTP2Violation(.emptyData, "the server sent more than \(limit) empty DATA frames on a stream")))
-        return false
-      }
+    } else if count == 0, !streams[stream].emptyData.spend(1, of: HTTP2FloodGuard.emptyData, now: now) {
+      interrupt(stream, .emptyData)
     }
     return loss == nil
   }
@@ -179,5 +174,8 @@ extension HTTP2Session {
 extension HTTP2Violation {
   fileprivate static let unreadBytes = Self(
     .unreadBytes, "the server goes on sending after it was told of smaller windows")
+  fileprivate static let emptyData = Self(
+    .emptyData,
+    "the server sent more than \(HTTP2FloodGuard.emptyData.burst) empty DATA frames without data between them")
   fileprivate static let bodyBeforeHead = Self(.order, "the response's body, or its end, comes before its head")
 }

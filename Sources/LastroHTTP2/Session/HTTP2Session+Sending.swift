@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CLastroHTTP2
+internal import LastroWire
 
 // What the door tells of what goes out, and asks for.
 extension HTTP2Session {
@@ -21,9 +22,10 @@ extension HTTP2Session {
   }
 
   func sentData(_ number: Int32, _ slot: UInt, _ count: Int, _ ends: Bool) {
-    floods.sentData()
+    floods.sentData(count)
     guard let stream = streams.stream(number, slot) else { return }
     streams[stream].sentBytes += Int64(count)
+    streams[stream].interims.sent(count)
     if ends { streams[stream].request = .sent }
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CLastroHTTP2
+internal import LastroWire
 
 /// What of a request comes behind its head.
 package enum HTTP2RequestBody: Sendable {
@@ -128,19 +129,16 @@ extension HTTP2Session {
     let ending = HTTP2Ending(closing, request: streams[stream].request, answer: streams[stream].answer)
     forget(stream)
     tell(.closed(stream, ending))
-    // How a server sheds load (RFC 9113 §8.7).
-    if case .unprocessed(.refused) = ending { return }
-    if case .reset = closing, ending != .whole {
-      if let violation = floods.wasReset(now: now) { fail(.violation(violation)) }
-    } else {
-      floods.ended()
-    }
+    if ending == .whole { return floods.responded() }
+    // A server sheds load with REFUSED_STREAM (RFC 9113 §8.7).
+    guard case .reset = closing, ending != .unprocessed(.refused) else { return }
+    if !floods.wasReset(now: now) { becomeUnhealthy() }
   }
 
   private func forget(_ stream: HTTP2Stream) {
     unreadBytes -= streams[stream].unread
-    // What is under way was not asked for in vain.
-    if streams[stream].answer != .whole { floods.abandoned(window: bandwidth.window) }
+    // The rest of the response may be under way.
+    floods.ended(window: streams[stream].answer == .whole ? 0 : bandwidth.window)
     streams.close(stream)
   }
 
@@ -162,6 +160,7 @@ extension HTTP2Session {
 
   private func advertise(_ window: Int) {
     advertisedWindow = window
+    floods.sentProvoking()
     withDoor { clastro_http2_set_stream_window($0, UInt32(clamping: window)) }
   }
 }

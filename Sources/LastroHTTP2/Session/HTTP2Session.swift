@@ -43,7 +43,7 @@ package final class HTTP2Session {
 
   let streams = HTTP2StreamTable()
   var heads = HTTP2HeadReader()
-  var floods = HTTP2FloodGuard()
+  var floods: HTTP2FloodGuard
   var bandwidth: BandwidthEstimate
   private var liveness: HTTP2Liveness
   var now: UInt64
@@ -63,7 +63,8 @@ package final class HTTP2Session {
   package private(set) var loss: HTTP2Loss?
   /// The latest GOAWAY.
   package internal(set) var goAway: HTTP2GoAway?
-  /// Whether the server did not answer a PING after a request's time was over.
+  /// Whether the connection is given no new requests: the server did not answer a PING after a request had timed out,
+  /// or it resets almost every stream.
   package private(set) var isUnhealthy = false
 
   /// - Throws: ``HTTP2Violation`` of kind `memory`.
@@ -75,6 +76,7 @@ package final class HTTP2Session {
     bandwidth = BandwidthEstimate(
       window: configuration.streamWindow, maximumWindow: configuration.maximumStreamWindow)
     liveness = HTTP2Liveness(now: now)
+    floods = HTTP2FloodGuard(maximumHeadBytes: configuration.limits.headBytes)
     var settings = clastro_http2_settings(
       stream_window: UInt32(clamping: configuration.streamWindow),
       connection_window: UInt32(clamping: configuration.connectionWindow),
@@ -82,8 +84,8 @@ package final class HTTP2Session {
       maximum_streams_before_settings: UInt32(
         clamping: min(configuration.streams, configuration.streamsBeforeSettings)),
       maximum_sent_head_bytes: HTTP2Fields.maximumBytes,
-      // Nine bytes in nine parts count nine times. We count frames, and have to come first.
-      maximum_continuations: UInt32(9 * (HTTP2FloodGuard.maximumContinuations + 1)))
+      // The guard bounds them by their bytes, before nghttp2 sees them.
+      maximum_continuations: .max)
     var table = HTTP2Door.events
     door = clastro_http2_new(&settings, &table, Unmanaged.passUnretained(self).toOpaque())
     guard door != nil else { throw HTTP2Violation(.memory, "memory for an HTTP/2 session ran out") }
@@ -123,7 +125,7 @@ package final class HTTP2Session {
     guard loss == nil, let start = bytes.baseAddress, !bytes.isEmpty, let door else { return }
     self.now = now
     liveness.read(now: now)
-    // What came before the first frame that is too much is read.
+    // What came before the first frame that no budget covers is read.
     let (end, violation) = floods.scan(bytes, now: now) { number in
       streams.stream(number, clastro_http2_slot(door, number)) != nil
     }
@@ -186,9 +188,7 @@ package final class HTTP2Session {
     self.now = now
     while loss == nil, let step = liveness.due(now: now) {
       switch step {
-      case .unhealthy:
-        isUnhealthy = true
-        tell(.unhealthy)
+      case .unhealthy: becomeUnhealthy()
       case .dead: fail(.unanswered, telling: .noError)
       }
     }
@@ -204,10 +204,17 @@ package final class HTTP2Session {
   /// Mean time from a PING to its answer, in nanoseconds; `nil` before the first.
   package var roundTrip: UInt64? { bandwidth.roundTrip.map { UInt64($0) } }
 
+  /// Gives the connection no new requests.
+  func becomeUnhealthy() {
+    guard loss == nil, !isUnhealthy else { return }
+    isUnhealthy = true
+    tell(.unhealthy)
+  }
+
   @discardableResult
   func ping() -> UInt64 {
     pings += 1
-    floods.sentPing()
+    floods.sentProvoking()
     if let door { clastro_http2_ping(door, pings) }
     return pings
   }

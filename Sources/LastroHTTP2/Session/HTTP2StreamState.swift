@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import LastroWire
+
 /// What a session knows of an open stream.
 struct HTTP2StreamState {
   /// 0 for none: streams begin with 1.
@@ -10,9 +12,10 @@ struct HTTP2StreamState {
   var sentBytes: Int64 = 0
   /// Whether no more of the request's body is sent.
   var isStopped = false
-  var interimResponses = 0
-  var emptyData = 0
-  /// Bytes of heads and trailers so far.
+  var interims = InterimBudget()
+  /// DATA frames without bytes.
+  var emptyData = PeerBudget()
+  /// Bytes of the head that is being received, or of the final head and the trailers.
   var headBytes = 0
   /// Bytes of the body that the reader has not taken.
   var unread = 0

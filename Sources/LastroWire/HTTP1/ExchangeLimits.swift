@@ -2,12 +2,12 @@
 
 /// What may come of one answer before it is refused. One set of limits for everything that speaks HTTP/1.1 here.
 package struct ExchangeLimits: Sendable, Equatable {
-  /// Most bytes of the heads of one answer together, interim ones included, and of its trailer section. Default 256
-  /// KiB.
+  /// The maximum size of one head in bytes, of an interim response too, and of the trailer section. Default 256 KiB.
   package var headBytes: Int
   /// Most fields of one head, and of the trailer section. Default 500.
   package var fields: Int
-  /// Most interim answers (1xx) before the final one. Default 32.
+  /// The number of interim (1xx) responses that a server may send at once without progress: ``InterimBudget``.
+  /// Default 32.
   package var interimResponses: Int
   /// Most bytes of the body, without its chunks' frames. Default `nil`: no limit, for a caller that counts them.
   package var bodyBytes: Int?

@@ -8,9 +8,11 @@ extension HTTP1Exchange {
   /// Reads on from `position`, in bytes that came. Before the request has started there is nothing to read: bytes
   /// that come then were not asked for.
   ///
+  /// - Parameter now: in nanoseconds, for the rate of interim responses. Default 0: there is no clock, and only progress
+  ///   counts.
   /// - Throws: ``HTTP1Failure``.
   package mutating func next(
-    in bytes: UnsafeRawBufferPointer, at position: inout Int
+    in bytes: UnsafeRawBufferPointer, at position: inout Int, now: UInt64 = 0
   ) throws(HTTP1Failure) -> Event {
     guard connection == .inUse else { return ended }
     switch reading {
@@ -23,15 +25,15 @@ extension HTTP1Exchange {
       if position < bytes.count { connection = .toClose }
       return ended
     }
-    return try read(bytes, &position)
+    return try read(bytes, &position, now)
   }
 
   private mutating func read(
-    _ bytes: UnsafeRawBufferPointer, _ position: inout Int
+    _ bytes: UnsafeRawBufferPointer, _ position: inout Int, _ now: UInt64
   ) throws(HTTP1Failure) -> Event {
     do throws(HeadViolation) {
       while true {
-        switch try reader.next(in: bytes, at: &position) {
+        switch try reader.next(in: bytes, at: &position, now: now) {
         case .needsMore: return .needsMore
         case .interim(let head):
           guard head.status == 100 else { return .interim(head) }

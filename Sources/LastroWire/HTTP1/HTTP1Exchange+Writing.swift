@@ -34,8 +34,14 @@ extension HTTP1Exchange {
   /// - Throws: ``HTTP1Failure`` of kind `body` for more bytes than were announced, before any of them goes out.
   package mutating func sourceGave(_ count: Int) throws(HTTP1Failure) -> BodyWriter.Piece? {
     guard connection == .inUse, writing == .body, count > 0 else { return nil }
-    do throws(RequestViolation) { return try body.frame(count) } catch { try giveUp(.body(error)) }
-    return nil
+    do throws(RequestViolation) {
+      let piece = try body.frame(count)
+      reader.sentBody(piece.count)
+      return piece
+    } catch {
+      try giveUp(.body(error))
+      return nil
+    }
   }
 
   /// The source has ended.

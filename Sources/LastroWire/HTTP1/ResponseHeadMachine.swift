@@ -45,7 +45,7 @@ package struct ResponseHeadMachine {
   var head = ResponseHead(version: (0, 0), status: 0, reason: "")
   var bytes = 0
   private var trailerCount = 0
-  private var interimResponses = 0
+  private var interims = InterimBudget()
   var status = 0
   var majorVersion: UInt8 = 0
   /// The head that this one is compared with, and once it was given as final, what may be kept of it.
@@ -89,11 +89,12 @@ package struct ResponseHeadMachine {
 
   /// Takes one line with its line end: of the head, or of the trailer section after the body.
   ///
-  /// - Parameter latest: what was kept of the latest head of the same server. It changes no verdict, only what it
-  ///   costs.
+  /// - Parameters:
+  ///   - latest: what was kept of the latest head of the same server. It changes no verdict, only what it costs.
+  ///   - now: in nanoseconds, for the rate of interim responses. Default 0: there is no clock, and only progress counts.
   /// - Throws: ``HeadViolation``; the response cannot be trusted then, and the machine is not to be used any more.
   package mutating func consume(
-    line: UnsafeRawBufferPointer, resembling latest: KnownHead? = nil
+    line: UnsafeRawBufferPointer, resembling latest: KnownHead? = nil, now: UInt64 = 0
   ) throws(HeadViolation) -> Event {
     bytes += line.count
     guard bytes <= maximumHeadBytes else {
@@ -111,8 +112,11 @@ package struct ResponseHeadMachine {
       }
       if let event = try follow(known, line) { return event }
     }
-    return try read(line)
+    return try read(line, now)
   }
+
+  /// Bytes of the request's body were sent: the server may send more interim responses.
+  package mutating func sentBody(_ count: Int) { interims.sent(count) }
 
   /// A line has no end yet. What speaks another protocol may never send one.
   ///
@@ -130,7 +134,7 @@ package struct ResponseHeadMachine {
     HeadViolation(.headTooLarge, "the response head exceeds \(maximumHeadBytes.counted("byte"))")
   }
 
-  private mutating func read(_ line: UnsafeRawBufferPointer) throws(HeadViolation) -> Event {
+  private mutating func read(_ line: UnsafeRawBufferPointer, _ now: UInt64) throws(HeadViolation) -> Event {
     let content = try Self.withoutLineEnd(line)
     defer { lineCount += 1 }
     switch state {
@@ -143,7 +147,7 @@ package struct ResponseHeadMachine {
       state = .fields
       return .needsMore
     case .fields:
-      if content.isEmpty { return try finish() }
+      if content.isEmpty { return try finish(now) }
       lines.append(line)
       if let known, known.lines.hasLine(line, at: lineCount), head.fields.count < maximumFields {
         head.fields.append(known.head.fields[lineCount - 1])
@@ -159,19 +163,17 @@ package struct ResponseHeadMachine {
     }
   }
 
-  private mutating func finish() throws(HeadViolation) -> Event {
+  private mutating func finish(_ now: UInt64) throws(HeadViolation) -> Event {
     if head.status == 101 {
       known = nil
       if request == .upgrade { return .final(head) }
       throw HeadViolation(.unexpectedUpgrade, "the server answered 101 Switching Protocols, which was not asked for")
     }
     if head.status < 200 {
-      interimResponses += 1
-      guard interimResponses <= maximumInterimResponses else {
-        throw HeadViolation(
-          .tooManyInterimResponses,
-          "the server sent more than \(maximumInterimResponses.counted("interim response"))")
+      guard interims.spend(headBytes: bytes, limit: maximumInterimResponses, now: now) else {
+        throw HeadViolation(.tooManyInterimResponses, InterimBudget.excess(maximumInterimResponses))
       }
+      bytes = 0
       state = .statusLine
       return .interim(head)
     }

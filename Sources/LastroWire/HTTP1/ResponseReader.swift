@@ -111,16 +111,21 @@ package struct ResponseReader: Sendable {
 
   /// Reads on from `position`.
   ///
+  /// - Parameter now: in nanoseconds, for the rate of interim responses. Default 0: there is no clock, and only progress
+  ///   counts.
   /// - Throws: ``HeadViolation``; the answer cannot be trusted then, and the reader is not to be used any more.
   package mutating func next(
-    in bytes: UnsafeRawBufferPointer, at position: inout Int
+    in bytes: UnsafeRawBufferPointer, at position: inout Int, now: UInt64 = 0
   ) throws(HeadViolation) -> Event {
     switch stage {
-    case .head: try readHead(bytes, &position)
+    case .head: try readHead(bytes, &position, now)
     case .body: try readBody(bytes, &position)
     case .ended: .end
     }
   }
+
+  /// Bytes of the request's body were sent: the server may send more interim responses.
+  package mutating func sentBody(_ count: Int) { heads.sentBody(count) }
 
   /// So many bytes of the body that was found are used.
   package mutating func take(_ count: Int) {
@@ -142,7 +147,7 @@ package struct ResponseReader: Sendable {
   // MARK: head
 
   private mutating func readHead(
-    _ bytes: UnsafeRawBufferPointer, _ position: inout Int
+    _ bytes: UnsafeRawBufferPointer, _ position: inout Int, _ now: UInt64
   ) throws(HeadViolation) -> Event {
     while true {
       if let latest, line.isEmpty, let head = try heads.skip(in: bytes, at: &position, resembling: latest) {
@@ -151,7 +156,7 @@ package struct ResponseReader: Sendable {
       guard let end = lineEnd(in: bytes, from: position) else { break }
       let part = UnsafeRawBufferPointer(rebasing: bytes[position..<end])
       position = end
-      switch try take(lineEndingWith: part) {
+      switch try take(lineEndingWith: part, now) {
       case .final(let head): return try begin(head)
       case .interim(let head): return .interim(head)
       case .needsMore, .trailers: break
@@ -171,14 +176,14 @@ package struct ResponseReader: Sendable {
   }
 
   private mutating func take(
-    lineEndingWith part: UnsafeRawBufferPointer
+    lineEndingWith part: UnsafeRawBufferPointer, _ now: UInt64
   ) throws(HeadViolation) -> ResponseHeadMachine.Event {
-    if line.isEmpty { return try heads.consume(line: part, resembling: latest) }
+    if line.isEmpty { return try heads.consume(line: part, resembling: latest, now: now) }
     var whole: [UInt8] = []
     swap(&whole, &line)
     whole += part
     let event = try whole.withBytes { bytes throws(HeadViolation) in
-      try heads.consume(line: bytes, resembling: latest)
+      try heads.consume(line: bytes, resembling: latest, now: now)
     }
     whole.removeAll(keepingCapacity: true)
     line = whole

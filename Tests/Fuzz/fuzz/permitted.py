@@ -76,7 +76,7 @@ TABLE = {
         "RFC 9112 2.2 lets a recipient take LF for a line end; of chunks we want CRLF", _breaks),
     "unknown version": Permission("h11 reads every version of two digits; we know 1.0 and 1.1", _refuses),
     "many fields": Permission("our limit is 500 fields, h11 and h2 have none", _breaks),
-    "many interim responses": Permission("our limit is 32 interim responses, h11 and h2 have none", _refuses),
+    "many interim responses": Permission("we take 32 interim responses at once, h11 and h2 any number", _refuses),
     "folded framing field": Permission(
         "RFC 9112 5.2 lets a recipient refuse folds; in fields that frame the body we do", _refuses),
     "framing of an interim response": Permission(

@@ -236,12 +236,12 @@ extension ErrorTexts {
     let violations: [(HTTP2Violation.Kind, String)] = [
       (.headTooLarge, "the response head exceeds 9 bytes"),
       (.tooManyFields, "the response head has more than 9 fields"),
-      (.tooManyInterimResponses, "the server sent more than 9 interim responses"),
+      (.tooManyInterimResponses, "the server sent more than 9 interim responses without progress"),
       (.requestBody, "the request's body has more bytes than its Content-Length"),
       (.fieldTooLarge, "a field of the response has more than 65536 bytes, the most over HTTP/2, or is no HPACK"),
       (.requestFields, "the request's head cannot be sent: The length of the frame is invalid"),
       (.memory, "memory for an HTTP/2 session ran out"),
-      (.resets, "the server reset more than 1000 streams within 30 s"),
+      (.idleBytes, "the server floods the connection with frames of closed streams, or of unknown types"),
     ]
     for (kind, message) in violations { texts.add(TransportError(HTTP2Violation(kind, message))) }
     texts.add(TransportError.unansweredPing, .fieldsTooLarge("head"), .framedInterimResponse)

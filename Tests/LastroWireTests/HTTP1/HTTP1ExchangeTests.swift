@@ -61,6 +61,29 @@ struct HTTP1ExchangeTests {
     #expect(lab.exchange.connection == connection)
   }
 
+  @Test("Interim responses are bounded by time and by the body that is sent, 100 (Continue) among them")
+  func interims() throws {
+    func read(_ exchange: inout HTTP1Exchange, _ status: Int, count: Int, apart: UInt64) throws {
+      let bytes = Array("HTTP/1.1 \(status) I\r\nUpload-Offset: 1\r\n\r\n".utf8)
+      for index in 0..<count {
+        try bytes.withBytes { bytes throws(HTTP1Failure) in
+          var position = 0
+          while case .interim = try exchange.next(in: bytes, at: &position, now: UInt64(index) * apart) {}
+        }
+      }
+    }
+    var waiting = sent()
+    try read(&waiting, 102, count: 1_000, apart: 20_000_000)
+    for status in [100, 102] {
+      var flooded = sent()
+      #expect(throws: HTTP1Failure.self) { try read(&flooded, status, count: 100, apart: 0) }
+    }
+    var uploading = HTTP1Exchange(.chunked)
+    uploading.started()
+    for _ in 0..<20 { _ = try uploading.sourceGave(10_000) }
+    try read(&uploading, 104, count: 10_000, apart: 0)
+  }
+
   @Test("an answer that only the connection's end delimits is whole only where that end is in good order")
   func closeDelimited() throws {
     for cleanly in [true, false] {

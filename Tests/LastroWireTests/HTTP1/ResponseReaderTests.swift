@@ -114,8 +114,10 @@ struct ResponseReaderTests {
     let head = "HTTP/1.1 200 OK\r\n\(fields)Transfer-Encoding: chunked\r\n\r\n"
     let sent = interim + head + "2\r\nhi\r\n3\r\nabc\r\n0\r\n\(fields)C: 3\r\n\r\n"
     let exact = ExchangeLimits(
-      headBytes: interim.utf8.count + head.utf8.count, fields: 3, interimResponses: 1, bodyBytes: 5)
+      headBytes: head.utf8.count, fields: 3, interimResponses: 1, bodyBytes: 5)
     #expect(read(sent, limits: exact).violation == nil)
+    let large = "HTTP/1.1 100 C\r\nA: \(String(repeating: "x", count: head.utf8.count))\r\n\r\n"
+    #expect(read(large + head, limits: exact).violation?.kind == .headTooLarge)
     let changes: [(WritableKeyPath<ExchangeLimits, Int>, HeadViolation.Kind)] = [
       (\.headBytes, .headTooLarge), (\.fields, .tooManyFields), (\.interimResponses, .tooManyInterimResponses),
     ]
