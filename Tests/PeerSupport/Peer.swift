@@ -76,7 +76,7 @@ func attempting<T>(_ body: () async throws -> T) async throws -> T {
 /// The servers of other projects that run while a suite runs.
 package struct Peers: Sendable {
   package enum Kind: Sendable {
-    case nginx, squid, dante, python, mollyBrown, jetforce, webSocket, tus
+    case nginx, squid, dante, python, mollyBrown, jetforce, webSocket, tus, go
     /// One of each ``PeerSite/Server``.
     case sites
   }
@@ -95,6 +95,7 @@ package struct Peers: Sendable {
   package static var jetforce: Peer { get throws { try peer(.jetforce) } }
   package static var webSocket: Peer { get throws { try peer(.webSocket) } }
   package static var tus: Peer { get throws { try peer(.tus) } }
+  package static var go: Peer { get throws { try peer(.go) } }
 
   package static func site(_ server: PeerSite.Server) throws -> PeerSite { try #require(current.sites[server]) }
 
@@ -111,6 +112,7 @@ package struct Peers: Sendable {
     case .jetforce: others[kind] = try await JetforcePeer.start()
     case .webSocket: others[kind] = try await WebSocketPeer.start()
     case .tus: others[kind] = try await TusPeer.start()
+    case .go: others[kind] = try await GoPeer.start()
     }
   }
 

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import HTTPTypes
+import Lastro
+import LastroCurl
+import PeerSupport
+import TestSupport
+import Testing
+
+/// Go up to 1.19 grants credit for each `Read` of a handler; later versions gather some of it.
+@Suite("Go's net/http: HTTP/2", .peers(.go), .timeLimit(.minutes(5)))
+struct GoPeerTests {
+  private func stack() throws -> CurlNetworkStack {
+    let authority = try Peers.go.certificates.authority
+    return try .direct {
+      $0.carrier = .direct
+      $0.connection.tls.roots = .file(authority)
+    }
+  }
+
+  private func url(_ path: String) throws -> String { "https://localhost:\(try Peers.go.port)\(path)" }
+
+  @Test("takes 20 MB of JSON Lines in a handler that decodes them one by one")
+  func jsonLines() async throws {
+    let line = Data("{\"id\": 12345678, \"text\": \"\(String(repeating: "x", count: 160))\"}\n".utf8)
+    let count = 20_000_000 / line.count + 1
+    var body = Data(capacity: count * line.count)
+    for _ in 0..<count { body += line }
+    let answer = try await stack().send(.post, url("/json"), body: .raw(body))
+    #expect(answer.text == "\(count)")
+    #expect(answer.response.facts.httpVersion == "2")
+  }
+
+  // Go ends a connection on which 10,000 of its own frames wait, so the smallest reads are few.
+  @Test("takes an upload in tens of thousands of small reads", arguments: [(100, 4_000_000), (1, 4_000)])
+  func smallReads(size: Int, count: Int) async throws {
+    let answer = try await stack().send(.post, url("/reads/\(size)"), body: .raw(Data(count: count)))
+    #expect(answer.text == "\(count)")
+    #expect(answer.response.facts.httpVersion == "2")
+  }
+
+  @Test("refuses 2,000 uploads early, and a response on the same connection goes on")
+  func earlyResponses() async throws {
+    let stack = try stack()
+    let held = Task { [url = try url("/held")] in try await stack.send(.get, url) }
+    let (limited, body) = (try url("/limited"), Data(count: 100_000))
+    try await withThrowingTaskGroup(of: Int?.self) { group in
+      for index in 0..<2_000 {
+        if index >= 20 { #expect(try await group.next() == 429) }
+        group.addTask {
+          do throws(RawFailure) {
+            return try await stack.send(.post, limited, body: .raw(body)).response.status.code
+          } catch {
+            return error.statusCode?.code
+          }
+        }
+      }
+      for try await status in group { #expect(status == 429) }
+    }
+    _ = try await stack.send(.post, url("/release"))
+    let answer = try await held.value
+    #expect(answer.text == "begun done")
+    #expect(answer.response.facts.httpVersion == "2")
+  }
+}
