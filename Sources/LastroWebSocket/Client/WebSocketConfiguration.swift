@@ -67,8 +67,12 @@ public struct WebSocketConfiguration: Sendable {
   /// Bytes of messages that are kept for observers who have not read them; then nothing more is read from the server.
   /// Default 256 KiB, at least 1.
   public var receiveBufferBytes = 256 * 1024
-  /// How often the server is pinged; positive. Default 25 s; `nil` for never. When the next ping is due and no pong has
-  /// come, the socket fails; see ``WebSocket`` for what does not count. At most 1,000,000,000 s.
+  /// The interval at which the server is pinged; positive. Default 25 s, at most 1,000,000,000 s; `nil` for never.
+  ///
+  /// The socket fails when the next ping is due and nothing has come from the server since the last one was sent. A ping
+  /// that still waits behind messages of the socket's own has not been sent, and messages that the server takes show
+  /// that it is there: more than 256 KiB in an interval, for the layers below may buffer fewer. See ``WebSocket`` for
+  /// what does not count.
   public var keepAlive: Duration? = .seconds(25)
   /// Whether pings are answered by themselves. Default true. When false, answer ``WebSocket/pings``.
   public var answersPings = true

@@ -5,6 +5,9 @@
 /// Silence counts only where a pong could have been read: not while readers are too slow for what came before it, nor
 /// while a frame is still coming that no pong can overtake. A ping that waits behind other bytes, on a line that is
 /// slow, has not had its time yet.
+///
+/// Bytes from the peer show that it is alive, whether or not they are a pong. So do writes, once they are more than the
+/// layers below may buffer (``bufferedBytes``): a small write completes even if the peer is gone.
 package struct WebSocketKeepAlive: Sendable {
   /// The ping of the latest interval.
   package enum State: Int, CaseIterable, Sendable {
@@ -23,7 +26,9 @@ package struct WebSocketKeepAlive: Sendable {
   package enum Event: Int, CaseIterable, Sendable {
     /// The interval is over, and no byte moved in it.
     case dueSilent
-    /// The interval is over, and bytes moved in it.
+    /// The interval is over, and only a few bytes were written in it, which the layers below may have buffered.
+    case dueWriting
+    /// The interval is over, and bytes were received in it, or so many were written that the peer must have taken some.
     case dueMoving
     /// The interval is over, and what was received in it belongs to a frame that has not ended.
     case dueInFrame
@@ -47,24 +52,31 @@ package struct WebSocketKeepAlive: Sendable {
 
   package static func step(_ state: State, _ event: Event) -> Step {
     switch (state, event) {
-    case (.resting, .dueSilent), (.resting, .dueMoving), (.resting, .dueInFrame), (.resting, .dueHeldUp): .ping
+    case (.resting, .dueSilent), (.resting, .dueWriting), (.resting, .dueMoving), (.resting, .dueInFrame),
+      (.resting, .dueHeldUp):
+      .ping
     // The pong may be read before the writer has told that the ping is out.
     case (.resting, .written), (.resting, .pong): .stay
 
     case (.queued, .dueSilent), (.late, .dueSilent): .dead
-    case (.queued, .dueMoving), (.queued, .dueInFrame), (.queued, .dueHeldUp): .go(.late)
-    case (.late, .dueMoving), (.late, .dueInFrame), (.late, .dueHeldUp): .stay
+    case (.queued, .dueWriting), (.queued, .dueMoving), (.queued, .dueInFrame), (.queued, .dueHeldUp): .go(.late)
+    case (.late, .dueWriting), (.late, .dueMoving), (.late, .dueInFrame), (.late, .dueHeldUp): .stay
     case (.queued, .written): .go(.sent)
     case (.late, .written): .go(.sentLate)
 
-    case (.sent, .dueSilent), (.sent, .dueMoving): .dead
-    case (.sent, .dueInFrame), (.sent, .dueHeldUp): .stay
-    case (.sentLate, .dueSilent), (.sentLate, .dueMoving), (.sentLate, .dueInFrame), (.sentLate, .dueHeldUp): .go(.sent)
+    case (.sent, .dueSilent), (.sent, .dueWriting): .dead
+    case (.sent, .dueMoving), (.sent, .dueInFrame), (.sent, .dueHeldUp): .stay
+    case (.sentLate, .dueSilent), (.sentLate, .dueWriting), (.sentLate, .dueMoving), (.sentLate, .dueInFrame),
+      (.sentLate, .dueHeldUp):
+      .go(.sent)
     case (.sent, .written), (.sentLate, .written): .illegal
 
     case (.queued, .pong), (.late, .pong), (.sent, .pong), (.sentLate, .pong): .go(.resting)
     }
   }
+
+  /// The most bytes that the layers below are assumed to buffer without the peer's doing.
+  package static let bufferedBytes = 256 * 1024
 
   package private(set) var state = State.resting
   /// Whether readers hold the reading up.
@@ -73,7 +85,7 @@ package struct WebSocketKeepAlive: Sendable {
   package var isInsideFrame = false
   // In this interval:
   package var hasReceived = false
-  package var hasWritten = false
+  package var writtenBytes = 0
   private var wasHeldUp = false
 
   package init() {}
@@ -82,7 +94,8 @@ package struct WebSocketKeepAlive: Sendable {
   package var due: Event {
     if wasHeldUp { return .dueHeldUp }
     if isInsideFrame, hasReceived { return .dueInFrame }
-    return hasReceived || hasWritten ? .dueMoving : .dueSilent
+    if hasReceived || writtenBytes > Self.bufferedBytes { return .dueMoving }
+    return writtenBytes > 0 ? .dueWriting : .dueSilent
   }
 
   /// Whether readers have held the reading up since this was asked, or since the interval began.
@@ -94,7 +107,7 @@ package struct WebSocketKeepAlive: Sendable {
   /// Ends the interval, and begins the next one unless the peer is dead.
   package mutating func beat() -> Step {
     let step = apply(due)
-    (hasReceived, hasWritten, wasHeldUp) = (false, false, isHeldUp)
+    (hasReceived, writtenBytes, wasHeldUp) = (false, 0, isHeldUp)
     return step
   }
 

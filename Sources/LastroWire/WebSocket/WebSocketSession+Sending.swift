@@ -140,7 +140,7 @@ extension WebSocketSession {
 
   /// So many more bytes of the latest ``Output/bytes(_:)`` were written.
   package mutating func wrote(_ count: Int, now: Duration) {
-    keepAlive.hasWritten = true
+    keepAlive.writtenBytes += count
     batch.left -= min(count, batch.left)
     guard batch.left == 0 else { return }
     let done = batch

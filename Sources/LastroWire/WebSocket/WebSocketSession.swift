@@ -22,7 +22,7 @@ package struct WebSocketSession: ~Copyable {
     package var maximumOutgoingFrameBytes = 256 * 1024
     /// Bytes that are kept for readers; then reading waits.
     package var receiveBufferBytes = 256 * 1024
-    /// How often the peer is pinged; `nil` for never.
+    /// The interval at which the peer is pinged; `nil` for never.
     package var keepAlive: Duration?
     package var answersPings = true
     package var closeTimeout = Duration.seconds(10)
@@ -49,7 +49,7 @@ package struct WebSocketSession: ~Copyable {
     /// The stream ended or broke without a Close frame.
     case lost
     case violation(WebSocketViolation)
-    /// No pong came for a keep-alive ping.
+    /// No pong came for a keep-alive ping, nor anything else.
     case silence
     /// A message was given up midway.
     case abandoned

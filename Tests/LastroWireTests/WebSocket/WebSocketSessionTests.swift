@@ -467,6 +467,36 @@ struct WebSocketSessionTests {
     #expect(slow.states == [.failed(.silence)])
   }
 
+  @Test("a peer that sends other frames than pongs is alive, and one that falls silent then is given up")
+  func busyPeer() {
+    let client = SessionHistory(.client) { $0.keepAlive = .seconds(25) }
+    client.advance(by: .seconds(25))
+    client.write()
+    for _ in 0..<5 {
+      client.receive(all: Self.text("news"))
+      client.advance(by: .seconds(25))
+    }
+    #expect(client.states.isEmpty)
+    client.advance(by: .seconds(25))
+    #expect(client.states == [.failed(.silence)])
+  }
+
+  @Test("a peer that takes bytes is alive although its pong has not come, unless the bytes may only be buffered")
+  func slowLine() {
+    for (messages, isAlive) in [(5, true), (4, false)] {
+      let client = SessionHistory(.client) { $0.keepAlive = .seconds(25) }
+      client.advance(by: .seconds(25))
+      client.write()
+      // The ping is out, but behind bytes that the layers below still carry.
+      for _ in 0..<messages { client.send(.binary, [UInt8](repeating: 0, count: 60_000)) }
+      client.write()
+      client.advance(by: .seconds(25))
+      #expect(client.states == (isAlive ? [] : [.failed(.silence)]))
+      client.advance(by: .seconds(25))
+      #expect(client.states == [.failed(.silence)])
+    }
+  }
+
   // MARK: back-pressure
 
   @Test("reading waits while the slowest reader has too much, and what is not read is kept up to the limit")
