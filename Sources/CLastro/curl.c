@@ -72,7 +72,9 @@ struct curl_slist *clastro_make_line(
 }
 
 curl_socket_t clastro_make_socket(const struct curl_sockaddr *address) {
-  return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+  int made = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+  if (made >= 0 && address->socktype == SOCK_STREAM && address->family != AF_UNIX) clastro_limit_unsent(made);
+  return made;
 }
 
 void clastro_install_socket_keeper(

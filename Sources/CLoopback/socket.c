@@ -43,6 +43,10 @@ int cloopback_listen_tcp(uint16_t *port) {
   return descriptor;
 }
 
+void cloopback_limit_receive_buffers(int listener, int bytes) {
+  setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+}
+
 int cloopback_listen_unix(const char *path) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   if (strlen(path) >= sizeof address.sun_path) {

@@ -2,6 +2,7 @@
 
 public import Lastro
 internal import LastroExchange
+internal import LastroHTTP2
 internal import LastroWire
 
 /// How the engine works: threads, connections, queue, limits, pins. Checked when the engine is made.
@@ -24,9 +25,15 @@ public struct CurlConfiguration: Sendable {
   public var pins: [PinningPolicy]
   /// Most connections to one host (scheme, name and port) for each loop. More requests wait. Default 128, at least 1.
   public var connectionsPerHost = 128
-  /// Most requests in flight to one host that speaks HTTP/2, for each loop. One connection carries at most 100, fewer
-  /// where the server says so; another is opened when they run out. Default 100, at least 1.
-  public var http2StreamsPerHost = 100
+  /// The most requests in flight to one host that speaks HTTP/2, for each loop and over all its connections; more wait.
+  /// Default 1,000, at least 1.
+  ///
+  /// One connection carries at most 100 of them, or fewer where the server says so. Another connection is opened when
+  /// all streams of the others are in use, up to ``connectionsPerHost``. A stream is in use until its response ends, so
+  /// set this above the number of event streams and other long responses that are open to one host at a time: requests
+  /// beyond the limit wait for one of them to end. libcurl's own transfers (``HTTPCarrier/transfer``) never have more
+  /// than 100.
+  public var http2StreamsPerHost = 1_000
   /// Most requests that wait for a connection, for each loop; one more fails with `limit/queue_full`. Default 16,384; 0
   /// or more.
   public var maximumQueuedRequests = 16_384
@@ -82,6 +89,8 @@ public struct CurlConfiguration: Sendable {
 
   /// What a test makes so small that a turn of the loop ends in the midst of something.
   var turn = TurnShares()
+  /// When a server of HTTP/2 is asked whether it is alive. Tests shorten it.
+  var http2Liveness = HTTP2Liveness.Limits()
 
   /// Makes a configuration; everything else is a property, with a default.
   ///
@@ -123,7 +132,8 @@ public struct CurlConfiguration: Sendable {
         idleLifetimeSeconds: Int(clamping: idleLifetime.components.seconds),
         connectionLifetimeSeconds: Int(clamping: connectionLifetime.components.seconds), userAgent: userAgent,
         sendsAccept: sendsAccept),
-      carrier: carrier, connectionObserver: connectionObserver, turn: turn)
+      carrier: carrier, connectionObserver: connectionObserver, turn: turn,
+      http2Liveness: http2Liveness)
   }
 
   /// Not the system's: a program that speaks no TLS can do without them.

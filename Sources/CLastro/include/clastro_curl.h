@@ -38,7 +38,7 @@ struct curl_slist *_Nullable clastro_make_line(
   const char *_Nullable first, size_t first_length, const char *separator, const char *_Nullable second,
   size_t second_length);
 
-// A socket for a connection, with close-on-exec; libcurl's own are inherited by children.
+// Makes a socket for a connection, with close-on-exec, which libcurl's own lack, and with a limit of unsent bytes.
 curl_socket_t clastro_make_socket(const struct curl_sockaddr *address);
 
 typedef curl_socket_t (*clastro_open_callback)(

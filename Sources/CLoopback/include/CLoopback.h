@@ -196,6 +196,8 @@ bool cloopback_hpack_decode(cloopback_hpack *hpack, const uint8_t *block, size_t
 
 /// Listens on 127.0.0.1. Port 0 lets the kernel choose; the port in use is left in `port`.
 int cloopback_listen_tcp(uint16_t *port);
+/// Limits the receive buffers, and so the windows, of connections that a listener accepts from now on (SO_RCVBUF).
+void cloopback_limit_receive_buffers(int listener, int bytes);
 /// Listens on a Unix socket path, at most 107 bytes.
 int cloopback_listen_unix(const char *path);
 /// -1 with EAGAIN when no client waits. The new socket is blocking and, for TCP, has TCP_NODELAY.

@@ -14,9 +14,11 @@ public struct Timeouts: Sendable, Hashable {
   public var connect: Duration?
   /// One attempt with all its redirects and its body. Time in the queue counts.
   public var attempt: Duration?
-  /// The longest time in which no byte moves in either direction while the server is to act. While the reader of a
-  /// streamed body, or the writer of a streamed upload, holds things up, it does not run. What drips is not idle: only
-  /// ``attempt`` and ``total`` end it.
+  /// The longest time in which no byte moves in either direction while the server is to act.
+  ///
+  /// Bytes that the server's kernel acknowledges count where the transport can see them, so that an upload on a slow
+  /// line is not idle. The limit does not run while the reader of a streamed body, or the writer of a streamed upload,
+  /// holds things up. A body that drips is not idle: only ``attempt`` and ``total`` end it.
   public var idle: Duration?
   /// The whole call: queue, making requests (a token refreshed for them included), redirects, waits and retries, body.
   ///

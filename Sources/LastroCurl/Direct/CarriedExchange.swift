@@ -50,6 +50,8 @@ class CarriedExchange: ResponseReceiver {
   final var version: String?
   // Unchecked because the loop has it alone, and setting it calls nothing.
   @exclusivity(unchecked) final private(set) var trailers: HTTPFields = [:]
+  // Unchecked for the same reason.
+  @exclusivity(unchecked) final private var deliveryWatch = DeliveryWatch()
 
   init(_ job: TransferJob, in context: CarrierContext, host: DirectHost, startedAt: Int64? = nil) {
     self.host = host
@@ -84,6 +86,9 @@ class CarriedExchange: ResponseReceiver {
   /// The connection that it is on, or was on at last.
   var wire: DirectConnection? { nil }
 
+  /// Whether no other exchange writes on its connection.
+  var isAlone: Bool { true }
+
   // MARK: Deadlines
 
   /// When the loop must look at it again.
@@ -92,7 +97,7 @@ class CarriedExchange: ResponseReceiver {
     if let answersHeadAt { return min(job.expiresAt, answersHeadAt) }
     if state == .waiting { return min(job.expiresAt, connectExpiresAt, idleDialEndsAt) }
     guard let idle = job.request.idleTimeout, !waitsForUs else { return job.expiresAt }
-    return min(job.expiresAt, lastActivity.adding(idle))
+    return min(job.expiresAt, deliveryWatch.nextLook(after: lastActivity, limit: idle.nanoseconds))
   }
 
   /// A handshake in which nothing moves is idle, too.
@@ -112,6 +117,25 @@ class CarriedExchange: ResponseReceiver {
 
   /// Its time has come, of one kind or another.
   func expire(now: Int64) {
+    if !isAlive(now: now) { timeOut(now: now) }
+  }
+
+  /// Whether only the time of a look has come, and not the end of a limit.
+  private func isAlive(now: Int64) -> Bool {
+    guard state == .running, drainsUntil == nil, !waitsForUs, now < job.expiresAt,
+      let limit = job.request.idleTimeout?.nanoseconds
+    else { return false }
+    lastActivity = max(lastActivity, handedOutAt)
+    lastActivity = deliveryWatch.look(
+      at: wire?.peerDelivery(now: now), after: lastActivity, limit: limit, now: now, isAlone: isAlone)
+    return now < lastActivity.adding(nanoseconds: limit)
+  }
+
+  /// The time at which bytes were handed to the connection last, where ``lastActivity`` does not include it.
+  var handedOutAt: Int64 { .min }
+
+  /// Fails it, for its limit has passed.
+  func timeOut(now: Int64) {
     host.conclude(self, .timedOut(self, isDelivered: isDelivered, connectExpiresAt: connectExpiresAt, now: now))
   }
 

@@ -51,6 +51,8 @@ final class DirectConnection {
   private let poller: Poller
   /// Microseconds that its dialing took, for the first exchange.
   private let dialed: (nameLookup: Int64, connect: Int64, tls: Int64)
+  /// Whether a proxy is what the socket is connected to.
+  private let isProxied: Bool
   /// Whether bytes pass through TLS, be it to a proxy only.
   let hasTLS: Bool
   /// Whether one TLS lies within another, to an https proxy: the outer one may hold bytes of which the descriptor tells
@@ -101,6 +103,7 @@ final class DirectConnection {
     held = Array(session.held)
     let dialed = session.dialFacts
     self.dialed = (dialed.name_lookup, dialed.connect, dialed.app_connect)
+    isProxied = session.isProxied || host.forward != nil
     hasTLS = clastro_has_tls(session.easy.raw)
     isNested = session.isTLS && session.gate.proxyTarget != nil
     bornAt = now
@@ -309,11 +312,16 @@ final class DirectConnection {
     return recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) >= 0 || errno != EAGAIN
   }
 
-  /// The number of sent bytes that the peer has not acknowledged (`SIOCOUTQ`, which has the value of `TIOCOUTQ`).
-  var unacknowledgedBytes: Int {
-    var count: CInt = 0
-    return !isClosed && ioctl(descriptor, UInt(TIOCOUTQ), &count) == 0 ? Int(count) : 0
-  }
+  // MARK: Delivery
+
+  /// Asks the kernel which bytes were acknowledged; `nil` where it does not know.
+  func delivery(now: Int64) -> SocketDelivery? { isClosed ? nil : SocketDelivery(of: descriptor, now: now) }
+
+  /// The same where that is a sign of life of the peer: a proxy acknowledges bytes whatever has become of the server.
+  func peerDelivery(now: Int64) -> SocketDelivery? { isProxied ? nil : delivery(now: now) }
+
+  /// The number of sent bytes that the peer has not acknowledged; 0 where the kernel does not know.
+  var unacknowledgedBytes: Int { Int(clamping: delivery(now: 0)?.queued ?? 0) }
 
   // MARK: Waiting
 

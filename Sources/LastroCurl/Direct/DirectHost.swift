@@ -99,7 +99,7 @@ final class DirectHost: DialTaker {
   /// How many the dials that are under way will serve.
   private var room: Int {
     guard !dials.isEmpty, expectsHTTP2 else { return dials.count }
-    return max(1, carrier.settings.http2StreamsPerHost - pool.running)
+    return max(1, pool.roomOfNext)
   }
 
   /// Whether a request that comes now most likely goes out at once, and not with others: over HTTP/2 one call sends

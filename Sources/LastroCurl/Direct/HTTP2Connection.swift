@@ -43,6 +43,8 @@ final class HTTP2Connection {
   var heads = HTTP2HeadMemory()
   /// When something came the last time.
   private(set) var heardAt: Int64
+  /// What the kernel said of outgoing bytes when it was asked last, while a PING is unanswered.
+  private var delivery: SocketDelivery?
   /// Whether it is doubtful that the server is there: until something comes, it gets no more requests.
   private var isSuspect = false
   /// Why it ended, where that is known better than by HTTP/2.
@@ -55,6 +57,7 @@ final class HTTP2Connection {
     var configuration = HTTP2Configuration()
     configuration.streams = min(configuration.streams, settings.http2StreamsPerHost)
     configuration.streamsBeforeSettings = min(pool.allowedStreams ?? configuration.streams, configuration.streams)
+    configuration.liveness = settings.http2Liveness
     configuration.limits = ExchangeLimits(
       headBytes: settings.transfer.headBytes, fields: settings.transfer.headFields,
       interimResponses: settings.transfer.interimResponses)
@@ -65,6 +68,8 @@ final class HTTP2Connection {
   private var carrier: DirectCarrier { pool.carrier }
   private var now: UInt64 { UInt64(clamping: carrier.now) }
   var isIdle: Bool { openCount == 0 }
+  /// Whether one exchange at most uses it.
+  var isAlone: Bool { openCount <= 1 }
   /// Whether it takes one more request.
   var hasRoom: Bool { !isSuspect && !connection.isClosed && session.freeStreams > 0 }
 
@@ -265,7 +270,17 @@ final class HTTP2Connection {
   }
 
   private func noteDeadline() {
-    if !connection.isClosed, let deadline = session.deadline { carrier.noteTick(Int64(clamping: deadline)) }
+    guard !connection.isClosed, let deadline = session.deadline else { return delivery = nil }
+    if delivery == nil { delivery = connection.delivery(now: carrier.now) }
+    carrier.noteTick(Int64(clamping: deadline))
+  }
+
+  /// Asks the kernel what has become of the bytes that were written, an unanswered PING among them.
+  private func lookAtOutput() -> HTTP2Liveness.Output {
+    guard let earlier = delivery, let found = connection.delivery(now: carrier.now) else { return .stuck }
+    delivery = found
+    if found.queued == 0, written == outgoing.count { return .delivered }
+    return found.hasMoved(since: earlier) ? .moving : .stuck
   }
 
   /// Gathers frames until there are no more, or no more room. What goes out makes exchanges ask their sources.
@@ -273,7 +288,7 @@ final class HTTP2Connection {
     var count = 0
     while space.count - count >= 1_024 {
       hasNews = false
-      let more = session.send(into: UnsafeMutableRawBufferPointer(rebasing: space[count...]))
+      let more = session.send(into: UnsafeMutableRawBufferPointer(rebasing: space[count...]), now: now)
       perform(nil)
       if more == 0, !hasNews { break }
       count += more
@@ -366,7 +381,7 @@ final class HTTP2Connection {
   func tick(now: Int64) {
     guard !connection.isClosed, let deadline = session.deadline else { return }
     if Int64(clamping: deadline) > now { return noteDeadline() }
-    session.tick(now: UInt64(clamping: now))
+    session.tick(now: UInt64(clamping: now), output: lookAtOutput())
     perform(nil)
     noteOutput()
   }

@@ -249,17 +249,21 @@ final class HTTP2Exchange: CarriedExchange {
 
   override func expire(now: Int64) {
     if now >= restDueAt, now < job.expiresAt { return lookAtRest() }
-    if let stream, let connection, drainsUntil == nil {
-      let sent = headBytes + (connection.session.sentBytes(on: stream) ?? 0)
-      if sent > sentBytes, now < job.expiresAt {
-        // The server took some of the body since it was looked at last.
-        sentBytes = sent
-        lastActivity = now
-        return host.carrier.noteExpiry(expiresAt)
-      }
-      if requestSent { connection.doubt(isSilent: isSilent(connection, now: now)) }
-    }
     super.expire(now: now)
+  }
+
+  override var isAlone: Bool { connection?.isAlone ?? true }
+
+  override var handedOutAt: Int64 {
+    guard let stream, let time = connection?.session.lastSent(on: stream) else { return .min }
+    return Int64(clamping: time)
+  }
+
+  override func timeOut(now: Int64) {
+    if stream != nil, let connection, drainsUntil == nil, requestSent {
+      connection.doubt(isSilent: isSilent(connection, now: now))
+    }
+    super.timeOut(now: now)
   }
 
   /// Whether nothing came of the server, as far as this exchange can tell.

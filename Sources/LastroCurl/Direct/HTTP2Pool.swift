@@ -52,6 +52,9 @@ final class HTTP2Pool {
     throw TransportError(HTTP2Unprocessed.unsent)
   }
 
+  /// The most requests that one more connection could take.
+  var roomOfNext: Int { min(limit - running, HTTP2Configuration().streams, allowedStreams ?? .max) }
+
   /// The first that is fit to take a request.
   func connectionWithRoom() -> HTTP2Connection? {
     guard running < limit else { return nil }

@@ -72,11 +72,16 @@ final class HostQueue {
   var waitingCount: Int { waiting.count - nextWaiting }
   var isIdle: Bool { running == 0 && waitingCount == 0 }
 
+  /// The most streams of HTTP/2 to a host whose transfers are libcurl's own.
+  private static let mostStreams = 100
+
   func limit(_ settings: LoopSettings) -> Int {
-    if isHTTP2 { return settings.http2StreamsPerHost }
+    if isHTTP2 { return min(settings.http2StreamsPerHost, Self.mostStreams) }
     // A transfer that finds the first connection's HTTP/2 streams taken opens another, so wait until the protocol is
     // known.
-    if isWarm, mayMultiplex, !isHTTP1 { return min(settings.connectionsPerHost, settings.http2StreamsPerHost) }
+    if isWarm, mayMultiplex, !isHTTP1 {
+      return min(settings.connectionsPerHost, settings.http2StreamsPerHost, Self.mostStreams)
+    }
     return isWarm ? settings.connectionsPerHost : min(settings.connectionsPerHost, settings.lookups)
   }
 

@@ -2,6 +2,7 @@
 
 internal import CLastro
 internal import Lastro
+internal import LastroHTTP2
 
 /// What a loop needs to know of ``CurlConfiguration``, once, when it starts.
 struct LoopSettings: Sendable {
@@ -21,6 +22,7 @@ struct LoopSettings: Sendable {
   var carrier = HTTPCarrier.standard
   var connectionObserver: (@Sendable (Network.ConnectionChange) -> Void)?
   var turn = TurnShares()
+  var http2Liveness = HTTP2Liveness.Limits()
 }
 
 /// Bytes that one connection may have of a turn of the loop, before others have theirs.

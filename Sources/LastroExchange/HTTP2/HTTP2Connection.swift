@@ -32,6 +32,12 @@ final class HTTP2Connection: ExchangeConnection {
     var closesAt: Duration?
     /// Why the stream ended, where that is known better than by HTTP/2.
     var reason: TransportError?
+    /// Those whose bytes are in the piece that is being written.
+    var writing: [HTTP2Run] = []
+    /// Whether a piece is being written.
+    var isWriting = false
+    /// When a write completed last.
+    var wroteAt: Duration?
     /// What the pool has to be told.
     var ended = 0
     var mayHaveChanged = false
@@ -70,6 +76,14 @@ final class HTTP2Connection: ExchangeConnection {
       defer { touched = [] }
       for run in touched { run.isTouched = false }
       return touched
+    }
+
+    /// What has become of the bytes that were written.
+    ///
+    /// - Parameter time: since when a write has to have completed.
+    func output(since time: Duration) -> HTTP2Liveness.Output {
+      if !isWriting, !hasOutput { return .delivered }
+      return wroteAt.map { $0 > time } ?? false ? .moving : .stuck
     }
 
     var hasOutput: Bool { session.map { $0.hasOutput || $0.wantsClose } ?? true }
@@ -243,6 +257,7 @@ final class HTTP2Connection: ExchangeConnection {
       }
       do throws(TransportError) {
         try await stream.write(piece, within: nil)
+        wrote()
       } catch {
         // What the server said before it went is read: there may be answers. Nothing more is written, so that no other
         // job is taken.
@@ -262,20 +277,32 @@ final class HTTP2Connection: ExchangeConnection {
       guard let session = state.session else { return }
       piece.withUnsafeMutableBytes { space in
         while space.count - count >= 1_024 {
-          let more = session.send(into: UnsafeMutableRawBufferPointer(rebasing: space[count...]))
+          let more = session.send(into: UnsafeMutableRawBufferPointer(rebasing: space[count...]), now: now)
           perform(nil, &state)
           if more == 0 { break }
           count += more
         }
       }
-      for run in state.runs.values { run.noteSending() }
+      state.isWriting = count > 0
+      for run in state.runs.values where run.noteSending() { state.writing.append(run) }
     }
     return piece.prefix(count)
   }
 
+  /// A write that completes is a sign of life for those whose bytes it carried.
+  private func wrote() {
+    change { state in
+      state.isWriting = false
+      state.wroteAt = time.now()
+      for run in state.writing { run.noteWritten() }
+      state.writing.removeAll(keepingCapacity: true)
+    }
+  }
+
   private func tick(_ now: Duration) -> Duration? {
     change { state in
-      state.session?.tick(now: Self.nanoseconds(now))
+      let patience = Duration.nanoseconds(Int64(clamping: HTTP2Liveness.Limits().answer))
+      state.session?.tick(now: Self.nanoseconds(now), output: state.output(since: now - patience))
       if let end = state.closesAt, now >= end { close(&state) }
     }
     return state.read(\.deadline)

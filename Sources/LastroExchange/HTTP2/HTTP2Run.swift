@@ -52,6 +52,8 @@ final class HTTP2Run {
   private let startedAt: Duration
   private var firstByteAt: Duration?
   private var lastActivity: Duration
+  /// Bytes of the body that were handed to the connection; `nil` before the head was.
+  private var handedOut: Int64?
   private var patienceEndsAt: Duration?
   /// When the rest of the request is looked at, once the response is complete.
   private var restDueAt: Duration?
@@ -86,9 +88,20 @@ final class HTTP2Run {
   // MARK: Sending
 
   /// Frames are about to go out. From its head on, the server may process the request.
-  func noteSending() {
-    if session.requestPhase(of: stream) != .queued { job.noteSent() }
+  ///
+  /// - Returns: whether some of them are of this stream.
+  func noteSending() -> Bool {
+    guard session.requestPhase(of: stream) != .queued else { return false }
+    job.noteSent()
+    let sent = session.sentBytes(on: stream) ?? 0
+    guard sent != handedOut else { return false }
+    handedOut = sent
+    lastActivity = now
+    return true
   }
+
+  /// The frames have been written.
+  func noteWritten() { lastActivity = now }
 
   /// Gives the session as much of the body as it has room for.
   func fill() {
@@ -365,12 +378,6 @@ final class HTTP2Run {
     if isIdle, let restDueAt, now >= restDueAt {
       lookAtRest(now)
       return false
-    }
-    let sent = Int64(headBytes) + (session.sentBytes(on: stream) ?? 0)
-    if isIdle, sent > sentBytes, !isClosed {
-      // The server took some of the body since it was looked at last.
-      sentBytes = sent
-      lastActivity = now
     }
     guard let due, now >= due else { return false }
     let place: TransferPlace =

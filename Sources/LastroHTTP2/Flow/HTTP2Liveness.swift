@@ -1,57 +1,102 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Whether the server is there: when to ask it with a PING, and what its silence means. Any bytes from it are an
-/// answer.
+/// Decides when a PING asks whether the server is alive, and what follows when it is not answered.
+///
+/// Any byte from the server is an answer. A PING that waits behind bytes of our own has not asked anything yet: while
+/// those bytes move, the server's time to answer does not begin. An unanswered PING that was delivered keeps new
+/// requests away from the connection and ends none, because the server may only be busy: each request has limits of its
+/// own. A connection over which nothing can be delivered is dead.
 package struct HTTP2Liveness: Sendable {
-  /// A connection from which nothing was read for so long is asked beside the next request.
-  package static let silence = 10 * HTTP2Time.second
-  /// Neither the request nor the PING is answered: the connection is dead.
-  package static let requestTimeout = 10 * HTTP2Time.second
-  /// After a stream's time is over.
-  package static let probeTimeout = HTTP2Time.second
+  package struct Limits: Sendable {
+    /// The silence after which a PING accompanies the next request. Default 10 s.
+    package var silence = 10 * HTTP2Time.second
+    /// The time that the server has to answer a PING that accompanies a request. Default 10 s.
+    package var answer = 10 * HTTP2Time.second
+    /// The time that the server has to answer a PING after a request has timed out. Default 1 s.
+    package var probe = HTTP2Time.second
+
+    package init() {}
+  }
+
+  /// The state of the bytes that were written so far, the PING among them.
+  package enum Output: Sendable, CaseIterable {
+    /// All of them have left: the peer's kernel has acknowledged them, or where no kernel can be asked, the write has
+    /// completed.
+    case delivered
+    /// Some are left, and fewer than when the owner looked last.
+    case moving
+    /// Some are left, and none have moved since the owner looked last.
+    case stuck
+  }
 
   package enum Step: Equatable, Sendable {
-    /// No new requests; those that there are run on.
+    /// No new requests go out on the connection. Those that run on it continue.
     case unhealthy
     case dead
   }
 
+  /// A PING that waits for an answer.
+  private struct Wait {
+    var deadline: UInt64
+    /// Whether the PING had not left yet at the latest look.
+    var isQueued = false
+
+    init(until deadline: UInt64) { self.deadline = deadline }
+
+    /// Grants the PING another period if it has not had one since it left. False: its time is over.
+    mutating func prolong(by limit: UInt64, now: UInt64, _ output: Output) -> Bool {
+      guard output == .moving || output == .delivered && isQueued else { return false }
+      isQueued = output == .moving
+      deadline = now + limit
+      return true
+    }
+  }
+
+  private let limits: Limits
   private var lastRead: UInt64
-  private var requestDeadline: UInt64?
-  private var probeDeadline: UInt64?
+  private var request: Wait?
+  private var probe: Wait?
 
-  package init(now: UInt64) { lastRead = now }
+  package init(_ limits: Limits = Limits(), now: UInt64) {
+    self.limits = limits
+    lastRead = now
+  }
 
-  /// When ``due(now:)`` is to be asked next; `nil` for never.
+  /// The time at which ``due(now:output:)`` is to be called next; `nil` for never.
   package var deadline: UInt64? {
-    let earliest = min(requestDeadline ?? .max, probeDeadline ?? .max)
+    let earliest = min(request?.deadline ?? .max, probe?.deadline ?? .max)
     return earliest == .max ? nil : earliest
   }
 
   package mutating func read(now: UInt64) {
     lastRead = now
-    (requestDeadline, probeDeadline) = (nil, nil)
+    (request, probe) = (nil, nil)
   }
 
-  /// A request goes out. Whether a PING is to go with it.
+  /// Notes that a request goes out. Returns whether a PING is to accompany it.
   package mutating func willRequest(now: UInt64) -> Bool {
-    guard requestDeadline == nil, now &- lastRead >= Self.silence else { return false }
-    requestDeadline = now + Self.requestTimeout
+    guard request == nil, now &- lastRead >= limits.silence else { return false }
+    request = Wait(until: now + limits.answer)
     return true
   }
 
-  /// A stream's time is over. Whether a PING is to ask if its connection is.
+  /// Notes that a request has timed out. Returns whether a PING is to be sent.
   package mutating func probe(now: UInt64) -> Bool {
-    guard probeDeadline == nil else { return false }
-    probeDeadline = now + Self.probeTimeout
+    guard probe == nil else { return false }
+    probe = Wait(until: now + limits.probe)
     return true
   }
 
-  /// What the time asks for.
-  package mutating func due(now: UInt64) -> Step? {
-    if let requestDeadline, now >= requestDeadline { return .dead }
-    guard let probeDeadline, now >= probeDeadline else { return nil }
-    self.probeDeadline = nil
-    return .unhealthy
+  /// Returns what follows from the time; `nil` for nothing, or nothing more.
+  package mutating func due(now: UInt64, output: Output) -> Step? {
+    if let wait = request, now >= wait.deadline, request?.prolong(by: limits.answer, now: now, output) == false {
+      request = nil
+      return output == .stuck ? .dead : .unhealthy
+    }
+    if let wait = probe, now >= wait.deadline, probe?.prolong(by: limits.probe, now: now, output) == false {
+      probe = nil
+      return .unhealthy
+    }
+    return nil
   }
 }

@@ -9,6 +9,7 @@ extension HTTP2Session {
   func sentHead(_ number: Int32, _ slot: UInt, _ ends: Bool) {
     guard let stream = streams.stream(number, slot) else { return }
     streams[stream].request = ends ? .sent : .sending
+    streams[stream].sentAt = now
   }
 
   /// nghttp2 does not send a request's head, or its trailers.
@@ -26,6 +27,7 @@ extension HTTP2Session {
     guard let stream = streams.stream(number, slot) else { return }
     streams[stream].sentBytes += Int64(count)
     streams[stream].interims.sent(count)
+    streams[stream].sentAt = now
     if ends { streams[stream].request = .sent }
   }
 

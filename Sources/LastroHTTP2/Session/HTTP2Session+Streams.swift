@@ -52,6 +52,12 @@ extension HTTP2Session {
     streams.contains(stream) ? streams[stream].sentBytes : nil
   }
 
+  /// The time at which the request's head, or the latest piece of its body, went out; `nil` for a stream that is not
+  /// open, and before.
+  package func lastSent(on stream: HTTP2Stream) -> UInt64? {
+    streams.contains(stream) ? streams[stream].sentAt : nil
+  }
+
   /// How many bytes ``provide(_:on:)`` would take.
   package func room(on stream: HTTP2Stream) -> Int {
     guard streams.contains(stream), !streams[stream].isStopped else { return 0 }

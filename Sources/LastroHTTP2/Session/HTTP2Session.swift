@@ -9,21 +9,21 @@ internal import LastroWire
 /// what an end means, whether the server is alive, and when it is hostile. Framing, HPACK and the states of streams
 /// are libnghttp2's. Its owner, on one thread or behind one lock,
 ///
-/// 1. makes it once the connection speaks `h2`, and writes what ``send(into:)`` gives until it gives nothing;
+/// 1. makes it once the connection speaks `h2`, and writes what ``send(into:now:)`` gives until it gives nothing;
 /// 2. hands what was read to ``receive(_:now:)``, and takes ``next()`` until it is `nil` *before the memory that was
 ///    read into is used again*: bodies are told as ranges of it;
 /// 3. opens a stream for each request, while ``freeStreams`` says that it may; provides the body as
 ///    ``HTTP2Event/wantsBody(_:)`` asks for it; tells with ``consumed(_:on:)`` what the reader took; ends with
 ///    ``reset(_:_:)`` what it does not want any more;
-/// 4. calls ``tick(now:)`` when ``deadline`` has come;
-/// 5. after each call takes ``next()`` and then ``send(into:)``, until neither gives anything: both may make more of
+/// 4. calls ``tick(now:output:)`` when ``deadline`` has come;
+/// 5. after each call takes ``next()`` and then ``send(into:now:)``, until neither gives anything: both may make more of
 ///    the other;
 /// 6. closes the connection when ``wantsClose`` says so, and tells with ``connectionEnded()`` when it was closed by
 ///    the server.
 ///
 ///     let session = try HTTP2Session(HTTP2Configuration(), now: now)
 ///     let stream = session.open(head, now: now)          // `nil`: wait, or take another connection
-///     let count = session.send(into: space)              // write space[..<count]
+///     let count = session.send(into: space, now: now)    // write space[..<count]
 ///     session.receive(input, now: now)
 ///     while let event = session.next() { … }
 ///
@@ -75,7 +75,7 @@ package final class HTTP2Session {
     advertisedWindow = configuration.streamWindow
     bandwidth = BandwidthEstimate(
       window: configuration.streamWindow, maximumWindow: configuration.maximumStreamWindow)
-    liveness = HTTP2Liveness(now: now)
+    liveness = HTTP2Liveness(configuration.liveness, now: now)
     floods = HTTP2FloodGuard(maximumHeadBytes: configuration.limits.headBytes)
     var settings = clastro_http2_settings(
       stream_window: UInt32(clamping: configuration.streamWindow),
@@ -120,7 +120,7 @@ package final class HTTP2Session {
 
   // MARK: bytes
 
-  /// Reads. Has to be followed by ``next()``, and then by ``send(into:)``.
+  /// Reads. Has to be followed by ``next()``, and then by ``send(into:now:)``.
   package func receive(_ bytes: UnsafeRawBufferPointer, now: UInt64) {
     guard loss == nil, let start = bytes.baseAddress, !bytes.isEmpty, let door else { return }
     self.now = now
@@ -148,8 +148,9 @@ package final class HTTP2Session {
 
   /// Gives what is to be written: as many frames as there are and as fit, 0 when nothing is left. 64 KiB of room are
   /// good; ten bytes are needed for anything of a body.
-  package func send(into space: UnsafeMutableRawBufferPointer) -> Int {
+  package func send(into space: UnsafeMutableRawBufferPointer, now: UInt64) -> Int {
     guard !isBrokenOff, let door, let start = space.baseAddress, !space.isEmpty else { return 0 }
+    self.now = now
     let count = clastro_http2_send(door, start.assumingMemoryBound(to: UInt8.self), space.count)
     guard count >= 0 else {
       isBrokenOff = true
@@ -159,7 +160,7 @@ package final class HTTP2Session {
     return count
   }
 
-  /// Whether ``send(into:)`` would give something.
+  /// Whether ``send(into:now:)`` would give something.
   package var hasOutput: Bool { !isBrokenOff && door.map(clastro_http2_has_output) ?? false }
 
   /// Whether nothing more is to come nor to be written.
@@ -181,12 +182,18 @@ package final class HTTP2Session {
 
   // MARK: time
 
-  /// When ``tick(now:)`` is to be called next; `nil` for never.
+  /// The time at which ``tick(now:output:)`` is to be called next; `nil` for never.
   package var deadline: UInt64? { loss == nil ? liveness.deadline : nil }
 
-  package func tick(now: UInt64) {
+  /// Acts on the time.
+  ///
+  /// - Parameter output: the state of the bytes that ``send(into:now:)`` gave before. It is asked for when ``deadline``
+  ///   has come only.
+  package func tick(now: UInt64, output: @autoclosure () -> HTTP2Liveness.Output) {
     self.now = now
-    while loss == nil, let step = liveness.due(now: now) {
+    guard let deadline, deadline <= now else { return }
+    let output = output()
+    while loss == nil, let step = liveness.due(now: now, output: output) {
       switch step {
       case .unhealthy: becomeUnhealthy()
       case .dead: fail(.unanswered, telling: .noError)
@@ -194,8 +201,8 @@ package final class HTTP2Session {
     }
   }
 
-  /// The time of a request was over: asks whether the connection is. ``HTTP2Event/unhealthy`` follows after 1 s
-  /// without an answer.
+  /// Sends a PING because a request has timed out. ``HTTP2Event/unhealthy`` follows when it is not answered within
+  /// 1 s of its delivery.
   package func probe(now: UInt64) {
     guard loss == nil, liveness.probe(now: now) else { return }
     ping()

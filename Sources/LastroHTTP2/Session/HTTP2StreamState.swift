@@ -10,6 +10,8 @@ struct HTTP2StreamState {
   var answer = HTTP2AnswerPhase.waiting
   /// Bytes of the request's body that have gone out.
   var sentBytes: Int64 = 0
+  /// The time at which the head, or the latest piece of the body, went out.
+  var sentAt: UInt64?
   /// Whether no more of the request's body is sent.
   var isStopped = false
   var interims = InterimBudget()

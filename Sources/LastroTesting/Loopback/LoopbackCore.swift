@@ -47,7 +47,7 @@ final class LoopbackCore: Sendable {
   let state: Lock<State>
   /// Held while threads are joined, so that a second caller of `stop` returns no sooner than the first.
   private let joining = Lock(())
-  private let listener: Int32
+  let listener: Int32
   private let socketPath: String?
   private let handler: Handler
 

@@ -108,6 +108,14 @@ public final class LoopbackServer: Sendable {
     core.state.withLock { $0.tls = LoopbackCore.TLS(context: context, fault: tls.handshakeFault) }
   }
 
+  // MARK: a slow line
+
+  /// Limits the receive buffers of connections that are accepted from now on. A handler that reads little by little is
+  /// then a slow line: the kernel acknowledges about as much as was read.
+  package func limitReceiveBuffers(to bytes: Int) {
+    cloopback_limit_receive_buffers(core.listener, Int32(clamping: bytes))
+  }
+
   // MARK: what happened
 
   /// Number of connections accepted so far.

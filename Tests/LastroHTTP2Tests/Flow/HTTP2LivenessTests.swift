@@ -8,51 +8,101 @@ import Testing
 struct HTTP2LivenessTests {
   private let start = 1_000 * HTTP2Time.second
 
-  /// What is waited for, and what is said to each event then: a PING asked for, a step, or `.` for nothing.
+  /// The PINGs that wait for an answer, and what each event does then: `ping` asks for one, `reset` ends the waiting,
+  /// `later` postpones it, `.` does nothing. A PING is `queued` when it had not left at the latest look.
   static let table = """
-    waits for          request read  probe due+1s    due+10s
-    nothing            .       -     ping  .         .
-    nothing, after 10s ping    -     ping  .         .
-    request            .       reset ping  .         dead
-    probe              .       reset .     unhealthy unhealthy
-    both               .       reset .     unhealthy dead
+    waits for       request read  probe early delivered moving stuck
+    nothing         .       -     ping  .     .         .      .
+    silent          ping    -     ping  .     .         .      .
+    request         .       reset ping  .     unhealthy later  dead
+    request queued  .       reset ping  .     later     later  dead
+    probe           .       reset .     .     unhealthy later  unhealthy
+    probe queued    .       reset .     .     later     later  unhealthy
+    both            .       reset .     .     unhealthy later  dead
+    both queued     .       reset .     .     later     later  dead
     """
 
   private func machine(_ state: String) -> HTTP2Liveness {
-    var machine = HTTP2Liveness(
-      now: start - (state == "nothing" || state == "probe" ? 0 : HTTP2Liveness.silence))
-    if state == "request" || state == "both" { _ = machine.willRequest(now: start) }
-    if state == "probe" || state == "both" { _ = machine.probe(now: start) }
+    let isFresh = state == "nothing" || state.hasPrefix("probe")
+    var machine = HTTP2Liveness(now: isFresh ? start : start - limits.silence)
+    if state.hasPrefix("request") || state.hasPrefix("both") { _ = machine.willRequest(now: start) }
+    if state.hasPrefix("probe") || state.hasPrefix("both") { _ = machine.probe(now: start) }
+    if state.hasSuffix("queued") {
+      // At the first look the PING still waited behind other bytes.
+      _ = machine.due(now: start + limits.answer, output: .moving)
+      _ = machine.due(now: start + limits.answer, output: .moving)
+    }
     return machine
   }
 
+  private let limits = HTTP2Liveness.Limits()
+
   private func cell(_ state: String, _ event: String) -> String {
     var machine = machine(state)
+    let before = machine.deadline
     switch event {
-    case "request": return machine.willRequest(now: start) ? "ping" : "."
+    case "request": return machine.willRequest(now: start + 1) ? "ping" : "."
     case "probe": return machine.probe(now: start) ? "ping" : "."
     case "read":
-      let waited = machine.deadline != nil
       machine.read(now: start)
-      return waited && machine.deadline == nil ? "reset" : "-"
+      return before != nil && machine.deadline == nil ? "reset" : "-"
     default:
-      let now = start + (event == "due+1s" ? 1 : 10) * HTTP2Time.second
-      switch machine.due(now: now) {
-      case nil: return "."
+      let output: HTTP2Liveness.Output = event == "moving" ? .moving : event == "stuck" ? .stuck : .delivered
+      let now = event == "early" ? (before ?? start) - 1 : start + 3 * limits.answer
+      switch machine.due(now: now, output: output) {
+      case nil: return machine.deadline == before ? "." : "later"
       case .unhealthy: return "unhealthy"
       case .dead: return "dead"
       }
     }
   }
 
-  @Test("is as the table has it, in every cell")
+  @Test("every state and every event are as the table says")
   func cells() {
-    let events = ["request", "read", "probe", "due+1s", "due+10s"]
-    let states = ["nothing", "nothing, after 10s", "request", "probe", "both"]
+    let events = ["request", "read", "probe", "early", "delivered", "moving", "stuck"]
+    let states = [
+      "nothing", "silent", "request", "request queued", "probe", "probe queued", "both", "both queued",
+    ]
     let rows =
       ["waits for " + events.joined(separator: " ")]
       + states.map { state in "\(state) " + events.map { cell(state, $0) }.joined(separator: " ") }
     #expect(rows == Self.table.split(separator: "\n").map { $0.split(separator: " ").joined(separator: " ") })
+  }
+
+  @Test("a PING has its whole time from the look that finds it delivered")
+  func late() {
+    var machine = HTTP2Liveness(now: start - limits.silence)
+    var now = start
+    _ = machine.willRequest(now: now)
+    for _ in 0..<5 {
+      now += limits.answer
+      #expect(machine.deadline == now)
+      _ = machine.due(now: now, output: .moving)
+    }
+    now += limits.answer
+    let steps = [
+      machine.due(now: now, output: .delivered),
+      machine.due(now: now + limits.answer - 1, output: .delivered),
+      machine.due(now: now + limits.answer, output: .delivered),
+    ]
+    #expect(steps == [nil, nil, .unhealthy])
+    #expect(machine.deadline == nil)
+  }
+
+  @Test(
+    "a server whose kernel takes the PING and that does not answer it gets no more requests, and keeps those it has")
+  func busy() throws {
+    let lab = try SessionLab.ready()
+    let first = try lab.open("POST")
+    lab.now += 10 * HTTP2Time.second
+    let second = try lab.open()
+    lab.now += 10 * HTTP2Time.second
+    lab.tick(.delivered)
+    #expect(lab.has(.unhealthy) && lab.session.loss == nil)
+    #expect(lab.session.freeStreams == 0 && lab.session.deadline == nil)
+    lab.now += 5 * HTTP2Time.second
+    lab.receive([.head(200, on: first.number, ends: true), .head(200, on: second.number, ends: true)])
+    #expect(lab.ending(first) == .whole && lab.ending(second) == .whole)
   }
 
   @Test("is asked with PING beside a request after ten seconds of silence, and given up after ten more")
@@ -66,10 +116,10 @@ struct HTTP2LivenessTests {
     #expect(lab.session.deadline == lab.now + 10 * HTTP2Time.second)
     let queued = try #require(lab.session.open(try SessionLab.request(), now: lab.now))
     lab.now += 10 * HTTP2Time.second - 1
-    lab.session.tick(now: lab.now)
+    lab.session.tick(now: lab.now, output: .stuck)
     #expect(lab.session.loss == nil)
     lab.now += 1
-    lab.session.tick(now: lab.now)
+    lab.session.tick(now: lab.now, output: .stuck)
     lab.drain([])
     #expect(lab.session.loss == .unanswered)
     #expect(lab.ending(first) == .lost(.unanswered) && lab.ending(second) == .lost(.unanswered))
@@ -102,7 +152,7 @@ struct HTTP2LivenessTests {
     lab.send()
     #expect(lab.frames(.ping).count == 1)
     lab.now += HTTP2Time.second
-    lab.tick()
+    lab.tick(.delivered)
     #expect(lab.has(.unhealthy) && lab.session.isUnhealthy)
     #expect(lab.session.freeStreams == 0 && lab.session.loss == nil)
     lab.receive([.head(200, on: other.number, ends: true)])

@@ -55,11 +55,13 @@ struct HTTP2CancellationTests {
     lab.provide(60_000, on: stream)
     let space = UnsafeMutableRawBufferPointer.allocate(byteCount: 20_000, alignment: 1)
     defer { space.deallocate() }
-    #expect(lab.session.send(into: space) > 16_384)
+    #expect(lab.session.send(into: space, now: lab.now) > 16_384)
     lab.session.reset(stream)
     var parser = WireFrameParser(hasPreface: false)
     var frames: [WireFrame] = []
-    while case let count = lab.session.send(into: space), count > 0 { frames += parser.feed(Array(space[..<count])) }
+    while case let count = lab.session.send(into: space, now: lab.now), count > 0 {
+      frames += parser.feed(Array(space[..<count]))
+    }
     #expect(frames == [.reset(8, on: 1)])
   }
 

@@ -356,7 +356,7 @@ final class SessionLab {
   func send() -> [WireFrame] {
     var frames: [WireFrame] = []
     withUnsafeTemporaryAllocation(byteCount: room, alignment: 1) { space in
-      while case let count = session.send(into: space), count > 0 {
+      while case let count = session.send(into: space, now: now), count > 0 {
         frames += parser.feed(Array(space[..<count]))
       }
     }
@@ -386,8 +386,8 @@ final class SessionLab {
     }
   }
 
-  func tick() {
-    session.tick(now: now)
+  func tick(_ output: HTTP2Liveness.Output = .stuck) {
+    session.tick(now: now, output: output)
     drain([])
     send()
   }
