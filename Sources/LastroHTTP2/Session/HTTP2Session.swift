@@ -16,8 +16,8 @@ internal import LastroWire
 ///    ``HTTP2Event/wantsBody(_:)`` asks for it; tells with ``consumed(_:on:)`` what the reader took; ends with
 ///    ``reset(_:_:)`` what it does not want any more;
 /// 4. calls ``tick(now:output:)`` when ``deadline`` has come;
-/// 5. after each call takes ``next()`` and then ``send(into:now:)``, until neither gives anything: both may make more of
-///    the other;
+/// 5. after each call takes ``next()`` and then ``send(into:now:)``, until neither gives anything: both may make more
+///    of the other;
 /// 6. closes the connection when ``wantsClose`` says so, and tells with ``connectionEnded()`` when it was closed by
 ///    the server.
 ///

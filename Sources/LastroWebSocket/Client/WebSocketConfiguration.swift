@@ -69,7 +69,7 @@ public struct WebSocketConfiguration: Sendable {
   public var receiveBufferBytes = 256 * 1024
   /// The interval at which the server is pinged; positive. Default 25 s, at most 1,000,000,000 s; `nil` for never.
   ///
-  /// The socket fails when the next ping is due and nothing has come from the server since the last one was sent. A ping
+  /// The socket fails when the next ping is due and nothing has come from the server since the last one was sent. One
   /// that still waits behind messages of the socket's own has not been sent, and messages that the server takes show
   /// that it is there: more than 256 KiB in an interval, for the layers below may buffer fewer. See ``WebSocket`` for
   /// what does not count.
