@@ -63,8 +63,8 @@ public struct TLSOptions: Sendable, Hashable {
   ///
   /// Files are read once, and looked at again once a second at most: when certificate and key have changed and match,
   /// requests go out on new connections, which present the new certificate. While they cannot be read or do not match,
-  /// connections and requests go on with the pair read before. A file may have 1 MiB at most. It may be a pipe, which is
-  /// read once and has to end within a minute.
+  /// connections and requests go on with the pair read before. A file may have 1 MiB at most. It may be a pipe, which
+  /// is read once and has to end within a minute.
   public struct Identity: Sendable, Hashable {
     /// Certificate chain.
     public var certificate: PEM

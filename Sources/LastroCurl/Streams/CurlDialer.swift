@@ -17,8 +17,8 @@ internal import LastroSupport
 /// Through HTTP proxies everything goes by `CONNECT`. Of the options, those of HTTP alone are ignored.
 ///
 /// Trust is decided when a stream is dialed, within its handshake. When rules, roots or client certificates change
-/// afterwards, open streams go on, and new ones are dialed under the new state. No connection serves two streams, or a stream and a fetch, and no
-/// TLS session is resumed.
+/// afterwards, open streams go on, and new ones are dialed under the new state. No connection serves two streams, or a
+/// stream and a fetch, and no TLS session is resumed.
 ///
 /// Any number of streams may be open; idle ones are not closed, and they do not count among
 /// ``CurlTransport/activeTransfers``. To one host (name and port) at most ``CurlConfiguration/coldRequestsPerHost`` are

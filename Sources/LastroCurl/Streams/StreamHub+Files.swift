@@ -5,14 +5,14 @@ internal import Lastro
 // No file is opened on the loop's thread: dials wait until the files of their TLS options were read elsewhere, and
 // requests that would use a connection wait, once a second at most, until files were looked at again.
 extension StreamHub {
-  /// Files that are being read, and who waits for them.
+  /// A read of files that is under way, and what waits for it.
   final class FileRead {
     let id = StreamID.next()
     let profile: StreamProfile
     let request: TLSFileRequest
     /// Whether the files were read before, and only changes matter.
     let isLook: Bool
-    /// When nobody waits for a look any more: a file that cannot be looked at is not newer.
+    /// When requests stop waiting for a look: a file that cannot be looked at is not newer.
     let slowAt: Int64
     var waiters: [(until: Int64, proceed: (TransportError?) -> Void)] = []
 
@@ -99,7 +99,7 @@ extension StreamHub {
     read.profile.uses -= 1
   }
 
-  /// Lets those go on whose time for a look is over.
+  /// Begins the dials and jobs whose time for a look is over.
   func expireLook(_ id: UInt64, now: Int64) {
     guard let read = fileReads[id] else { return }
     if now >= read.slowAt { read.profile.trust.files.noteSlowLook() }

@@ -112,7 +112,7 @@ extension TransportError {
       case .system(let code): "cannot be read: \(SystemError.text(code))"
       case .unfit: "is neither a file nor a pipe"
       case .tooLarge: "exceeds \(ClientIdentity.maximumBytes >> 20) MiB"
-      case .silent: "is a pipe that nobody wrote to and closed within a minute"
+      case .silent: "is a pipe that was not written to and closed within a minute"
       }
     return invalidTLSOptions("the client certificate's file \(path) \(reason)", hint: "give a readable PEM file")
   }

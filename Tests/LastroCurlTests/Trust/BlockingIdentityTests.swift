@@ -17,7 +17,7 @@ import Testing
   import Foundation
 #endif
 
-/// Files of client certificates that nobody writes, or that cannot be read.
+/// Files of client certificates that block, or that cannot be read.
 @Suite("Trust: client certificates that do not come", .timeLimit(.minutes(5)))
 struct BlockingIdentityTests {
   private let lab: TestAuthority
