@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FRAME_HEAD = 9 };
+enum { FRAME_HEAD = 9, FRAME_TYPE = 3, FRAME_FLAGS = 4 };
 // DATA frames are not made smaller than this to fill the room up.
 enum { SMALLEST_PIECE = 1024 };
 // Heads with more fields take memory of their own while they are submitted.
@@ -81,26 +81,99 @@ void clastro_http2_set_sending(nghttp2_session_callbacks *callbacks) {
 static void flush(clastro_http2 *http2) {
   size_t count = http2->room - http2->written;
   if (count > http2->held_count) count = http2->held_count;
-  if (count == 0) return;
+  bool is_cut = !http2->has_begun_held && count < http2->held_count;
+  if (count == 0 || (is_cut && http2->ends_with_frame && http2->held_count <= CLASTRO_HTTP2_RECORD_BYTES)) return;
+  http2->has_begun_held = true;
   memcpy(http2->output + http2->written, http2->held, count);
   http2->written += count;
   http2->held += count;
   http2->held_count -= count;
 }
 
-ptrdiff_t clastro_http2_send(clastro_http2 *http2, uint8_t *to, size_t room) {
+static void hold(clastro_http2 *http2, const uint8_t *frame, size_t count) {
+  http2->held = frame;
+  http2->held_count = count;
+  http2->has_begun_held = false;
+}
+
+/// Collects the field block of a head whose first frame nghttp2 has given. NULL without memory.
+static uint8_t *field_block(clastro_http2 *http2, const uint8_t *frame, size_t count, size_t *length) {
+  uint8_t *block = NULL;
+  *length = 0;
+  for (;;) {
+    size_t more = count - FRAME_HEAD;
+    uint8_t *grown = realloc(block, *length + more + 1);
+    if (!grown) break;
+    block = grown;
+    memcpy(block + *length, frame + FRAME_HEAD, more);
+    *length += more;
+    if (frame[FRAME_FLAGS] & NGHTTP2_FLAG_END_HEADERS) return block;
+    ssize_t next = nghttp2_session_mem_send(http2->session, &frame);
+    if (next < FRAME_HEAD) break;
+    count = (size_t)next;
+  }
+  free(block);
+  return NULL;
+}
+
+/// Makes a head whose first frame is larger than a TLS record into frames that fit: a record holds a frame's head too,
+/// and nghttp2 fills frames up to 16,384 bytes without it.
+static bool recut(clastro_http2 *http2, const uint8_t *frame, size_t count) {
+  uint8_t head[FRAME_HEAD];
+  memcpy(head, frame, sizeof head);
+  size_t length = 0, most = CLASTRO_HTTP2_RECORD_BYTES - FRAME_HEAD;
+  uint8_t *block = field_block(http2, frame, count, &length);
+  uint8_t *to = block ? malloc(length + (length / most + 1) * FRAME_HEAD) : NULL;
+  http2->recut = to;
+  for (size_t start = 0; to && start < length; start += most) {
+    size_t piece = length - start < most ? length - start : most;
+    uint8_t flags = start == 0 ? head[FRAME_FLAGS] & ~NGHTTP2_FLAG_END_HEADERS : 0;
+    if (start + piece == length) flags |= NGHTTP2_FLAG_END_HEADERS;
+    uint8_t kind = start == 0 ? NGHTTP2_HEADERS : NGHTTP2_CONTINUATION;
+    memcpy(to, (uint8_t[]){(uint8_t)(piece >> 16), (uint8_t)(piece >> 8), (uint8_t)piece, kind, flags}, 5);
+    memcpy(to + 5, head + 5, 4);
+    memcpy(to + FRAME_HEAD, block + start, piece);
+    to += FRAME_HEAD + piece;
+  }
+  if (to) http2->recut_count = (size_t)(to - http2->recut);
+  free(block);
+  return to;
+}
+
+/// Holds the next frame. The bytes it has, 0 for none, or -1.
+static ptrdiff_t next_frame(clastro_http2 *http2) {
+  const uint8_t *frame = NULL;
+  if (http2->recut_next == http2->recut_count) {
+    free(http2->recut);
+    http2->recut = NULL;
+    http2->recut_next = http2->recut_count = 0;
+    ssize_t count = nghttp2_session_mem_send(http2->session, &frame);
+    if (count <= 0) return count;
+    bool is_large = count > CLASTRO_HTTP2_RECORD_BYTES && frame[FRAME_TYPE] == NGHTTP2_HEADERS;
+    if (!http2->ends_with_frame || !is_large) {
+      hold(http2, frame, (size_t)count);
+      return count;
+    }
+    if (!recut(http2, frame, (size_t)count)) return -1;
+  }
+  frame = http2->recut + http2->recut_next;
+  size_t count = FRAME_HEAD + ((size_t)frame[0] << 16 | (size_t)frame[1] << 8 | frame[2]);
+  http2->recut_next += count;
+  hold(http2, frame, count);
+  return (ptrdiff_t)count;
+}
+
+ptrdiff_t clastro_http2_send(clastro_http2 *http2, uint8_t *to, size_t room, bool ends_with_frame) {
+  http2->ends_with_frame = ends_with_frame;
   http2->output = to;
   http2->written = 0;
   http2->room = room;
   // nghttp2 keeps a frame's memory until it is asked for the next one.
   flush(http2);
   while (http2->held_count == 0) {
-    const uint8_t *bytes = NULL;
-    ssize_t count = nghttp2_session_mem_send(http2->session, &bytes);
+    ptrdiff_t count = next_frame(http2);
     if (count < 0) return -1;
     if (count == 0) break;
-    http2->held = bytes;
-    http2->held_count = (size_t)count;
     flush(http2);
   }
   return (ptrdiff_t)http2->written;

@@ -79,6 +79,7 @@ void clastro_http2_free(clastro_http2 *http2) {
   if (http2->session) nghttp2_session_del(http2->session);
   free(http2->bytes);
   free(http2->fields);
+  free(http2->recut);
   free(http2);
 }
 
@@ -92,13 +93,18 @@ uintptr_t clastro_http2_slot(clastro_http2 *http2, int32_t stream) {
   return http2->latest_slot = (uintptr_t)data - 1;
 }
 
+/// Whether nghttp2 has given frames that have not gone out.
+static bool has_frames(const clastro_http2 *http2) {
+  return http2->held_count > 0 || http2->recut_next < http2->recut_count;
+}
+
 bool clastro_http2_is_over(clastro_http2 *http2) {
-  return http2->held_count == 0 && !nghttp2_session_want_read(http2->session) &&
+  return !has_frames(http2) && !nghttp2_session_want_read(http2->session) &&
          !nghttp2_session_want_write(http2->session);
 }
 
 bool clastro_http2_has_output(clastro_http2 *http2) {
-  return http2->held_count > 0 || nghttp2_session_want_write(http2->session);
+  return has_frames(http2) || nghttp2_session_want_write(http2->session);
 }
 
 uint32_t clastro_http2_allowed_streams(clastro_http2 *http2) {

@@ -29,9 +29,15 @@ struct clastro_http2 {
   // Where what goes out is written.
   uint8_t *output;
   size_t written, room;
-  // The rest of a frame for which there was no room.
+  // Whether what goes out has to end with a frame.
+  bool ends_with_frame;
+  // A frame for which there was no room, or its rest.
   const uint8_t *held;
   size_t held_count;
+  bool has_begun_held;
+  // The frames of a head that nghttp2's frames were made into, and where the next one begins.
+  uint8_t *recut;
+  size_t recut_count, recut_next;
 };
 
 /// Sets what nghttp2 calls when something comes in.

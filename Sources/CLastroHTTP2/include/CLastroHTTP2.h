@@ -110,9 +110,14 @@ void clastro_http2_free(clastro_http2 *_Nullable session);
 /// Reads. NULL, or why the session cannot go on, in nghttp2's words. Not within a function of the events.
 const char *_Nullable clastro_http2_receive(clastro_http2 *session, const uint8_t *bytes, size_t count);
 
-/// Copies what is to be sent, in whole frames but for the last, until nothing is left or the room is full. The count,
-/// or -1 where the session cannot go on. Not within a function of the events.
-ptrdiff_t clastro_http2_send(clastro_http2 *session, uint8_t *to, size_t room);
+/// The most plaintext in a TLS record (RFC 8446 §5.1).
+enum { CLASTRO_HTTP2_RECORD_BYTES = 16384 };
+
+/// Copies what is to be sent, in whole frames but for the last, until nothing is left or the room is full. With
+/// `ends_with_frame` the last one is whole too, and none is larger than a TLS record: nothing may be copied although
+/// something is left, where the room is smaller than a record. The same session has to be asked for the same.
+/// Returns the count, or -1 where the session cannot go on. Not within a function of the events.
+ptrdiff_t clastro_http2_send(clastro_http2 *session, uint8_t *to, size_t room, bool ends_with_frame);
 
 /// The slot of a stream.
 uintptr_t clastro_http2_slot(clastro_http2 *session, int32_t stream);

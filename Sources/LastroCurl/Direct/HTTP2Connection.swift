@@ -285,15 +285,12 @@ final class HTTP2Connection {
 
   /// Gathers frames until there are no more, or no more room. What goes out makes exchanges ask their sources.
   private func gather(into space: UnsafeMutableRawBufferPointer) -> Int {
-    var count = 0
-    while space.count - count >= 1_024 {
-      hasNews = false
-      let more = session.send(into: UnsafeMutableRawBufferPointer(rebasing: space[count...]), now: now)
+    hasNews = false
+    return session.fill(space, inRecords: connection.hasTLS, now: now) {
       perform(nil)
-      if more == 0, !hasNews { break }
-      count += more
+      defer { hasNews = false }
+      return hasNews
     }
-    return count
   }
 
   /// False: the peer takes no more now, or nothing more at all.

@@ -276,11 +276,9 @@ final class HTTP2Connection: ExchangeConnection {
     change { state in
       guard let session = state.session else { return }
       piece.withUnsafeMutableBytes { space in
-        while space.count - count >= 1_024 {
-          let more = session.send(into: UnsafeMutableRawBufferPointer(rebasing: space[count...]), now: now)
+        count = session.fill(space, inRecords: stream.facts.tls != nil, now: now) {
           perform(nil, &state)
-          if more == 0 { break }
-          count += more
+          return false
         }
       }
       state.isWriting = count > 0

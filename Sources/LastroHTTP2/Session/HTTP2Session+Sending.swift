@@ -3,8 +3,42 @@
 internal import CLastroHTTP2
 internal import LastroWire
 
-// What the door tells of what goes out, and asks for.
 extension HTTP2Session {
+  /// The most plaintext in a TLS record.
+  private static let recordBytes = Int(CLASTRO_HTTP2_RECORD_BYTES)
+  /// Less room is not worth a call.
+  private static let leastRoom = 1_024
+
+  /// Fills a space with what is to be written, until there is no more room, or nothing is left.
+  ///
+  /// TLS cuts a write into records of 16,384 bytes. Some servers, such as Tomcat 10.1, read a frame wrongly if two
+  /// records share it. So in records no frame crosses a multiple of 16,384 bytes from the beginning: frames of DATA and
+  /// of heads have at most 16,375 bytes of payload, and the write ends early where a frame does not fit into the rest
+  /// of a record.
+  ///
+  /// - Parameters:
+  ///   - inRecords: whether the bytes are written to TLS, in one write.
+  ///   - now: the time.
+  ///   - perform: takes the events of each call of ``send(into:endsWithFrame:now:)``. Returns whether there may be
+  ///     output even though the call gave nothing.
+  /// - Returns: the number of bytes.
+  package func fill(
+    _ space: UnsafeMutableRawBufferPointer, inRecords: Bool, now: UInt64, _ perform: () -> Bool
+  ) -> Int {
+    var count = 0
+    while true {
+      let left = space.count - count
+      let room = inRecords ? min(left, Self.recordBytes - count % Self.recordBytes) : left
+      guard room >= Self.leastRoom else { return count }
+      let rest = UnsafeMutableRawBufferPointer(rebasing: space[count..<count + room])
+      let more = send(into: rest, endsWithFrame: inRecords, now: now)
+      if !perform(), more == 0 { return count }
+      count += more
+    }
+  }
+
+  // MARK: Called by the door
+
   /// The head, or the trailers, of a request.
   func sentHead(_ number: Int32, _ slot: UInt, _ ends: Bool) {
     guard let stream = streams.stream(number, slot) else { return }

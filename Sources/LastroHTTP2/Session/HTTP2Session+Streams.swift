@@ -11,7 +11,7 @@ package enum HTTP2RequestBody: Sendable {
 }
 
 extension HTTP2Session {
-  /// Opens a stream for a request, whose head goes out with the next ``send(into:)``.
+  /// Opens a stream for a request, whose head goes out with the next ``send(into:endsWithFrame:now:)``.
   ///
   /// - Returns: `nil` where ``freeStreams`` is 0.
   package func open(_ head: HTTP2Fields, body: HTTP2RequestBody = .none, now: UInt64) -> HTTP2Stream? {

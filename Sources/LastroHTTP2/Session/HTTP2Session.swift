@@ -148,10 +148,13 @@ package final class HTTP2Session {
 
   /// Gives what is to be written: as many frames as there are and as fit, 0 when nothing is left. 64 KiB of room are
   /// good; ten bytes are needed for anything of a body.
-  package func send(into space: UnsafeMutableRawBufferPointer, now: UInt64) -> Int {
+  ///
+  /// - Parameter endsWithFrame: whether the last frame has to be whole, and none larger than a TLS record. 0 may then
+  ///   also mean that the next frame does not fit. It has to be the same in every call.
+  package func send(into space: UnsafeMutableRawBufferPointer, endsWithFrame: Bool = false, now: UInt64) -> Int {
     guard !isBrokenOff, let door, let start = space.baseAddress, !space.isEmpty else { return 0 }
     self.now = now
-    let count = clastro_http2_send(door, start.assumingMemoryBound(to: UInt8.self), space.count)
+    let count = clastro_http2_send(door, start.assumingMemoryBound(to: UInt8.self), space.count, endsWithFrame)
     guard count >= 0 else {
       isBrokenOff = true
       fail(.violation(HTTP2Violation(.memory, "no memory for what is to be sent")))
