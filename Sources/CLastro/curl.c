@@ -13,6 +13,26 @@
 _Static_assert((int)CLASTRO_CURLE_TOO_LARGE == (int)CURLE_TOO_LARGE, "libcurl counts otherwise");
 #endif
 
+// Of the environment libcurl reads this variable while it is set up, and opens the file for appending.
+static char key_log_name[] = "SSLKEYLOGFILE=";
+
+// An entry is exchanged for another, and the variable neither removed nor set: both would move what other threads may
+// be reading.
+static void exchange_entry(const char *from, char *to) {
+  for (char **entry = environ; entry && *entry; entry++) {
+    if (*entry == from) __atomic_store_n(entry, to, __ATOMIC_RELEASE);
+  }
+}
+
+CURLcode clastro_global_init(long flags) {
+  char *value = getenv("SSLKEYLOGFILE");
+  char *entry = value ? value - strlen(key_log_name) : NULL;
+  if (entry) exchange_entry(entry, key_log_name);
+  CURLcode code = curl_global_init(flags);
+  if (entry) exchange_entry(key_log_name, entry);
+  return code;
+}
+
 CURLcode clastro_set_long(CURL *easy, CURLoption option, long value) { return curl_easy_setopt(easy, option, value); }
 
 CURLcode clastro_set_off(CURL *easy, CURLoption option, int64_t value) {

@@ -7,6 +7,10 @@
 
 #pragma clang assume_nonnull begin
 
+// curl_global_init, without libcurl opening the file that the environment's SSLKEYLOGFILE names. Not to be called by
+// two threads at a time.
+CURLcode clastro_global_init(long flags);
+
 // curl_easy_setopt, by argument kind.
 CURLcode clastro_set_long(CURL *easy, CURLoption option, long value);
 CURLcode clastro_set_off(CURL *easy, CURLoption option, int64_t value);

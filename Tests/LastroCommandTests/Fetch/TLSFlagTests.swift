@@ -69,7 +69,7 @@ struct TLSFlagTests {
     #expect(bare.requests.isEmpty)
   }
 
-  @Test("--key-log writes secrets; SSLKEYLOGFILE in the environment writes none")
+  @Test("--key-log writes secrets; SSLKEYLOGFILE in the environment neither writes nor creates a file")
   func keyLog() async throws {
     let server = try lab.server(leaf)
     let environment = ["SSLKEYLOGFILE": lab.directory.file("environment.log")]
@@ -79,8 +79,12 @@ struct TLSFlagTests {
     #expect(try await Lastro.run(pins, environment: environment).status == 0)
     let asked = flags + ["--key-log", lab.directory.file("asked.log"), server.baseURL]
     #expect(try await Lastro.run(asked, environment: environment).text == "answer")
-    // libcurl makes the file, and is given nothing to write into it.
-    #expect(lab.directory.text(of: "environment.log").isEmpty)
+    let link = lab.directory.file("link.log"), target = lab.directory.file("target.log")
+    try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: target)
+    #expect(try await Lastro.run(flags + [server.baseURL], environment: ["SSLKEYLOGFILE": link]).text == "answer")
+    for path in [lab.directory.file("environment.log"), target] {
+      #expect(!FileManager.default.fileExists(atPath: path), "\(path)")
+    }
     #expect(lab.directory.text(of: "asked.log").contains("CLIENT_TRAFFIC_SECRET_0 "))
     let refused = try await Lastro.run(flags + ["--key-log", "/nonexistent/keys", server.baseURL])
     #expect(refused.status == 35 && refused.errors.contains("/nonexistent/keys"))
