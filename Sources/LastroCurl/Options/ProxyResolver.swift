@@ -127,8 +127,8 @@ struct BypassList: Sendable {
     return name.isEmpty ? nil : Rule(subject: .name(String(name)), port: port)
   }
 
-  /// Returns the host of an authority, without brackets or a final dot, and the port, if there is one. Text with a colon
-  /// and no port behind it stays whole: it names no host.
+  /// Returns the host of an authority, without brackets or a final dot, and the port, if there is one. Text with a
+  /// colon and no port behind it stays whole: it names no host.
   private static func parts(of authority: String) -> (host: String, port: Int?) {
     var host = Substring(authority)
     var port: Int?

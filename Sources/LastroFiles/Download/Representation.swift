@@ -35,7 +35,7 @@ struct Representation: Hashable, Sendable, Codable {
     lastModified = fields[.lastModified]
     self.total = total
     contentType = fields[.contentType]
-    contentEncoding = fields[.contentEncoding].flatMap { ContentCoding.isNone($0) ? nil : $0 }
+    contentEncoding = fields[.contentEncoding].flatMap { FieldSyntax.isNoContentCoding($0) ? nil : $0 }
     digest = fields[.reprDigest]
     offeredName = fields[.contentDisposition].flatMap(OfferedName.read)
     let allowsRanges = !(fields[.acceptRanges] ?? "").lowercased().split(separator: ",").contains {

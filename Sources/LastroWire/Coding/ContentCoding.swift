@@ -20,27 +20,13 @@ package enum ContentCoding: Equatable, Sendable {
     }
   }
 
-  /// Returns whether a name in `Content-Encoding` stands for bytes as they are: `identity`, and three that are sent by
-  /// mistake. `none` and `UTF-8` are no codings, and a body that was uploaded as `aws-chunked` is stored without its
-  /// chunks.
-  package static func isNone(_ name: String) -> Bool {
-    switch name.utf8.count {
-    case 0: true
-    case 4: name.isASCII("none")
-    case 5: name.isASCII("utf-8")
-    case 8: name.isASCII("identity")
-    case 11: name.isASCII("aws-chunked")
-    default: false
-    }
-  }
-
   /// The codings of a response's body, in the order in which they were applied, without those that change nothing.
   package static func list(of head: ResponseHead) -> [ContentCoding] {
     var result: [ContentCoding] = []
     for field in head.fields where field.name.isASCII("content-encoding") {
       for part in field.value.lowercased().split(separator: ",") {
         let name = String(Substring(part.utf8.withoutSpaces))
-        if !isNone(name) { result.append(ContentCoding(name)) }
+        if !FieldSyntax.isNoContentCoding(name) { result.append(ContentCoding(name)) }
       }
     }
     return result

@@ -14,6 +14,20 @@ package enum FieldSyntax {
   /// Whether a byte may be in a field's value (§5.5): no control character but the tab.
   package static func isValue(_ byte: UInt8) -> Bool { byte >= 0x20 && byte != 0x7F || byte == 0x09 }
 
+  /// Returns whether a name in `Content-Encoding` stands for bytes as they are: `identity`, and three that are sent by
+  /// mistake. `none` and `UTF-8` are no codings, and a body that was uploaded as `aws-chunked` is stored without its
+  /// chunks.
+  package static func isNoContentCoding(_ name: String) -> Bool {
+    switch name.utf8.count {
+    case 0: true
+    case 4: name.isASCII("none")
+    case 5: name.isASCII("utf-8")
+    case 8: name.isASCII("identity")
+    case 11: name.isASCII("aws-chunked")
+    default: false
+    }
+  }
+
   /// The elements of a list of tokens (§5.6.1), without the blanks around them.
   package static func elements(_ text: String) -> [String] {
     text.utf8.split(separator: 0x2C).compactMap { part in

@@ -50,7 +50,7 @@ package struct ResponseFraming: Equatable, Sendable {
       switch field.name.utf8.count {
       case 14 where field.name.isASCII("content-length"): try addLength(field.value)
       case 16 where field.name.isASCII("content-encoding"):
-        hasContentEncoding = hasContentEncoding || !ContentCoding.isNone(field.value)
+        hasContentEncoding = hasContentEncoding || !FieldSyntax.isNoContentCoding(field.value)
       case 17 where field.name.isASCII("transfer-encoding"):
         hasTransferEncoding = true
         codings += field.value.isASCII("chunked") ? ["chunked"] : Self.codings(field.value)
