@@ -49,9 +49,11 @@ struct CacheSender: Sendable {
     guard isRecognizable(policy) else {
       let changes = credentials.unattributed.count > 1 ? "change" : "changes"
       let names = credentials.unattributed.count > 1 ? "name" : "names"
+      // A program that stores nothing personal has no principals either.
+      let hint = policy.storesPersonal ? ": set RequestOptions.principal" : ""
       return """
         not stored unless public, as \(Self.list(credentials.unattributed)) \(changes) with each request and \(names) no \
-        user or key: set RequestOptions.principal
+        user or key\(hint)
         """
     }
     guard mayStoreOwn(policy) else { return "not stored unless public, as the request has credentials" }
