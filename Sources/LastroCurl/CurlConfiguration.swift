@@ -46,16 +46,16 @@ public struct CurlConfiguration: Sendable {
   /// Connections to one host that are opened at a time: each may take a thread that resolves its name. Of libcurl's own
   /// transfers, requests let in at once to a host no connection was made to yet. Default 16, at least 1.
   public var coldRequestsPerHost = 16
-  /// The maximum size of a response head in bytes; interim heads count by themselves. Default 256 KiB, at least 1. Over HTTP/2 a field may have
-  /// 64 KiB, as it is coded, and one that has more costs the connection. libcurl's own transfers
-  /// (``HTTPCarrier/transfer``) have limits besides: 100 KiB for a line, and 300 KiB in all (not in 8.2 and older
-  /// without the distribution's patch).
+  /// The maximum size of a response head in bytes; interim heads count by themselves. Default 256 KiB, at least 1. Over
+  /// HTTP/2 a field may have 64 KiB, as it is coded, and one that has more costs the connection. libcurl's own
+  /// transfers (``HTTPCarrier/transfer``) have limits besides: 100 KiB for a line, and 300 KiB in all (not in 8.2 and
+  /// older without the distribution's patch).
   public var maximumHeadBytes = ExchangeLimits().headBytes
   /// Most header fields of a response. Default 500, at least 1.
   public var maximumHeaderFields = ExchangeLimits().fields
-  /// The number of interim (1xx) responses that a server may send at once without progress. A hundred a second are free,
-  /// and so is one for each 16 bytes of the request's body that are sent. Default 32; with 0 any of them is refused
-  /// (`limit/too_many_interim_responses`).
+  /// The number of interim (1xx) responses that a server may send at once without progress. A hundred a second are
+  /// free, and so is one for each 16 bytes of the request's body that are sent. Default 32; with 0 any of them is
+  /// refused (`limit/too_many_interim_responses`).
   public var maximumInterimResponses = ExchangeLimits().interimResponses
   /// Whether `Accept-Encoding: gzip, deflate` is sent and compressed bodies are expanded, unless the request has the
   /// field itself, or `Range`. Another coding is refused (`response/bad_content_encoding`). The header fields stay as

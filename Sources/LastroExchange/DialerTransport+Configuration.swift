@@ -22,14 +22,14 @@ extension DialerTransport {
     public var idleLifetime: Duration = .seconds(60)
     /// No connection takes a new request after so long. Default 5 minutes, at least 1 s.
     public var connectionLifetime: Duration = .seconds(300)
-    /// The maximum size of a response head in bytes; interim heads count by themselves. Default 256 KiB, at least 1. Over HTTP/2 a field may have
-    /// 64 KiB, as it is coded, and one that has more costs the connection.
+    /// The maximum size of a response head in bytes; interim heads count by themselves. Default 256 KiB, at least 1.
+    /// Over HTTP/2 a field may have 64 KiB, as it is coded, and one that has more costs the connection.
     public var maximumHeadBytes = ExchangeLimits().headBytes
     /// Most header fields of a response. Default 500, at least 1.
     public var maximumHeaderFields = ExchangeLimits().fields
-    /// The number of interim (1xx) responses that a server may send at once without progress. A hundred a second are free,
-    /// and so is one for each 16 bytes of the request's body that are sent. Default 32; with 0 any of them is refused
-    /// (`limit/too_many_interim_responses`).
+    /// The number of interim (1xx) responses that a server may send at once without progress. A hundred a second are
+    /// free, and so is one for each 16 bytes of the request's body that are sent. Default 32; with 0 any of them is
+    /// refused (`limit/too_many_interim_responses`).
     public var maximumInterimResponses = ExchangeLimits().interimResponses
     /// Whether `Accept-Encoding: gzip, deflate` is sent and compressed bodies are expanded, unless the request has the
     /// field itself, or `Range`. Default true.

@@ -8,8 +8,8 @@ extension HTTP1Exchange {
   /// Reads on from `position`, in bytes that came. Before the request has started there is nothing to read: bytes
   /// that come then were not asked for.
   ///
-  /// - Parameter now: in nanoseconds, for the rate of interim responses. Default 0: there is no clock, and only progress
-  ///   counts.
+  /// - Parameter now: in nanoseconds, for the rate of interim responses. Default 0: there is no clock, and only
+  ///   progress counts.
   /// - Throws: ``HTTP1Failure``.
   package mutating func next(
     in bytes: UnsafeRawBufferPointer, at position: inout Int, now: UInt64 = 0

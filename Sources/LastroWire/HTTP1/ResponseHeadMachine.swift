@@ -91,7 +91,8 @@ package struct ResponseHeadMachine {
   ///
   /// - Parameters:
   ///   - latest: what was kept of the latest head of the same server. It changes no verdict, only what it costs.
-  ///   - now: in nanoseconds, for the rate of interim responses. Default 0: there is no clock, and only progress counts.
+  ///   - now: in nanoseconds, for the rate of interim responses. Default 0: there is no clock, and only progress
+  ///     counts.
   /// - Throws: ``HeadViolation``; the response cannot be trusted then, and the machine is not to be used any more.
   package mutating func consume(
     line: UnsafeRawBufferPointer, resembling latest: KnownHead? = nil, now: UInt64 = 0

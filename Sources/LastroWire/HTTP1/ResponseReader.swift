@@ -111,8 +111,8 @@ package struct ResponseReader: Sendable {
 
   /// Reads on from `position`.
   ///
-  /// - Parameter now: in nanoseconds, for the rate of interim responses. Default 0: there is no clock, and only progress
-  ///   counts.
+  /// - Parameter now: in nanoseconds, for the rate of interim responses. Default 0: there is no clock, and only
+  ///   progress counts.
   /// - Throws: ``HeadViolation``; the answer cannot be trusted then, and the reader is not to be used any more.
   package mutating func next(
     in bytes: UnsafeRawBufferPointer, at position: inout Int, now: UInt64 = 0
