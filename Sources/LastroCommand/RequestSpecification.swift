@@ -81,7 +81,7 @@ struct RequestSpecification: Sendable {
     options.connection = try connection()
     let body = try requestBody()
     let fields =
-      try isChunked(body) ? requestHeaders().filter { $0.0.lowercased() != "transfer-encoding" } : requestHeaders()
+      isChunked(body) ? requestHeaders().filter { $0.0.lowercased() != "transfer-encoding" } : requestHeaders()
     return try ResourceRequest(
       method: method ?? (body.isEmpty ? "GET" : "POST"), url: url, headers: RawHeaders(fields), body: body,
       options: options)

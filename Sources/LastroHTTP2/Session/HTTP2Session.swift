@@ -9,15 +9,16 @@ internal import LastroWire
 /// what an end means, whether the server is alive, and when it is hostile. Framing, HPACK and the states of streams
 /// are libnghttp2's. Its owner, on one thread or behind one lock,
 ///
-/// 1. makes it once the connection speaks `h2`, and writes what ``send(into:now:)`` gives until it gives nothing;
+/// 1. makes it once the connection speaks `h2`, and writes what ``send(into:endsWithFrame:now:)`` gives until it gives
+///    nothing;
 /// 2. hands what was read to ``receive(_:now:)``, and takes ``next()`` until it is `nil` *before the memory that was
 ///    read into is used again*: bodies are told as ranges of it;
 /// 3. opens a stream for each request, while ``freeStreams`` says that it may; provides the body as
 ///    ``HTTP2Event/wantsBody(_:)`` asks for it; tells with ``consumed(_:on:)`` what the reader took; ends with
 ///    ``reset(_:_:)`` what it does not want any more;
 /// 4. calls ``tick(now:output:)`` when ``deadline`` has come;
-/// 5. after each call takes ``next()`` and then ``send(into:now:)``, until neither gives anything: both may make more
-///    of the other;
+/// 5. after each call takes ``next()`` and then ``send(into:endsWithFrame:now:)``, until neither gives anything: both
+///    may make more of the other;
 /// 6. closes the connection when ``wantsClose`` says so, and tells with ``connectionEnded()`` when it was closed by
 ///    the server.
 ///
@@ -120,7 +121,7 @@ package final class HTTP2Session {
 
   // MARK: bytes
 
-  /// Reads. Has to be followed by ``next()``, and then by ``send(into:now:)``.
+  /// Reads. Has to be followed by ``next()``, and then by ``send(into:endsWithFrame:now:)``.
   package func receive(_ bytes: UnsafeRawBufferPointer, now: UInt64) {
     guard loss == nil, let start = bytes.baseAddress, !bytes.isEmpty, let door else { return }
     self.now = now
@@ -163,7 +164,7 @@ package final class HTTP2Session {
     return count
   }
 
-  /// Whether ``send(into:now:)`` would give something.
+  /// Whether ``send(into:endsWithFrame:now:)`` would give something.
   package var hasOutput: Bool { !isBrokenOff && door.map(clastro_http2_has_output) ?? false }
 
   /// Whether nothing more is to come nor to be written.
@@ -190,8 +191,8 @@ package final class HTTP2Session {
 
   /// Acts on the time.
   ///
-  /// - Parameter output: the state of the bytes that ``send(into:now:)`` gave before. It is asked for when ``deadline``
-  ///   has come only.
+  /// - Parameter output: the state of the bytes that ``send(into:endsWithFrame:now:)`` gave before. It is asked for only
+  ///   when ``deadline`` has come.
   package func tick(now: UInt64, output: @autoclosure () -> HTTP2Liveness.Output) {
     self.now = now
     guard let deadline, deadline <= now else { return }
