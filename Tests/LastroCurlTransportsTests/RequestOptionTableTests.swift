@@ -36,7 +36,7 @@ private struct Row: CustomTestStringConvertible {
 private struct Trial: Sendable {
   final class Operations: FetchObserver {
     let names = EventRecorder<String?>()
-    func observe(_ event: FetchEvent) { if case .callStarted = event.kind { names.record(event.operation) } }
+    func observe(_ event: FetchEvent) { if case .callEnded = event.kind { names.record(event.operation) } }
   }
 
   let server: LoopbackServer
@@ -173,7 +173,7 @@ struct RequestOptionTableTests {
   /// Options of layers, in a stack that has none of them.
   private static let layers: [Row] = [
     Row(name: "resilience") { trial in
-      let breaker = CircuitBreaker(policy: try CircuitBreakerPolicy(consecutiveFailures: 2))
+      let breaker = CircuitBreaker(policy: try CircuitBreakerPolicy(window: .calls(2), minimumCalls: 2))
       var words: [String] = []
       for _ in 0..<3 {
         words.append(try await trial.get("/down") { $0.resilience = .with(Resilience(breaker: breaker)) }.words)
@@ -201,7 +201,7 @@ struct RequestOptionTableTests {
     #expect(try await row.isObeyed(try Trial(place)), "\(row.name) over \(place.rawValue)")
   }
 
-  /// `hostField` is the package's own, and the four of the layers share a place.
+  /// `hostField` and `withheldBody` are the package's own, and the four of the layers share a place.
   @Test("The table has every option")
   func complete() {
     var labels: [String] = []
@@ -212,6 +212,6 @@ struct RequestOptionTableTests {
     }
     walk(RequestOptions(), depth: 0)
     let expected = Set(Self.names.map(\.name) + Self.limits.map(\.name)).subtracting(["urlTemplate"])
-    #expect(Set(labels) == expected.union(["hostField", "layerUses"]))
+    #expect(Set(labels) == expected.union(["hostField", "withheldBody", "layerUses"]))
   }
 }

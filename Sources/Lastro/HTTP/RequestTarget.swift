@@ -105,8 +105,8 @@ package struct RequestTarget: Sendable, Hashable {
 }
 
 extension TransportError {
-  /// The same error, with the URL that it is about at the end of its message.
-  fileprivate func naming(_ url: String) -> Self {
+  /// Returns the same error with the URL that it is about at the end of its message.
+  package func naming(_ url: String) -> Self {
     var error = self
     error.message += ": \"\(RefusedURL.shown(url))\""
     return error

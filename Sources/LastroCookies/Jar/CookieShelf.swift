@@ -101,7 +101,7 @@ struct CookieShelf {
       used.use = uses
       used.cookie.lastUsed = now
       known[entry.order] = used
-      rank(used)
+      rankUse(of: used)
     }
   }
 
@@ -168,6 +168,15 @@ struct CookieShelf {
 
   /// Enters the use and the expiry of an entry into the orders of eviction.
   private mutating func rank(_ entry: Entry) {
+    rankUse(of: entry)
+    guard let expiry = entry.cookie.expiry else { return }
+    let limit = sites[entry.site]?.count ?? 0
+    byExpiry.push(expiry, entry.order, limit: count) { Self.expires($0, in: known) }
+    sites[entry.site]?.byExpiry.push(expiry, entry.order, limit: limit) { Self.expires($0, in: known) }
+  }
+
+  /// Enters the use of an entry into the orders of eviction. Sending a cookie does not change its expiry.
+  private mutating func rankUse(of entry: Entry) {
     let limit = sites[entry.site]?.count ?? 0
     let (use, order) = (entry.use, entry.order)
     byUse.push(use, order, limit: count) { Self.isUsed($0, in: known) }
@@ -175,9 +184,6 @@ struct CookieShelf {
     if !entry.cookie.isSecure {
       sites[entry.site]?.insecureByUse.push(use, order, limit: limit) { Self.isInsecure($0, in: known) }
     }
-    guard let expiry = entry.cookie.expiry else { return }
-    byExpiry.push(expiry, order, limit: count) { Self.expires($0, in: known) }
-    sites[entry.site]?.byExpiry.push(expiry, order, limit: limit) { Self.expires($0, in: known) }
   }
 
   private static func isUsed(_ pair: Ranking<Int>.Pair, in known: [Int: Entry]) -> Bool {

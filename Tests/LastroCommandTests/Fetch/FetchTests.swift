@@ -262,7 +262,7 @@ struct FetchTests {
     #expect(json.attempts.map { $0["delay_s"] as? Double } == [0, 0.01, 0.01])
     #expect(json.failureWords == "http/unexpected_status" && json["retry_end"] as? String == "retries")
     let told = try await Lastro.run(flags.filter { $0 != "--report" } + [nginx("/status/503")])
-    #expect(told.status == 22 && told.errors.contains("not retried: the limit of 2 retries is reached"))
+    #expect(told.status == 22 && told.errors.contains("not retried again: the limit of 2 retries is reached"))
     let post = try await Lastro.run(flags + ["-d", "x", python("/status/503")]).json()
     #expect(post.attempts.count == 1)
     let all = try await Lastro.run(flags + ["--retry-all", "-d", "x", python("/status/503")]).json()

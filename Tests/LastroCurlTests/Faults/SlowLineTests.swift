@@ -162,8 +162,8 @@ struct SlowLineTests {
     try await server.waitForConnections(count: 1)
     try await Task.sleep(for: .seconds(1))
     let beside = await engine.outcome(server, "/beside", method: .post) { $0.deadline = .seconds(200) }
-    #expect(beside == .failed("response/http2_failure"))
-    #expect(await upload == .failed("response/http2_failure"))
+    #expect(beside == .failed("response/connection_lost"))
+    #expect(await upload == .failed("response/connection_lost"))
   }
 
   // MARK: streams of a host

@@ -73,7 +73,13 @@ struct PlainAuthorityTests {
   /// Control characters and spaces are refused before either way is taken.
   private func expectSameTarget(_ url: String) {
     guard url.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else { return }
-    let expected = Outcome.target { try RequestTarget.general(url) }
+    let expected = Outcome.target {
+      do throws(TransportError) {
+        return try RequestTarget.general(url)
+      } catch {
+        throw error.naming(url)
+      }
+    }
     if Outcome.target({ try RequestTarget(url) }) != expected {
       Issue.record("\(url.debugDescription): \(expected)")
     }

@@ -18,7 +18,8 @@ struct JSONFaultTests {
     #expect(JSONFault.offset(in: Array(text.utf8)) == offset, "\(text)")
   }
 
-  @Test("It agrees with Foundation on what is JSON, for texts with a random change")
+  /// Foundation takes a comma behind the last element, which RFC 8259 §4 and §5 do not allow.
+  @Test("It agrees with Foundation on what is JSON, but for a comma at the end, for texts with a random change")
   func agrees() throws {
     let whole = Array(#"{"a":[1,-2.5e3,true,null,{"é":"\u00e9\n"}],"b":{},"c":[],"d":"x"}"#.utf8)
     #expect(JSONFault.offset(in: whole) == nil)
@@ -33,7 +34,9 @@ struct JSONFaultTests {
       }
       guard String(validating: bytes, as: UTF8.self) != nil else { continue }
       let isJSON = (try? JSONSerialization.jsonObject(with: Data(bytes), options: .fragmentsAllowed)) != nil
-      #expect((JSONFault.offset(in: bytes) == nil) == isJSON, "\(String(decoding: bytes, as: UTF8.self))")
+      let text = String(decoding: bytes, as: UTF8.self)
+      let hasLastComma = text.contains(",]") || text.contains(",}")
+      #expect((JSONFault.offset(in: bytes) == nil) == (isJSON && !hasLastComma), "\(text)")
     }
   }
 }
