@@ -191,8 +191,8 @@ package final class HTTP2Session {
 
   /// Acts on the time.
   ///
-  /// - Parameter output: the state of the bytes that ``send(into:endsWithFrame:now:)`` gave before. It is asked for only
-  ///   when ``deadline`` has come.
+  /// - Parameter output: the state of the bytes that ``send(into:endsWithFrame:now:)`` gave before. It is asked for
+  ///   only when ``deadline`` has come.
   package func tick(now: UInt64, output: @autoclosure () -> HTTP2Liveness.Output) {
     self.now = now
     guard let deadline, deadline <= now else { return }

@@ -116,7 +116,7 @@ struct HTTP2FaultTests {
     let isAgain = HTTP2Servers.areSpokenToDirectly && row.isUnprocessed
     #expect(error.requestSent == !isAgain)
     #expect(await eventually { server.requests.contains { $0.path == "/fault" } })
-    #expect(server.requests.count { $0.path == "/fault" } == (isAgain ? 4 : 1), "what may have been processed is sent once")
+    #expect(server.requests.count { $0.path == "/fault" } == (isAgain ? 4 : 1), "sent once if it may be processed")
     // A connection that goes silent in the midst of an answer libcurl keeps.
     if row.fault != .stallConnection || row.point == .beforeHeaders {
       var next = await lab.outcome(server, "/ok")
