@@ -10,12 +10,23 @@ import Testing
 
 @Suite("The cache on disk tells users apart by every field that carries a credential", .timeLimit(.minutes(5)))
 struct CredentialFieldsOnDiskTests {
-  /// Fetches over a store of the folder that is opened for this request alone.
+  /// Stores of one folder, one for each request. They stay open to the end: a store that closes locks the database for
+  /// a moment, and on a busy machine for longer than the next one waits.
+  private struct Stores {
+    let folder = SQLiteCacheStoreTests.Folder()
+    private var open: [SQLiteCacheStore] = []
+
+    mutating func next(persistsCredentialed: Bool = false) throws -> SQLiteCacheStore {
+      let store = try SQLiteCacheStore(directory: folder.path, persistsCredentialed: persistsCredentialed)
+      open.append(store)
+      return store
+    }
+  }
+
   private static func get(
-    _ fields: HTTPFields, _ folder: SQLiteCacheStoreTests.Folder, _ origin: ScriptedTransport, persists: Bool
+    _ fields: HTTPFields, _ store: SQLiteCacheStore, _ origin: ScriptedTransport
   ) async throws -> String {
     var configuration = StackConfiguration()
-    let store = try SQLiteCacheStore(directory: folder.path, persistsCredentialed: persists)
     configuration.cache = HTTPCache(store: store)
     let stack = TransportNetworkStack(transport: origin, configuration: configuration)
     let resource = try RawHTTPResource.test(fields: fields)
@@ -25,28 +36,30 @@ struct CredentialFieldsOnDiskTests {
   @Test("a later run gives no user another's response", arguments: CredentialCase.all)
   func apart(given: CredentialCase) async throws {
     for persists in [false, true] {
-      let folder = SQLiteCacheStoreTests.Folder()
+      var stores = Stores()
       let origin = ScriptedTransport { (_, number) throws(TransportError) in
         .answer(200, fields: [.cacheControl: "max-age=600"], body: "body \(number)")
       }
       let users = [given.fields(of: "ann"), given.fields(of: "bob"), [:]]
       for (number, fields) in users.enumerated() {
-        #expect(try await Self.get(fields, folder, origin, persists: persists) == "body \(number)")
+        let store = try stores.next(persistsCredentialed: persists)
+        #expect(try await Self.get(fields, store, origin) == "body \(number)")
       }
       let isFound = persists && given.kind != .opaque
-      #expect(try await Self.get(users[0], folder, origin, persists: persists) == (isFound ? "body 0" : "body 3"))
+      let store = try stores.next(persistsCredentialed: persists)
+      #expect(try await Self.get(users[0], store, origin) == (isFound ? "body 0" : "body 3"))
     }
   }
 
   @Test("a response that was fetched over connection options of its own is on the disk, and found over the same alone")
   func ways() async throws {
-    let folder = SQLiteCacheStoreTests.Folder()
+    var stores = Stores()
     let origin = ScriptedTransport { (_, number) throws(TransportError) in
       .answer(200, fields: [.cacheControl: "max-age=600"], body: "body \(number)")
     }
     func get(_ edit: (inout ConnectionOptions) -> Void) async throws -> String {
       var configuration = StackConfiguration()
-      configuration.cache = HTTPCache(store: try SQLiteCacheStore(directory: folder.path))
+      configuration.cache = HTTPCache(store: try stores.next())
       var options = RequestOptions()
       var connection = ConnectionOptions()
       edit(&connection)

@@ -21,23 +21,32 @@ struct GoPeerTests {
 
   private func url(_ path: String) throws -> String { "https://localhost:\(try Peers.go.port)\(path)" }
 
-  @Test("takes 20 MB of JSON Lines in a handler that decodes them one by one")
+  // Go ends a connection on which 10,000 of its own frames wait, which a busy machine may not read in time. So each
+  // request provokes fewer, two for each read, and all go over one connection.
+
+  @Test("takes 20 MB of JSON Lines over one connection in a handler that decodes them one by one")
   func jsonLines() async throws {
     let line = Data("{\"id\": 12345678, \"text\": \"\(String(repeating: "x", count: 160))\"}\n".utf8)
-    let count = 20_000_000 / line.count + 1
+    let count = 2_000_000 / line.count + 1
     var body = Data(capacity: count * line.count)
     for _ in 0..<count { body += line }
-    let answer = try await stack().send(.post, url("/json"), body: .raw(body))
-    #expect(answer.text == "\(count)")
-    #expect(answer.response.facts.httpVersion == "2")
+    let stack = try stack()
+    for number in 0..<10 {
+      let answer = try await stack.send(.post, url("/json"), body: .raw(body))
+      #expect(answer.text == "\(count)")
+      #expect(answer.response.facts.httpVersion == "2")
+      #expect(answer.response.facts.connectionReused == (number > 0))
+    }
   }
 
-  // Go ends a connection on which 10,000 of its own frames wait, so the smallest reads are few.
-  @Test("takes an upload in tens of thousands of small reads", arguments: [(100, 4_000_000), (1, 4_000)])
+  @Test("takes uploads in thousands of small reads over one connection", arguments: [(100, 400_000), (1, 4_000)])
   func smallReads(size: Int, count: Int) async throws {
-    let answer = try await stack().send(.post, url("/reads/\(size)"), body: .raw(Data(count: count)))
-    #expect(answer.text == "\(count)")
-    #expect(answer.response.facts.httpVersion == "2")
+    let stack = try stack()
+    for number in 0..<10 {
+      let answer = try await stack.send(.post, url("/reads/\(size)"), body: .raw(Data(count: count)))
+      #expect(answer.text == "\(count)")
+      #expect(answer.response.facts.connectionReused == (number > 0))
+    }
   }
 
   @Test("refuses 2,000 uploads early, and a response on the same connection goes on")
