@@ -132,7 +132,7 @@ def _http1(dice: Dice, index: int, protocol: str, method: str, max_body: int, is
     data, mutations = h1_mutations.mutate(dice, draft)
     ending = _ending(dice, h1_reader.read(data, method, KEPT, encrypted, max_body), len(data))
     expected = h1_reader.read(data, method, ending, encrypted, max_body)
-    expected.points |= h1_points.of(data, expected)
+    expected.points |= h1_points.of(data, method, expected)
     follows = _leads_to(target, data)
     case = Case(index, protocol, method, max_body, mutations, expected, ending, follows, data=data, seed=seed)
     case.is_behind = is_behind and not expected.redirects

@@ -14,17 +14,23 @@ EXTENSIONS = re.compile(
     rb"([ \t]*;[ \t]*%s([ \t]*=[ \t]*(%s|\"([^\"\\\x00-\x08\x0a-\x1f\x7f]|\\[^\x00-\x08\x0a-\x1f\x7f])*\"))?)*" %
     (_TOKEN, _TOKEN))
 FRAMING = (b"content-length", b"transfer-encoding")
+FRAMING_FIELD = re.compile(rb"(?im)^(content-length|transfer-encoding):[^\n]*\n([ \t][^\n]*\n)*")
+DROPPED_COOKIE = re.compile(rb"(?im)^set-cookie:(?=[^\n]*[\x01-\x08\x0b\x0c\x0e-\x1f\x7f])[^\x00\r\n]*\r?\n(?![ \t])")
+INTERIM = re.compile(rb"HTTP/\d\.\d 1")
+BODYLESS = re.compile(rb"HTTP/\d\.\d (204|304)\b")
 MOST_INTERIM, MOST_FIELDS = 32, 500
 
 
-def of(answer: bytes, conclusion: Conclusion) -> set[str]:
+def of(answer: bytes, method: str, conclusion: Conclusion) -> set[str]:
     points, interim, rest = set(), 0, answer
     while True:
         lines, rest = _head(rest)
         if not lines:
             return points
         points |= _of_head(lines)
-        if not re.match(rb"HTTP/\d\.\d 1", lines[0]):
+        if has_no_body(lines[0], method) and any(_name(line) == b"transfer-encoding" for line in lines):
+            points.add("transfer coding of no body")
+        if not INTERIM.match(lines[0]):
             break
         interim += 1
         if any(_name(line) in FRAMING for line in lines):
@@ -50,6 +56,26 @@ def without_space_before_extensions(answer: bytes) -> bytes:
             return b"".join(result) + (_without_space(found, data) if found else data)
         result.append(_without_space(found, line + end) + rest[:size + 2])
         data = rest[size + 2:]
+
+
+def without_ignored_fields(answer: bytes, method: str) -> bytes:
+    """Removes the fields that a recipient ignores and h11 judges.
+
+    They are those that frame a body in heads that have none (RFC 9112 6.3), and cookies with a control character that
+    ends no line (RFC 6265bis 5.6).
+    """
+    result, rest = [], answer
+    while end := re.search(rb"\n\r?\n", rest):
+        head, rest = rest[:end.end()], rest[end.end():]
+        bodyless = has_no_body(head, method)
+        result.append(DROPPED_COOKIE.sub(b"", FRAMING_FIELD.sub(b"", head) if bodyless else head))
+        if not INTERIM.match(head):
+            break
+    return b"".join(result) + rest
+
+
+def has_no_body(head: bytes, method: str) -> bool:
+    return bool(INTERIM.match(head) or BODYLESS.match(head)) or method == "HEAD"
 
 
 def _without_space(found: re.Match[bytes], data: bytes) -> bytes:

@@ -19,7 +19,8 @@ def read(answer: bytes, method: str, ending: str, encrypted: bool, max_body: int
     result = Conclusion(UNFINISHED)
     wire = []
     try:
-        connection.receive_data(h1_points.without_space_before_extensions(answer))
+        readable = h1_points.without_ignored_fields(answer, method)
+        connection.receive_data(h1_points.without_space_before_extensions(readable))
         ended = False
         while True:
             event = connection.next_event()
